@@ -1,0 +1,305 @@
+// This file holds the lines that docs/architecture.md draws: which package may import
+// which, what an operator may link, how long an example may be. There is no package yare.
+package yare_test
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"go/ast"
+	"go/format"
+	"go/parser"
+	"go/token"
+	"io"
+	"io/fs"
+	"os"
+	"os/exec"
+	"path"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+)
+
+const modulePath = "github.com/yare-go/yare"
+
+// library is what operators import. Each of its packages says below which of the others it
+// stands on.
+var library = []string{"kube", "crd", "watch", "cache", "controller", "events", "operator"}
+
+// rooms says which of yare's own packages a package may import outside of its tests. A
+// folder below a room belongs to that room. A package in no room is an error: it needs a
+// place here and in docs/architecture.md.
+var rooms = map[string][]string{
+	"kube":           {},
+	"crd":            {"kube"},
+	"watch":          {"kube"},
+	"cache":          {"kube", "watch"},
+	"controller":     {"kube", "watch", "cache"},
+	"events":         {"kube", "controller"},
+	"operator":       {"kube", "crd", "watch", "cache", "controller"},
+	"internal/plane": {},
+	"internal/dev":   append([]string{"internal/plane"}, library...),
+	"yaretest":       append([]string{"internal/plane"}, library...),
+	"cmd/yare":       append([]string{"internal/plane", "internal/dev"}, library...),
+
+	// What the tests of the examples share.
+	"internal/exampletest": append([]string{"yaretest"}, library...),
+	// Nothing but tests, of the control plane.
+	"internal/planetests": {},
+
+	"examples": library,
+}
+
+// forbidden packages, each with all that is below it, are in no operator.
+var forbidden = map[string]string{
+	"k8s.io/client-go/kubernetes":         "the typed clients and their scheme cost 12 MB",
+	"sigs.k8s.io/controller-runtime":      "it is a peer, and 20 MB",
+	"github.com/prometheus/client_golang": "it costs more than it gives",
+	"github.com/spf13/cobra":              "package flag is enough for an operator",
+	"k8s.io/kubernetes":                   "only the control plane is made of it",
+	"testing":                             "it is for tests",
+	modulePath + "/internal":              "it is for the command line and for tests",
+	modulePath + "/yaretest":              "it is for tests",
+}
+
+// lineBudgets are the most that `wc -l` may say of an example's main.go.
+var lineBudgets = map[string]int{"book": 45, "member": 45, "echo": 85, "myservice": 95, "webapp": 95}
+
+func TestImportsPointDownwards(t *testing.T) {
+	for name, file := range sources(t) {
+		if strings.HasSuffix(name, "_test.go") {
+			continue // Tests may look at all of it.
+		}
+		from, ok := roomOf(path.Dir(name))
+		if !ok {
+			t.Errorf("%s is in no room: give its package a place in architecture_test.go", name)
+			continue
+		}
+		for _, imported := range imports(file) {
+			own, ok := strings.CutPrefix(imported, modulePath+"/")
+			if !ok {
+				continue
+			}
+			to, ok := roomOf(own)
+			if !ok || to != from && !slices.Contains(rooms[from], to) {
+				t.Errorf("%s imports %s: %s may import of yare only %v", name, own, from, rooms[from])
+			}
+		}
+	}
+}
+
+// roomOf is the room that a folder is in.
+func roomOf(dir string) (string, bool) {
+	for ; dir != "."; dir = path.Dir(dir) {
+		if _, ok := rooms[dir]; ok {
+			return dir, true
+		}
+	}
+	return "", false
+}
+
+func TestOperatorsLinkNothingForbidden(t *testing.T) {
+	// go test must not take an old answer for one that a go command gives: reading the
+	// sources makes the answer depend on them.
+	files := sources(t)
+	args := []string{"list", "-deps", "-json=ImportPath,Imports"}
+	for _, each := range library {
+		if hasPackage(files, each) {
+			args = append(args, "./"+each)
+		}
+	}
+	for _, each := range examples(t) {
+		args = append(args, "./examples/"+each)
+	}
+	// importer is who brings a package along; the first that does will do.
+	importer := map[string]string{}
+	var linked []string
+	decoder := json.NewDecoder(bytes.NewReader(run(t, args...)))
+	for {
+		var p struct {
+			ImportPath string
+			Imports    []string
+		}
+		if err := decoder.Decode(&p); errors.Is(err, io.EOF) {
+			break
+		} else if err != nil {
+			t.Fatal(err)
+		}
+		linked = append(linked, p.ImportPath)
+		for _, each := range p.Imports {
+			if importer[each] == "" {
+				importer[each] = p.ImportPath
+			}
+		}
+	}
+	for _, p := range linked {
+		for prefix, reason := range forbidden {
+			if p == prefix || strings.HasPrefix(p, prefix+"/") {
+				t.Errorf("an operator links %s (%s):%s", p, reason, chain(importer, p))
+			}
+		}
+	}
+}
+
+func chain(importer map[string]string, to string) string {
+	text := ""
+	for p := to; p != ""; p = importer[p] {
+		text = "\n\t" + p + text
+	}
+	return text
+}
+
+func TestExamplesKeepTheirLineBudgets(t *testing.T) {
+	for _, example := range examples(t) {
+		budget, ok := lineBudgets[example]
+		if !ok {
+			t.Errorf("examples/%s has no line budget: give it one in architecture_test.go", example)
+			continue
+		}
+		source, err := os.ReadFile("examples/" + example + "/main.go")
+		if err != nil {
+			t.Fatal(err)
+		}
+		formatted, err := format.Source(source)
+		if err != nil {
+			t.Error(err)
+			continue
+		}
+		if lines := bytes.Count(formatted, []byte("\n")); lines > budget {
+			t.Errorf("examples/%s/main.go has %d lines, %d more than it may", example, lines, lines-budget)
+		}
+	}
+}
+
+// A replace or an exclude holds in the main module only: with one, a stranger who requires
+// yare would get something else than what is tested here.
+func TestModulesReplaceNothing(t *testing.T) {
+	for _, name := range []string{"go.mod", "controlplane/go.mod"} {
+		if _, err := os.ReadFile(name); err != nil { // go test is to know that it was read.
+			t.Fatal(err)
+		}
+		var mod struct{ Replace, Exclude []any }
+		if err := json.Unmarshal(run(t, "mod", "edit", "-json", name), &mod); err != nil {
+			t.Fatal(err)
+		}
+		if n := len(mod.Replace) + len(mod.Exclude); n > 0 {
+			t.Errorf("%s has %d replace and exclude directives: a module that requires it would not see them", name, n)
+		}
+	}
+}
+
+// docs/guarantees.md says for each promise which test holds it.
+func TestGuaranteesNameTestsThatExist(t *testing.T) {
+	text, err := os.ReadFile("docs/guarantees.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	declared := map[string]bool{}
+	for name, file := range sources(t) {
+		if !strings.HasSuffix(name, "_test.go") {
+			continue
+		}
+		for _, declaration := range file.Decls {
+			if f, ok := declaration.(*ast.FuncDecl); ok && f.Recv == nil {
+				declared[f.Name.Name] = true
+				declared[path.Base(path.Dir(name))+"."+f.Name.Name] = true
+			}
+		}
+	}
+	named := regexp.MustCompile(`\b(?:\w+\.)?(?:Test|Fuzz|Example|Benchmark)[A-Z]\w*`).FindAllString(string(text), -1)
+	if len(named) == 0 {
+		t.Error("docs/guarantees.md names no test")
+	}
+	for _, name := range named {
+		if !declared[name] {
+			t.Errorf("docs/guarantees.md names %s, which does not exist", name)
+		}
+	}
+}
+
+// sources are the Go files of this module, by their slashed names.
+func sources(t *testing.T) map[string]*ast.File {
+	t.Helper()
+	files := map[string]*ast.File{}
+	err := fs.WalkDir(os.DirFS("."), ".", func(name string, entry fs.DirEntry, err error) error {
+		if err != nil || name == "." {
+			return err
+		}
+		base := path.Base(name)
+		if entry.IsDir() {
+			if strings.HasPrefix(base, ".") || strings.HasPrefix(base, "_") || base == "testdata" {
+				return fs.SkipDir
+			}
+			// A module of its own.
+			if _, err := os.Stat(name + "/go.mod"); err == nil {
+				return fs.SkipDir
+			}
+			return nil
+		}
+		// The root folder has no room: it holds nothing but this file.
+		if !strings.HasSuffix(base, ".go") || name == "architecture_test.go" {
+			return nil
+		}
+		file, err := parser.ParseFile(token.NewFileSet(), name, nil, parser.SkipObjectResolution)
+		if err != nil {
+			return fmt.Errorf("reading the sources: %w", err)
+		}
+		files[name] = file
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return files
+}
+
+func imports(file *ast.File) []string {
+	var all []string
+	for _, spec := range file.Imports {
+		if name, err := strconv.Unquote(spec.Path.Value); err == nil {
+			all = append(all, name)
+		}
+	}
+	return all
+}
+
+func hasPackage(files map[string]*ast.File, dir string) bool {
+	for name := range files {
+		if path.Dir(name) == dir && !strings.HasSuffix(name, "_test.go") {
+			return true
+		}
+	}
+	return false
+}
+
+// examples are the names of the operators below examples/.
+func examples(t *testing.T) []string {
+	t.Helper()
+	entries, err := os.ReadDir("examples")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var names []string
+	for _, entry := range entries {
+		if entry.IsDir() {
+			names = append(names, entry.Name())
+		}
+	}
+	return names
+}
+
+// run is what a go command prints.
+func run(t *testing.T, args ...string) []byte {
+	t.Helper()
+	cmd := exec.CommandContext(t.Context(), "go", args...)
+	var stderr bytes.Buffer
+	cmd.Stderr = &stderr
+	out, err := cmd.Output()
+	if err != nil {
+		t.Fatalf("go %s: %v\n%s", strings.Join(args, " "), err, stderr.Bytes())
+	}
+	return out
+}

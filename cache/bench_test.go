@@ -1,0 +1,283 @@
+package cache
+
+import (
+	"context"
+	"fmt"
+	"runtime"
+	"syscall"
+	"testing"
+	"time"
+
+	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/yare-go/yare/kube"
+	"github.com/yare-go/yare/watch"
+)
+
+// kinds are what is measured.
+var kinds = []struct {
+	name   string
+	stream kube.Stream
+	count  int
+	object func(samples, int) string
+}{
+	{"WebApp", webApps, 10_000, samples.webApp},
+	{"Pod", pods, 5_000, samples.pod},
+}
+
+// changeOf is the change by which an object is added.
+func changeOf(object string) watch.Change {
+	r, err := recordOf([]byte(object))
+	if err != nil {
+		panic(err)
+	}
+	return watch.Change{Type: watch.ChangeAdded, Object: []byte(object), Record: watch.Record{
+		Namespace: r.Namespace, Name: r.Name, UID: r.UID, ResourceVersion: r.ResourceVersion,
+	}}
+}
+
+// alone is a stream that follows nothing.
+func alone(handle kube.Stream, options ...Option) *stream {
+	c := New(nil, options...)
+	s := &stream{caches: c, handle: handle, cancel: func() {}}
+	s.store = newStore(handle, s.troubleOfIndex)
+	return s
+}
+
+// heap is what is in use after a collection. One round frees what nobody has; encoders at
+// rest take another one, and count here.
+func heap() int64 {
+	runtime.GC()
+	var m runtime.MemStats
+	runtime.ReadMemStats(&m)
+	return int64(m.HeapAlloc)
+}
+
+// processCPU is the CPU time of the process so far, which other processes do not disturb.
+func processCPU() time.Duration {
+	var u syscall.Rusage
+	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &u); err != nil {
+		panic(err)
+	}
+	return time.Duration(u.Utime.Nano() + u.Stime.Nano())
+}
+
+// BenchmarkHeap is the heap that an object takes, everything included: entry, record,
+// table, indexes, dictionary, encoder. Once for the store alone, once with the stream that
+// follows a server.
+func BenchmarkHeap(b *testing.B) {
+	for _, k := range kinds {
+		b.Run(k.name+"/store", func(b *testing.B) {
+			for range b.N {
+				random := newSamples(1)
+				before := heap()
+				s := alone(k.stream)
+				var cpu time.Duration
+				for i := range k.count {
+					c := changeOf(k.object(random, i))
+					from := processCPU()
+					s.take(c)
+					cpu += processCPU() - from
+				}
+				s.take(watch.Change{Type: watch.ChangeListed})
+				after := heap()
+				reportHeap(b, s, after-before, k.count)
+				b.ReportMetric(float64(heap()-before)/float64(k.count), "heap-idle-B/object")
+				b.ReportMetric(float64(cpu.Microseconds())/float64(k.count), "cpu-µs/object")
+				runtime.KeepAlive(s)
+			}
+		})
+		b.Run(k.name+"/stream", func(b *testing.B) {
+			for range b.N {
+				server := newServer()
+				random := newSamples(1)
+				for i := range k.count {
+					o := k.object(random, i)
+					r, _ := recordOf([]byte(o))
+					server.objects[r.Key()] = o
+				}
+				before := heap()
+				c := New(server)
+				synced := make(chan struct{})
+				from := processCPU()
+				sub, err := c.Open(context.Background(), k.stream, func(e Event) {
+					if e.Type == Synced {
+						close(synced)
+					}
+				})
+				if err != nil {
+					b.Fatal(err)
+				}
+				<-synced
+				cpu := processCPU() - from
+				after := heap()
+				b.ReportMetric(float64(after-before)/float64(k.count), "heap-B/object")
+				b.ReportMetric(float64(cpu.Microseconds())/float64(k.count), "cpu-µs/object")
+				runtime.KeepAlive(sub)
+				c.Close()
+				runtime.KeepAlive(server)
+			}
+		})
+	}
+}
+
+func reportHeap(b *testing.B, s *stream, bytes int64, count int) {
+	st := s.stats()
+	b.ReportMetric(float64(bytes)/float64(count), "heap-B/object")
+	b.ReportMetric(float64(st.Bytes)/float64(count), "content-B/object")
+	b.ReportMetric(float64(st.JSON)/float64(count), "json-B/object")
+	b.ReportMetric(float64(st.Dictionaries), "dictionaries")
+}
+
+// filled is a stream with objects in it.
+func filled(k kube.Stream, object func(samples, int) string, count int) *stream {
+	s, random := alone(k), newSamples(1)
+	for i := range count {
+		s.take(changeOf(object(random, i)))
+	}
+	s.take(watch.Change{Type: watch.ChangeListed})
+	return s
+}
+
+// BenchmarkInsert is what taking in another version of an object costs.
+func BenchmarkInsert(b *testing.B) {
+	for _, k := range kinds {
+		b.Run(k.name, func(b *testing.B) {
+			s, random := filled(k.stream, k.object, 2000), newSamples(2)
+			changes := make([]watch.Change, 1000)
+			for i := range changes {
+				changes[i] = changeOf(k.object(random, i))
+			}
+			b.ReportAllocs()
+			b.ResetTimer()
+			from := processCPU()
+			for i := range b.N {
+				c := changes[i%len(changes)]
+				c.Record.ResourceVersion = fmt.Sprint(1000 + i)
+				s.take(c)
+			}
+			b.ReportMetric(float64((processCPU()-from).Nanoseconds())/float64(b.N), "cpu-ns/op")
+		})
+	}
+}
+
+// BenchmarkRecord is what reading the record of an object costs, beside what decoding
+// into a struct that has the same fields does.
+func BenchmarkRecord(b *testing.B) {
+	for _, k := range kinds {
+		object := []byte(k.object(newSamples(1), 1))
+		b.Run(k.name+"/scan", func(b *testing.B) {
+			b.ReportAllocs()
+			var m metadata
+			for b.Loop() {
+				if err := m.read(object); err != nil {
+					b.Fatal(err)
+				}
+			}
+		})
+		b.Run(k.name+"/decode", func(b *testing.B) {
+			b.ReportAllocs()
+			for b.Loop() {
+				var o narrow
+				if err := kube.Unmarshal(object, &o); err != nil {
+					b.Fatal(err)
+				}
+			}
+		})
+	}
+}
+
+// narrow is what a record is made of, for a decoder.
+type narrow struct {
+	Metadata struct {
+		Namespace         string            `json:"namespace"`
+		Name              string            `json:"name"`
+		UID               types.UID         `json:"uid"`
+		ResourceVersion   string            `json:"resourceVersion"`
+		Generation        int64             `json:"generation"`
+		DeletionTimestamp *string           `json:"deletionTimestamp"`
+		Labels            map[string]string `json:"labels"`
+		Annotations       map[string]string `json:"annotations"`
+		Finalizers        []string          `json:"finalizers"`
+		OwnerReferences   []struct {
+			APIVersion string    `json:"apiVersion"`
+			Kind       string    `json:"kind"`
+			Name       string    `json:"name"`
+			UID        types.UID `json:"uid"`
+			Controller bool      `json:"controller"`
+		} `json:"ownerReferences"`
+	} `json:"metadata"`
+}
+
+// BenchmarkGet is a read: found, and as bytes.
+func BenchmarkGet(b *testing.B) {
+	for _, k := range kinds {
+		s := filled(k.stream, k.object, 2000).store
+		var keys []Key
+		for o := range s.All(Filter{}) {
+			keys = append(keys, o.Key())
+		}
+		b.Run(k.name+"/record", func(b *testing.B) {
+			b.ReportAllocs()
+			for i := range b.N {
+				if _, ok := s.Get(keys[i%len(keys)]); !ok {
+					b.Fatal("not found")
+				}
+			}
+		})
+		b.Run(k.name+"/bytes", func(b *testing.B) {
+			b.ReportAllocs()
+			for i := range b.N {
+				o, _ := s.Get(keys[i%len(keys)])
+				if _, err := o.Bytes(); err != nil {
+					b.Fatal(err)
+				}
+			}
+		})
+	}
+}
+
+// BenchmarkList selects some of 10,000 objects, as records.
+func BenchmarkList(b *testing.B) {
+	s := filled(webApps, samples.webApp, 10_000).store
+	for _, l := range []struct {
+		name   string
+		filter Filter
+	}{
+		{"all", Filter{}},
+		{"namespace", Filter{Namespace: "team-search"}},
+		{"labels", Filter{Labels: labels.SelectorFromSet(labels.Set{"team": "search", "tier": "front"})}},
+		{"set", Filter{Labels: mustParse("team in (search, growth),tier!=front")}},
+		{"none", Filter{Labels: mustParse("app.kubernetes.io/name=nothing")}},
+	} {
+		b.Run(l.name, func(b *testing.B) {
+			b.ReportAllocs()
+			n := 0
+			for range b.N {
+				n = 0
+				for range s.All(l.filter) {
+					n++
+				}
+			}
+			b.ReportMetric(float64(n), "objects")
+		})
+	}
+	s.IndexLabel("team")
+	b.Run("labels/indexed", func(b *testing.B) {
+		b.ReportAllocs()
+		f := Filter{Labels: labels.SelectorFromSet(labels.Set{"team": "search", "tier": "front"})}
+		for range b.N {
+			for range s.All(f) {
+			}
+		}
+	})
+}
+
+func mustParse(selector string) labels.Selector {
+	s, err := labels.Parse(selector)
+	if err != nil {
+		panic(err)
+	}
+	return s
+}

@@ -1,0 +1,205 @@
+package cache
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"sync"
+
+	"github.com/yare-go/yare/kube"
+)
+
+// ErrClosed is the error of [Caches.Open] after [Caches.Close].
+var ErrClosed = errors.New("the caches are closed")
+
+// Caches are the streams of a program, and their stores. All methods can be used
+// concurrently.
+type Caches struct {
+	handler kube.Handler
+	options options
+	overlay *overlay
+
+	mu sync.RWMutex
+	// streams are those that have a subscription, in the order in which they were opened.
+	streams []*stream
+	closed  bool
+	// running are the goroutines of all streams, and those that end subscriptions whose
+	// context has ended. None is added once closed is true.
+	running sync.WaitGroup
+}
+
+// New makes Caches whose lists and watches go to h. Nothing is followed before the first
+// [Caches.Open].
+func New(h kube.Handler, o ...Option) *Caches {
+	c := &Caches{handler: h, overlay: newOverlay()}
+	for _, option := range o {
+		option(&c.options)
+	}
+	return c
+}
+
+// Open subscribes to stream. If it is the first to do so, the stream is listed and watched
+// from now on; otherwise it shares what is there.
+//
+// The subscriber is told all objects as Added, then Synced once they are complete, and
+// then what changes: everything once, in the order of the stream, wherever it joins. Open
+// does not wait for any of that. The subscription ends with [Subscription.Close], or soon
+// after ctx ends. The requests of the stream have the values of the ctx that came first.
+//
+// Trouble of the stream is no error of Open: it is reported to [OnError], and dealt with.
+// Error: [ErrClosed].
+func (c *Caches) Open(ctx context.Context, stream kube.Stream, subscriber Subscriber) (*Subscription, error) {
+	if isSecrets(stream.Resource) && !c.options.keepSecrets {
+		stream.Representation = kube.MetadataOnly
+	}
+	sub := &Subscription{subscriber: subscriber}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.closed {
+		return nil, fmt.Errorf("open %s: %w", stream, ErrClosed)
+	}
+	i := slices.IndexFunc(c.streams, is(stream))
+	if i >= 0 {
+		s := c.streams[i]
+		sub.stream = s
+		c.start(s, func() { s.join(sub) })
+	} else {
+		sub.stream = c.begin(ctx, stream, sub)
+	}
+	sub.stream.users++
+	sub.unhook = context.AfterFunc(ctx, func() { c.expire(sub) })
+	return sub, nil
+}
+
+// is finds a stream by its identity.
+func is(handle kube.Stream) func(*stream) bool {
+	return func(s *stream) bool { return s.handle == handle }
+}
+
+// begin starts a stream with its first subscriber. The caller has c.mu.
+func (c *Caches) begin(ctx context.Context, handle kube.Stream, first *Subscription) *stream {
+	ctx, cancel := context.WithCancel(context.WithoutCancel(ctx))
+	s := &stream{caches: c, handle: handle, cancel: cancel, subscriptions: []*Subscription{first}}
+	s.store = newStore(handle, s.troubleOfIndex)
+	c.streams = append(c.streams, s)
+	c.start(s, func() { s.follow(ctx) })
+	return s
+}
+
+// start runs a goroutine of a stream. The caller has c.mu, and c is not closed.
+func (c *Caches) start(s *stream, run func()) {
+	c.running.Add(1)
+	s.running.Go(func() {
+		defer c.running.Done()
+		run()
+	})
+}
+
+// expire closes a subscription whose context has ended.
+func (c *Caches) expire(sub *Subscription) {
+	c.mu.Lock()
+	closed := c.closed
+	if !closed {
+		c.running.Add(1)
+	}
+	c.mu.Unlock()
+	if closed {
+		return
+	}
+	defer c.running.Done()
+	sub.once.Do(sub.leave)
+}
+
+// release takes a subscription from a stream, and tells whether it was the last one. Then
+// the stream is no more to be found.
+func (c *Caches) release(s *stream) (last bool) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if s.users--; s.users > 0 {
+		return false
+	}
+	c.streams = slices.DeleteFunc(slices.Clone(c.streams), func(other *stream) bool { return other == s })
+	return true
+}
+
+// Covering is the synced store, of the home cluster, that holds every object of r in that
+// namespace, and each as fully as asked for. An empty namespace asks for all of them. It is
+// nil if there is none.
+func (c *Caches) Covering(r kube.Resource, namespace string, form kube.Representation) *Store {
+	return c.covering("", r, namespace, form)
+}
+
+// covering is Covering for any cluster. A store that keeps no more than what is asked for
+// comes first.
+func (c *Caches) covering(cluster string, r kube.Resource, namespace string, form kube.Representation) *Store {
+	if r.Cluster {
+		namespace = ""
+	}
+	var found *Store
+	var exact bool
+	for _, s := range c.snapshot() {
+		h := s.handle
+		if h.Cluster != cluster || !sameResource(h.Resource, r) ||
+			h.LabelSelector != "" || h.FieldSelector != "" || h.ShardSelector != "" ||
+			h.Namespace != "" && h.Namespace != namespace ||
+			h.Representation != form && h.Representation != kube.Full ||
+			!s.store.Synced() {
+			continue
+		}
+		if found == nil || !exact {
+			found, exact = s.store, h.Representation == form
+		}
+	}
+	return found
+}
+
+// Stores are the stores of r, whatever their cluster, namespace, selectors and
+// representation.
+func (c *Caches) Stores(r kube.Resource) []*Store {
+	var stores []*Store
+	for _, s := range c.snapshot() {
+		if sameResource(s.handle.Resource, r) {
+			stores = append(stores, s.store)
+		}
+	}
+	return stores
+}
+
+// sameResource compares what is in a URL. A store serves reads in its own version only.
+func sameResource(a, b kube.Resource) bool {
+	return a.Group == b.Group && a.Version == b.Version && a.Plural == b.Plural
+}
+
+// snapshot is the streams as they are now, not to be changed.
+func (c *Caches) snapshot() []*stream {
+	c.mu.RLock()
+	defer c.mu.RUnlock()
+	return c.streams[:len(c.streams):len(c.streams)]
+}
+
+// Stats are the figures of all streams, in the order in which they were opened.
+func (c *Caches) Stats() []Stats {
+	c.mu.RLock()
+	defer c.mu.RUnlock()
+	all := make([]Stats, 0, len(c.streams))
+	for _, s := range c.streams {
+		st := s.stats()
+		st.Subscribers = s.users
+		all = append(all, st)
+	}
+	return all
+}
+
+// Close ends all streams and waits for their goroutines. No subscriber is called after it.
+// A Subscriber must not call it.
+func (c *Caches) Close() {
+	c.mu.Lock()
+	c.closed = true
+	for _, s := range c.streams {
+		s.cancel()
+	}
+	c.streams = nil
+	c.mu.Unlock()
+	c.running.Wait()
+}

@@ -1,0 +1,411 @@
+package cache
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/yare-go/yare/kube"
+)
+
+// note is a subscriber that writes down what it is told.
+func note(told *[]string) Subscriber {
+	return func(e Event) {
+		text := e.Type.String()
+		if e.Type != Synced {
+			text += " " + e.Record().Name + e.Record().ResourceVersion
+		}
+		if e.Initial {
+			text += " initially"
+		}
+		*told = append(*told, text)
+	}
+}
+
+func open(t *testing.T, ctx context.Context, c *Caches, s kube.Stream, f Subscriber) *Subscription {
+	t.Helper()
+	sub, err := c.Open(ctx, s, f)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return sub
+}
+
+func sameEvents(t *testing.T, got []string, want ...string) {
+	t.Helper()
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("events:\n%s", diff)
+	}
+}
+
+var (
+	a = Key{"ns", "a"}
+	b = Key{"ns", "b"}
+)
+
+func TestSharing(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		s := newServer()
+		c := New(s)
+		defer c.Close()
+		s.put(a, small(a, "1", ""))
+		var first, second, third []string
+		one := open(t, t.Context(), c, webApps, note(&first))
+		synctest.Wait()
+		s.put(b, small(b, "2", ""))
+		synctest.Wait()
+		two := open(t, t.Context(), c, webApps, note(&second))
+		synctest.Wait()
+		if s.watches != 1 || one.Store() != two.Store() {
+			t.Errorf("%d watches, stores %p and %p", s.watches, one.Store(), two.Store())
+		}
+		s.remove(b, small(b, "2", ""))
+		synctest.Wait()
+		sameEvents(t, first, "Added a101 initially", "Synced", "Added b102", "Deleted b102")
+		slices.Sort(second[:2])
+		sameEvents(t, second, "Added a101 initially", "Added b102 initially", "Synced", "Deleted b102")
+		if v := one.Store().Version(); v != "103" {
+			t.Errorf("the store is at %s", v)
+		}
+
+		one.Close()
+		one.Close()
+		s.put(a, small(a, "1", `"x":"y"`))
+		synctest.Wait()
+		if len(first) != 4 || len(second) != 5 || s.watching() != 1 {
+			t.Errorf("after the first Close: %v, %v, %d watches", first, second, s.watching())
+		}
+		two.Close()
+		if s.watching() != 0 || len(c.Stats()) != 0 {
+			t.Errorf("after the last Close: %d watches, %v", s.watching(), c.Stats())
+		}
+
+		three := open(t, t.Context(), c, webApps, note(&third))
+		synctest.Wait()
+		sameEvents(t, third, "Added a104 initially", "Synced")
+		if three.Store() == one.Store() {
+			t.Error("a store of old was taken up again")
+		}
+	})
+}
+
+// A subscription ends with its context, also from within the subscriber.
+func TestContextEndsSubscription(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		s := newServer()
+		c := New(s)
+		s.put(a, small(a, "1", ""))
+		ctx, cancel := context.WithCancel(t.Context())
+		var told []string
+		sub := open(t, ctx, c, webApps, func(e Event) {
+			note(&told)(e)
+			if e.Type == Synced {
+				cancel()
+			}
+		})
+		synctest.Wait()
+		if s.watching() != 0 || len(c.Stats()) != 0 {
+			t.Errorf("%d watches, %v", s.watching(), c.Stats())
+		}
+		sub.Close()
+		// One whose context is over from the beginning.
+		open(t, ctx, c, webApps, note(&told)).Close()
+		c.Close()
+		if _, err := c.Open(t.Context(), webApps, note(&told)); !errors.Is(err, ErrClosed) {
+			t.Errorf("Open after Close: %v", err)
+		}
+	})
+}
+
+// A subscriber can open what it is told about, even its own stream.
+func TestOpenFromSubscriber(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		s := newServer()
+		c := New(s)
+		defer c.Close()
+		s.put(a, small(a, "1", ""))
+		var inner []string
+		open(t, t.Context(), c, webApps, func(e Event) {
+			if e.Type == Added {
+				open(t, t.Context(), c, webApps, note(&inner))
+			}
+		})
+		synctest.Wait()
+		sameEvents(t, inner, "Added a101 initially", "Synced")
+	})
+}
+
+// Close waits for a subscriber that is being called.
+func TestCloseWaits(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		s := newServer()
+		c := New(s)
+		defer c.Close()
+		s.put(a, small(a, "1", ""))
+		other := open(t, t.Context(), c, webApps, func(Event) {})
+		defer other.Close()
+		called, proceed, left, over := make(chan struct{}, 10), make(chan struct{}), false, false
+		sub := open(t, t.Context(), c, webApps, func(Event) {
+			if over {
+				t.Error("the subscriber was called after Close")
+			}
+			called <- struct{}{}
+			<-proceed
+			left = true
+		})
+		<-called
+		// Not synctest.Wait: it does not count who waits for a mutex as waiting.
+		go close(proceed)
+		sub.Close()
+		if !left {
+			t.Error("the subscriber was left alone")
+		}
+		over = true
+		s.put(b, small(b, "2", ""))
+		synctest.Wait()
+	})
+}
+
+func TestRelist(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		s := newServer()
+		var troubles []error
+		c := New(s, OnError(func(_ kube.Stream, err error) { troubles = append(troubles, err) }))
+		defer c.Close()
+		s.put(a, small(a, "1", ""))
+		s.put(b, small(b, "2", ""))
+		var told []string
+		sub := open(t, t.Context(), c, webApps, note(&told))
+		synctest.Wait()
+		// Seen by nobody: b goes, a changes, and the watch cannot be resumed.
+		s.mu.Lock()
+		for f := range s.feeds {
+			f.end()
+			delete(s.feeds, f)
+		}
+		s.version = 200
+		s.compacted = 200
+		delete(s.objects, b)
+		s.objects[a] = small(a, "9", "")(150)
+		s.mu.Unlock()
+		synctest.Wait()
+		waitVirtually(t)
+		slices.Sort(told[5:])
+		sameEvents(t, told, "Added a101 initially", "Added b102 initially", "Synced", "Deleted a101", "Added a150", "Deleted b102")
+		st := c.Stats()[0]
+		if sub.Store().Version() != "200" || st.Restarts != 1 || st.Objects != 1 || !st.Synced || st.Subscribers != 1 {
+			t.Errorf("at %s: %+v, %v", sub.Store().Version(), st, troubles)
+		}
+		s.bookmark()
+		synctest.Wait()
+		if v := sub.Store().Version(); v != "201" {
+			t.Errorf("after a bookmark the store is at %s", v)
+		}
+	})
+}
+
+// While a list goes on, the versions of its objects say nothing.
+func TestVersionWhileListing(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		s := newServer()
+		c := New(s)
+		defer c.Close()
+		s.put(a, small(a, "1", ""))
+		var seen []string
+		var sub *Subscription
+		ready := make(chan struct{})
+		sub = open(t, t.Context(), c, webApps, func(e Event) {
+			<-ready
+			seen = append(seen, fmt.Sprintf("%s %q %t", e.Type, sub.Store().Version(), sub.Store().Synced()))
+		})
+		close(ready)
+		synctest.Wait()
+		s.put(b, small(b, "2", ""))
+		synctest.Wait()
+		sameEvents(t, seen, `Added "" false`, `Synced "101" true`, `Added "102" true`)
+	})
+}
+
+// An object whose identity cannot be read is reported, counted, and not served in its old
+// state as if nothing had been; one whose labels cannot be read is there with its content.
+func TestUnreadable(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		s := newServer()
+		var troubles []error
+		c := New(s, OnError(func(_ kube.Stream, err error) { troubles = append(troubles, err) }))
+		defer c.Close()
+		s.put(a, small(a, "1", ""))
+		s.put(b, small(b, "2", ""))
+		var told []string
+		sub := open(t, t.Context(), c, webApps, note(&told))
+		synctest.Wait()
+		s.put(a, func(int) string { return `{"metadata":{"namespace":"ns","name":"a","resourceVersion":7}}` })
+		s.put(b, func(v int) string {
+			return fmt.Sprintf(`{"metadata":{"namespace":"ns","name":"b","uid":"2","resourceVersion":"%d","labels":{"n":7,"ok":"yes"}}}`, v)
+		})
+		synctest.Wait()
+		var unreadable *kube.DecodeError
+		if len(troubles) != 2 || !errors.As(troubles[0], &unreadable) || !errors.As(troubles[1], &unreadable) || c.Stats()[0].DecodeFailures != 2 {
+			t.Errorf("reported %v, counted %+v", troubles, c.Stats())
+		}
+		one, ok := sub.Store().Get(a)
+		if _, err := one.Bytes(); !ok || !errors.As(err, &unreadable) {
+			t.Errorf("a is there: %t, and reads with %v", ok, err)
+		}
+		two, ok := sub.Store().Get(b)
+		if !ok || !strings.Contains(bytesOf(t, two), `"n":7`) || two.Labels.Get("ok") != "yes" || two.ResourceVersion != "104" {
+			t.Errorf("b is there: %t, as %+v", ok, two.Record)
+		}
+		s.put(a, small(a, "1", ""))
+		synctest.Wait()
+		if one, _ = sub.Store().Get(a); !strings.Contains(bytesOf(t, one), `"105"`) {
+			t.Errorf("a did not recover")
+		}
+		sameEvents(t, told[3:], "Modified b104", "Modified a105")
+	})
+}
+
+func TestCovering(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		s := newServer()
+		c := New(s)
+		defer c.Close()
+		with := func(change func(*kube.Stream)) kube.Stream {
+			stream := webApps
+			change(&stream)
+			return stream
+		}
+		nothing := func(Event) {}
+		everywhere := webApps.Resource
+		check := func(what string, want *Subscription, namespace string, form kube.Representation) {
+			t.Helper()
+			var store *Store
+			if want != nil {
+				store = want.Store()
+			}
+			if got := c.Covering(everywhere, namespace, form); got != store {
+				t.Errorf("%s: %p, want %p", what, got, store)
+			}
+		}
+		open(t, t.Context(), c, with(func(s *kube.Stream) { s.LabelSelector = "a=b" }), nothing)
+		open(t, t.Context(), c, with(func(s *kube.Stream) { s.FieldSelector = "metadata.name=b" }), nothing)
+		open(t, t.Context(), c, with(func(s *kube.Stream) { s.ShardSelector = "x" }), nothing)
+		open(t, t.Context(), c, with(func(s *kube.Stream) { s.Cluster = "east" }), nothing)
+		open(t, t.Context(), c, with(func(s *kube.Stream) { s.Resource.Version = "v2" }), nothing)
+		synctest.Wait()
+		check("what is narrowed", nil, "ns", kube.Full)
+		one := open(t, t.Context(), c, with(func(s *kube.Stream) { s.Namespace = "ns" }), nothing)
+		check("what is not synced", nil, "ns", kube.Full)
+		synctest.Wait()
+		check("its namespace", one, "ns", kube.Full)
+		check("less than it has", one, "ns", kube.MetadataOnly)
+		check("another namespace", nil, "other", kube.Full)
+		check("all namespaces", nil, "", kube.Full)
+		meta := open(t, t.Context(), c, with(func(s *kube.Stream) { s.Representation = kube.MetadataOnly }), nothing)
+		synctest.Wait()
+		check("metadata", meta, "ns", kube.MetadataOnly)
+		check("metadata do not serve all", one, "ns", kube.Full)
+		check("metadata do not serve all", nil, "", kube.Full)
+		all := open(t, t.Context(), c, webApps, nothing)
+		synctest.Wait()
+		check("all", all, "", kube.Full)
+		check("one of all", all, "other", kube.Full)
+		if n := len(c.Stores(webApps.Resource)); n != 7 {
+			t.Errorf("%d stores", n)
+		}
+		all.Close()
+		check("what is closed", nil, "", kube.Full)
+	})
+}
+
+// Secrets are not kept unless that is asked for, and never compressed.
+func TestSecrets(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		s := newServer()
+		for i := range 200 {
+			k := Key{"ns", fmt.Sprint("s", i)}
+			s.put(k, func(v int) string {
+				return fmt.Sprintf(`{"metadata":{"name":%q,"namespace":"ns","uid":"%d","resourceVersion":"%d"},"data":{"x":%q}}`,
+					k.Name, v, v, strings.Repeat("secret", 100))
+			})
+		}
+		nothing := func(Event) {}
+		c := New(s)
+		defer c.Close()
+		sub := open(t, t.Context(), c, secrets, nothing)
+		synctest.Wait()
+		if form := sub.Store().Stream().Representation; form != kube.MetadataOnly || s.seen[0] != kube.MetadataOnly {
+			t.Errorf("asked for %q", form)
+		}
+		if c.Covering(secrets.Resource, "ns", kube.Full) != nil {
+			t.Error("metadata serve a full read")
+		}
+		keeping := New(s, KeepSecrets())
+		defer keeping.Close()
+		sub = open(t, t.Context(), keeping, secrets, nothing)
+		synctest.Wait()
+		if form := sub.Store().Stream().Representation; form != kube.Full || keeping.Covering(secrets.Resource, "ns", kube.Full) == nil {
+			t.Errorf("asked for %q", form)
+		}
+		for _, caches := range []*Caches{c, keeping} {
+			st := caches.Stats()[0]
+			if st.Dictionaries != 0 || st.Bytes != st.JSON || st.Objects != 200 {
+				t.Errorf("%+v", st)
+			}
+		}
+		for _, e := range sub.Store().compressor.recent {
+			if e != nil {
+				t.Fatal("a Secret is kept for a dictionary")
+			}
+		}
+	})
+}
+
+// What this program wrote is told as an echo.
+func TestEcho(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		s := newServer()
+		c := New(s)
+		defer c.Close()
+		s.put(a, small(a, "1", ""))
+		var echoes []bool
+		open(t, t.Context(), c, webApps, func(e Event) { echoes = append(echoes, e.Echo) })
+		synctest.Wait()
+		at := keyOf(kube.Ref{Resource: webApps.Resource, Namespace: a.Namespace, Name: a.Name})
+		c.overlay.put(at, c.overlay.begin(), overlayEntry{kind: value, resource: webApps.Resource, uid: "1", version: "102"})
+		s.put(a, small(a, "1", ""))
+		synctest.Wait()
+		s.put(a, small(a, "1", ""))
+		synctest.Wait()
+		c.overlay.put(at, c.overlay.begin(), overlayEntry{kind: tombstone, resource: webApps.Resource, uid: "1", version: "104"})
+		s.remove(a, small(a, "1", ""))
+		synctest.Wait()
+		if diff := cmp.Diff([]bool{false, false, true, false, true}, echoes); diff != "" {
+			t.Error(diff)
+		}
+	})
+}
+
+// waitVirtually lets a stream that has failed come back.
+func waitVirtually(t *testing.T) {
+	t.Helper()
+	time.Sleep(10 * time.Minute) // of the bubble's own time
+	synctest.Wait()
+}

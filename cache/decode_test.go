@@ -1,0 +1,210 @@
+package cache
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/yare-go/yare/kube"
+	"github.com/yare-go/yare/watch"
+)
+
+// compareDecoded compares the record of an object with what a decoder makes of it.
+func compareDecoded(t *testing.T, object []byte) {
+	t.Helper()
+	var want narrow
+	if err := kube.Unmarshal(object, &want); err != nil {
+		t.Fatal(err)
+	}
+	got, err := recordOf(object)
+	if err != nil {
+		t.Fatalf("%v in %s", err, object)
+	}
+	m := want.Metadata
+	expected := Record{
+		Namespace: m.Namespace, Name: m.Name, UID: m.UID, ResourceVersion: m.ResourceVersion, Generation: m.Generation,
+		Deleting: m.DeletionTimestamp != nil, Labels: LabelsOf(m.Labels), Size: len(object),
+		Annotations: got.Annotations, Finalizers: got.Finalizers,
+	}
+	for _, o := range m.OwnerReferences {
+		group, _, grouped := strings.Cut(o.APIVersion, "/")
+		if !grouped {
+			group = ""
+		}
+		expected.Owners = append(expected.Owners, Owner{group, o.Kind, o.Name, o.UID, o.Controller})
+	}
+	if diff := cmp.Diff(expected, got, compareRecords); diff != "" {
+		t.Errorf("the record differs from what a decoder reads:\n%s", diff)
+	}
+	if (got.Annotations != 0) != (len(m.Annotations) > 0) || (got.Finalizers != 0) != (len(m.Finalizers) > 0) {
+		t.Errorf("hashes %d and %d for %v and %v", got.Annotations, got.Finalizers, m.Annotations, m.Finalizers)
+	}
+}
+
+// fixtures are one object of every built-in kind, with every field set.
+func fixtures(t testing.TB) map[string][]byte {
+	t.Helper()
+	out, err := exec.CommandContext(t.Context(), "go", "list", "-m", "-f", "{{.Dir}}", "k8s.io/api").Output()
+	if err != nil {
+		t.Fatalf("find the fixtures: %v", err)
+	}
+	paths, err := filepath.Glob(filepath.Join(strings.TrimSpace(string(out)), "testdata", "HEAD", "*.json"))
+	if err != nil || len(paths) < 100 {
+		t.Fatalf("%d fixtures, %v", len(paths), err)
+	}
+	objects := make(map[string][]byte, len(paths))
+	for _, path := range paths {
+		data, err := os.ReadFile(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		objects[strings.TrimSuffix(filepath.Base(path), ".json")] = data
+	}
+	return objects
+}
+
+func TestRecordOfEveryKind(t *testing.T) {
+	t.Parallel()
+	for name, object := range fixtures(t) {
+		var members map[string]json.RawMessage
+		if err := json.Unmarshal(object, &members); err != nil {
+			t.Fatal(err)
+		}
+		if members["metadata"] == nil {
+			continue // it is no object
+		}
+		t.Run(name, func(t *testing.T) {
+			compareDecoded(t, object)
+			var compact bytes.Buffer
+			if err := json.Compact(&compact, object); err != nil {
+				t.Fatal(err)
+			}
+			compareDecoded(t, compact.Bytes())
+		})
+	}
+}
+
+// Every fixture comes out of a store as it went in, whatever it was written with.
+func TestContentOfEveryKind(t *testing.T) {
+	t.Parallel()
+	s := alone(pods)
+	want := make(map[Key]string)
+	for round := range 3 {
+		for name, object := range fixtures(t) {
+			k := Key{"ns", name}
+			want[k] = string(object)
+			s.take(watch.Change{Type: watch.ChangeModified, Object: object, Record: watch.Record{
+				Namespace: k.Namespace, Name: k.Name, UID: types.UID(name), ResourceVersion: string(rune('1' + round)),
+			}})
+		}
+	}
+	s.take(watch.Change{Type: watch.ChangeListed})
+	if st := s.stats(); st.Dictionaries == 0 || st.Bytes > st.JSON/2 {
+		t.Errorf("nothing was compressed: %+v", st)
+	}
+	got := make(map[Key]string)
+	for o := range s.store.All(Filter{}) {
+		got[o.Key()] = bytesOf(t, o)
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Error(diff)
+	}
+}
+
+func TestRecordOfSamples(t *testing.T) {
+	t.Parallel()
+	random := newSamples(3)
+	for i := range 50 {
+		compareDecoded(t, []byte(random.webApp(i)))
+		compareDecoded(t, []byte(random.pod(i)))
+	}
+}
+
+func TestRecordOfOddities(t *testing.T) {
+	t.Parallel()
+	for name, object := range map[string]string{
+		"white space":      " {\n \"metadata\" : {\t\"name\" : \"a\" , \"generation\" : 3 , \"labels\" : { \"k\" : \"v\" , \"a\" : \"b\" } } } ",
+		"nulls":            `{"metadata":{"name":"a","labels":null,"annotations":null,"ownerReferences":null,"finalizers":null,"deletionTimestamp":null,"generation":null}}`,
+		"empty":            `{"metadata":{"name":"a","labels":{},"annotations":{},"ownerReferences":[],"finalizers":[]}}`,
+		"escapes":          `{"kind":"a\\","x":"\"metadata\":{","metadata":{"name":"a\u0062\\\"","labels":{"k":"\u0076"},"annotations":{"x":"}\\"}}}`,
+		"metadata at last": `{"spec":{"metadata":{"name":"wrong"},"x":[1,{"y":"]"},true,null,-1.5e3]},"metadata":{"name":"right"}}`,
+		"owners":           `{"metadata":{"name":"a","ownerReferences":[{"apiVersion":"v1","kind":"Node","name":"n","uid":"1"},{"apiVersion":"apps/v1","kind":"ReplicaSet","name":"r","uid":"2","controller":true,"blockOwnerDeletion":true}]}}`,
+		"label twice":      `{"metadata":{"name":"a","labels":{"k":"1","k":"2"}}}`,
+		"empty label":      `{"metadata":{"name":"a","labels":{"k":""}}}`,
+		"deleting":         `{"metadata":{"name":"a","deletionTimestamp":"2026-01-01T00:00:00Z","finalizers":["x"]}}`,
+	} {
+		t.Run(name, func(t *testing.T) { compareDecoded(t, []byte(object)) })
+	}
+}
+
+// Metadata that do not fit are left out, and the rest is there.
+func TestRecordOfMisfits(t *testing.T) {
+	t.Parallel()
+	var m metadata
+	err := m.read([]byte(`{"metadata":{"labels":{"bad":7,"good":"yes"},"generation":"x","name":"a","uid":"u"}}`))
+	if err == nil || string(m.name) != "a" || string(m.uid) != "u" || string(m.labelKeys) != "good\x00" {
+		t.Errorf("%v, name %q, uid %q, labels %q", err, m.name, m.uid, m.labelKeys)
+	}
+	for _, broken := range []string{"", "{", `{"metadata"`, `{"metadata":{`, `{"metadata":{"name":"a`, `[]`, `{}`, `{"a":"\`, `7`, `{"metadata":{"ownerReferences":[`} {
+		if err := m.read([]byte(broken)); err == nil {
+			t.Errorf("no error from %q", broken)
+		}
+	}
+}
+
+// FuzzRecord finds no input that makes reading a record panic or hang, nor a well-formed
+// one that is read otherwise than by a decoder.
+func FuzzRecord(f *testing.F) {
+	random := newSamples(1)
+	f.Add([]byte(random.webApp(1)))
+	f.Add([]byte(random.pod(1)))
+	f.Add([]byte(`{"metadata":{"name":"a\u0062","labels":{"k":"\\"},"ownerReferences":[{"uid":"1"}]}}`))
+	f.Fuzz(func(t *testing.T, object []byte) {
+		got, err := recordOf(object)
+		var want narrow
+		if !json.Valid(object) || kube.Unmarshal(object, &want) != nil || bytes.Count(object, []byte(`"metadata"`)) != 1 {
+			return
+		}
+		if err != nil {
+			if errors.Is(err, errNotJSON) && bytes.HasPrefix(bytes.TrimSpace(object), []byte("{")) {
+				t.Errorf("well-formed, but: %v", err)
+			}
+			return
+		}
+		if twice(object) {
+			return
+		}
+		if got.Name != want.Metadata.Name || string(got.UID) != string(want.Metadata.UID) {
+			t.Errorf("got %q %q, want %q %q", got.Name, got.UID, want.Metadata.Name, want.Metadata.UID)
+		}
+	})
+}
+
+// twice tells that a name comes more than once, where which one counts is not of interest.
+func twice(object []byte) bool {
+	return bytes.Count(object, []byte(`"name"`)) > 1 || bytes.Count(object, []byte(`"uid"`)) > 1 || bytes.Contains(object, []byte(`\u`))
+}
+
+func TestIdentity(t *testing.T) {
+	t.Parallel()
+	for _, text := range []string{"", "a", newSamples(1).uid(), strings.ToUpper(newSamples(1).uid()), strings.Repeat("x", 36), "00000000-0000-0000-0000-000000000000"} {
+		for _, version := range []string{"", "0", "1", "01", "+1", "-1", "18446744073709551615", "18446744073709551616", "abc"} {
+			s := alone(webApps)
+			s.take(watch.Change{Type: watch.ChangeAdded, Object: []byte(`{"metadata":{"name":"a"}}`), Record: watch.Record{
+				Name: "a", UID: types.UID(text), ResourceVersion: version,
+			}})
+			o, _ := s.store.Get(Key{"", "a"})
+			if string(o.UID) != text || o.ResourceVersion != version {
+				t.Errorf("%q at %q became %q at %q", text, version, o.UID, o.ResourceVersion)
+			}
+		}
+	}
+}

@@ -1,0 +1,296 @@
+// Package onserver tests package cache on a real API server.
+package onserver
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"maps"
+	"strings"
+	"sync/atomic"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/yare-go/yare/cache"
+	"github.com/yare-go/yare/kube"
+	"github.com/yare-go/yare/yaretest"
+)
+
+func resource(group, version, kind, plural string) kube.Resource {
+	return kube.Resource{GroupVersionKind: schema.GroupVersionKind{Group: group, Version: version, Kind: kind}, Plural: plural}
+}
+
+var (
+	configMaps   = resource("", "v1", "ConfigMap", "configmaps")
+	services     = resource("", "v1", "Service", "services")
+	podTemplates = resource("", "v1", "PodTemplate", "podtemplates")
+	deployments  = resource("apps", "v1", "Deployment", "deployments")
+	gadgets      = resource("onserver.example.com", "v1", "Gadget", "gadgets")
+)
+
+// gadgetCRD has a list of each kind.
+const gadgetCRD = `
+apiVersion: apiextensions.k8s.io/v1
+kind: CustomResourceDefinition
+metadata: {name: gadgets.onserver.example.com}
+spec:
+  group: onserver.example.com
+  names: {kind: Gadget, plural: gadgets, singular: gadget}
+  scope: Namespaced
+  versions:
+  - name: v1
+    served: true
+    storage: true
+    subresources: {status: {}, scale: {specReplicasPath: .spec.count, statusReplicasPath: .status.seen}}
+    schema:
+      openAPIV3Schema:
+        type: object
+        properties:
+          spec:
+            type: object
+            properties:
+              number: {type: integer, format: int64}
+              count: {type: integer}
+              size: {type: string, default: small}
+              empty: {type: object, properties: {inner: {type: string}}}
+              anything: {type: object, x-kubernetes-preserve-unknown-fields: true}
+              tags: {type: array, items: {type: string}, x-kubernetes-list-type: set}
+              plain: {type: array, items: {type: string}}
+              ports:
+                type: array
+                x-kubernetes-list-type: map
+                x-kubernetes-list-map-keys: [port, protocol]
+                items:
+                  type: object
+                  required: [port]
+                  properties:
+                    port: {type: integer}
+                    protocol: {type: string, default: TCP}
+                    name: {type: string}
+          status:
+            type: object
+            properties:
+              seen: {type: integer}
+              conditions:
+                type: array
+                x-kubernetes-list-type: map
+                x-kubernetes-list-map-keys: [type]
+                items:
+                  type: object
+                  required: [type]
+                  properties: {type: {type: string}, status: {type: string}, reason: {type: string}}
+`
+
+func defineGadgets(t *testing.T, cluster *yaretest.Cluster) {
+	cluster.Kubectl(t, gadgetCRD, "apply", "--server-side", "-f", "-")
+	cluster.Kubectl(t, "", "wait", "--for=condition=Established", "--timeout=60s", "crd/gadgets.onserver.example.com")
+}
+
+// twins are two objects of one kind: one that is applied through the check, and one that
+// every apply is sent to. All else happens to both.
+type twins struct {
+	t        *testing.T
+	resource kube.Resource
+	space    string
+	caches   *cache.Caches
+	plain    *kube.Client
+	cached   *kube.Client
+	checked  *kube.Client
+	sent     atomic.Int64
+}
+
+const checked, always = "checked", "always"
+
+func newTwins(t *testing.T, r kube.Resource) *twins {
+	cluster := yaretest.Start(t)
+	if r == gadgets {
+		defineGadgets(t, cluster)
+	}
+	p := &twins{t: t, resource: r, space: cluster.Namespace(t), plain: cluster.Client(t).WithFieldManager("us")}
+	p.caches = cache.New(p.plain)
+	t.Cleanup(p.caches.Close)
+	synced := make(chan struct{})
+	_, err := p.caches.Open(t.Context(), kube.Stream{Resource: r, Namespace: p.space}, func(e cache.Event) {
+		if e.Type == cache.Synced {
+			close(synced)
+		}
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	<-synced
+	p.cached = p.plain.With(func(next kube.Handler) kube.Handler {
+		return kube.HandlerFunc(func(ctx context.Context, r *kube.Request) (*kube.Response, error) {
+			p.sent.Add(1)
+			return next.Do(ctx, r)
+		})
+	}).With(p.caches.Handler)
+	p.restart()
+	return p
+}
+
+// restart forgets what was applied, as a new process has.
+func (p *twins) restart() {
+	applies := p.caches.Applies()
+	p.checked = p.cached.With(func(next kube.Handler) kube.Handler {
+		return applies.SkipUnchanged(next, func(kube.Resource, cache.Record, []byte) bool { return true })
+	})
+}
+
+func (p *twins) object(name, body string) *unstructured.Unstructured {
+	p.t.Helper()
+	u := &unstructured.Unstructured{}
+	if err := u.UnmarshalJSON(fmt.Appendf(nil, `{"apiVersion":%q,"kind":%q,"metadata":{}}`, p.resource.GroupVersion(), p.resource.Kind)); err != nil {
+		p.t.Fatal(err)
+	}
+	var members map[string]any
+	if err := json.Unmarshal([]byte(body), &members); err != nil {
+		p.t.Fatalf("%s: %v", body, err)
+	}
+	// Integers have to stay integers.
+	whole := &unstructured.Unstructured{}
+	if err := whole.UnmarshalJSON([]byte(strings.Replace(body, "{", fmt.Sprintf(`{"apiVersion":%q,"kind":%q,`, p.resource.GroupVersion(), p.resource.Kind), 1))); err != nil {
+		p.t.Fatalf("%s: %v", body, err)
+	}
+	maps.Copy(u.Object, whole.Object)
+	u.SetName(name)
+	u.SetNamespace(p.space)
+	return u
+}
+
+// both does something to each of the two.
+func (p *twins) both(do func(api kube.API[unstructured.Unstructured], name string) error) {
+	p.t.Helper()
+	for _, name := range []string{checked, always} {
+		if err := do(kube.Dynamic(p.plain, p.resource, p.space), name); err != nil {
+			p.t.Fatalf("%s: %v", name, err)
+		}
+	}
+}
+
+// apply applies what is wanted to both, and tells how many requests the check let through.
+func (p *twins) apply(body string, options ...kube.WriteOption) int {
+	p.t.Helper()
+	p.catchUp()
+	before := p.sent.Load()
+	answer, err := kube.Dynamic(p.checked, p.resource, p.space).Apply(p.t.Context(), p.object(checked, body), options...)
+	if err != nil {
+		p.t.Fatal(err)
+	}
+	sent := int(p.sent.Load() - before)
+	if _, err := kube.Dynamic(p.plain, p.resource, p.space).Apply(p.t.Context(), p.object(always, body), options...); err != nil {
+		p.t.Fatal(err)
+	}
+	p.alike()
+	if diff := cmp.Diff(p.live(checked).Object["spec"], answer.Object["spec"]); diff != "" {
+		p.t.Errorf("what Apply returned is not what is live:\n%s", diff)
+	}
+	return sent
+}
+
+// applyStatus does so with a status.
+func (p *twins) applyStatus(body string) int {
+	p.t.Helper()
+	p.catchUp()
+	before := p.sent.Load()
+	for name, client := range map[string]*kube.Client{checked: p.checked, always: p.plain} {
+		u := p.object(name, body)
+		live := p.live(name)
+		u.SetUID(live.GetUID())
+		if _, err := kube.Dynamic(client, p.resource, p.space).Status().Apply(p.t.Context(), u); err != nil {
+			p.t.Fatal(err)
+		}
+	}
+	sent := int(p.sent.Load() - before)
+	p.alike()
+	return sent
+}
+
+func (p *twins) live(name string) *unstructured.Unstructured {
+	p.t.Helper()
+	u, err := kube.Dynamic(p.plain, p.resource, p.space).Get(p.t.Context(), name)
+	if err != nil {
+		p.t.Fatal(err)
+	}
+	return u
+}
+
+// catchUp waits until the store shows what is live.
+func (p *twins) catchUp() {
+	p.t.Helper()
+	yaretest.Eventually(p.t, func() error {
+		live, err := kube.Dynamic(p.plain, p.resource, p.space).Get(p.t.Context(), checked)
+		if kube.IsNotFound(err) {
+			return nil
+		} else if err != nil {
+			return err
+		}
+		o, _ := p.caches.Covering(p.resource, p.space, kube.Full).Get(cache.Key{Namespace: p.space, Name: checked})
+		if o.ResourceVersion != live.GetResourceVersion() {
+			return fmt.Errorf("the store is at %s, the server at %s", o.ResourceVersion, live.GetResourceVersion())
+		}
+		return nil
+	})
+}
+
+// alike compares the two, and who owns what of them.
+func (p *twins) alike() {
+	p.t.Helper()
+	clean := func(name string) any {
+		u := p.live(name)
+		for _, own := range []string{"name", "uid", "resourceVersion", "creationTimestamp", "generation"} {
+			unstructured.RemoveNestedField(u.Object, "metadata", own)
+		}
+		entries := make(map[string]any)
+		if p.resource == deployments { // its controller works on both, each at its own pace
+			unstructured.RemoveNestedField(u.Object, "status")
+			unstructured.RemoveNestedField(u.Object, "metadata", "annotations", "deployment.kubernetes.io/revision")
+			if len(u.GetAnnotations()) == 0 {
+				unstructured.RemoveNestedField(u.Object, "metadata", "annotations")
+			}
+		}
+		for _, e := range u.GetManagedFields() {
+			if e.Manager == "kube-controller-manager" {
+				continue
+			}
+			entries[fmt.Sprint(e.Manager, e.Operation, e.Subresource, e.APIVersion)] = string(e.FieldsV1.Raw)
+		}
+		u.SetManagedFields(nil)
+		for _, own := range []string{"clusterIP", "clusterIPs"} {
+			unstructured.RemoveNestedField(u.Object, "spec", own)
+		}
+		return []any{u.Object, entries}
+	}
+	if diff := cmp.Diff(clean(always), clean(checked)); diff != "" {
+		p.t.Errorf("it is not what it would be if every apply was sent:\n%s", diff)
+	}
+}
+
+// merge is a change by somebody else.
+func (p *twins) merge(manager, patch string) {
+	p.t.Helper()
+	p.both(func(api kube.API[unstructured.Unstructured], name string) error {
+		_, err := api.Patch(p.t.Context(), name, kube.MergePatch(json.RawMessage(patch)), kube.FieldManager(manager))
+		return err
+	})
+}
+
+// force is an apply by somebody else.
+func (p *twins) force(manager, body string) {
+	p.t.Helper()
+	p.both(func(api kube.API[unstructured.Unstructured], name string) error {
+		_, err := api.Apply(p.t.Context(), p.object(name, body), kube.FieldManager(manager))
+		return err
+	})
+}
+
+// want checks a number of requests.
+func (p *twins) want(what string, want, got int) {
+	p.t.Helper()
+	if got != want {
+		p.t.Errorf("%s: %d requests, want %d", what, got, want)
+	}
+}

@@ -1,0 +1,45 @@
+package cache
+
+import (
+	"maps"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"k8s.io/apimachinery/pkg/labels"
+)
+
+// Labels are to every selector what apimachinery's own Set is.
+var _ labels.Labels = Labels{}
+
+func TestLabels(t *testing.T) {
+	t.Parallel()
+	sets := []map[string]string{
+		nil, {"app": "web"}, {"app": ""}, {"b": "2", "a": "1", "c": "3"}, {"app.kubernetes.io/name": "web", "tier": "front"},
+	}
+	for _, set := range sets {
+		l := LabelsOf(set)
+		if diff := cmp.Diff(labels.Set(set).String(), l.String()); diff != "" {
+			t.Error(diff)
+		}
+		if l.Len() != len(set) || !maps.Equal(l.Map(), set) {
+			t.Errorf("%v became %v", set, l.Map())
+		}
+		for _, key := range []string{"", "a", "app", "b", "tier", "zzz"} {
+			v, ok := set[key]
+			if got, has := l.Lookup(key); got != v || has != ok || l.Has(key) != ok || l.Get(key) != v {
+				t.Errorf("Lookup(%q) in %v is %q, %t", key, set, got, has)
+			}
+		}
+		for _, selector := range []string{"", "app", "!app", "app=web", "app!=web", "a in (1,2),c", "tier notin (back)"} {
+			s := mustParse(selector)
+			if got, want := s.Matches(l), s.Matches(labels.Set(set)); got != want {
+				t.Errorf("%q matches %v: %t, want %t", selector, set, got, want)
+			}
+		}
+		for _, other := range sets {
+			if got, want := l == LabelsOf(other), maps.Equal(set, other); got != want {
+				t.Errorf("%v == %v: %t", set, other, got)
+			}
+		}
+	}
+}

@@ -1,0 +1,186 @@
+package cache
+
+import (
+	"fmt"
+	"testing"
+	"testing/synctest"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+// listener is a subscriber that checks what it is told against what it was told before.
+type listener struct {
+	t      *testing.T
+	id     int
+	store  func() *Store
+	synced bool
+	has    map[Key]Record
+	told   int
+	closed bool
+}
+
+func (l *listener) hear(e Event) {
+	l.told++
+	if l.closed {
+		l.t.Errorf("listener %d was told %s %s after Close", l.id, e.Type, e.Record().Key())
+	}
+	if e.Type != Synced && e.Initial == l.synced {
+		l.t.Errorf("listener %d: %s: Initial is %t, but synced is %t", l.id, e.Type, e.Initial, l.synced)
+	}
+	k := e.Record().Key()
+	before, had := l.has[k]
+	switch e.Type {
+	case Added:
+		if had {
+			l.t.Errorf("listener %d: %s was added twice", l.id, k)
+		}
+	case Modified:
+		if !had || before.UID != e.New.UID || before.ResourceVersion == e.New.ResourceVersion {
+			l.t.Errorf("listener %d: modified from %v to %v", l.id, before, e.New)
+		}
+		fallthrough
+	case Deleted:
+		if !had || cmp.Diff(before, e.Old, compareRecords) != "" {
+			l.t.Errorf("listener %d: %s: Old is not what was told: %s", l.id, e.Type, cmp.Diff(before, e.Old, compareRecords))
+		}
+		if o, err := recordOf([]byte(bytesOf(l.t, e.OldObject()))); err != nil || o.ResourceVersion != e.Old.ResourceVersion {
+			l.t.Errorf("listener %d: the old content is at %s, the record at %s", l.id, o.ResourceVersion, e.Old.ResourceVersion)
+		}
+	case Synced:
+		if l.synced {
+			l.t.Errorf("listener %d was synced twice", l.id)
+		}
+		l.synced = true
+		return
+	}
+	// The store stands at the event.
+	now, there := l.store().Get(k)
+	if e.Type == Deleted {
+		delete(l.has, k)
+		if there {
+			l.t.Errorf("listener %d: deleted %s is there", l.id, k)
+		}
+		return
+	}
+	l.has[k] = e.New
+	if !there || now.ResourceVersion != e.New.ResourceVersion {
+		l.t.Errorf("listener %d: %s at %s, but the store is at %s", l.id, k, e.New.ResourceVersion, now.ResourceVersion)
+	}
+	if got := bytesOf(l.t, e.NewObject()); got != bytesOf(l.t, now) {
+		l.t.Errorf("listener %d: %s: the event and the store differ", l.id, k)
+	}
+}
+
+var compareRecords = cmp.Comparer(func(a, b Labels) bool { return a == b })
+
+// TestModel changes objects at random while subscribers come and go, watches break, and
+// lists have to be made again; all see the same, without gap or repetition.
+func TestModel(t *testing.T) {
+	t.Parallel()
+	for seed := range uint64(40) {
+		t.Run(fmt.Sprint(seed), func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) { runModel(t, newSamples(seed)) })
+		})
+	}
+}
+
+func runModel(t *testing.T, random samples) {
+	s := newServer()
+	c := New(s)
+	defer c.Close()
+	keys := make([]Key, 30)
+	for i := range keys {
+		keys[i] = Key{"ns" + fmt.Sprint(i%3), fmt.Sprintf("o%d", i)}
+	}
+	uids := make(map[Key]string)
+	change := func() {
+		k := keys[random.IntN(len(keys))]
+		object := func(version int) string {
+			if version%2 == 0 {
+				return small(k, uids[k], fmt.Sprintf(`"v":"%d"`, version%5))(version)
+			}
+			return fmt.Sprintf(`{"metadata":{"name":%q,"namespace":%q,"resourceVersion":"%d","uid":%q},"spec":%q}`,
+				k.Name, k.Namespace, version, uids[k], newSamples(uint64(version)).letters(600))
+		}
+		if random.IntN(3) == 0 {
+			s.remove(k, object)
+			return
+		}
+		s.mu.Lock()
+		_, there := s.objects[k]
+		s.mu.Unlock()
+		if !there {
+			uids[k] = random.uid()
+		}
+		s.put(k, object)
+	}
+	type use struct {
+		*listener
+		*Subscription
+	}
+	var uses []use
+	ids := 0
+	for range 300 {
+		switch random.IntN(12) {
+		case 0:
+			if len(uses) > 4 {
+				break
+			}
+			ids++
+			l := &listener{t: t, id: ids, has: make(map[Key]Record)}
+			var sub *Subscription
+			ready := make(chan struct{})
+			l.store = func() *Store { <-ready; return sub.Store() }
+			var err error
+			if sub, err = c.Open(t.Context(), webApps, l.hear); err != nil {
+				t.Fatal(err)
+			}
+			close(ready)
+			uses = append(uses, use{l, sub})
+		case 1:
+			if len(uses) > 0 {
+				i := random.IntN(len(uses))
+				uses[i].Close()
+				uses[i].closed = true
+				uses = append(uses[:i], uses[i+1:]...)
+			}
+		case 2:
+			s.cut(random.IntN(2) == 0)
+		case 3:
+			s.bookmark()
+		default:
+			change()
+		}
+		if random.IntN(4) > 0 {
+			continue
+		}
+		synctest.Wait()
+		want := 0
+		if len(uses) > 0 {
+			want = 1
+		}
+		if got := len(c.Stats()); got != want {
+			t.Fatalf("%d streams, want %d", got, want)
+		}
+	}
+	waitVirtually(t)
+	for _, u := range uses {
+		have := make(map[Key]string)
+		for o := range u.Store().All(Filter{}) {
+			have[o.Key()] = bytesOf(t, o)
+		}
+		if diff := cmp.Diff(s.objects, have); diff != "" {
+			t.Errorf("the store differs from the server:\n%s", diff)
+		}
+		if len(u.has) != len(have) || !u.listener.synced {
+			t.Errorf("listener %d knows %d objects of %d, synced: %t", u.id, len(u.has), len(have), u.listener.synced)
+		}
+		u.Close()
+		u.closed = true
+	}
+	synctest.Wait()
+	if n := s.watching(); n != 0 {
+		t.Errorf("%d watches are left", n)
+	}
+}

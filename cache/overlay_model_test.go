@@ -1,0 +1,426 @@
+package cache
+
+import (
+	"cmp"
+	"fmt"
+	"maps"
+	"math/rand/v2"
+	"net/url"
+	"slices"
+	"strconv"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	gocmp "github.com/google/go-cmp/cmp"
+	"k8s.io/apimachinery/pkg/labels"
+
+	"github.com/yare-go/yare/kube"
+)
+
+// Promise 7. Several goroutines write with all verbs, in several namespaces, versions and
+// representations, while others change the same objects, streams come and go, and their
+// watches are held back, delayed, cut and lost. Whatever is read is at least as new as each
+// write that was answered before the read began. At rest reads equal the server, and the
+// overlay has nothing left that anybody needs.
+func TestReadYourWritesModel(t *testing.T) {
+	t.Parallel()
+	for seed := range uint64(150) {
+		t.Run(fmt.Sprint(seed), func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) { runOverlay(t, seed, 250) })
+		})
+	}
+}
+
+func FuzzReadYourWrites(f *testing.F) {
+	f.Add(uint64(1), uint16(300))
+	f.Fuzz(func(t *testing.T, seed uint64, steps uint16) {
+		synctest.Test(t, func(t *testing.T) { runOverlay(t, seed, int(steps%1000)) })
+	})
+}
+
+// overlayRun is one run of the model.
+type overlayRun struct {
+	t      *testing.T
+	seed   uint64
+	random *rand.Rand
+	server *apiServer
+	caches *Caches
+	client kube.Handler
+	keys   []Key
+
+	mu sync.Mutex
+	// floors are the versions that reads have to be at least as new as.
+	floors map[Key]int
+	said   bool
+}
+
+func beta(r kube.Resource) kube.Resource {
+	r.Version = "v1beta1"
+	return r
+}
+
+func runOverlay(t *testing.T, seed uint64, steps int) {
+	random := rand.New(rand.NewPCG(seed, 7))
+	server := newAPIServer(rand.New(rand.NewPCG(seed, 8)))
+	server.services, server.pods = random.IntN(2) == 0, random.IntN(3) == 0
+	run := &overlayRun{
+		t: t, seed: seed, random: random, server: server, caches: New(server.follower()), floors: make(map[Key]int),
+	}
+	defer run.caches.Close()
+	run.client = run.caches.Handler(server)
+	for i := range 5 {
+		run.keys = append(run.keys, Key{fmt.Sprint("n", i%2), fmt.Sprint("o", i)})
+	}
+	streams := []kube.Stream{
+		{Resource: webApps.Resource}, {Resource: webApps.Resource, Namespace: "n0"}, {Resource: webApps.Resource, Namespace: "n1"},
+		{Resource: webApps.Resource, Representation: kube.MetadataOnly}, {Resource: beta(webApps.Resource)},
+		{Resource: webApps.Resource, LabelSelector: "v=1"},
+	}
+	subs := make(map[int]*Subscription)
+	toggle := func() {
+		i := random.IntN(len(streams))
+		if subs[i] != nil {
+			subs[i].Close()
+			delete(subs, i)
+			return
+		}
+		sub, err := run.caches.Open(t.Context(), streams[i], func(Event) {})
+		if err != nil {
+			t.Fatal(err)
+		}
+		subs[i] = sub
+	}
+	for range 3 {
+		toggle()
+	}
+	defer func() {
+		for _, sub := range subs {
+			sub.Close()
+		}
+	}()
+	var working sync.WaitGroup
+	some := func() bool { return random.IntN(2) == 0 }
+	for range steps {
+		switch n := random.IntN(100); {
+		case n < 35:
+			r := run.write()
+			working.Go(func() { run.doWrite(r) })
+		case n < 65:
+			r := run.read()
+			working.Go(func() { run.doRead(r) })
+		case n < 75: // somebody else
+			r := run.write()
+			_, _, _ = server.serve(r)
+		case n < 85:
+			server.tell(1+random.IntN(4), some)
+		case n < 88:
+			server.mark()
+		case n < 90:
+			server.cut(some(), some)
+		case n < 92:
+			toggle()
+		case n < 94:
+			server.kill(run.keys[random.IntN(len(run.keys))])
+		case n < 95:
+			time.Sleep(80 * time.Second)
+		default:
+			time.Sleep(time.Duration(random.IntN(4)) * time.Millisecond)
+		}
+		if random.IntN(3) == 0 {
+			synctest.Wait()
+		}
+	}
+	working.Wait()
+	run.rest()
+}
+
+// rest lets everything come to its end, and compares.
+func (run *overlayRun) rest() {
+	for range 40 {
+		run.server.tellAll()
+		run.server.mark()
+		run.server.tellAll()
+		time.Sleep(time.Minute)
+		synctest.Wait()
+	}
+	run.server.random = nil
+	for _, form := range []kube.Representation{kube.Full, kube.MetadataOnly} {
+		for _, r := range []kube.Resource{webApps.Resource, beta(webApps.Resource)} {
+			list := &kube.Request{Verb: kube.VerbList, Resource: r, Representation: form}
+			for range 2 { // the first one may settle doubts
+				if _, err := run.client.Do(run.t.Context(), list); err != nil {
+					run.t.Fatal(err)
+				}
+				run.server.mark()
+				run.server.tellAll()
+				synctest.Wait()
+			}
+			response, err := run.client.Do(run.t.Context(), list)
+			if err != nil {
+				run.t.Fatal(err)
+			}
+			got := run.items(response)
+			want := make(map[Key]string)
+			for k, o := range run.server.objects {
+				want[k] = string(o.Metadata.UID) + "@" + o.Metadata.Version
+			}
+			if diff := gocmp.Diff(want, got); diff != "" {
+				run.t.Errorf("seed %d: at rest a list differs from the server:\n%s", run.seed, diff)
+			}
+		}
+	}
+	for range 10 { // for what no version is known of
+		time.Sleep(2 * time.Minute)
+		run.server.mark()
+		run.server.tellAll()
+		synctest.Wait()
+	}
+	for k, e := range maps.Clone(run.caches.overlay.entries) {
+		run.caches.tidy(k, e, false)
+	}
+	for k, e := range run.caches.overlay.entries {
+		if reads, echo := run.caches.needed(k, e); reads || echo {
+			run.t.Errorf("seed %d: at rest there is %s: %+v", run.seed, k.name, e)
+		}
+	}
+	if before := run.server.requests; before > 0 {
+		for _, k := range run.keys {
+			for _, s := range run.caches.snapshot() {
+				if s.selects() || s.handle.Namespace != "" && s.handle.Namespace != k.Namespace {
+					continue
+				}
+				_, _ = run.client.Do(run.t.Context(), &kube.Request{
+					Verb: kube.VerbGet, Resource: s.handle.Resource, Representation: s.handle.Representation, Namespace: k.Namespace, Name: k.Name,
+				})
+			}
+		}
+		if run.server.requests != before {
+			run.t.Errorf("seed %d: at rest reads made %d requests", run.seed, run.server.requests-before)
+		}
+	}
+}
+
+func (run *overlayRun) items(response *kube.Response) map[Key]string {
+	items := response.Items
+	if !response.Cached {
+		var list struct {
+			Items []state `json:"items"`
+		}
+		if err := kube.Unmarshal(response.Body, &list); err != nil {
+			run.t.Fatal(err)
+		}
+		got := make(map[Key]string)
+		for _, o := range list.Items {
+			got[Key{o.Metadata.Namespace, o.Metadata.Name}] = string(o.Metadata.UID) + "@" + o.Metadata.Version
+		}
+		return got
+	}
+	got := make(map[Key]string)
+	for _, item := range items {
+		var o state
+		if err := kube.Unmarshal(item, &o); err != nil {
+			run.t.Fatal(err)
+		}
+		k := Key{o.Metadata.Namespace, o.Metadata.Name}
+		if got[k] != "" {
+			run.t.Errorf("seed %d: %s is in a list twice", run.seed, k)
+		}
+		got[k] = string(o.Metadata.UID) + "@" + o.Metadata.Version
+	}
+	return got
+}
+
+// write makes a write at random.
+func (run *overlayRun) write() *kube.Request {
+	random := run.random
+	k := run.keys[random.IntN(len(run.keys))]
+	r := &kube.Request{Verb: kube.VerbPatch, Resource: webApps.Resource, Namespace: k.Namespace, Name: k.Name, ContentType: kube.ContentMergePatch, Query: url.Values{}}
+	if random.IntN(6) == 0 {
+		r.Resource = beta(r.Resource)
+	}
+	metadata := map[string]any{"name": k.Name}
+	body := map[string]any{"metadata": metadata, "spec": random.IntN(3), "status": random.IntN(3)}
+	if random.IntN(2) == 0 {
+		metadata["labels"] = map[string]string{"v": strconv.Itoa(random.IntN(2))}
+	}
+	switch n := random.IntN(20); n {
+	case 0, 1, 2:
+		r.Verb, r.Name = kube.VerbCreate, ""
+		if n == 0 && random.IntN(3) == 0 {
+			delete(metadata, "name")
+			metadata["generateName"] = "g"
+		}
+	case 3, 4, 5, 6:
+		r.ContentType = kube.ContentApply
+	case 7:
+		r.Verb = kube.VerbUpdate
+	case 8:
+		r.Subresource = "status"
+	case 9:
+		r.Subresource = "scale"
+	case 10:
+		r.Verb, r.Subresource, body = kube.VerbCreate, "eviction", nil
+	case 11:
+		metadata["finalizers"] = []string{"f"}
+	case 12, 13:
+		metadata["finalizers"] = []string{}
+	case 14:
+		r.Representation = kube.MetadataOnly
+	case 15, 16, 17, 18:
+		r.Verb, body = kube.VerbDelete, nil
+	case 19:
+		if random.IntN(4) == 0 {
+			r.Verb, r.Name, body = kube.VerbDeleteCollection, "", nil
+		}
+	}
+	if body != nil {
+		r.Body, _ = kube.Marshal(body)
+	}
+	return r
+}
+
+// doWrite writes, and notes what reads have to show from now on.
+func (run *overlayRun) doWrite(r *kube.Request) {
+	_, err := run.client.Do(run.t.Context(), r)
+	if e, ok := kube.AsError(err); ok && !e.Unknown {
+		return // it was refused
+	}
+	effects := run.effects(r)
+	run.mu.Lock()
+	defer run.mu.Unlock()
+	for k, at := range effects {
+		run.floors[k] = max(run.floors[k], at)
+	}
+}
+
+// effects are the versions at which the writes of a request have come about.
+func (run *overlayRun) effects(r *kube.Request) map[Key]int {
+	run.server.mu.Lock()
+	defer run.server.mu.Unlock()
+	effects := make(map[Key]int)
+	for _, done := range run.server.done[r] {
+		effects[done.key] = done.version
+	}
+	return effects
+}
+
+func (run *overlayRun) read() *kube.Request {
+	random := run.random
+	k := run.keys[random.IntN(len(run.keys))]
+	r := &kube.Request{Verb: kube.VerbGet, Resource: webApps.Resource, Namespace: k.Namespace, Name: k.Name}
+	if random.IntN(4) == 0 {
+		r.Representation = kube.MetadataOnly
+	}
+	if random.IntN(4) == 0 {
+		r.Resource = beta(r.Resource)
+	}
+	if random.IntN(3) == 0 {
+		r.Verb, r.Name, r.Query = kube.VerbList, "", url.Values{"limit": {"500"}}
+		if random.IntN(2) == 0 {
+			r.Namespace = ""
+		}
+		if random.IntN(2) == 0 {
+			r.Query.Set("labelSelector", "v="+strconv.Itoa(random.IntN(2)))
+		}
+	}
+	return r
+}
+
+// doRead reads, and checks.
+func (run *overlayRun) doRead(r *kube.Request) {
+	run.mu.Lock()
+	floors := maps.Clone(run.floors)
+	run.mu.Unlock()
+	response, err := run.client.Do(run.t.Context(), r)
+	got := make(map[Key]string)
+	selector := labels.Everything()
+	var keys []Key
+	switch {
+	case r.Verb == kube.VerbList:
+		if err != nil {
+			run.t.Errorf("seed %d: list: %v", run.seed, err)
+			return
+		}
+		got = run.items(response)
+		selector, _ = labels.Parse(r.Query.Get("labelSelector"))
+		for k := range floors {
+			if r.Namespace == "" || r.Namespace == k.Namespace {
+				keys = append(keys, k)
+			}
+		}
+		for k := range got {
+			if r.Namespace != "" && r.Namespace != k.Namespace {
+				run.t.Errorf("seed %d: a list in %s has %s", run.seed, r.Namespace, k)
+			}
+		}
+	default:
+		keys = []Key{{r.Namespace, r.Name}}
+		if err != nil && !kube.IsNotFound(err) {
+			run.t.Errorf("seed %d: get: %v", run.seed, err)
+			return
+		}
+		if err == nil {
+			var o state
+			if err := kube.Unmarshal(response.Body, &o); err != nil {
+				run.t.Error(err)
+			}
+			got[keys[0]] = string(o.Metadata.UID) + "@" + o.Metadata.Version
+			if r.Representation == kube.Full && r.Resource.GroupVersion().String() != versionIn(response.Body) {
+				run.t.Errorf("seed %d: asked for %s, got %s", run.seed, r.Resource.GroupVersion(), response.Body)
+			}
+		}
+	}
+	slices.SortFunc(keys, func(a, b Key) int { return cmp.Compare(a.String(), b.String()) })
+	for _, k := range keys {
+		run.check(r, k, got[k], floors[k], selector)
+	}
+}
+
+func versionIn(object []byte) string {
+	var o struct {
+		APIVersion string `json:"apiVersion"`
+	}
+	_ = kube.Unmarshal(object, &o)
+	return o.APIVersion
+}
+
+// check tells whether what was read is what the object was at floor, or later.
+func (run *overlayRun) check(r *kube.Request, k Key, got string, floor int, selector labels.Selector) {
+	run.server.mu.Lock()
+	defer run.server.mu.Unlock()
+	history := append([]moment{{}}, run.server.history[k]...)
+	for i, m := range history {
+		if i+1 < len(history) && history[i+1].version <= floor {
+			continue // it was over by then
+		}
+		shown := ""
+		if m.state != nil && selector.Matches(labels.Set(m.state.Metadata.Labels)) {
+			shown = string(m.state.Metadata.UID) + "@" + m.state.Metadata.Version
+		}
+		if shown == got {
+			return
+		}
+	}
+	run.mu.Lock()
+	defer run.mu.Unlock()
+	if !run.said {
+		run.said = true
+		run.t.Errorf("seed %d: %s %s %s %q shows %s as %q, but a write was answered at %d:\n%s",
+			run.seed, r.Verb, r.Resource.Version, r.Representation, r.Query.Get("labelSelector"), k, got, floor, historyOf(history))
+	}
+}
+
+func historyOf(history []moment) string {
+	text := ""
+	for _, m := range history {
+		if m.state == nil {
+			text += fmt.Sprintf("%d: gone\n", m.version)
+		} else {
+			text += fmt.Sprintf("%d: %+v\n", m.version, m.state.Metadata)
+		}
+	}
+	return text
+}

@@ -1,0 +1,411 @@
+package cache
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"math/rand/v2"
+	"net/http"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/go-json-experiment/json/jsontext"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/yare-go/yare/kube"
+)
+
+// state is one version of an object of an apiServer.
+type state struct {
+	Metadata struct {
+		Name       string            `json:"name"`
+		Namespace  string            `json:"namespace"`
+		UID        types.UID         `json:"uid"`
+		Version    string            `json:"resourceVersion"`
+		Labels     map[string]string `json:"labels,omitempty"`
+		Finalizers []string          `json:"finalizers,omitempty"`
+		Deletion   string            `json:"deletionTimestamp,omitempty"`
+		Grace      *int64            `json:"deletionGracePeriodSeconds,omitempty"`
+	} `json:"metadata"`
+	Spec   int `json:"spec"`
+	Status int `json:"status"`
+}
+
+// moment is the state of an object from a version on; nil: there was none.
+type moment struct {
+	version int
+	state   *state
+}
+
+// apiServer is a kube.Handler that does to objects of one kind what an API server does,
+// and tells watches of it only when the test lets it.
+type apiServer struct {
+	mu      sync.Mutex
+	random  *rand.Rand // nil: no delays and no faults
+	version int
+	made    int
+	objects map[Key]*state
+	// history is all that each object has been.
+	history map[Key][]moment
+	log     []logged
+	// compacted is the version up to which a watch cannot be resumed.
+	compacted int
+	watches   map[*modelWatch]bool
+	// services answers deletes with what there was; pods have a grace period.
+	services, pods bool
+	// done are the effects of each write.
+	done map[*kube.Request][]effect
+	// requests counts those that were not for a stream.
+	requests int
+}
+
+// effect is the version at which a write has come about, or has found nothing to do.
+type effect struct {
+	key     Key
+	version int
+}
+
+type logged struct {
+	version int
+	kind    string
+	key     Key
+	state   state
+}
+
+// modelWatch is a watch, and what it has not been told yet.
+type modelWatch struct {
+	feed    *feed
+	r       *kube.Request
+	pending []string
+}
+
+func newAPIServer(random *rand.Rand) *apiServer {
+	return &apiServer{
+		random: random, version: 100, objects: make(map[Key]*state), history: make(map[Key][]moment),
+		watches: make(map[*modelWatch]bool), done: make(map[*kube.Request][]effect),
+	}
+}
+
+// follower is the handler for streams.
+func (s *apiServer) follower() kube.Handler {
+	return kube.HandlerFunc(func(ctx context.Context, r *kube.Request) (*kube.Response, error) {
+		if r.Verb == kube.VerbWatch {
+			return s.watch(r)
+		}
+		response, _, err := s.serve(r)
+		s.delay()
+		return response, err
+	})
+}
+
+func (s *apiServer) Do(_ context.Context, r *kube.Request) (*kube.Response, error) {
+	s.delay()
+	s.mu.Lock()
+	s.requests++
+	fault := s.random != nil && r.Verb.Writes() && s.random.IntN(8) == 0
+	executed := !fault || s.random.IntN(2) == 0
+	s.mu.Unlock()
+	var response *kube.Response
+	var err error
+	if executed {
+		response, _, err = s.serve(r)
+	}
+	s.delay()
+	if fault {
+		return nil, &kube.Error{Verb: r.Verb, Ref: r.Ref(), Unknown: true, Err: context.DeadlineExceeded}
+	}
+	return response, err
+}
+
+// delay lets answers overtake each other.
+func (s *apiServer) delay() {
+	if s.random == nil {
+		return
+	}
+	s.mu.Lock()
+	d := s.random.IntN(4)
+	s.mu.Unlock()
+	time.Sleep(time.Duration(d) * time.Millisecond)
+}
+
+func (s *apiServer) watch(r *kube.Request) (*kube.Response, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	w := &modelWatch{r: r}
+	w.feed = &feed{wake: make(chan struct{}, 1), closed: make(chan struct{}), close: func(*feed) {
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		delete(s.watches, w)
+	}}
+	if r.Query.Get("sendInitialEvents") == "true" {
+		for _, k := range slices.SortedFunc(maps.Keys(s.objects), func(a, b Key) int { return strings.Compare(a.String(), b.String()) }) {
+			w.add("ADDED", k, *s.objects[k])
+		}
+		w.pending = append(w.pending, event("BOOKMARK", fmt.Sprintf(
+			`{"metadata":{"resourceVersion":"%d","annotations":{"k8s.io/initial-events-end":"true"}}}`, s.version)))
+	} else {
+		from, _ := strconv.Atoi(r.Query.Get("resourceVersion"))
+		if from < s.compacted || from > s.version {
+			return nil, refusal(r, http.StatusGone, metav1.StatusReasonExpired)
+		}
+		for _, l := range s.log {
+			if l.version > from {
+				w.add(l.kind, l.key, l.state)
+			}
+		}
+	}
+	s.watches[w] = true
+	return &kube.Response{Code: 200, Stream: w.feed}, nil
+}
+
+func (w *modelWatch) add(kind string, k Key, o state) {
+	if w.r.Namespace == "" || w.r.Namespace == k.Namespace {
+		w.pending = append(w.pending, event(kind, string(o.json(w.r))))
+	}
+}
+
+// tell lets n frames go to each watch that pick chooses; n < 0 are all.
+func (s *apiServer) tell(n int, pick func() bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for w := range s.watches {
+		if !pick() {
+			continue
+		}
+		for i := 0; len(w.pending) > 0 && i != n; i++ {
+			w.feed.add(w.pending[0])
+			w.pending = w.pending[1:]
+		}
+	}
+}
+
+func (s *apiServer) tellAll() { s.tell(-1, func() bool { return true }) }
+
+// mark puts a bookmark behind all that is to be told.
+func (s *apiServer) mark() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.version++
+	for w := range s.watches {
+		w.pending = append(w.pending, event("BOOKMARK", fmt.Sprintf(`{"metadata":{"resourceVersion":"%d"}}`, s.version)))
+	}
+}
+
+// cut ends the watches that pick chooses; with lose they cannot be resumed.
+func (s *apiServer) cut(lose bool, pick func() bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if lose {
+		s.version++
+		s.compacted = s.version
+	}
+	for w := range s.watches {
+		if pick() {
+			delete(s.watches, w)
+			w.feed.end()
+		}
+	}
+}
+
+// json is the object in the version and the form that r asks for.
+func (o state) json(r *kube.Request) []byte {
+	if r.Representation == kube.MetadataOnly {
+		b, _ := kube.Marshal(map[string]any{"apiVersion": "meta.k8s.io/v1", "kind": "PartialObjectMetadata", "metadata": o.Metadata})
+		return b
+	}
+	b, _ := kube.Marshal(map[string]any{
+		"apiVersion": r.Resource.GroupVersion().String(), "kind": r.Resource.Kind,
+		"metadata": o.Metadata, "spec": o.Spec, "status": o.Status,
+	})
+	return b
+}
+
+func refusal(r *kube.Request, code int, reason metav1.StatusReason) error {
+	return &kube.Error{Verb: r.Verb, Ref: r.Ref(), Subresource: r.Subresource, Code: code, Answer: metav1.Status{
+		Status: metav1.StatusFailure, Code: int32(code), Reason: reason, Message: string(reason),
+		Details: &metav1.StatusDetails{Name: r.Name},
+	}}
+}
+
+// store notes a new state of an object; nil: it is gone, and was last. The caller has s.mu.
+func (s *apiServer) store(k Key, o *state, last state) {
+	s.version++
+	kind := "MODIFIED"
+	switch {
+	case o == nil:
+		kind = "DELETED"
+		delete(s.objects, k)
+	default:
+		if s.objects[k] == nil {
+			kind = "ADDED"
+		}
+		o.Metadata.Version = strconv.Itoa(s.version)
+		s.objects[k] = o
+		last = *o
+	}
+	s.history[k] = append(s.history[k], moment{s.version, o})
+	last.Metadata.Version = strconv.Itoa(s.version)
+	s.log = append(s.log, logged{s.version, kind, k, last})
+	for w := range s.watches {
+		w.add(kind, k, last)
+	}
+}
+
+// serve carries a request out, and returns the version that its effect has, or that it has
+// found.
+func (s *apiServer) serve(r *kube.Request) (*kube.Response, int, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	from := len(s.log)
+	response, err := s.serveLocked(r)
+	if err == nil && r.Verb.Writes() {
+		for _, l := range s.log[from:] {
+			s.did(r, l.key)
+		}
+	}
+	return response, s.version, err
+}
+
+// did notes that all that has happened to k so far precedes the end of r.
+func (s *apiServer) did(r *kube.Request, k Key) {
+	s.done[r] = append(s.done[r], effect{k, s.version})
+}
+
+func (s *apiServer) serveLocked(r *kube.Request) (*kube.Response, error) {
+	k := Key{r.Namespace, r.Name}
+	now := s.objects[k]
+	ok := func(o state) (*kube.Response, error) { return &kube.Response{Code: 200, Body: o.json(r)}, nil }
+	var body struct {
+		Metadata struct {
+			Name         string            `json:"name"`
+			GenerateName string            `json:"generateName"`
+			UID          types.UID         `json:"uid"`
+			Version      string            `json:"resourceVersion"`
+			Labels       map[string]string `json:"labels"`
+			Finalizers   *[]string         `json:"finalizers"`
+		} `json:"metadata"`
+		Spec   *int `json:"spec"`
+		Status *int `json:"status"`
+	}
+	if len(r.Body) > 0 {
+		if err := kube.Unmarshal(r.Body, &body); err != nil {
+			panic(err)
+		}
+	}
+	if now == nil && r.Name != "" && !(r.Verb == kube.VerbPatch && r.ContentType == kube.ContentApply && r.Subresource == "") {
+		return nil, refusal(r, http.StatusNotFound, metav1.StatusReasonNotFound)
+	}
+	switch {
+	case r.Verb == kube.VerbGet:
+		return ok(*now)
+	case r.Verb == kube.VerbList:
+		items := []jsontext.Value{}
+		for key, o := range s.objects {
+			if r.Namespace == "" || r.Namespace == key.Namespace {
+				selector, _ := labels.Parse(r.Query.Get("labelSelector"))
+				if selector.Matches(labels.Set(o.Metadata.Labels)) {
+					items = append(items, o.json(r))
+				}
+			}
+		}
+		b, _ := kube.Marshal(map[string]any{"metadata": map[string]any{"resourceVersion": strconv.Itoa(s.version)}, "items": items})
+		return &kube.Response{Code: 200, Body: b}, nil
+	case r.Verb == kube.VerbDeleteCollection:
+		for key, o := range maps.Clone(s.objects) {
+			if r.Namespace == key.Namespace {
+				s.delete(key, *o)
+			}
+		}
+		return &kube.Response{Code: 200, Body: []byte(`{"kind":"List"}`)}, nil
+	case r.Subresource == "eviction":
+		s.delete(k, *now)
+		return &kube.Response{Code: 201, Body: []byte(`{"kind":"Status","status":"Success"}`)}, nil
+	case r.Verb == kube.VerbDelete:
+		gone, left := s.delete(k, *now)
+		if left || s.services {
+			return ok(gone)
+		}
+		return &kube.Response{Code: 200, Body: fmt.Appendf(nil, `{"kind":"Status","status":"Success","details":{"uid":%q}}`, gone.Metadata.UID)}, nil
+	}
+	if now != nil && (body.Metadata.UID != "" && body.Metadata.UID != now.Metadata.UID || body.Metadata.Version != "" && body.Metadata.Version != now.Metadata.Version) {
+		return nil, refusal(r, http.StatusConflict, metav1.StatusReasonConflict)
+	}
+	var o state
+	switch {
+	case r.Verb == kube.VerbCreate:
+		s.made++
+		k.Name = body.Metadata.Name
+		if k.Name == "" {
+			k.Name = fmt.Sprint(body.Metadata.GenerateName, s.made)
+		}
+		if s.objects[k] != nil {
+			return nil, refusal(r, http.StatusConflict, metav1.StatusReasonAlreadyExists)
+		}
+		fallthrough
+	case now == nil:
+		s.made++
+		o.Metadata.Name, o.Metadata.Namespace = k.Name, k.Namespace
+		o.Metadata.UID = types.UID(fmt.Sprint("uid-", s.made))
+	default:
+		o = *now
+	}
+	before := o
+	if body.Metadata.Labels != nil {
+		o.Metadata.Labels = body.Metadata.Labels
+	}
+	if body.Metadata.Finalizers != nil {
+		o.Metadata.Finalizers = *body.Metadata.Finalizers
+	}
+	if body.Spec != nil && r.Subresource != "status" {
+		o.Spec = *body.Spec
+	}
+	if body.Status != nil && r.Subresource == "status" {
+		o.Status = *body.Status
+	}
+	if now != nil && string(before.json(r)) == string(o.json(r)) {
+		s.did(r, k)
+		return ok(*now) // nothing to do: the version stays
+	}
+	if o.Metadata.Deletion != "" && len(o.Metadata.Finalizers) == 0 && (o.Metadata.Grace == nil || *o.Metadata.Grace == 0) {
+		s.store(k, nil, o)
+		return ok(o) // at its old version
+	}
+	s.store(k, &o, o)
+	if r.Subresource == "scale" {
+		b, _ := kube.Marshal(map[string]any{"apiVersion": "autoscaling/v1", "kind": "Scale", "metadata": o.Metadata, "spec": map[string]any{"replicas": o.Spec}})
+		return &kube.Response{Code: 200, Body: b}, nil
+	}
+	return ok(o)
+}
+
+// delete is what becomes of an object, and whether anything is left of it.
+func (s *apiServer) delete(k Key, o state) (state, bool) {
+	if o.Metadata.Deletion != "" {
+		return o, true
+	}
+	if s.pods {
+		grace := int64(30)
+		o.Metadata.Grace = &grace
+	}
+	if len(o.Metadata.Finalizers) == 0 && !s.pods {
+		s.store(k, nil, o)
+		return o, false
+	}
+	o.Metadata.Deletion = "2026-01-01T00:00:00Z"
+	s.store(k, &o, o)
+	return o, true
+}
+
+// kill ends a Pod that was being deleted, as its node does.
+func (s *apiServer) kill(k Key) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if o := s.objects[k]; o != nil && o.Metadata.Deletion != "" {
+		s.store(k, nil, *o)
+	}
+}

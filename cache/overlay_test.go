@@ -1,0 +1,600 @@
+package cache
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"net/url"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/yare-go/yare/kube"
+)
+
+// bench is a client over caches whose watches are told nothing unless the test says so.
+type bench struct {
+	*testing.T
+	server *apiServer
+	caches *Caches
+	client kube.Handler
+}
+
+// onBench runs a test on one, with streams that are synced.
+func onBench(t *testing.T, streams []kube.Stream, test func(*bench)) {
+	t.Helper()
+	synctest.Test(t, func(t *testing.T) {
+		b := &bench{T: t, server: newAPIServer(nil)}
+		b.caches = New(b.server.follower())
+		defer b.caches.Close()
+		b.client = b.caches.Handler(b.server)
+		for _, s := range streams {
+			if _, err := b.caches.Open(t.Context(), s, func(Event) {}); err != nil {
+				t.Fatal(err)
+			}
+		}
+		synctest.Wait()
+		b.tell()
+		test(b)
+	})
+}
+
+var everything = []kube.Stream{webApps}
+
+// tell lets the streams catch up.
+func (b *bench) tell() {
+	b.server.tellAll()
+	synctest.Wait()
+}
+
+func request(verb kube.Verb, name, body string) *kube.Request {
+	return &kube.Request{
+		Verb: verb, Resource: webApps.Resource, Namespace: "ns", Name: name, Body: []byte(body), ContentType: kube.ContentMergePatch,
+	}
+}
+
+// others makes a change that does not go through the handler.
+func (b *bench) others(r *kube.Request) {
+	b.Helper()
+	if _, _, err := b.server.serve(r); err != nil {
+		b.Fatal(err)
+	}
+}
+
+// do is a request through the handler.
+func (b *bench) do(r *kube.Request) (*kube.Response, error) {
+	b.Helper()
+	return b.client.Do(b.Context(), r)
+}
+
+// must is one that succeeds.
+func (b *bench) must(r *kube.Request) *kube.Response {
+	b.Helper()
+	response, err := b.do(r)
+	if err != nil {
+		b.Fatal(err)
+	}
+	return response
+}
+
+// shows compares what is read, by name and in a list, in full and as metadata, with what
+// the server has; it may take so many requests.
+func (b *bench) shows(requests int) {
+	b.Helper()
+	b.server.mu.Lock()
+	before := b.server.requests
+	now := b.server.objects[Key{"ns", "a"}]
+	b.server.mu.Unlock()
+	want := ""
+	if now != nil {
+		want = string(now.Metadata.UID) + "@" + now.Metadata.Version
+	}
+	for _, form := range []kube.Representation{kube.Full, kube.MetadataOnly} {
+		one := request(kube.VerbGet, "a", "")
+		one.Representation = form
+		response, err := b.do(one)
+		got := ""
+		if err == nil {
+			var o state
+			if err := kube.Unmarshal(response.Body, &o); err != nil {
+				b.Fatal(err)
+			}
+			got = string(o.Metadata.UID) + "@" + o.Metadata.Version
+		} else if !kube.IsNotFound(err) {
+			b.Fatal(err)
+		}
+		if got != want {
+			b.Errorf("get (%s) shows %q, the server has %q", form, got, want)
+		}
+		all := request(kube.VerbList, "", "")
+		all.Representation = form
+		run := &overlayRun{t: b.T}
+		if got := run.items(b.must(all))[Key{"ns", "a"}]; got != want {
+			b.Errorf("a list (%s) shows %q, the server has %q", form, got, want)
+		}
+	}
+	if made := b.server.requests - before; made > requests {
+		b.Errorf("reads made %d requests, want %d", made, requests)
+	}
+}
+
+// Promise 7: each verb, while the watch is held back. What the answer tells costs no
+// request, and a doubt costs one.
+func TestReadYourWritesOfEachVerb(t *testing.T) {
+	t.Parallel()
+	apply := func(name, body string) *kube.Request {
+		r := request(kube.VerbPatch, name, body)
+		r.ContentType = kube.ContentApply
+		return r
+	}
+	sub := func(r *kube.Request, subresource string) *kube.Request {
+		r.Subresource = subresource
+		return r
+	}
+	inBeta := func(r *kube.Request) *kube.Request {
+		r.Resource = beta(r.Resource)
+		return r
+	}
+	asMetadata := func(r *kube.Request) *kube.Request {
+		r.Representation = kube.MetadataOnly
+		return r
+	}
+	const there, held = `{"metadata":{"name":"a"},"spec":1}`, `{"metadata":{"name":"a","finalizers":["f"]},"spec":1}`
+	for name, c := range map[string]struct {
+		before   string
+		writes   []*kube.Request
+		requests int
+		setup    func(*apiServer)
+	}{
+		"create":             {writes: []*kube.Request{request(kube.VerbCreate, "", there)}},
+		"apply that creates": {writes: []*kube.Request{apply("a", there)}},
+		"apply":              {before: there, writes: []*kube.Request{apply("a", `{"spec":2}`)}},
+		"update":             {before: there, writes: []*kube.Request{request(kube.VerbUpdate, "a", `{"spec":2}`)}},
+		"patch":              {before: there, writes: []*kube.Request{request(kube.VerbPatch, "a", `{"spec":2}`)}},
+		"spec, then status":  {before: there, writes: []*kube.Request{apply("a", `{"spec":2}`), sub(apply("a", `{"status":3}`), "status")}},
+		"no change":          {before: there, writes: []*kube.Request{apply("a", `{"spec":1}`)}},
+		"scale":              {before: there, writes: []*kube.Request{sub(request(kube.VerbPatch, "a", `{"spec":2}`), "scale")}, requests: 1},
+		"eviction":           {before: there, writes: []*kube.Request{sub(request(kube.VerbCreate, "a", ""), "eviction")}, requests: 1},
+		"delete":             {before: there, writes: []*kube.Request{request(kube.VerbDelete, "a", "")}},
+		"delete, answered with the object": {
+			before: there, writes: []*kube.Request{request(kube.VerbDelete, "a", "")}, setup: func(s *apiServer) { s.services = true },
+		},
+		"delete with grace": {
+			before: there, writes: []*kube.Request{request(kube.VerbDelete, "a", "")}, setup: func(s *apiServer) { s.pods = true },
+		},
+		"delete with a finalizer": {before: held, writes: []*kube.Request{request(kube.VerbDelete, "a", "")}},
+		"the last finalizer removed": {before: held, writes: []*kube.Request{
+			request(kube.VerbDelete, "a", ""), request(kube.VerbPatch, "a", `{"metadata":{"finalizers":[]}}`),
+		}},
+		"deleted and made anew": {before: there, writes: []*kube.Request{request(kube.VerbDelete, "a", ""), request(kube.VerbCreate, "", there)}},
+		"deleted, made anew and deleted": {before: there, writes: []*kube.Request{
+			request(kube.VerbDelete, "a", ""), request(kube.VerbCreate, "", there), request(kube.VerbDelete, "a", ""),
+		}},
+		// One request for the version that settles it; what it is about is read live until then.
+		"delete collection": {before: there, writes: []*kube.Request{request(kube.VerbDeleteCollection, "", "")}, requests: 5},
+		"another version":   {before: there, writes: []*kube.Request{inBeta(apply("a", `{"spec":2}`))}, requests: 1},
+		"metadata only":     {before: there, writes: []*kube.Request{asMetadata(request(kube.VerbPatch, "a", `{"metadata":{"labels":{"v":"1"}}}`))}, requests: 1},
+	} {
+		for form, streams := range map[string][]kube.Stream{
+			"one stream":     everything,
+			"several":        {webApps, {Resource: webApps.Resource, Namespace: "ns"}, {Resource: webApps.Resource, Representation: kube.MetadataOnly}},
+			"other versions": {webApps, {Resource: beta(webApps.Resource)}},
+		} {
+			t.Run(name+"/"+form, func(t *testing.T) {
+				t.Parallel()
+				onBench(t, streams, func(b *bench) {
+					if c.setup != nil {
+						c.setup(b.server)
+					}
+					if c.before != "" {
+						b.others(request(kube.VerbCreate, "", c.before))
+						b.tell()
+						b.shows(0)
+					}
+					for _, w := range c.writes {
+						again := *w
+						b.must(&again)
+					}
+					b.shows(c.requests)
+					b.tell()
+					b.server.mark()
+					b.tell()
+					b.shows(1)
+					b.shows(0)
+				})
+			})
+		}
+	}
+}
+
+// Promise 7: a write whose fate is not known, and one that was refused because of a state
+// that the cache does not show, make the next read a live one, and no more than that.
+func TestRefusalsThatContradictTheCache(t *testing.T) {
+	t.Parallel()
+	const there = `{"metadata":{"name":"a"},"spec":1}`
+	conditional := func(r *kube.Request, p kube.Preconditions) *kube.Request {
+		r.Preconditions = p
+		r.Body = fmt.Appendf(nil, `{"metadata":{"name":"a","uid":%q,"resourceVersion":%q},"spec":7}`, p.UID, p.ResourceVersion)
+		return r
+	}
+	t.Run("AlreadyExists", func(t *testing.T) {
+		t.Parallel()
+		onBench(t, everything, func(b *bench) {
+			b.others(request(kube.VerbCreate, "", there))
+			if _, err := b.do(request(kube.VerbCreate, "", there)); !kube.IsAlreadyExists(err) {
+				b.Fatal(err)
+			}
+			b.shows(1)
+			b.tell()
+			if _, err := b.do(request(kube.VerbCreate, "", there)); !kube.IsAlreadyExists(err) {
+				b.Fatal(err)
+			}
+			b.shows(0) // that it is there is known
+		})
+	})
+	t.Run("NotFound", func(t *testing.T) {
+		t.Parallel()
+		onBench(t, everything, func(b *bench) {
+			b.others(request(kube.VerbCreate, "", there))
+			b.tell()
+			b.others(request(kube.VerbDelete, "a", ""))
+			if _, err := b.do(request(kube.VerbPatch, "a", `{"spec":3}`)); !kube.IsNotFound(err) {
+				b.Fatal(err)
+			}
+			b.shows(1)
+		})
+	})
+	for name, subresource := range map[string]string{"Conflict": "", "Conflict of a status": "status"} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			onBench(t, everything, func(b *bench) {
+				b.others(request(kube.VerbCreate, "", there))
+				b.tell()
+				old := *b.server.objects[Key{"ns", "a"}]
+				b.others(request(kube.VerbPatch, "a", `{"spec":3}`))
+				r := conditional(request(kube.VerbUpdate, "a", ""), kube.Preconditions{UID: old.Metadata.UID, ResourceVersion: old.Metadata.Version})
+				r.Subresource = subresource
+				if _, err := b.do(r); !kube.IsConflict(err) {
+					b.Fatal(err)
+				}
+				b.shows(1)
+				b.tell()
+				if _, err := b.do(r); !kube.IsConflict(err) {
+					b.Fatal(err)
+				}
+				b.shows(0) // that there is a newer one is known
+			})
+		})
+	}
+	t.Run("Invalid, of an apply to an object made anew", func(t *testing.T) {
+		t.Parallel()
+		onBench(t, everything, func(b *bench) {
+			b.others(request(kube.VerbCreate, "", there))
+			b.tell()
+			old := *b.server.objects[Key{"ns", "a"}]
+			b.others(request(kube.VerbDelete, "a", ""))
+			b.others(request(kube.VerbCreate, "", there))
+			r := conditional(request(kube.VerbPatch, "a", ""), kube.Preconditions{UID: old.Metadata.UID})
+			r.ContentType = kube.ContentApply
+			next := b.client
+			b.client = b.caches.Handler(kube.HandlerFunc(func(_ context.Context, r *kube.Request) (*kube.Response, error) {
+				return nil, &kube.Error{Code: http.StatusUnprocessableEntity, Answer: metav1.Status{
+					Reason: metav1.StatusReasonInvalid, Details: &metav1.StatusDetails{Name: "a", Causes: []metav1.StatusCause{{Field: "metadata.uid"}}},
+				}}
+			}))
+			if _, err := b.do(r); !kube.IsInvalid(err) {
+				b.Fatal(err)
+			}
+			b.client = next
+			b.shows(1)
+		})
+	})
+	for name, write := range map[string]*kube.Request{
+		"a patch":                  request(kube.VerbPatch, "a", `{"spec":5}`),
+		"a delete":                 request(kube.VerbDelete, "a", ""),
+		"a create with a name":     request(kube.VerbCreate, "", `{"metadata":{"name":"b"}}`),
+		"a create without a name":  request(kube.VerbCreate, "", `{"metadata":{"generateName":"g"}}`),
+		"a deletion of collection": request(kube.VerbDeleteCollection, "", ""),
+	} {
+		for _, carried := range []bool{true, false} {
+			t.Run(fmt.Sprintf("unknown fate of %s, carried out: %t", name, carried), func(t *testing.T) {
+				t.Parallel()
+				onBench(t, everything, func(b *bench) {
+					b.others(request(kube.VerbCreate, "", there))
+					b.tell()
+					lossy := b.caches.Handler(kube.HandlerFunc(func(_ context.Context, r *kube.Request) (*kube.Response, error) {
+						if carried {
+							_, _, _ = b.server.serve(r)
+						}
+						return nil, &kube.Error{Unknown: true, Err: http.ErrHandlerTimeout}
+					}))
+					write := *write
+					if _, err := lossy.Do(b.Context(), &write); !kube.IsUnknown(err) {
+						b.Fatal(err)
+					}
+					b.shows(5)
+					run := &overlayRun{t: b.T}
+					if got := run.items(b.must(request(kube.VerbList, "", ""))); len(got) != len(b.server.objects) {
+						b.Errorf("a list shows %v, the server has %d", got, len(b.server.objects))
+					}
+					b.tell()
+					b.server.mark()
+					b.tell()
+					b.shows(0)
+				})
+			})
+		}
+	}
+}
+
+// Promise 7: a delete that is only tried deletes nothing. It says so in its body.
+func TestDryRunsAreNotWrites(t *testing.T) {
+	t.Parallel()
+	onBench(t, everything, func(b *bench) {
+		b.others(request(kube.VerbCreate, "", `{"metadata":{"name":"a"}}`))
+		b.tell()
+		pretend := b.caches.Handler(kube.HandlerFunc(func(_ context.Context, r *kube.Request) (*kube.Response, error) {
+			return &kube.Response{Code: 200, Body: fmt.Appendf(nil, `{"kind":"Status","details":{"uid":%q}}`, b.server.objects[Key{"ns", "a"}].Metadata.UID)}, nil
+		}))
+		for _, r := range []*kube.Request{
+			request(kube.VerbDelete, "a", `{"dryRun":["All"]}`), request(kube.VerbDeleteCollection, "", `{"dryRun":["All"]}`),
+			{Verb: kube.VerbPatch, Resource: webApps.Resource, Namespace: "ns", Name: "a", Query: url.Values{"dryRun": {"All"}}},
+		} {
+			if _, err := pretend.Do(b.Context(), r); err != nil {
+				b.Fatal(err)
+			}
+		}
+		b.shows(0)
+	})
+}
+
+// Promise 7: a server that was restored from a backup has lower versions than those that
+// were written. After a minute that is found out.
+func TestRestoredServer(t *testing.T) {
+	t.Parallel()
+	onBench(t, everything, func(b *bench) {
+		k := Key{"ns", "a"}
+		b.others(request(kube.VerbCreate, "", `{"metadata":{"name":"a"},"spec":1}`))
+		b.tell()
+		backup := *b.server.objects[k]
+		for i := range 50 {
+			b.must(request(kube.VerbPatch, "a", fmt.Sprintf(`{"spec":%d}`, i+10)))
+		}
+		b.must(request(kube.VerbDelete, "a", ""))
+		b.server.mu.Lock()
+		b.server.version, b.server.log = 110, nil
+		b.server.objects[k] = &backup
+		b.server.compacted = 110
+		b.server.mu.Unlock()
+		b.server.cut(false, func() bool { return true })
+		for range 10 {
+			time.Sleep(20 * time.Second)
+			b.tell()
+		}
+		b.shows(1)
+		b.must(request(kube.VerbPatch, "a", `{"spec":7}`))
+		b.shows(0)
+	})
+}
+
+// Promise 7: what a stream that is not synced yet will show may be older than a write.
+func TestStreamThatIsNotSynced(t *testing.T) {
+	t.Parallel()
+	onBench(t, nil, func(b *bench) {
+		b.others(request(kube.VerbCreate, "", `{"metadata":{"name":"a"},"spec":1}`))
+		if _, err := b.caches.Open(b.Context(), webApps, func(Event) {}); err != nil {
+			b.Fatal(err)
+		}
+		synctest.Wait() // the list is made, and on its way
+		b.must(request(kube.VerbPatch, "a", `{"spec":2}`))
+		b.server.tell(2, func() bool { return true })
+		synctest.Wait()
+		if b.caches.Covering(webApps.Resource, "ns", kube.Full) == nil {
+			b.Fatal("it is not synced")
+		}
+		b.shows(0)
+	})
+}
+
+// Promise 7, and the memory it takes: what all streams have seen is not kept, and what no
+// stream covers never was.
+func TestOverlayIsEmptyAtRest(t *testing.T) {
+	t.Parallel()
+	onBench(t, []kube.Stream{webApps, {Resource: webApps.Resource, Namespace: "ns"}}, func(b *bench) {
+		for i := range 500 {
+			name := fmt.Sprint("o", i)
+			b.must(request(kube.VerbCreate, "", fmt.Sprintf(`{"metadata":{"name":%q}}`, name)))
+			b.must(request(kube.VerbPatch, name, `{"spec":2}`))
+			if i%2 == 0 {
+				b.must(request(kube.VerbDelete, name, ""))
+			}
+		}
+		if n := len(b.caches.overlay.entries); n != 500 {
+			b.Errorf("%d entries, want 500", n)
+		}
+		b.tell()
+		if n := len(b.caches.overlay.entries); n != 0 {
+			b.Errorf("%d entries are left", n)
+		}
+		other := request(kube.VerbCreate, "", `{"metadata":{"name":"x"}}`)
+		other.Resource.Plural = "others"
+		b.must(other)
+		if n := len(b.caches.overlay.entries); n != 0 {
+			b.Errorf("%d entries of what nobody follows", n)
+		}
+	})
+}
+
+// Seam 9: of a Secret that was written, the overlay keeps no content.
+func TestSecretsAreNotKeptByTheOverlay(t *testing.T) {
+	t.Parallel()
+	onBench(t, []kube.Stream{secrets}, func(b *bench) {
+		r := request(kube.VerbCreate, "", `{"metadata":{"name":"a"},"spec":424242}`)
+		r.Resource = secrets.Resource
+		b.must(r)
+		for _, e := range b.caches.overlay.entries {
+			if strings.Contains(string(e.object), "424242") {
+				b.Errorf("kept: %s", e.object)
+			}
+		}
+		before := b.server.requests
+		read := &kube.Request{Verb: kube.VerbGet, Resource: secrets.Resource, Namespace: "ns", Name: "a", Representation: kube.MetadataOnly}
+		b.must(read)
+		if b.server.requests != before {
+			b.Error("its metadata were read from the server")
+		}
+		read.Representation = kube.Full
+		if response := b.must(read); !strings.Contains(string(response.Body), "424242") || response.Cached {
+			b.Errorf("read: %s", response.Body)
+		}
+	})
+}
+
+// Promise 7: a list that was begun at the server is ended there; the cache would show all
+// of it once more.
+func TestContinuedListIsTheServers(t *testing.T) {
+	t.Parallel()
+	onBench(t, everything, func(b *bench) {
+		for _, query := range []url.Values{
+			{"continue": {"x"}}, {"resourceVersion": {"5"}}, {"shardSelector": {"x"}}, {"fieldSelector": {"spec.nodeName=x"}},
+		} {
+			r := request(kube.VerbList, "", "")
+			r.Query = query
+			if b.must(r).Cached {
+				b.Errorf("%v was answered by the cache", query)
+			}
+		}
+	})
+}
+
+// Reads are private copies, those of what was written too.
+func TestWrittenObjectsArePrivate(t *testing.T) {
+	t.Parallel()
+	onBench(t, everything, func(b *bench) {
+		answer := b.must(request(kube.VerbCreate, "", `{"metadata":{"name":"a"}}`))
+		clear(answer.Body)
+		first := b.must(request(kube.VerbGet, "a", ""))
+		clear(first.Body)
+		b.shows(0)
+	})
+}
+
+// The answers of deletes that mean that the object is still there, and those that do not.
+func TestEntryOfAnswers(t *testing.T) {
+	t.Parallel()
+	c := New(nil)
+	for _, test := range []struct {
+		verb   kube.Verb
+		plural string
+		answer string
+		want   entryKind
+	}{
+		{kube.VerbDelete, "pods", `{"kind":"Pod","metadata":{"uid":"u","resourceVersion":"5","deletionTimestamp":"x","deletionGracePeriodSeconds":30}}`, value},
+		{kube.VerbDelete, "pods", `{"kind":"Pod","metadata":{"uid":"u","resourceVersion":"5","deletionTimestamp":"x","deletionGracePeriodSeconds":0}}`, tombstone},
+		{kube.VerbDelete, "pods", `{"kind":"Pod","metadata":{"uid":"u","resourceVersion":"5"}}`, tombstone},
+		{kube.VerbDelete, "services", `{"kind":"Service","metadata":{"uid":"u","resourceVersion":"5"}}`, tombstone},
+		{kube.VerbDelete, "namespaces", `{"kind":"Namespace","metadata":{"uid":"u","resourceVersion":"5","deletionTimestamp":"x"},"spec":{"finalizers":["kubernetes"]}}`, value},
+		{kube.VerbDelete, "namespaces", `{"kind":"Namespace","metadata":{"uid":"u","resourceVersion":"5","deletionTimestamp":"x"},"spec":{}}`, tombstone},
+		{kube.VerbDelete, "pods", `{"kind":"Status","details":{"uid":"u"}}`, tombstone},
+		// So says the repetition of a delete that has met nothing: of what, it does not say.
+		{kube.VerbDelete, "pods", `{"kind":"Status","status":"Success"}`, doubt},
+		{kube.VerbPatch, "pods", `{"kind":"Pod","metadata":{"uid":"u","resourceVersion":"5","deletionTimestamp":"x","finalizers":["f"]}}`, value},
+		{kube.VerbPatch, "pods", `{"kind":"Pod","metadata":{"uid":"u","resourceVersion":"5","deletionTimestamp":"x"}}`, tombstone},
+		{kube.VerbPatch, "pods", `{"kind":"Pod","metadata":{"uid":"u","resourceVersion":"abc"}}`, doubt},
+		{kube.VerbPatch, "pods", `{"kind":"Pod","metadata":{"uid":"u"}}`, doubt},
+		{kube.VerbPatch, "pods", `{`, doubt},
+	} {
+		r := &kube.Request{Verb: test.verb, Resource: pods.Resource, Namespace: "ns", Name: "a"}
+		r.Resource.Plural = test.plural
+		var answer outcome
+		_ = kube.Unmarshal([]byte(test.answer), &answer)
+		if got := c.entryOf(r, keyOf(r.Ref()), &kube.Response{Body: []byte(test.answer)}, answer).kind; got != test.want {
+			t.Errorf("%s %s answered %s: %d, want %d", test.verb, test.plural, test.answer, got, test.want)
+		}
+	}
+}
+
+// Answers come in any order: what was under way at the same time is ordered by versions,
+// and what was begun later is newer whatever its version.
+func TestOrderOfAnswers(t *testing.T) {
+	t.Parallel()
+	val := func(uid types.UID, version string) overlayEntry {
+		return overlayEntry{kind: value, uid: uid, version: version, seen: []sighting{{uid, version}}}
+	}
+	gone := func(uid types.UID, version string) overlayEntry {
+		return overlayEntry{kind: tombstone, uid: uid, seen: []sighting{{uid, version}}}
+	}
+	missing := func(uid types.UID, version string) overlayEntry { // a read has found nothing
+		return overlayEntry{kind: tombstone, seen: []sighting{{uid, version}}}
+	}
+	unknown := overlayEntry{kind: doubt}
+	for _, c := range []struct {
+		name     string
+		old, new overlayEntry
+		later    bool
+		want     string
+	}{
+		{"newer version", val("u", "5"), val("u", "6"), false, "value u@6"},
+		{"older version, late", val("u", "6"), val("u", "5"), false, "value u@6"},
+		{"older version, of a restored server", val("u", "6"), val("u", "5"), true, "value u@5"},
+		{"older object, late", val("v", "9"), val("u", "5"), false, "value v@9"},
+		{"deleted, late value", gone("u", "5"), val("u", "6"), false, "gone u@"},
+		{"deleted, restored", gone("u", "5"), val("u", "6"), true, "value u@6"},
+		{"deleted, made anew", gone("u", "5"), val("v", "7"), false, "value v@7"},
+		{"late deletion of the one before", val("v", "7"), gone("u", "5"), false, "value v@7"},
+		{"deletion of the one after", val("u", "5"), gone("v", "7"), false, "gone v@"},
+		{"deletion of one that was never seen", val("u", "5"), gone("v", ""), false, "doubt @"},
+		{"a doubt stays beside what it may be later than", unknown, val("u", "5"), false, "doubt @"},
+		{"a doubt is settled by what was begun later", unknown, val("u", "5"), true, "value u@5"},
+		{"a doubt beside a value", val("u", "5"), unknown, false, "doubt @"},
+		{"not found, late value of the same", missing("u", "5"), val("u", "6"), false, "gone @"},
+		{"not found, value of another, before or after", missing("u", "5"), val("v", "6"), false, "doubt @"},
+		{"not found, and a deletion", missing("u", "5"), gone("v", "7"), false, "gone @"},
+		{"two deletions", gone("u", "5"), gone("v", "7"), false, "gone v@"},
+	} {
+		got := c.new.after(c.old, c.later)
+		text := fmt.Sprintf("%s %s@%s", [...]string{"doubt", "value", "gone"}[got.kind], got.uid, got.version)
+		if diff := cmp.Diff(c.want, text); diff != "" {
+			t.Errorf("%s: %s", c.name, diff)
+		}
+	}
+}
+
+// A stream that shows another object than those that are known to be gone: if it was told
+// who was the last of them, it came after; if not, it may be gone too.
+func TestPassedTombstones(t *testing.T) {
+	t.Parallel()
+	shown := Record{UID: "v", ResourceVersion: "9"}
+	for uid, want := range map[types.UID]bool{"u": true, "": false} {
+		e := overlayEntry{kind: tombstone, uid: uid, seen: []sighting{{"u", "5"}}}
+		if got := e.passed("9", shown, true); got != want {
+			t.Errorf("of %q: %t, want %t", uid, got, want)
+		}
+		if e.passed("9", Record{UID: "u", ResourceVersion: "5"}, true) || e.passed("4", shown, true) {
+			t.Errorf("of %q: passed too early", uid)
+		}
+	}
+}
+
+// Promise 7: while it cannot be found out when a deletion of a collection was over, reads
+// are the server's.
+func TestScopeThatCannotBeSettled(t *testing.T) {
+	t.Parallel()
+	onBench(t, everything, func(b *bench) {
+		b.others(request(kube.VerbCreate, "", `{"metadata":{"name":"a"}}`))
+		b.tell()
+		b.client = b.caches.Handler(kube.HandlerFunc(func(ctx context.Context, r *kube.Request) (*kube.Response, error) {
+			if r.Verb == kube.VerbList && r.Query.Get("limit") == "1" {
+				return nil, &kube.Error{Code: http.StatusServiceUnavailable}
+			}
+			return b.server.Do(ctx, r)
+		}))
+		b.must(request(kube.VerbDeleteCollection, "", ""))
+		b.shows(4)
+	})
+}

@@ -1,0 +1,130 @@
+package cache
+
+import (
+	"fmt"
+	"iter"
+	"unique"
+
+	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/selection"
+)
+
+// All are the objects that match, in no order: those of the moment at which the loop
+// begins, whatever happens to the store meanwhile. Nothing is decompressed. It panics if
+// f names an index that the store has not.
+func (s *Store) All(f Filter) iter.Seq[Object] {
+	return func(yield func(Object) bool) {
+		m := newMatch(f)
+		for _, e := range s.candidates(f) {
+			if m.entry(e) && !yield(Object{Record: e.record(), entry: e}) {
+				return
+			}
+		}
+	}
+}
+
+// candidates are a part of the entries in which all are that f can match: those of the
+// most selective index that applies. What an author's index says is settled here, because
+// an entry does not show it.
+func (s *Store) candidates(f Filter) []*entry {
+	s.mu.RLock()
+	defer s.mu.RUnlock()
+	if f.Index != "" {
+		return s.at(s.index(f.Index).slots[f.Value])
+	}
+	best, found := []uint32(nil), false
+	consider := func(slots []uint32) {
+		if !found || len(slots) < len(best) {
+			best, found = slots, true
+		}
+	}
+	if f.Namespace != "" && s.namespaces != nil {
+		consider(s.namespaces[unique.Make(f.Namespace)])
+	}
+	if f.Owner != "" {
+		u, _ := makeUID(string(f.Owner))
+		consider(s.owners[u])
+	}
+	if f.Labels != nil && len(s.labels) > 0 {
+		requirements, _ := f.Labels.Requirements()
+		for _, r := range requirements {
+			if v, ok := onlyValue(r); ok && s.labels[r.Key()] != nil {
+				consider(s.labels[r.Key()][v])
+			}
+		}
+	}
+	if found {
+		return s.at(best)
+	}
+	all := make([]*entry, 0, s.table.used)
+	for _, e := range s.slots {
+		if e != nil {
+			all = append(all, e)
+		}
+	}
+	return all
+}
+
+// at are the entries in slots.
+func (s *Store) at(slots []uint32) []*entry {
+	entries := make([]*entry, len(slots))
+	for i, slot := range slots {
+		entries[i] = s.slots[slot]
+	}
+	return entries
+}
+
+// index is the index of that name.
+func (s *Store) index(name string) *index {
+	for _, x := range s.indexes {
+		if x.name == name && x.ready {
+			return x
+		}
+	}
+	panic(fmt.Sprintf("%s: there is no index %q: add it with Store.Index", s.stream, name))
+}
+
+// onlyValue is the value that r demands.
+func onlyValue(r labels.Requirement) (string, bool) {
+	switch r.Operator() {
+	case selection.Equals, selection.DoubleEquals, selection.In:
+		values := r.Values()
+		return values.UnsortedList()[0], values.Len() == 1
+	}
+	return "", false
+}
+
+// match tells which entries a filter matches, the author's index apart. It is for one
+// goroutine.
+type match struct {
+	filter    Filter
+	namespace unique.Handle[string]
+	// labels are those that are looked at: behind a pointer that is used again, they need
+	// no memory of their own for each object.
+	labels *Labels
+}
+
+func newMatch(f Filter) match {
+	m := match{filter: f, labels: new(Labels)}
+	if f.Namespace != "" {
+		m.namespace = unique.Make(f.Namespace)
+	}
+	if f.Labels != nil && f.Labels.Empty() {
+		m.filter.Labels = nil
+	}
+	return m
+}
+
+func (m *match) entry(e *entry) bool {
+	if m.filter.Namespace != "" && e.namespace != m.namespace {
+		return false
+	}
+	if m.filter.Owner != "" && !e.ownedBy(m.filter.Owner) {
+		return false
+	}
+	if m.filter.Labels == nil {
+		return true
+	}
+	*m.labels = e.labels()
+	return m.filter.Labels.Matches(m.labels)
+}

@@ -1,0 +1,216 @@
+package cache
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"sync/atomic"
+
+	"github.com/yare-go/yare/kube"
+	"github.com/yare-go/yare/watch"
+)
+
+// stream follows one kube.Stream, keeps its store and tells its subscribers. It has one
+// goroutine that does so, and one more for each subscriber that joins late, until it has
+// caught up.
+type stream struct {
+	caches *Caches
+	handle kube.Stream
+	store  *Store
+	// users is the number of subscriptions that were not closed. Guarded by Caches.mu; at 0
+	// the stream is not in Caches any more.
+	users  int
+	cancel context.CancelFunc
+	// running are the goroutines of the stream.
+	running sync.WaitGroup
+
+	// deliver is held while the store changes and that is told, and while a subscriber is
+	// told what is there: so each is told every change once, either way.
+	deliver       sync.Mutex
+	subscriptions []*Subscription
+	// listing is true from the request for a list to its end: the versions of the objects
+	// that come in between are in no order, and say nothing about progress.
+	listing bool
+
+	lists, errors, unreadable atomic.Uint64
+	// dictionaries is a copy of the compressor's figure that others can read.
+	dictionaries atomic.Uint64
+}
+
+// Do passes on the requests of the stream, and sees from them when it lists. They are made
+// in the goroutine of the stream, between the changes.
+func (s *stream) Do(ctx context.Context, r *kube.Request) (*kube.Response, error) {
+	s.deliver.Lock()
+	s.listing = r.Verb == kube.VerbList || r.Query.Get("sendInitialEvents") == "true"
+	s.deliver.Unlock()
+	return s.caches.handler.Do(ctx, r)
+}
+
+// follow is the goroutine of the stream.
+func (s *stream) follow(ctx context.Context) {
+	for change, err := range watch.Follow(ctx, s, s.handle) {
+		if ctx.Err() != nil {
+			return
+		}
+		s.deliver.Lock()
+		if err != nil {
+			s.trouble(err)
+		} else {
+			s.take(change)
+		}
+		s.deliver.Unlock()
+	}
+}
+
+// take takes in one change.
+func (s *stream) take(c watch.Change) {
+	switch c.Type {
+	case watch.ChangeAdded, watch.ChangeModified:
+		s.upsert(c)
+	case watch.ChangeDeleted:
+		s.remove(c)
+	case watch.ChangeListed:
+		first := !s.store.synced
+		s.listing = false
+		s.store.progress(c.Record.ResourceVersion, true)
+		s.lists.Add(1)
+		if first {
+			s.tell(Event{Type: Synced})
+		}
+	case watch.ChangeBookmark:
+		s.advance(c.Record.ResourceVersion)
+	}
+	s.store.tend(c.Type == watch.ChangeListed || c.Type == watch.ChangeBookmark)
+	s.dictionaries.Store(s.store.compressor.made)
+}
+
+func (s *stream) upsert(c watch.Change) {
+	e, err := s.store.entry(c.Record, c.Object)
+	if err != nil {
+		// The content is kept all the same: the older one would be wrong for certain.
+		s.unreadable.Add(1)
+		s.report(&kube.DecodeError{Ref: s.ref(c.Record), ResourceVersion: c.Record.ResourceVersion, Err: err})
+	}
+	if there := s.store.find(e.key()); there != nil && there.sameVersion(e) && there.readable() {
+		s.advance(c.Record.ResourceVersion)
+		return
+	}
+	old := s.store.put(e, c.Object)
+	s.store.compressor.note(e)
+	s.advance(c.Record.ResourceVersion)
+	event := Event{Type: Added, New: e.record(), new: e}
+	event.Echo = s.caches.wrote(s.handle, event.New, false)
+	if old != nil && !old.sameObject(e) {
+		s.tell(Event{Type: Deleted, Old: old.record(), old: old})
+	} else if old != nil {
+		event.Type, event.Old, event.old = Modified, old.record(), old
+	}
+	s.tell(event)
+}
+
+func (s *stream) remove(c watch.Change) {
+	old := s.store.remove(Key{c.Record.Namespace, c.Record.Name})
+	if c.Object != nil { // of one that was not seen, the version is that of its last state
+		s.advance(c.Record.ResourceVersion)
+	}
+	if old != nil {
+		event := Event{Type: Deleted, Old: old.record(), old: old}
+		event.Echo = s.caches.wrote(s.handle, event.Old, true)
+		s.tell(event)
+	}
+}
+
+// advance notes that all changes up to version are in the store.
+func (s *stream) advance(version string) {
+	if !s.listing && version != "" && !newer(s.store.version, version) {
+		s.store.progress(version, false)
+	}
+}
+
+// trouble takes in an error of the stream.
+func (s *stream) trouble(err error) {
+	var unreadable *kube.DecodeError
+	if errors.As(err, &unreadable) {
+		s.doubt(unreadable)
+		s.unreadable.Add(1)
+	} else {
+		s.errors.Add(1)
+	}
+	s.report(err)
+}
+
+func (s *stream) report(err error) {
+	if s.caches.options.onError != nil {
+		s.caches.options.onError(s.handle, err)
+	}
+}
+
+// doubt marks an object of which a version came that does not even tell its name and
+// version for certain: what is kept of it is not what is there.
+func (s *stream) doubt(err *kube.DecodeError) {
+	slot, there := s.store.table.find(s.store.slots, Key{err.Ref.Namespace, err.Ref.Name})
+	if !there {
+		return
+	}
+	e := *s.store.slots[slot]
+	doubt := odd{err: err}
+	if e.odd != nil {
+		doubt.uid, doubt.version = e.odd.uid, e.odd.version
+	}
+	e.odd = &doubt
+	s.store.swap(slot, &e)
+}
+
+func (s *stream) ref(r watch.Record) kube.Ref {
+	return kube.Ref{Cluster: s.handle.Cluster, Resource: s.handle.Resource, Namespace: r.Namespace, Name: r.Name, UID: r.UID}
+}
+
+// tell tells an event to all, and forgets those that have left.
+func (s *stream) tell(e Event) {
+	there := s.subscriptions[:0]
+	for _, sub := range s.subscriptions {
+		if sub.tell(e) {
+			there = append(there, sub)
+		}
+	}
+	clear(s.subscriptions[len(there):])
+	s.subscriptions = there
+}
+
+// join makes a subscriber one of a stream that runs: it is told what is there, and is one
+// of all from then on.
+func (s *stream) join(sub *Subscription) {
+	s.deliver.Lock()
+	defer s.deliver.Unlock()
+	for o := range s.store.All(Filter{}) {
+		if !sub.tell(Event{Type: Added, New: o.Record, new: o.entry}) {
+			return
+		}
+	}
+	if !s.store.synced || sub.tell(Event{Type: Synced}) {
+		s.subscriptions = append(s.subscriptions, sub)
+	}
+}
+
+// stats are the figures of the stream, users apart.
+func (s *stream) stats() Stats {
+	st := Stats{
+		Stream: s.handle, Errors: s.errors.Load(), DecodeFailures: s.unreadable.Load(),
+		Restarts: max(s.lists.Load(), 1) - 1, Dictionaries: s.dictionaries.Load(),
+	}
+	s.store.mu.RLock()
+	defer s.store.mu.RUnlock()
+	st.Synced, st.Objects = s.store.synced, s.store.table.used
+	st.Bytes, st.JSON = s.store.bytes, s.store.json
+	for _, c := range s.store.codings {
+		st.Dictionary += int64(len(c.dictionary))
+	}
+	return st
+}
+
+// troubleOfIndex takes in what went wrong in an index function.
+func (s *stream) troubleOfIndex(err error) {
+	s.errors.Add(1)
+	s.report(fmt.Errorf("%s: %w", s.handle, err))
+}

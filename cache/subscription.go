@@ -1,0 +1,66 @@
+package cache
+
+import (
+	"sync"
+	"sync/atomic"
+)
+
+// Subscription is one use of a stream: see [Caches.Open].
+type Subscription struct {
+	stream *stream
+	// unhook ends the watch over the context of Open.
+	unhook func() bool
+	once   sync.Once
+
+	// leaving is true from the beginning of Close: a call under way is the last one.
+	leaving atomic.Bool
+	// mu is held while the subscriber is called.
+	mu sync.Mutex
+	// subscriber is nil once the subscription is closed. Guarded by mu.
+	subscriber Subscriber
+	// synced is true once the subscriber was told so. Guarded by mu.
+	synced bool
+}
+
+// Store is the store of the stream. It goes on as long as the stream has subscriptions;
+// afterwards it stands still.
+func (s *Subscription) Store() *Store { return s.stream.store }
+
+// Close ends the subscription. Once it has returned, the subscriber is called no more; if
+// it is being called, Close waits for it. The last Close of a stream stops its watch, and
+// waits for that too. Further calls wait for the first one, and do nothing else.
+//
+// A Subscriber must not call Close, which would wait for itself: it can end the context
+// that it was opened with.
+func (s *Subscription) Close() {
+	s.once.Do(func() {
+		s.unhook()
+		s.leave()
+	})
+}
+
+// leave does what Close does, but for the context.
+func (s *Subscription) leave() {
+	last := s.stream.caches.release(s.stream)
+	s.leaving.Store(true)
+	s.mu.Lock()
+	s.subscriber = nil // and what it holds on to
+	s.mu.Unlock()
+	if last {
+		s.stream.cancel()
+		s.stream.running.Wait()
+	}
+}
+
+// tell tells the subscriber an event, and is false if it has left.
+func (s *Subscription) tell(e Event) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.leaving.Load() {
+		return false
+	}
+	e.Initial = !s.synced && e.Type != Synced
+	s.synced = s.synced || e.Type == Synced
+	s.subscriber(e)
+	return true
+}

@@ -1,0 +1,53 @@
+package main
+
+import (
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/yare-go/yare/internal/dev"
+	"github.com/yare-go/yare/internal/plane/console"
+	"github.com/yare-go/yare/internal/plane/process"
+)
+
+func newDev(out *console.Console) *cobra.Command {
+	var o dev.Options
+	cmd := &cobra.Command{
+		Use:   "dev DIR [-- ARGS]",
+		Short: "Build and run the operator in DIR on a control plane, again at every save",
+		Long: `dev builds the operator in DIR, a Go main package, and runs it on a control plane of its
+own. It applies the CustomResourceDefinitions that the operator prints (its subcommand
+crd) and the objects in DIR/sample.yaml, where there is one.
+
+When a Go file of the operator's module is saved, the operator is built and started
+again; a version that does not compile is told, and the one before goes on. When
+sample.yaml is saved, it is applied again. An operator that ends with an error is
+started again, later each time. Ctrl-C ends all of it and leaves nothing behind.
+
+With --until-ready it ends with status 0 once the operator runs and everything in the
+samples is ready: Deployments and their like are rolled out; a condition Ready or
+Available is True; status.ready is true; anything else is there. A custom resource whose
+definition has status.ready or status.conditions is waited for until it has a status.
+
+ARGS are given to the operator. Without any it gets -v, upon which it tells of every
+reconcile what caused it and what it wrote.`,
+		Example: `  yare dev ./examples/book
+  yare dev . --until-ready --timeout 1m
+  yare dev . -- --namespace default`,
+		Args: oneFolder,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			process.EndWithGo()
+			o.Dir, o.Args, o.Console, o.Yare = args[0], args[1:], out, invocation()
+			if cmd.ArgsLenAtDash() < 0 {
+				o.Args = []string{"-v"}
+			}
+			return dev.Run(cmd.Context(), o)
+		},
+	}
+	cmd.Flags().StringVar(&o.Kubeconfig, "kubeconfig", "", "write the access to the cluster to this `FILE` (default: one in a temporary folder)")
+	cmd.Flags().IntVar(&o.Nodes, "nodes", 0, "number of simulated nodes (default: the control plane's)")
+	cmd.Flags().BoolVarP(&o.Verbose, "verbose", "v", false, "show the control plane's own log")
+	cmd.Flags().BoolVar(&o.UntilReady, "until-ready", false, "end with status 0 when everything in the samples is ready")
+	cmd.Flags().DurationVar(&o.Timeout, "timeout", 5*time.Minute, "with --until-ready: how long that may take once operator and control plane are built")
+	return cmd
+}

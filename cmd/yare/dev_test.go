@@ -1,0 +1,246 @@
+package main
+
+import (
+	"os"
+	"path/filepath"
+	"regexp"
+	"strconv"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+)
+
+// anOperator is a program with no more than what `yare dev` needs of an operator.
+const anOperator = `package main
+
+import (
+	"fmt"
+	"os"
+	"time"
+)
+
+const crd = "apiVersion: apiextensions.k8s.io/v1\nkind: CustomResourceDefinition\nmetadata: {name: books.example.com}\nspec: {group: example.com}\n"
+
+func main() {
+	if len(os.Args) > 1 && os.Args[1] == "crd" {
+		fmt.Print(crd)
+		return
+	}
+	fmt.Println("version one", os.Getenv("KUBECONFIG"))
+	for {
+		time.Sleep(time.Hour)
+	}
+}
+`
+
+const aSample = "apiVersion: example.com/v1\nkind: Book\nmetadata: {name: moby-dick}\n"
+
+func operator(version string) string {
+	return strings.Replace(anOperator, "version one", "version "+version, 1)
+}
+
+func TestDevRefuses(t *testing.T) {
+	t.Parallel()
+	const module = "module example.com/op\n\ngo 1.26\n"
+	for _, test := range []struct {
+		name  string
+		files map[string]string
+		dir   string
+		want  string
+	}{
+		{"no folder", nil, "nothing", "nothing does not exist"},
+		{"a file", map[string]string{"op/main.go": "package main\n"}, "op/main.go", "is not a folder"},
+		{"no module", map[string]string{"op/main.go": "package main\n\nfunc main() {}\n"}, "op", "go mod init"},
+		{"no Go file", map[string]string{"op/go.mod": module}, "op", "holds no Go main package"},
+		{"a library", map[string]string{"op/go.mod": module, "op/op.go": "package op\n"}, "op", "holds the Go package op"},
+		{"a failing crd", map[string]string{"op/go.mod": module, "op/main.go": "package main\n\nfunc main() { panic(\"no such command\") }\n"}, "op", "`crd` failed"},
+		{"crd prints nothing", map[string]string{"op/go.mod": module, "op/main.go": "package main\n\nfunc main() {}\n"}, "op", "prints no object"},
+		{"crd prints something else", map[string]string{"op/go.mod": module, "op/main.go": "package main\n\nimport \"fmt\"\n\nfunc main() { fmt.Println(\"kind: Pod\") }\n"}, "op", `kind "Pod"`},
+		{"crd prints no YAML", map[string]string{"op/go.mod": module, "op/main.go": "package main\n\nimport \"fmt\"\n\nfunc main() { fmt.Println(\"hello, world\") }\n"}, "op", "no CustomResourceDefinition"},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			t.Parallel()
+			s := newSandbox(t)
+			for name, content := range test.files {
+				s.write(name, content)
+			}
+			status, _, all := s.run("dev", test.dir)
+			if status != 1 || !strings.Contains(all, test.want) || !strings.Contains(all, test.dir) {
+				t.Errorf("status %d; want 1, %q and %q in:\n%s", status, test.want, test.dir, all)
+			}
+			s.leftNothing()
+		})
+	}
+}
+
+func TestDevLoop(t *testing.T) {
+	t.Parallel()
+	s := newSandbox(t)
+	s.write("op/go.mod", "module example.com/op\n\ngo 1.26\n")
+	s.write("op/main.go", operator("one"))
+	s.write("op/sample.yaml", aSample)
+	c := s.start("dev", "op", "--kubeconfig", "access")
+	c.says(1, "export KUBECONFIG="+filepath.Join(s.dir, "access"))
+	c.says(1, "applied books.example.com")
+	c.says(1, "version one "+filepath.Join(s.dir, "access"))
+	c.says(1, "applied book/moby-dick from sample.yaml")
+	first := s.operatorPid(c, 1)
+
+	s.write("op/main.go", operator("two")+"\nfunc broken( {\n")
+	c.says(1, "does not compile; the operator built before goes on")
+	c.says(1, "op/main.go:")
+	if !alive(first) {
+		t.Error("a compile error ended the operator")
+	}
+	s.write("op/main.go", operator("two"))
+	c.says(1, "version two")
+	if alive(first) {
+		t.Error("two operators run")
+	}
+	if n := strings.Count(s.kubectlCalls(), "kind: CustomResourceDefinition"); n != 1 {
+		t.Errorf("the same CRDs were applied %d times", n)
+	}
+
+	s.write("op/sample.yaml", strings.Replace(aSample, "moby-dick", "omoo", 1))
+	c.says(1, "applied book/omoo from sample.yaml")
+	s.write("op/sample.yaml", "not an object\n")
+	c.says(1, "cannot be applied; the next save tries again")
+	s.write("op/sample.yaml", aSample)
+	c.says(2, "applied book/moby-dick from sample.yaml")
+
+	s.write("op/more/more.go", "package more\n\nconst CRD = `# another\n`\n")
+	s.write("op/main.go", strings.Replace(strings.Replace(operator("three"), "import (\n", "import (\n\t\"example.com/op/more\"\n", 1), "fmt.Print(crd)", "fmt.Print(more.CRD + crd)", 1))
+	c.says(1, "version three")
+	c.says(2, "applied books.example.com")
+	s.write("op/more/more.go", "package more\n\nconst CRD = `# a third\n`\n")
+	c.says(3, "applied books.example.com") // The new package is watched too.
+	c.says(2, "version three")
+	last := s.operatorPid(c, strings.Count(c.out.String(), "(process "))
+
+	c.signal(syscall.SIGINT)
+	if status := c.wait(); status != 0 {
+		t.Errorf("status %d", status)
+	}
+	if alive(last) {
+		t.Error("the operator still runs")
+	}
+	if _, err := os.Stat(filepath.Join(s.dir, "access")); err == nil {
+		t.Error("the kubeconfig is left")
+	}
+	s.leftNothing()
+	if t.Failed() {
+		t.Log(c.out.String())
+	}
+}
+
+func TestDevStartsBroken(t *testing.T) {
+	t.Parallel()
+	s := newSandbox(t)
+	s.write("go.mod", "module example.com/op\n\ngo 1.26\n")
+	s.write("main.go", "package main\n\nfunc main() {\n")
+	c := s.start("dev", ".")
+	c.says(1, "does not compile; waiting for the next save")
+	s.write("main.go", operator("one"))
+	c.says(1, "version one")
+	c.signal(syscall.SIGTERM)
+	if status := c.wait(); status != 0 {
+		t.Errorf("status %d:\n%s", status, c.out.String())
+	}
+	s.leftNothing()
+	if status, _, all := s.run("dev", "../"+filepath.Base(s.dir), "--until-ready"); status != 0 || !strings.Contains(all, "everything is ready") {
+		t.Errorf("status %d:\n%s", status, all)
+	}
+	s.write("main.go", "package main\n\nfunc main() {\n")
+	if status, _, all := s.run("dev", ".", "--until-ready"); status != 1 || !strings.Contains(all, "main.go:") {
+		t.Errorf("broken and nobody there to save: status %d:\n%s", status, all)
+	}
+}
+
+func TestDevOperatorCrashes(t *testing.T) {
+	t.Parallel()
+	s := newSandbox(t)
+	s.write("go.mod", "module example.com/op\n\ngo 1.26\n")
+	s.write("main.go", strings.Replace(operator("bad"), "\tfor {\n", "\tos.Exit(3)\n\tfor {\n", 1))
+	c := s.start("dev", ".")
+	c.says(1, "the operator ended by itself (exit status 3); it is started again in 1s")
+	c.says(1, "it is started again in 2s")
+	s.write("main.go", operator("good"))
+	c.says(1, "version good")
+	c.signal(syscall.SIGINT)
+	if status := c.wait(); status != 0 {
+		t.Errorf("status %d:\n%s", status, c.out.String())
+	}
+}
+
+func TestDevUntilReady(t *testing.T) {
+	t.Parallel()
+	for _, test := range []struct {
+		name, sample string
+		status       int
+		want         string
+	}{
+		{"ready", aSample + "status: {ready: true}\n", 0, "everything is ready"},
+		{"not ready", aSample + "status: {ready: false}\n", 1, "not ready after 1s: book/moby-dick: status.ready is false"},
+		{"a sample that is refused", "nonsense\n", 1, "sample.yaml"},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			t.Parallel()
+			s := newSandbox(t)
+			s.write("go.mod", "module example.com/op\n\ngo 1.26\n")
+			s.write("main.go", operator("one"))
+			s.write("sample.yaml", test.sample)
+			timeout := "1m"
+			if test.status != 0 {
+				timeout = "1s"
+			}
+			status, _, all := s.run("dev", ".", "--until-ready", "--timeout", timeout)
+			if status != test.status || !strings.Contains(all, test.want) {
+				t.Errorf("status %d, want %d, and %q in:\n%s", status, test.status, test.want, all)
+			}
+			s.leftNothing()
+		})
+	}
+}
+
+// Killed with -9, yare cannot stop anything: the kernel and the end of input do (Linux).
+func TestDevKilled(t *testing.T) {
+	t.Parallel()
+	s := newSandbox(t)
+	s.write("go.mod", "module example.com/op\n\ngo 1.26\n")
+	s.write("main.go", operator("one"))
+	c := s.start("dev", ".")
+	c.says(1, "version one")
+	pid := s.operatorPid(c, 1)
+	c.signal(syscall.SIGKILL)
+	<-c.ended
+	deadline := time.Now().Add(30 * time.Second)
+	for alive(pid) {
+		if time.Now().After(deadline) {
+			t.Fatal("the operator still runs")
+		}
+		time.Sleep(10 * time.Millisecond)
+	}
+}
+
+// operatorPid is the process id of the nth operator that was started.
+func (s *sandbox) operatorPid(c *call, n int) int {
+	s.t.Helper()
+	found := regexp.MustCompile(`\(process (\d+)\)`).FindAllStringSubmatch(c.out.String(), -1)
+	if len(found) < n {
+		s.t.Fatalf("%d operators were started, not %d:\n%s", len(found), n, c.out.String())
+	}
+	pid, err := strconv.Atoi(found[n-1][1])
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	return pid
+}
+
+func alive(pid int) bool {
+	if syscall.Kill(pid, 0) != nil {
+		return false
+	}
+	stat, err := os.ReadFile("/proc/" + strconv.Itoa(pid) + "/stat")
+	return err != nil || !strings.Contains(string(stat), ") Z ")
+}

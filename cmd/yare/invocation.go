@@ -1,0 +1,51 @@
+package main
+
+import (
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+
+	"github.com/yare-go/yare/internal/plane/process"
+)
+
+// invocation is what to type in another terminal to call this program: "yare", or
+// "go run ./cmd/yare" if that is how it was called.
+func invocation() string {
+	if process.ParentIsGo() {
+		if command := withoutOurs(process.ParentArgs(), os.Args[1:]); command != "" {
+			return command
+		}
+	}
+	executable, err := os.Executable()
+	if err != nil {
+		return "yare"
+	}
+	if strings.Contains(executable, string(filepath.Separator)+"go-build") {
+		return "go run github.com/yare-go/yare/cmd/yare"
+	}
+	if found, err := exec.LookPath("yare"); err == nil && sameFile(found, executable) {
+		return "yare"
+	}
+	return executable
+}
+
+// withoutOurs is the command line of a go command without the arguments that are ours.
+func withoutOurs(parent, ours []string) string {
+	n := len(parent) - len(ours)
+	if n < 2 {
+		return ""
+	}
+	for i, arg := range ours {
+		if parent[n+i] != arg {
+			return ""
+		}
+	}
+	return strings.Join(append([]string{"go"}, parent[1:n]...), " ")
+}
+
+func sameFile(a, b string) bool {
+	x, err1 := os.Stat(a)
+	y, err2 := os.Stat(b)
+	return err1 == nil && err2 == nil && os.SameFile(x, y)
+}

@@ -1,0 +1,68 @@
+// Command yare is the command line of yare: a real Kubernetes control plane on this
+// machine, and the loop in which an operator is written against it.
+package main
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"os/signal"
+	"syscall"
+
+	"github.com/spf13/cobra"
+
+	"github.com/yare-go/yare/internal/plane/console"
+)
+
+func main() {
+	os.Exit(run())
+}
+
+func run() int {
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM, syscall.SIGHUP)
+	defer stop()
+	// The first signal asks for a clean end; a second Ctrl-C ends yare at once. A second
+	// SIGTERM does not: Linux may send the signal that tells of a parent's death once for
+	// each of its threads.
+	context.AfterFunc(ctx, func() { signal.Reset(os.Interrupt) })
+
+	out := console.New(os.Stderr, "yare")
+	if err := newRoot(out).ExecuteContext(ctx); err != nil {
+		out.Printf("%v", err)
+		return 1
+	}
+	return 0
+}
+
+func newRoot(out *console.Console) *cobra.Command {
+	root := &cobra.Command{
+		Use:   "yare",
+		Short: "A Kubernetes control plane on this machine, to write operators against",
+		Long: `yare runs a real Kubernetes control plane on this machine: etcd, kube-apiserver,
+kube-controller-manager, kube-scheduler and simulated nodes, as ordinary processes.
+Nothing is installed and nothing runs in containers; what it starts it also removes.
+
+The control plane is compiled from Go modules on first use, which takes minutes, and
+kept in your cache folder.`,
+		Example: `  yare dev ./my-operator     write an operator: build, run, and again at every save
+  yare up                    only the control plane
+  yare kubectl get pods -A   look into it from another terminal`,
+		Args: func(cmd *cobra.Command, args []string) error {
+			if len(args) > 0 {
+				return fmt.Errorf("there is no command %q: see `yare --help`", args[0])
+			}
+			return nil
+		},
+		SilenceUsage:  true, // A run-time error is not a question about usage.
+		SilenceErrors: true, // Printed once, by run.
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			return cmd.Help()
+		},
+	}
+	root.CompletionOptions.DisableDefaultCmd = true
+	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error {
+		return fmt.Errorf("%w: see `%s --help`", err, cmd.CommandPath())
+	})
+	root.AddCommand(newUp(out), newDev(out), newKubectl(out), newVersion())
+	return root
+}

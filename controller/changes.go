@@ -1,0 +1,125 @@
+package controller
+
+import (
+	"slices"
+
+	"github.com/yare-go/yare/cache"
+	"github.com/yare-go/yare/controller/internal/queue"
+)
+
+// take turns a change into triggers.
+func (e *engine[T]) take(id int, sub *subscription, event cache.Event) {
+	if event.Type == cache.Synced {
+		close(sub.synced)
+		return
+	}
+	if sub.isOwn() && event.Type == cache.Deleted {
+		// Also if a predicate keeps the round away that would find that it is gone.
+		e.drop(queue.Key{Namespace: event.Old.Namespace, Name: event.Old.Name}, event.Old.UID)
+	}
+	change := Change{}
+	if event.Type != cache.Added {
+		change.Before = &event.Old
+	}
+	if event.Type != cache.Deleted {
+		change.After = &event.New
+	}
+	pass, err := sub.source.passes(change)
+	if err != nil {
+		e.reportSource(sub, event.Record(), err)
+	}
+	if !pass {
+		return
+	}
+	trigger := queue.Trigger{Priority: queue.High, Cause: causeOf(sub, event)}
+	// Whoever deletes something waits for it, also if that was before the start.
+	if event.Initial && !event.New.Deleting {
+		trigger.Priority = queue.Low
+	}
+	var keys []owned
+	if change.After != nil {
+		keys = e.keys(id, sub, event.NewObject())
+	}
+	// A change may end what made the object matter, such as a label or an owner.
+	if change.Before != nil && !sub.isOwn() {
+		for _, k := range e.keys(id, sub, event.OldObject()) {
+			if !slices.Contains(keys, k) {
+				keys = append(keys, k)
+			}
+		}
+	} else if change.After == nil {
+		keys = e.keys(id, sub, event.OldObject())
+	}
+	triggers := make([]queue.Trigger, 0, len(keys))
+	for _, k := range keys {
+		if k.uid != "" && !e.mayBe(k) {
+			continue // another has the owner's name
+		}
+		trigger.Key = k.Key
+		triggers = append(triggers, trigger)
+	}
+	r := event.Record()
+	for _, t := range e.echoes.mark(placeOf(sub.source.kind.Resource, r.Namespace, r.Name), echoOf(event), triggers) {
+		e.trigger(t)
+	}
+}
+
+// trigger passes on a trigger for an object that the controller may have.
+func (e *engine[T]) trigger(t queue.Trigger) {
+	if e.covers(t.Key) {
+		e.queue.Add(t)
+	}
+}
+
+// covers tells whether the streams of the reconciled kind can show an object of that key:
+// a program that was narrowed to some namespaces has no business in others, whatever a
+// function to names says.
+func (e *engine[T]) covers(k queue.Key) bool {
+	return k.Name != "" && slices.ContainsFunc(e.own, func(sub *subscription) bool { return sub.covers(k) })
+}
+
+func (s *subscription) covers(k queue.Key) bool {
+	return s.stream.Namespace == "" && (k.Namespace != "" || s.stream.Resource.Cluster) ||
+		s.stream.Namespace != "" && s.stream.Namespace == k.Namespace
+}
+
+// stored is an object of the reconciled kind as its own stream has it.
+func (e *engine[T]) stored(k queue.Key) (cache.Object, bool) {
+	for _, sub := range e.own {
+		if sub.covers(k) {
+			return sub.open.Store().Get(cache.Key{Namespace: k.Namespace, Name: k.Name})
+		}
+	}
+	return cache.Object{}, false
+}
+
+// mayBe tells whether the owner that a child names can be the one that there is. One that
+// is not known is none, or will be: then a round is for nothing, but none is missed.
+func (e *engine[T]) mayBe(k owned) bool {
+	o, ok := e.stored(k.Key)
+	return !ok || string(o.UID) == k.uid
+}
+
+// echoOf is what a write has made that led to the event.
+func echoOf(event cache.Event) echo {
+	if event.Type == cache.Deleted {
+		return echo{uid: event.Old.UID}
+	}
+	return echo{event.New.UID, event.New.ResourceVersion}
+}
+
+func causeOf(sub *subscription, event cache.Event) queue.Cause {
+	r := event.Record()
+	c := queue.Cause{Kind: sub.source.kind.Resource.Kind, Namespace: r.Namespace, Name: r.Name}
+	switch {
+	case event.Initial:
+		c.Change = "there at the start"
+	case event.Type == cache.Added:
+		c.Change = "added"
+	case event.Type == cache.Deleted:
+		c.Change = "deleted"
+	default:
+		c.Change = "modified"
+	}
+	return c
+}

@@ -1,0 +1,140 @@
+package controller
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"reflect"
+	"strings"
+	"time"
+	"unicode"
+
+	"k8s.io/apimachinery/pkg/util/validation"
+
+	"github.com/yare-go/yare/kube"
+)
+
+// Func is a reconcile or a cleanup function. The object is its own copy. The client reads
+// from the cache what the controller keeps there, and everything else from the server.
+type Func[T any] = func(ctx context.Context, t *T, c *kube.Client) (Action, error)
+
+// Controller is one reconcile function and what makes it run. It is a part of a program;
+// see package operator.
+type Controller[T any] struct {
+	settings
+	kind      kube.Type
+	api       func(c *kube.Client, namespace string) kube.API[T]
+	object    func(*T) kube.Object
+	reconcile Func[T]
+	finalizer string
+	cleanup   Func[T]
+	backoff   func(t *T, err error, attempt int) time.Duration
+}
+
+// New makes a controller of T. What is wrong with its type or its options is an error of
+// the program when it starts, before any request.
+func New[T any, P kube.ObjectOf[T]](reconcile Func[T], options ...Option) *Controller[T] {
+	kind, err := kube.TypeOf[T, P]()
+	c := &Controller[T]{
+		settings: settings{concurrency: 8, grace: 20 * time.Second, errs: []error{err}},
+		kind:     kind,
+		api: func(client *kube.Client, namespace string) kube.API[T] {
+			if namespace == "" {
+				return kube.All[T, P](client)
+			}
+			return kube.Namespaced[T, P](client, namespace)
+		},
+		object:    func(t *T) kube.Object { return P(t) },
+		reconcile: reconcile,
+		backoff:   func(_ *T, _ error, attempt int) time.Duration { return DefaultBackoff(attempt) },
+	}
+	if reconcile == nil {
+		c.wrong(errors.New("the reconcile function is nil: give controller.New one"))
+	}
+	for i, option := range options {
+		if option == nil {
+			c.wrong(fmt.Errorf("the option %d of controller.New is nil: leave it out", i+1))
+			continue
+		}
+		option(&c.settings)
+	}
+	if c.name == "" {
+		c.name = strings.ToLower(kind.Resource.Kind)
+	}
+	if c.manager == "" {
+		c.manager = c.name + "-operator"
+	}
+	if err == nil {
+		c.check()
+	}
+	return c
+}
+
+// check finds what is wrong with options together, and with the type.
+func (c *Controller[T]) check() {
+	// What is wrong with selectors shows without asking anybody.
+	_, err := c.api(kube.NewClientOf(nil), "").Streams(c.self.selectors...)
+	c.wrong(err)
+	for _, s := range c.sources {
+		if r := s.kind.Resource; s.owned && r.Cluster && !c.kind.Resource.Cluster {
+			c.wrong(fmt.Errorf("%s live in namespaces and %s outside of them, so one cannot own the other: label them, and write controller.Watches", c.kind.Resource, r))
+		}
+	}
+	if len(c.manager) > 128 || strings.ContainsFunc(c.manager, func(r rune) bool { return !unicode.IsPrint(r) }) {
+		c.wrong(fmt.Errorf("the field manager %q is not valid: give controller.FieldManager up to 128 printable characters", c.manager))
+	}
+}
+
+// Finalizer has cleanup called before an object goes. The finalizer of that name is added
+// before anything else is done for an object, and taken away when cleanup is [Done]; from
+// the deletion on the reconcile function is not called. Cleanup is called at least once,
+// maybe for an object that was never reconciled. The name must be qualified, such as
+// webapp.example.com/cleanup, and is best never changed: objects that carry another are
+// held by it.
+func (c *Controller[T]) Finalizer(name string, cleanup Func[T]) *Controller[T] {
+	if c.finalizer != "" {
+		c.wrong(fmt.Errorf("there is the finalizer %q already: call the second cleanup from the first", c.finalizer))
+	}
+	if problems := validation.IsQualifiedName(name); len(problems) > 0 || !strings.Contains(name, "/") {
+		c.wrong(fmt.Errorf("the finalizer %q is not valid: write it as domain/name, such as %s.example.com/cleanup", name, c.name))
+	}
+	if cleanup == nil {
+		c.wrong(fmt.Errorf("the cleanup function of the finalizer %q is nil: without one, leave the finalizer out", name))
+	}
+	c.finalizer, c.cleanup = name, cleanup
+	return c
+}
+
+// Backoff says how long to wait after the attempt-th failure in a row, from 1 on. Default:
+// [DefaultBackoff], also for an object that could not be read. Conflicts neither ask it nor
+// count; what the server asks for is the least. A policy that panics is told, and the
+// default holds.
+func (c *Controller[T]) Backoff(policy func(t *T, err error, attempt int) time.Duration) *Controller[T] {
+	if policy == nil {
+		c.wrong(errors.New("the backoff policy is nil: without one, leave Backoff out"))
+	}
+	c.backoff = policy
+	return c
+}
+
+// Needs are the definition of T, if it defines itself, and the permissions that the
+// controller itself uses; those of the reconcile function only its author knows.
+func (c *Controller[T]) Needs() (kube.Needs, error) {
+	if err := errors.Join(c.errs...); err != nil {
+		return kube.Needs{}, fmt.Errorf("the controller of %s: %w", kube.TypeName(reflect.TypeFor[T]()), err)
+	}
+	needs := kube.Needs{Names: []string{c.name}, FieldManagers: []string{c.manager}}
+	if c.kind.Definition != nil {
+		needs.Defines = []kube.Type{c.kind}
+	}
+	verbs := []kube.Verb{kube.VerbGet, kube.VerbList, kube.VerbWatch}
+	own := kube.Access{Resource: c.kind.Resource, Verbs: verbs}
+	if c.finalizer != "" {
+		own.Verbs = append(verbs[:3:3], kube.VerbPatch)
+	}
+	needs.Access = append(needs.Access, own)
+	for _, s := range c.sources {
+		needs.Access = append(needs.Access, kube.Access{Resource: s.kind.Resource, Verbs: verbs})
+	}
+	return needs, nil
+}

@@ -1,0 +1,160 @@
+package controller
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"sync"
+	"time"
+
+	"github.com/yare-go/yare/cache"
+	"github.com/yare-go/yare/controller/internal/queue"
+	"github.com/yare-go/yare/kube"
+)
+
+// lastWait is how long calls may take to return once their context has ended.
+const lastWait = 5 * time.Second
+
+// engine is a controller that runs.
+type engine[T any] struct {
+	*Controller[T]
+	runtime *Runtime
+	log     *slog.Logger
+	// client reads from the caches.
+	client  *kube.Client
+	applies *cache.Applies
+	queue   *queue.Queue
+	remaps  *remaps
+	// subs are those of the reconciled kind, which are own, and then those of the other
+	// sources. They are opened in this order, so that the stores of the reconciled kind are
+	// there when another source asks for them.
+	subs, own []*subscription
+	echoes    echoes
+	objects
+}
+
+// subscription is one stream of one source.
+type subscription struct {
+	source source
+	stream kube.Stream
+	synced chan struct{}
+	open   *cache.Subscription
+
+	mu   sync.Mutex
+	told teller
+}
+
+// isOwn tells the reconciled kind from other sources.
+func (s *subscription) isOwn() bool { return !s.source.owned && s.source.names == nil }
+
+// Start runs the controller until ctx ends: then it takes no new work, lets calls that are
+// under way come to their end within the grace, and returns nil. When that is over their
+// context ends; an error names how many ignore that. They can make no more requests
+// through the client that they were given.
+func (c *Controller[T]) Start(ctx context.Context, rt *Runtime) error {
+	if _, err := c.Needs(); err != nil {
+		return err
+	}
+	e := &engine[T]{
+		Controller: c, runtime: rt, log: rt.Log,
+		client:  rt.Client.With(rt.Caches.Handler).WithFieldManager(c.manager),
+		applies: rt.Caches.Applies(),
+		queue:   queue.New(),
+		remaps:  newRemaps(),
+		objects: objects{known: make(map[queue.Key]*object)},
+	}
+	if e.log == nil {
+		e.log = slog.Default()
+	}
+	return e.run(ctx)
+}
+
+func (e *engine[T]) run(ctx context.Context) error {
+	defer func() {
+		e.queue.Shutdown()
+		e.remaps.queue.Shutdown()
+		for _, sub := range e.subs {
+			if sub.open != nil {
+				sub.open.Close()
+			}
+		}
+	}()
+	if err := e.subscribe(ctx); err != nil {
+		return err
+	}
+	e.observe()
+	for _, sub := range e.subs {
+		select {
+		case <-sub.synced:
+		case <-ctx.Done():
+			return nil
+		}
+	}
+	// What is under way outlives ctx by the grace.
+	work, cancel := context.WithCancelCause(context.WithoutCancel(ctx))
+	defer cancel(nil)
+	var running sync.WaitGroup
+	for range e.concurrency {
+		running.Go(func() { e.worker(ctx, work) })
+	}
+	running.Go(func() { e.remap(ctx) })
+	for _, s := range e.custom {
+		running.Go(func() { e.runSource(ctx, s) })
+	}
+	<-ctx.Done()
+	e.queue.Shutdown()
+	e.remaps.queue.Shutdown()
+	return e.end(&running, cancel)
+}
+
+// end waits for what is running.
+func (e *engine[T]) end(running *sync.WaitGroup, cancel context.CancelCauseFunc) error {
+	ended := make(chan struct{})
+	go func() {
+		running.Wait()
+		close(ended)
+	}()
+	select {
+	case <-ended:
+		return nil
+	case <-time.After(e.grace):
+	}
+	cancel(fmt.Errorf("the program ends, and %s of grace are over", e.grace))
+	select {
+	case <-ended:
+		return nil
+	case <-time.After(lastWait):
+		return fmt.Errorf("the controller %s: %d calls, or a source, did not return although their context had ended %s before",
+			e.name, e.queue.Stats().Running, lastWait)
+	}
+}
+
+// subscribe opens the streams of all sources, the reconciled kind first.
+func (e *engine[T]) subscribe(ctx context.Context) error {
+	self := e.self
+	self.kind = e.kind
+	self.streams = func(c *kube.Client) ([]kube.Stream, error) { return e.api(c, "").Streams(self.selectors...) }
+	for _, s := range append([]source{self}, e.sources...) {
+		streams, err := s.streams(e.runtime.Client)
+		if err != nil {
+			return fmt.Errorf("the controller %s: %w", e.name, err)
+		}
+		for _, stream := range streams {
+			e.subs = append(e.subs, &subscription{source: s, stream: stream, synced: make(chan struct{})})
+		}
+		if e.own == nil {
+			e.own = e.subs[:len(e.subs):len(e.subs)]
+		}
+	}
+	// Calls that are under way when ctx ends go on reading what is kept.
+	ctx = context.WithoutCancel(ctx)
+	// From the first Open on, changes come in.
+	for id, sub := range e.subs {
+		open, err := e.runtime.Caches.Open(ctx, sub.stream, func(event cache.Event) { e.take(id, sub, event) })
+		if err != nil {
+			return fmt.Errorf("the controller %s: follow %s: %w", e.name, sub.stream, err)
+		}
+		sub.open = open
+	}
+	return nil
+}

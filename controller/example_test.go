@@ -1,0 +1,68 @@
+package controller_test
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/yare-go/yare/controller"
+	"github.com/yare-go/yare/kube"
+)
+
+// A controller is a function for each object, and what makes it run.
+func Example() {
+	reconcile := func(ctx context.Context, g *Garden, c *kube.Client) (controller.Action, error) {
+		replicas := int32(g.Spec.Size)
+		labels := map[string]string{"garden": g.Name}
+		live, err := kube.Apply(ctx, c, kube.OwnedBy(g, &appsv1.Deployment{
+			ObjectMeta: metav1.ObjectMeta{Namespace: g.Namespace, Name: g.Name},
+			Spec: appsv1.DeploymentSpec{
+				Replicas: &replicas,
+				Selector: &metav1.LabelSelector{MatchLabels: labels},
+				Template: corev1.PodTemplateSpec{
+					ObjectMeta: metav1.ObjectMeta{Labels: labels},
+					Spec:       corev1.PodSpec{Containers: []corev1.Container{{Name: "sprinkler", Image: "sprinkler:1"}}},
+				},
+			},
+		}))
+		if err != nil {
+			return controller.Done(), err
+		}
+		g.Status.Size = int(live.Status.AvailableReplicas)
+		return controller.RequeueAfter(time.Hour), c.ApplyStatus(ctx, g)
+	}
+	cleanup := func(context.Context, *Garden, *kube.Client) (controller.Action, error) {
+		return controller.Done(), nil // the Deployment goes by itself
+	}
+	gardens := controller.New(reconcile,
+		controller.Owns[appsv1.Deployment](),
+	).Finalizer("garden.example.com/cleanup", cleanup)
+
+	// operator.Main(gardens) is a whole program.
+	needs, err := gardens.Needs()
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	for _, each := range needs.Access {
+		fmt.Println(each.Resource, each.Verbs)
+	}
+	// Output:
+	// gardens.test.example.com [get list watch patch]
+	// deployments.apps [get list watch]
+}
+
+// A finalizer that the server would refuse is an error before any request.
+func ExampleController_Finalizer() {
+	nothing := func(context.Context, *Garden, *kube.Client) (controller.Action, error) {
+		return controller.Done(), nil
+	}
+	_, err := controller.New(nothing).Finalizer("cleanup", nothing).Needs()
+	fmt.Println(err)
+	// Output:
+	// the controller of the custom resource of controller_test.GardenSpec: the finalizer "cleanup" is not valid: write it as domain/name, such as garden.example.com/cleanup
+}

@@ -1,0 +1,269 @@
+package controller_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/yare-go/yare/controller"
+	"github.com/yare-go/yare/kube"
+)
+
+const finalizer = "test.example.com/cleanup"
+
+// gardening is a controller that notes what is called.
+func gardening(calls *journal, options ...controller.Option) *controller.Controller[Garden] {
+	return controller.New(func(_ context.Context, g *Garden, _ *kube.Client) (controller.Action, error) {
+		calls.note(fmt.Sprint("reconcile ", g.Name, " ", g.Finalizers))
+		return controller.Done(), nil
+	}, options...).Finalizer(finalizer, func(_ context.Context, g *Garden, _ *kube.Client) (controller.Action, error) {
+		calls.note("cleanup " + g.Name)
+		return controller.Done(), nil
+	})
+}
+
+// Promise 17: the finalizer is there before anything else is done, and goes after cleanup.
+func TestFinalizer(t *testing.T) {
+	t.Parallel()
+	bubble(t, func(t *testing.T, s *server) {
+		var calls journal
+		c := s.client()
+		start(t, c, gardening(&calls))
+		create(t, c, garden("eden"))
+		synctest.Wait()
+		if got := calls.take(); len(got) == 0 || got[0] != "reconcile eden [test.example.com/cleanup]" {
+			t.Errorf("calls after the creation: %q", got)
+		}
+		remove(t, c, garden("eden"))
+		synctest.Wait()
+		if diff := cmp.Diff([]string{"cleanup eden"}, calls.take()); diff != "" {
+			t.Errorf("calls after the deletion (-want +got):\n%s", diff)
+		}
+		if s.object("gardens", "default", "eden") != nil {
+			t.Error("the object is still there")
+		}
+	})
+}
+
+// Promise 17: an object that was deleted while the program was down is cleaned up, although
+// it was never reconciled by this one; one without the finalizer is left alone.
+func TestDeletionWhileDown(t *testing.T) {
+	t.Parallel()
+	bubble(t, func(t *testing.T, s *server) {
+		var calls journal
+		c := s.client()
+		for name, f := range map[string]string{"ours": finalizer, "theirs": "other.example.com/x"} {
+			g := garden(name)
+			g.Finalizers = []string{f}
+			create(t, c, g)
+			remove(t, c, g)
+		}
+		start(t, c, gardening(&calls))
+		time.Sleep(time.Hour)
+		if diff := cmp.Diff([]string{"cleanup ours"}, calls.take()); diff != "" {
+			t.Errorf("calls (-want +got):\n%s", diff)
+		}
+		if got := meta(s.object("gardens", "default", "theirs"))["finalizers"]; fmt.Sprint(got) != "[other.example.com/x]" {
+			t.Errorf("the finalizers of an object that is being deleted: %v", got)
+		}
+	})
+}
+
+// Promise 17: the finalizer goes only after cleanup is done, whatever else it returns.
+func TestCleanupThatIsNotFinished(t *testing.T) {
+	t.Parallel()
+	for name, test := range map[string]struct {
+		first func() (controller.Action, error)
+		// again is the time of the second call.
+		again time.Duration
+	}{
+		"error":        {func() (controller.Action, error) { return controller.Done(), errors.New("broken") }, time.Minute},
+		"panic":        {func() (controller.Action, error) { panic("broken") }, time.Minute},
+		"pending":      {func() (controller.Action, error) { return controller.Pending(), nil }, time.Hour},
+		"requeue":      {func() (controller.Action, error) { return controller.RequeueAfter(5 * time.Minute), nil }, 5 * time.Minute},
+		"requeue soon": {func() (controller.Action, error) { return controller.RequeueAfter(0), nil }, time.Second},
+		"terminal":     {func() (controller.Action, error) { return controller.Done(), controller.Terminal(errors.New("no")) }, time.Hour},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			bubble(t, func(t *testing.T, s *server) {
+				begin := time.Now()
+				var calls journal
+				c := s.client()
+				g := garden("eden")
+				g.Finalizers = []string{finalizer}
+				create(t, c, g)
+				remove(t, c, g)
+				first := true
+				start(t, c, controller.New(func(context.Context, *Garden, *kube.Client) (controller.Action, error) {
+					calls.note("reconcile")
+					return controller.Done(), nil
+				}).Finalizer(finalizer, func(context.Context, *Garden, *kube.Client) (controller.Action, error) {
+					calls.note(time.Since(begin).String())
+					if !first {
+						return controller.Done(), nil
+					}
+					first = false
+					return test.first()
+				}).Backoff(func(*Garden, error, int) time.Duration { return time.Minute }))
+				time.Sleep(test.again - time.Millisecond)
+				if s.object("gardens", "default", "eden") == nil {
+					t.Fatal("the object is gone before cleanup was done")
+				}
+				if test.again == time.Hour { // only a change helps
+					time.Sleep(time.Millisecond)
+					change := garden("eden")
+					change.Labels = map[string]string{"changed": "yes"}
+					apply(t, c, change)
+				}
+				time.Sleep(time.Second)
+				if diff := cmp.Diff([]string{"0s", test.again.String()}, calls.take()); diff != "" {
+					t.Errorf("calls (-want +got):\n%s", diff)
+				}
+				if s.object("gardens", "default", "eden") != nil {
+					t.Error("the object is still there")
+				}
+			})
+		})
+	}
+}
+
+// Promise 17: what others do at the same moment. The patch that adds the finalizer is held
+// back until they have.
+func TestFinalizerBesideOthers(t *testing.T) {
+	t.Parallel()
+	set := func(t *testing.T, s *server, finalizers ...string) {
+		if _, err := kube.Namespaced[Garden](s.client(), "default").Patch(t.Context(), "eden",
+			kube.JSONPatch(kube.AddAt("/metadata/finalizers", finalizers))); err != nil {
+			t.Error(err)
+		}
+	}
+	for name, test := range map[string]struct {
+		meanwhile func(t *testing.T, s *server)
+		want      []string
+		there     string
+	}{
+		"another instance was quicker": {
+			func(t *testing.T, s *server) { set(t, s, finalizer) },
+			[]string{"reconcile eden [test.example.com/cleanup]"}, "[test.example.com/cleanup]",
+		},
+		"another manager adds its own": {
+			func(t *testing.T, s *server) { set(t, s, "other.example.com/x") },
+			[]string{"reconcile eden [other.example.com/x test.example.com/cleanup]"}, "[other.example.com/x test.example.com/cleanup]",
+		},
+		"the object is deleted": {
+			func(t *testing.T, s *server) { remove(t, s.client(), garden("eden")) }, nil, "",
+		},
+		"the deletion begins": {
+			func(t *testing.T, s *server) {
+				set(t, s, "other.example.com/x")
+				remove(t, s.client(), garden("eden"))
+			}, nil, "[other.example.com/x]",
+		},
+		"the object is made anew": {
+			func(t *testing.T, s *server) {
+				remove(t, s.client(), garden("eden"))
+				create(t, s.client(), garden("eden"))
+			}, []string{"reconcile eden [test.example.com/cleanup]"}, "[test.example.com/cleanup]",
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			bubble(t, func(t *testing.T, s *server) {
+				var calls journal
+				c := s.client()
+				create(t, c, garden("eden"))
+				first := true
+				held := c.With(func(next kube.Handler) kube.Handler {
+					return kube.HandlerFunc(func(ctx context.Context, r *kube.Request) (*kube.Response, error) {
+						if r.ContentType == kube.ContentJSONPatch && first {
+							first = false
+							test.meanwhile(t, s)
+						}
+						return next.Do(ctx, r)
+					})
+				})
+				p := start(t, held, gardening(&calls))
+				time.Sleep(time.Minute)
+				got := calls.take()
+				if len(got) > 1 { // once more, for the events
+					got = got[:1]
+				}
+				if diff := cmp.Diff(test.want, got); diff != "" {
+					t.Errorf("calls (-want +got):\n%s", diff)
+				}
+				there := ""
+				if o := s.object("gardens", "default", "eden"); o != nil {
+					there = fmt.Sprint(meta(o)["finalizers"])
+				}
+				if there != test.there {
+					t.Errorf("the finalizers are %s, want %s", there, test.there)
+				}
+				if logs := p.log.lines(slog.LevelError); len(logs) > 0 {
+					t.Errorf("the log tells %q", logs)
+				}
+			})
+		})
+	}
+}
+
+// A finalizer that cannot be added for another reason is an error, once per round, and the
+// policy is asked.
+func TestFinalizerThatIsRefused(t *testing.T) {
+	t.Parallel()
+	bubble(t, func(t *testing.T, s *server) {
+		var calls, asked journal
+		c := s.client()
+		create(t, c, garden("eden"))
+		s.before = func(r *kube.Request) error {
+			if r.ContentType == kube.ContentJSONPatch {
+				return refuse(r, 422, "Invalid", "spec.size")
+			}
+			return nil
+		}
+		p := start(t, c, gardening(&calls).Backoff(func(g *Garden, _ error, _ int) time.Duration {
+			asked.note(g.Name)
+			return time.Hour
+		}))
+		time.Sleep(time.Minute)
+		if got := calls.take(); len(got) > 0 {
+			t.Errorf("calls without a finalizer: %q", got)
+		}
+		if diff := cmp.Diff([]string{"eden"}, asked.take()); diff != "" {
+			t.Errorf("the policy was asked (-want +got):\n%s", diff)
+		}
+		if got := len(p.log.lines(slog.LevelError)); got != 1 {
+			t.Errorf("%d lines, want 1", got)
+		}
+	})
+}
+
+// When the name of the finalizer changes, objects that carry the old one get the new one
+// beside it; the old one is its author's to take away.
+func TestFinalizerNameChanged(t *testing.T) {
+	t.Parallel()
+	bubble(t, func(t *testing.T, s *server) {
+		var calls journal
+		c := s.client()
+		g := garden("eden")
+		g.Finalizers = []string{"test.example.com/old"}
+		create(t, c, g)
+		start(t, c, gardening(&calls))
+		synctest.Wait()
+		remove(t, c, g)
+		synctest.Wait()
+		got := calls.take()
+		if got[len(got)-1] != "cleanup eden" {
+			t.Errorf("calls: %q", got)
+		}
+		if got := fmt.Sprint(meta(s.object("gardens", "default", "eden"))["finalizers"]); got != "[test.example.com/old]" {
+			t.Errorf("the finalizers are %s, want the old one", got)
+		}
+	})
+}

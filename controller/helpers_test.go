@@ -1,0 +1,197 @@
+package controller_test
+
+import (
+	"bytes"
+	"context"
+	"log/slog"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"testing/synctest"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/yare-go/yare/cache"
+	"github.com/yare-go/yare/controller"
+	"github.com/yare-go/yare/kube"
+)
+
+// Garden is what most tests reconcile.
+type Garden = kube.CustomResource[GardenSpec, GardenStatus]
+
+type GardenSpec struct {
+	Size int `json:"size"`
+}
+
+type GardenStatus struct {
+	Size int `json:"size,omitempty"`
+}
+
+func (GardenSpec) Definition() kube.Definition {
+	return kube.Definition{Group: "test.example.com", Version: "v1", Kind: "Garden"}
+}
+
+// Country lives outside of namespaces.
+type Country = kube.CustomResource[CountrySpec, kube.None]
+
+type CountrySpec struct{}
+
+func (CountrySpec) Definition() kube.Definition {
+	return kube.Definition{Group: "test.example.com", Version: "v1", Kind: "Country", Cluster: true}
+}
+
+// Plant is a kind that Gardens own.
+type Plant = kube.CustomResource[PlantSpec, PlantStatus]
+
+type PlantSpec struct {
+	Height int `json:"height"`
+}
+
+type PlantStatus struct {
+	Height int `json:"height,omitempty"`
+}
+
+func (PlantSpec) Definition() kube.Definition {
+	return kube.Definition{Group: "test.example.com", Version: "v1", Kind: "Plant"}
+}
+
+func garden(name string) *Garden {
+	return &Garden{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: name}, Spec: GardenSpec{Size: 1}}
+}
+
+func plant(name string) *Plant {
+	return &Plant{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: name}, Spec: PlantSpec{Height: 1}}
+}
+
+// journal notes what is done with which object.
+type journal struct {
+	mu      sync.Mutex
+	lines   []string
+	results []controller.Result
+}
+
+func (j *journal) note(line string) {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	j.lines = append(j.lines, line)
+}
+
+// take is what was noted since the last take.
+func (j *journal) take() []string {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	lines := j.lines
+	j.lines = nil
+	return lines
+}
+
+func (j *journal) result(r controller.Result) {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	j.results = append(j.results, r)
+}
+
+func (j *journal) takeResults() []controller.Result {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	results := j.results
+	j.results = nil
+	return results
+}
+
+// part is a controller of any type.
+type part interface {
+	Needs() (kube.Needs, error)
+	Start(context.Context, *controller.Runtime) error
+}
+
+// program is controllers at work on one server.
+type program struct {
+	caches *cache.Caches
+	log    *logged
+	stop   func() []error
+}
+
+// start runs controllers until stop, or the end of t. In a synctest bubble it returns when
+// all have come to rest.
+func start(t *testing.T, client *kube.Client, parts ...part) *program {
+	t.Helper()
+	p := &program{caches: cache.New(client), log: new(logged)}
+	rt := &controller.Runtime{Client: client, Caches: p.caches, Log: slog.New(slog.NewTextHandler(p.log, &slog.HandlerOptions{Level: slog.LevelDebug}))}
+	ctx, cancel := context.WithCancel(context.Background())
+	var running sync.WaitGroup
+	errs := make([]error, len(parts))
+	for i, each := range parts {
+		running.Go(func() { errs[i] = each.Start(ctx, rt) })
+	}
+	p.stop = sync.OnceValue(func() []error {
+		cancel()
+		running.Wait()
+		p.caches.Close()
+		return slices.DeleteFunc(errs, func(err error) bool { return err == nil })
+	})
+	t.Cleanup(func() {
+		for _, err := range p.stop() {
+			t.Errorf("a controller ended with: %v", err)
+		}
+	})
+	return p
+}
+
+// logged is the text of a log.
+type logged struct {
+	mu   sync.Mutex
+	text bytes.Buffer
+}
+
+func (l *logged) Write(b []byte) (int, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.text.Write(b)
+}
+
+// lines are those of a level.
+func (l *logged) lines(level slog.Level) []string {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	var lines []string
+	for line := range strings.Lines(l.text.String()) {
+		if strings.Contains(line, "level="+level.String()) {
+			lines = append(lines, line)
+		}
+	}
+	return lines
+}
+
+// bubble runs a test with virtual time and a model of a server. It fails if a goroutine is
+// left behind.
+func bubble(t *testing.T, test func(t *testing.T, s *server)) {
+	t.Helper()
+	synctest.Test(t, func(t *testing.T) { test(t, newServer()) })
+}
+
+func create[T any, P kube.ObjectOf[T]](t *testing.T, c *kube.Client, obj *T) *T {
+	t.Helper()
+	made, err := kube.All[T, P](c).Create(t.Context(), obj)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return made
+}
+
+func apply[T any, P kube.ObjectOf[T]](t *testing.T, c *kube.Client, obj *T) *T {
+	t.Helper()
+	applied, err := kube.Apply[T, P](t.Context(), c, obj)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return applied
+}
+
+func remove(t *testing.T, c *kube.Client, obj kube.Object) {
+	t.Helper()
+	if err := c.Delete(t.Context(), obj); err != nil {
+		t.Fatal(err)
+	}
+}

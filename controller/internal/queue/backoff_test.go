@@ -1,0 +1,151 @@
+package queue
+
+import (
+	"slices"
+	"testing"
+	"time"
+)
+
+func TestBackoff(t *testing.T) {
+	failed := Outcome{Failed: true, RetryAfter: time.Minute}
+	fail := func(t *testing.T, q *Queue) {
+		t.Helper()
+		q.Add(high(a))
+		round(t, q, a, failed)
+		time.Sleep(time.Second)
+	}
+	for name, test := range map[string]func(t *testing.T, q *Queue){
+		"the key waits": func(t *testing.T, q *Queue) {
+			fail(t, q)
+			takeAfter(t, q, 59*time.Second, a)
+		},
+		"RequeueAfter is for rounds that did not fail": func(t *testing.T, q *Queue) {
+			q.Add(high(a))
+			round(t, q, a, Outcome{Failed: true, RetryAfter: time.Minute, RequeueAfter: time.Second})
+			takeAfter(t, q, time.Minute, a)
+		},
+		"a fresh trigger ends the wait": func(t *testing.T, q *Queue) {
+			fail(t, q)
+			q.Add(high(a))
+			take(t, q, a)
+		},
+		"so does a resync": func(t *testing.T, q *Queue) {
+			fail(t, q)
+			q.Add(low(a))
+			take(t, q, a)
+		},
+		"a fresh trigger during the failing round": func(t *testing.T, q *Queue) {
+			q.Add(high(a))
+			take(t, q, a)
+			q.Add(high(a))
+			q.Done(a, failed)
+			take(t, q, a)
+		},
+		"a fresh trigger for later, but before the retry": func(t *testing.T, q *Queue) {
+			fail(t, q)
+			q.Add(in(time.Second, high(a)))
+			q.Add(echo(a))
+			takeAfter(t, q, time.Second, a)
+		},
+		"an echo during the wait changes nothing but is noted": func(t *testing.T, q *Queue) {
+			fail(t, q)
+			q.Add(echo(a))
+			item := takeAfter(t, q, 59*time.Second, a)
+			if got := item.Causes.String(); got != "echo, retry" {
+				t.Errorf("causes %q", got)
+			}
+		},
+		"an echo during the failing round changes nothing but is noted": func(t *testing.T, q *Queue) {
+			q.Add(high(a))
+			take(t, q, a)
+			q.Add(echo(a))
+			q.Done(a, failed)
+			item := takeAfter(t, q, time.Minute, a)
+			if got := item.Causes.String(); got != "echo, retry" {
+				t.Errorf("causes %q", got)
+			}
+		},
+		"a fresh trigger beside the echo": func(t *testing.T, q *Queue) {
+			q.Add(high(a))
+			take(t, q, a)
+			q.Add(echo(a))
+			q.Add(high(a))
+			q.Done(a, failed)
+			take(t, q, a)
+		},
+		"without a wait": func(t *testing.T, q *Queue) {
+			q.Add(high(a))
+			round(t, q, a, Outcome{Failed: true})
+			take(t, q, a)
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			inBubble(t, func(t *testing.T, q *Queue) {
+				test(t, q)
+				q.Done(a, Outcome{})
+				idle(t, q)
+			})
+		})
+	}
+}
+
+func TestALowTriggerDoesNotDelayTheRetry(t *testing.T) {
+	inBubble(t, func(t *testing.T, q *Queue) {
+		q.Add(high(a))
+		round(t, q, a, Outcome{Failed: true, RetryAfter: time.Second})
+		for range 10 {
+			q.Add(low(Key{Name: time.Now().String()})) // the flood
+			time.Sleep(time.Millisecond)
+		}
+		q.Add(low(a))
+		time.Sleep(time.Second)
+		item := take(t, q, a)
+		if item.Waited != time.Second {
+			t.Errorf("waited %v, want it from the trigger on", item.Waited)
+		}
+	})
+}
+
+func TestAttempts(t *testing.T) {
+	inBubble(t, func(t *testing.T, q *Queue) {
+		var attempts []int
+		q.Add(high(a))
+		for _, o := range []Outcome{
+			{Failed: true, RetryAfter: 1}, {Failed: true, RetryAfter: 2}, {RequeueAfter: 3},
+			{Failed: true}, {RequeueAfter: 1}, {},
+		} {
+			item, _ := q.Get(t.Context())
+			attempts = append(attempts, item.Attempt)
+			q.Done(a, o)
+		}
+		if want := []int{0, 1, 2, 0, 1, 0}; !slices.Equal(attempts, want) {
+			t.Errorf("attempts %v, want %v", attempts, want)
+		}
+		if s := q.Stats(); s.Retries != 3 || s.Adds != 1 {
+			t.Errorf("%+v", s)
+		}
+		idle(t, q)
+	})
+}
+
+func TestForgetDropsTheKeyUnlessATriggerCame(t *testing.T) {
+	forget := Outcome{Forget: true, RequeueAfter: time.Second, Failed: true, RetryAfter: time.Second}
+	inBubble(t, func(t *testing.T, q *Queue) {
+		q.Add(high(a))
+		round(t, q, a, Outcome{Failed: true})
+		round(t, q, a, forget)
+		idle(t, q)
+		if q.table.len != 0 {
+			t.Error("the key is still known")
+		}
+		q.Add(high(a))
+		round(t, q, a, Outcome{Failed: true})
+		take(t, q, a)
+		q.Add(echo(a))
+		q.Done(a, forget)
+		if item := round(t, q, a, Outcome{}); item.Attempt != 0 {
+			t.Errorf("attempt %d of what may be another object", item.Attempt)
+		}
+		idle(t, q)
+	})
+}

@@ -1,0 +1,72 @@
+package queue
+
+import "container/heap"
+
+// delayed is a heap of the entries that become High at a later time, the nearest first and
+// those of equal time in the order in which they were put there.
+type delayed struct {
+	entries []*entry
+	seq     uint64
+}
+
+// nearest is the time of the first entry, never if there is none.
+func (d *delayed) nearest() instant {
+	if len(d.entries) == 0 {
+		return never
+	}
+	return d.entries[0].next.due
+}
+
+// put adds an entry, or moves it after its time changed.
+func (d *delayed) put(e *entry) {
+	d.seq++
+	e.seq = d.seq
+	if e.index < 0 {
+		heap.Push((*byDue)(d), e)
+	} else {
+		heap.Fix((*byDue)(d), e.index)
+	}
+}
+
+// remove takes an entry out, if it is in.
+func (d *delayed) remove(e *entry) {
+	if e.index >= 0 {
+		heap.Remove((*byDue)(d), e.index)
+	}
+}
+
+// byDue is what container/heap needs to know of delayed.
+type byDue delayed
+
+func (d *byDue) Len() int { return len(d.entries) }
+
+func (d *byDue) Less(i, j int) bool {
+	a, b := d.entries[i], d.entries[j]
+	if a.next.due != b.next.due {
+		return a.next.due < b.next.due
+	}
+	return a.seq < b.seq
+}
+
+func (d *byDue) Swap(i, j int) {
+	d.entries[i], d.entries[j] = d.entries[j], d.entries[i]
+	d.entries[i].index, d.entries[j].index = i, j
+}
+
+func (d *byDue) Push(x any) {
+	e := x.(*entry)
+	e.index = len(d.entries)
+	d.entries = append(d.entries, e)
+}
+
+func (d *byDue) Pop() any {
+	last := len(d.entries) - 1
+	e := d.entries[last]
+	d.entries[last] = nil
+	d.entries = d.entries[:last]
+	e.index = -1
+	if space := cap(d.entries); space > fewest && last < space/16 {
+		d.entries = append(make([]*entry, 0, space/8), d.entries...)
+	}
+	return e
+}

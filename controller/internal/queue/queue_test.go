@@ -1,0 +1,369 @@
+package queue
+
+import (
+	"context"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+)
+
+var (
+	a = Key{Namespace: "default", Name: "a"}
+	b = Key{Namespace: "default", Name: "b"}
+	c = Key{Namespace: "default", Name: "c"}
+)
+
+func high(key Key) Trigger { return Trigger{Key: key, Priority: High, Cause: Cause{Change: "fresh"}} }
+func low(key Key) Trigger  { return Trigger{Key: key, Priority: Low, Cause: Cause{Change: "resync"}} }
+func echo(key Key) Trigger {
+	return Trigger{Key: key, Priority: High, Cause: Cause{Change: "echo"}, Echo: true}
+}
+
+func in(d time.Duration, t Trigger) Trigger {
+	t.NotBefore = time.Now().Add(d)
+	return t
+}
+
+// inBubble runs f with virtual time, which passes only while everybody waits.
+func inBubble(t *testing.T, f func(t *testing.T, q *Queue)) {
+	t.Helper()
+	synctest.Test(t, func(t *testing.T) {
+		t.Helper()
+		q := New()
+		defer q.Shutdown()
+		f(t, q)
+	})
+}
+
+// takeAfter gets key, which must become ready after that long and not before.
+func takeAfter(t *testing.T, q *Queue, wait time.Duration, key Key) Item {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), 1000*time.Hour)
+	defer cancel()
+	start := time.Now()
+	item, ok := q.Get(ctx)
+	if !ok || item.Key != key || time.Since(start) != wait {
+		t.Fatalf("got %v (%v) after %v, want %v after %v", item.Key, ok, time.Since(start), key, wait)
+	}
+	return item
+}
+
+// take gets key, which must be ready.
+func take(t *testing.T, q *Queue, key Key) Item {
+	t.Helper()
+	return takeAfter(t, q, 0, key)
+}
+
+// round is a round of key, which must be ready.
+func round(t *testing.T, q *Queue, key Key, o Outcome) Item {
+	t.Helper()
+	item := take(t, q, key)
+	q.Done(key, o)
+	return item
+}
+
+// idle checks that there is nothing to do, now and for ever.
+func idle(t *testing.T, q *Queue) {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), 1000*time.Hour)
+	defer cancel()
+	if item, ok := q.Get(ctx); ok {
+		t.Fatalf("got %v (%v), want nothing", item.Key, item.Causes)
+	}
+}
+
+func TestOneWorkerPerKey(t *testing.T) {
+	for name, again := range map[string]Trigger{"fresh": high(a), "low": low(a), "echo": echo(a)} {
+		t.Run(name, func(t *testing.T) {
+			inBubble(t, func(t *testing.T, q *Queue) {
+				q.Add(high(a))
+				take(t, q, a)
+				for range 3 {
+					q.Add(again)
+				}
+				idle(t, q)
+				q.Done(a, Outcome{})
+				round(t, q, a, Outcome{})
+				idle(t, q)
+			})
+		})
+	}
+}
+
+func TestKeysDifferByClusterAndNamespace(t *testing.T) {
+	inBubble(t, func(t *testing.T, q *Queue) {
+		keys := []Key{{"", "", "x"}, {"", "n", "x"}, {"c", "n", "x"}, {"c", "", "x"}, {"n", "", "x"}}
+		for _, k := range keys {
+			q.Add(high(k))
+		}
+		for _, k := range keys {
+			take(t, q, k)
+		}
+	})
+}
+
+func TestTriggersDuringWorkCauseExactlyOneMoreRound(t *testing.T) {
+	inBubble(t, func(t *testing.T, q *Queue) {
+		q.Add(high(a))
+		first := take(t, q, a)
+		q.Add(high(a))
+		q.Add(low(a))
+		time.Sleep(time.Second)
+		q.Done(a, Outcome{})
+		second := take(t, q, a)
+		if first.Causes.Count() != 1 || second.Causes.Count() != 2 || second.Waited != 0 {
+			t.Errorf("causes %v, then %v after %v", first.Causes, second.Causes, second.Waited)
+		}
+		q.Done(a, Outcome{})
+		idle(t, q)
+	})
+}
+
+func TestDoneOfAKeyThatIsNotRunningDoesNothing(t *testing.T) {
+	inBubble(t, func(t *testing.T, q *Queue) {
+		q.Done(a, Outcome{RequeueAfter: time.Second})
+		idle(t, q)
+		q.Add(high(a))
+		q.Done(a, Outcome{})
+		round(t, q, a, Outcome{RequeueAfter: time.Minute})
+		q.Done(a, Outcome{})
+		takeAfter(t, q, time.Minute, a)
+	})
+}
+
+func TestEarliestWins(t *testing.T) {
+	for name, test := range map[string]func(t *testing.T, q *Queue){
+		"a trigger replaces a later requeue": func(t *testing.T, q *Queue) {
+			q.Add(high(a))
+			round(t, q, a, Outcome{RequeueAfter: time.Hour})
+			q.Add(high(a))
+			round(t, q, a, Outcome{})
+		},
+		"a later trigger does not postpone an earlier one": func(t *testing.T, q *Queue) {
+			q.Add(high(a))
+			q.Add(in(time.Hour, high(a)))
+			round(t, q, a, Outcome{})
+		},
+		"of two times the earlier": func(t *testing.T, q *Queue) {
+			q.Add(in(2*time.Hour, high(a)))
+			q.Add(in(time.Hour, high(a)))
+			q.Add(in(3*time.Hour, high(a)))
+			takeAfter(t, q, time.Hour, a)
+			q.Done(a, Outcome{})
+		},
+		"a trigger during the work wins over the requeue": func(t *testing.T, q *Queue) {
+			q.Add(high(a))
+			take(t, q, a)
+			q.Add(high(a))
+			q.Done(a, Outcome{RequeueAfter: time.Hour})
+			round(t, q, a, Outcome{})
+		},
+		"an echo during the work wins over the requeue": func(t *testing.T, q *Queue) {
+			q.Add(high(a))
+			take(t, q, a)
+			q.Add(echo(a))
+			q.Done(a, Outcome{RequeueAfter: time.Hour})
+			round(t, q, a, Outcome{})
+		},
+		"a later trigger during the work loses to an earlier requeue": func(t *testing.T, q *Queue) {
+			q.Add(high(a))
+			take(t, q, a)
+			q.Add(in(time.Hour, high(a)))
+			q.Done(a, Outcome{RequeueAfter: time.Minute})
+			takeAfter(t, q, time.Minute, a)
+			q.Done(a, Outcome{})
+		},
+		"a later trigger during the work is kept": func(t *testing.T, q *Queue) {
+			q.Add(high(a))
+			take(t, q, a)
+			q.Add(in(time.Hour, high(a)))
+			q.Done(a, Outcome{})
+			takeAfter(t, q, time.Hour, a)
+			q.Done(a, Outcome{})
+		},
+		"a time that is over is now": func(t *testing.T, q *Queue) {
+			q.Add(in(-time.Hour, high(a)))
+			round(t, q, a, Outcome{})
+		},
+		"a time without a monotonic reading": func(t *testing.T, q *Queue) {
+			late := in(time.Hour, high(a))
+			late.NotBefore = late.NotBefore.Round(0).UTC()
+			q.Add(late)
+			takeAfter(t, q, time.Hour, a)
+			q.Done(a, Outcome{})
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			inBubble(t, func(t *testing.T, q *Queue) {
+				test(t, q)
+				idle(t, q)
+			})
+		})
+	}
+}
+
+func TestATimeTooFarAwayIsNotForgotten(t *testing.T) {
+	inBubble(t, func(t *testing.T, q *Queue) {
+		far := high(a)
+		far.NotBefore = time.Now().AddDate(5000, 0, 0)
+		q.Add(far)
+		if s := q.Stats(); s.Waiting != 1 {
+			t.Errorf("%+v", s)
+		}
+	})
+}
+
+func TestHighOvertakesLowWhichKeepsAShare(t *testing.T) {
+	inBubble(t, func(t *testing.T, q *Queue) {
+		name := func(prefix string, i int) Key { return Key{Name: prefix + string(rune('0'+i))} }
+		for i := range 3 {
+			q.Add(low(name("l", i)))
+		}
+		for i := range 10 {
+			q.Add(high(name("h", i)))
+		}
+		var got []string
+		for range 13 {
+			item, _ := q.Get(t.Context())
+			got = append(got, item.Key.Name)
+		}
+		want := "h0 h1 h2 h3 l0 h4 h5 h6 h7 l1 h8 h9 l2"
+		if s := strings.Join(got, " "); s != want {
+			t.Errorf("got  %s\nwant %s", s, want)
+		}
+	})
+}
+
+func TestALowKeyIsPromotedByAHighTrigger(t *testing.T) {
+	inBubble(t, func(t *testing.T, q *Queue) {
+		q.Add(low(a))
+		q.Add(low(b))
+		q.Add(high(c))
+		time.Sleep(time.Second)
+		q.Add(high(b))
+		q.Add(low(c)) // and High stays High
+		take(t, q, c)
+		if item := take(t, q, b); item.Waited != time.Second || item.Causes.Count() != 2 {
+			t.Errorf("waited %v for %v", item.Waited, item.Causes)
+		}
+		take(t, q, a)
+	})
+}
+
+func TestWhatComesDueIsHighAndFirstComeFirstServed(t *testing.T) {
+	inBubble(t, func(t *testing.T, q *Queue) {
+		later := Key{Name: "later"}
+		q.Add(high(b))
+		round(t, q, b, Outcome{RequeueAfter: 2 * time.Second})
+		q.Add(high(c))
+		round(t, q, c, Outcome{RequeueAfter: 2 * time.Second})
+		q.Add(in(time.Second, low(a)))
+		q.Add(low(later))
+		time.Sleep(3 * time.Second)
+		q.Add(high(Key{Name: "fresh"}))
+		if item := take(t, q, a); item.Waited != 2*time.Second {
+			t.Errorf("waited %v, want it from the due time on", item.Waited)
+		}
+		if item := take(t, q, b); item.Waited != time.Second || item.Causes.String() != "requeue" {
+			t.Errorf("waited %v for %v", item.Waited, item.Causes)
+		}
+		take(t, q, c)
+		take(t, q, Key{Name: "fresh"})
+		take(t, q, later)
+	})
+}
+
+func TestGetEndsWithItsContext(t *testing.T) {
+	inBubble(t, func(t *testing.T, q *Queue) {
+		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+		defer cancel()
+		if _, ok := q.Get(ctx); ok {
+			t.Error("got something")
+		}
+		q.Add(high(a))
+		if _, ok := q.Get(ctx); ok {
+			t.Error("got something for a context that has ended")
+		}
+		take(t, q, a)
+	})
+}
+
+func TestShutdown(t *testing.T) {
+	inBubble(t, func(t *testing.T, q *Queue) {
+		q.Add(high(a))
+		take(t, q, a)
+		blocked := make(chan bool, 2)
+		for range 2 {
+			go func() {
+				_, ok := q.Get(t.Context())
+				blocked <- ok
+			}()
+		}
+		q.Add(in(time.Second, high(c)))
+		synctest.Wait()
+		q.Shutdown()
+		if first, second := <-blocked, <-blocked; first || second {
+			t.Error("a worker got something")
+		}
+		q.Add(high(b))
+		q.Add(high(a))
+		if s := q.Stats(); s.Running != 1 || s.Ready != 0 || s.Adds != 2 {
+			t.Errorf("%+v", s)
+		}
+		time.Sleep(time.Hour)
+		q.Done(a, Outcome{RequeueAfter: time.Second})
+		if _, ok := q.Get(t.Context()); ok {
+			t.Error("new work after shutdown")
+		}
+		if s := q.Stats(); s.Running != 0 {
+			t.Errorf("%+v", s)
+		}
+		q.Shutdown() // again
+	})
+}
+
+func TestStats(t *testing.T) {
+	inBubble(t, func(t *testing.T, q *Queue) {
+		q.Add(low(a))
+		time.Sleep(time.Second)
+		q.Add(high(b))
+		q.Add(in(time.Hour, high(c)))
+		time.Sleep(time.Second)
+		want := Stats{Ready: 2, Waiting: 1, OldestReady: 2 * time.Second, Adds: 3}
+		if s := q.Stats(); s != want {
+			t.Errorf("got %+v, want %+v", s, want)
+		}
+		q.Add(high(a)) // behind b, but older
+		take(t, q, b)
+		want = Stats{Ready: 1, Waiting: 1, Running: 1, OldestReady: 2 * time.Second, Adds: 4}
+		if s := q.Stats(); s != want {
+			t.Errorf("got %+v, want %+v", s, want)
+		}
+	})
+}
+
+func TestCauses(t *testing.T) {
+	var c Causes
+	if c.String() != "" || c.Count() != 0 {
+		t.Errorf("the zero value is %q", c)
+	}
+	web := Cause{Change: "modified", Kind: "Deployment", Namespace: "default", Name: "web"}
+	c.add(web)
+	if got, want := c.String(), "Deployment default/web modified"; got != want {
+		t.Errorf("got %q, want %q", got, want)
+	}
+	c.add(web)
+	c.add(Cause{Change: "added", Kind: "Node", Name: "n1"})
+	c.add(Cause{Change: "timer"})
+	c.add(Cause{Change: "requeue"})
+	if got, want := c.String(), "Deployment default/web modified, Node n1 added, timer (5 in all)"; got != want {
+		t.Errorf("got %q, want %q", got, want)
+	}
+	for got := range c.All() {
+		if got != web {
+			t.Errorf("first is %v", got)
+		}
+		break
+	}
+}

@@ -1,0 +1,90 @@
+package queue
+
+import "hash/maphash"
+
+// fewest is how many buckets a table has at least.
+const fewest = 1024
+
+// table is the entries by key. A map would do, but it hashes a key four times from Add to
+// Done, a good part of what they cost, and it never shrinks: the initial list of a large
+// cluster would stay in it for the life of the process.
+type table struct {
+	seed maphash.Seed
+
+	// buckets are chains of entries, linked by chain. Their number is a power of two, and
+	// between once and sixteen times len unless it is the fewest.
+	buckets []*entry
+	len     int
+
+	// free entries, linked by after, are used again, so that a steady state allocates
+	// nothing. They go when the table shrinks, so there are never more than buckets.
+	free *entry
+}
+
+func newTable() table {
+	return table{seed: maphash.MakeSeed(), buckets: make([]*entry, fewest)}
+}
+
+// find returns where the pointer to the entry of key is, or would be if there is none.
+func (t *table) find(key *Key) **entry {
+	at := t.bucket(key)
+	for *at != nil && (*at).key != *key {
+		at = &(*at).chain
+	}
+	return at
+}
+
+func (t *table) bucket(key *Key) **entry {
+	h := maphash.String(t.seed, key.Name)
+	h = h*31 + maphash.String(t.seed, key.Namespace)
+	if key.Cluster != "" {
+		h = h*31 + maphash.String(t.seed, key.Cluster)
+	}
+	return &t.buckets[h&uint64(len(t.buckets)-1)]
+}
+
+// add puts a new entry for key at the place that find returned.
+func (t *table) add(at **entry, key Key) *entry {
+	e := t.free
+	if e == nil {
+		e = new(entry)
+	} else {
+		t.free = e.after
+		e.after = nil
+	}
+	e.key = key
+	e.index = -1
+	e.next, e.echo = noWish(), noWish()
+	*at = e
+	t.len++
+	if t.len > len(t.buckets) {
+		t.resize(2 * len(t.buckets))
+	}
+	return e
+}
+
+// drop takes out the entry at the place that find returned. It must be in no list.
+func (t *table) drop(at **entry) {
+	e := *at
+	*at = e.chain
+	*e = entry{after: t.free}
+	t.free = e
+	t.len--
+	if t.len < len(t.buckets)/16 && len(t.buckets) > fewest {
+		t.free = nil
+		t.resize(len(t.buckets) / 8)
+	}
+}
+
+func (t *table) resize(n int) {
+	old := t.buckets
+	t.buckets = make([]*entry, max(n, fewest))
+	for _, e := range old {
+		for e != nil {
+			rest := e.chain
+			at := t.bucket(&e.key)
+			e.chain, *at = *at, e
+			e = rest
+		}
+	}
+}

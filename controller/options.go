@@ -1,0 +1,181 @@
+package controller
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/yare-go/yare/kube"
+)
+
+// Option is what a controller has besides its reconcile function.
+type Option func(*settings)
+
+// settings are what is the same for controllers of all types.
+type settings struct {
+	name        string
+	manager     string
+	concurrency int
+	grace       time.Duration
+	self        source // the reconciled kind: its selectors and predicates
+	sources     []source
+	custom      []Source
+	onResult    []func(Result)
+	errs        []error
+}
+
+func (s *settings) wrong(err error) {
+	if err != nil {
+		s.errs = append(s.errs, err)
+	}
+}
+
+// Name tells this controller from others in logs and metrics, and gives the default of its
+// field manager. Default: the kind in lower case.
+func Name(name string) Option { return func(s *settings) { s.name = name } }
+
+// FieldManager is the name under which the controller's writes are recorded. It must stay
+// the same over time, and differ between controllers that apply the same objects. Default:
+// the controller's name with -operator behind it.
+func FieldManager(name string) Option { return func(s *settings) { s.manager = name } }
+
+// Concurrency is how many objects are reconciled at once. Default: 8.
+func Concurrency(n int) Option {
+	return func(s *settings) {
+		if n < 1 {
+			s.wrong(fmt.Errorf("the concurrency %d is not positive: 1 is one object after the other", n))
+		}
+		s.concurrency = n
+	}
+}
+
+// ShutdownGrace is how long calls that are under way may go on when the program is asked
+// to end; then their context ends. Default: 20 s.
+func ShutdownGrace(d time.Duration) Option {
+	return func(s *settings) {
+		if d < 0 {
+			s.wrong(fmt.Errorf("the shutdown grace %s is negative: 0 ends calls at once", d))
+		}
+		s.grace = d
+	}
+}
+
+// OnResult is called with the result of every call, by the worker that made it, before the
+// object can be reconciled again. A panic in it is told, and changes nothing.
+func OnResult(f func(Result)) Option {
+	return func(s *settings) {
+		if f == nil {
+			s.wrong(errors.New("the function for results is nil: leave controller.OnResult out"))
+			return
+		}
+		s.onResult = append(s.onResult, f)
+	}
+}
+
+// For narrows the objects that are reconciled, and the changes of theirs that matter. One
+// that no longer matches a selector is not reconciled any more, and not cleaned up either:
+// a selector and a [Controller.Finalizer] go together only if nothing ever stops matching.
+func For(options ...SourceOption) Option {
+	return func(s *settings) { s.wrong(s.self.narrow(options)) }
+}
+
+// SourceOption narrows what is watched.
+type SourceOption func(*source)
+
+func (s *source) narrow(options []SourceOption) error {
+	for _, option := range options {
+		if option == nil {
+			return errors.New("a source option is nil: leave it out")
+		}
+		option(s)
+	}
+	if slices.ContainsFunc(s.predicates, func(p Predicate) bool { return p == nil }) {
+		return errors.New("a predicate is nil: leave it out, because all changes matter without one")
+	}
+	return nil
+}
+
+// Select watches only the objects that match.
+func Select(selectors ...kube.Selector) SourceOption {
+	return func(s *source) { s.selectors = append(s.selectors, selectors...) }
+}
+
+// When takes only the changes for which all predicates hold.
+func When(predicates ...Predicate) SourceOption {
+	return func(s *source) { s.predicates = append(s.predicates, predicates...) }
+}
+
+// Owns runs the reconcile of the owner when a C that it controls changes: see
+// [kube.OwnedBy].
+func Owns[C any, P kube.ObjectOf[C]](options ...SourceOption) Option {
+	kind, err := kube.TypeOf[C, P]()
+	s := source{kind: kind, owned: true}
+	s.streams = func(c *kube.Client) ([]kube.Stream, error) {
+		return kube.All[C, P](c).Streams(s.selectors...)
+	}
+	return addSource(&s, err, options)
+}
+
+// Watches runs the reconcile of those that names returns when an S changes: with the S as
+// it is, and as it was before. Of a name, the namespace and the name count; an empty name
+// is nobody, and what the controller does not watch is passed over. The S is the function's
+// own copy. One that does not fit its type is reported, and runs nothing. Of a Secret there
+// is only the metadata, unless the program keeps their contents: see [cache.KeepSecrets].
+func Watches[S any, P kube.ObjectOf[S]](names func(*S) []kube.Ref, options ...SourceOption) Option {
+	kind, err := kube.TypeOf[S, P]()
+	s := source{kind: kind}
+	s.streams = func(c *kube.Client) ([]kube.Stream, error) {
+		return kube.All[S, P](c).Streams(s.selectors...)
+	}
+	s.names = func(c *kube.Client, object []byte) ([]kube.Ref, error) {
+		t, err := kube.All[S, P](c).Decode(object)
+		if err != nil {
+			return nil, err
+		}
+		return names(t), nil
+	}
+	if names == nil {
+		err = errors.Join(err, noNames(kind.Resource))
+	}
+	return addSource(&s, err, options)
+}
+
+// WatchesMetadata is [Watches] for a resource of which only the metadata is watched and
+// kept.
+func WatchesMetadata(r kube.Resource, names func(*metav1.PartialObjectMetadata) []kube.Ref, options ...SourceOption) Option {
+	s := source{kind: kube.Type{Resource: r}, metadataOnly: true}
+	s.streams = func(c *kube.Client) ([]kube.Stream, error) {
+		return kube.Metadata(c, r, "").Streams(s.selectors...)
+	}
+	s.names = func(c *kube.Client, object []byte) ([]kube.Ref, error) {
+		m, err := kube.Metadata(c, r, "").Decode(object)
+		if err != nil {
+			return nil, err
+		}
+		return names(m), nil
+	}
+	var err error
+	if names == nil {
+		err = noNames(r)
+	}
+	return addSource(&s, err, options)
+}
+
+func noNames(r kube.Resource) error {
+	return fmt.Errorf("the function from %s to names is nil: give one that says which objects a change concerns", r)
+}
+
+func addSource(s *source, err error, options []SourceOption) Option {
+	err = errors.Join(err, s.narrow(options))
+	if err == nil {
+		// What is wrong with selectors shows without asking anybody.
+		_, err = s.streams(kube.NewClientOf(nil))
+	}
+	return func(settings *settings) {
+		settings.wrong(err)
+		settings.sources = append(settings.sources, *s)
+	}
+}

@@ -1,0 +1,166 @@
+package controller_test
+
+import (
+	"context"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/yare-go/yare/cache"
+	"github.com/yare-go/yare/controller"
+	"github.com/yare-go/yare/kube"
+)
+
+// What is wrong with a controller is an error before any request, and says what to write
+// instead.
+func TestMistakes(t *testing.T) {
+	t.Parallel()
+	reconcile := noting(new(journal))
+	build := func(options ...controller.Option) *controller.Controller[Garden] {
+		return controller.New(reconcile, options...)
+	}
+	var nobody func(*Plant) []kube.Ref
+	for name, test := range map[string]struct {
+		controller part
+		want       []string
+	}{
+		"no reconcile": {controller.New[Garden](nil), []string{"reconcile function is nil", "give controller.New one"}},
+		"unknown type": {controller.New(func(context.Context, *metav1.PartialObjectMetadata, *kube.Client) (controller.Action, error) {
+			panic("never")
+		}), []string{"PartialObjectMetadata", "use kube.Metadata"}},
+		"unknown owned type":   {build(controller.Owns[metav1.PartialObjectMetadata]()), []string{"use kube.Metadata"}},
+		"no names":             {build(controller.Watches(nobody)), []string{"plants", "is nil", "give one"}},
+		"no names of metadata": {build(controller.WatchesMetadata(resourceOf[Plant](t), nil)), []string{"plants", "is nil"}},
+		"resource":             {build(controller.WatchesMetadata(kube.Resource{}, func(*metav1.PartialObjectMetadata) []kube.Ref { return nil })), []string{"not complete", "Plural"}},
+		"selector of a source": {build(controller.Owns[Plant](controller.Select(kube.Labels("a=b=c")))), []string{"a=b=c"}},
+		"selector":             {build(controller.For(controller.Select(kube.Fields("no field")))), []string{"field selector"}},
+		"predicate":            {build(controller.For(controller.When(nil))), []string{"predicate is nil", "leave it out"}},
+		"source option":        {build(controller.Owns[Plant](nil)), []string{"source option is nil"}},
+		"option":               {build(nil), []string{"option 1", "nil"}},
+		"concurrency":          {build(controller.Concurrency(0)), []string{"concurrency 0", "1 is one object"}},
+		"grace":                {build(controller.ShutdownGrace(-time.Second)), []string{"-1s", "0 ends calls at once"}},
+		"results":              {build(controller.OnResult(nil)), []string{"leave controller.OnResult out"}},
+		"source":               {build(controller.From(nil)), []string{"source is nil", "controller.Every"}},
+		"interval":             {build(controller.From(controller.Every(0))), []string{"interval 0s", "controller.Every(time.Hour)"}},
+		"channel":              {build(controller.From(controller.Channel(nil))), []string{"channel of a source is nil"}},
+		"finalizer":            {build().Finalizer("cleanup", reconcile), []string{`"cleanup"`, "garden.example.com/cleanup"}},
+		"second finalizer":     {build().Finalizer("a.example.com/a", reconcile).Finalizer("a.example.com/b", reconcile), []string{"a.example.com/a", "already"}},
+		"no cleanup":           {build().Finalizer("a.example.com/a", nil), []string{"cleanup function", "nil"}},
+		"policy":               {build().Backoff(nil), []string{"backoff policy is nil", "leave Backoff out"}},
+		"field manager":        {build(controller.FieldManager(strings.Repeat("x", 129))), []string{"field manager", "128"}},
+		"ownership": {
+			build(controller.Owns[corev1.Namespace]()),
+			[]string{"namespaces outside", "cannot own", "controller.Watches"},
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			s := newServer()
+			caches := cache.New(s.client())
+			defer caches.Close()
+			ctx, cancel := context.WithCancel(t.Context())
+			cancel() // what is no mistake ends at once
+			err := test.controller.Start(ctx, &controller.Runtime{Client: s.client(), Caches: caches})
+			if err == nil {
+				t.Fatal("it is no error")
+			}
+			if _, needs := test.controller.Needs(); needs == nil || needs.Error() != err.Error() {
+				t.Errorf("Needs says %v, Start %v", needs, err)
+			}
+			for _, want := range test.want {
+				if !strings.Contains(err.Error(), want) {
+					t.Errorf("the error %q does not say %q", err, want)
+				}
+			}
+			if len(s.requests) > 0 {
+				t.Errorf("%d requests were made", len(s.requests))
+			}
+		})
+	}
+}
+
+// What a controller needs is known before it is started.
+func TestNeeds(t *testing.T) {
+	t.Parallel()
+	got, err := controller.New(noting(new(journal)), controller.Owns[appsv1.Deployment]()).
+		Finalizer(finalizer, noting(new(journal))).Needs()
+	if err != nil {
+		t.Fatal(err)
+	}
+	read := []kube.Verb{kube.VerbGet, kube.VerbList, kube.VerbWatch}
+	want := []kube.Access{
+		{Resource: resourceOf[Garden](t), Verbs: append(read[:3:3], kube.VerbPatch)},
+		{Resource: resourceOf[appsv1.Deployment](t), Verbs: read},
+	}
+	if diff := cmp.Diff(want, got.Access); diff != "" {
+		t.Errorf("access (-want +got):\n%s", diff)
+	}
+	if len(got.Defines) != 1 || got.Defines[0].Resource.Kind != "Garden" {
+		t.Errorf("it defines %v, want Garden", got.Defines)
+	}
+	if diff := cmp.Diff([][]string{{"garden"}, {"garden-operator"}}, [][]string{got.Names, got.FieldManagers}); diff != "" {
+		t.Errorf("names (-want +got):\n%s", diff)
+	}
+	got, err = controller.New(noting(new(journal)), controller.Name("second"), controller.FieldManager("me")).Needs()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff([][]string{{"second"}, {"me"}}, [][]string{got.Names, got.FieldManagers}); diff != "" {
+		t.Errorf("names (-want +got):\n%s", diff)
+	}
+}
+
+// What mentions the reconciled type is checked by the compiler.
+func TestFunctionsOfAnotherTypeDoNotCompile(t *testing.T) {
+	t.Parallel()
+	if testing.Short() {
+		t.Skip("it compiles packages")
+	}
+	const program = `package main
+
+import (
+	"context"
+	"time"
+
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/yare-go/yare/controller"
+	"github.com/yare-go/yare/kube"
+)
+
+func ofPod(context.Context, *corev1.Pod, *kube.Client) (controller.Action, error) { panic("") }
+
+func ofDeployment(context.Context, *appsv1.Deployment, *kube.Client) (controller.Action, error) { panic("") }
+
+func policyOfDeployment(*appsv1.Deployment, error, int) time.Duration { panic("") }
+
+var _ = `
+	dir := t.TempDir()
+	for name, test := range map[string]struct{ line, want string }{
+		"all of one type": {`controller.New(ofPod).Finalizer("a.example.com/b", ofPod)`, ""},
+		"cleanup":         {`controller.New(ofPod).Finalizer("a.example.com/b", ofDeployment)`, "cannot use ofDeployment"},
+		"policy":          {`controller.New(ofPod).Backoff(policyOfDeployment)`, "cannot use policyOfDeployment"},
+		"no object":       {`controller.Owns[corev1.PodSpec]()`, "does not satisfy"},
+	} {
+		file := filepath.Join(dir, strings.ReplaceAll(name, " ", "_")+".go")
+		if err := os.WriteFile(file, []byte(program+test.line+"\n"), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		out, err := exec.CommandContext(t.Context(), "go", "vet", file).CombinedOutput()
+		if text := string(out); (err == nil) != (test.want == "") && test.want != "" || !strings.Contains(text, test.want) {
+			t.Errorf("%s: the compiler says %v:\n%s\nwant %q", name, err, text, test.want)
+		}
+		if test.want == "" && !strings.Contains(string(out), "function main is undeclared") && err != nil {
+			t.Errorf("%s: %v:\n%s", name, err, out)
+		}
+	}
+}

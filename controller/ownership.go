@@ -1,0 +1,54 @@
+package controller
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+
+	"github.com/yare-go/yare/kube"
+)
+
+// ownership refuses owner references that Kubernetes forbids, before they are sent: the
+// garbage collector would take such a child for an orphan, and delete it.
+func ownership(next kube.Handler, owner kube.Ref) kube.Handler {
+	return kube.HandlerFunc(func(ctx context.Context, r *kube.Request) (*kube.Response, error) {
+		if owner.Namespace != "" && owner.UID != "" && r.Verb.Writes() && bytes.Contains(r.Body, []byte(owner.UID)) {
+			if err := checkOwnership(r, owner); err != nil {
+				return nil, err
+			}
+		}
+		return next.Do(ctx, r)
+	})
+}
+
+func checkOwnership(r *kube.Request, owner kube.Ref) error {
+	if !r.Resource.Cluster && r.Namespace == owner.Namespace {
+		return nil
+	}
+	var child struct {
+		Metadata struct {
+			OwnerReferences []struct {
+				UID string `json:"uid"`
+			} `json:"ownerReferences"`
+		} `json:"metadata"`
+	}
+	if kube.Unmarshal(r.Body, &child) != nil {
+		return nil
+	}
+	ref := r.Ref()
+	if ref.Name == "" {
+		ref.Name = nameIn(r.Body) // of a create
+	}
+	for _, reference := range child.Metadata.OwnerReferences {
+		if reference.UID != string(owner.UID) {
+			continue
+		}
+		if r.Resource.Cluster {
+			return Terminal(fmt.Errorf("%s %s: it lives outside of namespaces, so %s cannot own it: find it by a label instead, and delete it in a cleanup",
+				r.Verb, ref, owner))
+		}
+		return Terminal(fmt.Errorf("%s %s: %s cannot own it across namespaces: find it by a label instead, and delete it in a cleanup",
+			r.Verb, ref, owner))
+	}
+	return nil
+}

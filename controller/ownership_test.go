@@ -1,0 +1,140 @@
+package controller_test
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/yare-go/yare/controller"
+	"github.com/yare-go/yare/kube"
+)
+
+// Promise 14: an owner is found by group, kind and uid, in whatever version the reference
+// names it; a namesake of another group or kind, or a predecessor, is not.
+func TestOwnersAreMatchedByGroupKindAndUID(t *testing.T) {
+	t.Parallel()
+	for name, test := range map[string]struct {
+		change func(*metav1.OwnerReference)
+		want   bool
+	}{
+		"the owner":         {func(*metav1.OwnerReference) {}, true},
+		"another version":   {func(r *metav1.OwnerReference) { r.APIVersion = "test.example.com/v1beta7" }, true},
+		"another group":     {func(r *metav1.OwnerReference) { r.APIVersion = "other.example.com/v1" }, false},
+		"another kind":      {func(r *metav1.OwnerReference) { r.Kind = "Country" }, false},
+		"another uid":       {func(r *metav1.OwnerReference) { r.UID = "of-a-predecessor" }, false},
+		"not in its charge": {func(r *metav1.OwnerReference) { r.Controller = new(bool) }, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			bubble(t, func(t *testing.T, s *server) {
+				var calls journal
+				c := s.client()
+				owner := create(t, c, garden("eden"))
+				start(t, c, controller.New(noting(&calls), controller.Owns[Plant]()))
+				synctest.Wait()
+				calls.take()
+				child := kube.OwnedBy(owner, plant("rose"))
+				test.change(&child.OwnerReferences[0])
+				create(t, c, child)
+				synctest.Wait()
+				remove(t, c, child)
+				synctest.Wait()
+				if got := len(calls.take()); (got == 2) != test.want || got == 1 {
+					t.Errorf("the coming and going of the child led to %d calls", got)
+				}
+			})
+		})
+	}
+}
+
+// noting is a reconcile function that notes the name, and does nothing.
+func noting(calls *journal) controller.Func[Garden] {
+	return func(_ context.Context, g *Garden, _ *kube.Client) (controller.Action, error) {
+		calls.note(g.Name)
+		return controller.Done(), nil
+	}
+}
+
+// Promise 14: when an owner was made anew under its name, the late deletion of its
+// predecessor's child does not concern it, and it begins as a new object does.
+func TestOwnerMadeAnew(t *testing.T) {
+	t.Parallel()
+	bubble(t, func(t *testing.T, s *server) {
+		var calls, asked journal
+		c := s.client()
+		old := create(t, c, garden("eden"))
+		child := create(t, c, kube.OwnedBy(old, plant("rose")))
+		start(t, c, controller.New(func(_ context.Context, g *Garden, _ *kube.Client) (controller.Action, error) {
+			calls.note(string(g.UID))
+			return controller.Done(), fmt.Errorf("broken")
+		}, controller.Owns[Plant]()).Backoff(func(g *Garden, _ error, attempt int) time.Duration {
+			asked.note(fmt.Sprint(g.UID, " ", attempt))
+			return time.Hour
+		}))
+		time.Sleep(90 * time.Minute)
+		remove(t, c, old)
+		fresh := create(t, c, garden("eden"))
+		synctest.Wait()
+		remove(t, c, child)
+		synctest.Wait()
+		want := []string{string(old.UID) + " 1", string(old.UID) + " 2", string(fresh.UID) + " 1"}
+		if diff := cmp.Diff(want, asked.take()); diff != "" {
+			t.Errorf("the policy was asked (-want +got):\n%s", diff)
+		}
+	})
+}
+
+// Promise 14: ownership that Kubernetes forbids is refused before it is sent.
+func TestForbiddenOwnership(t *testing.T) {
+	t.Parallel()
+	for name, test := range map[string]func(ctx context.Context, g *Garden, c *kube.Client) error{
+		"outside of namespaces": func(ctx context.Context, g *Garden, c *kube.Client) error {
+			_, err := kube.Apply(ctx, c, kube.OwnedBy(g, &Country{ObjectMeta: metav1.ObjectMeta{Name: "peru"}}))
+			return err
+		},
+		"in another namespace": func(ctx context.Context, g *Garden, c *kube.Client) error {
+			p := plant("rose")
+			p.Namespace = "elsewhere"
+			_, err := kube.Apply(ctx, c, kube.OwnedBy(g, p))
+			return err
+		},
+		"created in another namespace": func(ctx context.Context, g *Garden, c *kube.Client) error {
+			p := plant("rose")
+			p.Namespace = "elsewhere"
+			_, err := kube.All[Plant](c).Create(ctx, kube.OwnedBy(g, p))
+			return err
+		},
+		"by a merge patch": func(ctx context.Context, g *Garden, c *kube.Client) error {
+			owned := kube.OwnedBy(g, plant("rose"))
+			_, err := kube.Namespaced[Plant](c, "elsewhere").Patch(ctx, "rose",
+				kube.MergePatch(object{"metadata": object{"ownerReferences": owned.OwnerReferences}}))
+			return err
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			bubble(t, func(t *testing.T, s *server) {
+				var calls journal
+				c := s.client()
+				create(t, c, garden("eden"))
+				start(t, c, controller.New(func(ctx context.Context, g *Garden, c *kube.Client) (controller.Action, error) {
+					return controller.Done(), test(ctx, g, c)
+				}, controller.OnResult(calls.result)))
+				time.Sleep(time.Hour)
+				results := calls.takeResults()
+				if len(results) != 1 || results[0].Outcome() != controller.Hopeless || !strings.Contains(results[0].Err.Error(), "label") {
+					t.Errorf("results: %+v; want one, terminal, that says what to do instead", results)
+				}
+				if n := s.count(func(r *kube.Request) bool { return r.Verb.Writes() && r.Resource.Plural != "gardens" }); n > 0 {
+					t.Errorf("%d requests were sent", n)
+				}
+			})
+		})
+	}
+}

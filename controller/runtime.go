@@ -1,0 +1,20 @@
+package controller
+
+import (
+	"log/slog"
+
+	"github.com/yare-go/yare/cache"
+	"github.com/yare-go/yare/kube"
+)
+
+// Runtime is what the parts of one program share.
+type Runtime struct {
+	// Client reaches the server, without any cache.
+	Client *kube.Client
+	// Caches hold the streams of all parts.
+	Caches *cache.Caches
+	// Log is where results and troubles are told.
+	Log *slog.Logger
+	// Observer is told what the controllers do. Default: nobody.
+	Observer Observer
+}

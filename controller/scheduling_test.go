@@ -1,0 +1,362 @@
+package controller_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/yare-go/yare/controller"
+	"github.com/yare-go/yare/kube"
+)
+
+// Promise 11: whatever path leads to an object, it is reconciled by one worker at a time,
+// and all that comes meanwhile leads to one call more, which sees all of it.
+func TestOneWorkerPerObjectByWhateverPath(t *testing.T) {
+	t.Parallel()
+	bubble(t, func(t *testing.T, s *server) {
+		var running, most atomic.Int32
+		var calls journal
+		names := make(chan kube.Ref)
+		reconcile := func(ctx context.Context, g *Garden, c *kube.Client) (controller.Action, error) {
+			most.Store(max(most.Load(), running.Add(1)))
+			defer running.Add(-1)
+			time.Sleep(time.Minute)
+			p, err := kube.Get[Plant](ctx, c, "default", "rose")
+			if err != nil {
+				return controller.Done(), err
+			}
+			calls.note(fmt.Sprintf("garden %d, rose %d", g.Spec.Size, p.Spec.Height))
+			return controller.RequeueAfter(time.Hour), nil
+		}
+		c := s.client()
+		g := create(t, c, garden("eden"))
+		create(t, c, kube.OwnedBy(g, plant("rose")))
+		start(t, c, controller.New(reconcile,
+			controller.Owns[Plant](),
+			controller.Watches(func(m *corev1.ConfigMap) []kube.Ref {
+				return []kube.Ref{{Namespace: m.Namespace, Name: m.Data["garden"]}}
+			}),
+			controller.From(controller.Channel(names)),
+			controller.From(controller.Every(7*time.Minute)),
+		))
+		time.Sleep(10 * time.Second) // the first call is under way
+		change := garden("eden")
+		change.Spec.Size = 2
+		apply(t, c, change)
+		child := kube.OwnedBy(g, plant("rose"))
+		child.Spec.Height = 2
+		apply(t, c, child)
+		create(t, c, &corev1.ConfigMap{
+			ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "config"}, Data: map[string]string{"garden": "eden"},
+		})
+		names <- kube.Ref{Namespace: "default", Name: "eden"}
+		time.Sleep(4 * time.Minute)
+		if diff := cmp.Diff([]string{"garden 1, rose 2", "garden 2, rose 2"}, calls.take()); diff != "" {
+			t.Errorf("calls (-want +got):\n%s", diff)
+		}
+		time.Sleep(3 * time.Hour) // by the interval and by the requeue
+		if len(calls.take()) < 20 {
+			t.Error("the timer did not trigger")
+		}
+		if most.Load() != 1 {
+			t.Errorf("%d workers had the object at once", most.Load())
+		}
+	})
+}
+
+// Promise 11: an owner outside of namespaces is one object, however many namespaces its
+// children live in.
+func TestClusterScopedOwnerOfNamespacedChildren(t *testing.T) {
+	t.Parallel()
+	bubble(t, func(t *testing.T, s *server) {
+		var running, most atomic.Int32
+		var calls journal
+		reconcile := func(_ context.Context, o *Country, _ *kube.Client) (controller.Action, error) {
+			most.Store(max(most.Load(), running.Add(1)))
+			defer running.Add(-1)
+			time.Sleep(time.Minute)
+			calls.note(o.Name)
+			return controller.Done(), nil
+		}
+		c := s.client()
+		owner := create(t, c, &Country{ObjectMeta: metav1.ObjectMeta{Name: "peru"}})
+		start(t, c, controller.New(reconcile, controller.Owns[Garden](), controller.Watches(func(p *Plant) []kube.Ref {
+			return []kube.Ref{{Namespace: p.Namespace, Name: "peru"}} // a namespace that does not count
+		})))
+		time.Sleep(2 * time.Minute)
+		for i := range 5 {
+			g := garden("lima")
+			g.Namespace = fmt.Sprint("n", i)
+			create(t, c, kube.OwnedBy(owner, g))
+			synctest.Wait() // the first is the reason of a call, before the others come
+		}
+		create(t, c, plant("potato"))
+		time.Sleep(10 * time.Minute)
+		// At the start, and for the first child, and for all others.
+		if diff := cmp.Diff([]string{"peru", "peru", "peru"}, calls.take()); diff != "" {
+			t.Errorf("calls (-want +got):\n%s", diff)
+		}
+		if most.Load() != 1 {
+			t.Errorf("%d workers had the object at once", most.Load())
+		}
+	})
+}
+
+// Promise 11: nothing starts before every source is synced, and then eight objects at once.
+func TestStartAfterSyncAndInParallel(t *testing.T) {
+	t.Parallel()
+	bubble(t, func(t *testing.T, s *server) {
+		s.unsynced["plants"] = true
+		var running, most atomic.Int32
+		var sources atomic.Int32
+		c := s.client()
+		for i := range 20 {
+			create(t, c, garden(fmt.Sprint("g", i)))
+		}
+		start(t, c, controller.New(func(context.Context, *Garden, *kube.Client) (controller.Action, error) {
+			most.Store(max(most.Load(), running.Add(1)))
+			defer running.Add(-1)
+			time.Sleep(time.Second)
+			return controller.Done(), nil
+		}, controller.Owns[Plant](), controller.From(controller.SourceFunc(func(context.Context, func(controller.Trigger)) error {
+			sources.Add(1)
+			return nil
+		}))))
+		time.Sleep(20 * time.Second)
+		if most.Load() != 0 || sources.Load() != 0 {
+			t.Fatal("a reconcile or a source began before all was synced")
+		}
+		s.sync("plants")
+		time.Sleep(20 * time.Second)
+		if most.Load() != 8 || sources.Load() != 1 {
+			t.Errorf("%d at once, want 8; %d sources, want 1", most.Load(), sources.Load())
+		}
+	})
+}
+
+// Promise 12: of several times the earliest counts, and a time that is over is due.
+func TestEarliestWins(t *testing.T) {
+	t.Parallel()
+	bubble(t, func(t *testing.T, s *server) {
+		begin := time.Now()
+		var calls journal
+		next := []time.Duration{time.Hour, time.Hour, -time.Minute, 0}
+		c := s.client()
+		create(t, c, garden("eden"))
+		start(t, c, controller.New(func(context.Context, *Garden, *kube.Client) (controller.Action, error) {
+			calls.note(time.Since(begin).String())
+			if len(next) == 0 {
+				return controller.Done(), nil
+			}
+			d := next[0]
+			next = next[1:]
+			return controller.RequeueAfter(d), nil
+		}, controller.Concurrency(1)))
+		time.Sleep(10 * time.Minute)
+		change := garden("eden")
+		change.Spec.Size = 2
+		apply(t, c, change)
+		time.Sleep(10 * time.Hour)
+		want := []string{"0s", "10m0s", "1h10m0s", "1h10m1s", "1h10m2s"}
+		if diff := cmp.Diff(want, calls.take()); diff != "" {
+			t.Errorf("calls (-want +got):\n%s", diff)
+		}
+	})
+}
+
+// Promise 12: each object backs off by itself; a success resets it; the policy sees the
+// object, the error and the attempt; conflicts neither ask it nor count; an own write that
+// comes back does not shorten a wait, and anything else does.
+func TestBackoff(t *testing.T) {
+	t.Parallel()
+	bubble(t, func(t *testing.T, s *server) {
+		var asked, calls journal
+		broken := errors.New("broken")
+		outcomes := []error{broken, &kube.Error{Code: 409, Answer: metav1.Status{Reason: metav1.StatusReasonConflict}}, broken, broken, nil, broken}
+		c := s.client()
+		create(t, c, garden("good"))
+		create(t, c, garden("bad"))
+		reconcile := func(ctx context.Context, g *Garden, c *kube.Client) (controller.Action, error) {
+			calls.note(g.Name)
+			if g.Name == "good" {
+				return controller.Done(), nil
+			}
+			if len(outcomes) == 0 {
+				return controller.Done(), nil
+			}
+			g.Status.Size = 10 - len(outcomes) // a write before the failure
+			if err := c.ApplyStatus(ctx, g); err != nil {
+				return controller.Done(), err
+			}
+			err := outcomes[0]
+			outcomes = outcomes[1:]
+			return controller.Done(), err
+		}
+		policy := func(g *Garden, err error, attempt int) time.Duration {
+			asked.note(fmt.Sprint(g.Name, " ", err, " ", attempt))
+			return time.Duration(attempt) * time.Hour
+		}
+		start(t, c, controller.New(reconcile, controller.Concurrency(1)).Backoff(policy))
+		synctest.Wait()
+		if diff := cmp.Diff([]string{"bad", "good"}, calls.take()); diff != "" {
+			t.Fatalf("calls at the start (-want +got):\n%s", diff)
+		}
+		time.Sleep(59 * time.Minute)
+		if got := calls.take(); len(got) > 0 {
+			t.Errorf("called again within the wait: %q", got)
+		}
+		time.Sleep(2 * time.Minute) // the conflict and, at once, the second failure
+		if diff := cmp.Diff([]string{"bad", "bad"}, calls.take()); diff != "" {
+			t.Errorf("calls after the first wait (-want +got):\n%s", diff)
+		}
+		change := garden("bad")
+		change.Spec.Size = 7
+		apply(t, c, change) // by somebody else: it ends the wait of two hours
+		synctest.Wait()
+		if diff := cmp.Diff([]string{"bad"}, calls.take()); diff != "" {
+			t.Errorf("calls after a change (-want +got):\n%s", diff)
+		}
+		time.Sleep(100 * time.Hour)
+		want := []string{"bad broken 1", "bad broken 2", "bad broken 3", "bad broken 1"}
+		if diff := cmp.Diff(want, asked.take()); diff != "" {
+			t.Errorf("the policy was asked (-want +got):\n%s", diff)
+		}
+	})
+}
+
+// What another controller of the program writes is no echo: it may be just what an object
+// that backs off is waiting for.
+func TestWritesOfAnotherControllerEndAWait(t *testing.T) {
+	t.Parallel()
+	bubble(t, func(t *testing.T, s *server) {
+		begin := time.Now()
+		var calls journal
+		c := s.client()
+		create(t, c, garden("eden"))
+		waits := controller.New(func(_ context.Context, g *Garden, _ *kube.Client) (controller.Action, error) {
+			if g.Status.Size == 0 {
+				return controller.Done(), errors.New("not measured yet")
+			}
+			calls.note(time.Since(begin).String())
+			return controller.Done(), nil
+		}, controller.Name("waits")).Backoff(func(*Garden, error, int) time.Duration { return time.Hour })
+		measures := controller.New(func(ctx context.Context, g *Garden, c *kube.Client) (controller.Action, error) {
+			time.Sleep(time.Minute)
+			g.Status.Size = g.Spec.Size
+			return controller.Done(), c.ApplyStatus(ctx, g)
+		}, controller.Name("measures"))
+		start(t, c, waits, measures)
+		time.Sleep(3 * time.Hour)
+		if diff := cmp.Diff([]string{"1m0s"}, calls.take()); diff != "" {
+			t.Errorf("the object was reconciled (-want +got):\n%s", diff)
+		}
+		if diff := cmp.Diff([]string{"gardens"}, s.watches()); diff != "" {
+			t.Errorf("watches of two controllers (-want +got):\n%s", diff)
+		}
+	})
+}
+
+// Promise 13: what is fresh, and what is being deleted, overtakes the flood of the start,
+// which keeps its share.
+func TestFreshOvertakesTheFlood(t *testing.T) {
+	t.Parallel()
+	bubble(t, func(t *testing.T, s *server) {
+		var calls journal
+		c := s.client()
+		for i := range 50 {
+			g := garden(fmt.Sprintf("flood-%02d", i))
+			if i == 40 {
+				g.Finalizers = []string{"test.example.com/cleanup"}
+			}
+			create(t, c, g)
+		}
+		remove(t, c, garden("flood-40"))
+		note := func(_ context.Context, g *Garden, _ *kube.Client) (controller.Action, error) {
+			calls.note(g.Name)
+			time.Sleep(time.Second)
+			return controller.Done(), nil
+		}
+		start(t, c, controller.New(note, controller.Concurrency(1)).Finalizer("test.example.com/cleanup", note))
+		time.Sleep(3500 * time.Millisecond)
+		first := calls.take()
+		if !slices.Contains(first, "flood-40") {
+			t.Errorf("the deletion has not overtaken: %q", first)
+		}
+		for i := range 10 {
+			create(t, c, garden(fmt.Sprint("fresh-", i)))
+		}
+		time.Sleep(12 * time.Second)
+		fresh, flood := 0, 0
+		for _, name := range calls.take() {
+			if strings.HasPrefix(name, "fresh") {
+				fresh++
+			} else {
+				flood++
+			}
+		}
+		if fresh < 9 || flood < 2 {
+			t.Errorf("%d fresh and %d of the flood in 12 s, want at least 9 and 2", fresh, flood)
+		}
+	})
+}
+
+// Promise 12: an own write is an echo also if the stream shows it before it is answered;
+// what somebody else does meanwhile is none.
+func TestEchoBeforeTheAnswer(t *testing.T) {
+	t.Parallel()
+	for name, test := range map[string]struct {
+		meanwhile bool
+		want      []string
+	}{
+		"own write alone":     {false, []string{"0s", "1h1m0s"}},
+		"and another manager": {true, []string{"0s", "1m0s"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			bubble(t, func(t *testing.T, s *server) {
+				begin := time.Now()
+				var calls journal
+				c := s.client()
+				create(t, c, garden("eden"))
+				slow := c.With(func(next kube.Handler) kube.Handler {
+					return kube.HandlerFunc(func(ctx context.Context, r *kube.Request) (*kube.Response, error) {
+						response, err := next.Do(ctx, r)
+						if r.Verb.Writes() {
+							time.Sleep(time.Minute)
+						}
+						return response, err
+					})
+				})
+				var called atomic.Bool
+				start(t, slow, controller.New(func(ctx context.Context, g *Garden, c *kube.Client) (controller.Action, error) {
+					calls.note(time.Since(begin).String())
+					if called.Swap(true) {
+						return controller.Done(), nil
+					}
+					g.Status.Size = 1
+					return controller.Done(), errors.Join(c.ApplyStatus(ctx, g), errors.New("broken"))
+				}).Backoff(func(*Garden, error, int) time.Duration { return time.Hour }))
+				time.Sleep(30 * time.Second)
+				if test.meanwhile {
+					change := garden("eden")
+					change.Spec.Size = 2
+					apply(t, c, change)
+				}
+				time.Sleep(2 * time.Hour)
+				if diff := cmp.Diff(test.want, calls.take()); diff != "" {
+					t.Errorf("calls (-want +got):\n%s", diff)
+				}
+			})
+		})
+	}
+}

@@ -1,0 +1,98 @@
+// Package control is the protocol of `up --control`: one JSON object a line, requests on
+// standard input, events and answers on standard output.
+package control
+
+import (
+	"bufio"
+	"encoding/json"
+	"fmt"
+	"io"
+	"sync"
+)
+
+// The verbs that are not about one component. Those that are: see package supervise.
+const (
+	Compact  = "compact"
+	Shutdown = "shutdown"
+)
+
+// Request asks for something. Its answer has the same ID.
+type Request struct {
+	ID        json.RawMessage `json:"id"`
+	Do        string          `json:"do"`
+	Component string          `json:"component,omitempty"`
+}
+
+// Answer is the answer to a request.
+type Answer struct {
+	ID       json.RawMessage `json:"id"`
+	OK       bool            `json:"ok,omitempty"`
+	Error    string          `json:"error,omitempty"`
+	PID      int             `json:"pid,omitempty"`
+	Revision int64           `json:"revision,omitempty"`
+}
+
+// Event tells something that nobody asked for.
+type Event struct {
+	Event      string         `json:"event"`
+	Component  string         `json:"component,omitempty"`
+	Kubeconfig string         `json:"kubeconfig,omitempty"`
+	Server     string         `json:"server,omitempty"`
+	Dir        string         `json:"dir,omitempty"`
+	Seconds    float64        `json:"seconds,omitempty"`
+	PIDs       map[string]int `json:"pids,omitempty"`
+	Error      string         `json:"error,omitempty"`
+	Log        string         `json:"log,omitempty"`
+	PID        int            `json:"pid,omitempty"`
+}
+
+// The events.
+const (
+	Starting = "starting" // a component is being started
+	Ready    = "ready"    // the plane can be used
+	Exited   = "exited"   // a component ended by itself
+	Failed   = "failed"   // the plane ends
+)
+
+// maxLine bounds a request. They are all short.
+const maxLine = 1 << 20
+
+// Requests calls handle with each request until the input ends, and returns what ended
+// it: nil for the end of the input. A line that is no request is answered, not fatal.
+func Requests(input io.Reader, output *Writer, handle func(Request)) error {
+	lines := bufio.NewScanner(input)
+	lines.Buffer(nil, maxLine)
+	for lines.Scan() {
+		if len(lines.Bytes()) == 0 {
+			continue
+		}
+		var request Request
+		if err := json.Unmarshal(lines.Bytes(), &request); err != nil {
+			output.Write(Answer{Error: fmt.Sprintf("not a request: %v", err)})
+			continue
+		}
+		handle(request)
+	}
+	return lines.Err()
+}
+
+// Writer writes events and answers. Its methods may be called from any goroutine.
+type Writer struct {
+	mu      sync.Mutex
+	encoder *json.Encoder
+}
+
+// NewWriter writes to the given output.
+func NewWriter(output io.Writer) *Writer {
+	encoder := json.NewEncoder(output)
+	encoder.SetEscapeHTML(false)
+	return &Writer{encoder: encoder}
+}
+
+// Write writes an Event or an Answer as one line. An output that nobody reads any more
+// is noticed by the end of the input.
+func (w *Writer) Write(message any) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	_ = w.encoder.Encode(message)
+}

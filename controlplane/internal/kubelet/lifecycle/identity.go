@@ -1,0 +1,22 @@
+package lifecycle
+
+import (
+	"crypto/sha256"
+	"fmt"
+
+	corev1 "k8s.io/api/core/v1"
+)
+
+// Scheme is that of the made-up container runtime, in its version, container ids and
+// image ids.
+const Scheme = "simulated://"
+
+// containerID is unique for each start of a container, as a real one is.
+func containerID(pod *corev1.Pod, container string, restarts int32) string {
+	return fmt.Sprintf("%s%x", Scheme, sha256.Sum256(fmt.Appendf(nil, "%s/%s/%d", pod.UID, container, restarts)))
+}
+
+// imageID depends on the image's name alone: nobody looked at its content.
+func imageID(image string) string {
+	return fmt.Sprintf("%s%s@sha256:%x", Scheme, image, sha256.Sum256([]byte(image)))
+}

@@ -1,0 +1,251 @@
+// Package lifecycle decides what becomes of a simulated Pod: a function from the Pod, its
+// history and the time to the status it should have and the time to look again. It makes
+// no requests and has no clock, so that all of it can be tested in no time.
+package lifecycle
+
+import (
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/equality"
+)
+
+// phase is where a Pod is in its simulated life.
+type phase int
+
+const (
+	unknown      phase = iota // seen for the first time
+	held                      // kept pending by an annotation
+	initializing              // its init containers run
+	running                   // its containers run
+	backingOff                // its containers exited, and wait for their restart
+	ended                     // its containers exited for good
+)
+
+const (
+	// initRun is how long each init container runs.
+	initRun = 100 * time.Millisecond
+	// firstBackOff is the wait before a container's first restart. It doubles up to
+	// lastBackOff. A real kubelet waits ten times as long.
+	firstBackOff = time.Second
+	lastBackOff  = 30 * time.Second
+)
+
+// History is what a node remembers of one Pod. The zero value is that of a Pod it never
+// saw.
+type History struct {
+	// IP is the Pod's address. It must be set before the first call of Next.
+	IP string
+
+	phase    phase
+	since    time.Time // when the phase began
+	restarts int32
+	last     corev1.ContainerState // how the containers ended the last time
+	exitCode int32                 // how they ended for good
+	deleted  time.Time             // when the node saw that the Pod is being deleted
+}
+
+// Node is what a Pod's status tells of its node.
+type Node struct {
+	IP string
+}
+
+// Decision is what to do about a Pod.
+type Decision struct {
+	// Status is the status to write, or nil if the Pod has it.
+	Status *corev1.PodStatus
+	// Remove is true when the containers of a deleted Pod have stopped: the Pod is to be
+	// removed, after the status was written.
+	Remove bool
+	// Again is when to ask again even if nothing changes. Zero means never.
+	Again time.Duration
+}
+
+// Next decides what to do about a Pod now.
+func Next(pod *corev1.Pod, s Settings, h *History, node Node, now time.Time) Decision {
+	if h.phase == unknown {
+		h.recall(pod, now)
+	}
+	if pod.DeletionTimestamp != nil && h.deleted.IsZero() {
+		h.deleted = now
+	}
+	again := h.advance(pod, s, now)
+	remove := false
+	if !h.deleted.IsZero() {
+		remove, again = h.terminate(pod, s, again, now)
+	}
+	d := Decision{Remove: remove, Again: again}
+	if status := h.status(pod, s, node, now); !equality.Semantic.DeepEqual(*status, pod.Status) {
+		d.Status = status
+	}
+	return d
+}
+
+// recall finds out where a Pod is that the node has no memory of: a new one, or one that
+// was there before the node was restarted.
+func (h *History) recall(pod *corev1.Pod, now time.Time) {
+	h.since = now
+	for _, c := range pod.Status.ContainerStatuses {
+		h.restarts = max(h.restarts, c.RestartCount)
+		if c.LastTerminationState.Terminated != nil {
+			h.last = c.LastTerminationState
+		}
+		if c.State.Running != nil {
+			h.since = c.State.Running.StartedAt.Time
+		}
+		if c.State.Terminated != nil {
+			h.last = c.State
+			h.exitCode = max(h.exitCode, c.State.Terminated.ExitCode)
+		}
+	}
+	switch {
+	case pod.Status.Phase == corev1.PodSucceeded || pod.Status.Phase == corev1.PodFailed:
+		h.phase = ended
+	case pod.Status.Phase == corev1.PodRunning && h.waits(pod):
+		h.phase = backingOff
+	case pod.Status.Phase == corev1.PodRunning:
+		h.phase = running
+	default:
+		h.phase = held // advance lets it go unless the annotation holds it
+	}
+}
+
+func (h *History) waits(pod *corev1.Pod) bool {
+	for _, c := range pod.Status.ContainerStatuses {
+		if c.State.Waiting != nil {
+			return true
+		}
+	}
+	return false
+}
+
+// enter begins a phase.
+func (h *History) enter(p phase, at time.Time) { h.phase, h.since = p, at }
+
+// advance moves the Pod through as many phases as are over by now, and returns how long
+// the one it is in then lasts. Zero means that time alone does not end it, or that the
+// Pod stays as it is because it is being deleted.
+func (h *History) advance(pod *corev1.Pod, s Settings, now time.Time) time.Duration {
+	for {
+		over := h.over(pod, s)
+		switch {
+		case over < 0 || (!h.deleted.IsZero() && h.phase != running):
+			return 0 // nothing starts any more once the Pod is being deleted
+		case now.Before(h.since.Add(over)):
+			return h.soonest(s, h.since.Add(over).Sub(now), now)
+		}
+		at := h.since.Add(over)
+		switch h.phase {
+		case held:
+			h.enter(initializing, now)
+		case initializing:
+			h.enter(running, at)
+		case running:
+			if !h.exit(pod, s, at, now) {
+				return h.readyIn(s, now)
+			}
+		case backingOff:
+			h.restarts++
+			h.enter(running, at)
+		}
+	}
+}
+
+// over is how long the current phase lasts. A negative number means forever.
+func (h *History) over(pod *corev1.Pod, s Settings) time.Duration {
+	const forever = -1
+	switch h.phase {
+	case held:
+		if s.Outcome == Pending {
+			return forever
+		}
+		return 0
+	case initializing:
+		return time.Duration(len(initContainers(pod))) * initRun
+	case running:
+		ends, after, _ := s.exits(pod.Spec.RestartPolicy)
+		if ends {
+			return after
+		}
+		return 0 // see exit: it stays, but may have to become ready
+	case backingOff:
+		return backOff(h.restarts)
+	default:
+		return forever
+	}
+}
+
+// exit ends the containers, unless they run on; it reports whether they ended.
+func (h *History) exit(pod *corev1.Pod, s Settings, at, now time.Time) bool {
+	ends, _, code := s.exits(pod.Spec.RestartPolicy)
+	if !ends {
+		return false
+	}
+	restarted := pod.Spec.RestartPolicy == corev1.RestartPolicyAlways ||
+		pod.Spec.RestartPolicy == corev1.RestartPolicyOnFailure && code != 0
+	h.last = terminated(h.since, at, code)
+	if restarted && h.deleted.IsZero() {
+		h.enter(backingOff, now)
+		return true
+	}
+	h.exitCode = code
+	h.enter(ended, at)
+	return true
+}
+
+// soonest is the earlier of the end of the phase and what happens within it.
+func (h *History) soonest(s Settings, left time.Duration, now time.Time) time.Duration {
+	if h.phase == running {
+		if ready := h.readyIn(s, now); ready > 0 {
+			return min(ready, left)
+		}
+	}
+	return left
+}
+
+// readyIn is how long it takes until running containers are ready. Zero means that they
+// are, or never will be.
+func (h *History) readyIn(s Settings, now time.Time) time.Duration {
+	if !s.becomesReady() {
+		return 0
+	}
+	return max(0, h.since.Add(s.ReadyAfter).Sub(now))
+}
+
+// becomesReady reports whether the containers are ever ready: those that are to fail are
+// not, or a Deployment of them would be available now and then.
+func (s Settings) becomesReady() bool { return s.Outcome != Fail && s.Outcome != CrashLoop }
+
+// terminate stops the containers of a Pod that is being deleted when it is time.
+func (h *History) terminate(pod *corev1.Pod, s Settings, again time.Duration, now time.Time) (remove bool, next time.Duration) {
+	grace := s.TerminateAfter
+	if seconds := pod.DeletionGracePeriodSeconds; seconds != nil {
+		grace = min(grace, time.Duration(*seconds)*time.Second)
+	}
+	if h.phase == held || h.phase == initializing || h.phase == ended {
+		return true, 0 // nothing runs that could stop
+	}
+	left := h.deleted.Add(grace).Sub(now)
+	if left > 0 {
+		if again > 0 {
+			left = min(left, again)
+		}
+		return false, left
+	}
+	if h.phase == running {
+		h.last, h.exitCode = terminated(h.since, now, 0), 0
+	}
+	h.enter(ended, now)
+	return true, 0
+}
+
+// backOff is how long a container waits for its restart that was restarted that often.
+func backOff(restarts int32) time.Duration {
+	wait := firstBackOff
+	for range restarts {
+		if wait *= 2; wait >= lastBackOff {
+			return lastBackOff
+		}
+	}
+	return wait
+}

@@ -1,0 +1,238 @@
+package kubelet
+
+import (
+	"context"
+	"log/slog"
+	"sync"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/fields"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/resourceversion"
+	"k8s.io/apimachinery/pkg/watch"
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/tools/cache"
+	"k8s.io/client-go/util/workqueue"
+
+	"github.com/yare-go/yare/controlplane/internal/kubelet/lifecycle"
+)
+
+// podWorkers is how many Pods are written at the same time.
+const podWorkers = 16
+
+// pods looks after the Pods of all nodes.
+type pods struct {
+	client    kubernetes.Interface
+	informer  cache.SharedIndexInformer
+	queue     workqueue.TypedRateLimitingInterface[string]
+	addresses map[string]*addresses // by node name
+	nodes     map[string]lifecycle.Node
+
+	mu      sync.Mutex
+	records map[string]*record // by namespace/name
+}
+
+// record is what is known of one Pod besides what the API says. Only the worker that
+// handles the Pod touches its fields; the queue gives a Pod to one worker at a time.
+type record struct {
+	uid     types.UID
+	node    string
+	history lifecycle.History
+	// written is the version of the last status that was written. A Pod that is older was
+	// read before that, and tells nothing new.
+	written string
+	told    map[lifecycle.Problem]bool // what its author was warned of
+	removed bool                       // its removal was asked for; finalizers can keep it
+}
+
+func newPods(client kubernetes.Interface, nodeNames []string) *pods {
+	p := &pods{
+		client:    client,
+		addresses: map[string]*addresses{},
+		nodes:     map[string]lifecycle.Node{},
+		records:   map[string]*record{},
+		queue: workqueue.NewTypedRateLimitingQueue(
+			workqueue.NewTypedItemExponentialFailureRateLimiter[string](20*time.Millisecond, 5*time.Second)),
+	}
+	for i, name := range nodeNames {
+		p.addresses[name] = newAddresses(i)
+		p.nodes[name] = lifecycle.Node{IP: nodeIP(i)}
+	}
+	bound := fields.OneTermNotEqualSelector("spec.nodeName", "").String()
+	p.informer = cache.NewSharedIndexInformer(
+		cache.ToListWatcherWithWatchListSemantics(&cache.ListWatch{
+			ListWithContextFunc: func(ctx context.Context, options metav1.ListOptions) (runtime.Object, error) {
+				options.FieldSelector = bound
+				return client.CoreV1().Pods(metav1.NamespaceAll).List(ctx, options)
+			},
+			WatchFuncWithContext: func(ctx context.Context, options metav1.ListOptions) (watch.Interface, error) {
+				options.FieldSelector = bound
+				return client.CoreV1().Pods(metav1.NamespaceAll).Watch(ctx, options)
+			},
+		}, client), &corev1.Pod{}, 0, cache.Indexers{})
+	return p
+}
+
+// run looks after Pods until the context ends.
+func (p *pods) run(ctx context.Context) {
+	_, err := p.informer.AddEventHandler(cache.ResourceEventHandlerFuncs{
+		AddFunc:    p.enqueue,
+		UpdateFunc: func(_, updated any) { p.enqueue(updated) },
+		DeleteFunc: p.enqueue,
+	})
+	if err != nil {
+		slog.Error("watching Pods failed", "error", err)
+		return
+	}
+	var group sync.WaitGroup
+	group.Go(func() { p.informer.RunWithContext(ctx) })
+	if cache.WaitForCacheSync(ctx.Done(), p.informer.HasSynced) {
+		p.keepAddresses()
+		for range podWorkers {
+			group.Go(func() {
+				for p.next(ctx) {
+				}
+			})
+		}
+	}
+	<-ctx.Done()
+	p.queue.ShutDown()
+	group.Wait()
+}
+
+// keepAddresses marks those of the Pods that were there before, so that none is given to
+// a second one.
+func (p *pods) keepAddresses() {
+	for _, object := range p.informer.GetStore().List() {
+		pod := object.(*corev1.Pod)
+		if a := p.addresses[pod.Spec.NodeName]; a != nil && pod.Status.PodIP != "" {
+			a.keep(pod.Status.PodIP)
+		}
+	}
+}
+
+func (p *pods) enqueue(object any) {
+	if key, err := cache.DeletionHandlingMetaNamespaceKeyFunc(object); err == nil {
+		p.queue.Add(key)
+	}
+}
+
+// next handles one Pod, and reports whether there may be another.
+func (p *pods) next(ctx context.Context) bool {
+	key, shutdown := p.queue.Get()
+	if shutdown {
+		return false
+	}
+	defer p.queue.Done(key)
+	again, err := p.handle(ctx, key)
+	switch {
+	case err == nil:
+		p.queue.Forget(key)
+		if again > 0 {
+			p.queue.AddAfter(key, again)
+		}
+	case ctx.Err() != nil:
+	default:
+		if !errors.IsConflict(err) { // somebody else wrote it: look again
+			slog.Warn("writing a Pod failed; trying again", "pod", key, "error", err)
+		}
+		p.queue.AddRateLimited(key)
+	}
+	return true
+}
+
+// handle brings one Pod to where it should be by now, and returns when to look again.
+func (p *pods) handle(ctx context.Context, key string) (again time.Duration, err error) {
+	object, found, err := p.informer.GetStore().GetByKey(key)
+	if err != nil {
+		return 0, err
+	}
+	if !found {
+		p.forget(key)
+		return 0, nil
+	}
+	pod := object.(*corev1.Pod)
+	node, ours := p.nodes[pod.Spec.NodeName]
+	if !ours {
+		return 0, nil
+	}
+	r := p.record(key, pod)
+	if r.removed || older(pod.ResourceVersion, r.written) {
+		return 0, nil // the event that follows from our own write comes
+	}
+	settings, problems := lifecycle.ParseSettings(pod)
+	warn(ctx, p.client, pod, r, problems)
+
+	decision := lifecycle.Next(pod, settings, &r.history, node, time.Now())
+	if decision.Status != nil {
+		updated := pod.DeepCopy()
+		updated.Status = *decision.Status
+		written, err := p.client.CoreV1().Pods(pod.Namespace).UpdateStatus(ctx, updated, metav1.UpdateOptions{})
+		if errors.IsNotFound(err) {
+			return 0, nil
+		}
+		if err != nil {
+			return 0, err
+		}
+		r.written = written.ResourceVersion
+	}
+	if decision.Remove {
+		return 0, p.remove(ctx, pod, r)
+	}
+	return decision.Again, nil
+}
+
+// remove deletes a Pod whose containers have stopped.
+func (p *pods) remove(ctx context.Context, pod *corev1.Pod, r *record) error {
+	err := p.client.CoreV1().Pods(pod.Namespace).Delete(ctx, pod.Name, metav1.DeleteOptions{
+		GracePeriodSeconds: new(int64(0)),
+		Preconditions:      metav1.NewUIDPreconditions(string(pod.UID)),
+	})
+	if err != nil && !errors.IsNotFound(err) && !errors.IsConflict(err) { // a conflict: it is another Pod by now
+		return err
+	}
+	r.removed = true
+	return nil
+}
+
+// record returns that of a Pod; a Pod of the same name that came after it has another.
+func (p *pods) record(key string, pod *corev1.Pod) *record {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	r := p.records[key]
+	if r != nil && r.uid == pod.UID {
+		return r
+	}
+	if r != nil {
+		p.addresses[r.node].release(r.history.IP)
+	}
+	r = &record{uid: pod.UID, node: pod.Spec.NodeName}
+	r.history.IP = pod.Status.PodIP
+	if r.history.IP == "" {
+		r.history.IP = p.addresses[r.node].take()
+	}
+	p.records[key] = r
+	return r
+}
+
+func (p *pods) forget(key string) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if r := p.records[key]; r != nil {
+		p.addresses[r.node].release(r.history.IP)
+		delete(p.records, key)
+	}
+}
+
+// older reports whether one version of an object is certainly older than another.
+func older(version, than string) bool {
+	if than == "" {
+		return false
+	}
+	order, err := resourceversion.CompareResourceVersion(version, than)
+	return err == nil && order < 0
+}

@@ -1,0 +1,58 @@
+package lifeline
+
+import (
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+)
+
+// Parent is the parent's end of the lifeline of one child.
+type Parent struct {
+	ready     *os.File // read end
+	hold      *os.File // write end, written by nobody
+	inherited []*os.File
+}
+
+// Attach gives a command that was not started yet a lifeline. Call Started or Close
+// when the start was tried.
+func Attach(cmd *exec.Cmd) (*Parent, error) {
+	childParent, hold, err := os.Pipe()
+	if err != nil {
+		return nil, fmt.Errorf("making a pipe: %w", err)
+	}
+	ready, childReady, err := os.Pipe()
+	if err != nil {
+		childParent.Close()
+		hold.Close()
+		return nil, fmt.Errorf("making a pipe: %w", err)
+	}
+	first := 3 + len(cmd.ExtraFiles) // exec.Cmd numbers them after stdin, stdout, stderr
+	cmd.ExtraFiles = append(cmd.ExtraFiles, childParent, childReady)
+	cmd.Env = append(cmd.Environ(),
+		fmt.Sprintf("%s=%d", parentVariable, first),
+		fmt.Sprintf("%s=%d", readyVariable, first+1))
+	return &Parent{ready: ready, hold: hold, inherited: []*os.File{childParent, childReady}}, nil
+}
+
+// Started closes this process's copies of the child's ends: only then does a read from
+// the child end when the child does.
+func (p *Parent) Started() {
+	for _, f := range p.inherited {
+		f.Close()
+	}
+	p.inherited = nil
+}
+
+// WaitReady blocks until the child said that it is ready, or is gone. It reports which.
+func (p *Parent) WaitReady() bool {
+	said, _ := io.ReadAll(p.ready)
+	return len(said) > 0
+}
+
+// Close lets go of the child; one that still runs ends itself.
+func (p *Parent) Close() {
+	p.Started()
+	p.ready.Close()
+	p.hold.Close()
+}

@@ -1,0 +1,112 @@
+package plane
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"os"
+	"time"
+
+	"github.com/yare-go/yare/controlplane/internal/process"
+	"github.com/yare-go/yare/controlplane/internal/supervise"
+)
+
+// Config is what can be chosen about a plane.
+type Config struct {
+	Executable    string    // this program
+	Nodes         int       // simulated nodes
+	APIServerArgs []string  // more arguments for kube-apiserver
+	Log           io.Writer // if set, gets what the logs get
+}
+
+// Plane is a control plane, laid out but not running.
+type Plane struct {
+	config Config
+	folder *Folder
+	ports  ports
+	admin  credentials
+	prober *prober
+}
+
+// New chooses ports and writes the credentials into the folder.
+func New(folder *Folder, config Config, now time.Time) (*Plane, error) {
+	p := &Plane{config: config, folder: folder}
+	var err error
+	for _, port := range []*int{&p.ports.apiServer, &p.ports.scheduler} {
+		if *port, err = freePort(); err != nil {
+			return nil, err
+		}
+	}
+	if err := os.MkdirAll(folder.Join("logs"), 0o700); err != nil {
+		return nil, fmt.Errorf("making the folder of logs: %w", err)
+	}
+	if p.admin, err = writeCredentials(folder, p.Server(), serviceAddress(), now); err != nil {
+		return nil, err
+	}
+	if p.prober, err = newProber(p.admin); err != nil {
+		return nil, err
+	}
+	return p, nil
+}
+
+// Server is the URL of the API server.
+func (p *Plane) Server() string { return localURL(p.ports.apiServer) }
+
+// EtcdEndpoint is where etcd serves.
+func (p *Plane) EtcdEndpoint() string { return "unix://" + p.folder.Join(etcdSocket) }
+
+// Kubeconfig is the administrator's kubeconfig file.
+func (p *Plane) Kubeconfig() []byte { return kubeconfig(p.Server(), p.admin) }
+
+// Members describes the components, in the order of Components.
+func (p *Plane) Members() []supervise.Spec {
+	ready := map[string]func(context.Context) error{
+		APIServer: p.readyAt(p.Server() + "/readyz"),
+		Scheduler: p.readyAt(localURL(p.ports.scheduler) + "/readyz"),
+	}
+	args := map[string][]string{
+		Etcd:              etcdArgs(p.folder),
+		APIServer:         apiServerArgs(p.folder, p.ports, p.config.APIServerArgs),
+		ControllerManager: controllerManagerArgs(p.folder),
+		Scheduler:         schedulerArgs(p.folder, p.ports),
+		Kubelet:           kubeletArgs(p.folder, p.config.Nodes),
+	}
+	var members []supervise.Spec
+	for _, name := range Components() {
+		members = append(members, supervise.Spec{
+			Name:  name,
+			Ready: ready[name],
+			Process: process.Spec{
+				Name:       name,
+				Executable: p.config.Executable,
+				Args:       append([]string{name}, args[name]...),
+				Dir:        p.folder.Path,
+				Log:        p.LogFile(name),
+				Copy:       p.config.Log,
+			},
+		})
+	}
+	return members
+}
+
+// LogFile is where a component's output goes.
+func (p *Plane) LogFile(component string) string {
+	return p.folder.Join("logs", component+".log")
+}
+
+func (p *Plane) readyAt(url string) func(context.Context) error {
+	return func(ctx context.Context) error { return until(ctx, p.prober.ok(url)) }
+}
+
+// Usable waits, once all components are ready, until Pods can be created and will run:
+// the default ServiceAccount exists and the nodes are open.
+func (p *Plane) Usable(ctx context.Context) error {
+	account := p.Server() + "/api/v1/namespaces/default/serviceaccounts/default"
+	if err := until(ctx, p.prober.ok(account)); err != nil {
+		return fmt.Errorf("waiting for the default ServiceAccount: %w", err)
+	}
+	if err := until(ctx, p.prober.nodesReady(p.Server()+"/api/v1/nodes", p.config.Nodes)); err != nil {
+		return fmt.Errorf("waiting for the nodes: %w", err)
+	}
+	return nil
+}

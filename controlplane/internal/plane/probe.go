@@ -1,0 +1,118 @@
+package plane
+
+import (
+	"context"
+	"crypto/tls"
+	"crypto/x509"
+	"encoding/json"
+	"fmt"
+	"io"
+	"net/http"
+	"time"
+)
+
+// pollInterval is short: asking a server that is still starting costs it little.
+const pollInterval = 25 * time.Millisecond
+
+// prober asks the servers of a plane how they are.
+type prober struct {
+	client *http.Client
+}
+
+func newProber(c credentials) (*prober, error) {
+	pair, err := tls.X509KeyPair(c.pair.Certificate, c.pair.Key)
+	if err != nil {
+		return nil, fmt.Errorf("reading the administrator's certificate: %w", err)
+	}
+	roots := x509.NewCertPool()
+	if !roots.AppendCertsFromPEM(c.ca) {
+		return nil, fmt.Errorf("reading the certificate of the authority: it is not one")
+	}
+	return &prober{client: &http.Client{
+		Timeout: 10 * time.Second,
+		Transport: &http.Transport{
+			TLSClientConfig:     &tls.Config{RootCAs: roots, Certificates: []tls.Certificate{pair}},
+			ForceAttemptHTTP2:   true,
+			TLSHandshakeTimeout: 5 * time.Second,
+		},
+	}}, nil
+}
+
+// until polls until a question is answered with yes, or the context ends; the error then
+// says what the last answer was.
+func until(ctx context.Context, question func(context.Context) error) error {
+	ticker := time.NewTicker(pollInterval)
+	defer ticker.Stop()
+	for {
+		err := question(ctx)
+		if err == nil {
+			return nil
+		}
+		select {
+		case <-ctx.Done():
+			return fmt.Errorf("%w (last: %w)", ctx.Err(), err)
+		case <-ticker.C:
+		}
+	}
+}
+
+// ok asks whether a URL answers with status 200.
+func (p *prober) ok(url string) func(context.Context) error {
+	return func(ctx context.Context) error {
+		_, err := p.get(ctx, url)
+		return err
+	}
+}
+
+// nodesReady asks whether that many nodes are Ready, and open for Pods.
+func (p *prober) nodesReady(url string, want int) func(context.Context) error {
+	return func(ctx context.Context) error {
+		var list struct {
+			Items []struct {
+				Spec   struct{ Taints []struct{ Key string } }
+				Status struct {
+					Conditions []struct{ Type, Status string }
+				}
+			}
+		}
+		body, err := p.get(ctx, url)
+		if err != nil {
+			return err
+		}
+		if err := json.Unmarshal(body, &list); err != nil {
+			return fmt.Errorf("reading the nodes: %w", err)
+		}
+		ready := 0
+		for _, node := range list.Items {
+			for _, c := range node.Status.Conditions {
+				if c.Type == "Ready" && c.Status == "True" && len(node.Spec.Taints) == 0 {
+					ready++
+				}
+			}
+		}
+		if ready < want {
+			return fmt.Errorf("%d of %d nodes are ready", ready, want)
+		}
+		return nil
+	}
+}
+
+func (p *prober) get(ctx context.Context, url string) ([]byte, error) {
+	request, err := http.NewRequestWithContext(ctx, http.MethodGet, url, nil)
+	if err != nil {
+		return nil, fmt.Errorf("asking %s: %w", url, err)
+	}
+	response, err := p.client.Do(request)
+	if err != nil {
+		return nil, err // it names method and URL
+	}
+	defer response.Body.Close()
+	body, err := io.ReadAll(io.LimitReader(response.Body, 8<<20))
+	if err != nil {
+		return nil, fmt.Errorf("reading the answer of %s: %w", url, err)
+	}
+	if response.StatusCode != http.StatusOK {
+		return nil, fmt.Errorf("GET %s: %s", url, response.Status)
+	}
+	return body, nil
+}

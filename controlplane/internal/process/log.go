@@ -1,0 +1,72 @@
+package process
+
+import (
+	"bytes"
+	"fmt"
+	"io"
+	"os"
+	"strings"
+)
+
+// Log is the part of a log file that one run of a child wrote.
+type Log struct {
+	file  *os.File
+	path  string
+	start int64
+}
+
+func openLog(path string) (*Log, error) {
+	file, err := os.OpenFile(path, os.O_APPEND|os.O_CREATE|os.O_WRONLY, 0o600)
+	if err != nil {
+		return nil, fmt.Errorf("opening a log: %w", err)
+	}
+	start, err := file.Seek(0, io.SeekEnd)
+	if err != nil {
+		file.Close()
+		return nil, fmt.Errorf("opening a log: %w", err)
+	}
+	return &Log{file: file, path: path, start: start}, nil
+}
+
+const (
+	// tailBytes bounds how much of a log is read back.
+	tailBytes = 64 << 10
+	// tailLine bounds a line that is shown.
+	tailLine = 400
+)
+
+// Tail returns up to that many of the last lines.
+func (l *Log) Tail(lines int) string {
+	content := bytes.TrimRight(l.end(), "\n")
+	if len(content) == 0 {
+		return ""
+	}
+	all := strings.Split(string(content), "\n")
+	last := all[max(0, len(all)-lines):]
+	for i, line := range last {
+		if len(line) > tailLine {
+			last[i] = strings.ToValidUTF8(line[:tailLine], "") + " ..."
+		}
+	}
+	return strings.Join(last, "\n")
+}
+
+// Contains reports whether the end of the log contains a text.
+func (l *Log) Contains(text string) bool {
+	return bytes.Contains(l.end(), []byte(text))
+}
+
+func (l *Log) end() []byte {
+	file, err := os.Open(l.path)
+	if err != nil {
+		return nil
+	}
+	defer file.Close()
+	size, err := file.Seek(0, io.SeekEnd)
+	if err != nil {
+		return nil
+	}
+	from := max(l.start, size-tailBytes)
+	content, _ := io.ReadAll(io.NewSectionReader(file, from, size-from))
+	return content
+}

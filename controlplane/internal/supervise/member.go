@@ -1,0 +1,179 @@
+// Package supervise keeps the components of a control plane running, and stops, kills,
+// pauses and starts them when it is told to.
+package supervise
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"time"
+
+	"github.com/yare-go/yare/controlplane/internal/process"
+)
+
+// A Verb is what a member can be told to do.
+type Verb string
+
+// The verbs. Stop and Kill end a member, which then stays ended until it is started.
+const (
+	Start   Verb = "start"
+	Stop    Verb = "stop"
+	Kill    Verb = "kill"
+	Restart Verb = "restart"
+	Pause   Verb = "pause"
+	Resume  Verb = "resume"
+
+	// refresh restarts a member that runs and is not paused. It is not for users.
+	refresh Verb = "refresh"
+)
+
+// Valid reports whether it is one of the verbs.
+func (v Verb) Valid() bool {
+	switch v {
+	case Start, Stop, Kill, Restart, Pause, Resume:
+		return true
+	}
+	return false
+}
+
+const (
+	// stopGrace is what a member gets to end in good order when it is stopped by name.
+	stopGrace = 5 * time.Second
+	// startTimeout is how long a member may take until it is ready.
+	startTimeout = 60 * time.Second
+	// tailLines is how much of a log an error shows.
+	tailLines = 20
+)
+
+// Spec describes a member.
+type Spec struct {
+	Name    string
+	Process process.Spec
+	// Ready blocks until the member does its work. It is called after each start with a
+	// context that ends when the member does. If nil, the member itself says it.
+	Ready func(context.Context) error
+}
+
+// ExitError says that a member ended although nobody had told it to.
+type ExitError struct {
+	Member string
+	Cause  error
+	Log    string // its last lines
+	// PortTaken is true when the log says that the member's port was in use.
+	PortTaken bool
+}
+
+func (e *ExitError) Error() string {
+	return fmt.Sprintf("%s ended: %v", e.Member, e.Cause)
+}
+
+func (e *ExitError) Unwrap() error { return e.Cause }
+
+// Member is one supervised component. Its methods may be called from any goroutine.
+type Member struct {
+	spec     Spec
+	launcher *process.Launcher
+	exited   func(*ExitError) // told of every unexpected end
+	wake     chan struct{}    // says that there may be commands
+
+	mu       sync.Mutex
+	commands []command // in the order they came
+	ended    bool      // nobody carries out commands any more
+}
+
+type command struct {
+	verb   Verb
+	answer func(pid int, err error)
+}
+
+// NewMember returns a member that is not running. The function is told of each end that
+// was not asked for, before the member is restarted.
+func NewMember(spec Spec, launcher *process.Launcher, exited func(*ExitError)) *Member {
+	return &Member{
+		spec: spec, launcher: launcher, exited: exited,
+		wake: make(chan struct{}, 1),
+	}
+}
+
+// Name is the component's name.
+func (m *Member) Name() string { return m.spec.Name }
+
+// Tell tells the member what to do. Commands are carried out one after the other in the
+// order of these calls; the answer comes, once, with the process id where there is one.
+// A member whose Run has ended answers with an error.
+func (m *Member) Tell(verb Verb, answer func(pid int, err error)) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if m.ended {
+		answer(0, m.unsupervised())
+		return
+	}
+	m.commands = append(m.commands, command{verb, answer})
+	select {
+	case m.wake <- struct{}{}:
+	default:
+	}
+}
+
+// next takes the oldest command.
+func (m *Member) next() (c command, found bool) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if len(m.commands) == 0 {
+		return command{}, false
+	}
+	c, m.commands = m.commands[0], m.commands[1:]
+	return c, true
+}
+
+// end answers the commands that nobody will carry out, and all that come.
+func (m *Member) end() {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.ended = true
+	for _, c := range m.commands {
+		c.answer(0, m.unsupervised())
+	}
+	m.commands = nil
+}
+
+func (m *Member) unsupervised() error { return fmt.Errorf("%s is no longer supervised", m.spec.Name) }
+
+// Do tells the member what to do and waits until it is done.
+func (m *Member) Do(ctx context.Context, verb Verb) (pid int, err error) {
+	type result struct {
+		pid int
+		err error
+	}
+	results := make(chan result, 1)
+	m.Tell(verb, func(pid int, err error) { results <- result{pid, err} })
+	select {
+	case r := <-results:
+		return r.pid, r.err
+	case <-ctx.Done():
+		return 0, ctx.Err()
+	}
+}
+
+// Refresh restarts the member if it runs, and returns when it is ready again.
+func (m *Member) Refresh(ctx context.Context) error {
+	_, err := m.Do(ctx, refresh)
+	return err
+}
+
+// Run carries out commands and restarts the member when it ends by itself, until the
+// context ends; then it ends the member within the grace period. It returns an error
+// when the member keeps ending.
+func (m *Member) Run(ctx context.Context, grace time.Duration) error {
+	r := &run{Member: m}
+	defer r.finish(grace)
+	for {
+		if err := r.step(ctx); err != nil {
+			if errors.Is(err, context.Canceled) {
+				return nil
+			}
+			return err
+		}
+	}
+}

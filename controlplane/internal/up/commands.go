@@ -1,0 +1,98 @@
+package up
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/yare-go/yare/controlplane/internal/control"
+	"github.com/yare-go/yare/controlplane/internal/etcdclient"
+	"github.com/yare-go/yare/controlplane/internal/plane"
+	"github.com/yare-go/yare/controlplane/internal/supervise"
+)
+
+// compactTimeout bounds a compaction, which an etcd that is paused never answers.
+const compactTimeout = 10 * time.Second
+
+// commands carries out what a program asks for on standard input.
+type commands struct {
+	output   *control.Writer
+	requests chan control.Request
+	shutdown context.CancelFunc
+}
+
+func newCommands(output *control.Writer, shutdown context.CancelFunc) *commands {
+	return &commands{output: output, requests: make(chan control.Request, 64), shutdown: shutdown}
+}
+
+// read reads requests until the input ends, and then ends the plane.
+func (c *commands) read(stdin io.Reader) {
+	defer c.shutdown()
+	_ = control.Requests(stdin, c.output, func(r control.Request) {
+		if r.Do == control.Shutdown {
+			c.output.Write(control.Answer{ID: r.ID, OK: true})
+			c.shutdown()
+			return
+		}
+		c.requests <- r
+	})
+}
+
+// serve carries out requests until the context ends. Those for one component are carried
+// out in their order, those for different ones at the same time.
+func (c *commands) serve(ctx context.Context, p *plane.Plane, members []*supervise.Member) {
+	byName := map[string]*supervise.Member{}
+	for _, member := range members {
+		byName[member.Name()] = member
+	}
+	var compactions sync.WaitGroup
+	defer compactions.Wait()
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case r := <-c.requests:
+			if r.Do == control.Compact {
+				compactions.Go(func() { c.compact(ctx, r, p.EtcdEndpoint()) })
+				continue
+			}
+			c.tell(r, byName)
+		}
+	}
+}
+
+func (c *commands) tell(r control.Request, members map[string]*supervise.Member) {
+	verb := supervise.Verb(r.Do)
+	if !verb.Valid() {
+		c.answer(r, fmt.Errorf("unknown verb %q: want start, stop, kill, restart, pause, resume, compact or shutdown", r.Do), 0)
+		return
+	}
+	member, found := members[r.Component]
+	if !found {
+		c.answer(r, fmt.Errorf("unknown component %q: want one of %s", r.Component, strings.Join(plane.Components(), ", ")), 0)
+		return
+	}
+	member.Tell(verb, func(pid int, err error) { c.answer(r, err, pid) })
+}
+
+func (c *commands) compact(ctx context.Context, r control.Request, endpoint string) {
+	ctx, cancel := context.WithTimeout(ctx, compactTimeout)
+	defer cancel()
+	revision, err := etcdclient.Compact(ctx, endpoint)
+	if err != nil {
+		c.answer(r, err, 0)
+		return
+	}
+	c.output.Write(control.Answer{ID: r.ID, OK: true, Revision: revision})
+}
+
+func (c *commands) answer(r control.Request, err error, pid int) {
+	if err != nil {
+		c.output.Write(control.Answer{ID: r.ID, Error: err.Error()})
+		return
+	}
+	c.output.Write(control.Answer{ID: r.ID, OK: true, PID: pid})
+}

@@ -1,0 +1,50 @@
+package up
+
+import (
+	"fmt"
+	"io"
+	"strings"
+
+	"github.com/yare-go/yare/controlplane/internal/control"
+)
+
+// A reporter tells what happens, to people or to a program.
+type reporter interface {
+	report(control.Event)
+}
+
+// events tells a program.
+type events struct{ output *control.Writer }
+
+func (e events) report(event control.Event) { e.output.Write(event) }
+
+// lines tells people, in short lines. Each event is one write, so lines of different
+// goroutines do not mix.
+type lines struct{ output io.Writer }
+
+func (l lines) report(e control.Event) {
+	switch e.Event {
+	case control.Starting:
+		fmt.Fprintf(l.output, "starting %s\n", e.Component)
+	case control.Ready:
+		fmt.Fprintf(l.output, "ready after %.1f s: %s\nlogs: %s/logs\n\n  export KUBECONFIG=%s\n\n", e.Seconds, e.Server, e.Dir, quote(e.Kubeconfig))
+	case control.Exited:
+		fmt.Fprintf(l.output, "%s; it is restarted; the end of its log:\n%s\n", e.Error, indent(e.Log))
+	case control.Failed:
+		if e.Log != "" {
+			fmt.Fprintf(l.output, "the end of the log of %s:\n%s\n", e.Component, indent(e.Log))
+		}
+	}
+}
+
+// quote makes a path one word of a shell.
+func quote(path string) string {
+	if strings.ContainsAny(path, " \t'\"$&();<>|*?[]#~`\\") {
+		return "'" + strings.ReplaceAll(path, "'", `'\''`) + "'"
+	}
+	return path
+}
+
+func indent(text string) string {
+	return "  | " + strings.ReplaceAll(text, "\n", "\n  | ")
+}

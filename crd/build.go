@@ -1,0 +1,295 @@
+package crd
+
+import (
+	"fmt"
+	"math"
+	"reflect"
+	"slices"
+	"strings"
+
+	"github.com/yare-go/yare/kube"
+)
+
+// builder makes the schema of one root type, and keeps what is wrong with it.
+type builder struct {
+	root      reflect.Type
+	hasStatus bool
+	comments  *comments
+	columns   []Column
+	problems  []error
+}
+
+// place is where in the Go types and in the object the builder stands.
+type place struct {
+	// name is the Go name of the field, for errors.
+	name string
+	// pkg and decl find the comments of a struct without a name: see owner.
+	pkg, decl string
+	// path are the JSON names from the root.
+	path []string
+	// many is true within a list or a map, where a path names no single value.
+	many bool
+	// open are the types being described around this place.
+	open []step
+}
+
+// step is one type on the way down, and the field that led to it.
+type step struct {
+	t   reflect.Type
+	via string
+}
+
+// failf keeps a problem of the type or field called name.
+func (b *builder) failf(name, format string, args ...any) {
+	b.problem(fmt.Errorf("%s: %s", name, fmt.Sprintf(format, args...)))
+}
+
+// problem keeps err, once: a type that is used twice has the same problem twice.
+func (b *builder) problem(err error) {
+	if !slices.ContainsFunc(b.problems, func(o error) bool { return o.Error() == err.Error() }) {
+		b.problems = append(b.problems, err)
+	}
+}
+
+// object is the schema of the whole object.
+func (b *builder) object(t kube.Type) *Schema {
+	name := kube.TypeName(t.Go)
+	if _, unknown := custom(t.Go); unknown {
+		b.failf(name, "the type has a MarshalJSON or UnmarshalJSON of its own, perhaps of a struct that it embeds; the object around spec and status must be plain")
+		return &Schema{Type: typeObject}
+	}
+	root := b.structure(t.Go, place{name: name})
+	root.Description = b.comments.ofRoot(t.Go)
+	if root.Properties["metadata"] == nil {
+		b.failf(name, "the type has no metadata; embed metav1.TypeMeta `json:\"\"` and metav1.ObjectMeta `json:\"metadata,omitempty\"`")
+	}
+	b.rules(name+": its Definition's Rules", root, t.Definition.Rules)
+	return root
+}
+
+// inRoot is the schema of the fields that every object has, and false for all others.
+func (b *builder) inRoot(f field) (s *Schema, fixed bool) {
+	switch f.name {
+	case "apiVersion":
+		return &Schema{Type: typeString, Description: "The group and version that this object is written in, such as example.com/v1."}, true
+	case "kind":
+		return &Schema{Type: typeString, Description: "What this object is. It cannot be changed."}, true
+	case "metadata":
+		if qualified(f.Type) != metaPackage+".ObjectMeta" {
+			b.failf(f.in.name+"."+f.Name, "metadata must be a metav1.ObjectMeta")
+		}
+		// A server knows the rest of it, and refuses a schema that says more.
+		return &Schema{Type: typeObject}, true
+	}
+	return nil, false
+}
+
+// schema is that of a t at a place, or nil when there is none and a problem was kept.
+func (b *builder) schema(t reflect.Type, at place) *Schema {
+	for t.Kind() == reflect.Pointer {
+		t = t.Elem()
+	}
+	s := b.bare(t, at)
+	if s != nil && s.Description == "" {
+		s.Description = b.comments.ofType(t)
+	}
+	return s
+}
+
+func (b *builder) bare(t reflect.Type, at place) *Schema {
+	s, known, err := wellKnown(t)
+	if !known && t.Name() != "" {
+		s, known, err = selfDescribed(t)
+	}
+	switch {
+	case err != nil:
+		b.failf(at.name, "%s: %v", t, err)
+		return nil
+	case known:
+		return s
+	}
+	if text, unknown := custom(t); text {
+		return &Schema{Type: typeString}
+	} else if unknown {
+		b.failf(at.name, "%s encodes itself, so its schema cannot be seen; give it a method OpenAPISchemaType() []string, or tag the field crd:\"type=string\" (or what it is in JSON)", t)
+		return nil
+	}
+	for i, open := range at.open {
+		if open.t == t {
+			var trail []string
+			for _, step := range at.open[i+1:] {
+				trail = append(trail, step.via)
+			}
+			b.failf(at.name, "the type %s contains itself (%s → %s), and a schema cannot; tag one of these fields crd:\"type=object\", which takes any fields, or make it a runtime.RawExtension",
+				t, strings.Join(append(trail, at.name), " → "), t)
+			return nil
+		}
+	}
+	if t.Name() != "" {
+		at.open = append(slices.Clone(at.open), step{t, at.name})
+	}
+	return b.plain(t, at)
+}
+
+// plain is the schema of a type that encoding/json encodes by its kind.
+func (b *builder) plain(t reflect.Type, at place) *Schema {
+	integer := func(format string, low, top float64) *Schema {
+		return &Schema{Type: typeInteger, Format: format, Minimum: &low, Maximum: &top}
+	}
+	switch t.Kind() {
+	case reflect.Bool:
+		return &Schema{Type: typeBoolean}
+	case reflect.String:
+		return &Schema{Type: typeString}
+	case reflect.Int, reflect.Int64:
+		return &Schema{Type: typeInteger, Format: "int64"}
+	case reflect.Int32:
+		return &Schema{Type: typeInteger, Format: "int32"}
+	case reflect.Int8:
+		return integer("int32", math.MinInt8, math.MaxInt8)
+	case reflect.Int16:
+		return integer("int32", math.MinInt16, math.MaxInt16)
+	case reflect.Uint8:
+		return integer("int32", 0, math.MaxUint8)
+	case reflect.Uint16:
+		return integer("int32", 0, math.MaxUint16)
+	case reflect.Uint32:
+		return integer("int64", 0, math.MaxUint32)
+	case reflect.Uint, reflect.Uint64:
+		return &Schema{Type: typeInteger, Format: "int64", Minimum: new(float64)}
+	case reflect.Float32:
+		return &Schema{Type: typeNumber, Format: "float"}
+	case reflect.Float64:
+		return &Schema{Type: typeNumber, Format: "double"}
+	case reflect.Slice, reflect.Array:
+		return b.list(t, at)
+	case reflect.Map:
+		return b.dictionary(t, at)
+	case reflect.Struct:
+		return b.structure(t, at)
+	case reflect.Interface:
+		if t.NumMethod() == 0 {
+			return &Schema{PreserveUnknownFields: true}
+		}
+		b.failf(at.name, "the interface %s cannot be decoded; use any, json.RawMessage or runtime.RawExtension", t)
+	default:
+		b.failf(at.name, "JSON has nothing for the type %s; tag the field `json:\"-\"` to leave it out", t)
+	}
+	return nil
+}
+
+func (b *builder) list(t reflect.Type, at place) *Schema {
+	if t.Kind() == reflect.Slice && t.Elem().Kind() == reflect.Uint8 {
+		if text, unknown := custom(t.Elem()); !text && !unknown {
+			return &Schema{Type: typeString, Format: "byte"}
+		}
+	}
+	at.many = true
+	items := b.schema(t.Elem(), at)
+	if items == nil {
+		return nil
+	}
+	s := &Schema{Type: typeArray, Items: items}
+	if isCondition(t.Elem()) {
+		s.ListType, s.ListMapKeys = "map", []string{"type"}
+	}
+	if t.Kind() == reflect.Array {
+		n := int64(t.Len())
+		s.MinItems, s.MaxItems = &n, &n
+	}
+	return s
+}
+
+func (b *builder) dictionary(t reflect.Type, at place) *Schema {
+	if t.Key().Kind() != reflect.String {
+		b.failf(at.name, "the keys of a map must be strings, and those of %s are %s", t, t.Key())
+		return nil
+	}
+	if text, unknown := custom(t.Key()); text || unknown {
+		b.failf(at.name, "the keys of a map must be plain strings, and %s encodes itself", t.Key())
+		return nil
+	}
+	at.many = true
+	values := b.schema(t.Elem(), at)
+	if values == nil {
+		return nil
+	}
+	return &Schema{Type: typeObject, AdditionalProperties: values}
+}
+
+func (b *builder) structure(t reflect.Type, at place) *Schema {
+	isRoot := t == b.root && len(at.path) == 0 && !at.many
+	if isRoot {
+		at.open = []step{{t, at.name}}
+	}
+	s := &Schema{Type: typeObject}
+	for _, f := range b.fields(t, at) {
+		var p *Schema
+		fixed := false
+		if isRoot {
+			if f.name == "status" && !b.hasStatus {
+				continue
+			}
+			p, fixed = b.inRoot(f)
+		}
+		if !fixed {
+			var required bool
+			p, required = b.field(f, at)
+			if required && (!isRoot || f.name != "status") {
+				s.Required = append(s.Required, f.name)
+			}
+		}
+		if p != nil {
+			if s.Properties == nil {
+				s.Properties = map[string]*Schema{}
+			}
+			s.Properties[f.name] = p
+		}
+	}
+	slices.Sort(s.Required)
+	b.typeRules(t, at, s)
+	refine(t, s)
+	return s
+}
+
+// typeRules adds the rules that t has, or, if it has no method of its own, those of the
+// structs that it embeds.
+func (b *builder) typeRules(t reflect.Type, at place, s *Schema) {
+	defer func() {
+		if p := recover(); p != nil {
+			b.failf(ownerOf(t, at).name, "its method Rules must work on the zero value: panic: %v", p)
+		}
+	}()
+	if rules := rulesOf(t); rules != nil {
+		b.rules(ownerOf(t, at).name+": its method Rules", s, rules)
+		return
+	}
+	for i := range t.NumField() {
+		f := t.Field(i)
+		elem := f.Type
+		if elem.Kind() == reflect.Pointer {
+			elem = elem.Elem()
+		}
+		name, _, _ := strings.Cut(f.Tag.Get("json"), ",")
+		if f.Anonymous && name == "" && elem.Kind() == reflect.Struct {
+			b.typeRules(elem, at, s)
+		}
+	}
+}
+
+// rules adds rules to s, after what a server demands of them. That they compile it alone
+// can tell.
+func (b *builder) rules(name string, s *Schema, rules []kube.Rule) {
+	for _, r := range rules {
+		switch {
+		case strings.TrimSpace(r.Rule) == "":
+			b.failf(name, "a rule is empty")
+		case strings.ContainsAny(r.Message, "\r\n"):
+			b.failf(name, "the message of the rule %q must be one line", r.Rule)
+		case strings.Contains(r.Rule, "\n") && strings.TrimSpace(r.Message) == "":
+			b.failf(name, "the rule %q has several lines, so it needs a message", r.Rule)
+		default:
+			s.Validations = append(s.Validations, Validation(r))
+		}
+	}
+}

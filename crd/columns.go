@@ -1,0 +1,158 @@
+package crd
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/yare-go/yare/kube"
+)
+
+// column keeps the column that the tag of a field at a place asks for.
+func (b *builder) column(d, wide *directive, s *Schema, at place) error {
+	if at.many {
+		return fmt.Errorf("%s: a column shows one value, and this field is within a list or a map; name a path in the Definition's Columns", d)
+	}
+	kind := columnType(s)
+	if kind == "" {
+		return fmt.Errorf("%s: a column needs a scalar, and this field is of type %s", d, s.kind())
+	}
+	c := Column{Name: d.value, Type: kind, Description: s.Description, JSONPath: jsonPath(at.path)}
+	if !d.given {
+		c.Name = capital(at.path[len(at.path)-1])
+	}
+	if strings.TrimSpace(c.Name) == "" {
+		return fmt.Errorf("%s: the name is empty; write column, or column=Name", d)
+	}
+	if wide != nil {
+		if wide.given {
+			return errors.New("wide: it takes no value")
+		}
+		c.Priority = 1
+	}
+	b.columns = append(b.columns, c)
+	return nil
+}
+
+// columnType is the type of a column that shows an s, or nothing if it cannot.
+func columnType(s *Schema) string {
+	switch s.kind() {
+	case typeString:
+		if s.Format == "date-time" {
+			return "date"
+		}
+		return typeString
+	case typeIntOrString:
+		return typeString
+	case typeInteger, typeNumber, typeBoolean:
+		return s.kind()
+	}
+	return ""
+}
+
+// jsonPath is the path of names from the root, as kubectl writes it.
+func jsonPath(names []string) string {
+	var b strings.Builder
+	for _, name := range names {
+		b.WriteByte('.')
+		b.WriteString(strings.ReplaceAll(name, ".", `\.`))
+	}
+	return b.String()
+}
+
+// find follows a path of plain names. plain is false for a path that has more in it, such
+// as a filter, about which nothing can be said.
+func find(root *Schema, path string) (s *Schema, plain bool) {
+	if strings.ContainsAny(path, `[]()*?@\"'{}`) || strings.Contains(path, "..") {
+		return nil, false
+	}
+	s = root
+	for name := range strings.SplitSeq(strings.TrimPrefix(path, "."), ".") {
+		switch {
+		case s.Properties[name] != nil:
+			s = s.Properties[name]
+		case s.AdditionalProperties != nil:
+			s = s.AdditionalProperties
+		case s.PreserveUnknownFields, s == root.Properties["metadata"]:
+			return nil, false
+		default:
+			return nil, true
+		}
+	}
+	return s, true
+}
+
+// allColumns are those of the fields, those of the Definition, and the age.
+func (b *builder) allColumns(root *Schema, defined []kube.Column) []Column {
+	columns := b.columns
+	for _, d := range defined {
+		name := kube.TypeName(b.root) + ": its Definition's column " + fmt.Sprintf("%q", d.Name)
+		s, plain := find(root, d.Path)
+		switch {
+		case d.Name == "":
+			b.failf(name, "the name is empty")
+		case !strings.HasPrefix(d.Path, "."):
+			b.failf(name, "the path %q must begin with a dot, as in .spec.image", d.Path)
+		case plain && s == nil:
+			b.failf(name, "the path %s names no field", d.Path)
+		}
+		kinds := []string{"string", "integer", "number", "boolean", "date"}
+		if d.Type == "" {
+			d.Type = typeString
+			if s != nil && columnType(s) != "" {
+				d.Type = columnType(s)
+			}
+		}
+		if !slices.Contains(kinds, d.Type) {
+			b.failf(name, "the type %q must be one of %s", d.Type, strings.Join(kinds, ", "))
+		}
+		c := Column{Name: d.Name, Type: d.Type, Description: d.Description, JSONPath: d.Path}
+		if d.Wide {
+			c.Priority = 1
+		}
+		columns = append(columns, c)
+	}
+	for i, c := range columns {
+		if slices.ContainsFunc(columns[:i], func(o Column) bool { return o.Name == c.Name }) {
+			b.failf(kube.TypeName(b.root), "two columns are called %s (%s)", c.Name, c.JSONPath)
+		}
+	}
+	if len(columns) > 0 && !slices.ContainsFunc(columns, func(c Column) bool { return c.Name == "Age" }) {
+		// The server shows the age by itself only when there is no other column.
+		columns = append(columns, Column{Name: "Age", Type: "date", JSONPath: ".metadata.creationTimestamp"})
+	}
+	return columns
+}
+
+// scale is the scale subresource, whose paths must name what a server can read there.
+func (b *builder) scale(root *Schema, d kube.Scale) *Scale {
+	s := &Scale{SpecReplicasPath: d.SpecReplicas, StatusReplicasPath: d.StatusReplicas, LabelSelectorPath: d.Selector}
+	if s.SpecReplicasPath == "" {
+		s.SpecReplicasPath = ".spec.replicas"
+	}
+	if s.StatusReplicasPath == "" {
+		s.StatusReplicasPath = ".status.replicas"
+	}
+	check := func(what, path, kind string, under ...string) {
+		name := kube.TypeName(b.root) + ": its Definition's Scale"
+		if !slices.ContainsFunc(under, func(prefix string) bool { return strings.HasPrefix(path, prefix) }) {
+			b.failf(name, "%s %q must begin with %s", what, path, strings.Join(under, " or "))
+			return
+		}
+		switch found, plain := find(root, path); {
+		case !plain:
+			b.failf(name, "%s %q must be a path of field names, as in .spec.replicas", what, path)
+		case found == nil:
+			b.failf(name, "%s %s names no field; add one of type %s, or say where it is", what, path, kind)
+		case found.Type != kind:
+			b.failf(name, "%s %s is of type %s, and must be of type %s", what, path, found.kind(), kind)
+		}
+	}
+	check("SpecReplicas", s.SpecReplicasPath, typeInteger, ".spec.")
+	check("StatusReplicas", s.StatusReplicasPath, typeInteger, ".status.")
+	if s.LabelSelectorPath != "" {
+		check("Selector", s.LabelSelectorPath, typeString, ".spec.", ".status.")
+	}
+	return s
+}

@@ -1,0 +1,269 @@
+package crd_test
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/yare-go/yare/crd"
+	"github.com/yare-go/yare/kube"
+)
+
+// Each refused type names itself, the field and what to write.
+func TestRefused(t *testing.T) {
+	t.Parallel()
+	type (
+		Inner struct {
+			A string `json:"a"`
+		}
+		items struct {
+			Key  string   `json:"key,omitempty"`
+			List []string `json:"list,omitempty"`
+		}
+	)
+	for _, tc := range []struct {
+		name string
+		of   func() (*crd.CustomResourceDefinition, error)
+		// want must all be in the error.
+		want []string
+	}{
+		{"duration", held[time.Duration], []string{".V: time.Duration", "metav1.Duration"}},
+		{"channel", held[chan int], []string{".V: ", "chan int", `json:"-"`}},
+		{"function", held[func()], []string{"func()"}},
+		{"complex", held[complex128], []string{"complex128"}},
+		{"interface", held[interface{ String() string }], []string{"interface", "json.RawMessage"}},
+		{"map key", held[map[int]string], []string{"map[int]string", "must be strings"}},
+		{"opaque", held[opaque], []string{"crd_test.opaque", "OpenAPISchemaType", "type=string"}},
+		{"recursive", held[recursive], []string{"crd_test.recursive.Children", "contains itself", "→ crd_test.recursive", `crd:"type=object"`}},
+		{"mutual recursion", held[left], []string{"crd_test.left.Right → crd_test.right.Lefts → crd_test.left"}},
+		{"no json tag", held[struct {
+			ImageName string
+		}], []string{".V.ImageName:", "`json:\"imageName\"`"}},
+		{"json options only", held[struct {
+			A string `json:",omitempty"`
+		}], []string{".V.A:", "`json:\"a\"`"}},
+		{"inline on a field", held[struct {
+			In Inner `json:",inline"`
+		}], []string{"inline", "embed the field"}},
+		{"json string", held[struct {
+			A int `json:"a,string"`
+		}], []string{".V.A:", "option string", `crd:"type=string"`}},
+		{"tag on an embedded struct", held[struct {
+			Inner `crd:"nullable"`
+		}], []string{".V.Inner:", "nullable", "embedded"}},
+		{"unknown key", held[struct {
+			A string `json:"a" crd:"minLenght=1"`
+		}], []string{".V.A:", `crd:"minLenght=1"`, "no such key", "minLength"}},
+		{"minimum on a string", held[struct {
+			A string `json:"a" crd:"minimum=1"`
+		}], []string{".V.A:", `crd:"minimum=1"`, "integer, number", "maxLength"}},
+		{"no number", held[struct {
+			A int `json:"a" crd:"minimum=low"`
+		}], []string{".V.A:", "minimum=low", "must be a number"}},
+		{"no count", held[struct {
+			A string `json:"a" crd:"maxLength=-1"`
+		}], []string{"maxLength=-1", "whole number"}},
+		{"pattern", held[struct {
+			A string `json:"a" crd:"pattern='['"`
+		}], []string{"pattern=[", "error parsing regexp"}},
+		{"format", held[struct {
+			A string `json:"a" crd:"format=url"`
+		}], []string{"format=url", "uri, uuid"}},
+		{"enum", held[struct {
+			A int `json:"a" crd:"enum=1|two"`
+		}], []string{"enum=1|two", `"two" must be a whole number`}},
+		{"enum twice", held[struct {
+			A string `json:"a" crd:"enum=x|x"`
+		}], []string{`"x" is there twice`}},
+		{"enum and nullable", held[struct {
+			A *string `json:"a" crd:"enum=x,nullable"`
+		}], []string{"takes no null where there is an enum"}},
+		{"default type", held[struct {
+			A bool `json:"a" crd:"default=yes"`
+		}], []string{"default=yes", "true or false"}},
+		{"default outside of enum", held[struct {
+			A string `json:"a" crd:"enum=x|y,default=z"`
+		}], []string{`the default "z" is not in the enum "x", "y"`}},
+		{"default below minimum", held[struct {
+			A int32 `json:"a" crd:"default=1,minimum=2"`
+		}], []string{"the default 1", "minimum 2"}},
+		{"default beyond int32", held[struct {
+			A int32 `json:"a" crd:"default=3000000000"`
+		}], []string{"range of int32"}},
+		{"default against pattern", held[struct {
+			A string `json:"a" crd:"default=A,pattern='^[a-z]$'"`
+		}], []string{`"A" does not match`}},
+		{"default of a struct", held[struct {
+			A Inner `json:"a" crd:"default='{\"b\": 1}'"`
+		}], []string{"lacks the required field a", "unknown field b"}},
+		{"default of items", held[struct {
+			A []string `json:"a" crd:"default='[\"x\", 1]'"`
+		}], []string{"the default[1] 1 is not of type string"}},
+		{"default and required", held[struct {
+			A string `json:"a" crd:"required,default=x"`
+		}], []string{"never missing"}},
+		{"minimum above maximum", held[struct {
+			A int `json:"a" crd:"minimum=2,maximum=1"`
+		}], []string{"minimum 2 is above the maximum 1"}},
+		{"minLength above maxLength", held[struct {
+			A string `json:"a" crd:"minLength=2,maxLength=1"`
+		}], []string{"minLength=2 is above maxLength=1"}},
+		{"exclusive without a bound", held[struct {
+			A int `json:"a" crd:"exclusiveMinimum"`
+		}], []string{"write minimum=… before it"}},
+		{"list map without keys", held[struct {
+			A []items `json:"a" crd:"listType=map"`
+		}], []string{"needs at least one listMapKey"}},
+		{"list map of scalars", held[struct {
+			A []string `json:"a" crd:"listType=map,listMapKey=x"`
+		}], []string{"items that are structs"}},
+		{"list map key unknown", held[struct {
+			A []items `json:"a" crd:"listType=map,listMapKey=kee"`
+		}], []string{"no such field", "key, list"}},
+		{"list map key optional", held[struct {
+			A []items `json:"a" crd:"listType=map,listMapKey=key"`
+		}], []string{"required or have a default"}},
+		{"list map key no scalar", held[struct {
+			A []items `json:"a" crd:"listType=map,listMapKey=list"`
+		}], []string{"must be a scalar"}},
+		{"list map key without a map", held[struct {
+			A []items `json:"a" crd:"listMapKey=key"`
+		}], []string{"needs listType=map"}},
+		{"set of structs", held[struct {
+			A []items `json:"a" crd:"listType=set"`
+		}], []string{"items.mapType=atomic"}},
+		{"unique items", held[struct {
+			A []string `json:"a" crd:"uniqueItems"`
+		}], []string{"listType=set"}},
+		{"items of a string", held[struct {
+			A string `json:"a" crd:"items.minLength=1"`
+		}], []string{"items. is for lists"}},
+		{"values of a struct", held[struct {
+			A Inner `json:"a" crd:"values.minLength=1"`
+		}], []string{"values. is for maps"}},
+		{"scope", held[struct {
+			A Inner `json:"a" crd:"item.minLength=1"`
+		}], []string{"item.minLength", "items. or values."}},
+		{"flag with a value", held[struct {
+			A string `json:"a" crd:"nullable=true"`
+		}], []string{"takes no value"}},
+		{"message without a rule", held[struct {
+			A string `json:"a" crd:"message=x"`
+		}], []string{"belongs to a rule"}},
+		{"empty rule", held[struct {
+			A string `json:"a" crd:"rule="`
+		}], []string{"must be a rule in CEL"}},
+		{"open quote", held[struct {
+			A string `json:"a" crd:"rule='x"`
+		}], []string{"not closed"}},
+		{"column of a list", held[struct {
+			A []string `json:"a" crd:"column"`
+		}], []string{"column needs a scalar"}},
+		{"column in a list", held[[]struct {
+			A string `json:"a" crd:"column"`
+		}], []string{"within a list"}},
+		{"wide without a column", held[struct {
+			A string `json:"a" crd:"wide"`
+		}], []string{"belongs to column"}},
+		{"type", held[struct {
+			A string `json:"a" crd:"type=text"`
+		}], []string{`"text" is not one of string`}},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			t.Parallel()
+			_, err := tc.of()
+			if err == nil {
+				t.Fatal("no error")
+			}
+			for _, want := range tc.want {
+				if !strings.Contains(err.Error(), want) {
+					t.Errorf("the error lacks %q:\n%v", want, err)
+				}
+			}
+		})
+	}
+}
+
+// All mistakes are told at once, and each of them once.
+func TestAllProblemsAtOnce(t *testing.T) {
+	t.Parallel()
+	type wrong struct {
+		A int    `json:"a" crd:"minLength=1,maxLength=x"`
+		B string `json:"b" crd:"minimum=1"`
+	}
+	_, err := held[struct {
+		X wrong   `json:"x"`
+		Y []wrong `json:"y"`
+		Z chan int
+	}]()
+	if err == nil {
+		t.Fatal("no error")
+	}
+	lines := strings.Split(err.Error(), "\n")
+	if len(lines) != 4 {
+		t.Errorf("%d problems, want 4:\n%v", len(lines), err)
+	}
+}
+
+func TestRefusedDefinitions(t *testing.T) {
+	t.Parallel()
+	for _, tc := range []struct {
+		name string
+		kube.Definition
+		want string
+	}{
+		{"group without a dot", kube.Definition{Group: "example", Version: "v1", Kind: "Thing"}, "a domain with a dot"},
+		{"community group", kube.Definition{Group: "example.k8s.io", Version: "v1", Kind: "Thing"}, "Kubernetes community"},
+		{"short name", kube.Definition{Group: "example.com", Version: "v1", Kind: "Thing", ShortNames: []string{"T"}}, `short name "T"`},
+		{"category", kube.Definition{Group: "example.com", Version: "v1", Kind: "Thing", Categories: []string{"a b"}}, `category "a b"`},
+		{"empty rule", kube.Definition{Group: "example.com", Version: "v1", Kind: "Thing", Rules: []kube.Rule{{}}}, "a rule is empty"},
+		{"column path", kube.Definition{Group: "example.com", Version: "v1", Kind: "Thing",
+			Columns: []kube.Column{{Name: "X", Path: ".spec.nope"}}}, ".spec.nope names no field"},
+		{"column type", kube.Definition{Group: "example.com", Version: "v1", Kind: "Thing",
+			Columns: []kube.Column{{Name: "X", Path: ".spec.name", Type: "text"}}}, `"text" must be one of`},
+		{"column twice", kube.Definition{Group: "example.com", Version: "v1", Kind: "Thing",
+			Columns: []kube.Column{{Name: "Name", Path: ".spec.name"}}}, "two columns are called Name"},
+		{"scale without a field", kube.Definition{Group: "example.com", Version: "v1", Kind: "Thing", Scale: &kube.Scale{}}, ".spec.replicas names no field"},
+		{"scale of a string", kube.Definition{Group: "example.com", Version: "v1", Kind: "Thing",
+			Scale: &kube.Scale{SpecReplicas: ".spec.name"}}, "must be of type integer"},
+		{"scale selector", kube.Definition{Group: "example.com", Version: "v1", Kind: "Thing",
+			Scale: &kube.Scale{Selector: ".status.n"}}, "must be of type string"},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			t.Parallel()
+			type thing = kube.CustomResource[thingSpec, thingStatus]
+			of, err := kube.TypeOf[thing]()
+			if err != nil {
+				t.Fatal(err)
+			}
+			if of.Resource, err = tc.Resource(); err != nil {
+				t.Fatal(err)
+			}
+			of.Definition = &tc.Definition
+			_, err = crd.From(of)
+			if err == nil || !strings.Contains(err.Error(), tc.want) {
+				t.Errorf("the error lacks %q: %v", tc.want, err)
+			}
+		})
+	}
+}
+
+type thingSpec struct {
+	Name string `json:"name" crd:"column"`
+}
+
+func (thingSpec) Definition() kube.Definition {
+	return kube.Definition{Group: "example.com", Version: "v1", Kind: "Thing"}
+}
+
+type thingStatus struct {
+	N int32 `json:"n"`
+}
+
+type left struct {
+	Right *right `json:"right"`
+}
+
+type right struct {
+	Lefts map[string]left `json:"lefts"`
+}

@@ -1,0 +1,130 @@
+package crd
+
+import (
+	"fmt"
+	"reflect"
+	"slices"
+)
+
+// field is the schema of f, which stands in the struct at outer, and whether it is
+// required. A nil schema means that a problem was kept.
+func (b *builder) field(f field, outer place) (s *Schema, required bool) {
+	name := f.in.name + "." + f.Name
+	tagged := func(err error) { b.failf(name, "the tag crd:%q: %v", f.tag, err) }
+	directives, err := parseTag(f.tag)
+	if err != nil {
+		tagged(err)
+		return nil, false
+	}
+	at := place{
+		name: name,
+		pkg:  f.in.pkg,
+		decl: f.in.decl + "." + f.Name,
+		path: append(slices.Clone(outer.path), f.name),
+		many: outer.many,
+		open: outer.open,
+	}
+	if s = b.fieldType(f, at, directives, tagged); s == nil {
+		return nil, false
+	}
+	if text := b.comments.ofField(f); text != "" {
+		s.Description = text
+	}
+
+	required = !f.omitted && !encodesNull(f.Type)
+	insist := false
+	touched := []*Schema{s}
+	var column, wide *directive
+	for _, d := range directives {
+		switch {
+		case len(d.scope) > 0:
+			target, err := d.target(s)
+			if err == nil {
+				err = d.apply(target)
+			}
+			if err != nil {
+				tagged(err)
+			} else if !slices.Contains(touched, target) {
+				touched = append(touched, target)
+			}
+		case d.key == "required" || d.key == "optional":
+			if d.given {
+				tagged(fmt.Errorf("%s: it takes no value: write %s", d, d.key))
+			}
+			required, insist = d.key == "required", d.key == "required"
+		case d.key == "column":
+			column = &d
+		case d.key == "wide":
+			wide = &d
+		case d.key == "type":
+			// fieldType has seen to it.
+		default:
+			if err := d.apply(s); err != nil {
+				tagged(err)
+			}
+		}
+	}
+	for _, t := range slices.Backward(touched) {
+		for _, err := range t.finish() {
+			tagged(err)
+		}
+	}
+	if s.Default != nil {
+		if insist {
+			tagged(fmt.Errorf("required: a field with a default is never missing"))
+		}
+		required = false
+	}
+	if column != nil {
+		if err := b.column(column, wide, s, at); err != nil {
+			tagged(err)
+		}
+	} else if wide != nil {
+		tagged(fmt.Errorf("wide: it belongs to column"))
+	}
+	return s, required
+}
+
+// fieldType is the schema before the tag: the one of the Go type, unless the tag has a
+// type.
+func (b *builder) fieldType(f field, at place, directives []directive, tagged func(error)) *Schema {
+	for _, d := range directives {
+		if d.key == "type" && len(d.scope) == 0 {
+			s, err := ofType(d.value)
+			if err != nil {
+				tagged(fmt.Errorf("type: %w", err))
+			}
+			return s
+		}
+	}
+	if f.quoted {
+		switch f.Type.Kind() {
+		case reflect.Bool, reflect.String, reflect.Float32, reflect.Float64,
+			reflect.Int, reflect.Int8, reflect.Int16, reflect.Int32, reflect.Int64,
+			reflect.Uint, reflect.Uint8, reflect.Uint16, reflect.Uint32, reflect.Uint64:
+			b.failf(at.name, "the json option string writes the value in quotes, which users do not expect; leave it out, or tag the field crd:\"type=string\" as well")
+			return nil
+		}
+	}
+	return b.schema(f.Type, at)
+}
+
+// target is the schema that the scope of d leads to from s.
+func (d directive) target(s *Schema) (*Schema, error) {
+	for _, scope := range d.scope {
+		switch {
+		case scope == "items" && s.Items != nil:
+			s = s.Items
+		case scope == "values" && s.AdditionalProperties != nil:
+			s = s.AdditionalProperties
+		case scope == "items":
+			return nil, fmt.Errorf("%s: items. is for lists, and this is of type %s", d, s.kind())
+		default:
+			return nil, fmt.Errorf("%s: values. is for maps, and this is of type %s", d, s.kind())
+		}
+	}
+	if slices.Contains([]string{"required", "optional", "column", "wide", "type", "default"}, d.key) {
+		return nil, fmt.Errorf("%s: %s is for the field itself, not for what is in it", d, d.key)
+	}
+	return s, nil
+}

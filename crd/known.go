@@ -1,0 +1,187 @@
+package crd
+
+import (
+	"encoding"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"reflect"
+	"slices"
+
+	"github.com/yare-go/yare/kube"
+)
+
+const metaPackage = "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+// Patterns of the types whose text a server cannot check by itself: what their decoders
+// refuse must never get into the cluster.
+const (
+	quantityPattern = `^[+-]?([0-9]+(\.[0-9]*)?|\.[0-9]+)([KMGTPE]i|[numkMGTPE]|[eE][+-]?[0-9]+)?$`
+	durationPattern = `^[+-]?(0|(([0-9]+(\.[0-9]*)?|\.[0-9]+)(ns|us|µs|μs|ms|s|m|h))+)$`
+)
+
+// qualified is the full name of a type. Well-known types are told by it and not by
+// importing them, which would link them into every operator.
+func qualified(t reflect.Type) string { return t.PkgPath() + "." + t.Name() }
+
+// wellKnown is the schema of types that are not what their Go declaration looks like.
+func wellKnown(t reflect.Type) (s *Schema, known bool, err error) {
+	switch qualified(t) {
+	case "time.Time", metaPackage + ".Time", metaPackage + ".MicroTime":
+		return &Schema{Type: typeString, Format: "date-time"}, true, nil
+	case "time.Duration":
+		return nil, true, errors.New("encoding/json writes a time.Duration as a number of nanoseconds, which nobody wants to read; use metav1.Duration, which is text such as 5m")
+	case metaPackage + ".Duration":
+		return &Schema{Type: typeString, Pattern: durationPattern}, true, nil
+	case "k8s.io/apimachinery/pkg/util/intstr.IntOrString":
+		return intOrString(), true, nil
+	case "k8s.io/apimachinery/pkg/api/resource.Quantity":
+		s := intOrString()
+		s.Pattern = quantityPattern
+		return s, true, nil
+	case "encoding/json.Number":
+		return &Schema{Type: typeNumber}, true, nil
+	case "encoding/json.RawMessage", "encoding/json/jsontext.Value",
+		"github.com/go-json-experiment/json/jsontext.Value",
+		"k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1.JSON":
+		return &Schema{PreserveUnknownFields: true}, true, nil
+	case "k8s.io/apimachinery/pkg/runtime.RawExtension", metaPackage + ".FieldsV1":
+		return &Schema{Type: typeObject, PreserveUnknownFields: true}, true, nil
+	case metaPackage + "/unstructured.Unstructured":
+		return &Schema{Type: typeObject, PreserveUnknownFields: true, EmbeddedResource: true}, true, nil
+	case metaPackage + ".ObjectMeta":
+		return embeddedMetadata(), true, nil
+	}
+	return nil, false, nil
+}
+
+func intOrString() *Schema {
+	return &Schema{IntOrString: true, AnyOf: []*Schema{{Type: typeInteger}, {Type: typeString}}}
+}
+
+// embeddedMetadata is the metadata of an object within an object, such as the template of
+// a Pod: what an author may say there. An object without properties would lose the labels,
+// because a server prunes what the schema does not name.
+func embeddedMetadata() *Schema {
+	words := func() *Schema {
+		return &Schema{Type: typeObject, AdditionalProperties: &Schema{Type: typeString}}
+	}
+	return &Schema{Type: typeObject, Properties: map[string]*Schema{
+		"name":         {Type: typeString},
+		"generateName": {Type: typeString},
+		"namespace":    {Type: typeString},
+		"labels":       words(),
+		"annotations":  words(),
+		"finalizers":   {Type: typeArray, Items: &Schema{Type: typeString}},
+	}}
+}
+
+// refine adds to the schema of a well-known struct what reflection cannot see.
+func refine(t reflect.Type, s *Schema) {
+	switch qualified(t) {
+	case metaPackage + ".LabelSelector":
+		s.MapType = "atomic"
+	case metaPackage + ".Condition":
+		limit := func(name string, low, top int64, pattern string) {
+			p := s.Properties[name]
+			if p == nil {
+				return
+			}
+			if low > 0 {
+				p.MinLength = &low
+			}
+			p.MaxLength, p.Pattern = &top, pattern
+		}
+		limit("type", 0, 316, `^([a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*/)?([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9]$`)
+		limit("reason", 1, 1024, `^[A-Za-z]([A-Za-z0-9_,:]*[A-Za-z0-9_])?$`)
+		limit("message", 0, 32768, "")
+		for _, status := range []string{`"True"`, `"False"`, `"Unknown"`} {
+			s.Properties["status"].Enum = append(s.Properties["status"].Enum, json.RawMessage(status))
+		}
+		s.Properties["observedGeneration"].Minimum = new(float64)
+		s.Required = []string{"lastTransitionTime", "message", "reason", "status", "type"}
+	}
+}
+
+// isCondition tells the one list that Kubernetes keeps by a key everywhere.
+func isCondition(t reflect.Type) bool { return qualified(t) == metaPackage+".Condition" }
+
+// encodesNull is true for types whose zero value is null in JSON. A server drops a null
+// from a field that is not nullable, so such a field cannot be required: an object fresh
+// from its Go struct would be refused.
+func encodesNull(t reflect.Type) bool {
+	switch t.Kind() {
+	case reflect.Pointer, reflect.Interface, reflect.Map, reflect.Slice:
+		return true
+	}
+	switch qualified(t) {
+	case metaPackage + ".Time", metaPackage + ".MicroTime", "k8s.io/apimachinery/pkg/runtime.RawExtension":
+		return true
+	}
+	return false
+}
+
+// selfDescribed is the schema of a type that says what it is in JSON, by the methods that
+// OpenAPI generators of Kubernetes ask for.
+func selfDescribed(t reflect.Type) (s *Schema, described bool, err error) {
+	value := reflect.New(t).Interface()
+	typer, ok := value.(interface{ OpenAPISchemaType() []string })
+	if !ok {
+		return nil, false, nil
+	}
+	names := typer.OpenAPISchemaType()
+	if more, ok := value.(interface{ OpenAPIV3OneOfTypes() []string }); ok {
+		names = more.OpenAPIV3OneOfTypes()
+	}
+	switch {
+	case len(names) == 2 && slices.Contains(names, typeString) && slices.Contains(names, typeInteger):
+		return intOrString(), true, nil
+	case len(names) != 1:
+		return nil, true, fmt.Errorf("its method OpenAPISchemaType says %q; it must name one type", names)
+	}
+	s, err = ofType(names[0])
+	if err != nil {
+		return nil, true, fmt.Errorf("its method OpenAPISchemaType: %w", err)
+	}
+	if formatter, ok := value.(interface{ OpenAPISchemaFormat() string }); ok {
+		s.Format = formatter.OpenAPISchemaFormat()
+	}
+	return s, true, nil
+}
+
+// ofType is the schema that a type's name alone gives: what type= in a tag means.
+func ofType(name string) (*Schema, error) {
+	switch name {
+	case typeString, typeInteger, typeNumber, typeBoolean:
+		return &Schema{Type: name}, nil
+	case typeObject:
+		// Without properties to keep, a server would prune all of it.
+		return &Schema{Type: typeObject, PreserveUnknownFields: true}, nil
+	case typeIntOrString:
+		return intOrString(), nil
+	case typeAny:
+		return &Schema{PreserveUnknownFields: true}, nil
+	}
+	return nil, fmt.Errorf("%q is not one of string, integer, number, boolean, object (of any fields), int-or-string, any", name)
+}
+
+// custom says whether t writes its own JSON, and whether that is known to be a string.
+func custom(t reflect.Type) (text, unknown bool) {
+	p := reflect.PointerTo(t)
+	switch {
+	case p.Implements(reflect.TypeFor[json.Marshaler]()), p.Implements(reflect.TypeFor[json.Unmarshaler]()):
+		return false, true
+	case p.Implements(reflect.TypeFor[encoding.TextMarshaler]()) && p.Implements(reflect.TypeFor[encoding.TextUnmarshaler]()):
+		return true, false
+	default:
+		return false, p.Implements(reflect.TypeFor[encoding.TextMarshaler]()) || p.Implements(reflect.TypeFor[encoding.TextUnmarshaler]())
+	}
+}
+
+// rulesOf are the rules that a struct type has by itself.
+func rulesOf(t reflect.Type) []kube.Rule {
+	if ruled, ok := reflect.New(t).Interface().(interface{ Rules() []kube.Rule }); ok {
+		return ruled.Rules()
+	}
+	return nil
+}

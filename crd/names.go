@@ -1,0 +1,82 @@
+package crd
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/yare-go/yare/kube"
+	"k8s.io/apimachinery/pkg/util/validation"
+)
+
+func scope(t kube.Type) string {
+	if t.Resource.Cluster {
+		return "Cluster"
+	}
+	return "Namespaced"
+}
+
+// mergeNames is what the versions of one kind agree on, and where they do not.
+func mergeNames(types []kube.Type) (Names, []error) {
+	first := types[0]
+	kind := first.Resource.Kind
+	names := Names{
+		Plural:   first.Resource.Plural,
+		Singular: strings.ToLower(kind),
+		Kind:     kind,
+		ListKind: kind + "List",
+	}
+	problems := checkGroup(first)
+	disagree := func(a, b kube.Type, what, one, other string) {
+		problems = append(problems, fmt.Errorf("%s and %s are versions of one kind %s, but differ in %s: %s and %s",
+			kube.TypeName(a.Go), kube.TypeName(b.Go), kind, what, one, other))
+	}
+	var short, categories kube.Type
+	for _, t := range types {
+		if t.Resource.Plural != first.Resource.Plural {
+			disagree(first, t, "Plural", first.Resource.Plural, t.Resource.Plural)
+		}
+		if t.Resource.Cluster != first.Resource.Cluster {
+			disagree(first, t, "scope", scope(first), scope(t))
+		}
+		if own := t.Definition.ShortNames; len(own) > 0 {
+			if names.ShortNames != nil && !slices.Equal(names.ShortNames, own) {
+				disagree(short, t, "ShortNames", fmt.Sprint(names.ShortNames), fmt.Sprint(own))
+			}
+			names.ShortNames, short = slices.Clone(own), t
+			problems = append(problems, checkLabels(t, "short name", own)...)
+		}
+		if own := t.Definition.Categories; len(own) > 0 {
+			if names.Categories != nil && !slices.Equal(names.Categories, own) {
+				disagree(categories, t, "Categories", fmt.Sprint(names.Categories), fmt.Sprint(own))
+			}
+			names.Categories, categories = slices.Clone(own), t
+			problems = append(problems, checkLabels(t, "category", own)...)
+		}
+		if len(t.Definition.Deprecated) > 256 {
+			problems = append(problems, fmt.Errorf("%s: the warning in Deprecated has more than 256 bytes", kube.TypeName(t.Go)))
+		}
+	}
+	return names, problems
+}
+
+// checkGroup refuses the groups that a server refuses.
+func checkGroup(t kube.Type) []error {
+	group := t.Resource.Group
+	switch {
+	case !strings.Contains(group, "."):
+		return []error{fmt.Errorf("%s: the Definition's Group %q must be a domain with a dot in it, such as example.com", kube.TypeName(t.Go), group)}
+	case strings.HasSuffix("."+group, ".k8s.io"), strings.HasSuffix("."+group, ".kubernetes.io"):
+		return []error{fmt.Errorf("%s: the Definition's Group %q belongs to the Kubernetes community; take one under a domain of your own", kube.TypeName(t.Go), group)}
+	}
+	return nil
+}
+
+func checkLabels(t kube.Type, what string, names []string) (problems []error) {
+	for _, name := range names {
+		if wrong := validation.IsDNS1035Label(name); len(wrong) > 0 {
+			problems = append(problems, fmt.Errorf("%s: the Definition's %s %q is not valid: %s", kube.TypeName(t.Go), what, name, wrong[0]))
+		}
+	}
+	return problems
+}

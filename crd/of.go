@@ -1,0 +1,136 @@
+package crd
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"slices"
+
+	"github.com/yare-go/yare/kube"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/version"
+)
+
+// Of is the CustomResourceDefinition of T, with T's version as its only one. The error
+// names every problem that the type has, not only the first.
+func Of[T any, P kube.DefinedObjectOf[T]]() (*CustomResourceDefinition, error) {
+	t, err := kube.TypeOf[T, P]()
+	if err != nil {
+		return nil, err
+	}
+	all, err := From(t)
+	if err != nil {
+		return nil, err
+	}
+	return all[0], nil
+}
+
+// From is the CustomResourceDefinitions of types, sorted by name: types of one group and
+// kind are the versions of one. The same type given twice counts once.
+//
+// The versions of a kind must agree on plural and scope; short names and categories may
+// be left to one of them. Objects are stored in the version whose Definition says
+// Storage, else in the highest by the priority of Kubernetes versions. The API server
+// converts between versions by changing apiVersion only, so what one of them lacks is
+// lost on the way through it.
+func From(types ...kube.Type) ([]*CustomResourceDefinition, error) {
+	var problems []error
+	kinds := map[schema.GroupKind][]kube.Type{}
+	for _, t := range types {
+		if t.Definition == nil {
+			problems = append(problems, fmt.Errorf("%s has no Definition: its resource %s is the server's own and needs no CustomResourceDefinition",
+				kube.TypeName(t.Go), t.Resource))
+			continue
+		}
+		gk := t.Resource.GroupKind()
+		if !slices.ContainsFunc(kinds[gk], func(o kube.Type) bool { return o.Go == t.Go }) {
+			kinds[gk] = append(kinds[gk], t)
+		}
+	}
+	var all []*CustomResourceDefinition
+	owner := map[string]kube.Type{}
+	for _, versions := range kinds {
+		c, err := merge(versions)
+		if err != nil {
+			problems = append(problems, err)
+			continue
+		}
+		if other, taken := owner[c.Metadata.Name]; taken {
+			problems = append(problems, fmt.Errorf("%s is the name of both kind %s (%s) and kind %s (%s): give one of them another Plural",
+				c.Metadata.Name, other.Resource.Kind, kube.TypeName(other.Go), c.Spec.Names.Kind, kube.TypeName(versions[0].Go)))
+			continue
+		}
+		owner[c.Metadata.Name] = versions[0]
+		all = append(all, c)
+	}
+	if len(problems) > 0 {
+		// kinds is a map: without an order the same mistake would read differently each time.
+		slices.SortFunc(problems, func(a, b error) int { return cmp.Compare(a.Error(), b.Error()) })
+		return nil, errors.Join(problems...)
+	}
+	slices.SortFunc(all, func(a, b *CustomResourceDefinition) int {
+		return cmp.Compare(a.Metadata.Name, b.Metadata.Name)
+	})
+	return all, nil
+}
+
+// merge makes one definition of the versions of one kind.
+func merge(types []kube.Type) (*CustomResourceDefinition, error) {
+	slices.SortStableFunc(types, func(a, b kube.Type) int {
+		return version.CompareKubeAwareVersionStrings(b.Resource.Version, a.Resource.Version)
+	})
+	first := types[0]
+	names, problems := mergeNames(types)
+	c := &CustomResourceDefinition{
+		APIVersion: "apiextensions.k8s.io/v1",
+		Kind:       "CustomResourceDefinition",
+		Metadata:   Metadata{Name: first.Resource.String()},
+		Spec:       Spec{Group: first.Resource.Group, Names: names, Scope: scope(first)},
+	}
+	storage := -1
+	for i, t := range types {
+		if i > 0 && types[i-1].Resource.Version == t.Resource.Version {
+			problems = append(problems, fmt.Errorf("%s and %s are both version %s of %s",
+				kube.TypeName(types[i-1].Go), kube.TypeName(t.Go), t.Resource.Version, c.Metadata.Name))
+		}
+		if t.Definition.Storage {
+			if storage >= 0 {
+				problems = append(problems, fmt.Errorf("%s and %s both say Storage: objects of %s are stored in one version only",
+					kube.TypeName(types[storage].Go), kube.TypeName(t.Go), c.Metadata.Name))
+			}
+			storage = i
+		}
+		v, err := newVersion(t)
+		if err != nil {
+			problems = append(problems, err)
+		}
+		c.Spec.Versions = append(c.Spec.Versions, v)
+	}
+	c.Spec.Versions[max(storage, 0)].Storage = true
+	return c, errors.Join(problems...)
+}
+
+// newVersion is the version that t is, not yet the stored one.
+func newVersion(t kube.Type) (Version, error) {
+	b := &builder{root: t.Go, hasStatus: t.HasStatus()}
+	b.comments = commentsOf(t, b.problem)
+	root := b.object(t)
+	v := Version{
+		Name:               t.Resource.Version,
+		Served:             true,
+		Deprecated:         t.Definition.Deprecated != "",
+		DeprecationWarning: t.Definition.Deprecated,
+		Schema:             VersionSchema{OpenAPIV3Schema: root},
+		Columns:            b.allColumns(root, t.Definition.Columns),
+	}
+	if b.hasStatus {
+		v.Subresources = &Subresources{Status: &struct{}{}}
+	}
+	if t.Definition.Scale != nil {
+		if v.Subresources == nil {
+			v.Subresources = &Subresources{}
+		}
+		v.Subresources.Scale = b.scale(root, *t.Definition.Scale)
+	}
+	return v, errors.Join(b.problems...)
+}

@@ -1,0 +1,360 @@
+package crd
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"maps"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+)
+
+// option is what one key of the crd tag does to a schema.
+type option struct {
+	// on are the schema types it has a meaning for; none means all of them.
+	on  []string
+	set func(s *Schema, d directive) error
+}
+
+// The types of schemas, with two of our own for those without a type.
+const (
+	typeArray       = "array"
+	typeBoolean     = "boolean"
+	typeInteger     = "integer"
+	typeNumber      = "number"
+	typeObject      = "object"
+	typeString      = "string"
+	typeIntOrString = "int-or-string"
+	typeAny         = "any"
+)
+
+// kind is the type of s by the names above.
+func (s *Schema) kind() string {
+	switch {
+	case s.IntOrString:
+		return typeIntOrString
+	case s.Type == "":
+		return typeAny
+	default:
+		return s.Type
+	}
+}
+
+// options are the keys of the crd tag that change a schema. The keys about the field as a
+// whole (required, optional, column, wide, type) are not among them.
+var options = map[string]option{
+	"minimum":          {numbers(), number(func(s *Schema) **float64 { return &s.Minimum })},
+	"maximum":          {numbers(), number(func(s *Schema) **float64 { return &s.Maximum })},
+	"multipleOf":       {numbers(), number(func(s *Schema) **float64 { return &s.MultipleOf })},
+	"exclusiveMinimum": {numbers(), exclusive("minimum", func(s *Schema) (**float64, *bool) { return &s.Minimum, &s.ExclusiveMinimum })},
+	"exclusiveMaximum": {numbers(), exclusive("maximum", func(s *Schema) (**float64, *bool) { return &s.Maximum, &s.ExclusiveMaximum })},
+
+	"minLength": {[]string{typeString}, count(func(s *Schema) **int64 { return &s.MinLength })},
+	"maxLength": {[]string{typeString}, count(func(s *Schema) **int64 { return &s.MaxLength })},
+	"pattern":   {[]string{typeString, typeIntOrString}, setPattern},
+	"format":    {[]string{typeString, typeInteger, typeNumber}, setFormat},
+
+	"minItems":      {[]string{typeArray}, count(func(s *Schema) **int64 { return &s.MinItems })},
+	"maxItems":      {[]string{typeArray}, count(func(s *Schema) **int64 { return &s.MaxItems })},
+	"uniqueItems":   {nil, useInstead("a server refuses it, because it is slow; for a list of scalars write listType=set")},
+	"listType":      {[]string{typeArray}, word(func(s *Schema) *string { return &s.ListType }, "atomic", "set", "map")},
+	"listMapKey":    {[]string{typeArray}, setListMapKey},
+	"minProperties": {[]string{typeObject}, count(func(s *Schema) **int64 { return &s.MinProperties })},
+	"maxProperties": {[]string{typeObject}, count(func(s *Schema) **int64 { return &s.MaxProperties })},
+	"mapType":       {[]string{typeObject}, word(func(s *Schema) *string { return &s.MapType }, "atomic", "granular")},
+
+	"preserveUnknownFields": {[]string{typeObject, typeAny}, flag(func(s *Schema) *bool { return &s.PreserveUnknownFields })},
+	"embeddedResource":      {[]string{typeObject, typeAny}, setEmbeddedResource},
+	"nullable":              {nil, flag(func(s *Schema) *bool { return &s.Nullable })},
+	"enum":                  {[]string{typeString, typeInteger, typeNumber, typeBoolean, typeIntOrString}, setEnum},
+	"default":               {nil, setDefault},
+	"rule":                  {nil, setRule},
+	"message":               {nil, setMessage},
+}
+
+func numbers() []string { return []string{typeInteger, typeNumber} }
+
+// allowed are the keys with a meaning for a schema of this type, for error messages.
+func allowed(kind string) string {
+	keys := []string{"required", "optional", "type"}
+	for key, o := range options {
+		if key != "uniqueItems" && (o.on == nil || slices.Contains(o.on, kind)) {
+			keys = append(keys, key)
+		}
+	}
+	switch kind {
+	case typeArray:
+		keys = append(keys, "items.…")
+	case typeObject:
+		keys = append(keys, "values.… (on a map)")
+	default:
+		keys = append(keys, "column", "wide")
+	}
+	slices.Sort(keys)
+	return strings.Join(keys, ", ")
+}
+
+// apply changes s as d says.
+func (d directive) apply(s *Schema) error {
+	o, known := options[d.key]
+	if !known {
+		return fmt.Errorf("%s: there is no such key; on a field of type %s these are allowed: %s", d, s.kind(), allowed(s.kind()))
+	}
+	if o.on != nil && !slices.Contains(o.on, s.kind()) {
+		return fmt.Errorf("%s: it is for the types %s, and this is a field of type %s, where these are allowed: %s",
+			d, strings.Join(o.on, ", "), s.kind(), allowed(s.kind()))
+	}
+	if err := o.set(s, d); err != nil {
+		return fmt.Errorf("%s: %w", d, err)
+	}
+	return nil
+}
+
+func number(place func(*Schema) **float64) func(*Schema, directive) error {
+	return func(s *Schema, d directive) error {
+		v, err := parseNumber(s, d)
+		if err != nil {
+			return err
+		}
+		if d.key == "multipleOf" && v <= 0 {
+			return errors.New("the value must be above 0")
+		}
+		*place(s) = &v
+		return nil
+	}
+}
+
+func parseNumber(s *Schema, d directive) (float64, error) {
+	if _, err := literal(&Schema{Type: typeNumber}, d.value); err != nil {
+		return 0, fmt.Errorf("the value must be a number, as in %s=3", d.key)
+	}
+	v, err := strconv.ParseFloat(d.value, 64)
+	if err != nil {
+		return 0, err
+	}
+	if s.Type == typeInteger && d.key == "multipleOf" && v != float64(int64(v)) {
+		return 0, errors.New("the value must be a whole number, as the field is")
+	}
+	return v, nil
+}
+
+// exclusive takes the bound with it, or is a flag beside the one given by another key.
+func exclusive(bound string, place func(*Schema) (**float64, *bool)) func(*Schema, directive) error {
+	return func(s *Schema, d directive) error {
+		at, is := place(s)
+		if d.given {
+			v, err := parseNumber(s, d)
+			if err != nil {
+				return err
+			}
+			*at = &v
+		}
+		if *at == nil {
+			return fmt.Errorf("write %s=… before it, or %s=…", bound, d.key)
+		}
+		*is = true
+		return nil
+	}
+}
+
+func count(place func(*Schema) **int64) func(*Schema, directive) error {
+	return func(s *Schema, d directive) error {
+		v, err := strconv.ParseInt(d.value, 10, 64)
+		if err != nil || v < 0 {
+			return fmt.Errorf("the value must be a whole number from 0 up, as in %s=3", d.key)
+		}
+		*place(s) = &v
+		return nil
+	}
+}
+
+func flag(place func(*Schema) *bool) func(*Schema, directive) error {
+	return func(s *Schema, d directive) error {
+		if d.given {
+			return fmt.Errorf("it takes no value: write %s", d.key)
+		}
+		*place(s) = true
+		return nil
+	}
+}
+
+func word(place func(*Schema) *string, words ...string) func(*Schema, directive) error {
+	return func(s *Schema, d directive) error {
+		if !slices.Contains(words, d.value) {
+			return fmt.Errorf("the value must be one of %s", strings.Join(words, ", "))
+		}
+		*place(s) = d.value
+		return nil
+	}
+}
+
+func useInstead(advice string) func(*Schema, directive) error {
+	return func(*Schema, directive) error { return errors.New(advice) }
+}
+
+func setPattern(s *Schema, d directive) error {
+	if d.value == "" {
+		return errors.New("the value must be a regular expression")
+	}
+	if _, err := regexp.Compile(d.value); err != nil {
+		return err
+	}
+	s.Pattern = d.value
+	return nil
+}
+
+// setFormat refuses what a server does not know, because it would check nothing.
+func setFormat(s *Schema, d directive) error {
+	known := map[string][]string{
+		typeString: {
+			"bsonobjectid", "byte", "cidr", "creditcard", "date", "date-time", "datetime", "duration", "email",
+			"hexcolor", "hostname", "ipv4", "ipv6", "isbn", "isbn10", "isbn13", "k8s-long-name", "k8s-short-name",
+			"mac", "password", "rgbcolor", "ssn", "uri", "uuid", "uuid3", "uuid4", "uuid5",
+		},
+		typeInteger: {"int32", "int64"},
+		typeNumber:  {"double", "float"},
+	}[s.Type]
+	if !slices.Contains(known, d.value) {
+		return fmt.Errorf("for a field of type %s the value must be one of %s", s.Type, strings.Join(known, ", "))
+	}
+	s.Format = d.value
+	return nil
+}
+
+func setListMapKey(s *Schema, d directive) error {
+	if d.value == "" {
+		return errors.New("the value must be the JSON name of a field of the items")
+	}
+	// Conditions are a map by type without being told; to say so all the same is fine.
+	if !slices.Contains(s.ListMapKeys, d.value) {
+		s.ListMapKeys = append(s.ListMapKeys, d.value)
+	}
+	return nil
+}
+
+func setEmbeddedResource(s *Schema, d directive) error {
+	if d.given {
+		return errors.New("it takes no value: write embeddedResource")
+	}
+	s.Type, s.EmbeddedResource = typeObject, true
+	return nil
+}
+
+func setEnum(s *Schema, d directive) error {
+	if !d.given {
+		return errors.New("the values are missing, as in enum=a|b")
+	}
+	var problems []error
+	s.Enum = nil
+	for text := range strings.SplitSeq(d.value, "|") {
+		value, err := literal(s, text)
+		if err != nil {
+			problems = append(problems, err)
+			continue
+		}
+		if slices.ContainsFunc(s.Enum, func(v json.RawMessage) bool { return string(v) == string(value) }) {
+			problems = append(problems, fmt.Errorf("%s is there twice", value))
+		}
+		s.Enum = append(s.Enum, value)
+	}
+	return errors.Join(problems...)
+}
+
+func setDefault(s *Schema, d directive) error {
+	if !d.given {
+		return errors.New("the value is missing, as in default=3")
+	}
+	value, err := literal(s, d.value)
+	if err != nil {
+		return err
+	}
+	s.Default = value
+	return nil
+}
+
+func setRule(s *Schema, d directive) error {
+	if strings.TrimSpace(d.value) == "" {
+		return errors.New("the value must be a rule in CEL, as in rule='self > 0'")
+	}
+	s.Validations = append(s.Validations, Validation{Rule: d.value})
+	return nil
+}
+
+func setMessage(s *Schema, d directive) error {
+	if len(s.Validations) == 0 || s.Validations[len(s.Validations)-1].Message != "" {
+		return errors.New("it belongs to a rule, and must come after one")
+	}
+	if strings.TrimSpace(d.value) == "" || strings.ContainsAny(d.value, "\r\n") {
+		return errors.New("the value must be one line of text")
+	}
+	s.Validations[len(s.Validations)-1].Message = d.value
+	return nil
+}
+
+// finish looks at what several keys say together.
+func (s *Schema) finish() []error {
+	var problems []error
+	refuse := func(format string, args ...any) { problems = append(problems, fmt.Errorf(format, args...)) }
+	if s.Minimum != nil && s.Maximum != nil && *s.Minimum > *s.Maximum {
+		refuse("the minimum %v is above the maximum %v", *s.Minimum, *s.Maximum)
+	}
+	for _, pair := range []struct {
+		what     string
+		low, top *int64
+	}{
+		{"Length", s.MinLength, s.MaxLength},
+		{"Items", s.MinItems, s.MaxItems},
+		{"Properties", s.MinProperties, s.MaxProperties},
+	} {
+		if pair.low != nil && pair.top != nil && *pair.low > *pair.top {
+			refuse("min%s=%d is above max%s=%d", pair.what, *pair.low, pair.what, *pair.top)
+		}
+	}
+	if s.EmbeddedResource && !s.PreserveUnknownFields && len(s.Properties) == 0 {
+		refuse("embeddedResource without properties of its own needs preserveUnknownFields, or nothing of it would be stored")
+	}
+	if s.Nullable && len(s.Enum) > 0 {
+		// Its validation skips a null in the enum, and then misses it there.
+		refuse("nullable with an enum: a server takes no null where there is an enum; leave nullable out, or write a rule instead of the enum")
+	}
+	problems = append(problems, s.checkList()...)
+	if len(problems) == 0 && s.Default != nil {
+		for _, wrong := range s.refusals(decode(s.Default), "the default") {
+			problems = append(problems, errors.New(wrong))
+		}
+	}
+	return problems
+}
+
+// checkList is what a server demands of lists that are merged by their items.
+func (s *Schema) checkList() (problems []error) {
+	refuse := func(format string, args ...any) { problems = append(problems, fmt.Errorf(format, args...)) }
+	switch {
+	case s.ListType == "map" && len(s.ListMapKeys) == 0:
+		refuse("listType=map needs at least one listMapKey=…")
+	case s.ListType != "map" && len(s.ListMapKeys) > 0:
+		refuse("listMapKey needs listType=map")
+	case s.ListType == "map" && (s.Items.Type != typeObject || len(s.Items.Properties) == 0):
+		refuse("listType=map needs items that are structs, and these are of type %s", s.Items.kind())
+	case s.ListType == "map":
+		for _, key := range s.ListMapKeys {
+			p, ok := s.Items.Properties[key]
+			switch {
+			case !ok:
+				refuse("listMapKey=%s: the items have no such field; they have %s", key, strings.Join(slices.Sorted(maps.Keys(s.Items.Properties)), ", "))
+			case p.kind() == typeArray || p.kind() == typeObject || p.kind() == typeAny:
+				refuse("listMapKey=%s: a key must be a scalar, and this is of type %s", key, p.kind())
+			case p.Default == nil && !slices.Contains(s.Items.Required, key):
+				refuse("listMapKey=%s: a key must be required or have a default", key)
+			}
+		}
+	case s.ListType == "set":
+		i := s.Items
+		if i.kind() == typeAny || i.Type == typeObject && i.MapType != "atomic" || i.Type == typeArray && i.ListType != "atomic" {
+			refuse("listType=set needs items that are scalars, or atomic (items.mapType=atomic, items.listType=atomic)")
+		}
+	}
+	return problems
+}

@@ -1,0 +1,95 @@
+package crd
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+func TestParseTag(t *testing.T) {
+	t.Parallel()
+	for tag, want := range map[string][]directive{
+		"":                        nil,
+		" ":                       nil,
+		"nullable":                {{key: "nullable"}},
+		"minimum=0, maximum = 10": {{key: "minimum", value: "0", given: true}, {key: "maximum", value: "10", given: true}},
+		"default=":                {{key: "default", given: true}},
+		"enum=a|b,column":         {{key: "enum", value: "a|b", given: true}, {key: "column"}},
+		"rule='self > 0, or = 1'": {{key: "rule", value: "self > 0, or = 1", given: true}},
+		"rule='self != ''x'''":    {{key: "rule", value: "self != 'x'", given: true}},
+		"default='' , nullable":   {{key: "default", given: true}, {key: "nullable"}},
+		"items.values.minLength=1": {
+			{scope: []string{"items", "values"}, key: "minLength", value: "1", given: true},
+		},
+		"pattern=^a=b$": {{key: "pattern", value: "^a=b$", given: true}},
+	} {
+		got, err := parseTag(tag)
+		if err != nil {
+			t.Errorf("%q: %v", tag, err)
+		}
+		if diff := cmp.Diff(want, got, cmp.AllowUnexported(directive{})); diff != "" {
+			t.Errorf("%q (-want +got):\n%s", tag, diff)
+		}
+	}
+	for tag, want := range map[string]string{
+		"a,,b":        "between two commas",
+		"a,":          "between two commas",
+		"=1":          "before an equals sign",
+		"rule='x":     "not closed",
+		"rule='x'y":   "follows the closing quote",
+		"rule='x'y,b": "follows the closing quote",
+		"spec.a=1":    "items. or values.",
+	} {
+		if _, err := parseTag(tag); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%q: the error lacks %q: %v", tag, want, err)
+		}
+	}
+}
+
+// Whatever is in a tag, parsing ends, and what it understood means the same when it is
+// written down again.
+func FuzzParseTag(f *testing.F) {
+	for _, tag := range []string{
+		"minimum=0,maximum=10", "rule='self > 0',message='it''s'", "items.enum=a|b", "a,,b", "x='", "x=''''", "=,=", "default='{\"a\": [1]}'",
+	} {
+		f.Add(tag)
+	}
+	f.Fuzz(func(t *testing.T, tag string) {
+		first, err := parseTag(tag)
+		if err != nil {
+			return
+		}
+		var parts []string
+		for _, d := range first {
+			name := strings.Join(append(d.scope[:len(d.scope):len(d.scope)], d.key), ".")
+			if d.given {
+				name += "='" + strings.ReplaceAll(d.value, "'", "''") + "'"
+			}
+			parts = append(parts, name)
+		}
+		again, err := parseTag(strings.Join(parts, ","))
+		if err != nil {
+			t.Fatalf("%q as %q: %v", tag, parts, err)
+		}
+		if diff := cmp.Diff(first, again, cmp.AllowUnexported(directive{})); diff != "" {
+			t.Errorf("%q as %q (-first +again):\n%s", tag, parts, diff)
+		}
+		// Applying must not panic on anything.
+		for _, d := range first {
+			for _, kind := range []string{typeString, typeInteger, typeNumber, typeBoolean, typeObject, typeIntOrString, typeAny} {
+				s, err := ofType(kind)
+				if err != nil {
+					t.Fatal(err)
+				}
+				if target, err := d.target(s); err == nil && d.apply(target) == nil {
+					s.finish()
+				}
+			}
+			list := &Schema{Type: typeArray, Items: &Schema{Type: typeObject}}
+			if target, err := d.target(list); err == nil && d.apply(target) == nil {
+				list.finish()
+			}
+		}
+	})
+}

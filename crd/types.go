@@ -1,0 +1,128 @@
+package crd
+
+import "encoding/json"
+
+// CustomResourceDefinition is one of apiextensions.k8s.io/v1, as far as this package
+// writes it: no status, and nothing that only a server sets.
+type CustomResourceDefinition struct {
+	APIVersion string   `json:"apiVersion"`
+	Kind       string   `json:"kind"`
+	Metadata   Metadata `json:"metadata"`
+	Spec       Spec     `json:"spec"`
+}
+
+// Metadata names a CustomResourceDefinition.
+type Metadata struct {
+	// Name is plural and group, as in webapps.example.com.
+	Name        string            `json:"name"`
+	Labels      map[string]string `json:"labels,omitempty"`
+	Annotations map[string]string `json:"annotations,omitempty"`
+}
+
+// Spec is one resource with all of its versions.
+type Spec struct {
+	Group string `json:"group"`
+	Names Names  `json:"names"`
+	// Scope is Namespaced or Cluster.
+	Scope string `json:"scope"`
+	// Versions are in the order of their priority, the highest first.
+	Versions []Version `json:"versions"`
+}
+
+// Names are what a resource is called.
+type Names struct {
+	Plural     string   `json:"plural"`
+	Singular   string   `json:"singular"`
+	Kind       string   `json:"kind"`
+	ListKind   string   `json:"listKind"`
+	ShortNames []string `json:"shortNames,omitempty"`
+	Categories []string `json:"categories,omitempty"`
+}
+
+// Version is one version of a resource: one Go type.
+type Version struct {
+	Name               string        `json:"name"`
+	Served             bool          `json:"served"`
+	Storage            bool          `json:"storage"`
+	Deprecated         bool          `json:"deprecated,omitempty"`
+	DeprecationWarning string        `json:"deprecationWarning,omitempty"`
+	Schema             VersionSchema `json:"schema"`
+	Subresources       *Subresources `json:"subresources,omitempty"`
+	Columns            []Column      `json:"additionalPrinterColumns,omitempty"`
+}
+
+// VersionSchema holds the schema of the whole object.
+type VersionSchema struct {
+	OpenAPIV3Schema *Schema `json:"openAPIV3Schema"`
+}
+
+// Subresources are those that a version has.
+type Subresources struct {
+	Status *struct{} `json:"status,omitempty"`
+	Scale  *Scale    `json:"scale,omitempty"`
+}
+
+// Scale says where the scale subresource finds its values.
+type Scale struct {
+	SpecReplicasPath   string `json:"specReplicasPath"`
+	StatusReplicasPath string `json:"statusReplicasPath"`
+	LabelSelectorPath  string `json:"labelSelectorPath,omitempty"`
+}
+
+// Column is a column of kubectl get.
+type Column struct {
+	Name        string `json:"name"`
+	Type        string `json:"type"`
+	Description string `json:"description,omitempty"`
+	JSONPath    string `json:"jsonPath"`
+	// Priority above 0 leaves the column to kubectl get -o wide.
+	Priority int32 `json:"priority,omitempty"`
+}
+
+// Schema is a structural schema: the part of OpenAPI v3, and its extensions, that a
+// CustomResourceDefinition may hold and a Go type gives rise to.
+type Schema struct {
+	Description string `json:"description,omitempty"`
+	// Type is empty for a value of any type, and for IntOrString.
+	Type     string            `json:"type,omitempty"`
+	Format   string            `json:"format,omitempty"`
+	Nullable bool              `json:"nullable,omitempty"`
+	Default  json.RawMessage   `json:"default,omitempty"`
+	Enum     []json.RawMessage `json:"enum,omitempty"`
+
+	Minimum          *float64 `json:"minimum,omitempty"`
+	ExclusiveMinimum bool     `json:"exclusiveMinimum,omitempty"`
+	Maximum          *float64 `json:"maximum,omitempty"`
+	ExclusiveMaximum bool     `json:"exclusiveMaximum,omitempty"`
+	MultipleOf       *float64 `json:"multipleOf,omitempty"`
+
+	MinLength *int64 `json:"minLength,omitempty"`
+	MaxLength *int64 `json:"maxLength,omitempty"`
+	Pattern   string `json:"pattern,omitempty"`
+
+	Items    *Schema `json:"items,omitempty"`
+	MinItems *int64  `json:"minItems,omitempty"`
+	MaxItems *int64  `json:"maxItems,omitempty"`
+
+	Properties           map[string]*Schema `json:"properties,omitempty"`
+	Required             []string           `json:"required,omitempty"`
+	AdditionalProperties *Schema            `json:"additionalProperties,omitempty"`
+	MinProperties        *int64             `json:"minProperties,omitempty"`
+	MaxProperties        *int64             `json:"maxProperties,omitempty"`
+
+	AnyOf []*Schema `json:"anyOf,omitempty"`
+
+	PreserveUnknownFields bool         `json:"x-kubernetes-preserve-unknown-fields,omitempty"`
+	EmbeddedResource      bool         `json:"x-kubernetes-embedded-resource,omitempty"`
+	IntOrString           bool         `json:"x-kubernetes-int-or-string,omitempty"`
+	ListType              string       `json:"x-kubernetes-list-type,omitempty"`
+	ListMapKeys           []string     `json:"x-kubernetes-list-map-keys,omitempty"`
+	MapType               string       `json:"x-kubernetes-map-type,omitempty"`
+	Validations           []Validation `json:"x-kubernetes-validations,omitempty"`
+}
+
+// Validation is a rule in CEL.
+type Validation struct {
+	Rule    string `json:"rule"`
+	Message string `json:"message,omitempty"`
+}

@@ -1,0 +1,67 @@
+package events_test
+
+import (
+	"context"
+	"fmt"
+
+	corev1 "k8s.io/api/core/v1"
+	eventsv1 "k8s.io/api/events/v1"
+
+	"github.com/yare-go/yare/controller"
+	"github.com/yare-go/yare/events"
+	"github.com/yare-go/yare/kube"
+	"github.com/yare-go/yare/operator"
+)
+
+// reconciler is what the calls of a reconcile function share.
+type reconciler struct {
+	events *events.Recorder
+}
+
+func (r reconciler) reconcile(_ context.Context, s *corev1.Service, _ *kube.Client) (controller.Action, error) {
+	if s.Spec.Type != corev1.ServiceTypeLoadBalancer {
+		return controller.Done(), nil
+	}
+	r.events.Event(s, events.Warning, "NoAddresses", "AllocateAddress", "there are no addresses left for %s", s.Name)
+	return controller.Done(), nil
+}
+
+// A recorder is a part of the program, and a field of whoever records with it.
+func Example() {
+	r := reconciler{events.New("example.com/addresses")}
+	parts := []operator.Part{r.events, controller.New(r.reconcile)}
+	// A main function calls operator.Main(parts...).
+	fmt.Println(len(parts), "parts")
+	// Output: 2 parts
+}
+
+// What is the same is one Event that is counted.
+func ExampleRecorder_Event() {
+	server := kube.HandlerFunc(func(_ context.Context, r *kube.Request) (*kube.Response, error) {
+		var e eventsv1.Event
+		if err := kube.Unmarshal(r.Body, &e); err != nil {
+			return nil, err
+		}
+		fmt.Println(e.Type, e.Reason, e.Note, e.Series.Count)
+		return &kube.Response{Code: 201, Body: r.Body}, nil
+	})
+	recorder := events.New("example.com/addresses")
+	service := new(corev1.Service)
+	service.Namespace, service.Name, service.UID = "default", "web", "4f6e"
+	for range 3 {
+		recorder.Event(service, events.Warning, "NoAddresses", "AllocateAddress", "there are no addresses left for %s:", service.Name)
+	}
+	// It is written by the program that the recorder is a part of; this one ends at once.
+	if err := operator.Run(context.Background(), kube.NewClientOf(server), recorder, nothing()); err != nil {
+		fmt.Println(err)
+	}
+	// Output: Warning NoAddresses there are no addresses left for web: 3
+}
+
+type job struct{}
+
+func (job) Needs() (kube.Needs, error)                       { return kube.Needs{}, nil }
+func (job) Start(context.Context, *controller.Runtime) error { return nil }
+
+// nothing is a part that is done.
+func nothing() operator.Part { return job{} }

@@ -1,0 +1,540 @@
+package events_test
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net/http"
+	"strings"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+	"unicode/utf8"
+
+	corev1 "k8s.io/api/core/v1"
+	eventsv1 "k8s.io/api/events/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/yare-go/yare/controller"
+	"github.com/yare-go/yare/events"
+	"github.com/yare-go/yare/kube"
+)
+
+// script is a server that keeps events. Fail, if it is set, is asked first.
+type script struct {
+	mu     sync.Mutex
+	fail   func(n int, r *kube.Request) error
+	asked  []string // what came when, since the start
+	since  time.Time
+	events map[string]*eventsv1.Event
+	n      int
+}
+
+func newScript() *script { return &script{since: time.Now(), events: make(map[string]*eventsv1.Event)} }
+
+func (s *script) Do(ctx context.Context, r *kube.Request) (*kube.Response, error) {
+	if err := ctx.Err(); err != nil {
+		return nil, err
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.n++
+	line := fmt.Sprintf("%s %s", time.Since(s.since), r.Verb)
+	if s.fail != nil {
+		if err := s.fail(s.n, r); err != nil {
+			s.asked = append(s.asked, line+" failed")
+			return nil, err
+		}
+	}
+	e := new(eventsv1.Event)
+	if r.Verb == kube.VerbPatch {
+		old, ok := s.events[r.Namespace+"/"+r.Name]
+		if !ok {
+			s.asked = append(s.asked, line+" not found")
+			return nil, statusError(r, http.StatusNotFound, metav1.StatusReasonNotFound)
+		}
+		*e = *old
+	}
+	if err := json.Unmarshal(r.Body, e); err != nil {
+		return nil, err
+	}
+	name := r.Namespace + "/" + e.Name
+	if _, ok := s.events[name]; ok && r.Verb == kube.VerbCreate {
+		s.asked = append(s.asked, line+" exists")
+		return nil, statusError(r, http.StatusConflict, metav1.StatusReasonAlreadyExists)
+	}
+	if e.Series != nil {
+		line += fmt.Sprint(" x", e.Series.Count)
+	}
+	s.asked = append(s.asked, line)
+	s.events[name] = e
+	body, err := json.Marshal(e)
+	return &kube.Response{Code: 200, Body: body}, err
+}
+
+func (s *script) check(t *testing.T, want ...string) {
+	t.Helper()
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if got := strings.Join(s.asked, "\n"); got != strings.Join(want, "\n") {
+		t.Errorf("the requests:\n%s\nnot:\n%s", got, strings.Join(want, "\n"))
+	}
+}
+
+func (s *script) one(t *testing.T) *eventsv1.Event {
+	t.Helper()
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if len(s.events) != 1 {
+		t.Fatalf("there are %d events", len(s.events))
+	}
+	for _, e := range s.events {
+		return e
+	}
+	return nil
+}
+
+func statusError(r *kube.Request, code int, reason metav1.StatusReason) error {
+	return &kube.Error{Verb: r.Verb, Ref: r.Ref(), Code: code,
+		Answer: metav1.Status{Status: metav1.StatusFailure, Code: int32(code), Reason: reason, Details: &metav1.StatusDetails{Name: r.Name}}}
+}
+
+// log keeps what was logged.
+type log struct {
+	mu   sync.Mutex
+	text bytes.Buffer
+}
+
+func (l *log) Write(p []byte) (int, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.text.Write(p)
+}
+
+func (l *log) String() string {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.text.String()
+}
+
+// run runs a recorder in a bubble, until the returned function is called.
+func run(t *testing.T, r *events.Recorder, h kube.Handler) (said *log, end func()) {
+	t.Helper()
+	said = new(log)
+	ctx, cancel := context.WithCancel(t.Context())
+	ended := make(chan error, 1)
+	go func() {
+		ended <- r.Start(ctx, &controller.Runtime{Client: kube.NewClientOf(h), Log: slog.New(slog.NewTextHandler(said, nil))})
+	}()
+	return said, func() {
+		t.Helper()
+		cancel()
+		if err := <-ended; err != nil {
+			t.Error(err)
+		}
+	}
+}
+
+func pod(name string) *corev1.Pod {
+	return &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: name, UID: "u-1", ResourceVersion: "7"}}
+}
+
+func TestFirstOccurrenceIsWrittenAtOnce(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		s, r := newScript(), events.New("example.com/web")
+		_, end := run(t, r, s)
+		now := time.Now()
+		r.Event(pod("web-0"), events.Warning, "ImageMissing", "Pull", "no image %q", "nginx")
+		synctest.Wait()
+		e := s.one(t)
+		if e.Namespace != "default" || !strings.HasPrefix(e.Name, "web-0.") || !e.EventTime.Time.Equal(now) || e.Series != nil ||
+			e.ReportingController != "example.com/web" || !strings.HasPrefix(e.ReportingInstance, "example.com/web-") ||
+			e.Type != "Warning" || e.Reason != "ImageMissing" || e.Action != "Pull" || e.Note != `no image "nginx"` {
+			t.Errorf("the event is %+v", e)
+		}
+		if want := (corev1.ObjectReference{APIVersion: "v1", Kind: "Pod", Namespace: "default", Name: "web-0", UID: "u-1", ResourceVersion: "7"}); e.Regarding != want {
+			t.Errorf("it is about %+v", e.Regarding)
+		}
+		if e.APIVersion != "events.k8s.io/v1" || e.Kind != "Event" {
+			t.Errorf("it is a %s %s", e.APIVersion, e.Kind)
+		}
+		end()
+		s.check(t, "0s create")
+	})
+}
+
+// Repetitions are counted, written at growing intervals, and a last time when the series
+// is over; what comes then is a new event.
+func TestRepetitionsAreASeries(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		s, r := newScript(), events.New("web")
+		_, end := run(t, r, s)
+		r.Event(pod("web-0"), events.Normal, "Scaled", "Scale", "scaled")
+		time.Sleep(500 * time.Millisecond) // never at the instant of a write
+		for range 100 {
+			time.Sleep(time.Second)
+			r.Event(pod("web-0"), events.Normal, "Scaled", "Scale", "scaled")
+		}
+		time.Sleep(10 * time.Minute)
+		s.check(t, "0s create", "10s patch x10", "30s patch x30", "1m10s patch x70", "2m30s patch x101")
+		e := s.one(t)
+		if want := s.since.Add(100*time.Second + 500*time.Millisecond); !e.Series.LastObservedTime.Time.Equal(want) {
+			t.Errorf("it was seen last at %s, not %s", e.Series.LastObservedTime, want)
+		}
+		if open := r.Stats().Open; open != 0 {
+			t.Errorf("%d series are open", open)
+		}
+		r.Event(pod("web-0"), events.Normal, "Scaled", "Scale", "scaled")
+		synctest.Wait()
+		if len(s.events) != 2 {
+			t.Errorf("there are %d events", len(s.events))
+		}
+		end()
+		if got, want := r.Stats(), (events.Stats{Recorded: 102, Writes: 6}); got != want {
+			t.Errorf("the figures are %+v, not %+v", got, want)
+		}
+	})
+}
+
+// A series that goes on for hours is refreshed, so that the cluster does not drop it, and
+// its end is written although the interval is long by then.
+func TestLongSeries(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		s, r := newScript(), events.New("web")
+		_, end := run(t, r, s)
+		defer end()
+		for range 3 * 60 {
+			r.Event(pod("web-0"), events.Normal, "Scaled", "Scale", "scaled")
+			time.Sleep(time.Minute)
+		}
+		time.Sleep(7 * time.Minute)
+		if e := s.one(t); e.Series.Count != 180 {
+			t.Errorf("it was counted %d times", e.Series.Count)
+		}
+		if n := len(s.asked); n < 10 || n > 16 {
+			t.Errorf("there were %d requests:\n%s", n, strings.Join(s.asked, "\n"))
+		}
+	})
+}
+
+func TestWhatIsNotTheSameIsNotFolded(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		s, r := newScript(), events.New("web")
+		_, end := run(t, r, s)
+		other := pod("web-0")
+		other.UID = "u-2" // the same name, made anew
+		r.Event(pod("web-0"), events.Normal, "Scaled", "Scale", "to 1")
+		r.Event(pod("web-0"), events.Normal, "Scaled", "Scale", "to 2")
+		r.Event(pod("web-0"), events.Warning, "Scaled", "Scale", "to 1")
+		r.Event(pod("web-0"), events.Normal, "Shrunk", "Scale", "to 1")
+		r.Event(pod("web-0"), events.Normal, "Scaled", "Resize", "to 1")
+		r.Event(other, events.Normal, "Scaled", "Scale", "to 1")
+		newer := pod("web-0")
+		newer.ResourceVersion = "8"
+		r.Event(newer, events.Normal, "Scaled", "Scale", "to 1") // this is
+		synctest.Wait()
+		end()
+		if len(s.events) != 6 {
+			t.Errorf("there are %d events, not 6", len(s.events))
+		}
+	})
+}
+
+func TestEverNewNotesAreBounded(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		s, r := newScript(), events.New("web")
+		_, end := run(t, r, s)
+		for i := range 100 {
+			r.Event(pod("web-0"), events.Normal, "Seen", "Look", "at %d", i)
+		}
+		end()
+		total := 0
+		for _, e := range s.events {
+			total++
+			if e.Series != nil {
+				total += int(e.Series.Count) - 1
+			}
+		}
+		if len(s.events) != 8 || total != 100 {
+			t.Errorf("there are %d events of %d occurrences", len(s.events), total)
+		}
+	})
+}
+
+// Nothing is written twice although the fate of a write is not known.
+func TestUnknownFate(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		s, r := newScript(), events.New("web")
+		var lost *kube.Request
+		h := kube.HandlerFunc(func(ctx context.Context, q *kube.Request) (*kube.Response, error) {
+			response, err := s.Do(ctx, q)
+			if lost == nil {
+				lost = q
+				return nil, &kube.Error{Verb: q.Verb, Unknown: true, Err: errors.New("connection reset")}
+			}
+			return response, err
+		})
+		_, end := run(t, r, h)
+		r.Event(pod("web-0"), events.Normal, "Scaled", "Scale", "scaled")
+		time.Sleep(time.Minute)
+		r.Event(pod("web-0"), events.Normal, "Scaled", "Scale", "scaled")
+		synctest.Wait()
+		end()
+		s.check(t, "0s create", "1s create exists", "1m0s patch x2")
+		s.one(t)
+	})
+}
+
+func TestServerThatIsAway(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		s, r := newScript(), events.New("web")
+		s.fail = func(int, *kube.Request) error {
+			if time.Since(s.since) < 10*time.Second {
+				return &kube.Error{Err: errors.New("connection refused")}
+			}
+			return nil
+		}
+		_, end := run(t, r, s)
+		for range 5 {
+			r.Event(pod("web-0"), events.Normal, "Scaled", "Scale", "scaled")
+		}
+		time.Sleep(time.Minute)
+		end()
+		s.check(t, "0s create failed", "1s create failed", "3s create failed", "7s create failed", "15s create x5")
+		if d := r.Stats().Dropped; d != 0 {
+			t.Errorf("%d were dropped", d)
+		}
+	})
+}
+
+// An event that the cluster has dropped in the meantime is made anew.
+func TestEventsThatAreGone(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		s, r := newScript(), events.New("web")
+		_, end := run(t, r, s)
+		r.Event(pod("web-0"), events.Normal, "Scaled", "Scale", "scaled")
+		time.Sleep(5 * time.Second)
+		s.mu.Lock()
+		clear(s.events)
+		s.mu.Unlock()
+		r.Event(pod("web-0"), events.Normal, "Scaled", "Scale", "scaled")
+		time.Sleep(time.Minute)
+		end()
+		s.check(t, "0s create", "10s patch not found", "10s create x2")
+	})
+}
+
+func TestRefusedEventsAreDroppedAndTold(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		code int
+		asks int
+	}{
+		"forbidden":            {403, 1}, // also in a namespace that is going away
+		"invalid":              {422, 1},
+		"a server that cannot": {500, 5},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) {
+				s, r := newScript(), events.New("web")
+				s.fail = func(_ int, r *kube.Request) error { return statusError(r, c.code, "") }
+				said, end := run(t, r, s)
+				for range 3 {
+					r.Event(pod("web-0"), events.Normal, "Scaled", "Scale", "scaled")
+					time.Sleep(time.Minute)
+				}
+				end()
+				if len(s.asked) != c.asks {
+					t.Errorf("it was tried %d times, not %d", len(s.asked), c.asks)
+				}
+				if d := r.Stats().Dropped; d != 3 {
+					t.Errorf("%d were dropped", d)
+				}
+				if text := said.String(); !strings.Contains(text, "events were dropped") || strings.Count(text, "\n") > 3 {
+					t.Errorf("the log: %s", text)
+				}
+			})
+		})
+	}
+}
+
+// One that the server fails with does not hold up the others.
+func TestOneBadEventDoesNotHoldUpOthers(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		s, r := newScript(), events.New("web")
+		s.fail = func(_ int, r *kube.Request) error {
+			if strings.Contains(string(r.Body), "web-bad") {
+				return statusError(r, 500, metav1.StatusReasonInternalError)
+			}
+			return nil
+		}
+		_, end := run(t, r, s)
+		for _, name := range []string{"web-bad", "web-1", "web-2"} {
+			r.Event(pod(name), events.Normal, "Scaled", "Scale", "scaled")
+		}
+		synctest.Wait()
+		if len(s.events) != 2 {
+			t.Errorf("there are %d events", len(s.events))
+		}
+		end()
+	})
+}
+
+// Recording never blocks, whatever the server does, and memory is bounded.
+func TestTooManyEvents(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		s, r := newScript(), events.New("web")
+		stuck := make(chan struct{})
+		h := kube.HandlerFunc(func(ctx context.Context, q *kube.Request) (*kube.Response, error) {
+			<-stuck
+			return s.Do(ctx, q)
+		})
+		said, end := run(t, r, h)
+		for i := range 3000 {
+			r.Event(pod(fmt.Sprint("web-", i)), events.Normal, "Scaled", "Scale", "scaled")
+		}
+		synctest.Wait()
+		if got, want := r.Stats(), (events.Stats{Recorded: 3000, Dropped: 3000 - 2048, Open: 2048}); got != want {
+			t.Errorf("the figures are %+v, not %+v", got, want)
+		}
+		close(stuck)
+		synctest.Wait()
+		// What the cluster knows makes room for what is new.
+		r.Event(pod("another"), events.Normal, "Scaled", "Scale", "scaled")
+		synctest.Wait()
+		end()
+		if len(s.events) != 2049 {
+			t.Errorf("there are %d events", len(s.events))
+		}
+		if text := said.String(); !strings.Contains(text, "dropped=952") {
+			t.Errorf("the log: %s", text)
+		}
+	})
+}
+
+// At the end all is written that there is, for as long as that takes but no longer.
+func TestEnd(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		s, r := newScript(), events.New("web")
+		_, end := run(t, r, s)
+		for range 3 {
+			r.Event(pod("web-0"), events.Normal, "Scaled", "Scale", "scaled")
+			synctest.Wait()
+		}
+		end()
+		s.check(t, "0s create", "0s patch x3")
+		r.Event(pod("web-0"), events.Normal, "Scaled", "Scale", "scaled")
+		if d := r.Stats(); d.Dropped != 1 || d.Open != 0 {
+			t.Errorf("after the end: %+v", d)
+		}
+	})
+	synctest.Test(t, func(t *testing.T) {
+		r := events.New("web")
+		h := kube.HandlerFunc(func(ctx context.Context, q *kube.Request) (*kube.Response, error) {
+			<-ctx.Done()
+			return nil, &kube.Error{Verb: q.Verb, Err: ctx.Err()}
+		})
+		said, end := run(t, r, h)
+		r.Event(pod("web-0"), events.Normal, "Scaled", "Scale", "scaled")
+		r.Event(pod("web-1"), events.Normal, "Scaled", "Scale", "scaled")
+		synctest.Wait()
+		started := time.Now()
+		end()
+		if d := time.Since(started); d != 5*time.Second {
+			t.Errorf("the end took %s", d)
+		}
+		if !strings.Contains(said.String(), "dropped=2") {
+			t.Errorf("the log: %s", said)
+		}
+	})
+}
+
+func TestRecordedBeforeTheStart(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		s, r := newScript(), events.New("web")
+		r.Event(pod("web-0"), events.Normal, "Scaled", "Scale", "scaled")
+		_, end := run(t, r, s)
+		synctest.Wait()
+		if err := r.Start(t.Context(), &controller.Runtime{}); err == nil {
+			t.Error("it could be started twice")
+		}
+		end()
+		s.check(t, "0s create")
+	})
+}
+
+func TestWhatTheAPIDemands(t *testing.T) {
+	t.Parallel()
+	long := strings.Repeat("ü", 2000)
+	synctest.Test(t, func(t *testing.T) {
+		s, r := newScript(), events.New("web")
+		_, end := run(t, r, s)
+		r.Event(&rbacv1.ClusterRole{ObjectMeta: metav1.ObjectMeta{Name: "system:web"}}, "Odd", "x"+long, "", "x%s", long)
+		end()
+		e := s.one(t)
+		if e.Namespace != "default" || e.Regarding.Namespace != "" || !strings.HasPrefix(e.Name, "clusterrole.") {
+			t.Errorf("the event %s/%s is about %+v", e.Namespace, e.Name, e.Regarding)
+		}
+		if len(e.Reason) != 127 || e.Action != e.Reason || len(e.Note) != 1023 || !utf8.ValidString(e.Reason+e.Note) {
+			t.Errorf("reason %q, action %q, note %q", e.Reason, e.Action, e.Note)
+		}
+		if e.Type != "Normal" {
+			t.Errorf("the type is %s", e.Type)
+		}
+	})
+	synctest.Test(t, func(t *testing.T) {
+		s, r := newScript(), events.New("web")
+		_, end := run(t, r, s)
+		r.Event(pod(strings.Repeat("a", 253)), events.Normal, "", "", "")
+		end()
+		if e := s.one(t); len(e.Name) != 253 || e.Reason == "" || e.Action == "" {
+			t.Errorf("the event is %+v", e)
+		}
+	})
+	for _, name := range []string{"", "not a name", "a/b/c"} {
+		if _, err := events.New(name).Needs(); err == nil {
+			t.Errorf("%q is a name", name)
+		}
+	}
+	needs, err := events.New("web").Needs()
+	if err != nil || len(needs.Access) != 1 || needs.Access[0].Resource.String() != "events.events.k8s.io" {
+		t.Errorf("it needs %+v, %v", needs, err)
+	}
+}
+
+// No object is no reason to fail.
+func TestNoObject(t *testing.T) {
+	t.Parallel()
+	r := events.New("web")
+	r.Event(nil, events.Normal, "Scaled", "Scale", "scaled")
+	r.Event((*corev1.Pod)(nil), events.Normal, "Scaled", "Scale", "scaled")
+	r.Event(&corev1.Pod{}, events.Normal, "Scaled", "Scale", "scaled")
+	if got, want := r.Stats(), (events.Stats{Recorded: 3, Dropped: 3}); got != want {
+		t.Errorf("the figures are %+v", got)
+	}
+}
+
+func BenchmarkEvent(b *testing.B) {
+	r, p := events.New("web"), pod("web-0")
+	for b.Loop() {
+		r.Event(p, events.Normal, "Scaled", "Scale", "scaled to %d", 3)
+	}
+}

@@ -1,0 +1,55 @@
+package main
+
+import (
+	"fmt"
+	"testing"
+
+	rbacv1 "k8s.io/api/rbac/v1"
+
+	"github.com/yare-go/yare/internal/exampletest"
+	"github.com/yare-go/yare/kube"
+)
+
+func TestEcho(t *testing.T) {
+	resource, err := kube.ResourceOf[Echo]()
+	if err != nil {
+		t.Fatal(err)
+	}
+	exampletest.Operator{
+		Resource: resource,
+		Sample:   "test-echo", SampleState: exampletest.State{Replicas: 2},
+		Object: func(name string, s exampletest.State) string {
+			return fmt.Sprintf("apiVersion: example.com/v1\nkind: Echo\nmetadata: {name: %s}\nspec: {replicas: %d}\n", name, s.Replicas)
+		},
+		Children: func(name string, s exampletest.State) string {
+			return fmt.Sprintf(`
+apiVersion: apps/v1
+kind: Deployment
+metadata: {name: %[1]s, labels: {app: %[1]s}}
+spec:
+  replicas: %[2]d
+  selector: {matchLabels: {app: %[1]s}}
+  template:
+    metadata: {labels: {app: %[1]s}}
+    spec:
+      containers:
+      - name: %[1]s
+        image: inanimate/echo-server:latest
+        ports: [{containerPort: 8080}]
+`, name, s.Replicas)
+		},
+		Requeues:  true,
+		Finalizer: "echoes.example.com/finalizer",
+		Rules: []rbacv1.PolicyRule{
+			exampletest.Rule("example.com", "echoes", "get", "list", "watch", "patch"),
+			// The cleanup deletes the Deployment; the garbage collector would as well.
+			exampletest.Rule("apps", "deployments", "get", "list", "watch", "create", "patch", "delete"),
+		},
+		Tampers: append(exampletest.Tampers("", "%s"), exampletest.LabelTampers()...),
+		Bad: []exampletest.Bad{
+			{Name: "replicas-are-a-word", Spec: "{replicas: many}", Field: "spec.replicas", Good: "{replicas: 1}"},
+			{Name: "negative", Spec: "{replicas: -1}", Field: "spec.replicas", Good: "{replicas: 1}", Told: exampletest.OncePerChange},
+			{Name: "nothing", Spec: "{}", Field: "spec.replicas", Good: "{replicas: 1}", Told: exampletest.Never},
+		},
+	}.Test(t)
+}

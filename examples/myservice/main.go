@@ -1,0 +1,83 @@
+// Command myservice runs the MyService operator: a Deployment and a Service before it.
+package main
+
+import (
+	"context"
+	"embed"
+	"errors"
+
+	"github.com/yare-go/yare/controller"
+	"github.com/yare-go/yare/kube"
+	"github.com/yare-go/yare/operator"
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/intstr"
+)
+
+//go:embed main.go
+var source embed.FS // the comments in it describe the resource to its users
+
+// MyServiceSpec is the desired state of the service.
+type MyServiceSpec struct {
+	// Replicas is how many pods serve.
+	Replicas int32 `json:"replicas" crd:"minimum=0,column"`
+	// Image is the container image to run.
+	Image string `json:"image" crd:"column"`
+}
+
+// Definition says which resource a MyService is.
+func (MyServiceSpec) Definition() kube.Definition {
+	return kube.Definition{Group: "example.com", Version: "v1", Kind: "MyService", Source: source}
+}
+
+// MyService is an image that serves HTTP, and the way to reach it.
+type MyService = kube.CustomResource[MyServiceSpec, kube.None]
+
+func main() {
+	operator.Main(controller.New(reconcile,
+		controller.Owns[appsv1.Deployment](),
+		controller.Owns[corev1.Service](),
+	))
+}
+
+func reconcile(ctx context.Context, m *MyService, c *kube.Client) (controller.Action, error) {
+	return controller.Done(), errors.Join(
+		apply(ctx, c, m, deployment(m)),
+		apply(ctx, c, m, service(m)),
+	)
+}
+
+// apply puts a child of any kind in place. The garbage collector takes it away after m.
+func apply[T any, P kube.ObjectOf[T]](ctx context.Context, c *kube.Client, m *MyService, child *T) error {
+	kube.OwnedBy(m, P(child))
+	_, err := kube.Apply[T, P](ctx, c, child)
+	return err
+}
+
+// deployment runs the pods of m.
+func deployment(m *MyService) *appsv1.Deployment {
+	labels := map[string]string{"app": m.Name}
+	return &appsv1.Deployment{
+		ObjectMeta: metav1.ObjectMeta{Namespace: m.Namespace, Name: m.Name + "-deployment"},
+		Spec: appsv1.DeploymentSpec{
+			Replicas: &m.Spec.Replicas,
+			Selector: &metav1.LabelSelector{MatchLabels: labels},
+			Template: corev1.PodTemplateSpec{
+				ObjectMeta: metav1.ObjectMeta{Labels: labels},
+				Spec:       corev1.PodSpec{Containers: []corev1.Container{{Name: m.Name + "-container", Image: m.Spec.Image}}},
+			},
+		},
+	}
+}
+
+// service finds the pods of m.
+func service(m *MyService) *corev1.Service {
+	return &corev1.Service{
+		ObjectMeta: metav1.ObjectMeta{Namespace: m.Namespace, Name: m.Name + "-service"},
+		Spec: corev1.ServiceSpec{
+			Selector: map[string]string{"app": m.Name},
+			Ports:    []corev1.ServicePort{{Protocol: corev1.ProtocolTCP, Port: 80, TargetPort: intstr.FromInt32(80)}},
+		},
+	}
+}

@@ -1,0 +1,60 @@
+package main
+
+import (
+	"fmt"
+	"testing"
+
+	rbacv1 "k8s.io/api/rbac/v1"
+
+	"github.com/yare-go/yare/internal/exampletest"
+	"github.com/yare-go/yare/kube"
+)
+
+func TestMyService(t *testing.T) {
+	resource, err := kube.ResourceOf[MyService]()
+	if err != nil {
+		t.Fatal(err)
+	}
+	exampletest.Operator{
+		Resource: resource,
+		Sample:   "my-app", SampleState: exampletest.State{Replicas: 3, Image: "nginx:latest"},
+		Object: func(name string, s exampletest.State) string {
+			return fmt.Sprintf("apiVersion: example.com/v1\nkind: MyService\nmetadata: {name: %s}\nspec: {replicas: %d, image: %q}\n", name, s.Replicas, s.Image)
+		},
+		Children: func(name string, s exampletest.State) string {
+			return fmt.Sprintf(`
+apiVersion: apps/v1
+kind: Deployment
+metadata: {name: %[1]s-deployment}
+spec:
+  replicas: %[2]d
+  selector: {matchLabels: {app: %[1]s}}
+  template:
+    metadata: {labels: {app: %[1]s}}
+    spec:
+      containers: [{name: %[1]s-container, image: %[3]q}]
+---
+apiVersion: v1
+kind: Service
+metadata: {name: %[1]s-service}
+spec:
+  selector: {app: %[1]s}
+  ports: [{protocol: TCP, port: 80, targetPort: 80}]
+`, name, s.Replicas, s.Image)
+		},
+		Rules: []rbacv1.PolicyRule{
+			exampletest.Rule("example.com", "myservices", "get", "list", "watch"),
+			exampletest.Rule("apps", "deployments", "get", "list", "watch", "create", "patch"),
+			exampletest.Rule("", "services", "get", "list", "watch", "create", "patch"),
+		},
+		Tampers: append(exampletest.Tampers("-deployment", "%s-container"),
+			exampletest.Kubectl("another selector of the Service", "patch", "service/%s-service", `-p={"spec":{"selector":{"app":"other"}}}`),
+			exampletest.Kubectl("another port of the Service", "patch", "service/%s-service", "--type=json", `-p=[{"op":"replace","path":"/spec/ports/0/targetPort","value":8080}]`),
+		),
+		Bad: []exampletest.Bad{
+			{Name: "replicas-are-a-word", Spec: "{replicas: many, image: nginx}", Field: "spec.replicas", Good: `{replicas: 1, image: "nginx:1.28"}`},
+			{Name: "no-image", Spec: "{replicas: 1}", Field: "spec.image", Good: `{replicas: 1, image: "nginx:1.28"}`, Told: exampletest.OncePerChange},
+			{Name: "negative", Spec: `{replicas: -1, image: nginx}`, Field: "spec.replicas", Good: `{replicas: 1, image: "nginx:1.28"}`, Told: exampletest.OncePerChange},
+		},
+	}.Test(t)
+}

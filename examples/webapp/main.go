@@ -1,0 +1,91 @@
+// Command webapp runs the WebApp operator: a web application is a Deployment.
+package main
+
+import (
+	"context"
+	"embed"
+	"fmt"
+	"log/slog"
+	"time"
+
+	"github.com/yare-go/yare/controller"
+	"github.com/yare-go/yare/kube"
+	"github.com/yare-go/yare/operator"
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+)
+
+//go:embed main.go
+var source embed.FS // the comments in it describe the resource to its users
+
+// WebAppSpec is the desired state of the application.
+type WebAppSpec struct {
+	// The container image to run.
+	Image string `json:"image" crd:"column"`
+	// The desired number of replicas.
+	Replicas int32 `json:"replicas" crd:"minimum=0,column"`
+}
+
+// WebAppStatus is the observed state of the application.
+type WebAppStatus struct {
+	// How many pods serve.
+	AvailableReplicas int32 `json:"availableReplicas" crd:"column=Available"`
+	// Whether as many pods serve as are desired.
+	Ready bool `json:"ready" crd:"column"`
+	// The same as a standard condition, with a reason.
+	Conditions []metav1.Condition `json:"conditions,omitempty"`
+}
+
+// Definition says which resource a WebApp is.
+func (WebAppSpec) Definition() kube.Definition {
+	return kube.Definition{Group: "example.com", Version: "v1", Kind: "WebApp", ShortNames: []string{"wa"}, Source: source}
+}
+
+// WebApp is a web application.
+type WebApp = kube.CustomResource[WebAppSpec, WebAppStatus]
+
+func main() {
+	operator.Main(controller.New(reconcile,
+		controller.Owns[appsv1.Deployment](),
+	).Finalizer("webapp.example.com/cleanup", cleanup))
+}
+
+func reconcile(ctx context.Context, app *WebApp, c *kube.Client) (controller.Action, error) {
+	live, err := kube.Apply(ctx, c, kube.OwnedBy(app, deployment(app)))
+	if err != nil {
+		return controller.Done(), err
+	}
+	available, reason := live.Status.AvailableReplicas, "Progressing"
+	ready := live.Status.ObservedGeneration == live.Generation && available >= app.Spec.Replicas
+	if ready {
+		reason = "Available"
+	}
+	app.Status.AvailableReplicas, app.Status.Ready = available, ready
+	kube.SetCondition(&app.Status.Conditions, app, "Ready", ready, reason,
+		fmt.Sprintf("%d of %d pods are available", available, app.Spec.Replicas))
+	slog.Info("reconciled", "namespace", app.Namespace, "name", app.Name, "available", available)
+	return controller.RequeueAfter(5 * time.Minute), c.ApplyStatus(ctx, app)
+}
+
+// cleanup has nothing to do in the cluster: the garbage collector takes the Deployment.
+func cleanup(_ context.Context, app *WebApp, _ *kube.Client) (controller.Action, error) {
+	slog.Info("cleaned up", "namespace", app.Namespace, "name", app.Name)
+	return controller.Done(), nil
+}
+
+// deployment is what should be there for app.
+func deployment(app *WebApp) *appsv1.Deployment {
+	labels := map[string]string{"app": app.Name}
+	return &appsv1.Deployment{
+		ObjectMeta: metav1.ObjectMeta{Namespace: app.Namespace, Name: app.Name, Labels: labels},
+		Spec: appsv1.DeploymentSpec{
+			Replicas: &app.Spec.Replicas,
+			Selector: &metav1.LabelSelector{MatchLabels: labels},
+			Template: corev1.PodTemplateSpec{
+				ObjectMeta: metav1.ObjectMeta{Labels: labels},
+				Spec:       corev1.PodSpec{Containers: []corev1.Container{{Name: "web", Image: app.Spec.Image}}},
+			},
+		},
+	}
+}

@@ -1,0 +1,106 @@
+package main
+
+import (
+	"fmt"
+	"regexp"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/yare-go/yare/internal/exampletest"
+	"github.com/yare-go/yare/kube"
+	"github.com/yare-go/yare/yaretest"
+)
+
+// What users of a WebApp see of it.
+func TestWhatUsersSee(t *testing.T) {
+	cluster := yaretest.Start(t)
+	kind, err := kube.TypeOf[WebApp]()
+	if err != nil {
+		t.Fatal(err)
+	}
+	cluster.Define(t, kind)
+	namespace := cluster.Namespace(t)
+	operator := cluster.Run(t, yaretest.Build(t, "."), "-v", "--namespace", namespace)
+	apply := func(image string) {
+		t.Helper()
+		cluster.Kubectl(t, webapp(t).Object("hello", exampletest.State{Image: image, Replicas: 2}), "apply", "--namespace", namespace, "-f", "-")
+	}
+	apply("nginx:1.27")
+	cluster.Kubectl(t, "", "wait", "--for=condition=Ready", "--timeout=60s", "--namespace", namespace, "wa/hello")
+
+	t.Run("columns", func(t *testing.T) {
+		yaretest.Eventually(t, func() error {
+			out := cluster.Kubectl(t, "", "get", "wa", "--namespace", namespace)
+			want := `^NAME +IMAGE +REPLICAS +AVAILABLE +READY +AGE\nhello +nginx:1\.27 +2 +2 +true +\d+s\n$`
+			if !regexp.MustCompile(want).MatchString(out) {
+				return fmt.Errorf("kubectl get wa:\n%s", out)
+			}
+			return nil
+		})
+	})
+	t.Run("explain", func(t *testing.T) {
+		for field, comment := range map[string]string{
+			"spec.image":               "The container image to run.",
+			"spec.replicas":            "The desired number of replicas.",
+			"status.availableReplicas": "How many pods serve.",
+		} {
+			// The server publishes a new schema a little later.
+			yaretest.Eventually(t, func() error {
+				out, stderr, err := cluster.TryKubectl(t, "", "explain", "webapp."+field)
+				if err != nil || !strings.Contains(out, comment) {
+					return fmt.Errorf("kubectl explain webapp.%s: %v\n%s%s", field, err, out, stderr)
+				}
+				return nil
+			})
+		}
+	})
+	t.Run("condition", func(t *testing.T) {
+		apps := kube.Namespaced[WebApp](cluster.Client(t), namespace)
+		before := condition(yaretest.WaitForCondition(t, apps, "hello", "Ready"))
+		// Long enough for a time in seconds to show a difference.
+		yaretest.Eventually(t, func() error {
+			if time.Since(before.LastTransitionTime.Time) < 2*time.Second {
+				return fmt.Errorf("the condition is too young")
+			}
+			return nil
+		})
+		// A label changes nothing of it, and a new message does not make a transition.
+		cluster.Kubectl(t, "", "label", "--namespace", namespace, "wa", "hello", "tier=front")
+		operator.WaitForLog(t, `"cause":"WebApp `+namespace+`/hello modified"`)
+		after := condition(yaretest.WaitForCondition(t, apps, "hello", "Ready"))
+		if diff := cmp.Diff(before, after); diff != "" {
+			t.Errorf("nothing happened, and yet its condition changed (-before +after):\n%s", diff)
+		}
+		// Disturbed and changed, it becomes ready again, at the new generation.
+		cluster.Kubectl(t, "", "scale", "--namespace", namespace, "--replicas=0", "deployment/hello")
+		apply("nginx:1.28")
+		yaretest.WaitFor(t, apps, "hello", func(app *WebApp) error {
+			if c := condition(app); c.ObservedGeneration != app.Generation || app.Generation == 1 || c.Status != metav1.ConditionTrue {
+				return fmt.Errorf("at generation %d the condition is %+v", app.Generation, c)
+			}
+			return nil
+		})
+	})
+	t.Run("log", func(t *testing.T) {
+		operator.WaitForLog(t, `"msg":"reconciled","namespace":"`+namespace+`","name":"hello"`)
+		// With -v, why and what.
+		for _, part := range []string{`"cause":"WebApp `, `"cause":"Deployment `, `"wrote":"patch `, `"took":`, `"next":"in 5m0s"`, "(skipped)"} {
+			operator.WaitForLog(t, part)
+		}
+	})
+	cluster.Kubectl(t, "", "delete", "--namespace", namespace, "wa", "hello")
+	operator.WaitForLog(t, `"msg":"cleaned up","namespace":"`+namespace+`","name":"hello"`)
+	if status := operator.Interrupt(t); status != 0 {
+		t.Errorf("after SIGINT the status is %d", status)
+	}
+}
+
+// condition is the one called Ready.
+func condition(app *WebApp) *metav1.Condition {
+	return meta.FindStatusCondition(app.Status.Conditions, "Ready")
+}

@@ -1,0 +1,141 @@
+package dev
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"strings"
+	"time"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	utiljson "k8s.io/apimachinery/pkg/util/json"
+	utilyaml "k8s.io/apimachinery/pkg/util/yaml"
+	"sigs.k8s.io/yaml"
+
+	"github.com/yare-go/yare/internal/plane/process"
+)
+
+// crds are the CustomResourceDefinitions that an operator prints.
+type crds struct {
+	text  string
+	items []unstructured.Unstructured
+}
+
+// printedCRDs runs `OPERATOR crd` and reads what it prints.
+func printedCRDs(ctx context.Context, binary, shown string) (crds, error) {
+	const limit = 20 * time.Second
+	limited, cancel := context.WithTimeout(ctx, limit)
+	defer cancel()
+	var stdout, stderr bytes.Buffer
+	cmd := exec.Command(binary, "crd")
+	cmd.Stdout, cmd.Stderr = &stdout, &stderr
+	err := process.Run(limited, cmd)
+	const advice = "an operator's subcommand crd prints its CustomResourceDefinitions as YAML; operator.Main brings it"
+	switch {
+	case context.Cause(ctx) != nil:
+		return crds{}, context.Cause(ctx)
+	case errors.Is(err, context.DeadlineExceeded):
+		return crds{}, fmt.Errorf("%s is no operator: `crd` did not end within %s: %s", shown, limit, advice)
+	case err != nil:
+		return crds{}, fmt.Errorf("%s is no operator: `crd` failed (%w): %s%s", shown, err, advice, indented(stderr.String()))
+	}
+	items, err := parseObjects(stdout.Bytes())
+	if err == nil {
+		err = onlyCRDs(items)
+	}
+	if err != nil {
+		return crds{}, fmt.Errorf("%s is no operator: what `crd` prints is no CustomResourceDefinition: %w: %s", shown, err, advice)
+	}
+	return crds{text: stdout.String(), items: items}, nil
+}
+
+func onlyCRDs(items []unstructured.Unstructured) error {
+	if len(items) == 0 {
+		return errors.New("it prints no object")
+	}
+	for _, item := range items {
+		if item.GetKind() != "CustomResourceDefinition" {
+			return fmt.Errorf("it prints an object of kind %q", item.GetKind())
+		}
+	}
+	return nil
+}
+
+// indented is the last lines of a text, to stand below an error.
+func indented(text string) string {
+	lines := strings.Split(strings.TrimSpace(text), "\n")
+	if lines[0] == "" {
+		return ""
+	}
+	if len(lines) > 15 {
+		lines = lines[len(lines)-15:]
+	}
+	return "\n  " + strings.Join(lines, "\n  ")
+}
+
+// parseObjects reads YAML or JSON documents.
+func parseObjects(data []byte) ([]unstructured.Unstructured, error) {
+	var items []unstructured.Unstructured
+	documents := utilyaml.NewYAMLReader(bufio.NewReader(bytes.NewReader(data)))
+	for {
+		document, err := documents.Read()
+		if errors.Is(err, io.EOF) {
+			return items, nil
+		}
+		if err != nil {
+			return nil, err
+		}
+		data, err := yaml.YAMLToJSON(document)
+		if err != nil {
+			return nil, fmt.Errorf("it is not YAML: %w", err)
+		}
+		var content map[string]any
+		if err := utiljson.Unmarshal(data, &content); err != nil { // Keeps integers integers.
+			return nil, fmt.Errorf("it is no object: %w", err)
+		}
+		if len(content) > 0 {
+			items = append(items, unstructured.Unstructured{Object: content})
+		}
+	}
+}
+
+// apply applies the CRDs and waits until the API server serves them.
+func (c crds) apply(ctx context.Context, k kubectl) error {
+	if _, err := k.run(ctx, c.text, "apply", "--server-side", "--force-conflicts", "--field-manager=yare-dev", "-f", "-"); err != nil {
+		return fmt.Errorf("applying the CustomResourceDefinitions: %w", err)
+	}
+	args := []string{"wait", "--for=condition=Established", "--timeout=30s"}
+	for _, item := range c.items {
+		args = append(args, "crd/"+item.GetName())
+	}
+	if _, err := k.run(ctx, "", args...); err != nil {
+		return fmt.Errorf("waiting for the CustomResourceDefinitions to be served: %w", err)
+	}
+	return nil
+}
+
+func (c crds) names() []string {
+	var names []string
+	for _, item := range c.items {
+		names = append(names, item.GetName())
+	}
+	return names
+}
+
+// readSample reads the objects of sample.yaml; there is none if the file is missing.
+func readSample(name string) (text string, items []unstructured.Unstructured, err error) {
+	data, err := os.ReadFile(name)
+	if errors.Is(err, os.ErrNotExist) {
+		return "", nil, nil
+	}
+	if err != nil {
+		return "", nil, err
+	}
+	items, err = parseObjects(data)
+	return string(data), items, err
+}

@@ -1,0 +1,145 @@
+package dev
+
+import (
+	"context"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+)
+
+// How often the files are looked at. They are a few dozen: looking costs less than being
+// told would in code, and works on every file system and with every editor's way to save.
+const lookEvery = 300 * time.Millisecond
+
+// A stamp tells one state of a file from another.
+type stamp struct {
+	modified time.Time
+	size     int64
+}
+
+// A files watches the source files of a program. It is used by one goroutine.
+type files struct {
+	program program
+	folders map[string]bool // every Go file in them counts, also one that is new
+	single  map[string]bool // files that count by name
+	seen    map[string]stamp
+	// The last look found changes that may not be all there yet.
+	changing map[string]bool
+}
+
+func newFiles(p program) *files {
+	return &files{
+		program: p,
+		folders: map[string]bool{p.dir: true},
+		single:  map[string]bool{p.sample(): true},
+		seen:    map[string]stamp{},
+	}
+}
+
+// sample is the file of objects to try the operator with.
+func (p program) sample() string { return filepath.Join(p.dir, "sample.yaml") }
+
+// learn asks the go command which folders the program is made of, and takes the files as
+// they are now for known. What cannot be learned (a go.mod half written) stays as it was.
+func (f *files) learn(ctx context.Context) {
+	packages, err := f.program.packages(ctx)
+	if err == nil && len(packages) > 0 {
+		f.folders = map[string]bool{f.program.dir: true}
+		f.single = map[string]bool{f.program.sample(): true}
+		for _, pkg := range packages {
+			f.folders[pkg.Dir] = true
+			for _, name := range pkg.EmbedFiles {
+				f.single[filepath.Join(pkg.Dir, name)] = true
+			}
+			if pkg.Module.GoMod != "" {
+				f.single[pkg.Module.GoMod] = true
+				f.single[filepath.Join(filepath.Dir(pkg.Module.GoMod), "go.sum")] = true
+			}
+		}
+	}
+	// Only what is new to us becomes known here: a file that was saved since the last
+	// look is still a change.
+	for name, now := range f.look() {
+		if _, known := f.seen[name]; !known {
+			f.seen[name] = now
+		}
+	}
+}
+
+func (f *files) look() map[string]stamp {
+	found := map[string]stamp{}
+	add := func(name string) {
+		if info, err := os.Stat(name); err == nil && info.Mode().IsRegular() {
+			found[name] = stamp{info.ModTime(), info.Size()}
+		}
+	}
+	for dir := range f.folders {
+		entries, err := os.ReadDir(dir)
+		if err != nil {
+			continue
+		}
+		for _, entry := range entries {
+			name := entry.Name()
+			if filepath.Ext(name) == ".go" && !strings.HasSuffix(name, "_test.go") && !strings.HasPrefix(name, ".") && !strings.HasPrefix(name, "_") {
+				add(filepath.Join(dir, name))
+			}
+		}
+	}
+	for name := range f.single {
+		add(name)
+	}
+	return found
+}
+
+// changes returns the files that were saved, made or removed since the last time, once
+// they have come to rest: an editor may write a file in several steps, and a checkout
+// writes many.
+func (f *files) changes() []string {
+	found := f.look()
+	moved := map[string]bool{}
+	for name, now := range found {
+		if before, ok := f.seen[name]; !ok || !before.modified.Equal(now.modified) || before.size != now.size {
+			moved[name] = true
+		}
+	}
+	for name := range f.seen {
+		if _, ok := found[name]; !ok {
+			moved[name] = true
+		}
+	}
+	f.seen = found
+	if len(moved) > 0 {
+		if f.changing == nil {
+			f.changing = map[string]bool{}
+		}
+		for name := range moved {
+			f.changing[name] = true
+		}
+		return nil
+	}
+	var names []string
+	for name := range f.changing {
+		names = append(names, name)
+	}
+	f.changing = nil
+	slices.Sort(names)
+	return names
+}
+
+// wait returns the next changes.
+func (f *files) wait(ctx context.Context) ([]string, error) {
+	ticker := time.NewTicker(lookEvery)
+	defer ticker.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return nil, context.Cause(ctx)
+		case <-ticker.C:
+			if names := f.changes(); len(names) > 0 {
+				return names, nil
+			}
+		}
+	}
+}

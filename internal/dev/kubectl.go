@@ -1,0 +1,68 @@
+package dev
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"os/exec"
+	"strings"
+	"time"
+
+	"github.com/yare-go/yare/internal/plane/process"
+)
+
+// A kubectl is the one in the control plane binary, with access to its cluster.
+type kubectl struct {
+	binary     string
+	kubeconfig string
+}
+
+// run runs kubectl with a text as its standard input and returns what it printed. Its
+// error is what kubectl said.
+func (k kubectl) run(ctx context.Context, input string, args ...string) (string, error) {
+	ctx, cancel := context.WithTimeout(ctx, time.Minute)
+	defer cancel()
+	var stdout, stderr bytes.Buffer
+	cmd := exec.Command(k.binary, append([]string{"kubectl", "--kubeconfig", k.kubeconfig}, args...)...)
+	cmd.Stdin = strings.NewReader(input)
+	cmd.Stdout, cmd.Stderr = &stdout, &stderr
+	err := process.Run(ctx, cmd)
+	if err == nil {
+		return stdout.String(), nil
+	}
+	if context.Cause(ctx) != nil {
+		return "", fmt.Errorf("kubectl %s: %w", args[0], context.Cause(ctx))
+	}
+	if said := strings.TrimSpace(stderr.String()); said != "" {
+		return "", errors.New(said)
+	}
+	return "", fmt.Errorf("kubectl %s: %w", args[0], err)
+}
+
+// applySample applies a sample. A server that has just been told of a new kind, or is
+// just being restarted, is asked again for a while.
+func (k kubectl) applySample(ctx context.Context, text string) (string, error) {
+	until := time.Now().Add(10 * time.Second)
+	for {
+		out, err := k.run(ctx, text, "apply", "--server-side", "--force-conflicts", "--field-manager=yare-dev", "-f", "-")
+		if err == nil || !passing(err) || time.Now().After(until) {
+			return out, err
+		}
+		select {
+		case <-ctx.Done():
+			return "", context.Cause(ctx)
+		case <-time.After(200 * time.Millisecond):
+		}
+	}
+}
+
+// passing tells whether waiting can help.
+func passing(err error) bool {
+	for _, text := range []string{"no matches for kind", "could not find the requested resource", "connection refused", "EOF"} {
+		if strings.Contains(err.Error(), text) {
+			return true
+		}
+	}
+	return false
+}

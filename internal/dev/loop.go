@@ -1,0 +1,255 @@
+package dev
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/yare-go/yare/internal/plane/console"
+)
+
+const (
+	// How often the samples are looked at with UntilReady.
+	readyEvery = 500 * time.Millisecond
+	// An operator that crashes at its start must not pass for one that works: the samples
+	// must stay ready, and the operator alive, for so long.
+	settled = 2 * time.Second
+)
+
+// loop follows saved files, the operator and the control plane, until one of them, or ctx,
+// ends it.
+func (s *session) loop(ctx context.Context) error {
+	if err := s.deploy(ctx); err != nil {
+		return err
+	}
+	look := time.NewTicker(lookEvery)
+	defer look.Stop()
+	var readiness, deadline <-chan time.Time
+	if s.UntilReady {
+		ticker := time.NewTicker(readyEvery)
+		defer ticker.Stop()
+		timer := time.NewTimer(s.Timeout)
+		defer timer.Stop()
+		readiness, deadline = ticker.C, timer.C
+	}
+	started := time.Now()
+	for {
+		var err error
+		select {
+		case <-ctx.Done():
+			return context.Cause(ctx)
+		case <-s.plane.Done():
+			return fmt.Errorf("%w\nstart `yare dev` again", s.plane.Err())
+		case <-deadline:
+			return fmt.Errorf("not ready after %s: %s", s.Timeout, s.waiting)
+		case <-look.C:
+			if names := s.files.changes(); len(names) > 0 {
+				err = s.saved(ctx, names)
+			}
+		case <-s.runner.ended():
+			s.operatorEnded()
+		case <-s.restart:
+			s.restart = nil
+			s.run()
+		case <-readiness:
+			if s.isReady(ctx) {
+				s.Console.Printf("everything is ready (%s)", console.Duration(time.Since(started)))
+				return nil
+			}
+		}
+		if err != nil {
+			return err
+		}
+	}
+}
+
+// saved does what a change of files asks for.
+func (s *session) saved(ctx context.Context, names []string) error {
+	sample := s.program.sample()
+	if slices.Contains(names, sample) {
+		names = slices.DeleteFunc(names, func(name string) bool { return name == sample })
+		if len(names) == 0 {
+			return s.applySample(ctx)
+		}
+		s.sample = "" // Applied with the new operator.
+	}
+	s.Console.Printf("%s; building again", changed(names))
+	err := s.build(ctx)
+	var broken *compileError
+	switch {
+	case err == nil:
+		return s.deploy(ctx)
+	case ctx.Err() != nil:
+		return err
+	case errors.Is(err, errUnchanged):
+		s.Console.Printf("the program is the same as before")
+		if !s.runner.running() || s.runner.binary != s.built {
+			return s.deploy(ctx)
+		}
+		return s.applySample(ctx)
+	case errors.As(err, &broken):
+		s.Console.Printf("%s does not compile; %s:", s.Dir, s.meanwhile())
+		s.Console.Block(broken.said)
+	default:
+		s.Console.Printf("%s:", s.meanwhile())
+		s.Console.Block(err.Error())
+	}
+	return nil
+}
+
+func changed(names []string) string {
+	if len(names) == 1 {
+		return filepath.Base(names[0]) + " changed"
+	}
+	return fmt.Sprintf("%s and %d more changed", filepath.Base(names[0]), len(names)-1)
+}
+
+// meanwhile says what goes on until the next save.
+func (s *session) meanwhile() string {
+	if s.runner.running() {
+		return "the operator built before goes on until the next save"
+	}
+	return "waiting for the next save"
+}
+
+// deploy brings the newest build to the cluster: its CRDs, then itself, then the sample.
+// It fails only where no save can help.
+func (s *session) deploy(ctx context.Context) error {
+	if s.crds.text != s.applied {
+		if err := s.crds.apply(ctx, s.kubectl); err != nil {
+			return s.failed(ctx, err)
+		}
+		s.applied = s.crds.text
+		s.Console.Printf("applied %s", strings.Join(s.crds.names(), ", "))
+	}
+	s.restart, s.runner.pause = nil, 0
+	s.run()
+	return s.applySample(ctx)
+}
+
+// failed tells of something that the next save may mend, unless nobody is there to save.
+func (s *session) failed(ctx context.Context, err error) error {
+	if ctx.Err() != nil || s.UntilReady {
+		return err
+	}
+	s.Console.Printf("%s:", s.meanwhile())
+	s.Console.Block(err.Error())
+	return nil
+}
+
+func (s *session) run() {
+	again := s.runner.running()
+	old := s.runner.binary
+	if again {
+		s.Console.Printf("stopping the operator")
+	}
+	if err := s.runner.start(s.built); err != nil {
+		s.Console.Printf("%v; waiting for the next save", err)
+		return
+	}
+	s.Console.Printf("running %s (process %d)", s.Dir, s.runner.current.Pid())
+	if old != "" && old != s.built {
+		_ = os.Remove(old) // The folder goes at the end in any case.
+	}
+}
+
+func (s *session) operatorEnded() {
+	pause, how := s.runner.reap()
+	if s.UntilReady {
+		s.ready = time.Time{}
+		s.waiting = fmt.Sprintf("the operator ended by itself (%s)", status(how))
+	}
+	if how == nil {
+		s.Console.Printf("the operator ended by itself with status 0; the next save starts it again")
+		return
+	}
+	s.Console.Printf("the operator ended by itself (%s); it is started again in %s, or at the next save", status(how), pause)
+	s.restart = time.After(pause)
+}
+
+func status(how error) string {
+	if how == nil {
+		return "status 0"
+	}
+	return how.Error()
+}
+
+// applySample applies sample.yaml, if it is there and the server does not have it.
+func (s *session) applySample(ctx context.Context) error {
+	name := filepath.Join(s.Dir, "sample.yaml")
+	text, _, err := readSample(s.program.sample())
+	if err == nil && (text == "" || text == s.sample) {
+		return nil
+	}
+	var out string
+	if err == nil {
+		out, err = s.kubectl.applySample(ctx, text)
+	}
+	if err != nil {
+		s.sample = ""
+		if ctx.Err() != nil || s.UntilReady {
+			return fmt.Errorf("applying %s: %w", name, err)
+		}
+		s.Console.Printf("%s cannot be applied; the next save tries again:", name)
+		s.Console.Block(err.Error())
+		return nil
+	}
+	s.sample = text
+	for line := range strings.SplitSeq(strings.TrimSpace(out), "\n") {
+		s.Console.Printf("applied %s from sample.yaml", strings.TrimSuffix(line, " serverside-applied"))
+	}
+	return nil
+}
+
+// isReady tells whether operator and samples have been well for a while, and notes why not.
+func (s *session) isReady(ctx context.Context) bool {
+	why := s.unready(ctx)
+	if why != "" {
+		if why != s.waiting {
+			s.Console.Printf("waiting: %s", why)
+		}
+		s.waiting, s.ready = why, time.Time{}
+		return false
+	}
+	if s.ready.IsZero() {
+		s.ready = time.Now()
+	}
+	return time.Since(s.ready) >= settled
+}
+
+func (s *session) unready(ctx context.Context) string {
+	if !s.runner.running() {
+		if s.waiting != "" {
+			return s.waiting // How it ended.
+		}
+		return "the operator does not run"
+	}
+	if s.sample == "" {
+		return ""
+	}
+	out, err := s.kubectl.run(ctx, s.sample, "get", "-f", "-", "-o", "json")
+	if err != nil {
+		return err.Error()
+	}
+	var got unstructured.UnstructuredList
+	if err := got.UnmarshalJSON([]byte(out)); err != nil {
+		return fmt.Sprintf("reading the samples: %v", err)
+	}
+	objects := got.Items
+	if !got.IsList() || len(objects) == 0 {
+		objects = []unstructured.Unstructured{{Object: got.Object}}
+	}
+	for _, object := range objects {
+		if why := notReady(object, s.crds.items); why != "" {
+			return name(object) + ": " + why
+		}
+	}
+	return ""
+}

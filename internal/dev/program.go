@@ -1,0 +1,177 @@
+package dev
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"runtime"
+	"strings"
+
+	"github.com/yare-go/yare/internal/plane/process"
+)
+
+// A program is the Go main package that is developed.
+type program struct {
+	shown string // the folder as the user wrote it
+	dir   string // the same, absolute
+	goCmd string
+}
+
+// inspect checks that dir holds a Go main package.
+func inspect(ctx context.Context, shown string) (program, error) {
+	dir, err := filepath.Abs(shown)
+	if err != nil {
+		return program{}, fmt.Errorf("finding %s: %w", shown, err)
+	}
+	info, err := os.Stat(dir)
+	switch {
+	case errors.Is(err, os.ErrNotExist):
+		return program{}, fmt.Errorf("%s does not exist: name the folder of an operator's main package", shown)
+	case err != nil:
+		return program{}, fmt.Errorf("looking at %s: %w", shown, err)
+	case !info.IsDir():
+		return program{}, fmt.Errorf("%s is not a folder: name the folder of an operator's main package, not a file of it", shown)
+	}
+	p := program{shown: shown, dir: dir}
+	if p.goCmd, err = exec.LookPath("go"); err != nil {
+		return p, errors.New("the go command was not found in PATH; it builds the operator: install Go (https://go.dev/dl)")
+	}
+	out, said, err := p.run(ctx, "list", "-e", "-json=Name,Error", ".")
+	if err != nil {
+		if context.Cause(ctx) != nil {
+			return p, context.Cause(ctx)
+		}
+		if strings.Contains(said, "go.mod file not found") {
+			return p, fmt.Errorf("%s is in no Go module: make one there with `go mod init NAME`", shown)
+		}
+		return p, fmt.Errorf("%s cannot be read by the go command: %s", shown, strings.TrimSpace(said))
+	}
+	var pkg struct {
+		Name  string
+		Error *struct{ Err string }
+	}
+	if err := json.Unmarshal([]byte(out), &pkg); err != nil {
+		return p, fmt.Errorf("reading what go list says of %s: %w", shown, err)
+	}
+	switch {
+	case pkg.Name == "main":
+		return p, nil
+	case pkg.Name != "":
+		return p, fmt.Errorf("%s holds the Go package %s, which is no program: name the folder of an operator's main package", shown, pkg.Name)
+	case pkg.Error == nil:
+		return p, nil
+	case strings.Contains(pkg.Error.Err, "no Go files"), strings.Contains(pkg.Error.Err, "no non-test Go files"),
+		strings.Contains(pkg.Error.Err, "build constraints exclude all"):
+		return p, fmt.Errorf("%s holds no Go main package (%s): name the folder of an operator's main package", shown, pkg.Error.Err)
+	case hasGoFile(dir):
+		return p, nil // A file that does not parse: the build says where.
+	}
+	return p, fmt.Errorf("%s holds no Go main package: %s", shown, pkg.Error.Err)
+}
+
+func hasGoFile(dir string) bool {
+	names, err := filepath.Glob(filepath.Join(dir, "*.go"))
+	return err == nil && len(names) > 0
+}
+
+// run runs the go command in the program's folder, and returns what it wrote on standard
+// output and standard error.
+func (p program) run(ctx context.Context, args ...string) (out, said string, err error) {
+	var stdout, stderr bytes.Buffer
+	cmd := exec.Command(p.goCmd, args...)
+	cmd.Dir = p.dir
+	cmd.Env = p.env()
+	cmd.Stdout, cmd.Stderr = &stdout, &stderr
+	err = process.Run(ctx, cmd)
+	return stdout.String(), stderr.String(), err
+}
+
+// env is the user's environment: their flags, workspace and proxy are theirs to set. Only
+// the platform is this machine's, because the operator runs here.
+func (p program) env() []string {
+	var env []string
+	for _, variable := range os.Environ() {
+		name, _, _ := strings.Cut(variable, "=")
+		if name != "GOOS" && name != "GOARCH" && name != "PWD" {
+			env = append(env, variable)
+		}
+	}
+	return append(env, "GOOS="+runtime.GOOS, "GOARCH="+runtime.GOARCH)
+}
+
+// A compileError is a program that does not compile.
+type compileError struct{ said string }
+
+func (e *compileError) Error() string { return "it does not compile:\n" + e.said }
+
+// build compiles the program to the file output.
+func (p program) build(ctx context.Context, output string) error {
+	_, said, err := p.run(ctx, "build", "-buildvcs=false", "-o", output, ".")
+	if err == nil {
+		return nil
+	}
+	if context.Cause(ctx) != nil {
+		return context.Cause(ctx)
+	}
+	if strings.TrimSpace(said) == "" {
+		return fmt.Errorf("go build: %w", err)
+	}
+	return &compileError{said: p.fromHere(said)}
+}
+
+// fromHere turns the file names in a compiler's output, which are relative to the
+// program's folder, into ones that begin as the user wrote that folder.
+func (p program) fromHere(said string) string {
+	var out []string
+	for line := range strings.SplitSeq(strings.TrimRight(said, "\n"), "\n") {
+		name, rest, ok := strings.Cut(line, ":")
+		switch {
+		case strings.HasPrefix(line, "#"):
+			continue // "# import/path": the file names say it.
+		case ok && strings.HasSuffix(name, ".go") && strings.HasPrefix(name, "."):
+			line = filepath.Join(p.shown, name) + ":" + rest
+		}
+		out = append(out, line)
+	}
+	return strings.Join(out, "\n")
+}
+
+// A sourcePackage is what `go list` tells of one package of the program.
+type sourcePackage struct {
+	Dir        string
+	EmbedFiles []string
+	Module     *struct {
+		Main  bool
+		GoMod string
+	}
+}
+
+// packages lists those packages of the program that belong to the user's own module, or
+// modules if there is a workspace.
+func (p program) packages(ctx context.Context) ([]sourcePackage, error) {
+	out, said, err := p.run(ctx, "list", "-e", "-deps", "-json=Dir,EmbedFiles,Module", ".")
+	if err != nil {
+		return nil, fmt.Errorf("listing the packages of %s: %w: %s", p.shown, err, strings.TrimSpace(said))
+	}
+	var own []sourcePackage
+	decoder := json.NewDecoder(strings.NewReader(out))
+	for {
+		var pkg sourcePackage
+		err := decoder.Decode(&pkg)
+		if errors.Is(err, io.EOF) {
+			return own, nil
+		}
+		if err != nil {
+			return nil, fmt.Errorf("reading what go list says of %s: %w", p.shown, err)
+		}
+		if pkg.Module != nil && pkg.Module.Main && pkg.Dir != "" {
+			own = append(own, pkg)
+		}
+	}
+}

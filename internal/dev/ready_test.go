@@ -1,0 +1,54 @@
+package dev
+
+import (
+	"strings"
+	"testing"
+)
+
+func TestNotReady(t *testing.T) {
+	t.Parallel()
+	definitions, err := parseObjects([]byte(`
+kind: CustomResourceDefinition
+spec:
+  group: example.com
+  names: {kind: WebApp}
+  versions:
+  - name: v1
+    schema: {openAPIV3Schema: {properties: {status: {properties: {ready: {type: boolean}}}}}}
+`))
+	if err != nil {
+		t.Fatal(err)
+	}
+	const deployment = "apiVersion: apps/v1\nkind: Deployment\nmetadata: {generation: 2}\nspec: {replicas: 3}\nstatus: "
+	for _, test := range []struct{ name, object, want string }{
+		{"no status", "apiVersion: example.com/v1\nkind: Book\n", ""},
+		{"no status yet", "apiVersion: example.com/v1\nkind: WebApp\n", "no status yet"},
+		{"ready is not set", "apiVersion: example.com/v1\nkind: WebApp\nstatus: {replicas: 1}\n", "status.ready is not set"},
+		{"ready is false", "kind: WebApp\nstatus: {ready: false}\n", "status.ready is false"},
+		{"ready", "kind: WebApp\nstatus: {ready: true}\n", ""},
+		{"an old status", "kind: WebApp\nmetadata: {generation: 3}\nstatus: {ready: true, observedGeneration: 2}\n", "newest change"},
+		{"being deleted", "kind: WebApp\nmetadata: {deletionTimestamp: 2026-01-01T00:00:00Z}\nstatus: {ready: true}\n", "being deleted"},
+		{"a condition", "kind: Thing\nstatus: {conditions: [{type: Ready, status: 'True'}]}\n", ""},
+		{"a false condition", "kind: Thing\nstatus: {conditions: [{type: Available, status: 'False', reason: NoDisk}]}\n", "Available is False, NoDisk"},
+		{"another condition", "kind: Thing\nstatus: {conditions: [{type: Synced, status: 'False'}]}\n", ""},
+		{"a new deployment", deployment + "{}\n", "newest change"},
+		{"a rollout", deployment + "{observedGeneration: 2, replicas: 4, updatedReplicas: 3, availableReplicas: 4}\n", "1 old replicas"},
+		{"some replicas", deployment + "{observedGeneration: 2, replicas: 3, updatedReplicas: 3, availableReplicas: 1}\n", "1 of 3"},
+		{"rolled out", deployment + "{observedGeneration: 2, replicas: 3, updatedReplicas: 3, availableReplicas: 3}\n", ""},
+		{"a pending pod", "kind: Pod\nstatus: {phase: Pending}\n", "no condition Ready yet"},
+		{"a finished pod", "kind: Pod\nstatus: {phase: Succeeded}\n", ""},
+		{"a running job", "kind: Job\nstatus: {active: 1}\n", "no condition Complete yet"},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			t.Parallel()
+			objects, err := parseObjects([]byte(test.object))
+			if err != nil {
+				t.Fatal(err)
+			}
+			got := notReady(objects[0], definitions)
+			if (got == "") != (test.want == "") || !strings.Contains(got, test.want) {
+				t.Errorf("notReady() = %q, want %q", got, test.want)
+			}
+		})
+	}
+}

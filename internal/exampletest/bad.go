@@ -1,0 +1,123 @@
+package exampletest
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+
+	"sigs.k8s.io/yaml"
+
+	"github.com/yare-go/yare/kube"
+	"github.com/yare-go/yare/yaretest"
+)
+
+// storeBad puts the definition in place: one that lets everything through, to begin with,
+// so that bad objects can be stored; then the true one.
+func (s *suite) storeBad(t *testing.T) {
+	t.Helper()
+	strict := crd(t, s.program)
+	definition := parse(t, strings.TrimPrefix(strict, "---\n"))[0]
+	versions := definition.Object["spec"].(map[string]any)["versions"].([]any)
+	versions[0].(map[string]any)["schema"] = map[string]any{"openAPIV3Schema": map[string]any{
+		"type": "object", "x-kubernetes-preserve-unknown-fields": true,
+	}}
+	loose, err := yaml.Marshal(definition.Object)
+	if err != nil {
+		t.Fatal(err)
+	}
+	apply := func(text string) {
+		s.cluster.Kubectl(t, text, "apply", "--server-side", "--force-conflicts", "-f", "-")
+		s.cluster.Kubectl(t, "", "wait", "--for=condition=Established", "--timeout=60s", "crd/"+definition.GetName())
+	}
+	apply(string(loose))
+	for _, bad := range s.Bad {
+		yaretest.Eventually(t, func() error { // the server takes its time with a new definition
+			_, stderr, err := s.cluster.TryKubectl(t, s.withSpec(bad.Name, bad.Spec), "create", "--validate=false", "--namespace", s.bad, "-f", "-")
+			if err != nil && !strings.Contains(stderr, "AlreadyExists") {
+				return fmt.Errorf("%w: %s", err, stderr)
+			}
+			return nil
+		})
+	}
+	apply(strict)
+	for _, bad := range s.Bad {
+		yaretest.Eventually(t, func() error { return s.refused(t, bad) })
+	}
+}
+
+// refused is nil if the schema refuses a bad object, with the name of the field.
+func (s *suite) refused(t *testing.T, bad Bad) error {
+	_, stderr, err := s.cluster.TryKubectl(t, s.withSpec(bad.Name+"-2", bad.Spec), "create", "--validate=false", "--dry-run=server", "--namespace", s.bad, "-f", "-")
+	switch {
+	case err == nil:
+		return fmt.Errorf("the schema takes the spec %s", bad.Spec)
+	case !strings.Contains(stderr, bad.Field):
+		return fmt.Errorf("the spec %s is refused without the field's name, %s: %s", bad.Spec, bad.Field, stderr)
+	}
+	return nil
+}
+
+func (s *suite) withSpec(name, spec string) string {
+	return fmt.Sprintf("apiVersion: %s/%s\nkind: %s\nmetadata: {name: %s}\nspec: %s\n",
+		s.Resource.Group, s.Resource.Version, s.Resource.Kind, name, spec)
+}
+
+// Objects that were stored before the schema forbade them are reported, once per change,
+// while the others go on; mended, they become ready.
+func (s *suite) testBadObjects(t *testing.T) {
+	w := s.worldIn(t, s.bad, s.account.Proxy(t))
+	w.start(t)
+	w.apply(t, "good", first)
+	w.become(t, "good", first)
+	w.waitForReports(t, 1)
+	for _, bad := range s.Bad {
+		patch := kube.MergePatch(map[string]any{"metadata": map[string]any{"annotations": map[string]any{"a": "change"}}})
+		if _, err := w.api().Patch(t.Context(), bad.Name, patch); err != nil {
+			t.Fatal(err)
+		}
+	}
+	w.waitForReports(t, 2)
+	w.apply(t, "good", second)
+	w.become(t, "good", second)
+	for _, bad := range s.Bad {
+		n := w.reports(bad.Name)
+		if bad.Told == OncePerChange && n != 2 {
+			t.Errorf("%s was there and then changed once, and was reported %d times", bad.Name, n)
+		}
+		if bad.Told == Never && n > 0 {
+			t.Errorf("%s was reported %d times", bad.Name, n)
+		}
+	}
+	for _, bad := range s.Bad {
+		s.cluster.Kubectl(t, s.withSpec(bad.Name, bad.Good), "replace", "--namespace", s.bad, "-f", "-")
+	}
+	for _, bad := range s.Bad {
+		w.become(t, bad.Name, second)
+		w.delete(t, bad.Name)
+		w.gone(t, bad.Name)
+	}
+	w.stop(t)
+}
+
+// reports is how often an error of an object was logged.
+func (w *world) reports(name string) (n int) {
+	for _, line := range errorLines(w.operator) {
+		if strings.Contains(line, fmt.Sprintf("%q:%q", "name", name)) {
+			n++
+		}
+	}
+	return n
+}
+
+// waitForReports waits until the error of each bad object was logged.
+func (w *world) waitForReports(t *testing.T, times int) {
+	t.Helper()
+	yaretest.Eventually(t, func() error {
+		for _, bad := range w.Bad {
+			if n := w.reports(bad.Name); bad.Told == OncePerChange && n < times {
+				return fmt.Errorf("%s was reported %d times", bad.Name, n)
+			}
+		}
+		return nil
+	})
+}

@@ -1,0 +1,32 @@
+package exampletest
+
+import (
+	"bytes"
+	"flag"
+	"os"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+var update = flag.Bool("update", false, "write crd.yaml anew")
+
+// checkDefinition holds that crd.yaml is what the program prints.
+func checkDefinition(t *testing.T, program string) {
+	t.Helper()
+	printed := crd(t, program)
+	if *update {
+		if err := os.WriteFile("crd.yaml", []byte(printed), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	kept, err := os.ReadFile("crd.yaml")
+	if err != nil {
+		t.Fatalf("%v: write it with go test -update", err)
+	}
+	if !bytes.Equal(kept, []byte(printed)) {
+		t.Errorf("crd.yaml is not what the program prints; write it anew with go test -update:\n%s",
+			cmp.Diff(strings.Split(string(kept), "\n"), strings.Split(printed, "\n")))
+	}
+}

@@ -1,0 +1,182 @@
+package plane
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"golang.org/x/mod/modfile"
+	"golang.org/x/mod/module"
+
+	"github.com/yare-go/yare/internal/plane/console"
+)
+
+// A builder makes the binary of one source.
+type builder struct {
+	tool    goTool
+	src     source
+	console *console.Console
+	// kubernetes is the version of Kubernetes the source requires, "" if it is not known
+	// yet or it requires none.
+	kubernetes string
+}
+
+func (f Finder) builder(src source) (builder, error) {
+	tool, err := f.goTool()
+	if err != nil {
+		return builder{}, err
+	}
+	b := builder{tool: tool, src: src, console: f.Console}
+	if src.dir != "" {
+		b.kubernetes, err = kubernetesVersion(filepath.Join(src.dir, "go.mod"))
+	}
+	return b, err
+}
+
+// build leaves the binary in dir.
+func (b builder) build(ctx context.Context, dir string) error {
+	started := time.Now()
+	task := b.console.Task()
+	defer task.Done()
+	b.console.Printf("compiling the control plane (Kubernetes itself): this takes minutes, and happens once")
+
+	var args []string
+	env := b.tool.buildEnv()
+	source, workdir := b.src.dir, b.src.dir
+	if b.src.version != "" {
+		task.Set("downloading the source of the control plane, %s", b.src.version)
+		downloaded, err := b.download(ctx)
+		if err != nil {
+			return err
+		}
+		if b.kubernetes, err = kubernetesVersion(downloaded.GoMod); err != nil {
+			return err
+		}
+		source, workdir = downloaded.Dir, dir
+		env = append(env, "GOBIN="+dir)
+		args = append(append([]string{"install", "-v"}, buildFlags(b.kubernetes)...), nestedPath+"@"+downloaded.Version)
+	} else {
+		args = append(append([]string{"build", "-v", "-o", filepath.Join(dir, binaryName)}, buildFlags(b.kubernetes)...), ".")
+	}
+
+	p := newBuildProgress(task, started)
+	defer p.stop()
+	// How many packages there are is good to know, not needed; and the downloads that a
+	// first build begins with happen here.
+	if out, err := b.list(ctx, p, source, env); err == nil {
+		p.total(strings.Count(out, "\n"))
+	}
+	if err := b.tool.run(ctx, workdir, env, nil, p, args...); err != nil {
+		if context.Cause(ctx) != nil {
+			return fmt.Errorf("compiling the control plane: interrupted: %w", context.Cause(ctx))
+		}
+		return &BuildError{Err: err, Output: p.errors()}
+	}
+	p.stop()
+	task.Done()
+	b.console.Printf("the control plane is compiled (%s); from now on it is found at once", console.Duration(time.Since(started)))
+	return nil
+}
+
+func (b builder) list(ctx context.Context, p *buildProgress, dir string, env []string) (string, error) {
+	var out strings.Builder
+	err := b.tool.run(ctx, dir, env, &out, p, "list", "-deps", "-f", "{{.ImportPath}}", ".")
+	return out.String(), err
+}
+
+// A download is what `go mod download -json` tells.
+type download struct {
+	Version, Dir, GoMod, Error string
+}
+
+func (b builder) download(ctx context.Context) (download, error) {
+	version := b.src.version
+	if module.IsPseudoVersion(version) {
+		// The pseudo-version of the nested module at the same commit may have another
+		// base: its tags are its own.
+		if revision, err := module.PseudoVersionRev(version); err == nil {
+			version = revision
+		}
+	}
+	// Outside of any module, so that nobody's go.mod has a say.
+	out, err := b.tool.output(ctx, os.TempDir(), b.tool.buildEnv(), "mod", "download", "-json", nestedPath+"@"+version)
+	var d download
+	if jsonErr := json.Unmarshal([]byte(out), &d); err == nil && jsonErr != nil {
+		err = jsonErr
+	}
+	if err == nil && d.Error != "" {
+		err = errors.New(d.Error)
+	}
+	if err != nil {
+		if context.Cause(ctx) != nil {
+			return d, context.Cause(ctx)
+		}
+		return d, fmt.Errorf("downloading the control plane %s@%s: %w: check the network and GOPROXY, "+
+			"use a clone of the repository by a replace directive, or set %s to a prebuilt binary",
+			nestedPath, version, err, PrebuiltVariable)
+	}
+	return d, nil
+}
+
+// buildFlags are the flags of go build and go install.
+func buildFlags(kubernetes string) []string {
+	ldflags := "-s -w"
+	if major, minor, ok := majorMinor(kubernetes); ok {
+		// Else the servers would call themselves v0.0.0-master+$Format:%H$.
+		const variable = " -X k8s.io/component-base/version."
+		ldflags += variable + "gitVersion=" + kubernetes + variable + "gitMajor=" + major +
+			variable + "gitMinor=" + minor + variable + "gitTreeState=clean"
+	}
+	// -buildvcs=false: a clone whose owner git does not trust could not be built.
+	return []string{"-trimpath", "-buildvcs=false", "-ldflags=" + ldflags}
+}
+
+func majorMinor(version string) (major, minor string, ok bool) {
+	rest, ok := strings.CutPrefix(version, "v")
+	if !ok {
+		return "", "", false
+	}
+	major, rest, ok = strings.Cut(rest, ".")
+	minor, _, ok2 := strings.Cut(rest, ".")
+	return major, minor, ok && ok2
+}
+
+// kubernetesVersion is the version of Kubernetes that a go.mod requires, or "".
+func kubernetesVersion(gomod string) (string, error) {
+	data, err := os.ReadFile(gomod)
+	if err != nil {
+		return "", fmt.Errorf("reading the control plane's go.mod: %w", err)
+	}
+	file, err := modfile.ParseLax(gomod, data, nil)
+	if err != nil {
+		return "", fmt.Errorf("reading the control plane's go.mod: %w", err)
+	}
+	for _, r := range file.Require {
+		if r.Mod.Path == "k8s.io/kubernetes" {
+			return r.Mod.Version, nil
+		}
+	}
+	return "", nil
+}
+
+// A BuildError is a control plane that does not compile.
+type BuildError struct {
+	Err    error
+	Output string // what the compiler said
+}
+
+func (e *BuildError) Error() string {
+	text := "compiling the control plane: " + e.Err.Error()
+	if e.Output != "" {
+		text += "\n" + e.Output
+	}
+	return text + "\nmend what it says (a full disk, a Go too old and a network that is down are the usual causes) and try again, " +
+		"or set " + PrebuiltVariable + " to a prebuilt binary"
+}
+
+func (e *BuildError) Unwrap() error { return e.Err }

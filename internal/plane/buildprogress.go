@@ -1,0 +1,120 @@
+package plane
+
+import (
+	"bytes"
+	"fmt"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/yare-go/yare/internal/plane/console"
+)
+
+// buildProgress reads what `go build -v` writes on standard error, shows how far it is,
+// and keeps what is neither a package nor a download: that is what went wrong.
+type buildProgress struct {
+	task    *console.Task
+	started time.Time
+	ended   chan struct{}
+	end     sync.Once
+	ticking sync.WaitGroup
+
+	mu         sync.Mutex
+	partial    []byte
+	downloaded int
+	compiled   int
+	packages   int
+	now        string
+	said       []string
+}
+
+func newBuildProgress(task *console.Task, started time.Time) *buildProgress {
+	p := &buildProgress{task: task, started: started, ended: make(chan struct{}), now: "looking at its packages"}
+	p.ticking.Go(p.tick)
+	return p
+}
+
+// tick shows the time go by also while the compiler is silent.
+func (p *buildProgress) tick() {
+	ticker := time.NewTicker(250 * time.Millisecond)
+	defer ticker.Stop()
+	for {
+		p.show()
+		select {
+		case <-p.ended:
+			return
+		case <-ticker.C:
+		}
+	}
+}
+
+func (p *buildProgress) stop() {
+	p.end.Do(func() { close(p.ended) })
+	p.ticking.Wait()
+}
+
+func (p *buildProgress) total(packages int) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.packages = packages
+}
+
+func (p *buildProgress) show() {
+	p.mu.Lock()
+	text := p.now
+	switch {
+	case p.compiled > 0 && p.packages > 0:
+		text = fmt.Sprintf("package %d of at most %d: %s", p.compiled, p.packages, p.now)
+	case p.compiled > 0:
+		text = fmt.Sprintf("package %d: %s", p.compiled, p.now)
+	}
+	p.mu.Unlock()
+	p.task.Set("compiling the control plane, once: %s, %s", console.Duration(time.Since(p.started)), text)
+}
+
+// Write reads lines.
+func (p *buildProgress) Write(data []byte) (int, error) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.partial = append(p.partial, data...)
+	for {
+		line, rest, ok := bytes.Cut(p.partial, []byte("\n"))
+		if !ok {
+			return len(data), nil
+		}
+		p.line(string(line))
+		p.partial = rest
+	}
+}
+
+func (p *buildProgress) line(line string) {
+	what, isDownload := strings.CutPrefix(line, "go: downloading ")
+	switch {
+	case isDownload:
+		p.downloaded++
+		p.now = fmt.Sprintf("downloading module %d: %s", p.downloaded, what)
+	case line != "" && !strings.ContainsAny(line, " \t:#"):
+		p.compiled++
+		p.now = line
+		if line == nestedPath {
+			p.now = "linking it"
+		}
+	case strings.TrimSpace(line) != "":
+		p.said = append(p.said, line)
+	}
+}
+
+// errors is the end of what the go command complained about.
+func (p *buildProgress) errors() string {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	said := p.said
+	if len(p.partial) > 0 {
+		said = append(said, string(p.partial))
+	}
+	const most = 40
+	if len(said) > most {
+		said = append([]string{"…"}, said[len(said)-most:]...)
+	}
+	return strings.Join(said, "\n")
+}

@@ -1,0 +1,192 @@
+package plane
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/yare-go/yare/internal/plane/console"
+	"github.com/yare-go/yare/internal/plane/filelock"
+)
+
+const (
+	binaryName = "controlplane"
+	// A binary is some 150 MB; a few are kept, for those who go back and forth between
+	// branches or Go versions.
+	keptBinaries = 3
+	// Younger ones are kept in any case: somebody may be about to start one.
+	keptFor = time.Hour
+)
+
+// A cache holds binaries, each in a folder named by its key:
+//
+//	KEY/controlplane   the binary; its modification time is when it was last used
+//	KEY/lock           locked by the process that builds, and holds its id
+//	KEY/build-*        the folder of a build that runs, or was interrupted
+//
+// Only a complete binary is ever called controlplane, by a rename.
+type cache struct {
+	dir     string
+	console *console.Console
+}
+
+// get returns the path of the binary of this key. If there is none, build must leave it
+// in the folder it is given, under the name of the binary.
+func (c cache) get(ctx context.Context, key string, build func(ctx context.Context, dir string) error) (string, error) {
+	path := filepath.Join(c.dir, key, binaryName)
+	if use(path) {
+		return path, nil
+	}
+	lock, err := c.lock(ctx, filepath.Dir(path))
+	if err != nil {
+		return "", err
+	}
+	defer lock.Close()
+	if use(path) { // Another process built it while we waited.
+		return path, nil
+	}
+	if err := c.buildLocked(ctx, path, build); err != nil {
+		return "", err
+	}
+	c.prune(key)
+	return path, nil
+}
+
+// use tells whether the binary is there, and marks it as used now.
+func use(path string) bool {
+	info, err := os.Stat(path)
+	if err != nil || !info.Mode().IsRegular() {
+		return false
+	}
+	now := time.Now()
+	_ = os.Chtimes(path, now, now) // A cache that cannot be written is still one to read.
+	return true
+}
+
+func (c cache) buildLocked(ctx context.Context, path string, build func(context.Context, string) error) error {
+	folder := filepath.Dir(path)
+	// We hold the lock: whatever is left of a build was left by one that was interrupted.
+	leftovers, err := filepath.Glob(filepath.Join(folder, "build-*"))
+	if err != nil {
+		return fmt.Errorf("looking for interrupted builds: %w", err)
+	}
+	for _, name := range leftovers {
+		if err := os.RemoveAll(name); err != nil {
+			return fmt.Errorf("removing what an interrupted build left: %w", err)
+		}
+	}
+	dir, err := os.MkdirTemp(folder, "build-")
+	if err != nil {
+		return fmt.Errorf("making a folder to build the control plane in: %w", err)
+	}
+	defer os.RemoveAll(dir)
+	if err := build(ctx, dir); err != nil {
+		return err
+	}
+	if err := os.Rename(filepath.Join(dir, binaryName), path); err != nil {
+		return fmt.Errorf("keeping the control plane that was built: %w", err)
+	}
+	return nil
+}
+
+// lock waits for the lock of a key. It also returns when somebody else has built the
+// binary; the caller looks again.
+func (c cache) lock(ctx context.Context, folder string) (*os.File, error) {
+	task := c.console.Task()
+	defer task.Done()
+	started := time.Now()
+	for {
+		// Again each time: prune may have removed the folder.
+		if err := os.MkdirAll(folder, 0o755); err != nil {
+			return nil, fmt.Errorf("making the cache folder of the control plane: %w: "+
+				"make it writable, or set XDG_CACHE_HOME to a folder that is", err)
+		}
+		file, err := os.OpenFile(filepath.Join(folder, "lock"), os.O_RDWR|os.O_CREATE, 0o644)
+		if err != nil {
+			if errors.Is(err, os.ErrNotExist) {
+				continue
+			}
+			return nil, fmt.Errorf("opening the lock of the control plane's cache: %w", err)
+		}
+		err = filelock.Try(file, filelock.Exclusive)
+		if err == nil && filelock.Current(file) {
+			if err := file.Truncate(0); err == nil {
+				_, _ = file.WriteAt([]byte(strconv.Itoa(os.Getpid())), 0)
+			}
+			return file, nil
+		}
+		_ = file.Close()
+		if err != nil && !errors.Is(err, filelock.ErrHeld) {
+			return nil, err
+		}
+		task.Set("waiting for %s, which is compiling the control plane (%s)",
+			holder(folder), console.Duration(time.Since(started)))
+		select {
+		case <-ctx.Done():
+			return nil, context.Cause(ctx)
+		case <-time.After(200 * time.Millisecond):
+		}
+	}
+}
+
+// holder says which process holds the lock.
+func holder(folder string) string {
+	data, err := os.ReadFile(filepath.Join(folder, "lock"))
+	if pid := strings.TrimSpace(string(data)); err == nil && pid != "" {
+		return "process " + pid
+	}
+	return "another process"
+}
+
+// prune removes binaries that have not been used for long, and are in nobody's use. It is
+// housekeeping: what fails is tried again after the next build.
+func (c cache) prune(current string) {
+	entries, err := os.ReadDir(c.dir)
+	if err != nil {
+		return
+	}
+	type old struct {
+		key  string
+		used time.Time
+	}
+	var olds []old
+	for _, entry := range entries {
+		if !entry.IsDir() || entry.Name() == current {
+			continue
+		}
+		info, err := os.Stat(filepath.Join(c.dir, entry.Name(), binaryName))
+		if err != nil {
+			info, err = entry.Info() // A folder of a build that failed.
+		}
+		if err == nil {
+			olds = append(olds, old{entry.Name(), info.ModTime()})
+		}
+	}
+	slices.SortFunc(olds, func(a, b old) int { return b.used.Compare(a.used) })
+	for i, o := range olds {
+		if i < keptBinaries-1 || time.Since(o.used) < keptFor {
+			continue
+		}
+		c.remove(filepath.Join(c.dir, o.key))
+	}
+}
+
+// remove removes the folder of a key, unless somebody builds in it or runs its binary: a
+// running plane starts its children from that file, and so holds a lock on it.
+func (c cache) remove(folder string) {
+	lock, err := os.OpenFile(filepath.Join(folder, "lock"), os.O_RDWR|os.O_CREATE, 0o644)
+	if err != nil {
+		return
+	}
+	defer lock.Close()
+	if filelock.Try(lock, filelock.Exclusive) != nil || filelock.Held(filepath.Join(folder, binaryName), filelock.Exclusive) {
+		return
+	}
+	_ = os.RemoveAll(folder)
+}

@@ -1,0 +1,205 @@
+// Package console tells a person what a program is doing, line by line: what happened, and
+// what is being done now.
+//
+// On a terminal the present is one line at the bottom that is rewritten; elsewhere it is a
+// line now and then, so that a log shows that work goes on without being flooded.
+package console
+
+import (
+	"fmt"
+	"io"
+	"os"
+	"strings"
+	"sync"
+	"time"
+
+	"golang.org/x/term"
+)
+
+// quiet is how long a task must have been silent, where lines cannot be rewritten, before
+// it is shown again.
+const quiet = 10 * time.Second
+
+// A Console writes lines that begin with a name, so that they can be told from what other
+// programs write beside it. A nil Console says nothing. Its methods may be called from
+// several goroutines.
+type Console struct {
+	mu     sync.Mutex
+	out    io.Writer
+	prefix string
+	live   bool
+	width  func() int
+	tasks  []*Task
+	drawn  bool // the bottom line is on the screen now
+	// patience is how long a task must have taken before it is worth a line, where lines
+	// cannot be rewritten.
+	patience time.Duration
+}
+
+// New returns a console that writes to out, with colours and a live line if that is a
+// terminal. NO_COLOR and TERM=dumb are respected.
+func New(out io.Writer, name string) *Console {
+	c := &Console{out: out, prefix: name + ": "}
+	file, ok := out.(*os.File)
+	if !ok || !term.IsTerminal(int(file.Fd())) {
+		return c
+	}
+	if os.Getenv("TERM") == "dumb" {
+		return c
+	}
+	c.live = true
+	c.width = func() int {
+		width, _, err := term.GetSize(int(file.Fd()))
+		if err != nil || width <= 0 {
+			return 80
+		}
+		return width
+	}
+	if os.Getenv("NO_COLOR") == "" {
+		c.prefix = "\x1b[36m" + name + ":\x1b[0m "
+	}
+	return c
+}
+
+// Live tells whether a person is looking at a terminal.
+func (c *Console) Live() bool { return c != nil && c.live }
+
+// Printf writes one line.
+func (c *Console) Printf(format string, args ...any) {
+	c.write(fmt.Sprintf(format, args...), "")
+}
+
+// Block writes a text of several lines, indented: what a compiler said, the end of a log.
+func (c *Console) Block(text string) {
+	text = strings.TrimRight(text, "\n")
+	if text != "" {
+		c.write(text, "  ")
+	}
+}
+
+func (c *Console) write(text, indent string) {
+	if c == nil {
+		return
+	}
+	var b strings.Builder
+	for line := range strings.SplitSeq(text, "\n") {
+		b.WriteString(c.prefix + indent + line + "\n")
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.erase()
+	_, _ = io.WriteString(c.out, b.String())
+	c.draw()
+}
+
+// A Task is something that takes long. What it says of itself is shown until it is done.
+type Task struct {
+	console *Console
+	text    string
+	begun   time.Time
+	shown   time.Time
+}
+
+// Task begins a task. It shows nothing before its first Set.
+func (c *Console) Task() *Task {
+	t := &Task{console: c, begun: time.Now()}
+	if c == nil {
+		return t
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.tasks = append(c.tasks, t)
+	return t
+}
+
+// Set says what the task is doing now.
+func (t *Task) Set(format string, args ...any) {
+	c := t.console
+	if c == nil {
+		return
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	t.text = fmt.Sprintf(format, args...)
+	if c.live {
+		c.erase()
+		c.draw()
+		return
+	}
+	if now := time.Now(); now.Sub(t.shown) >= quiet && now.Sub(t.begun) >= c.patience {
+		t.shown = now
+		_, _ = io.WriteString(c.out, c.prefix+t.text+"\n")
+	}
+}
+
+// Done ends the task.
+func (t *Task) Done() {
+	c := t.console
+	if c == nil {
+		return
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for i := range c.tasks {
+		if c.tasks[i] == t {
+			c.tasks = append(c.tasks[:i:i], c.tasks[i+1:]...)
+			break
+		}
+	}
+	c.erase()
+	c.draw()
+}
+
+func (c *Console) erase() {
+	if c.drawn {
+		_, _ = io.WriteString(c.out, "\r\x1b[K")
+		c.drawn = false
+	}
+}
+
+func (c *Console) draw() {
+	if !c.live {
+		return
+	}
+	var texts []string
+	for _, t := range c.tasks {
+		if t.text != "" {
+			texts = append(texts, t.text)
+		}
+	}
+	if len(texts) == 0 {
+		return
+	}
+	// A line that wraps could not be erased. The prefix is taken at its full length,
+	// colours included: a few columns less do no harm.
+	text := cut(strings.Join(texts, " | "), c.width()-len(c.prefix)-1)
+	_, _ = io.WriteString(c.out, c.prefix+text)
+	c.drawn = true
+}
+
+// cut shortens a text to so many characters.
+func cut(text string, n int) string {
+	runes := []rune(text)
+	if n < 1 {
+		return ""
+	}
+	if len(runes) <= n {
+		return text
+	}
+	if n < 4 {
+		return string(runes[:n])
+	}
+	return string(runes[:n-3]) + "..."
+}
+
+// Duration writes a duration as a person would say it: 3.4s, 47s, 3m07s.
+func Duration(d time.Duration) string {
+	switch {
+	case d < 10*time.Second:
+		return fmt.Sprintf("%.1fs", d.Seconds())
+	case d < time.Minute:
+		return fmt.Sprintf("%ds", int(d.Seconds()))
+	default:
+		return fmt.Sprintf("%dm%02ds", int(d.Minutes()), int(d.Seconds())%60)
+	}
+}

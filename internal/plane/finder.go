@@ -1,0 +1,119 @@
+package plane
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/yare-go/yare/internal/plane/console"
+)
+
+// A Finder finds the control plane binary, and builds it where there is none yet.
+type Finder struct {
+	// Dir is the folder whose module says which control plane is meant; the working
+	// directory by default.
+	Dir string
+	// Env replaces the environment of this process.
+	Env []string
+	// Cache is the folder binaries are kept in; yare/controlplane in the user's cache
+	// folder by default.
+	Cache string
+	// Console is told what takes long. It may be nil.
+	Console *console.Console
+
+	// version and noClone replace what this program knows of itself, for tests.
+	version string
+	noClone bool
+}
+
+// Find returns the path of the control plane binary, which it builds if it is not in the
+// cache. When several processes ask at once, one builds and the others wait.
+func (f Finder) Find(ctx context.Context) (string, error) {
+	if f.Dir == "" {
+		dir, err := os.Getwd()
+		if err != nil {
+			return "", fmt.Errorf("finding the working directory: %w", err)
+		}
+		f.Dir = dir
+	}
+	src, err := f.locate(ctx)
+	if err != nil {
+		return "", err
+	}
+	if src.prebuilt != "" {
+		return src.prebuilt, nil
+	}
+	if f.Cache == "" {
+		if f.Cache, err = cacheFolder("controlplane"); err != nil {
+			return "", err
+		}
+	}
+	for {
+		path, err := f.get(ctx, src)
+		if !errors.Is(err, errChanged) {
+			return path, err
+		}
+		f.Console.Printf("the source of the control plane was changed meanwhile; compiling again what changed")
+	}
+}
+
+// errChanged means that a build took longer than its source stayed the same.
+var errChanged = errors.New("the source of the control plane was changed while it was compiled")
+
+func (f Finder) get(ctx context.Context, src source) (string, error) {
+	b, err := f.builder(src)
+	if err != nil {
+		return "", err
+	}
+	key, err := b.key(ctx)
+	if err != nil {
+		return "", fmt.Errorf("looking for a control plane that is already built: %w", err)
+	}
+	return cache{dir: f.Cache, console: f.Console}.get(ctx, key, func(ctx context.Context, dir string) error {
+		err := b.build(ctx, dir)
+		// What was compiled may be neither the source before nor the one after.
+		if after, keyErr := b.key(ctx); ctx.Err() == nil && keyErr == nil && after != key {
+			return errChanged
+		}
+		return err
+	})
+}
+
+// cacheFolder is a folder of yare's own in the user's cache folder. It need not exist.
+func cacheFolder(name string) (string, error) {
+	dir, err := os.UserCacheDir()
+	if err != nil {
+		return "", fmt.Errorf("finding your cache folder: %w: set HOME or XDG_CACHE_HOME", err)
+	}
+	return filepath.Join(dir, "yare", name), nil
+}
+
+func (f Finder) environ() []string {
+	if f.Env != nil {
+		return f.Env
+	}
+	return os.Environ()
+}
+
+func (f Finder) getenv(name string) string {
+	value := ""
+	for _, variable := range f.environ() {
+		if n, v, _ := strings.Cut(variable, "="); n == name {
+			value = v
+		}
+	}
+	return value
+}
+
+func (f Finder) ownVersion() string {
+	if f.version != "" {
+		return f.version
+	}
+	return OwnVersion()
+}
+
+// errNoSource reports source that vanished while it was looked at.
+var errNoSource = errors.New("the folder holds no source of the control plane")

@@ -1,0 +1,58 @@
+package plane
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"io"
+	"os/exec"
+	"runtime"
+	"strings"
+
+	"github.com/yare-go/yare/internal/plane/process"
+)
+
+// output runs a go command and returns what it printed. Its error holds what it said on
+// standard error.
+func (t goTool) output(ctx context.Context, dir string, env []string, args ...string) (string, error) {
+	var stdout, stderr bytes.Buffer
+	err := t.run(ctx, dir, env, &stdout, &stderr, args...)
+	if err != nil && context.Cause(ctx) == nil {
+		if said := strings.TrimSpace(stderr.String()); said != "" {
+			err = fmt.Errorf("%s", said)
+		}
+		return "", fmt.Errorf("go %s: %w", args[0], err)
+	}
+	return stdout.String(), err
+}
+
+func (t goTool) run(ctx context.Context, dir string, env []string, stdout, stderr io.Writer, args ...string) error {
+	cmd := exec.Command(t.path, args...)
+	cmd.Dir = dir
+	cmd.Env = t.env
+	if env != nil {
+		cmd.Env = env
+	}
+	cmd.Stdout, cmd.Stderr = stdout, stderr
+	return process.Run(ctx, cmd)
+}
+
+// buildEnv is the environment the control plane is built in. What the user has set for
+// their own module must not reach it: it is another module, and a program for this
+// machine. Where modules come from (GOPROXY, GOPRIVATE, …) stays theirs.
+func (t goTool) buildEnv() []string {
+	dropped := map[string]bool{
+		"GOFLAGS": true, "GOWORK": true, "GOOS": true, "GOARCH": true, "CGO_ENABLED": true, "GOBIN": true,
+		"GO111MODULE": true, "GOEXPERIMENT": true, "GODEBUG": true, "PWD": true,
+	}
+	var env []string
+	for _, variable := range t.env {
+		name, _, _ := strings.Cut(variable, "=")
+		if !dropped[name] {
+			env = append(env, variable)
+		}
+	}
+	// Set rather than left out: an unset variable would be looked up in `go env -w`.
+	return append(env, "GOFLAGS=-mod=readonly", "GOWORK=off", "CGO_ENABLED=0", "GO111MODULE=on",
+		"GOOS="+runtime.GOOS, "GOARCH="+runtime.GOARCH)
+}

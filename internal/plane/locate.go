@@ -1,0 +1,207 @@
+package plane
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"runtime"
+	"runtime/debug"
+	"strings"
+
+	"golang.org/x/mod/modfile"
+	"golang.org/x/mod/module"
+)
+
+const (
+	modulePath = "github.com/yare-go/yare"
+	nestedPath = modulePath + "/controlplane"
+
+	// PrebuiltVariable is the environment variable that names a binary to use as it is.
+	PrebuiltVariable = "YARE_CONTROLPLANE"
+)
+
+// A source is where a control plane comes from: one of the three fields is set.
+type source struct {
+	prebuilt string // a binary
+	dir      string // a folder that holds the source of the nested module
+	version  string // a version of the nested module
+}
+
+// locate decides where the control plane comes from: the binary that the environment
+// names; the source beside the yare module that the user's module requires, replaces or
+// is; the published version that goes with it.
+func (f Finder) locate(ctx context.Context) (source, error) {
+	if name := f.getenv(PrebuiltVariable); name != "" {
+		path, err := checkPrebuilt(name)
+		return source{prebuilt: path}, err
+	}
+	required, err := f.requiredModule(ctx)
+	if err != nil {
+		return source{}, err
+	}
+	if required != nil {
+		return required.source()
+	}
+	return f.ownSource()
+}
+
+func checkPrebuilt(name string) (string, error) {
+	const advice = "name a control plane binary, or unset " + PrebuiltVariable + " to have one built"
+	path, err := filepath.Abs(name)
+	if err != nil {
+		return "", fmt.Errorf("%s=%s: %w", PrebuiltVariable, name, err)
+	}
+	info, err := os.Stat(path)
+	switch {
+	case errors.Is(err, os.ErrNotExist):
+		return "", fmt.Errorf("%s=%s: there is no such file: %s", PrebuiltVariable, name, advice)
+	case err != nil:
+		return "", fmt.Errorf("%s=%s: %w: %s", PrebuiltVariable, name, err, advice)
+	case !info.Mode().IsRegular() || info.Mode().Perm()&0o111 == 0:
+		return "", fmt.Errorf("%s=%s: this is not an executable file: %s", PrebuiltVariable, name, advice)
+	}
+	return path, nil
+}
+
+// A listedModule is what `go list -m -json` tells of the yare module.
+type listedModule struct {
+	Path    string
+	Version string
+	Main    bool
+	Dir     string
+	Replace *struct{ Path, Version string }
+	Error   *struct{ Err string }
+}
+
+// requiredModule asks the go command which yare module the user's module means, so that
+// replace directives and workspaces are honoured. It is nil when there is no module, or
+// one that does not require yare.
+func (f Finder) requiredModule(ctx context.Context) (*listedModule, error) {
+	tool, err := f.goTool()
+	if err != nil {
+		return nil, err
+	}
+	gomod, err := tool.output(ctx, f.Dir, nil, "env", "GOMOD")
+	if err != nil {
+		return nil, fmt.Errorf("asking the go command for the module of %s: %w", f.Dir, err)
+	}
+	if name := strings.TrimSpace(gomod); name == "" || name == os.DevNull {
+		return nil, nil
+	}
+	// -mod=readonly, because a vendor folder hides where a module comes from.
+	out, err := tool.output(ctx, f.Dir, nil, "list", "-mod=readonly", "-e", "-m", "-json", modulePath)
+	if err != nil {
+		return nil, fmt.Errorf("asking the go command which version of yare the module of %s requires: %w", f.Dir, err)
+	}
+	var m listedModule
+	if err := json.Unmarshal([]byte(out), &m); err != nil {
+		return nil, fmt.Errorf("reading what go list says of %s: %w", modulePath, err)
+	}
+	if m.Error != nil {
+		if strings.Contains(m.Error.Err, "not a known dependency") {
+			return nil, nil
+		}
+		return nil, fmt.Errorf("finding the yare module that %s requires: %s", f.Dir, m.Error.Err)
+	}
+	return &m, nil
+}
+
+func (m *listedModule) source() (source, error) {
+	if m.Dir != "" && hasNested(m.Dir) {
+		return source{dir: filepath.Join(m.Dir, "controlplane")}, nil
+	}
+	switch {
+	case m.Replace != nil && m.Replace.Version == "":
+		return source{}, fmt.Errorf("yare is replaced by %s, which has no folder controlplane: "+
+			"replace it with a whole clone of the repository, or set %s to a prebuilt binary", m.Replace.Path, PrebuiltVariable)
+	case m.Replace != nil && m.Replace.Path != modulePath:
+		return source{}, fmt.Errorf("yare is replaced by %s %s, and a module of another name brings no control plane: "+
+			"replace it with a folder that holds a clone, or set %s to a prebuilt binary", m.Replace.Path, m.Replace.Version, PrebuiltVariable)
+	case m.Replace != nil:
+		return source{version: m.Replace.Version}, nil
+	case m.Version == "":
+		return source{}, fmt.Errorf("%s is a yare module without a folder controlplane beside its go.mod: "+
+			"use a whole clone of the repository, or set %s to a prebuilt binary", m.Dir, PrebuiltVariable)
+	}
+	return source{version: m.Version}, nil
+}
+
+// ownSource is where the control plane of this very program comes from: used where no
+// module says anything else.
+func (f Finder) ownSource() (source, error) {
+	version := f.ownVersion()
+	if version != "" && !strings.HasSuffix(version, "+dirty") && !module.IsPseudoVersion(version) {
+		return source{version: version}, nil
+	}
+	// A development version was built from a clone on this machine, which may still be
+	// there. (-trimpath leaves no absolute path behind.)
+	if dir := cloneOfThisProgram(); dir != "" && !f.noClone {
+		return source{dir: filepath.Join(dir, "controlplane")}, nil
+	}
+	if version == "" || strings.HasSuffix(version, "+dirty") {
+		return source{}, fmt.Errorf("this program is a development version of yare, and neither is %s in a module that requires %s: "+
+			"run it inside such a module or a clone of the repository, install a released version "+
+			"(go install %s/cmd/yare@latest), or set %s to a prebuilt binary", f.Dir, modulePath, modulePath, PrebuiltVariable)
+	}
+	return source{version: version}, nil
+}
+
+// hasNested tells whether the root of a yare module has the control plane beside it.
+func hasNested(root string) bool {
+	data, err := os.ReadFile(filepath.Join(root, "controlplane", "go.mod"))
+	return err == nil && modfile.ModulePath(data) == nestedPath
+}
+
+func cloneOfThisProgram() string {
+	_, file, _, ok := runtime.Caller(0)
+	if !ok || !filepath.IsAbs(file) {
+		return ""
+	}
+	root := filepath.Dir(filepath.Dir(filepath.Dir(file)))
+	if !hasNested(root) {
+		return ""
+	}
+	return root
+}
+
+// OwnVersion is the version of the yare module in this program, "" for one that was built
+// from a folder.
+func OwnVersion() string {
+	info, ok := debug.ReadBuildInfo()
+	if !ok {
+		return ""
+	}
+	modules := append([]*debug.Module{&info.Main}, info.Deps...)
+	for _, m := range modules {
+		if m.Path != modulePath {
+			continue
+		}
+		if m.Replace != nil {
+			m = m.Replace
+		}
+		if m.Version == "(devel)" {
+			return ""
+		}
+		return m.Version
+	}
+	return ""
+}
+
+// A goTool is the user's go command.
+type goTool struct {
+	path string
+	env  []string
+}
+
+func (f Finder) goTool() (goTool, error) {
+	path, err := exec.LookPath("go")
+	if err != nil {
+		return goTool{}, fmt.Errorf("the go command was not found in PATH; it builds the control plane on first use: "+
+			"install Go (https://go.dev/dl), or set %s to a prebuilt binary", PrebuiltVariable)
+	}
+	return goTool{path: path, env: f.environ()}, nil
+}

@@ -1,0 +1,317 @@
+package plane
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"sync"
+	"syscall"
+	"time"
+
+	"github.com/yare-go/yare/internal/plane/console"
+	"github.com/yare-go/yare/internal/plane/filelock"
+	"github.com/yare-go/yare/internal/plane/process"
+)
+
+// Options say what is started and how. All fields may be left out.
+type Options struct {
+	// Finder finds the binary, if Binary does not name it.
+	Finder Finder
+	Binary string
+	// Kubeconfig is the file that gives access to the cluster, made when it is ready and
+	// removed at its end; one in the plane's own folder by default.
+	Kubeconfig string
+	// Nodes is the number of simulated nodes; the binary's default if 0.
+	Nodes int
+	// APIServerArgs are more arguments for kube-apiserver.
+	APIServerArgs []string
+	// Title is how this plane is listed among those of this user ("yare dev ./book"), for
+	// `yare kubectl` to find it. Without one it is not listed.
+	Title string
+	// Verbose asks the control plane for its own log, which goes to Log.
+	Verbose bool
+	// Log gets what the control plane writes on standard error. It may be nil.
+	Log io.Writer
+	// Console is told what goes on. It may be nil.
+	Console *console.Console
+}
+
+// A Plane is a running control plane.
+type Plane struct {
+	binary  string
+	process *process.Process
+	control *control
+	console *console.Console
+	booting *console.Task
+	stderr  *tail
+	started chan message  // gets the first of ready and failed
+	inUse   *os.File      // its shared lock keeps the binary in the cache
+	closing chan struct{} // closed when we want it to end
+	close   sync.Once
+	entry   *entry
+	ready   message
+}
+
+// Start starts a control plane and waits until it is ready to be used. The context is for
+// that wait only: the plane runs until Close, or until this process ends.
+func Start(ctx context.Context, o Options) (*Plane, error) {
+	if o.Finder.Console == nil {
+		o.Finder.Console = o.Console
+	}
+	if o.Binary == "" {
+		binary, err := o.Finder.Find(ctx)
+		if err != nil {
+			return nil, err
+		}
+		o.Binary = binary
+	}
+	p, err := launch(o)
+	if err != nil {
+		return nil, fmt.Errorf("starting the control plane %s: %w", o.Binary, err)
+	}
+	if err := p.waitReady(ctx); err != nil {
+		p.Close()
+		return nil, err
+	}
+	if o.Title != "" {
+		if p.entry, err = register(p, o.Title); err != nil {
+			// The cluster is as good without.
+			o.Console.Printf("`yare kubectl` will not find this control plane by itself: %v", err)
+		}
+	}
+	return p, nil
+}
+
+func launch(o Options) (*Plane, error) {
+	args := []string{"up", "--control"}
+	if o.Kubeconfig != "" {
+		name, err := filepath.Abs(o.Kubeconfig)
+		if err != nil {
+			return nil, err
+		}
+		args = append(args, "--kubeconfig", name)
+	}
+	if o.Nodes > 0 {
+		args = append(args, "--nodes", strconv.Itoa(o.Nodes))
+	}
+	for _, arg := range o.APIServerArgs {
+		args = append(args, "--apiserver-arg", arg)
+	}
+	if o.Verbose {
+		args = append(args, "-v")
+	}
+	cmd := exec.Command(o.Binary, args...)
+	in, err := cmd.StdinPipe()
+	if err != nil {
+		return nil, err
+	}
+	p := &Plane{
+		binary:  o.Binary,
+		control: newControl(in),
+		console: o.Console,
+		booting: o.Console.Task(),
+		stderr:  &tail{next: o.Log},
+		started: make(chan message, 1),
+		closing: make(chan struct{}),
+	}
+	p.booting.Set("starting the control plane")
+	cmd.Stdout = &lines{take: p.take}
+	cmd.Stderr = p.stderr
+	if p.inUse, err = os.Open(o.Binary); err != nil {
+		p.booting.Done()
+		return nil, err
+	}
+	// Best effort: a folder that cannot be locked is no cache of ours.
+	_ = filelock.Try(p.inUse, filelock.Shared)
+	// No signal when we die: the end of its input tells it so, on every system, and once. (Linux
+	// may send that signal several times, and a second one asks for a hasty end.)
+	if p.process, err = process.Start(cmd, 0); err != nil {
+		_ = p.inUse.Close()
+		p.booting.Done()
+		return nil, err
+	}
+	return p, nil
+}
+
+// take takes a line the control plane wrote.
+func (p *Plane) take(line []byte) {
+	var m message
+	if err := json.Unmarshal(line, &m); err != nil {
+		_, _ = fmt.Fprintf(p.stderr, "%s\n", line) // Not of the protocol: part of the log.
+		return
+	}
+	switch m.Event {
+	case "":
+		p.control.answered(m)
+	case "starting":
+		p.booting.Set("starting the control plane: %s", m.Component)
+	case "ready", "failed":
+		select {
+		case p.started <- m:
+		default: // Not the first: its end is told by Done.
+		}
+	case "exited":
+		text := m.Component + " ended unexpectedly"
+		if m.Error != "" {
+			text += ": " + m.Error
+		}
+		if m.Log != "" {
+			text += " (its log: " + m.Log + ")"
+		}
+		p.console.Printf("%s; it is started again", text)
+	}
+}
+
+func (p *Plane) waitReady(ctx context.Context) error {
+	defer p.booting.Done()
+	select {
+	case m := <-p.started:
+		return p.isReady(m)
+	case <-p.process.Done():
+	case <-ctx.Done():
+		return fmt.Errorf("waiting for the control plane to become ready: %w", context.Cause(ctx))
+	}
+	select {
+	case m := <-p.started: // It said why before it ended.
+		return p.isReady(m)
+	default:
+	}
+	text := "it ended before it was ready"
+	if err := p.process.Err(); err != nil {
+		text += " (" + err.Error() + ")"
+	}
+	if said := p.stderr.String(); said != "" {
+		text += ":\n" + said
+	}
+	return fmt.Errorf("starting the control plane %s: %s", p.binary, text)
+}
+
+func (p *Plane) isReady(m message) error {
+	if m.Event == "ready" {
+		p.ready = m
+		return nil
+	}
+	text := m.Error
+	if m.Log != "" {
+		text += " (log: " + m.Log + ")"
+	}
+	if said := p.stderr.String(); said != "" {
+		text += "\n" + said
+	}
+	return fmt.Errorf("starting the control plane: %s", text)
+}
+
+// Kubeconfig is the path of the file that gives access to the cluster.
+func (p *Plane) Kubeconfig() string { return p.ready.Kubeconfig }
+
+// Server is the URL of the API server.
+func (p *Plane) Server() string { return p.ready.Server }
+
+// Dir is the plane's temporary folder, with the logs of its components.
+func (p *Plane) Dir() string { return p.ready.Dir }
+
+// Binary is the path of the control plane binary, which is a kubectl too.
+func (p *Plane) Binary() string { return p.binary }
+
+// Boot is how long the plane took to be ready, by its own count.
+func (p *Plane) Boot() time.Duration {
+	return time.Duration(p.ready.Seconds * float64(time.Second))
+}
+
+// Pids are the process ids of the components as they were when the plane became ready.
+func (p *Plane) Pids() map[string]int { return p.ready.Pids }
+
+// Stop ends a component as an administrator would; it stays down until StartComponent.
+func (p *Plane) Stop(ctx context.Context, component string) error {
+	return p.do(ctx, "stop", component)
+}
+
+// Kill ends a component as a crash would (kill -9); it stays down until StartComponent.
+func (p *Plane) Kill(ctx context.Context, component string) error {
+	return p.do(ctx, "kill", component)
+}
+
+// StartComponent starts a component that was stopped or killed.
+func (p *Plane) StartComponent(ctx context.Context, component string) error {
+	return p.do(ctx, "start", component)
+}
+
+// Restart stops a component and starts it again.
+func (p *Plane) Restart(ctx context.Context, component string) error {
+	return p.do(ctx, "restart", component)
+}
+
+// Pause freezes a component: it keeps its connections and answers nothing.
+func (p *Plane) Pause(ctx context.Context, component string) error {
+	return p.do(ctx, "pause", component)
+}
+
+// Resume ends a Pause.
+func (p *Plane) Resume(ctx context.Context, component string) error {
+	return p.do(ctx, "resume", component)
+}
+
+// Compact forgets etcd's history and returns the revision up to which it did.
+func (p *Plane) Compact(ctx context.Context) (int64, error) {
+	m, err := p.control.call(ctx, p.Done(), "compact", "")
+	return m.Revision, err
+}
+
+func (p *Plane) do(ctx context.Context, verb, component string) error {
+	_, err := p.control.call(ctx, p.Done(), verb, component)
+	return err
+}
+
+// Done is closed when the control plane has ended.
+func (p *Plane) Done() <-chan struct{} { return p.process.Done() }
+
+// Err says why the control plane ended; nil while it runs, and after a Close.
+func (p *Plane) Err() error {
+	select {
+	case <-p.process.Done():
+	default:
+		return nil
+	}
+	select {
+	case <-p.closing:
+		return nil
+	default:
+	}
+	text := "the control plane ended unexpectedly"
+	if err := p.process.Err(); err != nil {
+		text += " (" + err.Error() + ")"
+	}
+	if said := p.stderr.String(); said != "" {
+		text += ":\n" + said
+	}
+	return errors.New(text)
+}
+
+// Close ends the control plane and waits until all of it is gone. It may be called more
+// than once.
+func (p *Plane) Close() {
+	p.close.Do(func() {
+		close(p.closing)
+		p.entry.remove()
+		task := p.console.Task()
+		defer task.Done()
+		task.Set("stopping the control plane")
+		// The end of its input says the same; a plane that no longer reads gets a signal.
+		_ = p.control.in.Close()
+		timer := time.NewTimer(20 * time.Second)
+		defer timer.Stop()
+		select {
+		case <-p.process.Done():
+		case <-timer.C:
+			p.process.Stop(syscall.SIGTERM, false, 10*time.Second)
+		}
+		_ = p.inUse.Close()
+	})
+	<-p.process.Done()
+}

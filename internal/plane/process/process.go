@@ -1,0 +1,127 @@
+// Package process runs child processes that cannot outlive their parent unnoticed.
+//
+// A child gets a process group of its own, so that a terminal's Ctrl-C reaches only the
+// parent, which then ends its children in an order of its choosing. On Linux the kernel
+// signals the child when the parent dies, however it dies; elsewhere a child that must
+// not be left behind has to watch its standard input.
+package process
+
+import (
+	"context"
+	"errors"
+	"os"
+	"os/exec"
+	"runtime"
+	"syscall"
+	"time"
+)
+
+// A Process is a running child.
+type Process struct {
+	cmd  *exec.Cmd
+	done chan struct{}
+	err  error // what Wait answered; written before done is closed
+}
+
+// Start starts cmd. When this process dies, the child gets the signal orphaned (Linux; 0
+// for none), possibly more than once: the kernel sends it when the thread that is the
+// child's parent ends, and then hands the child to another thread that may be ending too.
+func Start(cmd *exec.Cmd, orphaned syscall.Signal) (*Process, error) {
+	cmd.SysProcAttr = attributes(orphaned)
+	if cmd.WaitDelay == 0 {
+		// A grandchild that inherited our pipes must not keep Wait from returning.
+		cmd.WaitDelay = 2 * time.Second
+	}
+	p := &Process{cmd: cmd, done: make(chan struct{})}
+	started := make(chan error, 1)
+	go func() {
+		// Linux sends the death signal when the *thread* that started the child ends, so
+		// this thread is kept for as long as the child lives.
+		runtime.LockOSThread()
+		defer runtime.UnlockOSThread()
+		if err := cmd.Start(); err != nil {
+			started <- err
+			return
+		}
+		started <- nil
+		p.err = cmd.Wait()
+		close(p.done)
+	}()
+	if err := <-started; err != nil {
+		return nil, err
+	}
+	return p, nil
+}
+
+// Pid is the process id of the child, and the id of its group.
+func (p *Process) Pid() int { return p.cmd.Process.Pid }
+
+// Done is closed when the child has ended and its output has been read.
+func (p *Process) Done() <-chan struct{} { return p.done }
+
+// Err says how the child ended: nil for status 0. It is meaningful after Done.
+func (p *Process) Err() error {
+	select {
+	case <-p.done:
+		if errors.Is(p.err, exec.ErrWaitDelay) {
+			return nil // It ended well; a grandchild still held the pipe.
+		}
+		return p.err
+	default:
+		return nil
+	}
+}
+
+// Signal sends a signal to the child alone.
+func (p *Process) Signal(sig syscall.Signal) error { return p.cmd.Process.Signal(sig) }
+
+// Stop asks the child to end with sig, kills its whole group when it has not done so
+// after the grace period, and waits for its end. group sends sig to the whole group too.
+func (p *Process) Stop(sig syscall.Signal, group bool, grace time.Duration) {
+	select {
+	case <-p.done:
+		return
+	default:
+	}
+	if group {
+		_ = syscall.Kill(-p.Pid(), sig)
+	} else {
+		_ = p.Signal(sig)
+	}
+	timer := time.NewTimer(grace)
+	defer timer.Stop()
+	select {
+	case <-p.done:
+		return
+	case <-timer.C:
+	}
+	// The child has not been reaped yet, so the id of its group still belongs to it.
+	_ = syscall.Kill(-p.Pid(), syscall.SIGKILL)
+	<-p.done
+}
+
+// Run runs cmd to its end. When ctx ends first, the child's group is interrupted (the go
+// command then removes its work folder), killed if that does not help, and the error is
+// the context's.
+func Run(ctx context.Context, cmd *exec.Cmd) error {
+	if err := context.Cause(ctx); err != nil {
+		return err
+	}
+	p, err := Start(cmd, syscall.SIGTERM)
+	if err != nil {
+		return err
+	}
+	select {
+	case <-p.Done():
+		return p.Err()
+	case <-ctx.Done():
+		p.Stop(syscall.SIGINT, true, 5*time.Second)
+		return context.Cause(ctx)
+	}
+}
+
+// Alive tells whether a process of this id exists.
+func Alive(pid int) bool {
+	err := syscall.Kill(pid, 0)
+	return err == nil || errors.Is(err, os.ErrPermission)
+}

@@ -1,0 +1,89 @@
+package planetests
+
+import (
+	"context"
+	"encoding/json"
+	"flag"
+	"fmt"
+	"os"
+	"testing"
+	"time"
+
+	"github.com/yare-go/yare/internal/plane"
+	"github.com/yare-go/yare/internal/plane/console"
+	"github.com/yare-go/yare/kube"
+	"github.com/yare-go/yare/yaretest"
+)
+
+// parentVariable makes this test binary a program that starts the control plane it names,
+// and does nothing else.
+const parentVariable = "YARE_PLANETESTS_PARENT"
+
+func TestMain(m *testing.M) {
+	if binary := os.Getenv(parentVariable); binary != "" {
+		os.Exit(beParent(binary))
+	}
+	flag.Parse()
+	chosen := false
+	flag.Visit(func(f *flag.Flag) { chosen = chosen || f.Name == "test.parallel" })
+	if !chosen {
+		// These tests wait for the control plane, and hardly compute.
+		if err := flag.Set("test.parallel", "6"); err != nil {
+			panic(err)
+		}
+	}
+	os.Exit(m.Run())
+}
+
+// beParent starts a control plane, tells its process ids, and waits to be killed.
+func beParent(binary string) int {
+	p, err := plane.Start(context.Background(), plane.Options{Binary: binary})
+	if err == nil {
+		err = json.NewEncoder(os.Stdout).Encode(p.Pids())
+	}
+	if err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		return 1
+	}
+	<-p.Done()
+	return 0
+}
+
+// shared is the control plane that tests share which break no part of it.
+func shared(t *testing.T) *yaretest.Cluster {
+	t.Helper()
+	skipIfShort(t)
+	return yaretest.Start(t)
+}
+
+func skipIfShort(t *testing.T) {
+	t.Helper()
+	if testing.Short() {
+		t.Skip("needs a control plane")
+	}
+}
+
+// findBinary is the control plane's binary, built if need be.
+func findBinary(t *testing.T) string {
+	t.Helper()
+	skipIfShort(t)
+	binary, err := plane.Finder{Console: console.ForTests("yaretest")}.Find(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	return binary
+}
+
+// clientOf is a client with the rights that a kubeconfig gives.
+func clientOf(t *testing.T, kubeconfig string) *kube.Client {
+	t.Helper()
+	config, _, err := kube.ConfigSource{Kubeconfig: kubeconfig}.Load()
+	if err != nil {
+		t.Fatal(err)
+	}
+	client, err := kube.NewClient(config, kube.Timeout(10*time.Second))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return client
+}

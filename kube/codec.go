@@ -1,0 +1,150 @@
+package kube
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+
+	"github.com/go-json-experiment/json"
+	"github.com/go-json-experiment/json/jsontext"
+	jsonv1 "github.com/go-json-experiment/json/v1"
+	"k8s.io/apimachinery/pkg/types"
+	utiljson "k8s.io/apimachinery/pkg/util/json"
+)
+
+// jsonOptions are the rules of Kubernetes: encoding/json's, but for names, which must
+// match in case. The fixtures of k8s.io/api are the test.
+var jsonOptions = json.JoinOptions(
+	jsonv1.DefaultOptionsV1(),
+	json.MatchCaseInsensitiveNames(false),
+	jsontext.EscapeForHTML(false),
+)
+
+// Unmarshal decodes JSON by the rules of Kubernetes: encoding/json's, with names that
+// must match in case.
+func Unmarshal(data []byte, into any) error { return json.Unmarshal(data, into, jsonOptions) }
+
+// Marshal encodes JSON by the rules of Kubernetes.
+func Marshal(v any) ([]byte, error) { return json.Marshal(v, jsonOptions) }
+
+// DecodeError is an object that the server sent and that does not fit its Go type.
+type DecodeError struct {
+	Ref             Ref
+	ResourceVersion string
+	Err             error
+}
+
+func (e *DecodeError) Error() string {
+	return fmt.Sprintf("decode %s: %v", e.Ref, e.Err)
+}
+
+func (e *DecodeError) Unwrap() error { return e.Err }
+
+// decode makes a T of what the server sent, with its kind filled in, which the items of
+// lists lack.
+func (a API[T]) decode(data []byte) (*T, error) {
+	t := new(T)
+	obj := a.object(t)
+	if err := decodeInto(data, obj); err != nil {
+		return nil, a.decodeError(data, err)
+	}
+	if a.representation == MetadataOnly {
+		// The server names the form here; which kind it is a form of is more useful.
+		obj.GetObjectKind().SetGroupVersionKind(a.resource.GroupVersionKind)
+	} else if kind := obj.GetObjectKind(); kind.GroupVersionKind().Kind == "" {
+		kind.SetGroupVersionKind(a.resource.GroupVersionKind)
+	}
+	return t, nil
+}
+
+// decodeInto is Unmarshal, but for unstructured objects: their own method refuses an
+// object without a kind, and the items of most lists have none.
+func decodeInto(data []byte, obj Object) error {
+	u, ok := obj.(interface{ SetUnstructuredContent(map[string]any) })
+	if !ok {
+		return Unmarshal(data, obj)
+	}
+	content := make(map[string]any)
+	if err := utiljson.Unmarshal(data, &content); err != nil { // integers stay integers
+		return err
+	}
+	u.SetUnstructuredContent(content)
+	return nil
+}
+
+// openObject begins the JSON of an object of r.
+func openObject(r Resource, size int) []byte {
+	dst := make([]byte, 0, size+len(r.Group)+len(r.Version)+len(r.Kind)+32)
+	dst = appendString(append(dst, `{"apiVersion":`...), r.GroupVersion().String())
+	return appendString(append(dst, `,"kind":`...), r.Kind)
+}
+
+// withKind is the JSON of an object with the kind of r in place of what it says.
+func withKind(object []byte, r Resource) ([]byte, error) {
+	d := jsonDecoder(object)
+	if token, err := d.ReadToken(); err != nil || token.Kind() != '{' {
+		return nil, errors.Join(errors.New("it is no JSON object"), err)
+	}
+	dst := openObject(r, len(object))
+	for d.PeekKind() != '}' {
+		name, err := readName(d)
+		if err != nil {
+			return nil, err
+		}
+		value, err := d.ReadValue()
+		if err != nil {
+			return nil, err
+		}
+		if name != "apiVersion" && name != "kind" {
+			dst = append(append(appendString(append(dst, ','), name), ':'), value...)
+		}
+	}
+	return append(dst, '}'), nil
+}
+
+// jsonDecoder reads what Marshal wrote.
+func jsonDecoder(data []byte) *jsontext.Decoder {
+	return jsontext.NewDecoder(bytes.NewBuffer(data), jsontext.AllowDuplicateNames(true), jsontext.AllowInvalidUTF8(true))
+}
+
+func (a API[T]) decodeError(data []byte, err error) error {
+	e := &DecodeError{Ref: Ref{Cluster: a.client.cluster, Resource: a.resource}, Err: err}
+	var meta struct {
+		Metadata struct {
+			Namespace       string    `json:"namespace"`
+			Name            string    `json:"name"`
+			ResourceVersion string    `json:"resourceVersion"`
+			UID             types.UID `json:"uid"`
+		} `json:"metadata"`
+	}
+	if Unmarshal(data, &meta) == nil {
+		e.Ref.Namespace, e.Ref.Name = meta.Metadata.Namespace, meta.Metadata.Name
+		e.Ref.UID, e.ResourceVersion = meta.Metadata.UID, meta.Metadata.ResourceVersion
+	}
+	return e
+}
+
+// list is one page of a list, its items not yet decoded.
+type list struct {
+	Metadata struct {
+		ResourceVersion string `json:"resourceVersion"`
+		Continue        string `json:"continue"`
+	} `json:"metadata"`
+	Items []jsontext.Value `json:"items"`
+}
+
+// Decode makes a T of an object as the server sent it, with its kind filled in. Its error
+// is a [*DecodeError].
+func (a API[T]) Decode(data []byte) (*T, error) { return a.decode(data) }
+
+// Named is a T that has only its identity.
+func (a API[T]) Named(namespace, name string, uid types.UID, resourceVersion string) *T {
+	t := new(T)
+	obj := a.object(t)
+	obj.GetObjectKind().SetGroupVersionKind(a.resource.GroupVersionKind)
+	obj.SetNamespace(namespace)
+	obj.SetName(name)
+	obj.SetUID(uid)
+	obj.SetResourceVersion(resourceVersion)
+	return t
+}

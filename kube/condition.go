@@ -1,0 +1,33 @@
+package kube
+
+import (
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+)
+
+// SetCondition sets the condition of that type, by the Kubernetes API conventions: it
+// keeps the time of the last transition unless the status changes, so that a status comes
+// to rest, and notes the generation of owner that it was observed at. The reason is one
+// word in CamelCase, and must not be empty; the message is for people.
+func SetCondition(conditions *[]metav1.Condition, owner Object, conditionType string, holds bool, reason, message string) {
+	now := metav1.Condition{
+		Type: conditionType, Status: metav1.ConditionFalse, Reason: reason, Message: message,
+		ObservedGeneration: owner.GetGeneration(),
+		LastTransitionTime: metav1.NewTime(time.Now().Truncate(time.Second)), // what JSON keeps
+	}
+	if holds {
+		now.Status = metav1.ConditionTrue
+	}
+	for i, before := range *conditions {
+		if before.Type != conditionType {
+			continue
+		}
+		if before.Status == now.Status {
+			now.LastTransitionTime = before.LastTransitionTime
+		}
+		(*conditions)[i] = now
+		return
+	}
+	*conditions = append(*conditions, now)
+}

@@ -1,0 +1,149 @@
+package kube
+
+import (
+	"fmt"
+	"io/fs"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/util/validation"
+)
+
+// Definition is one version of one resource: what its CustomResourceDefinition says that
+// the fields of the Go type do not. Several versions of a kind are several types, each
+// with a Definition of its own; package crd merges them.
+type Definition struct {
+	// Group, Version and Kind name the resource, such as example.com, v1, WebApp.
+	Group, Version, Kind string
+
+	// Plural is the resource's name in URLs. Default: guessed from Kind, so that WebApp
+	// gives webapps and Policy gives policies.
+	Plural string
+
+	// ShortNames are what kubectl accepts instead of Plural.
+	ShortNames []string
+
+	// Categories are groups of resources that kubectl get takes, such as "all".
+	Categories []string
+
+	// Cluster is true for a resource that lives outside of namespaces.
+	Cluster bool
+
+	// Storage marks the version in which objects are stored. It need not be set: the
+	// highest by the priority of Kubernetes versions (v2, v1, v1beta1, …) is the default.
+	Storage bool
+
+	// Deprecated is the warning that users of this version get. Default: none.
+	Deprecated string
+
+	// Columns are printed by kubectl get, in this order, after those that fields declare
+	// with the tag crd:"column". Age comes last by itself.
+	Columns []Column
+
+	// Rules are CEL rules on the whole object.
+	Rules []Rule
+
+	// Scale, if it is set, gives the resource a scale subresource.
+	Scale *Scale
+
+	// Source holds the Go files, embedded, in which the types are declared: their doc
+	// comments become the descriptions. A program cannot see its own comments, so without
+	// it there are none. Because the text travels in the binary, the result is the same
+	// wherever the program was built and wherever it runs.
+	//
+	//	//go:embed main.go
+	//	var source embed.FS
+	Source fs.FS
+}
+
+// Defined types say themselves which resource they are. Definition is called on the zero
+// value, and must return the same each time.
+type Defined interface{ Definition() Definition }
+
+// DefinedObjectOf says that *T is an Object that defines itself: a custom resource.
+type DefinedObjectOf[T any] interface {
+	ObjectOf[T]
+	Defined
+}
+
+// Column is a column of kubectl get.
+type Column struct {
+	// Name is the head of the column.
+	Name string
+	// Path finds the value, as a JSON path from the object's root: ".spec.image".
+	Path string
+	// Type is one of string, integer, number, boolean and date.
+	Type string
+	// Description is shown by tools that describe columns.
+	Description string
+	// Wide leaves the column out unless kubectl get -o wide is asked for.
+	Wide bool
+}
+
+// Rule is a validation rule in CEL, on self, and what to say when it does not hold.
+type Rule struct {
+	// Rule is the expression, such as "self.min <= self.max".
+	Rule string
+	// Message is what the user is told. Default: the server quotes the rule.
+	Message string
+}
+
+// Scale says where the scale subresource finds its values, as JSON paths under .spec and
+// .status.
+type Scale struct {
+	// SpecReplicas is where the wanted number is. Default: .spec.replicas.
+	SpecReplicas string
+	// StatusReplicas is where the observed number is. Default: .status.replicas.
+	StatusReplicas string
+	// Selector is where the label selector of the pods is, as a string, which a horizontal
+	// autoscaler needs. Default: none.
+	Selector string
+}
+
+// Resource is the one that d names, or what is wrong with d.
+func (d Definition) Resource() (Resource, error) {
+	r := Resource{
+		GroupVersionKind: schema.GroupVersionKind{Group: d.Group, Version: d.Version, Kind: d.Kind},
+		Plural:           d.Plural,
+		Cluster:          d.Cluster,
+	}
+	if r.Plural == "" {
+		r.Plural = guessPlural(d.Kind)
+	}
+	for _, check := range []struct {
+		name, value string
+		problems    []string
+	}{
+		{"Group", d.Group, validation.IsDNS1123Subdomain(d.Group)},
+		{"Version", d.Version, validation.IsDNS1035Label(d.Version)},
+		{"Kind", d.Kind, validation.IsDNS1035Label(strings.ToLower(d.Kind))},
+		{"Plural", r.Plural, validation.IsDNS1035Label(r.Plural)},
+	} {
+		if check.value == "" {
+			return Resource{}, fmt.Errorf("the Definition has no %s", check.name)
+		}
+		if len(check.problems) > 0 {
+			return Resource{}, fmt.Errorf("the Definition's %s %q is not valid: %s", check.name, check.value, check.problems[0])
+		}
+	}
+	if first := d.Kind[:1]; first != strings.ToUpper(first) {
+		return Resource{}, fmt.Errorf("the Definition's Kind %q must begin with a capital letter", d.Kind)
+	}
+	return r, nil
+}
+
+// guessPlural follows English far enough for the names that kinds have.
+func guessPlural(kind string) string {
+	s := strings.ToLower(kind)
+	switch {
+	case s == "" || s == "endpoints":
+		return s
+	case strings.HasSuffix(s, "s"), strings.HasSuffix(s, "x"), strings.HasSuffix(s, "z"),
+		strings.HasSuffix(s, "ch"), strings.HasSuffix(s, "sh"):
+		return s + "es"
+	case strings.HasSuffix(s, "y") && !strings.ContainsAny(s[max(0, len(s)-2):len(s)-1], "aeiou"):
+		return s[:len(s)-1] + "ies"
+	default:
+		return s + "s"
+	}
+}

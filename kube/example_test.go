@@ -1,0 +1,109 @@
+package kube_test
+
+import (
+	"context"
+	"fmt"
+	"log"
+
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/yare-go/yare/kube"
+)
+
+// WebAppSpec is what a web application should be.
+type WebAppSpec struct {
+	Image    string `json:"image"`
+	Replicas int32  `json:"replicas"`
+}
+
+// Definition says which resource it is.
+func (WebAppSpec) Definition() kube.Definition {
+	return kube.Definition{Group: "example.com", Version: "v1", Kind: "WebApp"}
+}
+
+// WebApp is the whole custom resource.
+type WebApp = kube.CustomResource[WebAppSpec, kube.None]
+
+// The Go type is all there is to say of a resource.
+func ExampleCustomResource() {
+	r, err := kube.ResourceOf[WebApp]()
+	fmt.Println(r, r.Kind, err)
+	// Output: webapps.example.com WebApp <nil>
+}
+
+// Config is a type of another module, which knows nothing of this one: it is wrapped.
+type Config struct{ corev1.ConfigMap }
+
+// Definition says which resource it is.
+func (Config) Definition() kube.Definition {
+	return kube.Definition{Group: "example.com", Version: "v1", Kind: "Config"}
+}
+
+func ExampleTypeOf() {
+	for _, err := range []error{
+		second(kube.TypeOf[Config]()),
+		second(kube.TypeOf[metav1.PartialObjectMetadata]()),
+	} {
+		fmt.Println(err)
+	}
+	// Output:
+	// <nil>
+	// v1.PartialObjectMetadata stands for any kind: use kube.Metadata and name the resource
+}
+
+func second[T any](_ T, err error) error { return err }
+
+// A Handler sees every request of a client as bytes.
+func ExampleClient_With() {
+	server := kube.HandlerFunc(func(_ context.Context, r *kube.Request) (*kube.Response, error) {
+		fmt.Println(r.Verb, r.Ref(), string(r.Body))
+		return &kube.Response{Code: 200, Body: r.Body}, nil
+	})
+	readOnly := func(next kube.Handler) kube.Handler {
+		return kube.HandlerFunc(func(ctx context.Context, r *kube.Request) (*kube.Response, error) {
+			if r.Verb.Writes() && r.Namespace == "kube-system" {
+				return nil, fmt.Errorf("%s %s: not in this namespace", r.Verb, r.Ref())
+			}
+			return next.Do(ctx, r)
+		})
+	}
+	client := kube.NewClientOf(server).With(readOnly)
+	for _, namespace := range []string{"default", "kube-system"} {
+		_, err := kube.Apply(context.Background(), client, &corev1.ConfigMap{
+			ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: "c"}, Data: map[string]string{"k": "v"},
+		})
+		fmt.Println(err)
+	}
+	// Output:
+	// patch configmaps "default/c" {"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":"c","namespace":"default"},"data":{"k":"v"}}
+	// <nil>
+	// patch configmaps "kube-system/c": not in this namespace
+}
+
+func ExampleOwnedBy() {
+	app := &WebApp{ObjectMeta: metav1.ObjectMeta{Name: "shop", UID: "1234"}}
+	child := kube.OwnedBy(app, &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: "shop"}})
+	owner := child.OwnerReferences[0]
+	fmt.Println(owner.APIVersion, owner.Kind, owner.Name, owner.UID)
+	// Output: example.com/v1 WebApp shop 1234
+}
+
+func Example() {
+	ctx := context.Background()
+	config, namespace, err := kube.ConfigSource{}.Load()
+	if err != nil {
+		log.Fatal(err)
+	}
+	client, err := kube.NewClient(config)
+	if err != nil {
+		log.Fatal(err)
+	}
+	for deployment, err := range kube.Namespaced[appsv1.Deployment](client, namespace).Each(ctx, kube.Labels("app=shop")) {
+		if err != nil {
+			log.Fatal(err)
+		}
+		fmt.Println(deployment.Name, deployment.Status.ReadyReplicas)
+	}
+}

@@ -1,0 +1,22 @@
+package kube
+
+// Needs is what one part of a program asks of the cluster and of the program around it.
+// Definitions, permissions and the order of the start follow from it.
+type Needs struct {
+	// Names are what the part is called; no two parts of a program may share one.
+	Names []string
+	// FieldManagers are the names that the part applies under; no two parts of a program
+	// may share one, because they would take each other's fields away.
+	FieldManagers []string
+	// Defines are the custom resources whose CustomResourceDefinition the program brings.
+	Defines []Type
+	// Access is what the part does with which resource.
+	Access []Access
+}
+
+// Access is a permission that a part needs.
+type Access struct {
+	Resource    Resource
+	Subresource string
+	Verbs       []Verb
+}

@@ -1,0 +1,33 @@
+package kube
+
+import metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+// OwnedBy makes owner the controlling owner of child, and returns child: the garbage
+// collector deletes it after the owner, and a controller that owns its kind is told of its
+// changes. The owner must have been read, for its uid. Other owners stay.
+func OwnedBy[O Object](owner Object, child O) O {
+	yes := true
+	ref := metav1.OwnerReference{
+		Name: owner.GetName(), UID: owner.GetUID(), Controller: &yes, BlockOwnerDeletion: &yes,
+	}
+	if t, err := TypeOfObject(owner); err == nil {
+		ref.APIVersion, ref.Kind = t.Resource.GroupVersion().String(), t.Resource.Kind
+	} else {
+		ref.APIVersion, ref.Kind = owner.GetObjectKind().GroupVersionKind().ToAPIVersionAndKind()
+	}
+	refs := make([]metav1.OwnerReference, 0, len(child.GetOwnerReferences())+1)
+	there := false
+	for _, other := range child.GetOwnerReferences() {
+		switch {
+		case other.UID != ref.UID:
+			refs = append(refs, other)
+		case !there: // keeps its place, so that nothing moves when nothing changes
+			refs, there = append(refs, ref), true
+		}
+	}
+	if !there {
+		refs = append(refs, ref)
+	}
+	child.SetOwnerReferences(refs)
+	return child
+}

@@ -1,0 +1,107 @@
+package kube
+
+import (
+	"context"
+	"io"
+	"net/http"
+	"net/url"
+
+	"github.com/go-json-experiment/json/jsontext"
+	"k8s.io/apimachinery/pkg/types"
+)
+
+// Verb is what a request does, in the words of RBAC.
+type Verb string
+
+// The verbs of the API.
+const (
+	VerbGet              Verb = "get"
+	VerbList             Verb = "list"
+	VerbWatch            Verb = "watch"
+	VerbCreate           Verb = "create"
+	VerbUpdate           Verb = "update"
+	VerbPatch            Verb = "patch"
+	VerbDelete           Verb = "delete"
+	VerbDeleteCollection Verb = "deletecollection"
+)
+
+// Writes tells whether the verb can change something.
+func (v Verb) Writes() bool { return v != VerbGet && v != VerbList && v != VerbWatch }
+
+// The content types of patches, and of everything else.
+const (
+	ContentJSON           = "application/json"
+	ContentApply          = "application/apply-patch+yaml"
+	ContentMergePatch     = "application/merge-patch+json"
+	ContentJSONPatch      = "application/json-patch+json"
+	ContentStrategicPatch = "application/strategic-merge-patch+json"
+)
+
+// Representation is the form in which objects are asked for.
+type Representation string
+
+const (
+	// Full is the whole object.
+	Full Representation = ""
+	// MetadataOnly is a PartialObjectMetadata in place of every object.
+	MetadataOnly Representation = "metadata"
+)
+
+// Request is one call to an API server, before it has a URL. A Handler must not change
+// it: one that wants to pass on something else passes on a copy.
+type Request struct {
+	// Cluster is empty for the home cluster.
+	Cluster     string
+	Verb        Verb
+	Resource    Resource
+	Namespace   string
+	Name        string
+	Subresource string
+	// Query holds further parameters, such as labelSelector or fieldManager.
+	Query url.Values
+	// Body is empty for requests without one.
+	Body []byte
+	// ContentType is that of Body. Default: JSON.
+	ContentType    string
+	Representation Representation
+	// Preconditions are those that Body states, where a handler can see them: a write that
+	// has one can be repeated safely.
+	Preconditions Preconditions
+}
+
+// Preconditions name the very object, or the very version of it, that a write is for.
+type Preconditions struct {
+	UID             types.UID
+	ResourceVersion string
+}
+
+// Ref is the object that r is about.
+func (r *Request) Ref() Ref {
+	return Ref{Cluster: r.Cluster, Resource: r.Resource, Namespace: r.Namespace, Name: r.Name, UID: r.Preconditions.UID}
+}
+
+// Response is what came back: the server's own bytes.
+type Response struct {
+	Code   int
+	Header http.Header
+	// Body is the whole answer, but for a watch.
+	Body []byte
+	// Stream is the answer to a watch, to be closed by the caller.
+	Stream io.ReadCloser
+	// Cached is true when no request was made for it.
+	Cached bool
+	// Items are, for a list that was not read from the server, its objects in place of Body.
+	Items []jsontext.Value
+}
+
+// Handler serves requests. An answer other than 2xx is an error, an [*Error]. It must be
+// safe for concurrent use, and must return when ctx ends.
+type Handler interface {
+	Do(ctx context.Context, r *Request) (*Response, error)
+}
+
+// HandlerFunc is a function that is a Handler.
+type HandlerFunc func(ctx context.Context, r *Request) (*Response, error)
+
+// Do calls f.
+func (f HandlerFunc) Do(ctx context.Context, r *Request) (*Response, error) { return f(ctx, r) }

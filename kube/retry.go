@@ -1,0 +1,198 @@
+package kube
+
+import (
+	"context"
+	"crypto/tls"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"net/http"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+)
+
+// retry repeats what failed for a reason that passes, when that is safe:
+//
+//   - A request that the server did not take (429, or no connection) always is.
+//   - A read always is.
+//   - A write whose fate is not known is, when carrying it out twice cannot differ from
+//     once: an apply; a replace that names the resourceVersion; a delete that names the
+//     uid. The repetition may then be refused because of our own success, which counts as
+//     success. A create, other patches and unconditional deletes are not repeated.
+//
+// A watch is not repeated here: whoever watches knows better where to go on.
+type retry struct {
+	next Handler
+	// limit is for all attempts together.
+	limit time.Duration
+}
+
+const retryAttempts = 5
+
+// Do passes r on, up to five times.
+func (h retry) Do(ctx context.Context, r *Request) (*Response, error) {
+	if r.Verb == VerbWatch {
+		return h.next.Do(ctx, r)
+	}
+	limit := time.Now().Add(h.limit)
+	caller := ctx
+	ctx, cancel := context.WithDeadlineCause(caller, limit, errNoAnswer)
+	defer cancel()
+	unknown := false // an earlier attempt may have been carried out
+	for attempt := 1; ; attempt++ {
+		response, err := h.next.Do(ctx, r)
+		if err == nil {
+			return response, nil
+		}
+		e, ok := AsError(err)
+		if !ok {
+			return nil, err
+		}
+		if unknown && e.Code >= 400 && e.Code < 500 {
+			if response, ok := h.ownSuccess(ctx, r, e); ok {
+				return response, nil
+			}
+		}
+		unknown = unknown || e.Unknown
+		e.Unknown = unknown && r.Verb.Writes()
+		wait, again := h.again(r, e, attempt)
+		if !again || ctx.Err() != nil {
+			return nil, err
+		}
+		// ctx has a deadline always: the limit, or the caller's own that comes before it.
+		if end, _ := ctx.Deadline(); time.Now().Add(wait).After(end) {
+			return nil, err
+		}
+		select {
+		case <-time.After(wait):
+		case <-ctx.Done():
+			return nil, interrupted(caller, e)
+		}
+	}
+}
+
+// interrupted is e for a caller that stopped waiting for the next attempt: the error of
+// its context, and what came before.
+func interrupted(caller context.Context, e *Error) error {
+	if caller.Err() == nil {
+		return e
+	}
+	before := e.Err
+	if before == nil {
+		before = errors.New(e.Answer.Message)
+	}
+	gone := *e
+	gone.Err, gone.hopeless = fmt.Errorf("%w, after: %w", callerGone(caller), before), true
+	return &gone
+}
+
+// again says whether and when to try once more.
+func (h retry) again(r *Request, e *Error, attempt int) (time.Duration, bool) {
+	if attempt == retryAttempts || !passing(r, e) {
+		return 0, false
+	}
+	if e.Unknown && !repeatable(r) {
+		return 0, false
+	}
+	backoff := 100 * time.Millisecond << (attempt - 1)
+	backoff = backoff/2 + rand.N(backoff)
+	return max(backoff, e.RetryAfter), true
+}
+
+// passing tells failures that may be over soon from those that will not change.
+func passing(r *Request, e *Error) bool {
+	switch {
+	case e.hopeless:
+		return false
+	case e.Code == 0:
+		_, untrusted := errors.AsType[*tls.CertificateVerificationError](e.Err)
+		return !untrusted
+	case e.Code == http.StatusTooManyRequests:
+		// A disruption budget says no to an eviction in the same words.
+		return r.Subresource != "eviction"
+	default:
+		return e.Code >= 500 && e.Code != http.StatusNotImplemented
+	}
+}
+
+// repeatable tells writes that can be carried out twice.
+func repeatable(r *Request) bool {
+	switch r.Verb {
+	case VerbUpdate:
+		return r.Preconditions.ResourceVersion != ""
+	case VerbDelete:
+		return r.Preconditions.UID != ""
+	case VerbPatch:
+		return r.ContentType == ContentApply
+	default:
+		return !r.Verb.Writes()
+	}
+}
+
+// ownSuccess tells whether e, the refusal of a repeated write, only says that the first
+// attempt was carried out.
+func (h retry) ownSuccess(ctx context.Context, r *Request, e *Error) (*Response, bool) {
+	switch r.Verb {
+	case VerbDelete:
+		// The uid that was to go is not there any more.
+		if IsNotFound(e) && !IsNoResource(e) || otherUID(e) || IsConflict(e) && h.isDeleted(ctx, r) {
+			return &Response{Code: http.StatusOK, Body: []byte(`{"kind":"Status","apiVersion":"v1","status":"Success"}`)}, true
+		}
+	case VerbUpdate:
+		if IsNotFound(e) && !IsNoResource(e) && isLastWord(r.Body) {
+			return &Response{Code: http.StatusOK, Body: r.Body}, true
+		}
+		if !IsConflict(e) {
+			return nil, false
+		}
+		live, err := h.next.Do(ctx, readOf(r))
+		if err == nil && r.Representation == Full && sameObject(live.Body, r.Body) {
+			return live, true
+		}
+	}
+	return nil, false
+}
+
+// readOf is the read of what r writes.
+func readOf(r *Request) *Request {
+	return &Request{
+		Cluster: r.Cluster, Verb: VerbGet, Resource: r.Resource, Namespace: r.Namespace,
+		Name: r.Name, Subresource: r.Subresource, Representation: r.Representation,
+	}
+}
+
+// isDeleted tells whether the object that r deletes is on its way out: a Namespace that is
+// refuses a second delete. With a resourceVersion it may have been somebody else's delete.
+func (h retry) isDeleted(ctx context.Context, r *Request) bool {
+	if r.Preconditions.ResourceVersion != "" {
+		return false
+	}
+	live, err := h.next.Do(ctx, readOf(r))
+	if err != nil {
+		return IsNotFound(err) && !IsNoResource(err)
+	}
+	var object struct {
+		Metadata fate `json:"metadata"`
+	}
+	return Unmarshal(live.Body, &object) == nil &&
+		(object.Metadata.DeletionTimestamp != nil || object.Metadata.UID != r.Preconditions.UID)
+}
+
+// isLastWord tells whether body is an object that was being deleted without its last
+// finalizer: storing it is what makes it go.
+func isLastWord(body []byte) bool {
+	var object struct {
+		Metadata fate `json:"metadata"`
+	}
+	return Unmarshal(body, &object) == nil &&
+		object.Metadata.DeletionTimestamp != nil && len(object.Metadata.Finalizers) == 0
+}
+
+// fate is the metadata that tells what becomes of an object.
+type fate struct {
+	UID               types.UID    `json:"uid"`
+	DeletionTimestamp *metav1.Time `json:"deletionTimestamp"`
+	Finalizers        []string     `json:"finalizers"`
+}

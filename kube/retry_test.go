@@ -1,0 +1,294 @@
+package kube
+
+import (
+	"context"
+	"crypto/tls"
+	"errors"
+	"net/http"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+)
+
+var (
+	podResource    = Resource{GroupVersionKind: metav1.SchemeGroupVersion.WithKind("Pod"), Plural: "pods"}
+	unavailable    = refuse(503, metav1.StatusReasonServiceUnavailable, "later")
+	internal       = refuse(500, metav1.StatusReasonInternalError, "oops")
+	tooMany        = refuse(429, metav1.StatusReasonTooManyRequests, "slow down")
+	notFound       = refuse(404, metav1.StatusReasonNotFound, `pods "p" not found`)
+	versionChanged = refuse(409, metav1.StatusReasonConflict, "the object has been modified")
+	uidChanged     = refuse(409, metav1.StatusReasonConflict, "the UID in the precondition (u) does not match the UID in record (v)")
+	done           = answer(`{"kind":"Status","status":"Success"}`)
+)
+
+func noResource(_ context.Context, r *Request) (*Response, error) {
+	e := newError(r)
+	e.Code, e.Answer = 404, metav1.Status{Code: 404, Message: "404 page not found"}
+	return nil, e
+}
+
+func of(verb Verb, change ...func(*Request)) *Request {
+	r := &Request{Verb: verb, Resource: podResource, Namespace: "ns", Name: "p"}
+	for _, f := range change {
+		f(r)
+	}
+	return r
+}
+
+func withUID(r *Request)     { r.Preconditions.UID = "u" }
+func withVersion(r *Request) { r.Preconditions.ResourceVersion = "7" }
+func withBody(body string) func(*Request) {
+	return func(r *Request) { r.Body = []byte(body) }
+}
+func withContent(content string) func(*Request) {
+	return func(r *Request) { r.ContentType = content }
+}
+
+const (
+	isOK = iota
+	isKnown
+	isUnknown
+)
+
+// Promise 9: what is repeated, and what its outcome is. That a step is not reached, or one
+// too many is, fails in the script.
+func TestRetry(t *testing.T) {
+	t.Parallel()
+	const wanted = `{"metadata":{"name":"p","resourceVersion":"7"},"spec":{"n":1},"status":{}}`
+	same := answer(`{"metadata":{"name":"p","resourceVersion":"8","generation":2,"managedFields":[{}]},"spec":{"n":1}}`)
+	other := answer(`{"metadata":{"name":"p","resourceVersion":"8"},"spec":{"n":2}}`)
+	const lastWord = `{"metadata":{"name":"p","resourceVersion":"7","deletionTimestamp":"2026-01-02T03:04:05Z"}}`
+	terminating := answer(`{"metadata":{"name":"p","uid":"u","deletionTimestamp":"2026-01-02T03:04:05Z"}}`)
+	staying := answer(`{"metadata":{"name":"p","uid":"u"}}`)
+	evict := func(r *Request) { r.Subresource = "eviction" }
+
+	for _, test := range []struct {
+		name  string
+		r     *Request
+		steps []HandlerFunc
+		want  int
+	}{
+		{"read, 429", of(VerbGet), []HandlerFunc{tooMany, done}, isOK},
+		{"read, 500", of(VerbGet), []HandlerFunc{internal, done}, isOK},
+		{"list, broken", of(VerbList), []HandlerFunc{lost(true), unavailable, lost(false), tooMany, done}, isOK},
+		{"read, five times and no more", of(VerbGet), []HandlerFunc{internal, internal, internal, internal, internal}, isKnown},
+		{"read, 404", of(VerbGet), []HandlerFunc{notFound}, isKnown},
+		{"read, 501", of(VerbGet), []HandlerFunc{refuse(501, "", "no")}, isKnown},
+		{"watch is not repeated", of(VerbWatch), []HandlerFunc{internal}, isKnown},
+
+		{"create, 429", of(VerbCreate), []HandlerFunc{tooMany, done}, isOK},
+		{"create, refused connection", of(VerbCreate), []HandlerFunc{lost(false), done}, isOK},
+		{"create, broken", of(VerbCreate), []HandlerFunc{lost(true)}, isUnknown},
+		{"create, 500", of(VerbCreate), []HandlerFunc{internal}, isUnknown},
+		{"create, 504", of(VerbCreate), []HandlerFunc{refuse(504, metav1.StatusReasonTimeout, "timeout")}, isUnknown},
+		{"create, exists", of(VerbCreate), []HandlerFunc{refuse(409, metav1.StatusReasonAlreadyExists, "exists")}, isKnown},
+		{"create, 429 and then broken", of(VerbCreate), []HandlerFunc{tooMany, lost(true)}, isUnknown},
+
+		{"replace, broken", of(VerbUpdate, withVersion, withBody(wanted)), []HandlerFunc{lost(true), done}, isOK},
+		{"replace, own success", of(VerbUpdate, withVersion, withBody(wanted)), []HandlerFunc{lost(true), versionChanged, same}, isOK},
+		{"replace, own success after 429", of(VerbUpdate, withVersion, withBody(wanted)), []HandlerFunc{internal, tooMany, versionChanged, same}, isOK},
+		{"replace, another's success", of(VerbUpdate, withVersion, withBody(wanted)), []HandlerFunc{lost(true), versionChanged, other}, isUnknown},
+		{"replace, gone", of(VerbUpdate, withVersion, withBody(wanted)), []HandlerFunc{lost(true), notFound}, isUnknown},
+		{"replace, last finalizer gone", of(VerbUpdate, withVersion, withBody(lastWord)), []HandlerFunc{lost(true), notFound}, isOK},
+		{"replace, conflict at once", of(VerbUpdate, withVersion, withBody(wanted)), []HandlerFunc{versionChanged}, isKnown},
+		{"replace, conflict after 429", of(VerbUpdate, withVersion, withBody(wanted)), []HandlerFunc{tooMany, versionChanged}, isKnown},
+		{"replace without version, broken", of(VerbUpdate, withBody(wanted)), []HandlerFunc{lost(true)}, isUnknown},
+		{"replace without version, 429", of(VerbUpdate, withBody(wanted)), []HandlerFunc{tooMany, done}, isOK},
+
+		{"delete of a uid, broken", of(VerbDelete, withUID), []HandlerFunc{lost(true), done}, isOK},
+		{"delete of a uid, gone", of(VerbDelete, withUID), []HandlerFunc{lost(true), notFound}, isOK},
+		{"delete of a uid, another is there", of(VerbDelete, withUID), []HandlerFunc{internal, uidChanged}, isOK},
+		{"delete of a uid, gone at once", of(VerbDelete, withUID), []HandlerFunc{notFound}, isKnown},
+		{"delete of a uid, another at once", of(VerbDelete, withUID), []HandlerFunc{uidChanged}, isKnown},
+		{"delete of a uid, resource unknown", of(VerbDelete, withUID), []HandlerFunc{lost(true), noResource}, isUnknown},
+		{"delete of a uid, terminating", of(VerbDelete, withUID), []HandlerFunc{lost(true), versionChanged, terminating}, isOK},
+		{"delete of a uid, conflict", of(VerbDelete, withUID), []HandlerFunc{lost(true), versionChanged, staying}, isUnknown},
+		{"delete of a version, conflict", of(VerbDelete, withUID, withVersion), []HandlerFunc{lost(true), versionChanged}, isUnknown},
+		{"delete by name, broken", of(VerbDelete), []HandlerFunc{lost(true)}, isUnknown},
+		{"delete by name, 429", of(VerbDelete), []HandlerFunc{tooMany, done}, isOK},
+		{"delete collection, broken", of(VerbDeleteCollection), []HandlerFunc{lost(true)}, isUnknown},
+
+		{"apply, broken", of(VerbPatch, withContent(ContentApply)), []HandlerFunc{lost(true), internal, done}, isOK},
+		{"apply, refused in the end", of(VerbPatch, withContent(ContentApply)), []HandlerFunc{lost(true), refuse(422, metav1.StatusReasonInvalid, "bad")}, isUnknown},
+		{"apply, always broken", of(VerbPatch, withContent(ContentApply)), []HandlerFunc{lost(true), lost(false), lost(false), lost(false), lost(false)}, isUnknown},
+		{"merge patch, broken", of(VerbPatch, withContent(ContentMergePatch)), []HandlerFunc{lost(true)}, isUnknown},
+		{"merge patch, 429", of(VerbPatch, withContent(ContentMergePatch)), []HandlerFunc{tooMany, done}, isOK},
+		{"JSON patch, 500", of(VerbPatch, withContent(ContentJSONPatch)), []HandlerFunc{internal}, isUnknown},
+		{"strategic patch, broken", of(VerbPatch, withContent(ContentStrategicPatch)), []HandlerFunc{lost(true)}, isUnknown},
+
+		{"eviction, disruption budget", of(VerbCreate, evict), []HandlerFunc{tooMany}, isKnown},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) {
+				_, err := retry{next: scripted(t, test.steps...), limit: time.Minute}.Do(t.Context(), test.r)
+				if (err == nil) != (test.want == isOK) {
+					t.Fatalf("the error is %v", err)
+				}
+				if got := IsUnknown(err); got != (test.want == isUnknown) {
+					t.Errorf("IsUnknown(%v) = %t", err, got)
+				}
+			})
+		})
+	}
+}
+
+// Bug: what cannot be asked at all was asked five times.
+func TestRetryNotOfHopelessRequests(t *testing.T) {
+	t.Parallel()
+	for name, change := range map[string]func(*Error){
+		"bad request": func(e *Error) { e.Code, e.Err, e.hopeless = 0, errors.New("bad"), true },
+		"certificate": func(e *Error) {
+			e.Code, e.Err = 0, &tls.CertificateVerificationError{Err: errors.New("unknown authority")}
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			_, err := retry{next: scripted(t, refuse(0, "", "", change)), limit: time.Minute}.Do(t.Context(), of(VerbGet))
+			if err == nil {
+				t.Error("there is no error")
+			}
+		})
+	}
+}
+
+func TestRetryHonoursRetryAfter(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		var waited time.Duration
+		start := time.Now()
+		h := retry{limit: time.Minute, next: scripted(t,
+			refuse(429, metav1.StatusReasonTooManyRequests, "slow", func(e *Error) { e.RetryAfter = 20 * time.Second }),
+			func(ctx context.Context, r *Request) (*Response, error) {
+				waited = time.Since(start)
+				return done(ctx, r)
+			})}
+		if _, err := h.Do(t.Context(), of(VerbCreate)); err != nil {
+			t.Fatal(err)
+		}
+		if waited < 20*time.Second {
+			t.Errorf("repeated after %s, although the server asked for 20s", waited)
+		}
+	})
+}
+
+// A wait that goes beyond the limit, or beyond the caller's own deadline, is not begun.
+func TestRetryAfterBeyondTheLimit(t *testing.T) {
+	t.Parallel()
+	for name, test := range map[string]struct{ limit, deadline time.Duration }{
+		"limit":    {limit: 5 * time.Second, deadline: time.Hour},
+		"deadline": {limit: time.Hour, deadline: 5 * time.Second},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) {
+				ctx, cancel := context.WithTimeout(t.Context(), test.deadline)
+				defer cancel()
+				start := time.Now()
+				_, err := retry{limit: test.limit, next: scripted(t,
+					refuse(429, metav1.StatusReasonTooManyRequests, "slow", func(e *Error) { e.RetryAfter = 10 * time.Second }),
+				)}.Do(ctx, of(VerbGet))
+				if !IsTooManyRequests(err) {
+					t.Errorf("the error is %v", err)
+				}
+				if waited := time.Since(start); waited != 0 {
+					t.Errorf("waited %s for nothing", waited)
+				}
+			})
+		})
+	}
+}
+
+// Bug: the limit was checked between attempts only, so that the last one could go on for
+// as long again.
+func TestRetryLimitIsForAllAttempts(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		start := time.Now()
+		slow := func(ctx context.Context, r *Request) (*Response, error) {
+			select {
+			case <-time.After(20 * time.Second):
+				return unavailable(ctx, r)
+			case <-ctx.Done():
+				e := newError(r)
+				e.Err = context.Cause(ctx)
+				return nil, e
+			}
+		}
+		_, err := retry{limit: 30 * time.Second, next: scripted(t, slow, slow)}.Do(t.Context(), of(VerbGet))
+		if !errors.Is(err, errNoAnswer) || !IsUnreachable(err) {
+			t.Errorf("the error is %v", err)
+		}
+		if took := time.Since(start); took != 30*time.Second {
+			t.Errorf("took %s, the limit is 30s", took)
+		}
+	})
+}
+
+func TestRetryEndsWithTheCaller(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		ctx, cancel := context.WithCancelCause(t.Context())
+		cause := errors.New("shutting down")
+		time.AfterFunc(10*time.Millisecond, func() { cancel(cause) })
+		_, err := retry{limit: time.Minute, next: scripted(t, unavailable)}.Do(ctx, of(VerbGet))
+		if !errors.Is(err, context.Canceled) || !errors.Is(err, cause) {
+			t.Errorf("the error is %v", err)
+		}
+		wantError(t, err, `get pods.meta.k8s.io "ns/p"`, "later")
+		if IsUnreachable(err) {
+			t.Error("nobody waited for the server, so nobody knows that it is unreachable")
+		}
+	})
+}
+
+func TestRetryBacksOff(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		var at []time.Time
+		note := func(ctx context.Context, r *Request) (*Response, error) {
+			at = append(at, time.Now())
+			return internal(ctx, r)
+		}
+		_, err := retry{limit: time.Minute, next: scripted(t, note, note, note, note, note)}.Do(t.Context(), of(VerbGet))
+		if e, ok := AsError(err); !ok || e.Code != http.StatusInternalServerError {
+			t.Fatalf("the error is %v", err)
+		}
+		for i, least := range []time.Duration{50 * time.Millisecond, 100 * time.Millisecond, 200 * time.Millisecond, 400 * time.Millisecond} {
+			if waited := at[i+1].Sub(at[i]); waited < least {
+				t.Errorf("attempt %d came after %s", i+2, waited)
+			}
+		}
+	})
+}
+
+// Doubt is worth more than a wrong yes.
+func TestSameObject(t *testing.T) {
+	t.Parallel()
+	for _, test := range []struct {
+		name, live, wanted string
+		want               bool
+	}{
+		{"the same", `{"a":[1,{"b":"c"}]}`, `{"a":[1,{"b":"c"}]}`, true},
+		{"null", `{}`, `{"a":null,"metadata":{"creationTimestamp":null}}`, false},
+		{"null beside", `{"metadata":{"resourceVersion":"2"}}`, `{"a":null,"metadata":{"resourceVersion":"1","creationTimestamp":null}}`, true},
+		{"untouched status", `{"spec":{}}`, `{"spec":{},"status":{}}`, true},
+		{"other uid", `{"metadata":{"uid":"a"}}`, `{"metadata":{"uid":"b"}}`, false},
+		{"a default", `{"a":1,"b":2}`, `{"a":1}`, false},
+		{"selector of all, and none", `{"selector":{}}`, `{}`, false},
+		{"shorter list", `{"a":[1]}`, `{"a":[1,2]}`, false},
+		{"Bug: {} was the same as any scalar", `{"a":{}}`, `{"a":"b"}`, false},
+		{"Bug: [] was the same as any scalar", `{"a":[]}`, `{"a":"b"}`, false},
+		{"Bug: large numbers were compared as float64", `{"a":9007199254740993}`, `{"a":9007199254740992}`, false},
+		{"no object", `[]`, `[]`, false},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			t.Parallel()
+			if got := sameObject([]byte(test.live), []byte(test.wanted)); got != test.want {
+				t.Errorf("sameObject(%s, %s) = %t", test.live, test.wanted, got)
+			}
+		})
+	}
+}

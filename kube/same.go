@@ -1,0 +1,59 @@
+package kube
+
+import utiljson "k8s.io/apimachinery/pkg/util/json"
+
+// sameObject tells whether two encodings say the same, apart from what the server writes
+// by itself into an object that it stores; null is the same as nothing. When in doubt it
+// says no: {} and nothing are not the same in a label selector.
+func sameObject(live, wanted []byte) bool {
+	var l, w map[string]any
+	// Not Unmarshal: in a float64, two large integers can be the same.
+	if utiljson.Unmarshal(live, &l) != nil || utiljson.Unmarshal(wanted, &w) != nil {
+		return false
+	}
+	for _, o := range []map[string]any{l, w} {
+		if metadata, ok := o["metadata"].(map[string]any); ok {
+			for _, own := range []string{"resourceVersion", "generation", "managedFields", "creationTimestamp"} {
+				delete(metadata, own)
+			}
+		}
+		if status, ok := o["status"].(map[string]any); ok && len(status) == 0 {
+			delete(o, "status") // what a Go struct says that was never touched
+		}
+	}
+	return sameValue(l, w)
+}
+
+func sameValue(a, b any) bool {
+	switch a := a.(type) {
+	case map[string]any:
+		b, ok := b.(map[string]any)
+		if !ok {
+			return false
+		}
+		for k, v := range a {
+			if !sameValue(v, b[k]) {
+				return false
+			}
+		}
+		for k, v := range b {
+			if _, known := a[k]; !known && v != nil {
+				return false
+			}
+		}
+		return true
+	case []any:
+		b, ok := b.([]any)
+		if !ok || len(a) != len(b) {
+			return false
+		}
+		for i := range a {
+			if !sameValue(a[i], b[i]) {
+				return false
+			}
+		}
+		return true
+	default:
+		return a == b
+	}
+}

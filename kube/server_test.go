@@ -1,0 +1,561 @@
+package kube_test
+
+import (
+	gocmp "cmp"
+	"encoding/json"
+	"maps"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/client-go/kubernetes/scheme"
+
+	"github.com/yare-go/yare/kube"
+	"github.com/yare-go/yare/yaretest"
+)
+
+type shipSpec struct {
+	Name  string            `json:"name"`
+	Masts *int32            `json:"masts,omitempty"`
+	Cargo map[string]string `json:"cargo,omitempty"`
+	Rig   rig               `json:"rig"`
+}
+
+type rig struct {
+	Sails []string `json:"sails,omitempty"`
+}
+
+type shipStatus struct {
+	Afloat   bool  `json:"afloat,omitempty"`
+	Replicas int32 `json:"replicas,omitempty"`
+}
+
+func (shipSpec) Definition() kube.Definition {
+	return kube.Definition{Group: "kube-test.yare.dev", Version: "v1", Kind: "Ship"}
+}
+
+type ship = kube.CustomResource[shipSpec, shipStatus]
+
+// The rig has no omitempty, so that the schema that is made from the type requires it.
+const shipCRD = `{
+  "apiVersion": "apiextensions.k8s.io/v1", "kind": "CustomResourceDefinition",
+  "metadata": {"name": "ships.kube-test.yare.dev"},
+  "spec": {
+    "group": "kube-test.yare.dev", "scope": "Namespaced",
+    "names": {"kind": "Ship", "plural": "ships", "singular": "ship", "listKind": "ShipList"},
+    "versions": [{
+      "name": "v1", "served": true, "storage": true,
+      "subresources": {"status": {}, "scale": {"specReplicasPath": ".spec.masts", "statusReplicasPath": ".status.replicas"}},
+      "schema": {"openAPIV3Schema": {"type": "object", "required": ["spec"], "properties": {
+        "spec": {"type": "object", "required": ["name", "rig"], "properties": {
+          "name": {"type": "string", "maxLength": 20},
+          "masts": {"type": "integer", "format": "int32"},
+          "cargo": {"type": "object", "additionalProperties": {"type": "string"}},
+          "rig": {"type": "object", "properties": {"sails": {"type": "array", "items": {"type": "string"}}}}
+        }},
+        "status": {"type": "object", "properties": {"afloat": {"type": "boolean"}, "replicas": {"type": "integer"}}}
+      }}}
+    }]
+  }
+}`
+
+func defineShip(t *testing.T, cluster *yaretest.Cluster) {
+	t.Helper()
+	cluster.Kubectl(t, shipCRD, "apply", "--server-side", "-f", "-")
+	cluster.Kubectl(t, "", "wait", "--for=condition=Established", "crd/ships.kube-test.yare.dev", "--timeout=60s")
+}
+
+func must[T any](v T, err error) func(t *testing.T) T {
+	return func(t *testing.T) T {
+		t.Helper()
+		if err != nil {
+			t.Fatal(err)
+		}
+		return v
+	}
+}
+
+// Whatever the server serves in the groups of k8s.io/api, and has a Go type there, is in
+// the table as the server says; and what is in the table of a version that it serves, it
+// serves.
+func TestTableAgreesWithTheServer(t *testing.T) {
+	t.Parallel()
+	cluster := yaretest.Start(t)
+	type row struct {
+		Plural  string
+		Cluster bool
+	}
+	served := make(map[schema.GroupVersionKind]row)
+	versions := make(map[schema.GroupVersion]bool)
+	discover := func(path string) *metav1.APIResourceList {
+		list := &metav1.APIResourceList{}
+		if err := json.Unmarshal([]byte(cluster.Kubectl(t, "", "get", "--raw", path)), list); err != nil {
+			t.Fatal(err)
+		}
+		return list
+	}
+	collect := func(path string, gv schema.GroupVersion) {
+		versions[gv] = true
+		for _, r := range discover(path).APIResources {
+			if !strings.Contains(r.Name, "/") { // no subresources
+				served[gv.WithKind(r.Kind)] = row{r.Name, !r.Namespaced}
+			}
+		}
+	}
+	collect("/api/v1", corev1.SchemeGroupVersion)
+	var groups metav1.APIGroupList
+	if err := json.Unmarshal([]byte(cluster.Kubectl(t, "", "get", "--raw", "/apis")), &groups); err != nil {
+		t.Fatal(err)
+	}
+	for _, group := range groups.Groups {
+		for _, version := range group.Versions {
+			gv := schema.GroupVersion{Group: group.Name, Version: version.Version}
+			if scheme.Scheme.IsVersionRegistered(gv) {
+				collect("/apis/"+version.GroupVersion, gv)
+			}
+		}
+	}
+	if len(served) < 50 {
+		t.Fatalf("the server serves %d resources only", len(served))
+	}
+
+	var version struct{ Minor string }
+	if err := json.Unmarshal([]byte(cluster.Kubectl(t, "", "get", "--raw", "/version")), &version); err != nil {
+		t.Fatal(err)
+	}
+	serverMinor := version.Minor
+
+	for gvk, want := range served {
+		made, err := scheme.Scheme.New(gvk)
+		if err != nil {
+			// The server is older than k8s.io/api, which may have dropped a type; then it
+			// is among the types of that older version still.
+			if !typeOfVersion(t, serverMinor, gvk) {
+				t.Errorf("k8s.io/api never had a type for %s", gvk)
+			}
+			continue
+		}
+		obj, ok := made.(kube.Object)
+		if !ok {
+			t.Errorf("%s is no object", gvk)
+			continue
+		}
+		typ, err := kube.TypeOfObject(obj)
+		if err != nil {
+			t.Errorf("the server serves %s: %v", gvk, err)
+			continue
+		}
+		if diff := cmp.Diff(want, row{typ.Resource.Plural, typ.Resource.Cluster}); diff != "" || typ.Resource.GroupVersionKind != gvk {
+			t.Errorf("%s: %s", gvk, diff)
+		}
+	}
+	for gvk := range scheme.Scheme.AllKnownTypes() {
+		if !versions[gvk.GroupVersion()] {
+			continue // is not served, by default or any more
+		}
+		made, err := scheme.Scheme.New(gvk)
+		if err != nil {
+			t.Fatal(err)
+		}
+		obj, ok := made.(kube.Object)
+		if !ok {
+			continue
+		}
+		if _, err := kube.TypeOfObject(obj); err == nil {
+			// What k8s.io/api did not have in the server's version is newer than it.
+			if _, ok := served[gvk]; !ok && typeOfVersion(t, serverMinor, gvk) {
+				t.Errorf("%s is in the table, but the server does not serve it", gvk)
+			}
+		}
+	}
+}
+
+// typeOfVersion tells whether k8s.io/api had a type in an older version, by the fixtures
+// that it keeps of its last four.
+func typeOfVersion(t *testing.T, minor string, gvk schema.GroupVersionKind) bool {
+	t.Helper()
+	dir, err := exec.Command("go", "list", "-m", "-f", "{{.Dir}}", "k8s.io/api").Output()
+	if err != nil {
+		t.Fatal(err)
+	}
+	fixtures := filepath.Join(strings.TrimSpace(string(dir)), "testdata", "v1."+minor+".0")
+	if _, err := os.Stat(fixtures); err != nil {
+		t.Fatalf("k8s.io/api has no fixtures of the server's version: %v", err)
+	}
+	name := gocmp.Or(gvk.Group, "core") + "." + gvk.Version + "." + gvk.Kind + ".json"
+	_, err = os.Stat(filepath.Join(fixtures, name))
+	return err == nil
+}
+
+func TestConfigMapOnTheServer(t *testing.T) {
+	t.Parallel()
+	cluster := yaretest.Start(t)
+	c, namespace, ctx := cluster.Client(t), cluster.Namespace(t), t.Context()
+	api := kube.Namespaced[corev1.ConfigMap](c, namespace)
+
+	created := must(api.Create(ctx, &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: "c", Labels: map[string]string{"a": "b"}}, Data: map[string]string{"k": "1"}}))(t)
+	if created.UID == "" || created.Kind != "ConfigMap" {
+		t.Errorf("created %+v", created)
+	}
+	if _, err := api.Create(ctx, created); err == nil {
+		t.Error("an object with a resourceVersion was created")
+	}
+	_, err := api.Create(ctx, &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: "c"}})
+	if !kube.IsAlreadyExists(err) {
+		t.Errorf("created again: %v", err)
+	}
+	live := must(api.Get(ctx, "c"))(t)
+	if diff := cmp.Diff(created, live); diff != "" {
+		t.Error(diff)
+	}
+	live.Data["k"] = "2"
+	must(api.Replace(ctx, live))(t)
+	if _, err := api.Replace(ctx, live); !kube.IsConflict(err) || kube.IsApplyConflict(err) {
+		t.Errorf("replaced an old version: %v", err)
+	}
+	patched := must(api.Patch(ctx, "c", kube.MergePatch(map[string]any{"data": map[string]any{"k": nil, "l": "3"}})))(t)
+	if diff := cmp.Diff(map[string]string{"l": "3"}, patched.Data); diff != "" {
+		t.Error(diff)
+	}
+	must(api.Patch(ctx, "c", kube.StrategicPatch(map[string]any{"data": map[string]any{"m": "4"}})))(t)
+	patched = must(api.Patch(ctx, "c", kube.JSONPatch(kube.TestAt("/data/m", "4"), kube.ReplaceAt("/data/m", ""), kube.AddAt("/data/n", "5"), kube.RemoveAt("/data/l"))))(t)
+	if diff := cmp.Diff(map[string]string{"m": "", "n": "5"}, patched.Data); diff != "" {
+		t.Error(diff)
+	}
+	if _, err := api.Patch(ctx, "c", kube.JSONPatch(kube.TestAt("/data/m", "no"))); !kube.IsInvalid(err) {
+		t.Errorf("a test that fails: %v", err)
+	}
+	if _, err := api.Get(ctx, "none"); !kube.IsNotFound(err) || kube.IsNoResource(err) {
+		t.Errorf("got what is not there: %v", err)
+	}
+
+	must(api.Create(ctx, &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: "dry"}}, kube.DryRun()))(t)
+	generated := must(api.Create(ctx, &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{GenerateName: "gen-"}}))(t)
+	if !strings.HasPrefix(generated.Name, "gen-") {
+		t.Errorf("generated the name %q", generated.Name)
+	}
+	list := must(api.List(ctx, kube.Labels("a=b"), kube.Fields("metadata.namespace="+namespace)))(t)
+	if len(list) != 1 || list[0].Name != "c" || list[0].Kind != "ConfigMap" {
+		t.Errorf("listed %v", list)
+	}
+	// The items of a built-in list have no kind of their own.
+	dynamic := must(kube.Dynamic(c, api.Resource(), namespace).List(ctx, kube.Labels("a=b")))(t)
+	if len(dynamic) != 1 || dynamic[0].GetKind() != "ConfigMap" {
+		t.Errorf("listed %v", dynamic)
+	}
+	metadata := kube.Metadata(c, api.Resource(), namespace)
+	partial := must(metadata.List(ctx, kube.Labels("a=b")))(t)
+	if len(partial) != 1 || partial[0].Kind != "ConfigMap" || partial[0].Labels["a"] != "b" {
+		t.Errorf("listed %v", partial)
+	}
+	must(metadata.Patch(ctx, "c", kube.MergePatch(map[string]any{"metadata": map[string]any{"labels": map[string]any{"x": "y"}}})))(t)
+
+	other := created.DeepCopy()
+	other.UID = "another"
+	if err := c.Delete(ctx, other); err != nil {
+		t.Errorf("another of its name is there, which is as good as gone: %v", err)
+	}
+	if err := api.Delete(ctx, "c", kube.OfUID("another")); !kube.IsConflict(err) {
+		t.Errorf("deleted another uid: %v", err)
+	}
+	if err := api.Delete(ctx, "c", kube.OfVersion("1")); !kube.IsConflict(err) {
+		t.Errorf("deleted an old version: %v", err)
+	}
+	if err := api.Delete(ctx, "c", kube.DryRunDelete()); err != nil {
+		t.Error(err)
+	}
+	if err := c.Delete(ctx, created); err != nil {
+		t.Error(err)
+	}
+	if err := c.Delete(ctx, created); err != nil {
+		t.Errorf("it is gone already: %v", err)
+	}
+	if err := api.Delete(ctx, "c"); !kube.IsNotFound(err) {
+		t.Errorf("by name it matters that it was gone: %v", err)
+	}
+	must(api.Create(ctx, &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: "m"}}))(t)
+	if err := metadata.Delete(ctx, "m"); err != nil {
+		t.Error(err)
+	}
+	must(api.Create(ctx, &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: "d", Labels: map[string]string{"a": "b"}}}))(t)
+	if err := api.DeleteAll(ctx, []kube.Selector{kube.Labels("a=b")}); err != nil {
+		t.Error(err)
+	}
+	if left := must(api.List(ctx, kube.Labels("a=b")))(t); len(left) != 0 {
+		t.Errorf("left over: %v", left)
+	}
+	if must(api.Get(ctx, generated.Name))(t).Name == "" {
+		t.Error("the selector did not spare the others")
+	}
+}
+
+// owned are the fields that manager owns in obj, by paths such as .data.k.
+func owned(t *testing.T, obj kube.Object, manager, subresource string) []string {
+	t.Helper()
+	var paths []string
+	var walk func(prefix string, fields map[string]any)
+	walk = func(prefix string, fields map[string]any) {
+		for _, key := range slices.Sorted(maps.Keys(fields)) {
+			inner, _ := fields[key].(map[string]any)
+			name, isField := strings.CutPrefix(key, "f:")
+			switch {
+			case key == ".":
+				paths = append(paths, prefix)
+			case !isField:
+				walk(prefix+"["+key+"]", inner)
+			case len(inner) == 0:
+				paths = append(paths, prefix+"."+name)
+			default:
+				walk(prefix+"."+name, inner)
+			}
+		}
+	}
+	for _, entry := range obj.GetManagedFields() {
+		if entry.Manager == manager && entry.Subresource == subresource && entry.Operation == metav1.ManagedFieldsOperationApply {
+			var fields map[string]any
+			if err := json.Unmarshal(entry.FieldsV1.Raw, &fields); err != nil {
+				t.Fatal(err)
+			}
+			walk("", fields)
+		}
+	}
+	return paths
+}
+
+// Promise 10: the server records as owned exactly what the author said, and a field that
+// is left out the next time goes.
+func TestApplyOwnsWhatItSaid(t *testing.T) {
+	t.Parallel()
+	cluster := yaretest.Start(t)
+	c, namespace, ctx := cluster.Client(t).WithFieldManager("author"), cluster.Namespace(t), t.Context()
+	zero := int32(0)
+	labels := map[string]string{"app": "web"}
+	deployment := &appsv1.Deployment{
+		ObjectMeta: metav1.ObjectMeta{Name: "web", Namespace: namespace, Labels: labels},
+		Spec: appsv1.DeploymentSpec{
+			Replicas: &zero, Selector: &metav1.LabelSelector{MatchLabels: labels},
+			Template: corev1.PodTemplateSpec{
+				ObjectMeta: metav1.ObjectMeta{Labels: labels},
+				Spec: corev1.PodSpec{
+					Containers: []corev1.Container{{
+						Name: "c", Image: "i",
+						Resources: corev1.ResourceRequirements{Limits: corev1.ResourceList{"cpu": resource.MustParse("1000m")}},
+					}},
+					Volumes: []corev1.Volume{{Name: "v", VolumeSource: corev1.VolumeSource{EmptyDir: &corev1.EmptyDirVolumeSource{}}}},
+				},
+			},
+		},
+	}
+	live := must(kube.Apply(ctx, c, deployment))(t)
+	const container, volume = `.spec.template.spec.containers[k:{"name":"c"}]`, `.spec.template.spec.volumes[k:{"name":"v"}]`
+	want := []string{
+		".metadata.labels.app", ".spec.replicas", ".spec.selector",
+		".spec.template.metadata.labels.app",
+		container, container + ".image", container + ".name", container + ".resources.limits.cpu",
+		volume, volume + ".emptyDir", volume + ".name",
+	}
+	if diff := cmp.Diff(want, owned(t, live, "author", "")); diff != "" {
+		t.Error(diff)
+	}
+	if *live.Spec.Replicas != 0 {
+		t.Errorf("replicas are %d", *live.Spec.Replicas)
+	}
+	deployment.Labels = nil
+	deployment.Spec.Template.Spec.Containers[0].Resources.Limits = nil
+	live = must(kube.Apply(ctx, c, deployment))(t)
+	if len(live.Labels) != 0 || len(live.Spec.Template.Spec.Containers[0].Resources.Limits) != 0 {
+		t.Errorf("what was left out is still there: %v", live)
+	}
+	// What was read can be applied, but names the version that it was read at.
+	live.ResourceVersion = ""
+	live.Spec.Replicas = nil
+	must(kube.Apply(ctx, c, live))(t)
+
+	// Another manager, another wish.
+	other := &appsv1.Deployment{ObjectMeta: metav1.ObjectMeta{Name: "web", Namespace: namespace}, Spec: deployment.Spec}
+	other.Spec.Template = *deployment.Spec.Template.DeepCopy()
+	other.Spec.Template.Spec.Containers[0].Image = "j"
+	_, err := kube.Apply(ctx, c, other, kube.FieldManager("other"), kube.NoForce())
+	if !kube.IsApplyConflict(err) {
+		t.Errorf("took a field of another manager: %v", err)
+	}
+	live = must(kube.Apply(ctx, c, other, kube.FieldManager("other")))(t)
+	if live.Spec.Template.Spec.Containers[0].Image != "j" {
+		t.Error("by default an apply takes over")
+	}
+
+	api := kube.Namespaced[appsv1.Deployment](c, namespace)
+	if got := must(api.SetScale(ctx, "web", 3))(t); got.Spec.Replicas != 3 {
+		t.Errorf("scaled to %+v", got)
+	}
+	if got := must(api.GetScale(ctx, "web"))(t); got.Spec.Replicas != 3 || got.Status.Selector != "app=web" {
+		t.Errorf("the scale is %+v", got)
+	}
+	if err := api.Delete(ctx, "web", kube.Propagation(metav1.DeletePropagationForeground), kube.GracePeriod(0)); err != nil {
+		t.Error(err)
+	}
+}
+
+func TestCustomResourceOnTheServer(t *testing.T) {
+	t.Parallel()
+	cluster := yaretest.Start(t)
+	defineShip(t, cluster)
+	warned := make(chan string, 9)
+	c := must(kube.NewClient(cluster.Config(), kube.OnWarning(func(_ *kube.Request, text string) { warned <- text })))(t).WithFieldManager("author")
+	namespace, ctx := cluster.Namespace(t), t.Context()
+	api := kube.Namespaced[ship](c, namespace)
+	masts := int32(3)
+	meta := metav1.ObjectMeta{Name: "pequod", Namespace: namespace}
+
+	// Bug: the rig, which the schema requires, was left out because it was empty.
+	live := must(kube.Apply(ctx, c, &ship{ObjectMeta: meta, Spec: shipSpec{Name: "Pequod", Masts: &masts, Cargo: map[string]string{"oil": ""}}}))(t)
+	if diff := cmp.Diff([]string{".spec.cargo.oil", ".spec.masts", ".spec.name", ".spec.rig"}, owned(t, live, "author", "")); diff != "" {
+		t.Error(diff)
+	}
+	live = must(kube.Apply(ctx, c, &ship{ObjectMeta: meta, Spec: shipSpec{Name: "Pequod", Masts: &masts}}))(t)
+	if live.Spec.Cargo != nil {
+		t.Errorf("the cargo is still there: %v", live.Spec.Cargo)
+	}
+
+	stale := *live
+	live.Status = shipStatus{Afloat: true, Replicas: 3}
+	if err := c.ApplyStatus(ctx, live); err != nil {
+		t.Fatal(err)
+	}
+	got := must(api.Get(ctx, "pequod"))(t)
+	if !got.Status.Afloat || got.Spec.Masts == nil {
+		t.Errorf("got %+v", got)
+	}
+	if diff := cmp.Diff([]string{".status.afloat", ".status.replicas"}, owned(t, got, "author", "status")); diff != "" {
+		t.Error(diff)
+	}
+	if err := c.ApplyStatus(ctx, &stale); !kube.IsConflict(err) {
+		t.Errorf("the status of an old version was written: %v", err)
+	}
+	got = must(api.Get(ctx, "pequod"))(t)
+	got.Status = shipStatus{}
+	if err := c.ApplyStatus(ctx, got); err != nil {
+		t.Fatal(err)
+	}
+	if got = must(api.Status().Get(ctx, "pequod"))(t); got.Status != (shipStatus{}) {
+		t.Errorf("an empty status left %+v", got.Status)
+	}
+	got.Status.Afloat = true
+	if got = must(api.Status().Replace(ctx, got))(t); !got.Status.Afloat {
+		t.Error("the status was not replaced")
+	}
+	if scale := must(api.SetScale(ctx, "pequod", 5))(t); scale.Spec.Replicas != 5 {
+		t.Errorf("scaled to %+v", scale)
+	}
+
+	_, err := api.Create(ctx, &ship{ObjectMeta: metav1.ObjectMeta{Name: "long"}, Spec: shipSpec{Name: strings.Repeat("x", 21)}})
+	if !kube.IsInvalid(err) || !strings.Contains(err.Error(), `create ships.kube-test.yare.dev "`+namespace+`/long": `) {
+		t.Errorf("the schema was not kept: %v", err)
+	}
+	dynamic := kube.Dynamic(c, api.Resource(), namespace)
+	loose := &unstructured.Unstructured{Object: map[string]any{
+		"metadata": map[string]any{"name": "loose"}, "spec": map[string]any{"name": "l", "rig": map[string]any{}, "unknown": int64(1)},
+	}}
+	if _, err := dynamic.Create(ctx, loose, kube.Strict()); !kube.IsBadRequest(err) {
+		t.Errorf("an unknown field was taken: %v", err)
+	}
+	created := must(dynamic.Create(ctx, loose))(t)
+	if created.GetKind() != "Ship" {
+		t.Errorf("created %v", created)
+	}
+	if text := <-warned; !strings.Contains(text, `unknown field "spec.unknown"`) {
+		t.Errorf("the server warned: %s", text)
+	}
+	// Bug: an unstructured object that was read could not be applied.
+	must(dynamic.Apply(ctx, created))(t)
+	wrong := must(api.Get(ctx, "loose"))(t)
+	wrong.UID = "another"
+	wrong.ResourceVersion = ""
+	// A conflict for built-in types; for custom resources the uid is an invalid field.
+	if _, err := kube.Apply(ctx, c, wrong); !kube.IsConflict(err) && !kube.IsInvalid(err) {
+		t.Errorf("applied to another uid: %v", err)
+	}
+
+	child := must(kube.Apply(ctx, c, kube.OwnedBy(got, &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: "log", Namespace: namespace}})))(t)
+	if owner := metav1.GetControllerOf(child); owner == nil || owner.UID != got.UID || owner.Kind != "Ship" {
+		t.Errorf("the child is owned by %+v", owner)
+	}
+
+	n := 0
+	for event, err := range api.Watch(ctx, "", kube.Fields("metadata.name=pequod")) {
+		if err != nil {
+			t.Fatal(err)
+		}
+		switch n++; n {
+		case 1:
+			if event.Type != "ADDED" || event.Object.Spec.Name != "Pequod" {
+				t.Fatalf("the first event is %+v", event)
+			}
+			if err := c.Delete(ctx, event.Object); err != nil {
+				t.Fatal(err)
+			}
+			continue
+		default:
+			if event.Type == "DELETED" {
+				break
+			}
+			continue
+		}
+		break
+	}
+}
+
+func TestErrorsOfTheRealServer(t *testing.T) {
+	t.Parallel()
+	cluster := yaretest.Start(t)
+	c, namespace, ctx := cluster.Client(t), cluster.Namespace(t), t.Context()
+	unknown := kube.Resource{GroupVersionKind: schema.GroupVersionKind{Group: "none.yare.dev", Version: "v1", Kind: "None"}, Plural: "nones"}
+	for name, do := range map[string]func() error{
+		"list": func() error { _, err := kube.Dynamic(c, unknown, "").List(ctx); return err },
+		"get":  func() error { _, err := kube.Dynamic(c, unknown, namespace).Get(ctx, "x"); return err },
+		"watch": func() error {
+			for _, err := range kube.Dynamic(c, unknown, "").Watch(ctx, "") {
+				return err
+			}
+			return nil
+		},
+		"apply": func() error {
+			u := &unstructured.Unstructured{}
+			u.SetName("x")
+			_, err := kube.Dynamic(c, unknown, namespace).Apply(ctx, u)
+			return err
+		},
+		"delete": func() error { return kube.Dynamic(c, unknown, namespace).Delete(ctx, "x") },
+	} {
+		if err := do(); !kube.IsNoResource(err) || !kube.IsNotFound(err) {
+			t.Errorf("%s of an unknown resource: %v", name, err)
+		}
+	}
+	_, err := kube.Namespaced[corev1.ConfigMap](c, "no-such-namespace").Create(ctx, &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: "c"}})
+	if !kube.IsNotFound(err) || kube.IsNoResource(err) {
+		t.Errorf("created in a namespace that is not there: %v", err)
+	}
+	config := cluster.Config()
+	config.BearerToken, config.BearerTokenFile, config.Username, config.Password = "wrong", "", "", ""
+	config.CertData, config.KeyData, config.CertFile, config.KeyFile = nil, nil, "", ""
+	stranger := must(kube.NewClient(config))(t)
+	if _, err := kube.Get[corev1.Namespace](ctx, stranger, "", namespace); !kube.IsUnauthorized(err) {
+		t.Errorf("a wrong token: %v", err)
+	}
+	config = cluster.Config()
+	config.Impersonate.UserName = "nobody"
+	nobody := must(kube.NewClient(config))(t)
+	if _, err := kube.Namespaced[corev1.Secret](nobody, namespace).List(ctx); !kube.IsForbidden(err) {
+		t.Errorf("nobody lists secrets: %v", err)
+	}
+}

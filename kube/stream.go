@@ -1,0 +1,224 @@
+package kube
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"iter"
+	"net/http"
+
+	"github.com/go-json-experiment/json/jsontext"
+)
+
+// Stream is the identity of what a list and a watch follow. Two parts of a program that
+// want the same Stream can share one. It is comparable.
+type Stream struct {
+	// Cluster is empty for the home cluster.
+	Cluster  string
+	Resource Resource
+	// Namespace is empty for all namespaces, and for resources outside of them.
+	Namespace      string
+	LabelSelector  string
+	FieldSelector  string
+	ShardSelector  string
+	Representation Representation
+}
+
+// String names the stream in errors and logs.
+func (s Stream) String() string {
+	text := s.Resource.String()
+	if s.Namespace != "" {
+		text += fmt.Sprintf(" in namespace %q", s.Namespace)
+	}
+	for _, selector := range []string{s.LabelSelector, s.FieldSelector, s.ShardSelector} {
+		if selector != "" {
+			text += fmt.Sprintf(" with %q", selector)
+		}
+	}
+	return text
+}
+
+// Streams are what to follow to see all that match: one for each namespace that the
+// client is narrowed to.
+func (a API[T]) Streams(selectors ...Selector) ([]Stream, error) {
+	if a.err != nil {
+		return nil, a.err
+	}
+	labelSelector, fieldSelector, err := join(selectors)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", a.resource, err)
+	}
+	namespaces := []string{a.namespace}
+	if a.namespace == "" && !a.resource.Cluster && len(a.client.namespaces) > 0 {
+		namespaces = a.client.namespaces
+	}
+	streams := make([]Stream, 0, len(namespaces))
+	for _, namespace := range namespaces {
+		streams = append(streams, Stream{
+			Cluster: a.client.cluster, Resource: a.resource, Namespace: namespace,
+			LabelSelector: labelSelector, FieldSelector: fieldSelector, Representation: a.representation,
+		})
+	}
+	return streams, nil
+}
+
+// Request is a request of s, a list or a watch, with further parameters.
+func (s Stream) Request(verb Verb, parameters ...string) *Request {
+	query := selectorQuery(s.LabelSelector, s.FieldSelector)
+	if s.ShardSelector != "" {
+		query.Set("shardSelector", s.ShardSelector)
+	}
+	for i := 0; i+1 < len(parameters); i += 2 {
+		if parameters[i+1] != "" {
+			query.Set(parameters[i], parameters[i+1])
+		}
+	}
+	return &Request{
+		Cluster: s.Cluster, Verb: verb, Resource: s.Resource, Namespace: s.Namespace,
+		Query: query, Representation: s.Representation,
+	}
+}
+
+// Page is one page of a list, its items not decoded.
+type Page struct {
+	// ResourceVersion is that of the whole list.
+	ResourceVersion string
+	Items           []jsontext.Value
+}
+
+// Pages lists s as it is now, page by page. An error ends it; [IsGone] tells that the
+// list has become too old while it was read, and must be read from its beginning.
+func (s Stream) Pages(ctx context.Context, h Handler) iter.Seq2[*Page, error] {
+	return func(yield func(*Page, error) bool) {
+		next := ""
+		for {
+			response, err := h.Do(ctx, s.Request(VerbList, "limit", pageSize, "continue", next))
+			if err != nil {
+				yield(nil, err)
+				return
+			}
+			if response.Cached {
+				yield(&Page{Items: response.Items}, nil)
+				return
+			}
+			var page list
+			if err := Unmarshal(response.Body, &page); err != nil {
+				e := newError(s.Request(VerbList))
+				e.Err, e.hopeless = fmt.Errorf("read the answer: %w", err), true
+				yield(nil, e)
+				return
+			}
+			if !yield(&Page{ResourceVersion: page.Metadata.ResourceVersion, Items: page.Items}, nil) {
+				return
+			}
+			if next = page.Metadata.Continue; next == "" {
+				return
+			}
+		}
+	}
+}
+
+// Frame is one event of a watch as the server sent it.
+type Frame struct {
+	// Type is ADDED, MODIFIED, DELETED, BOOKMARK or ERROR.
+	Type string
+	// Object is a whole object, or the Status of an ERROR. It is valid until the next
+	// Frame is read.
+	Object jsontext.Value
+}
+
+// Frames reads what a watch answers, until the stream ends. That it ends is no error;
+// that it breaks off in the middle of a frame is.
+func Frames(stream io.Reader) iter.Seq2[Frame, error] {
+	return func(yield func(Frame, error) bool) {
+		decoder := jsontext.NewDecoder(stream,
+			jsontext.AllowDuplicateNames(true), jsontext.AllowInvalidUTF8(true))
+		for {
+			value, err := decoder.ReadValue()
+			if errors.Is(err, io.EOF) {
+				return
+			}
+			if err != nil {
+				yield(Frame{}, fmt.Errorf("read the watch: %w", err))
+				return
+			}
+			var frame struct {
+				Type   string         `json:"type"`
+				Object jsontext.Value `json:"object"`
+			}
+			if err := Unmarshal(value, &frame); err != nil {
+				yield(Frame{}, fmt.Errorf("read the watch: %w", err))
+				return
+			}
+			if !yield(Frame(frame), nil) {
+				return
+			}
+		}
+	}
+}
+
+// StatusError is the [*Error] that the Status in an ERROR frame stands for.
+func (s Stream) StatusError(status jsontext.Value) error {
+	e := newError(s.Request(VerbWatch))
+	if err := Unmarshal(status, &e.Answer); err != nil {
+		e.Err = fmt.Errorf("read the server's error: %w", err)
+		return e
+	}
+	// A Status with a reason alone is still an answer.
+	e.Code = cmp.Or(int(e.Answer.Code), http.StatusInternalServerError)
+	return e
+}
+
+// WatchEvent is one event of a single watch request. For a bookmark, and for a deletion of
+// which the server sends no more, Object holds metadata alone.
+type WatchEvent[T any] struct {
+	Type   string
+	Object *T
+}
+
+// Watch makes one watch request from resourceVersion on, and ends with it: no list before
+// it, no repetition, which is what package watch is for.
+func (a API[T]) Watch(ctx context.Context, resourceVersion string, selectors ...Selector) iter.Seq2[WatchEvent[T], error] {
+	return func(yield func(WatchEvent[T], error) bool) {
+		streams, err := a.Streams(selectors...)
+		if err == nil && len(streams) > 1 {
+			err = fmt.Errorf("watch %s: one request cannot watch several namespaces", a.resource)
+		}
+		if err != nil {
+			yield(WatchEvent[T]{}, err)
+			return
+		}
+		s := streams[0]
+		response, err := a.client.Do(ctx, s.Request(VerbWatch,
+			"resourceVersion", resourceVersion, "allowWatchBookmarks", "true"))
+		if err != nil {
+			yield(WatchEvent[T]{}, err)
+			return
+		}
+		if response.Stream == nil {
+			e := newError(s.Request(VerbWatch))
+			e.Err, e.hopeless = errors.New("the handler answered a watch without a stream"), true
+			yield(WatchEvent[T]{}, e)
+			return
+		}
+		defer response.Stream.Close()
+		for frame, err := range Frames(response.Stream) {
+			event := WatchEvent[T]{Type: frame.Type}
+			switch {
+			case err != nil:
+				e := newError(s.Request(VerbWatch))
+				e.Err = err
+				err = e
+			case frame.Type == "ERROR":
+				err = s.StatusError(frame.Object)
+			default:
+				event.Object, err = a.decode(frame.Object)
+			}
+			if !yield(event, err) {
+				return
+			}
+		}
+	}
+}

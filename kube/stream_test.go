@@ -1,0 +1,146 @@
+package kube
+
+import (
+	"context"
+	"errors"
+	"io"
+	"net/http"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	corev1 "k8s.io/api/core/v1"
+)
+
+func TestFrames(t *testing.T) {
+	t.Parallel()
+	for _, test := range []struct {
+		name, stream string
+		want         []string
+		err          string
+	}{
+		{"none", "", nil, ""},
+		{"two", `{"type":"ADDED","object":{"a":1}}` + "\n" + `{"type":"BOOKMARK","object":{}}` + "\n", []string{`ADDED {"a":1}`, "BOOKMARK {}"}, ""},
+		{"without newlines", `{"type":"ADDED","object":{}}{"type":"DELETED","object":{}}`, []string{"ADDED {}", "DELETED {}"}, ""},
+		{"broken off", `{"type":"ADDED","object":{}}` + "\n" + `{"type":"ADD`, []string{"ADDED {}"}, "read the watch"},
+		{"no JSON", `<html>`, nil, "read the watch"},
+		{"wrong type", `{"type":7}`, nil, "read the watch"},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			t.Parallel()
+			var got []string
+			var last error
+			for frame, err := range Frames(strings.NewReader(test.stream)) {
+				if last = err; err == nil {
+					got = append(got, frame.Type+" "+string(frame.Object))
+				}
+			}
+			if diff := cmp.Diff(test.want, got); diff != "" {
+				t.Error(diff)
+			}
+			if test.err == "" && last != nil || test.err != "" && (last == nil || !strings.Contains(last.Error(), test.err)) {
+				t.Errorf("the error is %v", last)
+			}
+		})
+	}
+}
+
+// closed tells whether a watch's body was closed.
+type closed struct {
+	io.Reader
+	done bool
+}
+
+func (c *closed) Close() error { c.done = true; return nil }
+
+func watching(text string) (*closed, HandlerFunc) {
+	body := &closed{Reader: strings.NewReader(text)}
+	return body, func(context.Context, *Request) (*Response, error) {
+		return &Response{Code: http.StatusOK, Stream: body}, nil
+	}
+}
+
+func TestWatch(t *testing.T) {
+	t.Parallel()
+	body, step := watching(`{"type":"ADDED","object":{"metadata":{"name":"a"}}}
+{"type":"MODIFIED","object":{"metadata":{"name":"bad"},"spec":7}}
+{"type":"BOOKMARK","object":{"kind":"Pod","metadata":{"resourceVersion":"9"}}}
+{"type":"ERROR","object":{"kind":"Status","message":"too old","reason":"Expired","code":410}}
+`)
+	s := scripted(t, step)
+	var got []string
+	for event, err := range Namespaced[corev1.Pod](NewClientOf(s), "ns").Watch(t.Context(), "7", Labels("a=b")) {
+		switch _, bad := errors.AsType[*DecodeError](err); {
+		case bad:
+			got = append(got, event.Type+" does not fit")
+		case IsGone(err):
+			got = append(got, event.Type+" gone")
+		case err != nil:
+			t.Error(err)
+		default:
+			got = append(got, event.Type+" "+event.Object.Name+event.Object.ResourceVersion)
+		}
+	}
+	if diff := cmp.Diff([]string{"ADDED a", "MODIFIED does not fit", "BOOKMARK 9", "ERROR gone"}, got); diff != "" {
+		t.Error(diff)
+	}
+	if !body.done {
+		t.Error("the stream is left open")
+	}
+	if q := s.got[0].Query; q.Get("resourceVersion") != "7" || q.Get("allowWatchBookmarks") != "true" || q.Get("labelSelector") != "a=b" {
+		t.Errorf("asked with %v", q)
+	}
+}
+
+func TestWatchIsClosedByItsCaller(t *testing.T) {
+	t.Parallel()
+	body, step := watching(`{"type":"ADDED","object":{}}{"type":"ADDED","object":{}}`)
+	for range All[corev1.Pod](NewClientOf(scripted(t, step))).Watch(t.Context(), "") {
+		break
+	}
+	if !body.done {
+		t.Error("the stream is left open")
+	}
+}
+
+func TestWatchRefused(t *testing.T) {
+	t.Parallel()
+	for name, step := range map[string]HandlerFunc{"gone": expired, "no stream": answer(`{}`)} {
+		n := 0
+		for _, err := range All[corev1.Pod](NewClientOf(scripted(t, step))).Watch(t.Context(), "1") {
+			if n++; err == nil {
+				t.Errorf("%s: there is no error", name)
+			}
+		}
+		if n != 1 {
+			t.Errorf("%s: %d events", name, n)
+		}
+	}
+}
+
+// Bug: a Status that has a reason but no code told nothing.
+func TestStatusErrorWithoutCode(t *testing.T) {
+	t.Parallel()
+	for status, gone := range map[string]bool{
+		`{"kind":"Status","message":"too old","reason":"Expired"}`:            true,
+		`{"kind":"Status","message":"too old","reason":"Expired","code":410}`: true,
+		`{"kind":"Status","message":"too old","code":410}`:                    true,
+		`{"kind":"Status","message":"etcd","code":500}`:                       false,
+		`{}`:   false,
+		`null`: false,
+		`7`:    false,
+	} {
+		err := Stream{Resource: podResource}.StatusError([]byte(status))
+		if IsGone(err) != gone {
+			t.Errorf("%s: IsGone is %t: %v", status, !gone, err)
+		}
+		wantError(t, err, "watch pods")
+	}
+}
+
+func TestPagesTellWhatIsNoList(t *testing.T) {
+	t.Parallel()
+	for _, err := range (Stream{Resource: podResource}).Pages(t.Context(), scripted(t, answer(`{"items":{}}`))) {
+		wantError(t, err, "list pods", "read the answer")
+	}
+}

@@ -1,0 +1,302 @@
+package kube
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"mime"
+	"net/http"
+	"net/http/httptrace"
+	"net/url"
+	"strconv"
+	"strings"
+	"sync/atomic"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	utilnet "k8s.io/apimachinery/pkg/util/net"
+	"k8s.io/client-go/rest"
+)
+
+// transport is the Handler at the end of every pipeline: HTTP.
+type transport struct {
+	base    *url.URL
+	http    *http.Client
+	timeout time.Duration
+	warn    func(r *Request, text string)
+}
+
+// errNoAnswer ends a request that took longer than its deadline.
+var errNoAnswer = errors.New("the server did not answer in time")
+
+func newTransport(config *rest.Config, timeout time.Duration, warn func(*Request, string)) (*transport, error) {
+	shared, err := rest.HTTPClientFor(config)
+	if err != nil {
+		return nil, fmt.Errorf("make an HTTP client for %s: %w", config.Host, err)
+	}
+	// A redirect is not followed: net/http would make a GET of a write, whose answer looks
+	// like success, and would show the credentials to whatever host it leads to.
+	httpClient := *shared
+	httpClient.CheckRedirect = func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
+	tls := config.TLSClientConfig
+	defaultTLS := tls.CAFile != "" || len(tls.CAData) > 0 || tls.Insecure
+	base, _, err := rest.DefaultServerURL(config.Host, "", schema.GroupVersion{}, defaultTLS)
+	if err != nil {
+		return nil, fmt.Errorf("the server's address %q: %w", config.Host, err)
+	}
+	return &transport{base: base, http: &httpClient, timeout: timeout, warn: warn}, nil
+}
+
+// Do makes one HTTP request.
+func (t *transport) Do(ctx context.Context, r *Request) (*Response, error) {
+	// The deadline is for the whole answer, but of a watch only for its beginning: what is
+	// silent after that is found by the transport's pings and the watch's own limit.
+	caller := ctx
+	ctx, cancel := context.WithCancelCause(caller)
+	deadline := time.AfterFunc(t.timeout, func() { cancel(errNoAnswer) })
+	stream := false
+	defer func() {
+		if !stream {
+			deadline.Stop()
+			cancel(nil)
+		}
+	}()
+
+	// Whether a write reached the server is not known once it was given a connection.
+	var sent atomic.Bool
+	ctx = httptrace.WithClientTrace(ctx, &httptrace.ClientTrace{
+		GotConn: func(httptrace.GotConnInfo) { sent.Store(true) },
+	})
+	request, err := t.request(ctx, r)
+	if err != nil {
+		e := newError(r)
+		e.Err, e.hopeless = err, true
+		return nil, e
+	}
+	response, err := t.http.Do(request)
+	if err != nil {
+		return nil, t.noAnswer(caller, ctx, r, err, sent.Load())
+	}
+	for _, w := range warnings(response.Header) {
+		t.warn(r, w)
+	}
+	if response.StatusCode < 200 || response.StatusCode > 299 {
+		defer response.Body.Close()
+		return nil, refusal(r, response)
+	}
+	if r.Verb == VerbWatch {
+		if !deadline.Stop() {
+			response.Body.Close()
+			return nil, t.noAnswer(caller, ctx, r, errNoAnswer, true)
+		}
+		stream = true
+		body := &watchBody{ReadCloser: response.Body, cancel: cancel}
+		return &Response{Code: response.StatusCode, Header: response.Header, Stream: body}, nil
+	}
+	defer response.Body.Close()
+	body, err := readAll(response)
+	if err != nil {
+		return nil, t.noAnswer(caller, ctx, r, fmt.Errorf("read the answer: %w", err), true)
+	}
+	return &Response{Code: response.StatusCode, Header: response.Header, Body: body}, nil
+}
+
+// watchBody ends the request's context with the stream.
+type watchBody struct {
+	io.ReadCloser
+	cancel context.CancelCauseFunc
+}
+
+func (b *watchBody) Close() error {
+	b.cancel(nil)
+	return b.ReadCloser.Close()
+}
+
+func (t *transport) request(ctx context.Context, r *Request) (*http.Request, error) {
+	for what, value := range map[string]string{"namespace": r.Namespace, "name": r.Name} {
+		if err := checkSegment(what, value); value != "" && err != nil {
+			return nil, err
+		}
+	}
+	u := *t.base
+	u.Path, u.RawPath = r.path(u.Path), ""
+	query := r.Query
+	if r.Verb == VerbWatch {
+		query = cloneQuery(query)
+		query.Set("watch", "true")
+	}
+	u.RawQuery = query.Encode()
+	request, err := http.NewRequestWithContext(ctx, r.method(), u.String(), nil)
+	if err != nil {
+		return nil, err
+	}
+	if len(r.Body) > 0 {
+		request.Body = io.NopCloser(bytes.NewReader(r.Body))
+		request.ContentLength = int64(len(r.Body))
+		request.GetBody = func() (io.ReadCloser, error) { return io.NopCloser(bytes.NewReader(r.Body)), nil }
+		content := r.ContentType
+		if content == "" {
+			content = ContentJSON
+		}
+		request.Header.Set("Content-Type", content)
+	}
+	request.Header.Set("Accept", r.accept())
+	return request, nil
+}
+
+// path is the resource's place below the server's own path.
+func (r *Request) path(base string) string {
+	parts := make([]string, 0, 9)
+	if r.Resource.Group == "" {
+		parts = append(parts, "api", r.Resource.Version)
+	} else {
+		parts = append(parts, "apis", r.Resource.Group, r.Resource.Version)
+	}
+	if r.Namespace != "" && !r.Resource.Cluster {
+		parts = append(parts, "namespaces", r.Namespace)
+	}
+	parts = append(parts, r.Resource.Plural)
+	if r.Name != "" {
+		parts = append(parts, r.Name)
+	}
+	if r.Subresource != "" {
+		parts = append(parts, r.Subresource)
+	}
+	return strings.TrimSuffix(base, "/") + "/" + strings.Join(parts, "/")
+}
+
+func (r *Request) method() string {
+	switch r.Verb {
+	case VerbCreate:
+		return http.MethodPost
+	case VerbUpdate:
+		return http.MethodPut
+	case VerbPatch:
+		return http.MethodPatch
+	case VerbDelete, VerbDeleteCollection:
+		return http.MethodDelete
+	default:
+		return http.MethodGet
+	}
+}
+
+func (r *Request) accept() string {
+	if r.Representation != MetadataOnly {
+		return ContentJSON
+	}
+	form := "PartialObjectMetadata"
+	if r.Verb == VerbList {
+		form = "PartialObjectMetadataList"
+	}
+	return ContentJSON + ";as=" + form + ";g=meta.k8s.io;v=v1"
+}
+
+func cloneQuery(q url.Values) url.Values {
+	c := make(url.Values, len(q)+1)
+	for k, v := range q {
+		c[k] = v
+	}
+	return c
+}
+
+func readAll(response *http.Response) ([]byte, error) {
+	var body bytes.Buffer
+	if n := response.ContentLength; n > 0 && n < 64<<20 { // beyond that, believe it when it comes
+		body.Grow(int(n) + bytes.MinRead)
+	}
+	_, err := body.ReadFrom(response.Body)
+	return body.Bytes(), err
+}
+
+// noAnswer is the error when a connection failed, at whatever stage.
+func (t *transport) noAnswer(caller, ctx context.Context, r *Request, err error, sent bool) error {
+	e := newError(r)
+	e.Unknown = sent && r.Verb.Writes()
+	switch cause := context.Cause(ctx); {
+	case errors.Is(cause, errNoAnswer):
+		e.Err = fmt.Errorf("%w (%s)", errNoAnswer, t.timeout)
+		return e
+	case caller.Err() != nil:
+		e.Err, e.hopeless = callerGone(caller), true
+		return e
+	}
+	// The URL says what the Error says already.
+	if wrapped, ok := errors.AsType[*url.Error](err); ok {
+		err = wrapped.Err
+	}
+	e.Err = err
+	return e
+}
+
+// callerGone is why nobody waits any more: always the error of ctx, whatever its cause.
+func callerGone(ctx context.Context) error {
+	err, cause := ctx.Err(), context.Cause(ctx)
+	if errors.Is(cause, err) {
+		return cause
+	}
+	return fmt.Errorf("%w: %w", err, cause)
+}
+
+// refusal is the error for an answer other than 2xx.
+func refusal(r *Request, response *http.Response) error {
+	e := newError(r)
+	e.Code = response.StatusCode
+	// The server may have committed what it then could not answer for.
+	e.Unknown = response.StatusCode >= 500 && response.StatusCode != http.StatusNotImplemented && r.Verb.Writes()
+	e.RetryAfter = retryAfter(response.Header.Get("Retry-After"))
+	body, _ := io.ReadAll(io.LimitReader(response.Body, 1<<20))
+	if content, _, _ := mime.ParseMediaType(response.Header.Get("Content-Type")); content == ContentJSON {
+		if Unmarshal(body, &e.Answer) == nil && e.Answer.Kind == "Status" {
+			if e.Answer.Code == 0 {
+				e.Answer.Code = int32(response.StatusCode)
+			}
+			if details := e.Answer.Details; details != nil && e.RetryAfter == 0 {
+				e.RetryAfter = time.Duration(details.RetryAfterSeconds) * time.Second
+			}
+			return e
+		}
+	}
+	// Not the API server's own words: a proxy before it, or a path it does not know.
+	text := strings.Join(strings.Fields(string(body)), " ")
+	if len(text) > 200 {
+		text = strings.ToValidUTF8(text[:200], "") + "…"
+	}
+	if text == "" {
+		text = http.StatusText(response.StatusCode)
+	}
+	if to := response.Header.Get("Location"); to != "" && response.StatusCode < 400 {
+		text = fmt.Sprintf("the server redirects to %s, which is not followed: name the address itself in the kubeconfig", to)
+	}
+	e.Answer = metav1.Status{Status: metav1.StatusFailure, Code: int32(response.StatusCode), Message: text}
+	return e
+}
+
+// retryAfter reads the header of that name: seconds, or, as proxies write it, a date.
+func retryAfter(header string) time.Duration {
+	if seconds, err := strconv.Atoi(header); err == nil {
+		return max(0, time.Duration(seconds)*time.Second)
+	}
+	if date, err := http.ParseTime(header); err == nil {
+		return max(0, time.Until(date))
+	}
+	return 0
+}
+
+// warnings are the server's remarks on a request, such as on a deprecated version.
+func warnings(h http.Header) []string {
+	values := h.Values("Warning")
+	if len(values) == 0 {
+		return nil
+	}
+	parsed, _ := utilnet.ParseWarningHeaders(values)
+	texts := make([]string, 0, len(parsed))
+	for _, w := range parsed {
+		if w.Code == 299 {
+			texts = append(texts, w.Text)
+		}
+	}
+	return texts
+}

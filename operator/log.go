@@ -1,0 +1,31 @@
+package operator
+
+import (
+	"io"
+	"log/slog"
+	"os"
+	"time"
+
+	"github.com/lmittmann/tint"
+	"golang.org/x/term"
+)
+
+// newLogger writes for a reader on a terminal, and JSON for anything else.
+func newLogger(w io.Writer, verbose bool) *slog.Logger {
+	level := slog.LevelInfo
+	if verbose {
+		level = slog.LevelDebug
+	}
+	if f, ok := w.(*os.File); ok && term.IsTerminal(int(f.Fd())) {
+		plain := os.Getenv("NO_COLOR") != "" // empty is as good as unset: https://no-color.org
+		return slog.New(tint.NewTextHandler(w, &tint.Options{Level: level, TimeFormat: time.TimeOnly, NoColor: plain}))
+	}
+	return slog.New(slog.NewJSONHandler(w, &slog.HandlerOptions{Level: level}))
+}
+
+// setDefaultLogger lets the author's own slog calls go the same way.
+func setDefaultLogger(log *slog.Logger) (restore func()) {
+	before := slog.Default()
+	slog.SetDefault(log)
+	return func() { slog.SetDefault(before) }
+}

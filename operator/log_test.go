@@ -1,0 +1,43 @@
+package operator
+
+import (
+	"bytes"
+	"encoding/json"
+	"log/slog"
+	"strings"
+	"testing"
+)
+
+// Where nobody reads along, the log is JSON, one object a line; -v adds the details.
+func TestLogForMachines(t *testing.T) {
+	t.Parallel()
+	for _, verbose := range []bool{false, true} {
+		var b bytes.Buffer
+		log := newLogger(&b, verbose)
+		log.Debug("a detail")
+		log.Info("hello", "n", 7)
+		lines := strings.Split(strings.TrimSpace(b.String()), "\n")
+		if want := map[bool]int{false: 1, true: 2}[verbose]; len(lines) != want {
+			t.Errorf("verbose %t: %d lines", verbose, len(lines))
+		}
+		var last struct {
+			Msg string
+			N   int
+		}
+		if err := json.Unmarshal([]byte(lines[len(lines)-1]), &last); err != nil || last.Msg != "hello" || last.N != 7 {
+			t.Errorf("verbose %t: %v: %s", verbose, err, b.String())
+		}
+	}
+}
+
+// The author's own slog calls go the same way while the program runs.
+func TestDefaultLogger(t *testing.T) {
+	before := slog.Default()
+	var b bytes.Buffer
+	restore := setDefaultLogger(newLogger(&b, false))
+	slog.Info("from the author")
+	restore()
+	if !strings.Contains(b.String(), "from the author") || slog.Default() != before {
+		t.Errorf("logged: %q", b.String())
+	}
+}

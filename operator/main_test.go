@@ -1,0 +1,186 @@
+package operator
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/yare-go/yare/kube"
+	"github.com/yare-go/yare/watch"
+)
+
+type gadgetSpec struct {
+	Size int `json:"size"`
+}
+
+func (gadgetSpec) Definition() kube.Definition {
+	return kube.Definition{Group: "example.com", Version: "v1", Kind: "Gadget"}
+}
+
+type gadget = kube.CustomResource[gadgetSpec, kube.None]
+
+// programs are what this test binary can be, besides a test: when its first argument is
+// "as:" and one of these names, it is a program made with Main.
+var programs = map[string]func(context.Context, *kube.Client) error{
+	"watcher": func(ctx context.Context, c *kube.Client) error {
+		for e := range watch.Events(ctx, kube.All[gadget](c)) {
+			switch e := e.(type) {
+			case watch.Added[gadget]:
+				fmt.Println("added", e.Object.Name)
+			case watch.Synced[gadget]:
+				fmt.Println("synced")
+			}
+		}
+		fmt.Println("the watch has ended")
+		return nil
+	},
+	"stubborn": func(context.Context, *kube.Client) error {
+		fmt.Println("started")
+		select {} // whatever the signal
+	},
+	"slow": func(ctx context.Context, _ *kube.Client) error {
+		fmt.Println("started")
+		<-ctx.Done()
+		time.Sleep(100 * time.Millisecond)
+		fmt.Println("finished")
+		return ctx.Err()
+	},
+	"failing":  func(context.Context, *kube.Client) error { return errors.New("it went wrong") },
+	"finished": func(context.Context, *kube.Client) error { return nil },
+	"panicking": func(context.Context, *kube.Client) error {
+		panic("at the disco")
+	},
+}
+
+func TestMain(m *testing.M) {
+	if len(os.Args) > 1 {
+		if name, ok := strings.CutPrefix(os.Args[1], "as:"); ok {
+			os.Args = append(os.Args[:1], os.Args[2:]...)
+			Main(Func[gadget](programs[name]))
+		}
+	}
+	os.Exit(m.Run())
+}
+
+func idle(ctx context.Context, _ *kube.Client) error { <-ctx.Done(); return ctx.Err() }
+
+// call is a program called with args.
+func call(args []string, parts ...Part) (status int, stdout, stderr string) {
+	var out, errs bytes.Buffer
+	p := program{name: "gadgets", parts: parts, stdout: &out, stderr: &errs}
+	status = p.main(context.Background(), args)
+	return status, out.String(), errs.String()
+}
+
+func TestCommandLine(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		args           string
+		status         int
+		stdout, stderr []string // what is in it; none: it is empty
+	}{
+		{"--help", 0, []string{"gadgets is a Kubernetes operator for Gadget", "--kubeconfig FILE", "--context NAME", "--namespace NAME", "-v ", " crd | kubectl apply -f -"}, nil},
+		{"-h", 0, []string{"Usage:"}, nil},
+		{"help", 0, []string{"Usage:"}, nil},
+		{"run --help", 0, []string{"Usage:"}, nil},
+		{"crd --help", 0, []string{"Usage:"}, nil},
+		{"crd", 0, []string{"kind: CustomResourceDefinition", "name: gadgets.example.com"}, nil},
+		{"walk", 2, nil, []string{`gadgets: unknown command "walk"`, "run and crd", "gadgets --help"}},
+		{"--frobnicate", 2, nil, []string{"-frobnicate", "gadgets --help"}},
+		{"crd --namespace x", 2, nil, []string{"-namespace", "gadgets --help"}},
+		{"crd extra", 2, nil, []string{`no argument "extra"`}},
+		{"run extra", 2, nil, []string{`no argument "extra"`}},
+		{"--namespace Not_A_Name", 2, nil, []string{"Not_A_Name", "no name of a namespace"}},
+		{"--namespace=", 2, nil, []string{"no name of a namespace"}},
+		{"--kubeconfig /does/not/exist", 1, nil, []string{"gadgets: load the kubeconfig", "/does/not/exist"}},
+	} {
+		t.Run(c.args, func(t *testing.T) {
+			t.Parallel()
+			status, stdout, stderr := call(strings.Fields(c.args), Func[gadget](idle))
+			if status != c.status {
+				t.Errorf("the status is %d, not %d", status, c.status)
+			}
+			checkText(t, "standard output", stdout, c.stdout)
+			checkText(t, "standard error", stderr, c.stderr)
+		})
+	}
+}
+
+func checkText(t *testing.T, name, text string, parts []string) {
+	t.Helper()
+	if len(parts) == 0 && text != "" {
+		t.Errorf("%s is not empty:\n%s", name, text)
+	}
+	for _, part := range parts {
+		if !strings.Contains(text, part) {
+			t.Errorf("%s lacks %q:\n%s", name, part, text)
+		}
+	}
+}
+
+func TestFlags(t *testing.T) {
+	t.Parallel()
+	p := program{name: "gadgets", stdout: io.Discard, stderr: io.Discard}
+	o, err := p.parse(strings.Fields("run --namespace one -n two --namespace=three --context there --kubeconfig file -v"), kube.Needs{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if o.namespaces.String() != "one,two,three" || o.config.Context != "there" || o.config.Kubeconfig != "file" || !o.verbose {
+		t.Errorf("parsed: %+v", o)
+	}
+	if o, err := p.parse(nil, kube.Needs{}); err != nil || o.command != "run" || o.verbose || len(o.namespaces) > 0 {
+		t.Errorf("without arguments: %+v, %v", o, err)
+	}
+}
+
+type badSpec struct{}
+
+func (badSpec) Definition() kube.Definition { return kube.Definition{Group: "example.com"} }
+
+// What is wrong with the parts is said at once, all of it, before any request.
+func TestPartsThatAreWrong(t *testing.T) {
+	t.Parallel()
+	type bad = kube.CustomResource[badSpec, kube.None]
+	for name, c := range map[string]struct {
+		parts []Part
+		want  []string
+	}{
+		"no parts":        {nil, []string{"no parts"}},
+		"a nil part":      {[]Part{nil}, []string{"part 1", "nil"}},
+		"a nil function":  {[]Part{Func[gadget](nil)}, []string{"is nil"}},
+		"a bad type":      {[]Part{Func[bad](idle)}, []string{"badSpec", "Version"}},
+		"several of them": {[]Part{Func[bad](idle), Func[gadget](nil)}, []string{"badSpec", "is nil"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			status, stdout, stderr := call(nil, c.parts...)
+			if status != 1 {
+				t.Errorf("the status is %d", status)
+			}
+			checkText(t, "standard output", stdout, nil)
+			checkText(t, "standard error", stderr, c.want)
+			client := kube.NewClientOf(kube.HandlerFunc(func(context.Context, *kube.Request) (*kube.Response, error) {
+				t.Error("there was a request")
+				return nil, errors.New("not expected")
+			}))
+			if err := Run(t.Context(), client, c.parts...); err == nil {
+				t.Error("Run has no error")
+			}
+		})
+	}
+}
+
+// Two parts of one kind have one definition.
+func TestDefinitionsAreNotRepeated(t *testing.T) {
+	t.Parallel()
+	status, stdout, stderr := call([]string{"crd"}, Func[gadget](idle), Func[gadget](idle))
+	if n := strings.Count(stdout, "kind: CustomResourceDefinition"); n != 1 || status != 0 {
+		t.Errorf("status %d, %d definitions; %s", status, n, stderr)
+	}
+}

@@ -1,0 +1,111 @@
+package operator
+
+import (
+	"io/fs"
+	"path"
+	"slices"
+	"strconv"
+	"strings"
+)
+
+// memoryGroup is where the limit of a control group is written: in the folder below top,
+// and in those between them for the groups around it. The names have no slash in front, as
+// package fs wants them.
+type memoryGroup struct {
+	top, folder, file string
+}
+
+// upwards are the folders of the group and those around it.
+func (g memoryGroup) upwards() []string {
+	folders := []string{g.folder}
+	for at := g.folder; at != g.top; {
+		at = path.Dir(at)
+		folders = append(folders, at)
+	}
+	return folders
+}
+
+// memoryGroups finds the group of this process in version 2 of control groups, and in
+// version 1, because a system can have both. The formats are those of /proc/self/cgroup
+// and /proc/self/mountinfo: see cgroups(7) and proc_pid_mountinfo(5).
+func memoryGroups(memberships, mounts string) []memoryGroup {
+	var groups []memoryGroup
+	for line := range strings.Lines(memberships) {
+		parts := strings.SplitN(strings.TrimSpace(line), ":", 3)
+		if len(parts) != 3 {
+			continue
+		}
+		controllers, member := parts[1], parts[2]
+		var file string
+		var mounted func(mount) bool
+		switch {
+		case parts[0] == "0" && controllers == "":
+			file = "memory.max"
+			mounted = func(m mount) bool { return m.kind == "cgroup2" }
+		case slices.Contains(strings.Split(controllers, ","), "memory"):
+			file = "memory.limit_in_bytes"
+			mounted = func(m mount) bool {
+				return m.kind == "cgroup" && slices.Contains(strings.Split(m.options, ","), "memory")
+			}
+		default:
+			continue
+		}
+		for line := range strings.Lines(mounts) {
+			if m, ok := parseMount(line); ok && mounted(m) {
+				top := strings.TrimPrefix(m.point, "/")
+				groups = append(groups, memoryGroup{top: top, folder: path.Join(top, below(m.root, member)), file: file})
+			}
+		}
+	}
+	return groups
+}
+
+// below is the path from the root of a mount to the group. Inside of a container the mount
+// can begin at the very group, or the group can be named from where nothing is to be seen;
+// then what is mounted is all there is.
+func below(root, member string) string {
+	if strings.Contains(member+"/", "/../") {
+		return ""
+	}
+	if root == "/" {
+		return member
+	}
+	if rest, ok := strings.CutPrefix(member, root); ok && (rest == "" || rest[0] == '/') {
+		return rest
+	}
+	return ""
+}
+
+// mount is one line of mountinfo, as far as it matters.
+type mount struct {
+	root, point, kind, options string
+}
+
+func parseMount(line string) (mount, bool) {
+	// 42 32 0:28 /root /point rw,nosuid shared:1 - kind source options
+	before, after, ok := strings.Cut(line, " - ")
+	if !ok {
+		return mount{}, false
+	}
+	first, last := strings.Fields(before), strings.Fields(after)
+	if len(first) < 5 || len(last) < 3 {
+		return mount{}, false
+	}
+	// Blanks and the like are written as octal numbers.
+	plain := strings.NewReplacer(`\040`, " ", `\011`, "\t", `\012`, "\n", `\134`, `\`)
+	return mount{root: plain.Replace(first[3]), point: plain.Replace(first[4]), kind: last[0], options: last[2]}, true
+}
+
+// readLimit reads a number of bytes. Version 2 says max for none, and version 1 says the
+// largest number of pages that fits.
+func readLimit(root fs.FS, name string) (int64, bool) {
+	data, err := fs.ReadFile(root, name)
+	if err != nil {
+		return 0, false
+	}
+	limit, err := strconv.ParseInt(strings.TrimSpace(string(data)), 10, 64)
+	if err != nil || limit <= 0 || limit >= 1<<62 {
+		return 0, false
+	}
+	return limit, true
+}

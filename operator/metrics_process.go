@@ -1,0 +1,55 @@
+package operator
+
+import (
+	"runtime"
+	"runtime/debug"
+	runtimemetrics "runtime/metrics"
+	"syscall"
+	"time"
+
+	"github.com/yare-go/yare/operator/internal/metrics"
+)
+
+// collectProcess adds what is worth knowing of the process itself, under the names that
+// Prometheus' own clients use.
+func (f *figures) collectProcess() {
+	started := float64(time.Now().UnixMilli()) / 1000
+	f.gauge("process_start_time_seconds", "When the process started, in seconds since 1970.", func() float64 { return started })
+	f.registry.Collect(metrics.KindCounter, "process_cpu_seconds_total", "CPU time, of user and system.", nil,
+		func(emit metrics.Emit) { emit(cpuSeconds()) })
+	f.gauge("go_goroutines", "Goroutines.", func() float64 { return float64(runtime.NumGoroutine()) })
+	for _, each := range []struct{ name, help, of string }{
+		{"go_memstats_heap_alloc_bytes", "Live and dead objects on the heap.", "/memory/classes/heap/objects:bytes"},
+		{"go_memstats_sys_bytes", "Memory that the Go runtime has from the system.", "/memory/classes/total:bytes"},
+		{"go_gc_gomemlimit_bytes", "The limit that the garbage collector works towards.", "/gc/gomemlimit:bytes"},
+	} {
+		f.gauge(each.name, each.help, func() float64 { return runtimeFigure(each.of) })
+	}
+	version := "unknown"
+	if info, ok := debug.ReadBuildInfo(); ok && info.Main.Version != "" {
+		version = info.Main.Version
+	}
+	f.registry.Collect(metrics.KindGauge, "yare_build_info", "1; which program this is, in its labels.",
+		[]string{"version", "go_version"}, func(emit metrics.Emit) { emit(1, version, runtime.Version()) })
+}
+
+func (f *figures) gauge(name, help string, value func() float64) {
+	f.registry.Collect(metrics.KindGauge, name, help, nil, func(emit metrics.Emit) { emit(value()) })
+}
+
+func runtimeFigure(name string) float64 {
+	sample := []runtimemetrics.Sample{{Name: name}}
+	runtimemetrics.Read(sample)
+	if sample[0].Value.Kind() != runtimemetrics.KindUint64 {
+		return 0 // this Go does not have it
+	}
+	return float64(sample[0].Value.Uint64())
+}
+
+func cpuSeconds() float64 {
+	var usage syscall.Rusage
+	if syscall.Getrusage(syscall.RUSAGE_SELF, &usage) != nil {
+		return 0
+	}
+	return float64(usage.Utime.Nano()+usage.Stime.Nano()) / 1e9
+}

@@ -1,0 +1,101 @@
+package operator
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/yare-go/yare/kube"
+)
+
+func part(run func(context.Context) error) Part {
+	return Func[gadget](func(ctx context.Context, _ *kube.Client) error { return run(ctx) })
+}
+
+func noServer() *kube.Client {
+	return kube.NewClientOf(kube.HandlerFunc(func(context.Context, *kube.Request) (*kube.Response, error) {
+		return nil, errors.New("there is no server")
+	}))
+}
+
+// untilEnd is a part that runs as long as it may, and then takes its time.
+func untilEnd(finished *bool) Part {
+	return part(func(ctx context.Context) error {
+		<-ctx.Done()
+		time.Sleep(time.Second)
+		*finished = true
+		return fmt.Errorf("interrupted: %w", ctx.Err())
+	})
+}
+
+func TestRun(t *testing.T) {
+	t.Parallel()
+	wrong := errors.New("it went wrong")
+	after := func(d time.Duration, err error) Part {
+		return part(func(context.Context) error { time.Sleep(d); return err })
+	}
+	for name, c := range map[string]struct {
+		limit time.Duration // of the context; 0: an hour
+		parts []Part
+		takes time.Duration
+		is    []error
+	}{
+		"a part that fails ends the others, which get to finish": {parts: []Part{after(time.Minute, wrong)}, takes: time.Minute + time.Second, is: []error{wrong}},
+		"a part that is done does not end the others":            {parts: []Part{after(time.Minute, nil)}, takes: time.Hour + time.Second},
+		"the end of the context is no error":                     {limit: time.Minute, takes: time.Minute + time.Second},
+		"an error while it ends is one":                          {limit: time.Minute, parts: []Part{after(61*time.Second, wrong)}, takes: 61 * time.Second, is: []error{wrong}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			for form, within := range map[string]func(context.Context, time.Duration) (context.Context, context.CancelFunc){
+				"deadline": context.WithTimeout,
+				"cancel": func(ctx context.Context, d time.Duration) (context.Context, context.CancelFunc) {
+					ctx, cancel := context.WithCancel(ctx)
+					stop := time.AfterFunc(d, cancel)
+					return ctx, func() { stop.Stop(); cancel() }
+				},
+			} {
+				synctest.Test(t, func(t *testing.T) {
+					limit := c.limit
+					if limit == 0 {
+						limit = time.Hour
+					}
+					ctx, cancel := within(t.Context(), limit)
+					defer cancel()
+					finished := false
+					started := time.Now()
+					err := Run(ctx, noServer(), append([]Part{untilEnd(&finished)}, c.parts...)...)
+					if !finished {
+						t.Errorf("%s: it did not wait for all parts", form)
+					}
+					if d := time.Since(started); d != c.takes {
+						t.Errorf("%s: it took %s, not %s", form, d, c.takes)
+					}
+					if len(c.is) == 0 && err != nil {
+						t.Errorf("%s: the error is %v", form, err)
+					}
+					for _, want := range c.is {
+						if !errors.Is(err, want) {
+							t.Errorf("%s: the error is %v", form, err)
+						}
+					}
+					if err != nil && strings.Contains(err.Error(), "interrupted") {
+						t.Errorf("%s: that a part was ended is told as an error: %v", form, err)
+					}
+				})
+			}
+		})
+	}
+}
+
+func TestRunEndsWhenAllAreDone(t *testing.T) {
+	t.Parallel()
+	done := part(func(context.Context) error { return nil })
+	if err := Run(t.Context(), noServer(), done, done); err != nil {
+		t.Error(err)
+	}
+}

@@ -1,0 +1,51 @@
+package operator
+
+import (
+	"fmt"
+	"os"
+	"strings"
+	"syscall"
+	"testing"
+	"unsafe"
+)
+
+// openTerminal makes a pair of pseudo-terminals: what is written to the second is read from
+// the first.
+func openTerminal(t *testing.T) (reader, terminal *os.File) {
+	t.Helper()
+	reader, err := os.OpenFile("/dev/ptmx", os.O_RDWR|syscall.O_NOCTTY, 0)
+	if err != nil {
+		t.Skipf("this machine gives no terminal: %v", err)
+	}
+	t.Cleanup(func() { reader.Close() })
+	unlock, number := 0, 0
+	for request, value := range map[uintptr]*int{syscall.TIOCSPTLCK: &unlock, syscall.TIOCGPTN: &number} {
+		if _, _, errno := syscall.Syscall(syscall.SYS_IOCTL, reader.Fd(), request, uintptr(unsafe.Pointer(value))); errno != 0 {
+			t.Skipf("this machine gives no terminal: %v", errno)
+		}
+	}
+	terminal, err = os.OpenFile(fmt.Sprintf("/dev/pts/%d", number), os.O_RDWR|syscall.O_NOCTTY, 0)
+	if err != nil {
+		t.Skipf("this machine gives no terminal: %v", err)
+	}
+	t.Cleanup(func() { terminal.Close() })
+	return reader, terminal
+}
+
+// On a terminal the log is for people, coloured unless NO_COLOR says otherwise.
+func TestLogForPeople(t *testing.T) {
+	for value, coloured := range map[string]bool{"": true, "1": false} {
+		t.Setenv("NO_COLOR", value)
+		reader, terminal := openTerminal(t)
+		newLogger(terminal, false).Info("hello there", "n", 7)
+		text := make([]byte, 4096)
+		n, err := reader.Read(text)
+		if err != nil {
+			t.Fatal(err)
+		}
+		line := string(text[:n])
+		if strings.Contains(line, "\x1b[") != coloured || strings.HasPrefix(line, "{") || !strings.Contains(line, "hello there") {
+			t.Errorf("with NO_COLOR=%q: %q", value, line)
+		}
+	}
+}

@@ -1,0 +1,320 @@
+package watch_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/yare-go/yare/kube"
+	"github.com/yare-go/yare/watch"
+)
+
+// odd is a thing whose spec does not fit its Go type.
+func odd(name string, version int) string {
+	return strings.Replace(object(name, version), `"size":`, `"size":"?","was":`, 1)
+}
+
+// tellEvent is an event in short: the sign of what happened, namespace unless it is
+// default, name, version, and what is known of its content.
+func tellEvent(e watch.Event[thing], err error) string {
+	id := func(t *thing) string {
+		text := t.Name + t.ResourceVersion
+		if t.Namespace != "default" {
+			text = t.Namespace + "/" + text
+		}
+		return fmt.Sprintf("%s(%d)", text, t.Spec.Size)
+	}
+	switch e := e.(type) {
+	case watch.Added[thing]:
+		return "+" + id(e.Object)
+	case watch.Modified[thing]:
+		return "~" + id(e.Object)
+	case watch.Deleted[thing]:
+		if e.Stale {
+			return "-" + id(e.Object) + "?"
+		}
+		return "-" + id(e.Object)
+	case watch.Synced[thing]:
+		return "="
+	}
+	if bad, ok := errors.AsType[*kube.DecodeError](err); ok {
+		return "!" + bad.Ref.Name + bad.ResourceVersion
+	}
+	return "!"
+}
+
+// events are what the script makes of a watch, up to its nth.
+func events(ctx context.Context, s *script, n int) (told []string) {
+	for e, err := range watch.Events(ctx, kube.All[thing](kube.NewClientOf(s))) {
+		if told = append(told, tellEvent(e, err)); len(told) >= n {
+			break
+		}
+	}
+	return told
+}
+
+func TestEvents(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		name    string
+		answers []answer
+		told    string
+	}{
+		{
+			name: "added, modified, deleted, and synced once",
+			answers: []answer{
+				stream(added(object("a", 1)), endOfList("5"), modified(object("a", 6)), deleted(object("a", 7)), gone()),
+				stream(added(object("b", 8)), endOfList("9"), modified(object("b", 10))),
+			},
+			told: "+a1(1) = ~a6(6) -a7(7) +b8(8) ~b10(10)",
+		},
+		{
+			name: "promise 3: an object that vanished in the gap is deleted, and only its metadata is known",
+			answers: []answer{
+				stream(added(object("a", 1)), endOfList("5"), gone()),
+				stream(endOfList("9"), added(object("b", 10))),
+			},
+			told: "+a1(1) = -a1(0)? +b10(10)",
+		},
+		{
+			name: "promise 4: an object that cannot be decoded is reported each time, its neighbours are served",
+			answers: []answer{stream(
+				added(object("a", 1)), added(odd("b", 2)), added(object("c", 3)), endOfList("5"),
+				modified(odd("b", 6)), modified(object("a", 7)),
+			)},
+			told: "+a1(1) !b2 +c3(3) = !b6 ~a7(7)",
+		},
+		{
+			name: "promise 4: in pages",
+			answers: []answer{
+				refuse(422, "Invalid"),
+				page("5", "", object("a", 1), odd("b", 2), object("c", 3)),
+				stream(modified(object("b", 6))),
+			},
+			told: "+a1(1) !b2 +c3(3) = +b6(6)",
+		},
+		{
+			name: "promise 4: never seen so far, it is added once it can be decoded",
+			answers: []answer{stream(
+				added(odd("a", 1)), endOfList("5"), modified(odd("a", 6)), modified(object("a", 7)), modified(object("a", 8)),
+			)},
+			told: "!a1 = !a6 +a7(7) ~a8(8)",
+		},
+		{
+			name: "promise 4: never seen, its end is none",
+			answers: []answer{stream(
+				added(odd("a", 1)), endOfList("5"), deleted(odd("a", 6)), added(object("a", 7)), modified(object("a", 8)),
+			)},
+			told: "!a1 = +a7(7) ~a8(8)",
+		},
+		{
+			name: "promise 4: never seen, and missing after a relist",
+			answers: []answer{
+				stream(added(odd("a", 1)), endOfList("5"), gone()),
+				stream(endOfList("9"), added(object("a/other", 10))),
+			},
+			told: "!a1 = +a10(10)",
+		},
+		{
+			name: "promise 4: a version that does not fit leaves the object to be known",
+			answers: []answer{stream(
+				added(object("a", 1)), endOfList("5"), modified(odd("a", 6)), modified(object("a", 7)),
+			)},
+			told: "+a1(1) = !a6 ~a7(7)",
+		},
+		{
+			name: "promise 4: deleted in a form that does not fit, only its metadata is known",
+			answers: []answer{stream(
+				added(object("a", 1)), endOfList("5"), deleted(odd("a", 6)), added(object("b", 7)),
+			)},
+			told: "+a1(1) = -a6(0)? +b7(7)",
+		},
+		{
+			name: "promise 4: one that cannot be decoded takes the name of another",
+			answers: []answer{
+				stream(added(object("a", 1)), endOfList("5"), gone()),
+				stream(added(odd("a/other", 8)), endOfList("9"), modified(object("a/other", 10))),
+			},
+			told: "+a1(1) = -a1(0)? !a8 +a10(10)",
+		},
+		{
+			name:    "promise 4: metadata that cannot be read",
+			answers: []answer{stream(added(`{"metadata":{"name":"a","resourceVersion":7}}`), added(object("b", 2)), endOfList("5"))},
+			told:    "! +b2(2) =",
+		},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) {
+				want := strings.Fields(c.told)
+				ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+				defer cancel()
+				got := events(ctx, &script{t: t, answers: c.answers}, len(want))
+				// A decode error without a name is told as one.
+				for i := range got {
+					if strings.HasPrefix(want[i], "!") && len(want[i]) == 1 && strings.HasPrefix(got[i], "!") {
+						got[i] = "!"
+					}
+				}
+				if diff := cmp.Diff(want, got); diff != "" {
+					t.Errorf("told (-want +got):\n%s", diff)
+				}
+			})
+		})
+	}
+}
+
+// A stale deletion has what is needed to find the object again: identity and kind.
+func TestStaleDeletionHasItsIdentity(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		s := &script{t: t, answers: []answer{
+			stream(added(object("a/u1", 1)), endOfList("5"), gone()),
+			stream(endOfList("9")),
+		}}
+		for e := range watch.Events(t.Context(), kube.All[thing](kube.NewClientOf(s))) {
+			d, ok := e.(watch.Deleted[thing])
+			if !ok {
+				continue
+			}
+			o := d.Object
+			got := []string{o.APIVersion, o.Kind, o.Namespace, o.Name, string(o.UID), o.ResourceVersion}
+			want := []string{"example.com/v1", "Thing", "default", "a", "u1", "1"}
+			if diff := cmp.Diff(want, got); diff != "" || !d.Stale {
+				t.Errorf("stale: %t (-want +got):\n%s", d.Stale, diff)
+			}
+			break
+		}
+	})
+}
+
+// Several namespaces are one sequence, which is synced when all of them are.
+func TestNamespacesAreMerged(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		in := func(namespace, object string) string {
+			return strings.Replace(object, `"namespace":"default"`, `"namespace":"`+namespace+`"`, 1)
+		}
+		var s kube.HandlerFunc = func(_ context.Context, r *kube.Request) (*kube.Response, error) {
+			switch r.Namespace {
+			case "one":
+				return stream(added(in("one", object("a", 1))), endOfList("5"), pause(time.Minute), deleted(in("one", object("a", 9))), hang())(r)
+			case "two":
+				return stream(pause(10*time.Second), added(in("two", object("a", 2))), endOfList("5"), hang())(r)
+			}
+			t.Errorf("a request in the namespace %q", r.Namespace)
+			return nil, errors.New("not expected")
+		}
+		client := kube.NewClientOf(s).InNamespaces("one", "two")
+		var told []string
+		for e, err := range watch.Events(t.Context(), kube.All[thing](client)) {
+			if told = append(told, tellEvent(e, err)); len(told) == 4 {
+				break
+			}
+		}
+		if diff := cmp.Diff([]string{"+one/a1(1)", "+two/a2(2)", "=", "-one/a9(9)"}, told); diff != "" {
+			t.Errorf("told (-want +got):\n%s", diff)
+		}
+	})
+}
+
+// What is wrong with the question is one error, and the end, without any request.
+func TestErrorOfTheQuestionIsTheEnd(t *testing.T) {
+	t.Parallel()
+	s := &script{t: t}
+	client := kube.NewClientOf(s)
+	clusterWide := kube.Resource{GroupVersionKind: things.Resource.GroupVersionKind, Plural: "things", Cluster: true}
+	for name, sequence := range map[string]func(func(error)){
+		"a bad label selector":                 all(watch.Events(t.Context(), kube.All[thing](client), kube.Labels("a in"))),
+		"a bad field selector":                 all(watch.Events(t.Context(), kube.All[thing](client), kube.Fields("nothing"))),
+		"a bad namespace":                      all(watch.Events(t.Context(), kube.Namespaced[thing](client, "../x"))),
+		"no namespace":                         all(watch.Events(t.Context(), kube.Namespaced[thing](client, ""))),
+		"a cluster-scoped kind in a namespace": all(watch.Events(t.Context(), kube.Dynamic(client, clusterWide, "default"))),
+		"a resource without a plural":          all(watch.Events(t.Context(), kube.Metadata(client, kube.Resource{}, ""))),
+	} {
+		t.Run(name, func(t *testing.T) {
+			var errs []error
+			sequence(func(err error) { errs = append(errs, err) })
+			if len(errs) != 1 || errs[0] == nil {
+				t.Errorf("told: %v", errs)
+			}
+		})
+	}
+	if asked := s.requests(); len(asked) > 0 {
+		t.Errorf("asked: %v", asked)
+	}
+}
+
+// all makes a sequence of errors of a sequence of events.
+func all[T any](sequence func(func(watch.Event[T], error) bool)) func(func(error)) {
+	return func(take func(error)) {
+		sequence(func(e watch.Event[T], err error) bool {
+			if e != nil {
+				err = nil
+			}
+			take(err)
+			return true
+		})
+	}
+}
+
+// Objects without a Go type of their own, and metadata alone.
+func TestEventsOfOtherForms(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		s := &script{t: t, answers: []answer{stream(added(object("a", 3)), endOfList("5"))}}
+		for e := range watch.Events(t.Context(), kube.Dynamic(kube.NewClientOf(s), things.Resource, "default")) {
+			o := e.(watch.Added[unstructured.Unstructured]).Object
+			if size, _, err := unstructured.NestedInt64(o.Object, "spec", "size"); size != 3 || err != nil || o.GetKind() != "Thing" {
+				t.Errorf("got %v, %v", o.Object, err)
+			}
+			break
+		}
+		partial := `{"kind":"PartialObjectMetadata","apiVersion":"meta.k8s.io/v1","metadata":{"namespace":"default","name":"a","uid":"a","resourceVersion":"3","labels":{"x":"y"}}}`
+		s = &script{t: t, answers: []answer{stream(added(partial), endOfList("5"))}}
+		for e := range watch.Events(t.Context(), kube.Metadata(kube.NewClientOf(s), things.Resource, "default")) {
+			o := e.(watch.Added[metav1.PartialObjectMetadata]).Object
+			if o.Name != "a" || o.Labels["x"] != "y" || o.Kind != "Thing" {
+				t.Errorf("got %v", o)
+			}
+			break
+		}
+	})
+}
+
+// Leaving the loop, and the end of the context, end all goroutines: synctest fails a test
+// that leaves one.
+func TestEventsLeaveNothing(t *testing.T) {
+	t.Parallel()
+	for _, namespaces := range [][]string{nil, {"one"}, {"one", "two", "three"}} {
+		for name, end := range map[string]func(context.CancelFunc) bool{
+			"the loop is left": func(context.CancelFunc) bool { return false },
+			"the context ends": func(cancel context.CancelFunc) bool { cancel(); return true },
+		} {
+			t.Run(fmt.Sprintf("%s, %d namespaces", name, len(namespaces)), func(t *testing.T) {
+				t.Parallel()
+				synctest.Test(t, func(t *testing.T) {
+					h := kube.HandlerFunc(func(_ context.Context, r *kube.Request) (*kube.Response, error) {
+						return stream(added(object("a", 1)), added(object("b", 2)), endOfList("5"), added(object("c", 6)), hang())(r)
+					})
+					ctx, cancel := context.WithCancel(t.Context())
+					defer cancel()
+					n := 0
+					for range watch.Events(ctx, kube.All[thing](kube.NewClientOf(h).InNamespaces(namespaces...))) {
+						if n++; n >= 2 && !end(cancel) {
+							break
+						}
+					}
+				})
+			})
+		}
+	}
+}

@@ -1,0 +1,17 @@
+package watch_test
+
+import (
+	"os"
+	"testing"
+)
+
+// TestMain has connections asked sooner whether they are alive than the 30 and 15 seconds
+// after which client-go asks by itself: what is tested is that a silent server is noticed.
+func TestMain(m *testing.M) {
+	for _, variable := range []string{"HTTP2_READ_IDLE_TIMEOUT_SECONDS", "HTTP2_PING_TIMEOUT_SECONDS"} {
+		if err := os.Setenv(variable, "10"); err != nil {
+			panic(err)
+		}
+	}
+	os.Exit(m.Run())
+}

@@ -1,0 +1,165 @@
+package watch_test
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"math/rand/v2"
+	"strconv"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/yare-go/yare/kube"
+	"github.com/yare-go/yare/watch"
+)
+
+// Promises 1, 2, 3 and 6: whatever a server does, what is told is well-formed, and when the
+// server comes to rest, it is what the server has.
+func TestFollowTellsTheTruth(t *testing.T) {
+	t.Parallel()
+	seeds := 1000
+	if testing.Short() {
+		seeds = 200
+	}
+	for seed := range uint64(seeds) {
+		t.Run(fmt.Sprintf("seed %d", seed), func(t *testing.T) {
+			t.Parallel()
+			rng := rand.New(rand.NewPCG(seed, 2))
+			actions := make([]byte, 2*(10+rng.IntN(120)))
+			for i := range actions {
+				actions[i] = byte(rng.Uint32())
+			}
+			runModel(t, seed, actions)
+		})
+	}
+}
+
+// FuzzFollow is the same with actions that the fuzzer finds.
+func FuzzFollow(f *testing.F) {
+	f.Add(uint64(1), []byte("\x00\x00\x01\x01\x80\x06\x00\x02"))
+	f.Add(uint64(2), []byte("\x02\x00\x08\x03\x80\x04\xff\xff\x80\x0e"))
+	f.Fuzz(func(t *testing.T, seed uint64, actions []byte) {
+		runModel(t, seed, actions[:min(len(actions), 600)])
+	})
+}
+
+// runModel follows a model while actions are done to it: each is two bytes, of which the
+// first says what is done, and the second how long it is waited afterwards.
+func runModel(t *testing.T, seed uint64, actions []byte) {
+	synctest.Test(t, func(t *testing.T) {
+		m := newModel(seed)
+		ctx, cancel := context.WithCancel(t.Context())
+		w := &witness{t: t, model: m, told: map[string]modelObject{}, versions: map[string]int{}}
+		var running sync.WaitGroup
+		running.Go(func() { w.follow(ctx) })
+		for ; len(actions) > 1; actions = actions[2:] {
+			what, wait := int(actions[0]), actions[1]
+			if what&0x80 == 0 {
+				m.write(what%5, modelNames[what/5%len(modelNames)])
+			} else {
+				m.fault(what % 16) // of which one is nothing
+			}
+			if wait&0x80 == 0 {
+				time.Sleep(time.Duration(wait) * time.Millisecond)
+			} else {
+				time.Sleep(time.Duration(wait-0x80) * time.Second)
+			}
+		}
+		// It comes to rest. Silence is for the client to notice.
+		m.heal()
+		for range 40 {
+			time.Sleep(30 * time.Second)
+			m.fault(8)
+		}
+		w.compare(m.now())
+		// And it still follows.
+		m.write(2, "a")
+		m.write(0, "b")
+		time.Sleep(time.Minute)
+		w.compare(m.now())
+		cancel()
+		running.Wait()
+	})
+}
+
+// witness takes in what is told, and checks each step.
+type witness struct {
+	t     *testing.T
+	model *model
+
+	mu       sync.Mutex
+	told     map[string]modelObject
+	versions map[string]int // the highest of each uid
+	listed   int
+	steps    []string // the last of them
+}
+
+func (w *witness) follow(ctx context.Context) {
+	slow := rand.New(rand.NewPCG(1, 3))
+	for change, err := range watch.Follow(ctx, kube.HandlerFunc(w.model.Do), things) {
+		w.take(change, err)
+		if slow.IntN(20) == 0 {
+			time.Sleep(time.Duration(slow.IntN(2000)) * time.Millisecond)
+		}
+	}
+}
+
+func (w *witness) take(c watch.Change, err error) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	step := tell(c, err)
+	if w.steps = append(w.steps, step); len(w.steps) > 30 {
+		w.steps = w.steps[1:]
+	}
+	r := c.Record
+	before, had := w.told[r.Name]
+	version, _ := strconv.Atoi(r.ResourceVersion)
+	switch c.Type {
+	case watch.ChangeAdded:
+		w.check(!had, "added although it is there: %v", before)
+	case watch.ChangeModified:
+		w.check(had && before.uid == string(r.UID), "modified, but this is there: %v", before)
+	case watch.ChangeDeleted:
+		w.check(had && before.uid == string(r.UID), "deleted, but this is there: %v", before)
+		if c.Object != nil {
+			w.check(version > before.version, "deleted before it came to be: %v", before)
+			w.versions[before.uid] = version
+		} else {
+			w.check(version == before.version, "the last version that was seen is another: %v", before)
+		}
+		delete(w.told, r.Name)
+		return
+	case watch.ChangeListed:
+		at, ok := w.model.was(w.told, w.listed)
+		w.check(ok, "the server was never in this state: %v", w.told)
+		w.listed = at
+		return
+	default:
+		return
+	}
+	w.check(c.Object != nil, "there is no object")
+	w.check(version > w.versions[string(r.UID)], "the version %d was told already", w.versions[string(r.UID)])
+	w.versions[string(r.UID)] = version
+	w.told[r.Name] = modelObject{name: r.Name, uid: string(r.UID), version: version}
+}
+
+func (w *witness) check(ok bool, format string, args ...any) {
+	w.t.Helper()
+	if !ok {
+		w.t.Errorf("after %v: %s", w.steps, fmt.Sprintf(format, args...))
+	}
+}
+
+func (w *witness) compare(want map[string]modelObject) {
+	w.t.Helper()
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if !maps.Equal(want, w.told) {
+		w.t.Errorf("after %v, when the server rests (-has +told):\n%s", w.steps,
+			cmp.Diff(want, w.told, cmp.AllowUnexported(modelObject{})))
+	}
+}

@@ -1,0 +1,240 @@
+package watch_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/yare-go/yare/kube"
+	"github.com/yare-go/yare/watch"
+)
+
+// thing is the kind that scripted servers serve.
+type thingSpec struct {
+	Size int `json:"size"`
+}
+
+func (thingSpec) Definition() kube.Definition {
+	return kube.Definition{Group: "example.com", Version: "v1", Kind: "Thing"}
+}
+
+type thing = kube.CustomResource[thingSpec, kube.None]
+
+var things = kube.Stream{Resource: kube.Resource{
+	GroupVersionKind: schema.GroupVersionKind{Group: "example.com", Version: "v1", Kind: "Thing"},
+	Plural:           "things",
+}}
+
+// answer is what a scripted server does with one request.
+type answer func(r *kube.Request) (*kube.Response, error)
+
+// script is a Handler that gives one answer after the other, and notes the requests. When
+// it has none left, a watch hangs and a list is a failure of the test.
+type script struct {
+	t       *testing.T
+	mu      sync.Mutex
+	answers []answer
+	asked   []string
+	times   []time.Time
+}
+
+func (s *script) Do(ctx context.Context, r *kube.Request) (*kube.Response, error) {
+	s.mu.Lock()
+	s.asked = append(s.asked, describe(r))
+	s.times = append(s.times, time.Now())
+	var next answer
+	if len(s.answers) > 0 {
+		next, s.answers = s.answers[0], s.answers[1:]
+	}
+	s.mu.Unlock()
+	if next == nil && r.Verb == kube.VerbWatch {
+		next = stream(hang())
+	}
+	if next == nil {
+		return nil, errors.New("the script is at its end")
+	}
+	return next(r)
+}
+
+// describe is a request in the terms of the state machine.
+func describe(r *kube.Request) string {
+	if r.Verb == kube.VerbList {
+		return strings.TrimSpace("list " + r.Query.Get("continue"))
+	}
+	text := "watch"
+	if r.Query.Get("sendInitialEvents") == "true" {
+		text += " all"
+	}
+	if v := r.Query.Get("resourceVersion"); v != "" {
+		text += " from " + v
+	}
+	return text
+}
+
+func (s *script) requests() []string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return append([]string(nil), s.asked...)
+}
+
+// refuse answers with an error of the server's.
+func refuse(code int, reason metav1.StatusReason) answer {
+	return func(r *kube.Request) (*kube.Response, error) { return nil, statusError(r, code, reason) }
+}
+
+func statusError(r *kube.Request, code int, reason metav1.StatusReason) *kube.Error {
+	return &kube.Error{Verb: r.Verb, Ref: r.Ref(), Code: code,
+		Answer: metav1.Status{Status: "Failure", Code: int32(code), Reason: reason, Message: string(reason)}}
+}
+
+// page answers a list.
+func page(version, next string, items ...string) answer {
+	return func(r *kube.Request) (*kube.Response, error) {
+		if r.Verb != kube.VerbList {
+			return nil, fmt.Errorf("a page was scripted, but the request is: %s", describe(r))
+		}
+		return &kube.Response{Code: 200, Body: fmt.Appendf(nil,
+			`{"kind":"ThingList","metadata":{"resourceVersion":%q,"continue":%q},"items":[%s]}`,
+			version, next, strings.Join(items, ","))}, nil
+	}
+}
+
+// stream answers a watch.
+func stream(parts ...part) answer {
+	return func(r *kube.Request) (*kube.Response, error) {
+		if r.Verb != kube.VerbWatch {
+			return nil, fmt.Errorf("a stream was scripted, but the request is: %s", describe(r))
+		}
+		return &kube.Response{Code: 200, Stream: &body{parts: parts, closed: make(chan struct{})}}, nil
+	}
+}
+
+// part is a piece of a stream: bytes, a pause, an error, or silence until it is closed.
+type part struct {
+	bytes string
+	pause time.Duration
+	err   error
+	hang  bool
+}
+
+func frame(kind, object string) part {
+	return part{bytes: fmt.Sprintf(`{"type":%q,"object":%s}`+"\n", kind, object)}
+}
+func added(object string) part      { return frame("ADDED", object) }
+func modified(object string) part   { return frame("MODIFIED", object) }
+func deleted(object string) part    { return frame("DELETED", object) }
+func pause(d time.Duration) part    { return part{pause: d} }
+func broken() part                  { return part{err: errors.New("connection reset by peer")} }
+func hang() part                    { return part{hang: true} }
+func bookmark(version string) part  { return frame("BOOKMARK", mark(version, "")) }
+func endOfList(version string) part { return frame("BOOKMARK", mark(version, "true")) }
+func gone() part                    { return frame("ERROR", status(410, "Expired")) }
+func status(code int, r string) string {
+	return fmt.Sprintf(`{"kind":"Status","code":%d,"reason":%q,"message":%q}`, code, r, r)
+}
+
+func mark(version, end string) string {
+	annotations := ""
+	if end != "" {
+		annotations = `,"annotations":{"k8s.io/initial-events-end":"true"}`
+	}
+	return fmt.Sprintf(`{"kind":"Thing","metadata":{"resourceVersion":%q%s}}`, version, annotations)
+}
+
+// object is a thing: its name is its uid too, unless that is given after a slash.
+func object(name string, version int) string {
+	name, uid, given := strings.Cut(name, "/")
+	if !given {
+		uid = name
+	}
+	return fmt.Sprintf(`{"apiVersion":"example.com/v1","kind":"Thing","metadata":{"namespace":"default","name":%q,"uid":%q,"resourceVersion":"%d"},"spec":{"size":%d}}`,
+		name, uid, version, version)
+}
+
+type body struct {
+	parts  []part
+	rest   string
+	once   sync.Once
+	closed chan struct{}
+}
+
+func (b *body) Close() error {
+	b.once.Do(func() { close(b.closed) })
+	return nil
+}
+
+func (b *body) Read(p []byte) (int, error) {
+	for b.rest == "" {
+		if len(b.parts) == 0 {
+			return 0, io.EOF
+		}
+		next := b.parts[0]
+		b.parts = b.parts[1:]
+		switch {
+		case next.err != nil:
+			return 0, next.err
+		case next.hang:
+			<-b.closed
+			return 0, io.ErrClosedPipe
+		case next.pause > 0:
+			select {
+			case <-time.After(next.pause):
+			case <-b.closed:
+				return 0, io.ErrClosedPipe
+			}
+		default:
+			b.rest = next.bytes
+		}
+	}
+	n := copy(p, b.rest)
+	b.rest = b.rest[n:]
+	return n, nil
+}
+
+// follow runs a stream against a script until until says that it has seen enough, and
+// returns what was told, in short: "+a1" for a at version 1 added, "~" modified, "-"
+// deleted, "=" a finished list, "!" a report.
+func follow(ctx context.Context, s *script, until func(told []string) bool) []string {
+	var told []string
+	for change, err := range watch.Follow(ctx, s, things) {
+		if change.Type == watch.ChangeBookmark {
+			continue
+		}
+		told = append(told, tell(change, err))
+		if until(told) {
+			break
+		}
+	}
+	return told
+}
+
+func tell(c watch.Change, err error) string {
+	if err != nil {
+		return "!"
+	}
+	id := c.Record.Name + c.Record.ResourceVersion
+	switch c.Type {
+	case watch.ChangeAdded:
+		return "+" + id
+	case watch.ChangeModified:
+		return "~" + id
+	case watch.ChangeDeleted:
+		if c.Object == nil {
+			return "-" + id + "?" // seen to be missing only
+		}
+		return "-" + id
+	default:
+		return "="
+	}
+}
+
+// enough ends after n entries, and then waits for the state machine to settle.
+func enough(n int) func([]string) bool { return func(told []string) bool { return len(told) >= n } }

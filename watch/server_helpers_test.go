@@ -1,0 +1,217 @@
+package watch_test
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/yare-go/yare/kube"
+	"github.com/yare-go/yare/watch"
+	"github.com/yare-go/yare/yaretest"
+)
+
+// link stands in the pipeline between a watch and a real server: it notes the requests,
+// and can be cut: then they get no answer until it is mended.
+type link struct {
+	mu      sync.Mutex
+	asked   []string
+	mended  chan struct{} // nil: it is not cut
+	streams []io.Closer
+}
+
+func (l *link) through(next kube.Handler) kube.Handler {
+	return kube.HandlerFunc(func(ctx context.Context, r *kube.Request) (*kube.Response, error) {
+		l.mu.Lock()
+		l.asked = append(l.asked, describe(r))
+		mended := l.mended
+		l.mu.Unlock()
+		if mended != nil {
+			select {
+			case <-mended:
+			case <-ctx.Done():
+				return nil, ctx.Err()
+			}
+		}
+		response, err := next.Do(ctx, r)
+		if err == nil && response.Stream != nil {
+			l.mu.Lock()
+			l.streams = append(l.streams, response.Stream)
+			l.mu.Unlock()
+		}
+		return response, err
+	})
+}
+
+// sever ends all watches, and lets no request through before mend.
+func (l *link) sever() {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.mended = make(chan struct{})
+	for _, s := range l.streams {
+		s.Close()
+	}
+	l.streams = nil
+}
+
+func (l *link) mend() {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	close(l.mended)
+	l.mended = nil
+}
+
+// count counts the requests that begin so.
+func (l *link) count(prefix string) (n int) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	for _, r := range l.asked {
+		if strings.HasPrefix(r, prefix) {
+			n++
+		}
+	}
+	return n
+}
+
+// following is a watch that runs.
+type following struct {
+	link
+	mu     sync.Mutex
+	told   []string // names and sizes, without what is due to errors
+	errors []error
+}
+
+// followThings watches things until the end of t.
+func followThings(t *testing.T, client *kube.Client, selectors ...kube.Selector) *following {
+	t.Helper()
+	f := new(following)
+	ctx, cancel := context.WithCancel(context.Background())
+	var running sync.WaitGroup
+	running.Go(func() {
+		for e, err := range watch.Events(ctx, kube.All[thing](client.With(f.through)), selectors...) {
+			f.take(e, err)
+		}
+	})
+	t.Cleanup(func() { cancel(); running.Wait() })
+	return f
+}
+
+func (f *following) take(e watch.Event[thing], err error) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if err != nil {
+		f.errors = append(f.errors, err)
+		return
+	}
+	id := func(t *thing) string { return fmt.Sprintf("%s%d", t.Name, t.Spec.Size) }
+	switch e := e.(type) {
+	case watch.Added[thing]:
+		f.told = append(f.told, "+"+id(e.Object))
+	case watch.Modified[thing]:
+		f.told = append(f.told, "~"+id(e.Object))
+	case watch.Deleted[thing]:
+		if e.Stale {
+			f.told = append(f.told, "-"+e.Object.Name+"?")
+		} else {
+			f.told = append(f.told, "-"+id(e.Object))
+		}
+	case watch.Synced[thing]:
+		f.told = append(f.told, "=")
+	}
+}
+
+func (f *following) all() []string {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return slices.Clone(f.told)
+}
+
+// expect waits until exactly this was told, in this order; what is in brackets may come in
+// any order among itself.
+func (f *following) expect(t *testing.T, told string) {
+	t.Helper()
+	yaretest.Eventually(t, func() error {
+		if diff := cmp.Diff(ordered(strings.Fields(told)), ordered(groupLike(strings.Fields(told), f.all()))); diff != "" {
+			return fmt.Errorf("told (-want +got):\n%s", diff)
+		}
+		return nil
+	})
+}
+
+// ordered sorts what is between brackets.
+func ordered(words []string) []string {
+	var out []string
+	start := -1
+	for _, w := range words {
+		switch w {
+		case "[":
+			start = len(out)
+		case "]":
+			slices.Sort(out[start:])
+		default:
+			out = append(out, w)
+		}
+	}
+	return out
+}
+
+// groupLike puts the brackets of pattern into words.
+func groupLike(pattern, words []string) []string {
+	var out []string
+	for _, p := range pattern {
+		if p == "[" || p == "]" {
+			out = append(out, p)
+		} else if len(words) > 0 {
+			out, words = append(out, words[0]), words[1:]
+		} else if p != "]" {
+			continue
+		}
+	}
+	return append(out, words...)
+}
+
+// newThing is a thing; labels are pairs of "name=value".
+func newThing(namespace, name string, size int, labels ...string) *thing {
+	o := &thing{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name}, Spec: thingSpec{Size: size}}
+	for _, l := range labels {
+		k, v, _ := strings.Cut(l, "=")
+		metav1.SetMetaDataLabel(&o.ObjectMeta, k, v)
+	}
+	return o
+}
+
+func apply(t *testing.T, client *kube.Client, things ...*thing) {
+	t.Helper()
+	for _, o := range things {
+		if _, err := kube.Apply(t.Context(), client, o); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+func remove(t *testing.T, client *kube.Client, namespace, name string) {
+	t.Helper()
+	if err := kube.Namespaced[thing](client, namespace).Delete(t.Context(), name); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// withThings makes a cluster serve things.
+func withThings(t *testing.T, cluster *yaretest.Cluster) *kube.Client {
+	t.Helper()
+	defined, err := kube.TypeOf[thing]()
+	if err != nil {
+		t.Fatal(err)
+	}
+	cluster.Define(t, defined)
+	return cluster.Client(t)
+}
+
+func tick() <-chan time.Time { return time.After(40 * time.Millisecond) }

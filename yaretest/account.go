@@ -1,0 +1,106 @@
+package yaretest
+
+import (
+	"strings"
+	"testing"
+
+	"k8s.io/client-go/rest"
+
+	corev1 "k8s.io/api/core/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/yare-go/yare/kube"
+)
+
+// ServiceAccount is an account that may do nothing but what it is allowed, as an operator
+// in a cluster is.
+type ServiceAccount struct {
+	cluster    *Cluster
+	namespace  string
+	name       string
+	kubeconfig string
+}
+
+// ServiceAccount makes an account in a namespace, and a kubeconfig for it that ends with t.
+func (c *Cluster) ServiceAccount(t testing.TB, namespace string) *ServiceAccount {
+	t.Helper()
+	made, err := kube.Namespaced[corev1.ServiceAccount](c.Client(t), namespace).Create(t.Context(),
+		&corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{GenerateName: "account-", Namespace: namespace}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	token := strings.TrimSpace(c.Kubectl(t, "", "create", "token", made.Name, "--namespace", namespace, "--duration=2h"))
+	path := writeKubeconfig(t, access{
+		server: c.config.Host, ca: c.config.CAData, user: made.Name, token: token, namespace: namespace,
+	})
+	return &ServiceAccount{cluster: c, namespace: namespace, name: made.Name, kubeconfig: path}
+}
+
+// Allow gives the account rights, in one namespace, or everywhere if that is empty.
+func (a *ServiceAccount) Allow(t testing.TB, namespace string, rules ...rbacv1.PolicyRule) {
+	t.Helper()
+	client := a.cluster.Client(t)
+	subjects := []rbacv1.Subject{{Kind: "ServiceAccount", Namespace: a.namespace, Name: a.name}}
+	meta := metav1.ObjectMeta{GenerateName: a.name + "-", Namespace: namespace}
+	if namespace == "" {
+		role, err := kube.All[rbacv1.ClusterRole](client).Create(t.Context(), &rbacv1.ClusterRole{ObjectMeta: meta, Rules: rules})
+		if err != nil {
+			t.Fatal(err)
+		}
+		a.removeAfter(t, client, role)
+		binding, err := kube.All[rbacv1.ClusterRoleBinding](client).Create(t.Context(), &rbacv1.ClusterRoleBinding{
+			ObjectMeta: meta, Subjects: subjects,
+			RoleRef: rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: role.Name},
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		a.removeAfter(t, client, binding)
+		return
+	}
+	role, err := kube.Namespaced[rbacv1.Role](client, namespace).Create(t.Context(), &rbacv1.Role{ObjectMeta: meta, Rules: rules})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := kube.Namespaced[rbacv1.RoleBinding](client, namespace).Create(t.Context(), &rbacv1.RoleBinding{
+		ObjectMeta: meta, Subjects: subjects,
+		RoleRef: rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "Role", Name: role.Name},
+	}); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// removeAfter removes what does not go with a namespace.
+func (a *ServiceAccount) removeAfter(t testing.TB, client *kube.Client, obj kube.Object) {
+	t.Cleanup(func() {
+		ctx, cancel := afterwards()
+		defer cancel()
+		if err := client.Delete(ctx, obj); err != nil && a.cluster.plane.Err() == nil {
+			t.Logf("left behind: %v", err)
+		}
+	})
+}
+
+// Kubeconfig is the path of a file that gives the account's access.
+func (a *ServiceAccount) Kubeconfig() string { return a.kubeconfig }
+
+// Config is the account's access.
+func (a *ServiceAccount) Config(t testing.TB) *rest.Config {
+	t.Helper()
+	config, _, err := kube.ConfigSource{Kubeconfig: a.kubeconfig}.Load()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return config
+}
+
+// Client is a client with the account's rights.
+func (a *ServiceAccount) Client(t testing.TB) *kube.Client {
+	t.Helper()
+	client, err := kube.NewClient(a.Config(t))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return client
+}

@@ -1,0 +1,72 @@
+package yaretest
+
+import (
+	"os"
+	"os/exec"
+	"path/filepath"
+	"sync"
+	"testing"
+)
+
+// built are the programs that tests of this process use at the moment.
+var built = struct {
+	sync.Mutex
+	programs map[string]*program
+}{programs: make(map[string]*program)}
+
+// program is one built main package. Tests that use it at the same time share it.
+type program struct {
+	users int
+	once  sync.Once
+	dir   string
+	path  string
+	said  []byte
+	err   error
+}
+
+// Build compiles the main package in a folder, such as ".", and returns the path of the
+// program, which is there until the end of t. Tests that run at the same time share it.
+func Build(t testing.TB, folder string) string {
+	t.Helper()
+	source, err := filepath.Abs(folder)
+	if err != nil {
+		t.Fatal(err)
+	}
+	built.Lock()
+	p := built.programs[source]
+	if p == nil {
+		p = new(program)
+		built.programs[source] = p
+	}
+	p.users++
+	built.Unlock()
+	t.Cleanup(func() { p.release(source) })
+	p.once.Do(func() { p.build(source) })
+	if p.err != nil {
+		t.Fatalf("build %s: %v\n%s", folder, p.err, p.said)
+	}
+	return p.path
+}
+
+func (p *program) build(source string) {
+	if p.dir, p.err = os.MkdirTemp("", "yaretest-"); p.err != nil {
+		return
+	}
+	p.path = filepath.Join(p.dir, filepath.Base(source))
+	cmd := exec.Command("go", "build", "-buildvcs=false", "-o", p.path, ".")
+	cmd.Dir = source
+	p.said, p.err = cmd.CombinedOutput()
+}
+
+// release removes the program with its last user.
+func (p *program) release(source string) {
+	built.Lock()
+	defer built.Unlock()
+	if p.users--; p.users > 0 {
+		return
+	}
+	delete(built.programs, source)
+	if p.dir != "" {
+		os.RemoveAll(p.dir)
+	}
+}

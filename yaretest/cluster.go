@@ -1,0 +1,175 @@
+package yaretest
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/rest"
+
+	"github.com/yare-go/yare/crd"
+	"github.com/yare-go/yare/internal/plane"
+	"github.com/yare-go/yare/internal/plane/console"
+	"github.com/yare-go/yare/kube"
+)
+
+// Cluster is a running control plane.
+type Cluster struct {
+	plane  *plane.Plane
+	config *rest.Config
+}
+
+// shared is the control plane of this test process. There can be but one for all of its
+// packages' tests, so it has no other owner; it ends with the process, whose end it sees.
+var shared = sync.OnceValues(func() (*Cluster, error) { return start(plane.Options{}) })
+
+// Start returns the control plane of this test process, and starts it if need be. Tests
+// that stop parts of it use [New] instead.
+func Start(t testing.TB) *Cluster {
+	t.Helper()
+	c, err := shared()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := c.plane.Err(); err != nil {
+		t.Fatal(err)
+	}
+	return c
+}
+
+// Option changes the control plane that [New] starts.
+type Option func(*plane.Options)
+
+// APIServerArgs are more arguments for kube-apiserver, such as "--watch-cache=false".
+func APIServerArgs(args ...string) Option {
+	return func(o *plane.Options) { o.APIServerArgs = append(o.APIServerArgs, args...) }
+}
+
+// Nodes is how many simulated nodes there are. Default: 1.
+func Nodes(n int) Option { return func(o *plane.Options) { o.Nodes = n } }
+
+// New starts a control plane for t alone, which may stop and break parts of it, and ends
+// it after t.
+func New(t testing.TB, options ...Option) *Cluster {
+	t.Helper()
+	var o plane.Options
+	for _, option := range options {
+		option(&o)
+	}
+	c, err := start(o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(c.plane.Close)
+	return c
+}
+
+func start(o plane.Options) (*Cluster, error) {
+	o.Console = console.ForTests("yaretest")
+	// Not as long as a test may take, but long enough for the first build.
+	ctx, cancel := context.WithTimeout(context.Background(), 30*time.Minute)
+	defer cancel()
+	p, err := plane.Start(ctx, o)
+	if err != nil {
+		return nil, err
+	}
+	config, _, err := kube.ConfigSource{Kubeconfig: p.Kubeconfig()}.Load()
+	if err != nil {
+		p.Close()
+		return nil, err
+	}
+	return &Cluster{plane: p, config: config}, nil
+}
+
+// Kubeconfig is the path of a file that gives an administrator's access.
+func (c *Cluster) Kubeconfig() string { return c.plane.Kubeconfig() }
+
+// Config is an administrator's access. It is the caller's own copy.
+func (c *Cluster) Config() *rest.Config { return rest.CopyConfig(c.config) }
+
+// Client is a client with an administrator's rights.
+func (c *Cluster) Client(t testing.TB) *kube.Client {
+	t.Helper()
+	client, err := kube.NewClient(c.Config())
+	if err != nil {
+		t.Fatal(err)
+	}
+	return client
+}
+
+// Namespace makes a namespace for t, and deletes it after t without waiting for that.
+func (c *Cluster) Namespace(t testing.TB) string {
+	t.Helper()
+	client := c.Client(t)
+	made, err := kube.All[corev1.Namespace](client).Create(t.Context(),
+		&corev1.Namespace{ObjectMeta: metav1.ObjectMeta{GenerateName: "test-"}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		ctx, cancel := afterwards()
+		defer cancel()
+		if err := client.Delete(ctx, made); err != nil && c.plane.Err() == nil {
+			t.Logf("the namespace %s is left behind: %v", made.Name, err)
+		}
+	})
+	return made.Name
+}
+
+// afterwards is a context for what is done at the end of a test, when the test's own has
+// ended.
+func afterwards() (context.Context, context.CancelFunc) {
+	return context.WithTimeout(context.Background(), 30*time.Second)
+}
+
+// Define puts the CustomResourceDefinitions of types in place, and waits until the server
+// serves them.
+func (c *Cluster) Define(t testing.TB, types ...kube.Type) {
+	t.Helper()
+	crds, err := crd.From(types...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var manifest strings.Builder
+	if err := crd.WriteYAML(&manifest, crds...); err != nil {
+		t.Fatal(err)
+	}
+	// Tests that run side by side may make the same definition at the same moment.
+	Eventually(t, func() error {
+		_, stderr, err := c.TryKubectl(t, manifest.String(), "apply", "--server-side", "--force-conflicts", "-f", "-")
+		if err != nil {
+			return fmt.Errorf("kubectl apply: %w: %s", err, stderr)
+		}
+		return nil
+	})
+	names := make([]string, 0, len(crds))
+	for _, each := range crds {
+		names = append(names, "crd/"+each.Metadata.Name)
+	}
+	c.Kubectl(t, "", append([]string{"wait", "--for=condition=Established", "--timeout=60s"}, names...)...)
+}
+
+// Eventually waits until check returns nil, and fails t with its last error after a
+// minute.
+func Eventually(t testing.TB, check func() error) {
+	t.Helper()
+	last := errors.New("it was not checked")
+	deadline := time.Now().Add(patience)
+	for time.Now().Before(deadline) {
+		if last = check(); last == nil {
+			return
+		}
+		select {
+		case <-t.Context().Done():
+			t.Fatal(fmt.Errorf("the test ended first: %w", last))
+		case <-time.After(20 * time.Millisecond):
+		}
+	}
+	t.Fatal(last)
+}

@@ -1,0 +1,127 @@
+package yaretest
+
+import (
+	"context"
+	"crypto/rand"
+	"encoding/pem"
+	"errors"
+	"io"
+	"log"
+	"net/http"
+	"net/http/httptest"
+	"net/http/httputil"
+	"net/url"
+	"testing"
+
+	"k8s.io/client-go/rest"
+)
+
+// Proxy is a way to the API server that notes the requests of those who use it, and that
+// can be cut: now, or at the n-th write, before or after that was carried out. What lies
+// between a program's writes is found by cutting at each of them.
+//
+//	proxy := cluster.Proxy(t)
+//	proxy.CutAtWrite(2, yaretest.AfterWrite)
+//	p := yaretest.Run(t, proxy.Kubeconfig(), program)
+//	<-proxy.Cut()
+//	p.Kill()
+//	proxy.Mend()
+//
+// Everything through it has the rights of the access that it was made from.
+type Proxy struct {
+	kubeconfig string
+	journal    journal
+	fault      fault
+}
+
+// Proxy is a way to the API server with an administrator's rights. It ends with t.
+func (c *Cluster) Proxy(t testing.TB) *Proxy {
+	t.Helper()
+	return newProxy(t, c.Config(), "")
+}
+
+// Proxy is a way to the API server with the account's rights. It ends with t.
+func (a *ServiceAccount) Proxy(t testing.TB) *Proxy {
+	t.Helper()
+	return newProxy(t, a.Config(t), a.namespace)
+}
+
+func newProxy(t testing.TB, config *rest.Config, namespace string) *Proxy {
+	t.Helper()
+	target, err := url.Parse(config.Host)
+	if err != nil {
+		t.Fatal(err)
+	}
+	config.QPS = -1
+	transport, err := rest.TransportFor(config)
+	if err != nil {
+		t.Fatal(err)
+	}
+	p := new(Proxy)
+	p.fault.init()
+	forward := &httputil.ReverseProxy{
+		Rewrite: func(r *httputil.ProxyRequest) {
+			r.SetURL(target)
+			// The transport brings its own.
+			r.Out.Header.Del("Authorization")
+		},
+		Transport:     transport,
+		FlushInterval: -1, // a watch is of use event by event
+		ErrorLog:      log.New(io.Discard, "", 0),
+		ModifyResponse: func(response *http.Response) error {
+			e := entryOf(response.Request.Context())
+			p.journal.answered(e, response.StatusCode)
+			if p.fault.strikes(e.write, AfterWrite) {
+				return errCut
+			}
+			return nil
+		},
+		// Without an answer from the server there is none from here either: the client sees
+		// its connection break.
+		ErrorHandler: func(http.ResponseWriter, *http.Request, error) { panic(http.ErrAbortHandler) },
+	}
+	// Who else is on this machine has no business in the cluster.
+	secret := rand.Text()
+	server := httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.Header.Get("Authorization") != "Bearer "+secret {
+			http.Error(w, "this proxy belongs to a test", http.StatusUnauthorized)
+			return
+		}
+		p.serve(forward, w, r)
+	}))
+	server.Config.ErrorLog = forward.ErrorLog // clients are killed while they connect
+	server.StartTLS()
+	t.Cleanup(func() {
+		p.fault.cut() // ends the watches, which Close would wait for
+		server.Close()
+		if idle, ok := transport.(interface{ CloseIdleConnections() }); ok {
+			idle.CloseIdleConnections()
+		}
+	})
+	p.kubeconfig = writeKubeconfig(t, access{
+		server: server.URL, ca: pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: server.Certificate().Raw}),
+		user: "proxy", token: secret, namespace: namespace,
+	})
+	return p
+}
+
+func (p *Proxy) serve(forward http.Handler, w http.ResponseWriter, r *http.Request) {
+	e := p.journal.begin(r)
+	defer p.journal.end(e)
+	ctx, release, ok := p.fault.admit(r.Context(), e.write)
+	if !ok {
+		panic(http.ErrAbortHandler)
+	}
+	defer release()
+	forward.ServeHTTP(w, r.WithContext(context.WithValue(ctx, entryKey{}, e)))
+}
+
+// entryKey finds the entry of a request in its context.
+type entryKey struct{}
+
+func entryOf(ctx context.Context) *entry { return ctx.Value(entryKey{}).(*entry) }
+
+// Kubeconfig is the path of a file that leads through the proxy.
+func (p *Proxy) Kubeconfig() string { return p.kubeconfig }
+
+var errCut = errors.New("the connection was cut")

@@ -1,0 +1,230 @@
+package yaretest
+
+import (
+	"fmt"
+	"net/http"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/yare-go/yare/kube"
+)
+
+// Request is a request that came through a [Proxy].
+type Request struct {
+	UserAgent string
+	Verb      kube.Verb
+	// Resource is the plural name and the group, such as deployments.apps; empty if the
+	// path is not that of a resource.
+	Resource    string
+	Subresource string
+	Namespace   string
+	Name        string
+	Path        string
+	// Code is the HTTP status of the answer, 0 if there was none (yet).
+	Code int
+	// Began is when it came; Answered is when the server's answer came, before any of it was
+	// passed on; Ended is when all of that was. The last two are zero until then.
+	Began, Answered, Ended time.Time
+}
+
+// String is the request in short, such as: patch deployments.apps/status default/web 200.
+func (r Request) String() string {
+	what := r.Resource
+	if what == "" {
+		what = r.Path
+	}
+	if r.Subresource != "" {
+		what += "/" + r.Subresource
+	}
+	return fmt.Sprintf("%s %s %s/%s %d", r.Verb, what, r.Namespace, r.Name, r.Code)
+}
+
+// Requests are all requests so far, in the order of their coming. Those that were refused
+// because the way was cut are among them, with the code 0.
+func (p *Proxy) Requests() []Request {
+	p.journal.mu.Lock()
+	defer p.journal.mu.Unlock()
+	all := make([]Request, len(p.journal.entries))
+	for i, e := range p.journal.entries {
+		all[i] = e.Request
+	}
+	return all
+}
+
+// Writes are the requests so far that were to change something.
+func (p *Proxy) Writes() []Request {
+	var writes []Request
+	for _, r := range p.Requests() {
+		if r.Verb.Writes() {
+			writes = append(writes, r)
+		}
+	}
+	return writes
+}
+
+// Caller is who asked for what.
+type Caller struct {
+	// UserAgent is the program's name, without what follows a slash.
+	UserAgent string
+	Verb      kube.Verb
+}
+
+// Count counts the requests so far by user agent and verb.
+func (p *Proxy) Count() map[Caller]int {
+	count := make(map[Caller]int)
+	for _, r := range p.Requests() {
+		agent, _, _ := strings.Cut(r.UserAgent, "/")
+		count[Caller{agent, r.Verb}]++
+	}
+	return count
+}
+
+// settled is how long nothing may have been asked before a program counts as at rest.
+const settled = time.Second
+
+// AtRest waits until no request but watches has been made for a second, and then fails t
+// if there is one within d.
+func (p *Proxy) AtRest(t testing.TB, d time.Duration) {
+	t.Helper()
+	var last Request
+	Eventually(t, func() error {
+		var since time.Time
+		last, since = p.journal.lastButWatches()
+		if quiet := time.Since(since); quiet < settled {
+			return fmt.Errorf("it does not come to rest: the last request was %s", last)
+		}
+		return nil
+	})
+	before := p.journal.butWatches()
+	select {
+	case <-time.After(d):
+	case <-t.Context().Done():
+		t.Fatal("the test ended before its program had been at rest")
+	}
+	if more := p.journal.butWatches(); len(more) > len(before) {
+		t.Errorf("at rest for %s, it made %d requests besides its watches:", d, len(more)-len(before))
+		for _, r := range more[len(before):] {
+			t.Errorf("  %s", r)
+		}
+	}
+}
+
+// journal notes requests.
+type journal struct {
+	mu      sync.Mutex
+	entries []*entry
+}
+
+// entry is a request, and the number of it if it is a write: what it points to is the
+// fault's.
+type entry struct {
+	Request
+	write *int
+}
+
+func (j *journal) begin(r *http.Request) *entry {
+	e := &entry{Request: parseRequest(r)}
+	e.Began = time.Now()
+	if e.Verb.Writes() {
+		e.write = new(int)
+	}
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	j.entries = append(j.entries, e)
+	return e
+}
+
+func (j *journal) answered(e *entry, code int) {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	e.Code, e.Answered = code, time.Now()
+}
+
+func (j *journal) end(e *entry) {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	e.Ended = time.Now()
+}
+
+func (j *journal) butWatches() []Request {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	var rest []Request
+	for _, e := range j.entries {
+		if e.Verb != kube.VerbWatch {
+			rest = append(rest, e.Request)
+		}
+	}
+	return rest
+}
+
+// lastButWatches is the last request, and when it was over.
+func (j *journal) lastButWatches() (last Request, over time.Time) {
+	for _, r := range j.butWatches() {
+		end := r.Ended
+		if end.IsZero() {
+			end = time.Now()
+		}
+		if !end.Before(over) {
+			last, over = r, end
+		}
+	}
+	return last, over
+}
+
+// parseRequest says what a path and a method of Kubernetes mean.
+func parseRequest(r *http.Request) Request {
+	parsed := Request{UserAgent: r.UserAgent(), Path: r.URL.Path}
+	parts := strings.Split(strings.Trim(r.URL.Path, "/"), "/")
+	var group string
+	switch {
+	case parts[0] == "api" && len(parts) > 2:
+		parts = parts[2:]
+	case parts[0] == "apis" && len(parts) > 3:
+		group, parts = parts[1], parts[3:]
+	default:
+		parts = nil
+	}
+	// A namespace is a resource itself, and so are its subresources.
+	inside := len(parts) > 2 && parts[0] == "namespaces" && !(len(parts) == 3 && (parts[2] == "status" || parts[2] == "finalize"))
+	if inside {
+		parsed.Namespace, parts = parts[1], parts[2:]
+	}
+	for i, to := range []*string{&parsed.Resource, &parsed.Name, &parsed.Subresource} {
+		if i < len(parts) {
+			*to = parts[i]
+		}
+	}
+	if group != "" {
+		parsed.Resource += "." + group
+	}
+	parsed.Verb = verbOf(r, parsed.Name)
+	return parsed
+}
+
+func verbOf(r *http.Request, name string) kube.Verb {
+	switch r.Method {
+	case http.MethodPost:
+		return kube.VerbCreate
+	case http.MethodPut:
+		return kube.VerbUpdate
+	case http.MethodPatch:
+		return kube.VerbPatch
+	case http.MethodDelete:
+		if name == "" {
+			return kube.VerbDeleteCollection
+		}
+		return kube.VerbDelete
+	}
+	watch := r.URL.Query().Get("watch")
+	switch {
+	case watch == "true" || watch == "1":
+		return kube.VerbWatch
+	case name != "":
+		return kube.VerbGet
+	default:
+		return kube.VerbList
+	}
+}

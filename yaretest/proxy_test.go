@@ -1,0 +1,193 @@
+package yaretest_test
+
+import (
+	"fmt"
+	"net/http"
+	"slices"
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/yare-go/yare/kube"
+	"github.com/yare-go/yare/yaretest"
+)
+
+// through is a client whose requests go through a proxy, and are not repeated: the test
+// looks at each.
+func through(t *testing.T, proxy *yaretest.Proxy) *kube.Client {
+	t.Helper()
+	config, _, err := kube.ConfigSource{Kubeconfig: proxy.Kubeconfig()}.Load()
+	if err != nil {
+		t.Fatal(err)
+	}
+	config.UserAgent = "tester/1 (test)"
+	client, err := kube.NewClient(config)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return client
+}
+
+func configMap(namespace, name string) *corev1.ConfigMap {
+	return &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name}}
+}
+
+func TestProxyNotesRequests(t *testing.T) {
+	t.Parallel()
+	cluster := yaretest.Start(t)
+	namespace := cluster.Namespace(t)
+	proxy := cluster.Proxy(t)
+	client := through(t, proxy)
+	maps := kube.Namespaced[corev1.ConfigMap](client, namespace)
+	ctx := t.Context()
+	made, err := maps.Create(ctx, configMap(namespace, "a"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for event, err := range maps.Watch(ctx, "") {
+		if err != nil {
+			t.Fatal(err)
+		}
+		_ = event
+		break // the first has come, while the request goes on
+	}
+	_, listed := maps.List(ctx)
+	_, got := maps.Get(ctx, "a")
+	_, replaced := maps.Replace(ctx, made)
+	_, patched := maps.Patch(ctx, "a", kube.MergePatch(map[string]any{"data": map[string]any{"k": "v"}}))
+	for _, err := range []error{listed, got, replaced, patched, maps.Delete(ctx, "a"), maps.DeleteAll(ctx, nil)} {
+		if err != nil {
+			t.Error(err)
+		}
+	}
+	if _, err := kube.Get[corev1.Namespace](ctx, client, "", namespace); err != nil {
+		t.Error(err)
+	}
+	var said []string
+	for _, r := range proxy.Requests() {
+		said = append(said, r.String())
+	}
+	want := []string{
+		"create configmaps " + namespace + "/ 201", "watch configmaps " + namespace + "/ 200",
+		"list configmaps " + namespace + "/ 200", "get configmaps " + namespace + "/a 200",
+		"update configmaps " + namespace + "/a 200", "patch configmaps " + namespace + "/a 200",
+		"delete configmaps " + namespace + "/a 200", "deletecollection configmaps " + namespace + "/ 200",
+		"get namespaces /" + namespace + " 200",
+	}
+	if !slices.Equal(said, want) {
+		t.Errorf("it noted\n%q, want\n%q", said, want)
+	}
+	if n := len(proxy.Writes()); n != 5 {
+		t.Errorf("it noted %d writes", n)
+	}
+	if n := proxy.Count()[yaretest.Caller{UserAgent: "tester", Verb: kube.VerbGet}]; n != 2 {
+		t.Errorf("it counts %v", proxy.Count())
+	}
+	proxy.AtRest(t, 0)
+}
+
+// Cut at a write, it lets nothing through until it is mended, and the write has been
+// carried out or not, as was asked for.
+func TestProxyCuts(t *testing.T) {
+	t.Parallel()
+	cluster := yaretest.Start(t)
+	namespace := cluster.Namespace(t)
+	proxy := cluster.Proxy(t)
+	client := through(t, proxy)
+	maps, direct := kube.Namespaced[corev1.ConfigMap](client, namespace), kube.Namespaced[corev1.ConfigMap](cluster.Client(t), namespace)
+	watching := make(chan error)
+	for i, moment := range []yaretest.Moment{yaretest.BeforeWrite, yaretest.AfterWrite} {
+		go func() {
+			for range maps.Watch(t.Context(), "") {
+			}
+			watching <- nil
+		}()
+		proxy.CutAtWrite(2, moment)
+		kept, lost := fmt.Sprint("kept-", i), fmt.Sprint("lost-", i)
+		if _, err := maps.Create(t.Context(), configMap(namespace, kept)); err != nil {
+			t.Fatalf("%s: the first write: %v", moment, err)
+		}
+		if _, err := maps.Create(t.Context(), configMap(namespace, lost)); !kube.IsUnknown(err) {
+			t.Errorf("%s: the second write: %v", moment, err)
+		}
+		select {
+		case <-proxy.Cut():
+		case <-time.After(time.Minute):
+			t.Fatalf("%s: it does not say that it is cut", moment)
+		}
+		<-watching
+		if _, err := maps.Get(t.Context(), kept); !kube.IsUnreachable(err) {
+			t.Errorf("%s: a read got through: %v", moment, err)
+		}
+		if _, err := direct.Get(t.Context(), lost); kube.IsNotFound(err) != (moment == yaretest.BeforeWrite) {
+			t.Errorf("cut %s the write, reading what it was to make says: %v", moment, err)
+		}
+		proxy.Mend()
+		if _, err := maps.Get(t.Context(), kept); err != nil {
+			t.Errorf("%s: mended: %v", moment, err)
+		}
+	}
+	proxy.CutNow()
+	if _, err := maps.List(t.Context()); !kube.IsUnreachable(err) {
+		t.Errorf("cut now: %v", err)
+	}
+}
+
+// The proxy gives the rights of the account that it was made from, and only to those who
+// have its kubeconfig.
+func TestProxyOfAccount(t *testing.T) {
+	t.Parallel()
+	cluster := yaretest.Start(t)
+	namespace := cluster.Namespace(t)
+	proxy := cluster.ServiceAccount(t, namespace).Proxy(t)
+	if _, err := kube.Namespaced[corev1.ConfigMap](through(t, proxy), namespace).List(t.Context()); !kube.IsForbidden(err) {
+		t.Errorf("without rights: %v", err)
+	}
+	config, _, err := kube.ConfigSource{Kubeconfig: proxy.Kubeconfig()}.Load()
+	if err != nil {
+		t.Fatal(err)
+	}
+	config.BearerToken = "guessed"
+	client, err := kube.NewClient(config)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := kube.All[corev1.Namespace](client).List(t.Context()); !kube.IsUnauthorized(err) {
+		t.Errorf("with another token: %v", err)
+	}
+	last := proxy.Requests()
+	if len(last) != 1 || last[0].Code != http.StatusForbidden {
+		t.Errorf("it noted %v", last)
+	}
+}
+
+func TestWaiting(t *testing.T) {
+	t.Parallel()
+	cluster := yaretest.Start(t)
+	client := cluster.Client(t)
+	namespace := cluster.Namespace(t)
+	pods := kube.Namespaced[corev1.Pod](client, namespace)
+	pod := &corev1.Pod{
+		ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: "web"},
+		Spec:       corev1.PodSpec{Containers: []corev1.Container{{Name: "web", Image: "nginx"}}},
+	}
+	yaretest.Eventually(t, func() error { // its ServiceAccount comes a little later
+		_, err := pods.Create(t.Context(), pod)
+		return err
+	})
+	if got := yaretest.WaitForCondition(t, pods, "web", "Ready"); got.Status.PodIP == "" {
+		t.Errorf("it is ready without an address: %+v", got.Status)
+	}
+	running := yaretest.WaitFor(t, pods, "web", func(p *corev1.Pod) error {
+		if p.Status.Phase != corev1.PodRunning {
+			return fmt.Errorf("it is %s", p.Status.Phase)
+		}
+		return nil
+	})
+	if err := client.Delete(t.Context(), running); err != nil {
+		t.Fatal(err)
+	}
+	yaretest.WaitUntilGone(t, pods, "web")
+}

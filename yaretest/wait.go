@@ -1,0 +1,81 @@
+package yaretest
+
+import (
+	"fmt"
+	"testing"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/yare-go/yare/kube"
+)
+
+// WaitFor waits until check returns nil for the object of that name, and returns it.
+//
+//	yaretest.WaitFor(t, kube.Namespaced[appsv1.Deployment](client, namespace), "web", func(d *appsv1.Deployment) error {
+//		if d.Status.AvailableReplicas != 3 {
+//			return fmt.Errorf("%d of 3 replicas are available", d.Status.AvailableReplicas)
+//		}
+//		return nil
+//	})
+func WaitFor[T any](t testing.TB, api kube.API[T], name string, check func(*T) error) (object *T) {
+	t.Helper()
+	Eventually(t, func() (err error) {
+		if object, err = api.Get(t.Context(), name); err != nil {
+			return err
+		}
+		return check(object)
+	})
+	return object
+}
+
+// WaitForCondition waits until a condition of the object's status, such as Ready, is true
+// and was observed at the object's present generation, and returns the object.
+func WaitForCondition[T any](t testing.TB, api kube.API[T], name, condition string) *T {
+	t.Helper()
+	return WaitFor(t, api, name, func(object *T) error {
+		return holds(api.Object(object), condition)
+	})
+}
+
+// holds is an error that says why a condition does not hold.
+func holds(object kube.Object, condition string) error {
+	data, err := kube.Marshal(object)
+	if err != nil {
+		return err
+	}
+	var parsed struct {
+		Status struct {
+			Conditions []metav1.Condition `json:"conditions"`
+		} `json:"status"`
+	}
+	if err := kube.Unmarshal(data, &parsed); err != nil {
+		return err
+	}
+	for _, c := range parsed.Status.Conditions {
+		if c.Type != condition {
+			continue
+		}
+		// A built-in condition does not say what it was observed at.
+		if c.Status == metav1.ConditionTrue && (c.ObservedGeneration == 0 || c.ObservedGeneration == object.GetGeneration()) {
+			return nil
+		}
+		return fmt.Errorf("%s: the condition %s is %s (%s: %s), observed at generation %d of %d",
+			object.GetName(), condition, c.Status, c.Reason, c.Message, c.ObservedGeneration, object.GetGeneration())
+	}
+	return fmt.Errorf("%s: there is no condition %s", object.GetName(), condition)
+}
+
+// WaitUntilGone waits until there is no object of that name.
+func WaitUntilGone[T any](t testing.TB, api kube.API[T], name string) {
+	t.Helper()
+	Eventually(t, func() error {
+		object, err := api.Get(t.Context(), name)
+		switch {
+		case kube.IsNotFound(err):
+			return nil
+		case err != nil:
+			return err
+		}
+		return fmt.Errorf("%s %s is still there, with the finalizers %q", api.Resource(), name, api.Object(object).GetFinalizers())
+	})
+}
