@@ -43,7 +43,11 @@ func (l *link) through(next kube.Handler) kube.Handler {
 		response, err := next.Do(ctx, r)
 		if err == nil && response.Stream != nil {
 			l.mu.Lock()
-			l.streams = append(l.streams, response.Stream)
+			if l.mended != nil { // it was cut while this was under way
+				response.Stream.Close()
+			} else {
+				l.streams = append(l.streams, response.Stream)
+			}
 			l.mu.Unlock()
 		}
 		return response, err
