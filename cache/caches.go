@@ -47,12 +47,12 @@ func New(h kube.Handler, o ...Option) *Caches {
 // does not wait for any of that. The subscription ends with [Subscription.Close], or soon
 // after ctx ends. The requests of the stream have the values of the ctx that came first.
 //
+// The contents of Secrets are in memory, as they were sent, for as long as a stream is open
+// that is not of their metadata only.
+//
 // Trouble of the stream is no error of Open: it is reported to [OnError], and dealt with.
 // Error: [ErrClosed].
 func (c *Caches) Open(ctx context.Context, stream kube.Stream, subscriber Subscriber) (*Subscription, error) {
-	if isSecrets(stream.Resource) && !c.options.keepSecrets {
-		stream.Representation = kube.MetadataOnly
-	}
 	sub := &Subscription{subscriber: subscriber}
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -152,6 +152,26 @@ func (c *Caches) covering(cluster string, r kube.Resource, namespace string, for
 		}
 	}
 	return found
+}
+
+// showing is a store to read one object from: one that holds every object of its kind and
+// namespace or, if there is none, one that selects and shows this object. Of one that it
+// does not show, such a store says nothing: then partial is true. It is nil if there is
+// neither.
+func (c *Caches) showing(k overlayKey, r kube.Resource, form kube.Representation) (store *Store, partial bool) {
+	if store = c.covering(k.cluster, r, k.namespace, form); store != nil {
+		return store, false
+	}
+	for _, s := range c.snapshot() {
+		if !s.concerns(k) || !s.selects() || !sameResource(s.handle.Resource, r) ||
+			s.handle.Representation != form && s.handle.Representation != kube.Full || !s.store.Synced() {
+			continue
+		}
+		if _, there := s.store.Get(Key{k.namespace, k.name}); there {
+			return s.store, true
+		}
+	}
+	return nil, false
 }
 
 // Stores are the stores of r, whatever their cluster, namespace, selectors and

@@ -348,7 +348,9 @@ func TestSecrets(t *testing.T) {
 		nothing := func(Event) {}
 		c := New(s)
 		defer c.Close()
-		sub := open(t, t.Context(), c, secrets, nothing)
+		metadata := secrets
+		metadata.Representation = kube.MetadataOnly
+		sub := open(t, t.Context(), c, metadata, nothing)
 		synctest.Wait()
 		if form := sub.Store().Stream().Representation; form != kube.MetadataOnly || s.seen[0] != kube.MetadataOnly {
 			t.Errorf("asked for %q", form)
@@ -356,7 +358,7 @@ func TestSecrets(t *testing.T) {
 		if c.Covering(secrets.Resource, "ns", kube.Full) != nil {
 			t.Error("metadata serve a full read")
 		}
-		keeping := New(s, KeepSecrets())
+		keeping := New(s)
 		defer keeping.Close()
 		sub = open(t, t.Context(), keeping, secrets, nothing)
 		synctest.Wait()

@@ -3,6 +3,8 @@ package cache
 import (
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/yare-go/yare/kube"
 )
 
 // Filter narrows what [Store.All] shows. What is set must all match; the zero value
@@ -14,7 +16,8 @@ type Filter struct {
 	Labels labels.Selector
 	// Owner is the uid of one of the ownerReferences, or empty.
 	Owner types.UID
-	// Index is the name of an index of [Store.Index], or empty, and Value what the index
-	// function must have returned for an object, among others.
-	Index, Value string
+	// Index is nil, or one of [Store.Index], and Value what its function must have returned
+	// for an object, among others.
+	Index *kube.Index
+	Value string
 }

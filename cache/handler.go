@@ -48,15 +48,17 @@ func (h *handler) Do(ctx context.Context, r *kube.Request) (*kube.Response, erro
 
 func (h *handler) get(ctx context.Context, r *kube.Request) (*kube.Response, error) {
 	k := keyOf(r.Ref())
-	store := h.caches.covering(r.Cluster, r.Resource, k.namespace, r.Representation)
+	store, partial := h.caches.showing(k, r.Resource, r.Representation)
 	if store == nil || !h.scopeSure(ctx, r, store) {
 		return h.next.Do(ctx, r)
 	}
 	f := h.caches.look(store, k, r.Resource, r.Representation)
-	if !f.sure {
+	switch {
+	case !f.sure:
 		return h.settle(ctx, r, k, store)
-	}
-	if !f.present {
+	case !f.present && partial:
+		return h.next.Do(ctx, r)
+	case !f.present:
 		return nil, notFound(r)
 	}
 	body, err := f.bytes()

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"net/http"
+	"slices"
 
 	"github.com/go-json-experiment/json/jsontext"
 	"k8s.io/apimachinery/pkg/fields"
@@ -54,11 +55,17 @@ func (h *handler) list(ctx context.Context, r *kube.Request) (*kube.Response, er
 		if err != nil {
 			return h.listLive(ctx, r) // whether it matches is for the server to say
 		}
-		if match.record(record) {
+		if !match.record(record) {
+			continue
+		}
+		if ok, err := meets(match.matches, record, object.Body); err != nil {
+			return nil, fmt.Errorf("list %s: %w", r.Resource, err)
+		} else if ok {
 			response.Items = append(response.Items, jsontext.Value(object.Body))
 		}
 	}
-	for o := range store.All(match.filter()) {
+	filter, rest := match.filter(store)
+	for o := range store.All(filter) {
 		if written[o.Key()] || !match.names(o.Record) {
 			continue
 		}
@@ -66,9 +73,29 @@ func (h *handler) list(ctx context.Context, r *kube.Request) (*kube.Response, er
 		if err != nil {
 			return nil, fmt.Errorf("read %s %s from the cache: %w", r.Resource, o.Name, err)
 		}
-		response.Items = append(response.Items, jsontext.Value(body))
+		if ok, err := meets(rest, o.Record, body); err != nil {
+			return nil, fmt.Errorf("list %s: %w", r.Resource, err)
+		} else if ok {
+			response.Items = append(response.Items, jsontext.Value(body))
+		}
 	}
 	return response, nil
+}
+
+// meets tells whether an object meets all conditions.
+func meets(matches []kube.Match, r Record, object []byte) (bool, error) {
+	for _, m := range matches {
+		if m.Owner != "" && !slices.ContainsFunc(r.Owners, func(o Owner) bool { return o.UID == m.Owner }) {
+			return false, nil
+		}
+		if m.Index == nil {
+			continue
+		}
+		if values, err := m.Index.Values(object); err != nil || !slices.Contains(values, m.Value) {
+			return false, err
+		}
+	}
+	return true, nil
 }
 
 // listLive reads a list from the server, whose version may settle what is in doubt.
@@ -86,11 +113,12 @@ type matcher struct {
 	namespace string
 	labels    labels.Selector
 	fields    fields.Selector
+	matches   []kube.Match
 }
 
 // matcherOf reads the selectors of a list; not ok are those that only the server can tell.
 func matcherOf(r *kube.Request) (matcher, bool) {
-	m := matcher{namespace: keyOf(r.Ref()).namespace, labels: labels.Everything(), fields: fields.Everything()}
+	m := matcher{namespace: keyOf(r.Ref()).namespace, labels: labels.Everything(), fields: fields.Everything(), matches: r.Matches}
 	for parameter := range r.Query {
 		switch parameter {
 		case "labelSelector", "fieldSelector":
@@ -121,10 +149,24 @@ func matcherOf(r *kube.Request) (matcher, bool) {
 	return m, true
 }
 
-// filter is what the store can match by itself.
-func (m matcher) filter() Filter { return Filter{Namespace: m.namespace, Labels: m.labels} }
+// filter is what the store can match by itself, and the conditions that it cannot.
+func (m matcher) filter(store *Store) (f Filter, rest []kube.Match) {
+	f = Filter{Namespace: m.namespace, Labels: m.labels}
+	for _, each := range m.matches {
+		if each.Owner != "" && f.Owner == "" {
+			f.Owner, each.Owner = each.Owner, ""
+		}
+		if each.Index != nil && f.Index == nil && store.indexed(each.Index) {
+			f.Index, f.Value, each.Index = each.Index, each.Value, nil
+		}
+		if each.Owner != "" || each.Index != nil {
+			rest = append(rest, each)
+		}
+	}
+	return f, rest
+}
 
-// record matches everything.
+// record matches what a record shows of an object, the conditions apart.
 func (m matcher) record(r Record) bool {
 	return (m.namespace == "" || r.Namespace == m.namespace) && m.labels.Matches(r.Labels) && m.names(r)
 }

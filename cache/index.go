@@ -3,33 +3,43 @@ package cache
 import (
 	"fmt"
 	"slices"
+
+	"github.com/yare-go/yare/kube"
 )
 
 // index is one of Store.Index.
 type index struct {
-	name string
-	f    func(Object) []string
-	// values are those that f returned for the object in a slot. A slot without any has none.
+	of *kube.Index
+	// values are those of the object in a slot. A slot without any has none.
 	values map[uint32][]string
 	slots  postings[string]
-	// ready is false until all objects are in it that were there before it was.
-	ready bool
+	// ready is closed when all objects are in it that were there before it was.
+	ready chan struct{}
 }
 
-func newIndex(name string, f func(Object) []string) *index {
-	return &index{name: name, f: f, values: make(map[uint32][]string), slots: make(postings[string])}
+func newIndex(of *kube.Index) *index {
+	return &index{of: of, values: make(map[uint32][]string), slots: make(postings[string]), ready: make(chan struct{})}
 }
 
-// valuesOf calls f. A panic in it is the error.
-func (x *index) valuesOf(o Object) (values []string, err error) {
-	defer func() {
-		if p := recover(); p != nil {
-			values, err = nil, fmt.Errorf("index %q: %s: panic: %v", x.name, o.Key(), p)
-		}
-	}()
-	values = slices.Clone(x.f(o))
+// valuesOf are those of an object, which is JSON.
+func (x *index) valuesOf(k Key, object []byte) ([]string, error) {
+	values, err := x.of.Values(object)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", k, err)
+	}
+	values = slices.Clone(values)
 	slices.Sort(values)
 	return slices.Compact(values), nil
+}
+
+// isReady tells whether it can be used.
+func (x *index) isReady() bool {
+	select {
+	case <-x.ready:
+		return true
+	default:
+		return false
+	}
 }
 
 // set notes the values of the object in a slot, in place of what was noted.

@@ -166,7 +166,7 @@ func (h *skipUnchanged) remember(k applyKey, want *wanted, answer []byte) {
 // live is the object as it certainly is, or nil.
 func (h *skipUnchanged) live(r *kube.Request, k overlayKey) *liveObject {
 	c := h.caches
-	store := c.covering(r.Cluster, r.Resource, k.namespace, kube.Full)
+	store, _ := c.showing(k, r.Resource, kube.Full)
 	if store == nil {
 		return nil
 	}

@@ -6,8 +6,7 @@ import "github.com/yare-go/yare/kube"
 type Option func(*options)
 
 type options struct {
-	onError     func(kube.Stream, error)
-	keepSecrets bool
+	onError func(kube.Stream, error)
 }
 
 // OnError is told every trouble of a stream: a watch that failed and is taken up again, an
@@ -16,11 +15,4 @@ type options struct {
 // and must not block. Default: they are only counted, see [Stats].
 func OnError(f func(kube.Stream, error)) Option {
 	return func(o *options) { o.onError = f }
-}
-
-// KeepSecrets keeps the contents of Secrets in memory, as it was sent. Without it a stream
-// of Secrets is one of their metadata only, and their contents are read from the server
-// each time.
-func KeepSecrets() Option {
-	return func(o *options) { o.keepSecrets = true }
 }

@@ -110,16 +110,6 @@ func (o *overlay) drop(k overlayKey, e overlayEntry) {
 	}
 }
 
-// strip takes away the content of an entry.
-func (o *overlay) strip(k overlayKey, e overlayEntry) {
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	if now, ok := o.entries[k]; ok && now.tick == e.tick {
-		now.object = nil
-		o.entries[k] = now
-	}
-}
-
 // in are the keys of a collection.
 func (o *overlay) in(s scope) []overlayKey {
 	o.mu.Lock()

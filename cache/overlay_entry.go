@@ -33,8 +33,7 @@ type overlayEntry struct {
 	version string
 	// seen are those that had the name so far. A tombstone is about all of them.
 	seen []sighting
-	// object is a value as the server answered, in this version and form. It is nil if
-	// nobody needs it any more.
+	// object is a value as the server answered, in this version and form.
 	object   []byte
 	resource kube.Resource
 	form     kube.Representation

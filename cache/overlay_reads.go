@@ -62,12 +62,12 @@ func (c *Caches) look(store *Store, k overlayKey, r kube.Resource, form kube.Rep
 // is not known.
 func (c *Caches) shows(k overlayKey, r kube.Resource) (finding, bool) {
 	for _, form := range []kube.Representation{kube.MetadataOnly, kube.Full} {
-		store := c.covering(k.cluster, r, k.namespace, form)
+		store, partial := c.showing(k, r, form)
 		if store == nil {
 			continue
 		}
 		f := c.look(store, k, r, form)
-		if !f.sure {
+		if !f.sure || !f.present && partial {
 			return f, false
 		}
 		if f.written != nil {
@@ -105,30 +105,27 @@ func (s *stream) concerns(k overlayKey) bool {
 		(h.Namespace == "" || h.Namespace == k.namespace)
 }
 
-// selects tells a stream that does not show all objects. No read is served from it.
+// selects tells a stream that does not show all objects. Reads are served from it only of
+// those that it shows.
 func (s *stream) selects() bool {
 	return s.handle.LabelSelector != "" || s.handle.FieldSelector != "" || s.handle.ShardSelector != ""
 }
 
-// needed tells what an entry is good for: whether a read can need it, and whether only to
-// tell an echo. A store that is not synced is one that will be read from; and it may have
-// been listed before the write.
-func (c *Caches) needed(k overlayKey, e overlayEntry) (reads, echo bool) {
+// needed tells whether a read can need an entry: as long as there is a stream that the
+// object may be in, and that has not seen yet what the entry is about. A store that is not
+// synced is one that will be read from; and it may have been listed before the write.
+func (c *Caches) needed(k overlayKey, e overlayEntry) bool {
 	for _, s := range c.snapshot() {
 		if !s.concerns(k) {
 			continue
 		}
 		synced, version := s.store.Synced(), s.store.Version()
 		o, there := s.store.Get(Key{k.namespace, k.name})
-		switch {
-		case synced && e.passed(version, o.Record, there):
-		case s.selects():
-			echo = echo || e.kind != doubt && !e.old()
-		default:
-			reads = true
+		if !synced || !e.passed(version, o.Record, there) {
+			return true
 		}
 	}
-	return reads, echo
+	return false
 }
 
 // What no version is known for is kept for longer than a stream can be silent without being
@@ -141,11 +138,7 @@ const (
 // tidy takes away what is not needed any more of an entry.
 func (c *Caches) tidy(k overlayKey, e overlayEntry, many bool) {
 	overdue := (e.kind == tombstone || e.kind == doubt && many) && time.Since(e.at) > oldDoubt
-	switch reads, echo := c.needed(k, e); {
-	case reads && !overdue:
-	case echo && !reads:
-		c.overlay.strip(k, e)
-	default:
+	if overdue || !c.needed(k, e) {
 		c.overlay.drop(k, e)
 	}
 }
@@ -181,7 +174,7 @@ func (c *Caches) settled(doubted scope, d scopeDoubt) bool {
 		if !doubted.overlaps(scope{h.Cluster, h.Resource.Group, h.Resource.Plural, h.Namespace}) {
 			continue
 		}
-		if !s.selects() && !(s.store.Synced() && d.version != "" && reached(s.store.Version(), d.version)) {
+		if !(s.store.Synced() && d.version != "" && reached(s.store.Version(), d.version)) {
 			return false
 		}
 	}

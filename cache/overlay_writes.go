@@ -3,6 +3,7 @@ package cache
 import (
 	"bytes"
 	"net/http"
+	"slices"
 
 	"github.com/go-json-experiment/json/jsontext"
 	"k8s.io/apimachinery/pkg/types"
@@ -211,8 +212,13 @@ func (a outcome) held(r *kube.Request) bool {
 	return kube.Unmarshal(a.Spec, &spec) == nil && len(spec.Finalizers) > 0
 }
 
-// onlyMetadata tells resources whose contents are not to be kept.
-func (c *Caches) onlyMetadata(r kube.Resource) bool { return isSecrets(r) && !c.options.keepSecrets }
+// onlyMetadata tells resources whose contents are not to be kept: Secrets, unless a stream
+// was opened that keeps them.
+func (c *Caches) onlyMetadata(r kube.Resource) bool {
+	return r.HoldsSecrets() && !slices.ContainsFunc(c.snapshot(), func(s *stream) bool {
+		return sameResource(s.handle.Resource, r) && s.handle.Representation == kube.Full
+	})
+}
 
 // metadataOf is an object without its content.
 func metadataOf(object []byte) ([]byte, error) {

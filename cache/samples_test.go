@@ -25,6 +25,17 @@ var (
 	}}
 )
 
+// webApp is the type of webApps, as far as indexes look at it.
+type webApp = kube.CustomResource[webAppSpec, kube.None]
+
+type webAppSpec struct {
+	Host string `json:"host"`
+}
+
+func (webAppSpec) Definition() kube.Definition {
+	return kube.Definition{Group: "example.com", Version: "v1", Kind: "WebApp"}
+}
+
 type samples struct{ *rand.Rand }
 
 func newSamples(seed uint64) samples { return samples{rand.New(rand.NewPCG(seed, 17))} }

@@ -11,7 +11,7 @@ import (
 
 // All are the objects that match, in no order: those of the moment at which the loop
 // begins, whatever happens to the store meanwhile. Nothing is decompressed. It panics if
-// f names an index that the store has not.
+// f names an index that the store does not keep.
 func (s *Store) All(f Filter) iter.Seq[Object] {
 	return func(yield func(Object) bool) {
 		m := newMatch(f)
@@ -29,8 +29,12 @@ func (s *Store) All(f Filter) iter.Seq[Object] {
 func (s *Store) candidates(f Filter) []*entry {
 	s.mu.RLock()
 	defer s.mu.RUnlock()
-	if f.Index != "" {
-		return s.at(s.index(f.Index).slots[f.Value])
+	if f.Index != nil {
+		x := s.index(f.Index)
+		if x == nil || !x.isReady() {
+			panic(fmt.Sprintf("%s: the index %q is not kept: add it with Store.Index", s.stream, f.Index))
+		}
+		return s.at(x.slots[f.Value])
 	}
 	best, found := []uint32(nil), false
 	consider := func(slots []uint32) {
@@ -72,16 +76,6 @@ func (s *Store) at(slots []uint32) []*entry {
 		entries[i] = s.slots[slot]
 	}
 	return entries
-}
-
-// index is the index of that name.
-func (s *Store) index(name string) *index {
-	for _, x := range s.indexes {
-		if x.name == name && x.ready {
-			return x
-		}
-	}
-	panic(fmt.Sprintf("%s: there is no index %q: add it with Store.Index", s.stream, name))
 }
 
 // onlyValue is the value that r demands.

@@ -2,6 +2,7 @@ package cache
 
 import (
 	"fmt"
+	"slices"
 	"sync"
 	"unique"
 
@@ -53,14 +54,11 @@ func newStore(stream kube.Stream, report func(error)) *Store {
 	}
 	// Compressed together, one content tells something of another by its size: none of a
 	// Secret is. Its annotations can hold all of it, so that this goes for metadata too.
-	s.compressor.off = isSecrets(stream.Resource)
+	s.compressor.off = stream.Resource.HoldsSecrets()
 	return s
 }
 
-func isSecrets(r kube.Resource) bool { return r.Group == "" && r.Plural == "secrets" }
-
-// Stream is what the store holds. It may differ from what was asked for in its
-// representation: see [KeepSecrets].
+// Stream is what the store holds.
 func (s *Store) Stream() kube.Stream { return s.stream }
 
 // Get is the object of that key.
@@ -105,42 +103,69 @@ func (s *Store) Version() string {
 	return s.version
 }
 
-// Index adds an index: of every object, under the values that f returns for it. f is called
-// for every object that is there, and then for every change, by the goroutine of the
-// stream, so that it must be safe for concurrent use and must not block; what it returns
-// is copied. A panic in f is reported, and its object is not indexed. The index can be used
-// when Index has returned. Error: there is an index of that name.
-func (s *Store) Index(name string, f func(Object) []string) error {
-	x := newIndex(name, f)
+// Index keeps x from now on: every object under the values that the function of x returns
+// for it, which is called for every object that is there, and then for every change, by the
+// goroutine of the stream, so that it must not block. A panic in it is reported, and its
+// object is not indexed. The index can be used when Index has returned; to repeat it does
+// nothing. Error: x is no index of what the stream holds, or the stream holds no whole
+// objects.
+func (s *Store) Index(x *kube.Index) error {
+	err := x.Of(s.stream.Resource)
+	if err == nil && s.stream.Representation != kube.Full {
+		err = fmt.Errorf("the index %q looks at whole objects, and only their metadata is kept", x)
+	}
+	if err != nil {
+		return fmt.Errorf("%s: %w", s.stream, err)
+	}
 	s.mu.Lock()
-	for _, other := range s.indexes {
-		if other.name == name {
-			s.mu.Unlock()
-			return fmt.Errorf("%s: there is an index %q already", s.stream, name)
-		}
+	if there := s.index(x); there != nil {
+		s.mu.Unlock()
+		<-there.ready
+		return nil
 	}
 	// From now on the writer takes care of what changes.
-	s.indexes = append(s.indexes, x)
-	there := append([]*entry(nil), s.slots...)
+	added := newIndex(x)
+	s.indexes = append(s.indexes, added)
+	there := slices.Clone(s.slots)
 	s.mu.Unlock()
 	for slot, e := range there {
 		if e == nil {
 			continue
 		}
-		values, err := x.valuesOf(Object{Record: e.record(), entry: e})
+		object, err := e.append(nil)
+		var values []string
+		if err == nil {
+			values, err = added.valuesOf(e.key(), object)
+		}
 		if err != nil {
 			s.report(err)
 		}
 		s.mu.Lock()
 		if now := s.slots[slot]; now != nil && now.name == e.name && now.sameVersion(e) {
-			x.set(uint32(slot), values)
+			added.set(uint32(slot), values)
 		}
 		s.mu.Unlock()
 	}
-	s.mu.Lock()
-	x.ready = true
-	s.mu.Unlock()
+	close(added.ready)
 	return nil
+}
+
+// index is what is kept of x, or nil. The caller has the lock.
+func (s *Store) index(x *kube.Index) *index {
+	for _, each := range s.indexes {
+		if each.of == x {
+			return each
+		}
+	}
+	return nil
+}
+
+// indexed tells whether x is kept and can be used.
+func (s *Store) indexed(x *kube.Index) bool {
+	s.mu.RLock()
+	defer s.mu.RUnlock()
+	there := s.index(x)
+	return there != nil && there.isReady()
 }
 
 // IndexLabel makes it cheap to select by the equality of the label key. It changes no

@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/yare-go/yare/kube"
@@ -39,18 +40,12 @@ func TestStoreIsAMap(t *testing.T) {
 			if seed%2 == 0 {
 				s.store.IndexLabel("team")
 			}
-			byNode := func(o Object) []string {
-				b, err := o.Bytes()
-				if err != nil {
-					t.Error(err)
-				}
-				return []string{nodeOf(string(b)), "all", "all"}
-			}
+			byNode := kube.NewIndex("node", func(p *corev1.Pod) []string { return []string{p.Spec.NodeName, "all", "all"} })
 			want := make(map[Key]string)
 			for i := range 900 {
 				switch {
 				case i == 300:
-					if err := s.store.Index("node", byNode); err != nil {
+					if err := s.store.Index(byNode); err != nil {
 						t.Fatal(err)
 					}
 				case i == 500:
@@ -89,9 +84,9 @@ func TestStoreIsAMap(t *testing.T) {
 				}
 				r, _ := recordOf([]byte(o))
 				for _, f := range []Filter{
-					{Namespace: k.Namespace}, {Owner: r.Owners[0].UID}, {Index: "node", Value: nodeOf(o)},
+					{Namespace: k.Namespace}, {Owner: r.Owners[0].UID}, {Index: byNode, Value: nodeOf(o)},
 					{Labels: mustParse("team=" + r.Labels.Get("team"))}, {Labels: mustParse("team=" + r.Labels.Get("team") + ",app!=x"), Namespace: k.Namespace},
-					{Labels: mustParse("team in (search,growth)"), Index: "node", Value: "all"}, {Labels: mustParse("!team")},
+					{Labels: mustParse("team in (search,growth)"), Index: byNode, Value: "all"}, {Labels: mustParse("!team")},
 				} {
 					compareSelection(t, want, s.store, f)
 				}
@@ -135,7 +130,7 @@ func compareSelection(t *testing.T, objects map[Key]string, s *Store, f Filter) 
 		r, _ := recordOf([]byte(o))
 		if (f.Namespace == "" || k.Namespace == f.Namespace) && (f.Labels == nil || f.Labels.Matches(r.Labels)) &&
 			(f.Owner == "" || slices.ContainsFunc(r.Owners, func(o Owner) bool { return o.UID == f.Owner })) &&
-			(f.Index == "" || f.Value == "all" || nodeOf(o) == f.Value) {
+			(f.Index == nil || f.Value == "all" || nodeOf(o) == f.Value) {
 			want = append(want, k)
 		}
 	}
@@ -243,6 +238,10 @@ func TestReadersAndTheWriter(t *testing.T) {
 	s := alone(webApps)
 	var done atomic.Bool
 	var readers sync.WaitGroup
+	var indexes []*kube.Index
+	for i := range 5 {
+		indexes = append(indexes, kube.NewIndex(fmt.Sprint(i), func(w *webApp) []string { return []string{w.Namespace} }))
+	}
 	for range 4 {
 		readers.Go(func() {
 			for !done.Load() {
@@ -268,9 +267,9 @@ func TestReadersAndTheWriter(t *testing.T) {
 		})
 	}
 	readers.Go(func() {
-		for i := range 5 {
+		for i, x := range indexes {
 			s.store.IndexLabel([]string{"team", "tier", "x"}[i%3])
-			if err := s.store.Index(fmt.Sprint(i), func(o Object) []string { return []string{o.Namespace} }); err != nil {
+			if err := s.store.Index(x); err != nil {
 				t.Error(err)
 			}
 		}
@@ -289,9 +288,9 @@ func TestReadersAndTheWriter(t *testing.T) {
 	}
 	done.Store(true)
 	readers.Wait()
-	for i := range 5 {
+	for i, x := range indexes {
 		n := 0
-		for range s.store.All(Filter{Index: fmt.Sprint(i), Value: "team-search"}) {
+		for range s.store.All(Filter{Index: x, Value: "team-search"}) {
 			n++
 		}
 		if want := len(slices.Collect(s.store.All(Filter{Namespace: "team-search"}))); n != want {
@@ -305,23 +304,26 @@ func TestIndex(t *testing.T) {
 	var reports []error
 	s := alone(webApps, OnError(func(_ kube.Stream, err error) { reports = append(reports, err) }))
 	insert(s, small(Key{"ns", "a"}, "1", "")(1))
-	f := func(o Object) []string {
-		if o.Name == "bad" {
+	byName := kube.NewIndex("name", func(w *webApp) []string {
+		if w.Name == "bad" {
 			panic("oh no")
 		}
-		return []string{o.Name}
+		return []string{w.Name}
+	})
+	for range 2 { // to repeat it does nothing
+		if err := s.store.Index(byName); err != nil {
+			t.Fatal(err)
+		}
 	}
-	if err := s.store.Index("name", f); err != nil {
-		t.Fatal(err)
-	}
-	if err := s.store.Index("name", f); err == nil {
-		t.Error("two indexes of one name")
+	byPod := kube.NewIndex("pod", func(*corev1.Pod) []string { return nil })
+	if err := s.store.Index(byPod); err == nil || !strings.Contains(err.Error(), "of pods (v1), not of webapps.example.com") {
+		t.Errorf("an index of pods: %v", err)
 	}
 	insert(s, small(Key{"ns", "bad"}, "2", "")(2))
 	if s.store.Len() != 2 || len(reports) != 1 || !strings.Contains(reports[0].Error(), "oh no") {
 		t.Errorf("%d objects, reports: %v", s.store.Len(), reports)
 	}
-	if got := len(slices.Collect(s.store.All(Filter{Index: "name", Value: "a"}))); got != 1 {
+	if got := len(slices.Collect(s.store.All(Filter{Index: byName, Value: "a"}))); got != 1 {
 		t.Errorf("%d objects under a", got)
 	}
 	defer func() {
@@ -329,7 +331,7 @@ func TestIndex(t *testing.T) {
 			t.Errorf("panic: %s", p)
 		}
 	}()
-	for range s.store.All(Filter{Index: "other"}) {
+	for range s.store.All(Filter{Index: byPod}) {
 		t.Error("an object of no index")
 	}
 }

@@ -33,19 +33,15 @@ func (s *Store) put(e *entry, raw []byte) (old *entry) {
 	return old
 }
 
-// valuesOf are the values of e in each of the indexes.
+// valuesOf are the values of an object in each of the indexes.
 func (s *Store) valuesOf(indexes []*index, e *entry, raw []byte) [][]string {
 	if len(indexes) == 0 {
 		return nil
 	}
-	// What was just compressed need not be decompressed for this.
-	plain := *e
-	plain.coding, plain.data = nil, e.data[:e.values]+string(raw)
-	o := Object{Record: plain.record(), entry: &plain}
 	values := make([][]string, len(indexes))
 	for i, x := range indexes {
 		var err error
-		if values[i], err = x.valuesOf(o); err != nil {
+		if values[i], err = x.valuesOf(e.key(), raw); err != nil {
 			s.report(err)
 		}
 	}

@@ -13,7 +13,7 @@ func (e *engine[T]) take(id int, sub *subscription, event cache.Event) {
 		close(sub.synced)
 		return
 	}
-	if sub.isOwn() && event.Type == cache.Deleted {
+	if sub.source.isSelf() && event.Type == cache.Deleted {
 		// Also if a predicate keeps the round away that would find that it is gone.
 		e.drop(queue.Key{Namespace: event.Old.Namespace, Name: event.Old.Name}, event.Old.UID)
 	}
@@ -41,7 +41,7 @@ func (e *engine[T]) take(id int, sub *subscription, event cache.Event) {
 		keys = e.keys(id, sub, event.NewObject())
 	}
 	// A change may end what made the object matter, such as a label or an owner.
-	if change.Before != nil && !sub.isOwn() {
+	if change.Before != nil && !sub.source.isSelf() {
 		for _, k := range e.keys(id, sub, event.OldObject()) {
 			if !slices.Contains(keys, k) {
 				keys = append(keys, k)

@@ -36,7 +36,7 @@ type Controller[T any] struct {
 func New[T any, P kube.ObjectOf[T]](reconcile Func[T], options ...Option) *Controller[T] {
 	kind, err := kube.TypeOf[T, P]()
 	c := &Controller[T]{
-		settings: settings{concurrency: 8, grace: 20 * time.Second, errs: []error{err}},
+		settings: settings{concurrency: 8, grace: 20 * time.Second, self: source{kind: kind}, errs: []error{err}},
 		kind:     kind,
 		api: func(client *kube.Client, namespace string) kube.API[T] {
 			if namespace == "" {
@@ -76,6 +76,10 @@ func (c *Controller[T]) check() {
 	_, err := c.api(kube.NewClientOf(nil), "").Streams(c.self.selectors...)
 	c.wrong(err)
 	for _, s := range c.sources {
+		if s.references != nil {
+			c.wrong(s.references.Of(c.kind.Resource))
+			c.self.indexes = append(c.self.indexes, s.references)
+		}
 		if r := s.kind.Resource; s.owned && r.Cluster && !c.kind.Resource.Cluster {
 			c.wrong(fmt.Errorf("%s live in namespaces and %s outside of them, so one cannot own the other: label them, and write controller.Watches", c.kind.Resource, r))
 		}

@@ -44,8 +44,12 @@ type subscription struct {
 	told teller
 }
 
-// isOwn tells the reconciled kind from other sources.
-func (s *subscription) isOwn() bool { return !s.source.owned && s.source.names == nil }
+// shows tells whether the stream has an object among those that it selects, so that it will
+// tell its next change, whatever that is.
+func (s *subscription) shows(r cache.Record) bool {
+	o, ok := s.open.Store().Get(r.Key())
+	return ok && o.UID == r.UID
+}
 
 // Start runs the controller until ctx ends: then it takes no new work, lets calls that are
 // under way come to their end within the grace, and returns nil. When that is over their
@@ -132,14 +136,17 @@ func (e *engine[T]) end(running *sync.WaitGroup, cancel context.CancelCauseFunc)
 // subscribe opens the streams of all sources, the reconciled kind first.
 func (e *engine[T]) subscribe(ctx context.Context) error {
 	self := e.self
-	self.kind = e.kind
 	self.streams = func(c *kube.Client) ([]kube.Stream, error) { return e.api(c, "").Streams(self.selectors...) }
 	for _, s := range append([]source{self}, e.sources...) {
+		s.referring = func(namespace, value string) []kube.Ref { return e.referring(s.references, namespace, value) }
 		streams, err := s.streams(e.runtime.Client)
 		if err != nil {
 			return fmt.Errorf("the controller %s: %w", e.name, err)
 		}
 		for _, stream := range streams {
+			if stream.Resource.HoldsSecrets() && !s.keepSecrets {
+				stream.Representation = kube.MetadataOnly
+			}
 			e.subs = append(e.subs, &subscription{source: s, stream: stream, synced: make(chan struct{})})
 		}
 		if e.own == nil {
@@ -155,6 +162,33 @@ func (e *engine[T]) subscribe(ctx context.Context) error {
 			return fmt.Errorf("the controller %s: follow %s: %w", e.name, sub.stream, err)
 		}
 		sub.open = open
+		if err := sub.index(); err != nil {
+			return fmt.Errorf("the controller %s: %w", e.name, err)
+		}
 	}
 	return nil
+}
+
+// index has the store keep what the source wants to be indexed.
+func (s *subscription) index() error {
+	store := s.open.Store()
+	for _, key := range s.source.labelIndexes {
+		store.IndexLabel(key)
+	}
+	for _, x := range s.source.indexes {
+		if err := store.Index(x); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// referring are the objects of the reconciled kind that have a value in x.
+func (e *engine[T]) referring(x *kube.Index, namespace, value string) (refs []kube.Ref) {
+	for _, sub := range e.own {
+		for o := range sub.open.Store().All(cache.Filter{Namespace: namespace, Index: x, Value: value}) {
+			refs = append(refs, kube.Ref{Namespace: o.Namespace, Name: o.Name})
+		}
+	}
+	return refs
 }

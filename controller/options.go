@@ -92,6 +92,14 @@ func (s *source) narrow(options []SourceOption) error {
 		}
 		option(s)
 	}
+	for _, x := range s.indexes {
+		if err := x.Of(s.kind.Resource); err != nil {
+			return err
+		}
+		if s.metadataOnly {
+			return fmt.Errorf("the index %q looks at whole objects, and only the metadata of %s is watched", x, s.kind.Resource)
+		}
+	}
 	if slices.ContainsFunc(s.predicates, func(p Predicate) bool { return p == nil }) {
 		return errors.New("a predicate is nil: leave it out, because all changes matter without one")
 	}
@@ -108,6 +116,24 @@ func When(predicates ...Predicate) SourceOption {
 	return func(s *source) { s.predicates = append(s.predicates, predicates...) }
 }
 
+// Index keeps indexes of what is watched, so that lists that select by [kube.Index.Is] are
+// answered without looking at every object. They take memory for every object, and each
+// change costs a call of their functions. Of Secrets there can be one only with
+// [KeepSecrets].
+func Index(indexes ...*kube.Index) SourceOption {
+	return func(s *source) { s.indexes = append(s.indexes, indexes...) }
+}
+
+// IndexLabels keeps indexes of these labels, so that lists that select by the equality of one
+// are answered without looking at the labels of every object.
+func IndexLabels(keys ...string) SourceOption {
+	return func(s *source) { s.labelIndexes = append(s.labelIndexes, keys...) }
+}
+
+// KeepSecrets keeps the contents of the Secrets that are watched in memory. Without it, that
+// is done with their metadata only: each read of a Secret is sent, and so is each apply.
+func KeepSecrets() SourceOption { return func(s *source) { s.keepSecrets = true } }
+
 // Owns runs the reconcile of the owner when a C that it controls changes: see
 // [kube.OwnedBy].
 func Owns[C any, P kube.ObjectOf[C]](options ...SourceOption) Option {
@@ -123,7 +149,7 @@ func Owns[C any, P kube.ObjectOf[C]](options ...SourceOption) Option {
 // it is, and as it was before. Of a name, the namespace and the name count; an empty name
 // is nobody, and what the controller does not watch is passed over. The S is the function's
 // own copy. One that does not fit its type is reported, and runs nothing. Of a Secret there
-// is only the metadata, unless the program keeps their contents: see [cache.KeepSecrets].
+// is only the metadata, unless [KeepSecrets] is among the options.
 func Watches[S any, P kube.ObjectOf[S]](names func(*S) []kube.Ref, options ...SourceOption) Option {
 	kind, err := kube.TypeOf[S, P]()
 	s := source{kind: kind}
@@ -139,6 +165,27 @@ func Watches[S any, P kube.ObjectOf[S]](names func(*S) []kube.Ref, options ...So
 	}
 	if names == nil {
 		err = errors.Join(err, noNames(kind.Resource))
+	}
+	return addSource(&s, err, options)
+}
+
+// WatchesReferenced runs the reconcile of the objects that refer to an S when that changes.
+// What an object refers to says index, which is of the reconciled kind: the names of S in
+// its own namespace, or namespace/name for those in others.
+//
+//	var bySettings = kube.NewIndex("settings", func(w *WebApp) []string { return []string{w.Spec.Settings} })
+//
+//	controller.New(reconcile, controller.WatchesReferenced[corev1.ConfigMap](bySettings))
+//
+// The index can be used in lists of the reconciled kind too.
+func WatchesReferenced[S any, P kube.ObjectOf[S]](index *kube.Index, options ...SourceOption) Option {
+	kind, err := kube.TypeOf[S, P]()
+	s := source{kind: kind, references: index}
+	s.streams = func(c *kube.Client) ([]kube.Stream, error) {
+		return kube.All[S, P](c).Streams(s.selectors...)
+	}
+	if index == nil {
+		err = errors.Join(err, fmt.Errorf("the index of what refers to %s is nil: make one with kube.NewIndex", kind.Resource))
 	}
 	return addSource(&s, err, options)
 }

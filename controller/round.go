@@ -143,7 +143,7 @@ func (e *engine[T]) clientFor(key queue.Key, self kube.Ref, record *recorder) *k
 func (e *engine[T]) triggersSelf(key queue.Key, self kube.Ref, r kube.Resource, of cache.Record, object []byte) bool {
 	for _, sub := range e.subs {
 		s := sub.source
-		if s.kind.Resource != r || len(s.selectors) > 0 || s.metadataOnly {
+		if s.kind.Resource != r || s.metadataOnly || len(s.selectors) > 0 && !sub.shows(of) {
 			continue
 		}
 		keys, err := s.keys(e.runtime.Client, e.kind.Resource, of, func() ([]byte, error) { return object, nil })

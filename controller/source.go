@@ -14,12 +14,25 @@ type source struct {
 	streams    func(*kube.Client) ([]kube.Stream, error)
 	selectors  []kube.Selector
 	predicates []Predicate
-	// owned finds the object to reconcile by owner reference, names by the author's
-	// function; neither is the reconciled kind itself.
-	owned        bool
-	names        func(*kube.Client, []byte) ([]kube.Ref, error)
+	// indexes and labelIndexes are kept of what the source holds.
+	indexes      []*kube.Index
+	labelIndexes []string
 	metadataOnly bool
+	keepSecrets  bool
+
+	// At most one of these says which objects a change concerns: the owner references if
+	// owned is set, names, which is the author's function, or references, an index of the
+	// reconciled kind. Without any of them it is the reconciled kind itself.
+	owned      bool
+	names      func(*kube.Client, []byte) ([]kube.Ref, error)
+	references *kube.Index
+	// referring finds the objects of the reconciled kind that have a value in references, in
+	// one namespace, or in all of them if it is empty. It is there once the controller runs.
+	referring func(namespace, value string) []kube.Ref
 }
+
+// isSelf tells the reconciled kind from other sources.
+func (s *source) isSelf() bool { return !s.owned && s.names == nil && s.references == nil }
 
 // passes asks the predicates. What they say of a panic is yes: a change too many does no
 // harm.
@@ -52,6 +65,11 @@ func (s *source) keys(c *kube.Client, self kube.Resource, r cache.Record, object
 			}
 		}
 		return keys, nil
+	case s.references != nil:
+		for _, ref := range s.referrers(self, r) {
+			keys = append(keys, owned{Key: queue.Key{Namespace: ref.Namespace, Name: ref.Name}})
+		}
+		return keys, nil
 	case s.names != nil:
 		body, err := object()
 		if err != nil {
@@ -79,6 +97,19 @@ func (s *source) keys(c *kube.Client, self kube.Resource, r cache.Record, object
 		return keys, err
 	default:
 		return []owned{{Key: queue.Key{Namespace: r.Namespace, Name: r.Name}}}, nil
+	}
+}
+
+// referrers are the objects that refer to r: by its name alone, which means their own
+// namespace, or by its namespace and name.
+func (s *source) referrers(self kube.Resource, r cache.Record) []kube.Ref {
+	switch {
+	case r.Namespace == "":
+		return s.referring("", r.Name)
+	case self.Cluster:
+		return s.referring("", r.Namespace+"/"+r.Name)
+	default:
+		return append(s.referring(r.Namespace, r.Name), s.referring("", r.Namespace+"/"+r.Name)...)
 	}
 }
 

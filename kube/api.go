@@ -193,13 +193,18 @@ const pageSize = "500"
 // other error ends it.
 func (a API[T]) Each(ctx context.Context, selectors ...Selector) iter.Seq2[*T, error] {
 	return func(yield func(*T, error) bool) {
-		streams, err := a.Streams(selectors...)
+		matches, err := a.matches(selectors)
+		if err != nil {
+			yield(nil, err)
+			return
+		}
+		streams, err := a.Streams(withoutMatches(selectors)...)
 		if err != nil {
 			yield(nil, err)
 			return
 		}
 		for _, stream := range streams {
-			for page, err := range stream.Pages(ctx, a.client) {
+			for page, err := range stream.pages(ctx, a.client, matches) {
 				if err != nil {
 					yield(nil, err)
 					return

@@ -64,6 +64,9 @@ type Request struct {
 	// ContentType is that of Body. Default: JSON.
 	ContentType    string
 	Representation Representation
+	// Matches are further conditions on the objects of a list. Who answers with Items has
+	// applied them; from what comes in a Body, who has asked leaves out the others.
+	Matches []Match
 	// Preconditions are those that Body states, where a handler can see them: a write that
 	// has one can be repeated safely.
 	Preconditions Preconditions

@@ -25,6 +25,9 @@ func (r Resource) GroupResource() schema.GroupResource {
 	return schema.GroupResource{Group: r.Group, Resource: r.Plural}
 }
 
+// HoldsSecrets tells a resource whose contents nobody keeps or shows who was not asked to.
+func (r Resource) HoldsSecrets() bool { return r.Group == "" && r.Plural == "secrets" }
+
 // String is the name that kubectl uses, such as deployments.apps.
 func (r Resource) String() string { return r.GroupResource().String() }
 

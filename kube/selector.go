@@ -4,18 +4,23 @@ import (
 	"errors"
 	"fmt"
 	"net/url"
+	"slices"
 	"strings"
 
 	"k8s.io/apimachinery/pkg/fields"
 	"k8s.io/apimachinery/pkg/labels"
 )
 
-// Selector narrows a list, a watch or a collection, on the server. Several selectors must
-// all match. A Selector that is not well formed is an error of what it is used for.
+// Selector narrows a list, a watch or a collection. Several selectors must all match. A
+// Selector that is not well formed is an error of what it is used for.
 type Selector struct {
 	labels, fields string
-	err            error
+	// match is for lists only.
+	match *Match
+	err   error
 }
+
+var errListsOnly = errors.New("owners and indexes narrow lists only, because servers do not know them: select by labels or fields")
 
 // Labels selects by a label expression, such as "app=web,tier!=cache" or "env in (a,b)".
 func Labels(expression string) Selector {
@@ -32,6 +37,11 @@ func Fields(expression string) Selector {
 		return Selector{err: fmt.Errorf("field selector %q: %w", expression, err)}
 	}
 	return Selector{fields: expression}
+}
+
+// withoutMatches are those that servers know.
+func withoutMatches(selectors []Selector) []Selector {
+	return slices.DeleteFunc(slices.Clone(selectors), func(s Selector) bool { return s.match != nil })
 }
 
 // join makes one label expression and one field expression of many.

@@ -8,6 +8,7 @@ import (
 	"io"
 	"iter"
 	"net/http"
+	"slices"
 
 	"github.com/go-json-experiment/json/jsontext"
 )
@@ -47,6 +48,9 @@ func (a API[T]) Streams(selectors ...Selector) ([]Stream, error) {
 		return nil, a.err
 	}
 	labelSelector, fieldSelector, err := join(selectors)
+	if slices.ContainsFunc(selectors, func(s Selector) bool { return s.match != nil }) {
+		err = errors.Join(err, errListsOnly)
+	}
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", a.resource, err)
 	}
@@ -91,10 +95,17 @@ type Page struct {
 // Pages lists s as it is now, page by page. An error ends it; [IsGone] tells that the
 // list has become too old while it was read, and must be read from its beginning.
 func (s Stream) Pages(ctx context.Context, h Handler) iter.Seq2[*Page, error] {
+	return s.pages(ctx, h, nil)
+}
+
+// pages is Pages of the objects that meet all conditions.
+func (s Stream) pages(ctx context.Context, h Handler, matches []Match) iter.Seq2[*Page, error] {
 	return func(yield func(*Page, error) bool) {
 		next := ""
 		for {
-			response, err := h.Do(ctx, s.Request(VerbList, "limit", pageSize, "continue", next))
+			r := s.Request(VerbList, "limit", pageSize, "continue", next)
+			r.Matches = matches
+			response, err := h.Do(ctx, r)
 			if err != nil {
 				yield(nil, err)
 				return
@@ -110,7 +121,12 @@ func (s Stream) Pages(ctx context.Context, h Handler) iter.Seq2[*Page, error] {
 				yield(nil, e)
 				return
 			}
-			if !yield(&Page{ResourceVersion: page.Metadata.ResourceVersion, Items: page.Items}, nil) {
+			items, err := meeting(matches, page.Items)
+			if err != nil {
+				yield(nil, fmt.Errorf("list %s: %w", s, err))
+				return
+			}
+			if !yield(&Page{ResourceVersion: page.Metadata.ResourceVersion, Items: items}, nil) {
 				return
 			}
 			if next = page.Metadata.Continue; next == "" {

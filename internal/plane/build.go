@@ -133,7 +133,9 @@ func buildFlags(kubernetes string) []string {
 			variable + "gitMinor=" + minor + variable + "gitTreeState=clean"
 	}
 	// -buildvcs=false: a clone whose owner git does not trust could not be built.
-	return []string{"-trimpath", "-buildvcs=false", "-ldflags=" + ldflags}
+	// -dwarf=false: what the linker would strip need not be made, which saves a tenth of
+	// the time.
+	return []string{"-trimpath", "-buildvcs=false", "-gcflags=all=-dwarf=false", "-ldflags=" + ldflags}
 }
 
 func majorMinor(version string) (major, minor string, ok bool) {

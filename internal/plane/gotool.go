@@ -45,7 +45,9 @@ func (t goTool) buildEnv() []string {
 		"GOFLAGS": true, "GOWORK": true, "GOOS": true, "GOARCH": true, "CGO_ENABLED": true, "GOBIN": true,
 		"GO111MODULE": true, "GOEXPERIMENT": true, "GODEBUG": true, "PWD": true,
 	}
-	var env []string
+	// The compilers may take some more memory and collect less garbage: that saves a
+	// twentieth of the time. Whoever sets GOGC knows better.
+	env := []string{"GOGC=200"}
 	for _, variable := range t.env {
 		name, _, _ := strings.Cut(variable, "=")
 		if !dropped[name] {

@@ -1,0 +1,96 @@
+package cache
+
+import (
+	"slices"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/yare-go/yare/kube"
+)
+
+// Promise 7 with a stream that selects: what it shows is read from it, what it does not
+// show from the server.
+func TestReadsOfWhatIsSelected(t *testing.T) {
+	t.Parallel()
+	red := webApps
+	red.LabelSelector = "v=1"
+	onBench(t, []kube.Stream{red}, func(b *bench) {
+		const lists = 2 // all of show's are sent
+		b.others(request(kube.VerbCreate, "", `{"metadata":{"name":"a","labels":{"v":"1"}},"spec":1}`))
+		b.shows(lists + 2)
+		b.tell()
+		b.shows(lists)
+		b.must(request(kube.VerbPatch, "a", `{"spec":2}`))
+		b.shows(lists)
+		b.tell()
+		b.shows(lists)
+		b.must(request(kube.VerbPatch, "a", `{"metadata":{"labels":{"v":"2"}}}`))
+		b.shows(lists) // still from what was answered
+		b.tell()
+		b.shows(lists + 2)
+		b.others(request(kube.VerbPatch, "a", `{"metadata":{"labels":{"v":"1"}}}`))
+		b.tell()
+		b.must(request(kube.VerbDelete, "a", ""))
+		b.shows(lists + 2)
+		b.tell()
+		b.shows(lists + 2)
+		if n := len(b.caches.overlay.entries); n != 0 {
+			b.Errorf("%d entries are left", n)
+		}
+	})
+}
+
+// Lists by owner and by index, from the records, from the index, and from what was written
+// and is not shown yet.
+func TestListsByOwnerAndIndex(t *testing.T) {
+	t.Parallel()
+	for _, indexed := range []bool{false, true} {
+		onBench(t, nil, func(b *bench) {
+			sub, err := b.caches.Open(b.Context(), webApps, func(Event) {})
+			if err != nil {
+				b.Fatal(err)
+			}
+			b.tell()
+			calls := 0
+			byLabel := kube.NewIndex("label", func(w *labelled) []string { calls++; return []string{w.Labels["v"]} })
+			if indexed {
+				if err := sub.Store().Index(byLabel); err != nil {
+					b.Fatal(err)
+				}
+			}
+			for name, v := range map[string]string{"a": "1", "b": "2", "c": "1", "d": "1"} {
+				b.others(request(kube.VerbCreate, "", `{"metadata":{"name":"`+name+`","labels":{"v":"`+v+`"}}}`))
+			}
+			b.tell()
+			b.must(request(kube.VerbPatch, "a", `{"metadata":{"labels":{"v":"2"}}}`))
+			b.must(request(kube.VerbPatch, "b", `{"metadata":{"labels":{"v":"1"}}}`))
+			b.must(request(kube.VerbDelete, "c", ""))
+			before := b.server.requests
+			calls = 0
+			apps, err := kube.Namespaced[labelled](kube.NewClientOf(b.client), "ns").List(b.Context(), byLabel.Is("1"))
+			if err != nil {
+				b.Fatal(err)
+			}
+			var names []string
+			for _, app := range apps {
+				names = append(names, app.Name)
+			}
+			slices.Sort(names)
+			if diff := cmp.Diff([]string{"b", "d"}, names); diff != "" || b.server.requests > before {
+				b.Errorf("indexed %t: %d requests, %s", indexed, b.server.requests-before, diff)
+			}
+			// The two that were written are looked at in any case.
+			if want := map[bool]int{false: 3, true: 2}[indexed]; calls != want {
+				b.Errorf("indexed %t: the function was called %d times, want %d", indexed, calls, want)
+			}
+		})
+	}
+}
+
+// labelled is the type of what bench serves.
+type labelled = kube.CustomResource[labelledSpec, int]
+
+type labelledSpec int
+
+func (labelledSpec) Definition() kube.Definition { return webAppSpec{}.Definition() }

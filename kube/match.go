@@ -1,0 +1,93 @@
+package kube
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+
+	"github.com/go-json-experiment/json/jsontext"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+)
+
+// Match is a condition on the objects of a list that servers cannot select by. Whoever
+// answers the list without a server has applied it; what a server answers is looked at
+// object by object.
+type Match struct {
+	// Owner is the uid of one of the ownerReferences, or empty.
+	Owner types.UID
+	// Index is nil, or has Value for the object.
+	Index *Index
+	Value string
+}
+
+// Holds tells whether an object, which is JSON, meets the condition. An error is that of
+// the Index.
+func (m Match) Holds(object []byte) (bool, error) {
+	if m.Owner != "" {
+		var metadata struct {
+			Metadata struct {
+				OwnerReferences []metav1.OwnerReference `json:"ownerReferences"`
+			} `json:"metadata"`
+		}
+		err := Unmarshal(object, &metadata)
+		owned := func(o metav1.OwnerReference) bool { return o.UID == m.Owner }
+		if err != nil || !slices.ContainsFunc(metadata.Metadata.OwnerReferences, owned) {
+			return false, nil
+		}
+	}
+	if m.Index == nil {
+		return true, nil
+	}
+	values, err := m.Index.Values(object)
+	return slices.Contains(values, m.Value), err
+}
+
+// OwnerIs selects the objects one of whose ownerReferences is owner, which must have been
+// read, for its uid. It narrows lists only: servers do not know it, so that the cache, or
+// else the client, applies it.
+func OwnerIs(owner Object) Selector {
+	if uid := owner.GetUID(); uid != "" {
+		return Selector{match: &Match{Owner: uid}}
+	}
+	return Selector{err: fmt.Errorf("the owner %s has no uid: read it before what it owns is selected", quoted(owner.GetNamespace(), owner.GetName()))}
+}
+
+// matches are the conditions among selectors.
+func (a API[T]) matches(selectors []Selector) ([]Match, error) {
+	var all []Match
+	for _, s := range selectors {
+		if s.match == nil {
+			continue
+		}
+		if x := s.match.Index; x != nil {
+			if err := x.Of(a.resource); err != nil {
+				return nil, fmt.Errorf("list %s: %w", a.resource, err)
+			}
+			if a.representation == MetadataOnly {
+				return nil, fmt.Errorf("list %s: the index %q looks at whole objects, and this list is of their metadata", a.resource, x.name)
+			}
+		}
+		all = append(all, *s.match)
+	}
+	return all, nil
+}
+
+// meeting are the objects that meet all conditions.
+func meeting(all []Match, objects []jsontext.Value) ([]jsontext.Value, error) {
+	if len(all) == 0 {
+		return objects, nil
+	}
+	var errs []error
+	objects = slices.DeleteFunc(objects, func(object jsontext.Value) bool {
+		for _, m := range all {
+			ok, err := m.Holds(object)
+			errs = append(errs, err)
+			if !ok {
+				return true
+			}
+		}
+		return false
+	})
+	return objects, errors.Join(errs...)
+}
