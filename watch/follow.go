@@ -65,10 +65,6 @@ type follower struct {
 	// version is the resourceVersion to go on from: that of a finished list, of its end
 	// mark, of an event after it, or of a bookmark. It is empty when a list is due.
 	version string
-	// expired is true from the loss of a version until the watch that follows the next list
-	// has shown to be of use: a version that is always too old must not make for a list
-	// after the other.
-	expired bool
 	// listing is true from the beginning of a list to its end. The versions of objects that
 	// come in between are in no order.
 	listing bool
@@ -92,23 +88,31 @@ func (f *follower) run(ctx context.Context) {
 		case f.cannotStream(err):
 			f.paged = true
 			continue
+		}
+		b := &f.backoff
+		before, report := b.failures, true
+		switch {
 		case kube.IsGone(err), tooNew(err):
 			// Part of life. A fresh list follows at once, unless the one before was of no use.
-			first := !f.expired
-			f.version, f.expired = "", true
-			if first {
+			f.version = ""
+			before = b.expiries - 1
+			b.expiries++
+			if before < 0 {
 				continue
 			}
-		case kube.IsTooManyRequests(err) && f.backoff.failures < quietWaits:
-			// So it asks when it is busy for a moment, and each time a custom resource is new
-			// to it. It is trouble when it goes on.
-			f.backoff.wait(ctx, err)
-			continue
+		case kube.IsTooManyRequests(err):
+			// So it asks when it is busy for a moment, when it has just started, and each time
+			// a custom resource is new to it. It is trouble when it goes on.
+			before = b.refusals
+			b.refusals++
+			report = before >= quietWaits
+		default:
+			b.failures++
 		}
-		if !f.yield(Change{}, err) {
+		if report && !f.yield(Change{}, err) {
 			return
 		}
-		f.backoff.wait(ctx, err)
+		wait(ctx, err, before)
 	}
 }
 
@@ -154,9 +158,7 @@ func (f *follower) listed(version string) error {
 		}
 	}
 	f.version, f.listing = version, false
-	if !f.expired {
-		f.backoff.progress()
-	}
+	f.backoff.listed()
 	if !f.yield(Change{Type: ChangeListed, Record: Record{ResourceVersion: version}}, nil) {
 		return errStopped
 	}
@@ -222,7 +224,7 @@ func (f *follower) watch(ctx context.Context) error {
 	case f.listing:
 		return f.broken(errUnfinished)
 	case time.Since(started) >= atOnce:
-		f.succeed()
+		f.backoff.progress()
 	case !f.progressed && !list:
 		return f.broken(errAtOnce)
 	}
@@ -301,12 +303,6 @@ func (f *follower) advance(version string) {
 	}
 	f.version = version
 	f.progressed = true
-	f.succeed()
-}
-
-// succeed notes that the watch is of use.
-func (f *follower) succeed() {
-	f.expired = false
 	f.backoff.progress()
 }
 

@@ -333,6 +333,34 @@ func TestRetryAfterIsRespected(t *testing.T) {
 	})
 }
 
+// Promise 5, regression: that a server was away is no reason to wait any longer than it asks
+// for when it is back and not ready yet; nor to wait long when, after a fresh list, it goes
+// away once more.
+func TestShortWaitsAfterALongOutage(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		away := func(*kube.Request) (*kube.Response, error) { return nil, errors.New("connection refused") }
+		busy := func(r *kube.Request) (*kube.Response, error) {
+			e := statusError(r, 429, "TooManyRequests")
+			e.RetryAfter = time.Second
+			return nil, e
+		}
+		s := &script{t: t, answers: []answer{stream(endOfList("5"), broken())}}
+		for range 7 {
+			s.answers = append(s.answers, away)
+		}
+		back := len(s.answers)
+		s.answers = append(s.answers, busy, busy,
+			refuse(410, "Expired"), stream(added(object("a", 8)), endOfList("8"), broken()), away, refuse(410, "Expired"), stream(endOfList("9"), hang()))
+		follow(t.Context(), s, func(told []string) bool { return strings.Count(strings.Join(told, ""), "=") == 3 })
+		for i := back + 1; i < len(s.times); i++ {
+			if gap := s.times[i].Sub(s.times[i-1]); gap > 2*time.Second {
+				t.Errorf("the wait before the request %d (%s) is %s", i-back, s.asked[i], gap)
+			}
+		}
+	})
+}
+
 // Promise 6: a watch that falls silent is replaced.
 func TestSilentWatchIsReplaced(t *testing.T) {
 	t.Parallel()

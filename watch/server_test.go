@@ -141,6 +141,7 @@ func TestDefinitionComesAndGoes(t *testing.T) {
 // Promises 1, 2, 3 and 6 on a real server that is broken on purpose. One control plane for
 // all, because each of them is a burden on a small machine; so they run one by one.
 func TestServerBreaks(t *testing.T) {
+	t.Parallel()
 	cluster := yaretest.New(t)
 	client := withThings(t, cluster)
 	namespace := cluster.Namespace(t)
@@ -246,6 +247,7 @@ func waitUntil(t *testing.T, done func() bool) error {
 
 // Promise 2 without streaming lists: the state comes in pages.
 func TestServerWithoutStreamingLists(t *testing.T) {
+	t.Parallel()
 	cluster := yaretest.New(t, yaretest.APIServerArgs("--feature-gates=WatchList=false"))
 	client := withThings(t, cluster)
 	namespace := cluster.Namespace(t)
@@ -292,6 +294,7 @@ func TestServerWithoutStreamingLists(t *testing.T) {
 
 // A server that asks etcd for everything.
 func TestServerWithoutWatchCache(t *testing.T) {
+	t.Parallel()
 	cluster := yaretest.New(t, yaretest.APIServerArgs("--watch-cache=false"))
 	client := withThings(t, cluster)
 	namespace := cluster.Namespace(t)
