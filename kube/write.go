@@ -168,7 +168,8 @@ func (a API[T]) Patch(ctx context.Context, name string, patch Patch, options ...
 // removed. What t does not say is not sent: nil values, and structs without any content
 // that are not behind a pointer. Numbers, strings and booleans follow their json tags, so
 // that a zero without omitempty is a value that is meant; so do the structs of a type with
-// a [Definition], whose schema requires what has no omitempty.
+// a [Definition], whose schema requires what has no omitempty: such a struct is sent as {} when
+// it is empty. Tag it omitzero if emptying it is to remove what was in it.
 func (a API[T]) Apply(ctx context.Context, t *T, options ...WriteOption) (*T, error) {
 	obj, err := a.given(VerbPatch, t)
 	if err != nil {

@@ -34,8 +34,9 @@ const (
 	// Servers that send bookmarks send one about every minute: without any sign of life
 	// for this long, the connection is dead, whatever the transport believes.
 	silence = 150 * time.Second
-	// A streaming list that says nothing for this long is given up.
-	listSilence = 30 * time.Second
+	// A streaming list that says nothing for this long is given up: it has been accepted, and
+	// servers begin at once.
+	listSilence = 15 * time.Second
 	// As many times in a row may the server ask to wait before that is reported.
 	quietWaits = 3
 	// A watch that ended sooner than this without any event is a failure.
@@ -72,6 +73,9 @@ type follower struct {
 	progressed bool
 	// paged is true once the server has shown that it cannot stream lists.
 	paged bool
+	// silentLists are the streaming lists in a row that ended in silence. A server that does
+	// not know them is silent each time; one that stalls for a moment is not.
+	silentLists int
 	// bookmarks is true once the server has sent one besides the end of a list: for some
 	// resources it marks that end, and keeps silent afterwards.
 	bookmarks bool
@@ -159,6 +163,11 @@ func (f *follower) listed(version string) error {
 	}
 	f.version, f.listing = version, false
 	f.backoff.listed()
+	if !f.paged {
+		f.silentLists = 0
+	} else if f.silentLists == 1 {
+		f.paged = false // the next list tries once more
+	}
 	if !f.yield(Change{Type: ChangeListed, Record: Record{ResourceVersion: version}}, nil) {
 		return errStopped
 	}
@@ -349,7 +358,11 @@ func (f *follower) cannotStream(err error) bool {
 	if !f.listing || f.paged {
 		return false
 	}
-	return kube.IsInvalid(err) || kube.IsBadRequest(err) || errors.Is(err, errSilent)
+	if errors.Is(err, errSilent) {
+		f.silentLists++
+		return true
+	}
+	return kube.IsInvalid(err) || kube.IsBadRequest(err)
 }
 
 // tooNew tells that the server does not know the version yet. When it stays so, its state

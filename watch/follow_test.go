@@ -181,6 +181,20 @@ func TestInitialState(t *testing.T) {
 			asked: []string{"watch all", "list"},
 		},
 		{
+			name: "silent once is a server that stalled, and silent twice one that does not know streaming lists",
+			answers: []answer{
+				stream(hang()),
+				page("5", ""),
+				stream(gone()),
+				stream(hang()),
+				page("6", ""),
+				stream(gone()),
+				page("7", "", object("a", 7)),
+			},
+			told:  "= = ! +a7 =",
+			asked: []string{"watch all", "list", "watch from 5", "watch all", "list", "watch from 6", "list"},
+		},
+		{
 			// A ghost is an object of an aborted attempt that was deleted before the next.
 			name: "a streaming list that breaks leaves no ghost",
 			answers: []answer{
