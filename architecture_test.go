@@ -33,10 +33,13 @@ var library = []string{"kube", "crd", "watch", "cache", "controller", "events", 
 // folder below a room belongs to that room. A package in no room is an error: it needs a
 // place here and in docs/architecture.md.
 var rooms = map[string][]string{
-	"kube":           {},
+	"internal/jsonscan": {},
+	"internal/ident":    {},
+
+	"kube":           {"internal/jsonscan"},
 	"crd":            {"kube"},
-	"watch":          {"kube"},
-	"cache":          {"kube", "watch"},
+	"watch":          {"kube", "internal/jsonscan", "internal/ident"},
+	"cache":          {"kube", "watch", "internal/jsonscan", "internal/ident"},
 	"controller":     {"kube", "watch", "cache"},
 	"events":         {"kube", "controller"},
 	"operator":       {"kube", "crd", "watch", "cache", "controller"},
@@ -61,7 +64,8 @@ var forbidden = map[string]string{
 	"github.com/spf13/cobra":              "package flag is enough for an operator",
 	"k8s.io/kubernetes":                   "only the control plane is made of it",
 	"testing":                             "it is for tests",
-	modulePath + "/internal":              "it is for the command line and for tests",
+	modulePath + "/internal/plane":        "it is for the command line and for tests",
+	modulePath + "/internal/dev":          "it is for the command line",
 	modulePath + "/yaretest":              "it is for tests",
 }
 

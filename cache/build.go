@@ -4,6 +4,7 @@ import (
 	"slices"
 	"unique"
 
+	"github.com/yare-go/yare/internal/ident"
 	"github.com/yare-go/yare/watch"
 )
 
@@ -40,12 +41,11 @@ func (s *Store) entry(r watch.Record, object []byte) (*entry, error) {
 	err := m.read(object)
 	e := &entry{
 		// The names are those that the stream knows the object by.
-		namespace: b.namespace.of([]byte(r.Namespace)), name: r.Name,
+		namespace: b.namespace.of([]byte(r.Namespace)), name: r.Name, version: ident.Of(r.UID, r.ResourceVersion),
 		generation: m.generation, deleting: m.deleting,
 		annotations: m.annotations, finalizers: m.finalizers,
 		size: uint32(len(object)), values: uint32(len(m.labelValues)),
 	}
-	e.identify(r)
 	if len(m.labelKeys) > 0 {
 		e.labelKeys = b.labelKeys.of(m.labelKeys)
 	}
@@ -64,24 +64,9 @@ func (s *Store) entry(r watch.Record, object []byte) (*entry, error) {
 // largeBuffer is how large a buffer may be to be kept, in bytes.
 const largeBuffer = 64 << 10
 
-// identify notes uid and version of r.
-func (e *entry) identify(r watch.Record) {
-	var o odd
-	var exact bool
-	if e.uid, exact = makeUID(string(r.UID)); !exact {
-		o.uid = string(r.UID)
-	}
-	if e.version, exact = makeVersion(r.ResourceVersion); !exact {
-		o.version = r.ResourceVersion
-	}
-	if o != (odd{}) {
-		e.odd = &o
-	}
-}
-
 // sharedOwners are the owners that were read: those of a neighbour, if it has the same.
 func (s *Store) sharedOwners(m *metadata) *[]Owner {
-	u, _ := makeUID(string(m.owners[0].uid))
+	u, _ := ident.MakeUID(string(m.owners[0].uid))
 	if slots := s.owners[u]; len(slots) > 0 {
 		if shared := s.slots[slots[0]].owners; m.sameOwners(*shared) {
 			return shared

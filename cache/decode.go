@@ -2,12 +2,15 @@ package cache
 
 import (
 	"bytes"
+	"cmp"
 	"errors"
 	"fmt"
 	"hash/maphash"
 	"unique"
 
 	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/yare-go/yare/internal/jsonscan"
 )
 
 // hashSeed is set once and for all, so that hashes of all stores can be compared.
@@ -35,53 +38,33 @@ type ownerBytes struct {
 // about the first such thing; everything else is there.
 func (m *metadata) read(object []byte) error {
 	*m = metadata{owners: m.owners[:0], labels: m.labels}
-	s := scanner{data: object}
-	if ok, err := s.enter('{'); err != nil || !ok {
-		return errors.Join(errNotJSON, err)
+	s := jsonscan.Of(object)
+	if ok, err := s.Find("metadata"); err != nil || !ok {
+		return cmp.Or(err, errNoMetadata)
 	}
-	for {
-		more, err := s.more('}')
-		if err != nil {
-			return err
-		}
-		if !more {
-			return errors.New("it has no metadata")
-		}
-		name, err := s.name()
-		if err != nil {
-			return err
-		}
-		if string(name) == "metadata" {
-			break
-		}
-		if err := s.skip(); err != nil {
-			return err
-		}
-	}
-	var first error
-	err := m.members(&s, "metadata", &first, func(name []byte) (err error) {
+	return s.Members(func(name []byte) (err error) {
 		switch string(name) {
 		case "namespace":
-			m.namespace, err = s.textOrNull()
+			m.namespace, err = s.TextOrNull()
 		case "name":
-			m.name, err = s.textOrNull()
+			m.name, err = s.TextOrNull()
 		case "uid":
-			m.uid, err = s.textOrNull()
+			m.uid, err = s.TextOrNull()
 		case "resourceVersion":
-			m.version, err = s.textOrNull()
+			m.version, err = s.TextOrNull()
 		case "generation":
-			m.generation, err = s.number()
+			m.generation, err = s.Number()
 		case "deletionTimestamp":
 			var raw []byte
-			raw, err = s.raw()
+			raw, err = s.Raw()
 			m.deleting = err == nil && string(raw) != "null"
 		case "annotations":
 			m.annotations, err = hashOf(&s, "{}")
 		case "finalizers":
 			m.finalizers, err = hashOf(&s, "[]")
 		case "labels":
-			err = m.members(&s, "labels", &first, func(key []byte) error {
-				v, err := s.textOrNull()
+			err = s.Members(func(key []byte) error {
+				v, err := s.TextOrNull()
 				if err == nil {
 					m.labels.add(key, v)
 				}
@@ -89,74 +72,59 @@ func (m *metadata) read(object []byte) error {
 			})
 			m.labelKeys, m.labelValues = m.labels.finish()
 		case "ownerReferences":
-			err = m.readOwners(&s, &first)
+			err = m.readOwners(&s)
 		default:
-			err = s.skip()
+			err = s.Skip()
 		}
 		return err
 	})
-	return errors.Join(first, err)
 }
 
-// members calls f for each member of the object that s is at. Malformed JSON ends it; any
-// other error of f is the first one, or of no interest.
-func (m *metadata) members(s *scanner, of string, first *error, f func(name []byte) error) error {
-	ok, err := s.enter('{')
-	for ok && err == nil {
-		if ok, err = s.more('}'); !ok || err != nil {
-			break
-		}
-		var name []byte
-		if name, err = s.name(); err != nil {
-			break
-		}
-		if e := f(name); errors.Is(e, errNotJSON) {
-			err = e
-		} else if e != nil && *first == nil {
-			*first = fmt.Errorf("%s: %q: %w", of, name, e)
-		}
-	}
-	return err
-}
+var errNoMetadata = errors.New("it has no metadata")
 
-func (m *metadata) readOwners(s *scanner, first *error) error {
-	ok, err := s.enter('[')
+func (m *metadata) readOwners(s *jsonscan.Scanner) error {
+	var first error
+	ok, err := s.Enter('[')
 	for ok && err == nil {
-		if ok, err = s.more(']'); !ok || err != nil {
+		if ok, err = s.More(']'); !ok || err != nil {
 			break
 		}
 		var o ownerBytes
-		err = m.members(s, "ownerReferences", first, func(name []byte) (err error) {
+		e := s.Members(func(name []byte) (err error) {
 			switch string(name) {
 			case "apiVersion":
 				var version []byte
-				if version, err = s.textOrNull(); err == nil {
+				if version, err = s.TextOrNull(); err == nil {
 					if slash := bytes.IndexByte(version, '/'); slash >= 0 {
 						o.group = version[:slash]
 					}
 				}
 			case "kind":
-				o.kind, err = s.textOrNull()
+				o.kind, err = s.TextOrNull()
 			case "name":
-				o.name, err = s.textOrNull()
+				o.name, err = s.TextOrNull()
 			case "uid":
-				o.uid, err = s.textOrNull()
+				o.uid, err = s.TextOrNull()
 			case "controller":
-				o.controller, err = s.boolean()
+				o.controller, err = s.Boolean()
 			default:
-				err = s.skip()
+				err = s.Skip()
 			}
 			return err
 		})
+		if errors.Is(e, jsonscan.ErrNotJSON) {
+			err = e
+		}
+		first = cmp.Or(first, e)
 		m.owners = append(m.owners, o)
 	}
-	return err
+	return cmp.Or(err, first)
 }
 
 // hashOf reads a value and hashes how it is written, which a server does in one way. That
 // of what is empty is 0.
-func hashOf(s *scanner, empty string) (uint64, error) {
-	raw, err := s.raw()
+func hashOf(s *jsonscan.Scanner, empty string) (uint64, error) {
+	raw, err := s.Raw()
 	if err != nil || string(raw) == empty || string(raw) == "null" {
 		return 0, err
 	}

@@ -13,6 +13,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"k8s.io/apimachinery/pkg/types"
 
+	"github.com/yare-go/yare/internal/jsonscan"
 	"github.com/yare-go/yare/kube"
 	"github.com/yare-go/yare/watch"
 )
@@ -174,7 +175,7 @@ func FuzzRecord(f *testing.F) {
 			return
 		}
 		if err != nil {
-			if errors.Is(err, errNotJSON) && bytes.HasPrefix(bytes.TrimSpace(object), []byte("{")) {
+			if errors.Is(err, jsonscan.ErrNotJSON) && bytes.HasPrefix(bytes.TrimSpace(object), []byte("{")) {
 				t.Errorf("well-formed, but: %v", err)
 			}
 			return

@@ -2,10 +2,12 @@ package cache
 
 import (
 	"slices"
-	"strconv"
 	"unique"
 
 	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/yare-go/yare/internal/ident"
+	"github.com/yare-go/yare/kube"
 )
 
 // entry is one version of an object, as small as can be. It is never changed once a store
@@ -16,17 +18,16 @@ type entry struct {
 	// name is not a part of data: it becomes the key of queues and maps, which must not
 	// keep the content from being freed.
 	name string
-	uid  uid
-	// version is the resourceVersion.
-	version    uint64
+	// version is uid and resourceVersion.
+	version    ident.Version
 	generation int64
 	labelKeys  unique.Handle[string]
 	// annotations and finalizers are hashes.
 	annotations, finalizers uint64
 	// owners is nil if there are none. Objects of one owner share it.
 	owners *[]Owner
-	// odd is nil for nearly all objects.
-	odd *odd
+	// doubt is set once a newer version came that could not be read.
+	doubt *kube.DecodeError
 	// coding is how the content is written, nil: as it was sent.
 	coding *coding
 	// data are the values of the labels, and behind them the content.
@@ -36,14 +37,6 @@ type entry struct {
 	// size is the length of the content before it was compressed, in bytes.
 	size     uint32
 	deleting bool
-}
-
-// odd is what an entry has no place for.
-type odd struct {
-	// uid and version are those that cannot be told from their short form, or empty.
-	uid, version string
-	// err is set once a newer version came that could not be read.
-	err error
 }
 
 // key is the place of the object.
@@ -82,31 +75,20 @@ func (e *entry) content() string { return e.data[e.values:] }
 
 // record is the entry as others see it.
 func (e *entry) record() Record {
-	r := Record{
-		Namespace: e.namespace.Value(), Name: e.name,
+	return Record{
+		Namespace: e.namespace.Value(), Name: e.name, UID: e.version.UID(), ResourceVersion: e.version.ResourceVersion(),
 		Generation: e.generation, Deleting: e.deleting, Labels: e.labels(),
 		Annotations: e.annotations, Finalizers: e.finalizers, Owners: e.ownerList(), Size: int(e.size),
 	}
-	if e.odd != nil && e.odd.uid != "" {
-		r.UID = types.UID(e.odd.uid)
-	} else if e.uid != (uid{}) {
-		r.UID = e.uid.String()
-	}
-	if e.odd != nil && e.odd.version != "" {
-		r.ResourceVersion = e.odd.version
-	} else if e.version != 0 {
-		r.ResourceVersion = strconv.FormatUint(e.version, 10)
-	}
-	return r
 }
 
 // readable is false once a newer version came that could not be read.
-func (e *entry) readable() bool { return e.odd == nil || e.odd.err == nil }
+func (e *entry) readable() bool { return e.doubt == nil }
 
 // append appends the JSON to dst.
 func (e *entry) append(dst []byte) ([]byte, error) {
 	if !e.readable() {
-		return dst, e.odd.err
+		return dst, e.doubt
 	}
 	return e.appendContent(dst)
 }
@@ -116,31 +98,4 @@ func (e *entry) appendContent(dst []byte) ([]byte, error) {
 		return append(dst, e.content()...), nil
 	}
 	return e.coding.decode(dst, e.content(), int(e.size))
-}
-
-// sameVersion tells whether both are the same version of the same object.
-func (e *entry) sameVersion(o *entry) bool {
-	if e.uid != o.uid || e.version != o.version {
-		return false
-	}
-	var a, b odd
-	if e.odd != nil {
-		a = *e.odd
-	}
-	if o.odd != nil {
-		b = *o.odd
-	}
-	return a.uid == b.uid && a.version == b.version
-}
-
-// sameObject tells whether both are versions of the same object.
-func (e *entry) sameObject(o *entry) bool {
-	a, b := "", ""
-	if e.odd != nil {
-		a = e.odd.uid
-	}
-	if o.odd != nil {
-		b = o.odd.uid
-	}
-	return e.uid == o.uid && a == b
 }

@@ -7,6 +7,8 @@ import (
 
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/selection"
+
+	"github.com/yare-go/yare/internal/ident"
 )
 
 // All are the objects that match, in no order: those of the moment at which the loop
@@ -46,7 +48,7 @@ func (s *Store) candidates(f Filter) []*entry {
 		consider(s.namespaces[unique.Make(f.Namespace)])
 	}
 	if f.Owner != "" {
-		u, _ := makeUID(string(f.Owner))
+		u, _ := ident.MakeUID(string(f.Owner))
 		consider(s.owners[u])
 	}
 	if f.Labels != nil && len(s.labels) > 0 {

@@ -6,6 +6,7 @@ import (
 	"sync"
 	"unique"
 
+	"github.com/yare-go/yare/internal/ident"
 	"github.com/yare-go/yare/kube"
 )
 
@@ -28,7 +29,7 @@ type Store struct {
 	namespaces postings[unique.Handle[string]]
 	// owners are by the uids of all owners. A uid that is no plain one is a hash, so that
 	// what is found has to be looked at.
-	owners postings[uid]
+	owners postings[ident.UID]
 	// labels are by key and value, for the keys that were asked for.
 	labels  map[string]postings[string]
 	indexes []*index
@@ -47,7 +48,7 @@ type Store struct {
 func newStore(stream kube.Stream, report func(error)) *Store {
 	s := &Store{
 		stream: stream, report: report,
-		owners: make(postings[uid]), labels: make(map[string]postings[string]),
+		owners: make(postings[ident.UID]), labels: make(map[string]postings[string]),
 	}
 	if stream.Namespace == "" && !stream.Resource.Cluster {
 		s.namespaces = make(postings[unique.Handle[string]])
@@ -141,7 +142,7 @@ func (s *Store) Index(x *kube.Index) error {
 			s.report(err)
 		}
 		s.mu.Lock()
-		if now := s.slots[slot]; now != nil && now.name == e.name && now.sameVersion(e) {
+		if now := s.slots[slot]; now != nil && now.name == e.name && now.version.Same(e.version) {
 			added.set(uint32(slot), values)
 		}
 		s.mu.Unlock()

@@ -1,6 +1,10 @@
 package cache
 
-import "slices"
+import (
+	"slices"
+
+	"github.com/yare-go/yare/internal/ident"
+)
 
 // What follows is for the writer of a store alone.
 
@@ -129,11 +133,11 @@ func (s *Store) post(slot uint32, old, e *entry) {
 	}
 	if !slices.Equal(was, is) {
 		for _, o := range was {
-			u, _ := makeUID(string(o.UID))
+			u, _ := ident.MakeUID(string(o.UID))
 			s.owners.remove(u, slot)
 		}
 		for _, o := range is {
-			u, _ := makeUID(string(o.UID))
+			u, _ := ident.MakeUID(string(o.UID))
 			s.owners.add(u, slot)
 		}
 	}

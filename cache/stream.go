@@ -92,7 +92,7 @@ func (s *stream) upsert(c watch.Change) {
 		s.unreadable.Add(1)
 		s.report(&kube.DecodeError{Ref: s.ref(c.Record), ResourceVersion: c.Record.ResourceVersion, Err: err})
 	}
-	if there := s.store.find(e.key()); there != nil && there.sameVersion(e) && there.readable() {
+	if there := s.store.find(e.key()); there != nil && there.version.Same(e.version) && there.readable() {
 		s.advance(c.Record.ResourceVersion)
 		return
 	}
@@ -101,7 +101,7 @@ func (s *stream) upsert(c watch.Change) {
 	s.advance(c.Record.ResourceVersion)
 	event := Event{Type: Added, New: e.record(), new: e}
 	event.Echo = s.caches.wrote(s.handle, event.New, false)
-	if old != nil && !old.sameObject(e) {
+	if old != nil && !old.version.SameObject(e.version) {
 		s.tell(Event{Type: Deleted, Old: old.record(), old: old})
 	} else if old != nil {
 		event.Type, event.Old, event.old = Modified, old.record(), old
@@ -154,11 +154,7 @@ func (s *stream) doubt(err *kube.DecodeError) {
 		return
 	}
 	e := *s.store.slots[slot]
-	doubt := odd{err: err}
-	if e.odd != nil {
-		doubt.uid, doubt.version = e.odd.uid, e.odd.version
-	}
-	e.odd = &doubt
+	e.doubt = err
 	s.store.swap(slot, &e)
 }
 

@@ -1,13 +1,6 @@
 package kube_test
 
 import (
-	gocmp "cmp"
-	"encoding/json"
-	"maps"
-	"os"
-	"os/exec"
-	"path/filepath"
-	"slices"
 	"strings"
 	"testing"
 
@@ -18,184 +11,10 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
-	"k8s.io/client-go/kubernetes/scheme"
 
 	"github.com/yare-go/yare/kube"
 	"github.com/yare-go/yare/yaretest"
 )
-
-type shipSpec struct {
-	Name  string            `json:"name"`
-	Masts *int32            `json:"masts,omitempty"`
-	Cargo map[string]string `json:"cargo,omitempty"`
-	Rig   rig               `json:"rig"`
-}
-
-type rig struct {
-	Sails []string `json:"sails,omitempty"`
-}
-
-type shipStatus struct {
-	Afloat   bool  `json:"afloat,omitempty"`
-	Replicas int32 `json:"replicas,omitempty"`
-}
-
-func (shipSpec) Definition() kube.Definition {
-	return kube.Definition{Group: "kube-test.yare.dev", Version: "v1", Kind: "Ship"}
-}
-
-type ship = kube.CustomResource[shipSpec, shipStatus]
-
-// The rig has no omitempty, so that the schema that is made from the type requires it.
-const shipCRD = `{
-  "apiVersion": "apiextensions.k8s.io/v1", "kind": "CustomResourceDefinition",
-  "metadata": {"name": "ships.kube-test.yare.dev"},
-  "spec": {
-    "group": "kube-test.yare.dev", "scope": "Namespaced",
-    "names": {"kind": "Ship", "plural": "ships", "singular": "ship", "listKind": "ShipList"},
-    "versions": [{
-      "name": "v1", "served": true, "storage": true,
-      "subresources": {"status": {}, "scale": {"specReplicasPath": ".spec.masts", "statusReplicasPath": ".status.replicas"}},
-      "schema": {"openAPIV3Schema": {"type": "object", "required": ["spec"], "properties": {
-        "spec": {"type": "object", "required": ["name", "rig"], "properties": {
-          "name": {"type": "string", "maxLength": 20},
-          "masts": {"type": "integer", "format": "int32"},
-          "cargo": {"type": "object", "additionalProperties": {"type": "string"}},
-          "rig": {"type": "object", "properties": {"sails": {"type": "array", "items": {"type": "string"}}}}
-        }},
-        "status": {"type": "object", "properties": {"afloat": {"type": "boolean"}, "replicas": {"type": "integer"}}}
-      }}}
-    }]
-  }
-}`
-
-func defineShip(t *testing.T, cluster *yaretest.Cluster) {
-	t.Helper()
-	cluster.Kubectl(t, shipCRD, "apply", "--server-side", "-f", "-")
-	cluster.Kubectl(t, "", "wait", "--for=condition=Established", "crd/ships.kube-test.yare.dev", "--timeout=60s")
-}
-
-func must[T any](v T, err error) func(t *testing.T) T {
-	return func(t *testing.T) T {
-		t.Helper()
-		if err != nil {
-			t.Fatal(err)
-		}
-		return v
-	}
-}
-
-// Whatever the server serves in the groups of k8s.io/api, and has a Go type there, is in
-// the table as the server says; and what is in the table of a version that it serves, it
-// serves.
-func TestTableAgreesWithTheServer(t *testing.T) {
-	t.Parallel()
-	cluster := yaretest.Start(t)
-	type row struct {
-		Plural  string
-		Cluster bool
-	}
-	served := make(map[schema.GroupVersionKind]row)
-	versions := make(map[schema.GroupVersion]bool)
-	discover := func(path string) *metav1.APIResourceList {
-		list := &metav1.APIResourceList{}
-		if err := json.Unmarshal([]byte(cluster.Kubectl(t, "", "get", "--raw", path)), list); err != nil {
-			t.Fatal(err)
-		}
-		return list
-	}
-	collect := func(path string, gv schema.GroupVersion) {
-		versions[gv] = true
-		for _, r := range discover(path).APIResources {
-			if !strings.Contains(r.Name, "/") { // no subresources
-				served[gv.WithKind(r.Kind)] = row{r.Name, !r.Namespaced}
-			}
-		}
-	}
-	collect("/api/v1", corev1.SchemeGroupVersion)
-	var groups metav1.APIGroupList
-	if err := json.Unmarshal([]byte(cluster.Kubectl(t, "", "get", "--raw", "/apis")), &groups); err != nil {
-		t.Fatal(err)
-	}
-	for _, group := range groups.Groups {
-		for _, version := range group.Versions {
-			gv := schema.GroupVersion{Group: group.Name, Version: version.Version}
-			if scheme.Scheme.IsVersionRegistered(gv) {
-				collect("/apis/"+version.GroupVersion, gv)
-			}
-		}
-	}
-	if len(served) < 50 {
-		t.Fatalf("the server serves %d resources only", len(served))
-	}
-
-	var version struct{ Minor string }
-	if err := json.Unmarshal([]byte(cluster.Kubectl(t, "", "get", "--raw", "/version")), &version); err != nil {
-		t.Fatal(err)
-	}
-	serverMinor := version.Minor
-
-	for gvk, want := range served {
-		made, err := scheme.Scheme.New(gvk)
-		if err != nil {
-			// The server is older than k8s.io/api, which may have dropped a type; then it
-			// is among the types of that older version still.
-			if !typeOfVersion(t, serverMinor, gvk) {
-				t.Errorf("k8s.io/api never had a type for %s", gvk)
-			}
-			continue
-		}
-		obj, ok := made.(kube.Object)
-		if !ok {
-			t.Errorf("%s is no object", gvk)
-			continue
-		}
-		typ, err := kube.TypeOfObject(obj)
-		if err != nil {
-			t.Errorf("the server serves %s: %v", gvk, err)
-			continue
-		}
-		if diff := cmp.Diff(want, row{typ.Resource.Plural, typ.Resource.Cluster}); diff != "" || typ.Resource.GroupVersionKind != gvk {
-			t.Errorf("%s: %s", gvk, diff)
-		}
-	}
-	for gvk := range scheme.Scheme.AllKnownTypes() {
-		if !versions[gvk.GroupVersion()] {
-			continue // is not served, by default or any more
-		}
-		made, err := scheme.Scheme.New(gvk)
-		if err != nil {
-			t.Fatal(err)
-		}
-		obj, ok := made.(kube.Object)
-		if !ok {
-			continue
-		}
-		if _, err := kube.TypeOfObject(obj); err == nil {
-			// What k8s.io/api did not have in the server's version is newer than it.
-			if _, ok := served[gvk]; !ok && typeOfVersion(t, serverMinor, gvk) {
-				t.Errorf("%s is in the table, but the server does not serve it", gvk)
-			}
-		}
-	}
-}
-
-// typeOfVersion tells whether k8s.io/api had a type in an older version, by the fixtures
-// that it keeps of its last four.
-func typeOfVersion(t *testing.T, minor string, gvk schema.GroupVersionKind) bool {
-	t.Helper()
-	dir, err := exec.Command("go", "list", "-m", "-f", "{{.Dir}}", "k8s.io/api").Output()
-	if err != nil {
-		t.Fatal(err)
-	}
-	fixtures := filepath.Join(strings.TrimSpace(string(dir)), "testdata", "v1."+minor+".0")
-	if _, err := os.Stat(fixtures); err != nil {
-		t.Fatalf("k8s.io/api has no fixtures of the server's version: %v", err)
-	}
-	name := gocmp.Or(gvk.Group, "core") + "." + gvk.Version + "." + gvk.Kind + ".json"
-	_, err = os.Stat(filepath.Join(fixtures, name))
-	return err == nil
-}
 
 func TestConfigMapOnTheServer(t *testing.T) {
 	t.Parallel()
@@ -299,39 +118,6 @@ func TestConfigMapOnTheServer(t *testing.T) {
 	}
 }
 
-// owned are the fields that manager owns in obj, by paths such as .data.k.
-func owned(t *testing.T, obj kube.Object, manager, subresource string) []string {
-	t.Helper()
-	var paths []string
-	var walk func(prefix string, fields map[string]any)
-	walk = func(prefix string, fields map[string]any) {
-		for _, key := range slices.Sorted(maps.Keys(fields)) {
-			inner, _ := fields[key].(map[string]any)
-			name, isField := strings.CutPrefix(key, "f:")
-			switch {
-			case key == ".":
-				paths = append(paths, prefix)
-			case !isField:
-				walk(prefix+"["+key+"]", inner)
-			case len(inner) == 0:
-				paths = append(paths, prefix+"."+name)
-			default:
-				walk(prefix+"."+name, inner)
-			}
-		}
-	}
-	for _, entry := range obj.GetManagedFields() {
-		if entry.Manager == manager && entry.Subresource == subresource && entry.Operation == metav1.ManagedFieldsOperationApply {
-			var fields map[string]any
-			if err := json.Unmarshal(entry.FieldsV1.Raw, &fields); err != nil {
-				t.Fatal(err)
-			}
-			walk("", fields)
-		}
-	}
-	return paths
-}
-
 // Promise 10: the server records as owned exactly what the author said, and a field that
 // is left out the next time goes.
 func TestApplyOwnsWhatItSaid(t *testing.T) {
@@ -405,7 +191,6 @@ func TestApplyOwnsWhatItSaid(t *testing.T) {
 		t.Error(err)
 	}
 }
-
 func TestCustomResourceOnTheServer(t *testing.T) {
 	t.Parallel()
 	cluster := yaretest.Start(t)
@@ -514,7 +299,6 @@ func TestCustomResourceOnTheServer(t *testing.T) {
 		break
 	}
 }
-
 func TestErrorsOfTheRealServer(t *testing.T) {
 	t.Parallel()
 	cluster := yaretest.Start(t)

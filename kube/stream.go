@@ -11,6 +11,8 @@ import (
 	"slices"
 
 	"github.com/go-json-experiment/json/jsontext"
+
+	"github.com/yare-go/yare/internal/jsonscan"
 )
 
 // Stream is the identity of what a list and a watch follow. Two parts of a program that
@@ -160,19 +162,52 @@ func Frames(stream io.Reader) iter.Seq2[Frame, error] {
 				yield(Frame{}, fmt.Errorf("read the watch: %w", err))
 				return
 			}
-			var frame struct {
-				Type   string         `json:"type"`
-				Object jsontext.Value `json:"object"`
-			}
-			if err := Unmarshal(value, &frame); err != nil {
+			frame, err := frameOf(value)
+			if err != nil {
 				yield(Frame{}, fmt.Errorf("read the watch: %w", err))
 				return
 			}
-			if !yield(Frame(frame), nil) {
+			if !yield(frame, nil) {
 				return
 			}
 		}
 	}
+}
+
+// frameOf finds the parts of a frame, which is well formed.
+func frameOf(value []byte) (Frame, error) {
+	var f Frame
+	if len(value) == 0 || value[0] != '{' {
+		return f, fmt.Errorf("there is %.20q in place of an event", value)
+	}
+	s := jsonscan.Of(value)
+	err := s.Members(func(name []byte) (err error) {
+		switch string(name) {
+		case "type":
+			var text []byte
+			text, err = s.TextOrNull()
+			f.Type = eventType(text)
+		case "object":
+			f.Object, err = s.Raw()
+		default:
+			err = s.Skip()
+		}
+		return err
+	})
+	return f, err
+}
+
+// eventType is the text of a type; those that are known need no memory of their own.
+func eventType(text []byte) string {
+	switch string(text) {
+	case "ADDED":
+		return "ADDED"
+	case "MODIFIED":
+		return "MODIFIED"
+	case "DELETED":
+		return "DELETED"
+	}
+	return string(text)
 }
 
 // StatusError is the [*Error] that the Status in an ERROR frame stands for.

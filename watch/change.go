@@ -1,8 +1,10 @@
 package watch
 
 import (
-	"github.com/yare-go/yare/kube"
 	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/yare-go/yare/internal/jsonscan"
+	"github.com/yare-go/yare/kube"
 )
 
 // Change is one step of a stream, over bytes.
@@ -35,29 +37,46 @@ const (
 
 // Record is what a stream itself has to know of an object.
 type Record struct {
-	Namespace       string    `json:"namespace"`
-	Name            string    `json:"name"`
-	UID             types.UID `json:"uid"`
-	ResourceVersion string    `json:"resourceVersion"`
+	Namespace       string
+	Name            string
+	UID             types.UID
+	ResourceVersion string
 }
 
-type key struct{ namespace, name string }
-
-func (r Record) key() key { return key{r.Namespace, r.Name} }
-
-// recordOf reads the record of an object.
+// recordOf reads the record of an object, which is well formed. What follows the metadata is
+// not looked at.
 func recordOf(s kube.Stream, object []byte) (Record, error) {
-	var o struct {
-		Metadata Record `json:"metadata"`
+	var r Record
+	scan := jsonscan.Of(object)
+	_, err := scan.Find("metadata")
+	if err == nil {
+		err = scan.Members(func(name []byte) error {
+			switch string(name) {
+			case "namespace":
+				return readText(&scan, &r.Namespace)
+			case "name":
+				return readText(&scan, &r.Name)
+			case "uid":
+				return readText(&scan, &r.UID)
+			case "resourceVersion":
+				return readText(&scan, &r.ResourceVersion)
+			}
+			return scan.Skip()
+		})
 	}
-	err := kube.Unmarshal(object, &o)
-	if err == nil && o.Metadata.Name == "" {
+	if err == nil && r.Name == "" {
 		err = errNoName
 	}
 	if err != nil {
-		return Record{}, &kube.DecodeError{Ref: refOf(s, o.Metadata), ResourceVersion: o.Metadata.ResourceVersion, Err: err}
+		return Record{}, &kube.DecodeError{Ref: refOf(s, r), ResourceVersion: r.ResourceVersion, Err: err}
 	}
-	return o.Metadata, nil
+	return r, nil
+}
+
+func readText[S ~string](scan *jsonscan.Scanner, into *S) error {
+	text, err := scan.TextOrNull()
+	*into = S(text)
+	return err
 }
 
 func refOf(s kube.Stream, r Record) kube.Ref {

@@ -34,7 +34,7 @@ func typed[T any](ctx context.Context, api kube.API[T], s kube.Stream) iter.Seq2
 	return func(yield func(Event[T], error) bool) {
 		// hidden are the objects that the caller has not been shown in any state, because
 		// none could be decoded so far.
-		hidden := make(map[key]bool)
+		hidden := make(map[place]bool)
 		synced := false
 		for change, err := range Follow(ctx, api.Client(), s) {
 			var event Event[T]
@@ -57,9 +57,12 @@ func typed[T any](ctx context.Context, api kube.API[T], s kube.Stream) iter.Seq2
 	}
 }
 
+// place is where an object is.
+type place struct{ namespace, name string }
+
 // decode makes an event of a change, or none for the end of an object never shown.
-func decode[T any](api kube.API[T], c Change, hidden map[key]bool) (Event[T], error) {
-	k := c.Record.key()
+func decode[T any](api kube.API[T], c Change, hidden map[place]bool) (Event[T], error) {
+	k := place{c.Record.Namespace, c.Record.Name}
 	switch c.Type {
 	case ChangeAdded, ChangeModified:
 		t, err := api.Decode(c.Object)

@@ -49,7 +49,7 @@ const (
 // read.
 func Follow(ctx context.Context, h kube.Handler, s kube.Stream) iter.Seq2[Change, error] {
 	return func(yield func(Change, error) bool) {
-		f := &follower{handler: h, stream: s, yield: yield, known: known{objects: make(map[key]entry)}}
+		f := &follower{handler: h, stream: s, yield: yield, known: newKnown()}
 		f.run(ctx)
 	}
 }

@@ -1,8 +1,11 @@
 package watch
 
 import (
-	"k8s.io/apimachinery/pkg/types"
+	"unique"
+
 	"k8s.io/apimachinery/pkg/util/resourceversion"
+
+	"github.com/yare-go/yare/internal/ident"
 )
 
 // known is what a stream has told of so far: enough to tell the difference that a fresh
@@ -12,29 +15,46 @@ type known struct {
 	// round counts lists, finished or not. An entry that the current round has not met when
 	// its list ends is gone.
 	round uint32
+	// last is the namespace that was looked up last, which mostly is the next one too.
+	last unique.Handle[string]
+}
+
+// key is the place of an object. Namespaces are many times the same.
+type key struct {
+	namespace unique.Handle[string]
+	name      string
 }
 
 type entry struct {
-	uid     types.UID
-	version string
+	version ident.Version
 	round   uint32
+}
+
+func newKnown() known { return known{objects: make(map[key]entry), last: unique.Make("")} }
+
+func (k *known) key(r Record) key {
+	if k.last.Value() != r.Namespace {
+		k.last = unique.Make(r.Namespace)
+	}
+	return key{k.last, r.Name}
 }
 
 // put notes r, and says which changes that makes: none for a version that is known, and
 // two if another object has taken the name.
 func (k *known) put(r Record) (replaced *Record, change ChangeType) {
-	old, had := k.objects[r.key()]
-	if had && k.repeated(r, old) {
+	at, now := k.key(r), entry{version: ident.Of(r.UID, r.ResourceVersion), round: k.round}
+	old, had := k.objects[at]
+	if had && k.repeated(now.version, old) {
 		return nil, 0
 	}
-	k.objects[r.key()] = entry{uid: r.UID, version: r.ResourceVersion, round: k.round}
+	k.objects[at] = now
 	switch {
 	case !had:
 		return nil, ChangeAdded
-	case old.uid != r.UID:
-		gone := old.record(r.key())
+	case !old.version.SameObject(now.version):
+		gone := old.record(at)
 		return &gone, ChangeAdded
-	case old.version == r.ResourceVersion:
+	case old.version.Same(now.version):
 		return nil, 0
 	default:
 		return nil, ChangeModified
@@ -44,19 +64,20 @@ func (k *known) put(r Record) (replaced *Record, change ChangeType) {
 // remove forgets r, and says whether it was known. The late deletion of an object whose
 // name another has taken is not one of that other.
 func (k *known) remove(r Record) bool {
-	old, had := k.objects[r.key()]
-	if !had || old.uid != r.UID || k.repeated(r, old) {
+	at, now := k.key(r), ident.Of(r.UID, r.ResourceVersion)
+	old, had := k.objects[at]
+	if !had || !old.version.SameObject(now) || k.repeated(now, old) {
 		return false
 	}
-	delete(k.objects, r.key())
+	delete(k.objects, at)
 	return true
 }
 
-// repeated tells that r is from before what is known: a watch that was resumed a little too
-// early. What is known from before the current list is no measure: a server that was
-// restored from a backup has gone back in time.
-func (k *known) repeated(r Record, e entry) bool {
-	return e.round == k.round && older(r.ResourceVersion, e.version)
+// repeated tells that a version is from before what is known: a watch that was resumed a
+// little too early. What is known from before the current list is no measure: a server that
+// was restored from a backup has gone back in time.
+func (k *known) repeated(v ident.Version, e entry) bool {
+	return e.round == k.round && v.Older(e.version)
 }
 
 // older compares two versions of one resource. What cannot be compared is not older.
@@ -79,5 +100,7 @@ func (k *known) missing(yield func(Record) bool) {
 }
 
 func (e entry) record(k key) Record {
-	return Record{Namespace: k.namespace, Name: k.name, UID: e.uid, ResourceVersion: e.version}
+	return Record{
+		Namespace: k.namespace.Value(), Name: k.name, UID: e.version.UID(), ResourceVersion: e.version.ResourceVersion(),
+	}
 }

@@ -1,4 +1,5 @@
-package cache
+// Package ident keeps what identifies a version of an object in little memory.
+package ident
 
 import (
 	"encoding/hex"
@@ -8,12 +9,15 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 )
 
-// uid is a uid, which may be empty, in as little memory as it takes: its 16 bytes if it is written as all
-// servers do, otherwise a hash, beside which the text itself has to be kept.
-type uid [16]byte
+// hashSeed is set once and for all, so that hashes can be compared.
+var hashSeed = maphash.MakeSeed()
 
-// makeUID is false for a uid that String cannot give back.
-func makeUID(text string) (u uid, exact bool) {
+// UID is a uid, which may be empty, in as little memory as it takes: its 16 bytes if it is
+// written as all servers do, otherwise a hash, beside which the text itself has to be kept.
+type UID [16]byte
+
+// MakeUID is false for a uid that String cannot give back.
+func MakeUID(text string) (u UID, exact bool) {
 	if len(text) == 36 && text[8] == '-' && text[13] == '-' && text[18] == '-' && text[23] == '-' {
 		var digits [32]byte
 		copy(digits[:], text[:8])
@@ -21,12 +25,12 @@ func makeUID(text string) (u uid, exact bool) {
 		copy(digits[12:], text[14:18])
 		copy(digits[16:], text[19:23])
 		copy(digits[20:], text[24:])
-		if _, err := hex.Decode(u[:], digits[:]); err == nil && u != (uid{}) && u.String() == types.UID(text) {
+		if _, err := hex.Decode(u[:], digits[:]); err == nil && u != (UID{}) && u.String() == types.UID(text) {
 			return u, true
 		}
 	}
 	if text == "" {
-		return uid{}, true
+		return UID{}, true
 	}
 	h := maphash.String(hashSeed, text)
 	for i := range 8 {
@@ -36,7 +40,7 @@ func makeUID(text string) (u uid, exact bool) {
 }
 
 // String is the uid as servers write it.
-func (u uid) String() types.UID {
+func (u UID) String() types.UID {
 	var b [36]byte
 	hex.Encode(b[:], u[:4])
 	hex.Encode(b[9:], u[4:6])

@@ -1,0 +1,113 @@
+package cache
+
+import (
+	"testing"
+	"testing/synctest"
+
+	"github.com/yare-go/yare/kube"
+)
+
+// bench is a client over caches whose watches are told nothing unless the test says so.
+type bench struct {
+	*testing.T
+	server *apiServer
+	caches *Caches
+	client kube.Handler
+}
+
+// onBench runs a test on one, with streams that are synced.
+func onBench(t *testing.T, streams []kube.Stream, test func(*bench)) {
+	t.Helper()
+	synctest.Test(t, func(t *testing.T) {
+		b := &bench{T: t, server: newAPIServer(nil)}
+		b.caches = New(b.server.follower())
+		defer b.caches.Close()
+		b.client = b.caches.Handler(b.server)
+		for _, s := range streams {
+			if _, err := b.caches.Open(t.Context(), s, func(Event) {}); err != nil {
+				t.Fatal(err)
+			}
+		}
+		synctest.Wait()
+		b.tell()
+		test(b)
+	})
+}
+
+var everything = []kube.Stream{webApps}
+
+// tell lets the streams catch up.
+func (b *bench) tell() {
+	b.server.tellAll()
+	synctest.Wait()
+}
+func request(verb kube.Verb, name, body string) *kube.Request {
+	return &kube.Request{
+		Verb: verb, Resource: webApps.Resource, Namespace: "ns", Name: name, Body: []byte(body), ContentType: kube.ContentMergePatch,
+	}
+}
+
+// others makes a change that does not go through the handler.
+func (b *bench) others(r *kube.Request) {
+	b.Helper()
+	if _, _, err := b.server.serve(r); err != nil {
+		b.Fatal(err)
+	}
+}
+
+// do is a request through the handler.
+func (b *bench) do(r *kube.Request) (*kube.Response, error) {
+	b.Helper()
+	return b.client.Do(b.Context(), r)
+}
+
+// must is one that succeeds.
+func (b *bench) must(r *kube.Request) *kube.Response {
+	b.Helper()
+	response, err := b.do(r)
+	if err != nil {
+		b.Fatal(err)
+	}
+	return response
+}
+
+// shows compares what is read, by name and in a list, in full and as metadata, with what
+// the server has; it may take so many requests.
+func (b *bench) shows(requests int) {
+	b.Helper()
+	b.server.mu.Lock()
+	before := b.server.requests
+	now := b.server.objects[Key{"ns", "a"}]
+	b.server.mu.Unlock()
+	want := ""
+	if now != nil {
+		want = string(now.Metadata.UID) + "@" + now.Metadata.Version
+	}
+	for _, form := range []kube.Representation{kube.Full, kube.MetadataOnly} {
+		one := request(kube.VerbGet, "a", "")
+		one.Representation = form
+		response, err := b.do(one)
+		got := ""
+		if err == nil {
+			var o state
+			if err := kube.Unmarshal(response.Body, &o); err != nil {
+				b.Fatal(err)
+			}
+			got = string(o.Metadata.UID) + "@" + o.Metadata.Version
+		} else if !kube.IsNotFound(err) {
+			b.Fatal(err)
+		}
+		if got != want {
+			b.Errorf("get (%s) shows %q, the server has %q", form, got, want)
+		}
+		all := request(kube.VerbList, "", "")
+		all.Representation = form
+		run := &overlayRun{t: b.T}
+		if got := run.items(b.must(all))[Key{"ns", "a"}]; got != want {
+			b.Errorf("a list (%s) shows %q, the server has %q", form, got, want)
+		}
+	}
+	if made := b.server.requests - before; made > requests {
+		b.Errorf("reads made %d requests, want %d", made, requests)
+	}
+}

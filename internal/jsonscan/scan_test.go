@@ -1,0 +1,80 @@
+package jsonscan
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"strings"
+	"testing"
+)
+
+// FuzzMembers compares the members of an object with what a decoder finds, and sees that
+// nothing panics on what is no JSON.
+func FuzzMembers(f *testing.F) {
+	for _, text := range []string{
+		`{}`, `null`, ` { "a" : 1 , "b\u0062" : [ {"x":"\"}"} , null ] , "c":{"d":{}} } `, `{"a":"\\","a":-1.5e3,"":true}`, `[1]`, `{"a"`, `{"a":}`, `{"a":1,}`, `{,}`, `"`, ``,
+	} {
+		f.Add([]byte(text))
+	}
+	f.Fuzz(func(t *testing.T, data []byte) {
+		got := make(map[string]string)
+		s := Of(data)
+		err := s.Members(func(name []byte) error {
+			raw, err := s.Raw()
+			got[string(name)] = string(raw)
+			return err
+		})
+		again := Of(data)
+		found, findErr := again.Find("a")
+		var want map[string]json.RawMessage
+		if !json.Valid(data) || json.Unmarshal(data, &want) != nil || bytes.ContainsRune(data, '\ufffd') || !validNames(want) {
+			return
+		}
+		if err != nil || findErr != nil {
+			t.Fatalf("%v, %v in %s", err, findErr, data)
+		}
+		if len(got) != len(want) {
+			t.Errorf("%d members, want %d in %s", len(got), len(want), data)
+		}
+		for name, value := range want {
+			if got[name] != string(bytes.TrimSpace(value)) {
+				t.Errorf("%q is %s, want %s in %s", name, got[name], value, data)
+			}
+		}
+		if _, there := want["a"]; there != found {
+			t.Errorf("find: %t, want %t in %s", found, there, data)
+		}
+	})
+}
+
+// validNames leaves out what decoders replace in texts that are no UTF-8.
+func validNames(members map[string]json.RawMessage) bool {
+	for name := range members {
+		if strings.ContainsRune(name, '\ufffd') {
+			return false
+		}
+	}
+	return true
+}
+
+// One member that is not what it should be is the error, and the others are read.
+func TestMembersGoOn(t *testing.T) {
+	t.Parallel()
+	s := Of([]byte(`{"a":7,"b":"x","c":"y","d":{"e":[]}}`))
+	texts := ""
+	err := s.Members(func(name []byte) error {
+		if string(name) == "d" {
+			return s.Members(func([]byte) error { _, err := s.Number(); return err })
+		}
+		text, err := s.TextOrNull()
+		texts += string(text)
+		return err
+	})
+	if err == nil || err.Error() != `a: there is "7" in place of a string` || texts != "xy" {
+		t.Errorf("%v, read %q", err, texts)
+	}
+	s = Of([]byte(`{"a":7,"b"`))
+	if err := s.Members(func([]byte) error { _, err := s.Boolean(); return err }); !errors.Is(err, ErrNotJSON) {
+		t.Errorf("cut off: %v", err)
+	}
+}

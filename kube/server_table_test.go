@@ -1,0 +1,132 @@
+package kube_test
+
+import (
+	gocmp "cmp"
+	"encoding/json"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/client-go/kubernetes/scheme"
+
+	"github.com/yare-go/yare/kube"
+	"github.com/yare-go/yare/yaretest"
+)
+
+// Whatever the server serves in the groups of k8s.io/api, and has a Go type there, is in
+// the table as the server says; and what is in the table of a version that it serves, it
+// serves.
+func TestTableAgreesWithTheServer(t *testing.T) {
+	t.Parallel()
+	cluster := yaretest.Start(t)
+	type row struct {
+		Plural  string
+		Cluster bool
+	}
+	served := make(map[schema.GroupVersionKind]row)
+	versions := make(map[schema.GroupVersion]bool)
+	discover := func(path string) *metav1.APIResourceList {
+		list := &metav1.APIResourceList{}
+		if err := json.Unmarshal([]byte(cluster.Kubectl(t, "", "get", "--raw", path)), list); err != nil {
+			t.Fatal(err)
+		}
+		return list
+	}
+	collect := func(path string, gv schema.GroupVersion) {
+		versions[gv] = true
+		for _, r := range discover(path).APIResources {
+			if !strings.Contains(r.Name, "/") { // no subresources
+				served[gv.WithKind(r.Kind)] = row{r.Name, !r.Namespaced}
+			}
+		}
+	}
+	collect("/api/v1", corev1.SchemeGroupVersion)
+	var groups metav1.APIGroupList
+	if err := json.Unmarshal([]byte(cluster.Kubectl(t, "", "get", "--raw", "/apis")), &groups); err != nil {
+		t.Fatal(err)
+	}
+	for _, group := range groups.Groups {
+		for _, version := range group.Versions {
+			gv := schema.GroupVersion{Group: group.Name, Version: version.Version}
+			if scheme.Scheme.IsVersionRegistered(gv) {
+				collect("/apis/"+version.GroupVersion, gv)
+			}
+		}
+	}
+	if len(served) < 50 {
+		t.Fatalf("the server serves %d resources only", len(served))
+	}
+
+	var version struct{ Minor string }
+	if err := json.Unmarshal([]byte(cluster.Kubectl(t, "", "get", "--raw", "/version")), &version); err != nil {
+		t.Fatal(err)
+	}
+	serverMinor := version.Minor
+
+	for gvk, want := range served {
+		made, err := scheme.Scheme.New(gvk)
+		if err != nil {
+			// The server is older than k8s.io/api, which may have dropped a type; then it
+			// is among the types of that older version still.
+			if !typeOfVersion(t, serverMinor, gvk) {
+				t.Errorf("k8s.io/api never had a type for %s", gvk)
+			}
+			continue
+		}
+		obj, ok := made.(kube.Object)
+		if !ok {
+			t.Errorf("%s is no object", gvk)
+			continue
+		}
+		typ, err := kube.TypeOfObject(obj)
+		if err != nil {
+			t.Errorf("the server serves %s: %v", gvk, err)
+			continue
+		}
+		if diff := cmp.Diff(want, row{typ.Resource.Plural, typ.Resource.Cluster}); diff != "" || typ.Resource.GroupVersionKind != gvk {
+			t.Errorf("%s: %s", gvk, diff)
+		}
+	}
+	for gvk := range scheme.Scheme.AllKnownTypes() {
+		if !versions[gvk.GroupVersion()] {
+			continue // is not served, by default or any more
+		}
+		made, err := scheme.Scheme.New(gvk)
+		if err != nil {
+			t.Fatal(err)
+		}
+		obj, ok := made.(kube.Object)
+		if !ok {
+			continue
+		}
+		if _, err := kube.TypeOfObject(obj); err == nil {
+			// What k8s.io/api did not have in the server's version is newer than it.
+			if _, ok := served[gvk]; !ok && typeOfVersion(t, serverMinor, gvk) {
+				t.Errorf("%s is in the table, but the server does not serve it", gvk)
+			}
+		}
+	}
+}
+
+// typeOfVersion tells whether k8s.io/api had a type in an older version, by the fixtures
+// that it keeps of its last four.
+func typeOfVersion(t *testing.T, minor string, gvk schema.GroupVersionKind) bool {
+	t.Helper()
+	dir, err := exec.Command("go", "list", "-m", "-f", "{{.Dir}}", "k8s.io/api").Output()
+	if err != nil {
+		t.Fatal(err)
+	}
+	fixtures := filepath.Join(strings.TrimSpace(string(dir)), "testdata", "v1."+minor+".0")
+	if _, err := os.Stat(fixtures); err != nil {
+		t.Fatalf("k8s.io/api has no fixtures of the server's version: %v", err)
+	}
+	name := gocmp.Or(gvk.Group, "core") + "." + gvk.Version + "." + gvk.Kind + ".json"
+	_, err = os.Stat(filepath.Join(fixtures, name))
+	return err == nil
+}
