@@ -83,13 +83,14 @@ type follower struct {
 
 func (f *follower) run(ctx context.Context) {
 	for ctx.Err() == nil {
+		streaming := !f.paged
 		err := f.step(ctx)
 		switch {
 		case ctx.Err() != nil || errors.Is(err, errStopped):
 			return
 		case err == nil:
 			continue
-		case f.cannotStream(err):
+		case streaming && f.listing && f.cannotStream(err):
 			f.paged = true
 			continue
 		}
@@ -129,7 +130,11 @@ func (f *follower) step(ctx context.Context) error {
 	f.listing = true
 	f.known.round++
 	if f.paged {
-		return f.listPages(ctx)
+		err := f.listPages(ctx)
+		if f.silentLists == 1 {
+			f.paged = false // the next list, or attempt at one, tries once more
+		}
+		return err
 	}
 	return f.watch(ctx)
 }
@@ -165,8 +170,6 @@ func (f *follower) listed(version string) error {
 	f.backoff.listed()
 	if !f.paged {
 		f.silentLists = 0
-	} else if f.silentLists == 1 {
-		f.paged = false // the next list tries once more
 	}
 	if !f.yield(Change{Type: ChangeListed, Record: Record{ResourceVersion: version}}, nil) {
 		return errStopped
@@ -355,9 +358,6 @@ func (f *follower) report(err error) error {
 // cannotStream tells that a streaming list was refused for what it is, or never ended: a
 // server that does not know it ignores what asks for it, and just watches.
 func (f *follower) cannotStream(err error) bool {
-	if !f.listing || f.paged {
-		return false
-	}
 	if errors.Is(err, errSilent) {
 		f.silentLists++
 		return true
