@@ -54,6 +54,8 @@ var rooms = map[string][]string{
 	"internal/planetests": {},
 
 	"examples": library,
+	// Measurements of a whole operator.
+	"bench": append([]string{"yaretest"}, library...),
 }
 
 // forbidden packages, each with all that is below it, are in no operator.

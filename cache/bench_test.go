@@ -113,6 +113,7 @@ func BenchmarkHeap(b *testing.B) {
 				cpu := processCPU() - from
 				after := heap()
 				b.ReportMetric(float64(after-before)/float64(k.count), "heap-B/object")
+				b.ReportMetric(float64(heap()-before)/float64(k.count), "heap-idle-B/object")
 				b.ReportMetric(float64(cpu.Microseconds())/float64(k.count), "cpu-µs/object")
 				runtime.KeepAlive(sub)
 				c.Close()

@@ -1,0 +1,115 @@
+// Package bench measures a whole operator: a program of its own, on a real API server, with
+// varied objects.
+//
+//	go test ./bench -run '^$' -bench . -benchtime 1x
+//
+// The machine should have nothing else to do. Processor time and bytes are the program's own;
+// wall time is mostly the API server's.
+package bench
+
+import (
+	"encoding/json"
+	"fmt"
+	"strconv"
+	"sync"
+	"testing"
+
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/yare-go/yare/bench/shop"
+	"github.com/yare-go/yare/kube"
+	"github.com/yare-go/yare/yaretest"
+)
+
+func BenchmarkShops(b *testing.B) {
+	for _, count := range []int{1, 10_000} {
+		b.Run(strconv.Itoa(count), func(b *testing.B) {
+			cluster := yaretest.New(b)
+			defined, err := kube.TypeOf[shop.Shop]()
+			if err != nil {
+				b.Fatal(err)
+			}
+			cluster.Define(b, defined)
+			namespace := cluster.Namespace(b)
+			client := cluster.Client(b).WithFieldManager("gitops")
+			atOnce(b, count, func(i int) error {
+				s := shop.New(namespace, i)
+				status := s.Status
+				made, err := kube.Apply(b.Context(), client, s)
+				if err != nil {
+					return err
+				}
+				made.Status = status
+				return client.WithFieldManager("shop-operator").ApplyStatus(b.Context(), made)
+			})
+			measure(b, cluster, count, "Shop")
+		})
+	}
+}
+
+func BenchmarkPods(b *testing.B) {
+	const count = 5000
+	cluster := yaretest.New(b, yaretest.Nodes(64))
+	namespace := cluster.Namespace(b)
+	client := cluster.Client(b)
+	pods := kube.Namespaced[corev1.Pod](client, namespace)
+	atOnce(b, count, func(i int) error {
+		s := shop.New(namespace, i)
+		p := &corev1.Pod{ObjectMeta: s.ObjectMeta, Spec: corev1.PodSpec{Containers: []corev1.Container{{Name: "main", Image: s.Spec.Image}}}}
+		for _, v := range s.Spec.Env {
+			p.Spec.Containers[0].Env = append(p.Spec.Containers[0].Env, corev1.EnvVar{Name: v.Name, Value: v.Value})
+		}
+		_, err := pods.Create(b.Context(), p)
+		return err
+	})
+	for i := range count {
+		yaretest.WaitForCondition(b, pods, shop.New(namespace, i).Name, "Ready")
+	}
+	measure(b, cluster, count, "Pod")
+}
+
+// atOnce calls f for each of count objects, some at a time.
+func atOnce(b *testing.B, count int, f func(i int) error) {
+	b.Helper()
+	var working sync.WaitGroup
+	for w := range 8 {
+		working.Go(func() {
+			for i := w; i < count; i += 8 {
+				if err := f(i); err != nil {
+					b.Error(err)
+					return
+				}
+			}
+		})
+	}
+	working.Wait()
+	if b.Failed() {
+		b.FailNow()
+	}
+}
+
+// measure runs the operator, and reports its figures.
+func measure(b *testing.B, cluster *yaretest.Cluster, count int, kind string) {
+	b.Helper()
+	program := yaretest.Build(b, "operator")
+	b.Setenv("BENCH_OBJECTS", strconv.Itoa(count))
+	b.Setenv("BENCH_KIND", kind)
+	for b.Loop() {
+		p := cluster.Run(b, program)
+		var figures struct{ First, All, CPU, Heap, Resident, Anonymous float64 }
+		yaretest.Eventually(b, func() error {
+			lines := p.Lines()
+			if len(lines) == 0 {
+				return fmt.Errorf("no figures yet")
+			}
+			return json.Unmarshal([]byte(lines[0]), &figures)
+		})
+		b.ReportMetric(figures.First, "s-to-first")
+		b.ReportMetric(figures.All, "s-to-all")
+		b.ReportMetric(figures.CPU, "cpu-s")
+		b.ReportMetric(figures.Heap/float64(count), "heap-B/object")
+		b.ReportMetric(figures.Resident, "rss-MB")
+		b.ReportMetric(figures.Anonymous, "anon-MB")
+		p.Kill()
+	}
+}

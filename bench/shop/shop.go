@@ -1,0 +1,81 @@
+// Package shop is the custom resource of the benchmarks: objects of 1.4 to 2 KB, as varied as
+// those of a cluster in names, images, counts and in which optional parts they have.
+package shop
+
+import (
+	"fmt"
+	"math/rand/v2"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/yare-go/yare/kube"
+)
+
+// ShopSpec is what a Shop should be.
+type ShopSpec struct {
+	Image    string            `json:"image"`
+	Replicas int32             `json:"replicas"`
+	Host     string            `json:"host"`
+	Env      []Variable        `json:"env,omitempty" crd:"listType=map,listMapKey=name"`
+	Limits   map[string]string `json:"limits,omitempty"`
+}
+
+// Variable is one of the environment.
+type Variable struct {
+	Name  string `json:"name"`
+	Value string `json:"value"`
+}
+
+// ShopStatus is what a Shop is.
+type ShopStatus struct {
+	AvailableReplicas int32              `json:"availableReplicas"`
+	Conditions        []metav1.Condition `json:"conditions,omitempty"`
+}
+
+// Definition makes Shops a resource.
+func (ShopSpec) Definition() kube.Definition {
+	return kube.Definition{Group: "bench.example.com", Version: "v1", Kind: "Shop"}
+}
+
+// Shop is the whole resource.
+type Shop = kube.CustomResource[ShopSpec, ShopStatus]
+
+// New is the i-th Shop in a namespace, always the same.
+func New(namespace string, i int) *Shop {
+	random := rand.New(rand.NewPCG(uint64(i), 7))
+	pick := func(of ...string) string { return of[random.IntN(len(of))] }
+	letters := func(n int) string {
+		text := make([]byte, n)
+		for i := range text {
+			text[i] = "bcdfghjklmnpqrstvwxz2456789"[random.IntN(27)]
+		}
+		return string(text)
+	}
+	team := pick("payments", "search", "identity", "growth", "logistics", "platform", "data", "mobile")
+	name := fmt.Sprintf("%s-%s-%d", team, pick("shop", "blog", "docs", "admin", "status"), i)
+	s := &Shop{
+		ObjectMeta: metav1.ObjectMeta{
+			Namespace: namespace, Name: name,
+			Labels: map[string]string{
+				"app.kubernetes.io/name": name, "app.kubernetes.io/managed-by": pick("argocd", "flux", "helm"), "team": team, "tier": pick("front", "back"),
+			},
+			Annotations: map[string]string{"example.com/contact": letters(6) + "@example.com", "example.com/checksum": letters(32)},
+		},
+		Spec: ShopSpec{
+			Image:    fmt.Sprintf("registry.example.com/%s/%s:%d.%d.%d", team, pick("api", "web", "worker", "cron"), random.IntN(4), random.IntN(30), random.IntN(9)),
+			Replicas: 1 + random.Int32N(9),
+			Host:     name + ".apps.example.com",
+			Env:      []Variable{{"LOG_LEVEL", pick("debug", "info", "warn")}},
+		},
+	}
+	for _, name := range []string{"DB_HOST", "CACHE_HOST", "QUEUE_USER", "API_KEY_NAME"}[:random.IntN(5)] {
+		s.Spec.Env = append(s.Spec.Env, Variable{name, letters(8 + random.IntN(12))})
+	}
+	if random.IntN(2) == 0 {
+		s.Spec.Limits = map[string]string{"cpu": fmt.Sprint(50*(1+random.IntN(20)), "m"), "memory": fmt.Sprint(64*(1+random.IntN(16)), "Mi")}
+	}
+	s.Status.AvailableReplicas = s.Spec.Replicas
+	kube.SetCondition(&s.Status.Conditions, s, "Ready", random.IntN(4) > 0, "Reconciled",
+		fmt.Sprintf("%d of %d replicas are available", s.Spec.Replicas, s.Spec.Replicas))
+	return s
+}
