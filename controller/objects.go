@@ -11,7 +11,8 @@ import (
 	"github.com/yare-go/yare/kube"
 )
 
-// objects is what a controller remembers of each object, until it is gone.
+// objects is what a controller remembers of each object with which something has gone wrong,
+// until that is over or the object is gone: of the others there is nothing to remember.
 type objects struct {
 	mu    sync.Mutex
 	known map[queue.Key]*object

@@ -12,7 +12,7 @@ import (
 )
 
 // report tells a result: an error in one line, when it is new or has come often; with -v,
-// every call.
+// every call. Known is nil if nothing went wrong.
 func (e *engine[T]) report(t *T, known *object, r Result) {
 	e.reportError(t, known, r)
 	if e.log.Enabled(context.Background(), slog.LevelDebug) {

@@ -41,7 +41,7 @@ func (e *engine[T]) round(ctx context.Context, item queue.Item) queue.Outcome {
 			err = Terminal(err)
 		}
 		result.Err = err
-		return e.finish(nil, e.of(item.Key, ""), result, started)
+		return e.finish(nil, item.Key, result, started)
 	}
 	obj := e.object(t)
 	ref.UID = obj.GetUID()
@@ -83,7 +83,7 @@ func (e *engine[T]) round(ctx context.Context, item queue.Item) queue.Outcome {
 	}
 	result.Reads, result.Writes = record.seen()
 	result.Err, result.Next = err, action.after
-	return e.finish(t, e.of(item.Key, ref.UID), result, started)
+	return e.finish(t, item.Key, result, started)
 }
 
 // read is the object of key, or nil if there is none that this controller has to do with.
@@ -171,13 +171,14 @@ func (e *engine[T]) call(ctx context.Context, what string, f Func[T], t *T, c *k
 
 // finish says when to come again, and tells the result. The object is nil if it could not
 // be read. What an error and an action say at once is decided by the error.
-func (e *engine[T]) finish(t *T, known *object, result Result, started time.Time) queue.Outcome {
+func (e *engine[T]) finish(t *T, key queue.Key, result Result, started time.Time) queue.Outcome {
 	result.Duration = time.Since(started)
 	if result.Err == nil {
-		known.wrong, known.failures, known.conflicts, known.told = 0, 0, 0, teller{}
-		e.report(t, known, result)
+		e.drop(key, "")
+		e.report(t, nil, result)
 		return queue.Outcome{RequeueAfter: result.Next}
 	}
+	known := e.of(key, result.Object.UID)
 	known.wrong++
 	result.Attempt = known.wrong
 	outcome := queue.Outcome{Failed: true}
