@@ -21,5 +21,10 @@
 //   - with a [Controller.Finalizer], the cleanup is called before the object goes, also if
 //     the program was down when it was deleted.
 //
+// What a controller watches besides its own kind is an option: [Owns] for what its objects
+// own, [WatchesReferenced] for what they name, [Watches] for anything else. Of all that, and of
+// nothing else, objects are kept in memory, and reads of them make no request; lists can be
+// narrowed by owner ([kube.OwnerIs]) and by indexes ([Index]).
+//
 // What it returns says when to look again: [RequeueAfter], or [Done] for the next change.
 package controller

@@ -28,6 +28,12 @@ func (r Resource) GroupResource() schema.GroupResource {
 // HoldsSecrets tells a resource whose contents nobody keeps or shows who was not asked to.
 func (r Resource) HoldsSecrets() bool { return r.Group == "" && r.Plural == "secrets" }
 
+// isQuestion tells a resource whose objects are questions, such as a SubjectAccessReview: to
+// create one is to ask it, and it has no name.
+func (r Resource) isQuestion() bool {
+	return r.Group == "authorization.k8s.io" || r.Group == "authentication.k8s.io"
+}
+
 // String is the name that kubectl uses, such as deployments.apps.
 func (r Resource) String() string { return r.GroupResource().String() }
 

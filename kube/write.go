@@ -112,7 +112,7 @@ func (a API[T]) Create(ctx context.Context, t *T, options ...WriteOption) (*T, e
 	if a, err = a.place(VerbCreate, obj); err != nil {
 		return nil, err
 	}
-	if obj.GetName() == "" && obj.GetGenerateName() == "" {
+	if obj.GetName() == "" && obj.GetGenerateName() == "" && !a.resource.isQuestion() {
 		return nil, fmt.Errorf("create %s: it has neither a name nor a generateName", a.resource)
 	}
 	r := a.request(VerbCreate, "")

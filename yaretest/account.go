@@ -1,11 +1,13 @@
 package yaretest
 
 import (
+	"fmt"
 	"strings"
 	"testing"
 
 	"k8s.io/client-go/rest"
 
+	authorizationv1 "k8s.io/api/authorization/v1"
 	corev1 "k8s.io/api/core/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -37,7 +39,8 @@ func (c *Cluster) ServiceAccount(t testing.TB, namespace string) *ServiceAccount
 	return &ServiceAccount{cluster: c, namespace: namespace, name: made.Name, kubeconfig: path}
 }
 
-// Allow gives the account rights, in one namespace, or everywhere if that is empty.
+// Allow gives the account rights, in one namespace, or everywhere if that is empty, and waits
+// until the API server grants them.
 func (a *ServiceAccount) Allow(t testing.TB, namespace string, rules ...rbacv1.PolicyRule) {
 	t.Helper()
 	client := a.cluster.Client(t)
@@ -57,6 +60,7 @@ func (a *ServiceAccount) Allow(t testing.TB, namespace string, rules ...rbacv1.P
 			t.Fatal(err)
 		}
 		a.removeAfter(t, client, binding)
+		a.waitUntilGranted(t, client, namespace, rules)
 		return
 	}
 	role, err := kube.Namespaced[rbacv1.Role](client, namespace).Create(t.Context(), &rbacv1.Role{ObjectMeta: meta, Rules: rules})
@@ -69,6 +73,37 @@ func (a *ServiceAccount) Allow(t testing.TB, namespace string, rules ...rbacv1.P
 	}); err != nil {
 		t.Fatal(err)
 	}
+	a.waitUntilGranted(t, client, namespace, rules)
+}
+
+// waitUntilGranted waits until the API server has seen new rights, which takes it a moment.
+// All rules of a role are seen at once, so that it is enough to ask for the first right.
+func (a *ServiceAccount) waitUntilGranted(t testing.TB, client *kube.Client, namespace string, rules []rbacv1.PolicyRule) {
+	t.Helper()
+	first := func(of []string) string {
+		if len(of) == 0 {
+			return ""
+		}
+		return of[0]
+	}
+	if len(rules) == 0 || len(rules[0].Resources) == 0 {
+		return // rights on URLs
+	}
+	resource, subresource, _ := strings.Cut(first(rules[0].Resources), "/")
+	review := &authorizationv1.SubjectAccessReview{Spec: authorizationv1.SubjectAccessReviewSpec{
+		User: "system:serviceaccount:" + a.namespace + ":" + a.name,
+		ResourceAttributes: &authorizationv1.ResourceAttributes{
+			Namespace: namespace, Verb: first(rules[0].Verbs), Group: first(rules[0].APIGroups),
+			Resource: resource, Subresource: subresource, Name: first(rules[0].ResourceNames),
+		},
+	}}
+	Eventually(t, func() error {
+		answer, err := kube.All[authorizationv1.SubjectAccessReview](client).Create(t.Context(), review)
+		if err == nil && !answer.Status.Allowed {
+			err = fmt.Errorf("the account %s has not got its rights: %s", a.name, answer.Status.Reason)
+		}
+		return err
+	})
 }
 
 // removeAfter removes what does not go with a namespace.
