@@ -278,3 +278,39 @@ func TestResult(t *testing.T) {
 		}
 	})
 }
+
+// Seam 9: of Secrets the metadata are kept, so that reads and applies are sent, unless a
+// source asks for their contents.
+func TestSecretsAreKeptWhenAskedFor(t *testing.T) {
+	t.Parallel()
+	for name, options := range map[string][]controller.SourceOption{"by default": nil, "asked for": {controller.KeepSecrets()}} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			bubble(t, func(t *testing.T, s *server) {
+				c := s.client()
+				create(t, c, garden("eden"))
+				names := make(chan kube.Ref, 1)
+				reconcile := func(ctx context.Context, g *Garden, c *kube.Client) (controller.Action, error) {
+					secret := &corev1.Secret{
+						ObjectMeta: metav1.ObjectMeta{Namespace: g.Namespace, Name: g.Name}, StringData: map[string]string{"key": "value"},
+					}
+					if _, err := kube.Apply(ctx, c, kube.OwnedBy(g, secret)); err != nil {
+						return controller.Done(), err
+					}
+					_, err := kube.Get[corev1.Secret](ctx, c, g.Namespace, g.Name)
+					return controller.Done(), err
+				}
+				start(t, c, controller.New(reconcile, controller.Owns[corev1.Secret](options...), controller.From(controller.Channel(names))))
+				synctest.Wait()
+				time.Sleep(time.Minute)
+				sent := func() int { return s.count(func(*kube.Request) bool { return true }) }
+				before := sent()
+				names <- kube.Ref{Namespace: "default", Name: "eden"}
+				synctest.Wait()
+				if got, want := sent()-before, map[bool]int{true: 2, false: 0}[options == nil]; got != want {
+					t.Errorf("an apply and a read made %d requests, want %d", got, want)
+				}
+			})
+		})
+	}
+}

@@ -7,6 +7,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	appsv1 "k8s.io/api/apps/v1"
+	authorizationv1 "k8s.io/api/authorization/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -256,5 +257,16 @@ func TestDeleteAllInTheNamespacesOfTheClient(t *testing.T) {
 	}
 	if s.got[0].Namespace != "a" || s.got[1].Namespace != "b" {
 		t.Errorf("deleted %s", s)
+	}
+}
+
+// A review is a question, not an object: it has no name.
+func TestReviewsHaveNoName(t *testing.T) {
+	t.Parallel()
+	s := scripted(t, answer(`{"status":{"allowed":true}}`))
+	review := &authorizationv1.SubjectAccessReview{Spec: authorizationv1.SubjectAccessReviewSpec{User: "jane"}}
+	got, err := All[authorizationv1.SubjectAccessReview](NewClientOf(s)).Create(t.Context(), review)
+	if err != nil || !got.Status.Allowed {
+		t.Errorf("%+v, %v", got, err)
 	}
 }
