@@ -13,6 +13,7 @@ type readiness struct {
 	controllers []string
 	subscribed  func(controller string) bool
 	streams     func() []cache.Stats
+	follows     *follows
 	ending      func() bool
 }
 
@@ -33,6 +34,9 @@ func (r *readiness) missing() []string {
 		if !s.Synced {
 			lines = append(lines, s.Stream.String()+" is not synced")
 		}
+	}
+	for _, s := range r.follows.missing() {
+		lines = append(lines, s.String()+" is not synced")
 	}
 	slices.Sort(lines)
 	return slices.Compact(lines)

@@ -20,6 +20,7 @@ import (
 
 	"github.com/yare-go/yare/controller"
 	"github.com/yare-go/yare/kube"
+	"github.com/yare-go/yare/watch"
 	"github.com/yare-go/yare/yaretest"
 )
 
@@ -401,4 +402,49 @@ func TestProgramThatListens(t *testing.T) {
 		t.Errorf("the status is %d", status)
 	}
 	p.WaitForLine(t, "finished")
+}
+
+// A function of the author's own that follows a stream is not ready before that is listed,
+// whether as a stream or in pages.
+func TestReadinessOfFunctions(t *testing.T) {
+	t.Parallel()
+	for name, streams := range map[string]bool{"streaming list": true, "pages": false} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			listener := anywhere(t)
+			server := gadgetServer{open: make(chan struct{})}
+			client := kube.NewClientOf(server).With(func(next kube.Handler) kube.Handler {
+				return kube.HandlerFunc(func(ctx context.Context, r *kube.Request) (*kube.Response, error) {
+					if !streams && r.Query.Get("sendInitialEvents") == "true" {
+						return nil, &kube.Error{Verb: r.Verb, Ref: r.Ref(), Code: http.StatusUnprocessableEntity,
+							Answer: metav1.Status{Code: http.StatusUnprocessableEntity, Reason: metav1.StatusReasonInvalid}}
+					}
+					return next.Do(ctx, r)
+				})
+			})
+			part := Func[gadget](func(ctx context.Context, c *kube.Client) error {
+				for range watch.Events(ctx, kube.All[gadget](c), kube.Labels("a=b")) {
+				}
+				return nil
+			})
+			ctx, cancel := context.WithCancel(t.Context())
+			ended := make(chan error)
+			go func() { ended <- run(ctx, client, listener, []Part{part}) }()
+			for _, want := range []string{"gadgets.example.com with \"a=b\" is not synced\n", "ok\n"} {
+				yaretest.Eventually(t, func() error {
+					if _, text := ask(t, listener.Addr(), "/readyz"); text != want {
+						return fmt.Errorf("it says %q, want %q", text, want)
+					}
+					return nil
+				})
+				if want != "ok\n" {
+					close(server.open)
+				}
+			}
+			cancel()
+			if err := <-ended; err != nil {
+				t.Error(err)
+			}
+		})
+	}
 }

@@ -55,9 +55,12 @@ func run(ctx context.Context, c *kube.Client, listener net.Listener, parts []Par
 	all := crew{runtime: rt, stop: cancel}
 	if listener != nil {
 		rt.Observer = f
+		// What follows streams by itself does so through this client; controllers do not.
+		own := newFollows()
+		rt.Client = c.With(own.watchOver)
 		f.collectStreams(caches.Stats)
 		ready := &readiness{
-			controllers: needs.Names, subscribed: f.registered, streams: caches.Stats,
+			controllers: needs.Names, subscribed: f.registered, streams: caches.Stats, follows: own,
 			ending: func() bool { return ctx.Err() != nil },
 		}
 		s := serve(listener, ready, f, log, all.fail)
