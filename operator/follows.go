@@ -38,7 +38,9 @@ func (f *follows) missing() []kube.Stream {
 func (f *follows) begin(s kube.Stream) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	f.synced[s] = f.synced[s]
+	if !f.synced[s] {
+		f.synced[s] = false
+	}
 }
 
 // end notes that a stream has been listed, if it was known at all.
@@ -87,15 +89,14 @@ type untilListed struct {
 	end func()
 }
 
-var endOfList = []byte(metav1.InitialEventsAnnotationKey)
-
 func (u *untilListed) Read(p []byte) (int, error) {
 	n, err := u.ReadCloser.Read(p)
 	if u.end == nil {
 		return n, err
 	}
+	const endOfList = metav1.InitialEventsAnnotationKey
 	u.tail = append(u.tail, p[:n]...)
-	if bytes.Contains(u.tail, endOfList) {
+	if bytes.Contains(u.tail, []byte(endOfList)) {
 		u.end()
 		u.end, u.tail = nil, nil
 	} else if more := len(u.tail) - len(endOfList); more > 0 {

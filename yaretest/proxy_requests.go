@@ -5,7 +5,6 @@ import (
 	"net/http"
 	"strings"
 	"sync"
-	"testing"
 	"time"
 
 	"github.com/yare-go/yare/kube"
@@ -79,36 +78,6 @@ func (p *Proxy) Count() map[Caller]int {
 		count[Caller{agent, r.Verb}]++
 	}
 	return count
-}
-
-// settled is how long nothing may have been asked before a program counts as at rest.
-const settled = time.Second
-
-// AtRest waits until no request but watches has been made for a second, and then fails t
-// if there is one within d.
-func (p *Proxy) AtRest(t testing.TB, d time.Duration) {
-	t.Helper()
-	var last Request
-	Eventually(t, func() error {
-		var since time.Time
-		last, since = p.journal.lastButWatches()
-		if quiet := time.Since(since); quiet < settled {
-			return fmt.Errorf("it does not come to rest: the last request was %s", last)
-		}
-		return nil
-	})
-	before := p.journal.butWatches()
-	select {
-	case <-time.After(d):
-	case <-t.Context().Done():
-		t.Fatal("the test ended before its program had been at rest")
-	}
-	if more := p.journal.butWatches(); len(more) > len(before) {
-		t.Errorf("at rest for %s, it made %d requests besides its watches:", d, len(more)-len(before))
-		for _, r := range more[len(before):] {
-			t.Errorf("  %s", r)
-		}
-	}
 }
 
 // journal notes requests.

@@ -27,7 +27,7 @@ func (s *suite) testAtRest(t *testing.T) {
 	w.apply(t, "app", first)
 	w.start(t)
 	w.become(t, "app", first)
-	w.proxy.AtRest(t, 10*time.Second)
+	w.proxy.AtRest(t, 10*time.Second, w.operator)
 	if s.Requeues {
 		w.operator.WaitForLog(t, `"cause":"requeue"`) // that cost nothing
 	}
