@@ -52,8 +52,9 @@ type sighting struct {
 	version string
 }
 
-// mostSeen is how many are remembered under one name. More than one at a time are rare: it
-// takes an object that is deleted and made anew faster than the streams tell.
+// mostSeen is how many are remembered under one name, not counting those of which no version
+// is known. More than one at a time are rare: it takes an object that is deleted and made anew
+// faster than the streams tell.
 const mostSeen = 8
 
 // settleAfter is the age at which an entry is not trusted any more. Streams show a write
@@ -186,10 +187,27 @@ func addSighting(seen []sighting, s sighting) []sighting {
 		seen = slices.Clone(seen)
 		seen[i] = s
 		return seen
-	case len(seen) == mostSeen:
-		seen = seen[1:]
 	}
-	return append(slices.Clone(seen), s)
+	return forgetOldest(append(slices.Clone(seen), s))
+}
+
+// forgetOldest forgets the oldest of too many: a stream that has got as far as the latest of
+// them cannot show it any more. Those without a version stay, because of them that is not
+// known.
+func forgetOldest(seen []sighting) []sighting {
+	oldest, dated := -1, 0
+	for i, s := range seen {
+		if s.version == "" {
+			continue
+		}
+		if dated++; oldest < 0 || newer(seen[oldest].version, s.version) {
+			oldest = i
+		}
+	}
+	if dated <= mostSeen {
+		return seen
+	}
+	return slices.Delete(seen, oldest, oldest+1)
 }
 
 // newer tells that version a is later than b. Versions that are no numbers tell nothing.

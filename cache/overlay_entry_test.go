@@ -106,3 +106,26 @@ func TestPassedTombstones(t *testing.T) {
 		}
 	}
 }
+
+// Regression: of many that had one name the latest was forgotten, so that a stream that was
+// still to see it counted as having seen all.
+func TestTheLatestSightingStays(t *testing.T) {
+	t.Parallel()
+	e := overlayEntry{kind: tombstone, uid: "latest", seen: addSighting(nil, sighting{"latest", "100"})}
+	for i := range 3 * mostSeen {
+		e.seen = addSighting(e.seen, sighting{types.UID(fmt.Sprint("older", i)), fmt.Sprint(10 + i)})
+	}
+	if last, known := e.lastSeen(); last != "100" || !known || len(e.seen) != mostSeen {
+		t.Errorf("the last was seen at %q (%t), of %d", last, known, len(e.seen))
+	}
+	if e.passed("99", Record{UID: "older0"}, true) || !e.passed("100", Record{}, false) {
+		t.Error("a stream has passed it before it has got there, or not when it has")
+	}
+	e.seen = addSighting(e.seen, sighting{uid: "undated"})
+	for i := range 3 * mostSeen {
+		e.seen = addSighting(e.seen, sighting{types.UID(fmt.Sprint("newer", i)), fmt.Sprint(110 + i)})
+	}
+	if last, known := e.lastSeen(); known {
+		t.Errorf("what is not known is known to be %q", last)
+	}
+}

@@ -29,7 +29,7 @@ func TestReadYourWritesModel(t *testing.T) {
 	for seed := range uint64(150) {
 		t.Run(fmt.Sprint(seed), func(t *testing.T) {
 			t.Parallel()
-			synctest.Test(t, func(t *testing.T) { runOverlay(t, seed, 250) })
+			synctest.Test(t, func(t *testing.T) { runOverlay(t, seed, 600) })
 		})
 	}
 }
