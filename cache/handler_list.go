@@ -88,10 +88,8 @@ func meets(matches []kube.Match, r Record, object []byte) (bool, error) {
 		if m.Owner != "" && !slices.ContainsFunc(r.Owners, func(o Owner) bool { return o.UID == m.Owner }) {
 			return false, nil
 		}
-		if m.Index == nil {
-			continue
-		}
-		if values, err := m.Index.Values(object); err != nil || !slices.Contains(values, m.Value) {
+		m.Owner = "" // the record has told
+		if ok, err := m.Holds(object); err != nil || !ok {
 			return false, err
 		}
 	}
