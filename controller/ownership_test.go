@@ -66,12 +66,11 @@ func noting(calls *journal) controller.Func[Garden] {
 func TestOwnerMadeAnew(t *testing.T) {
 	t.Parallel()
 	bubble(t, func(t *testing.T, s *server) {
-		var calls, asked journal
+		var asked journal
 		c := s.client()
 		old := create(t, c, garden("eden"))
 		child := create(t, c, kube.OwnedBy(old, plant("rose")))
-		start(t, c, controller.New(func(_ context.Context, g *Garden, _ *kube.Client) (controller.Action, error) {
-			calls.note(string(g.UID))
+		start(t, c, controller.New(func(context.Context, *Garden, *kube.Client) (controller.Action, error) {
 			return controller.Done(), fmt.Errorf("broken")
 		}, controller.Owns[Plant]()).Backoff(func(g *Garden, _ error, attempt int) time.Duration {
 			asked.note(fmt.Sprint(g.UID, " ", attempt))
@@ -81,11 +80,20 @@ func TestOwnerMadeAnew(t *testing.T) {
 		remove(t, c, old)
 		fresh := create(t, c, garden("eden"))
 		synctest.Wait()
+		// The end of the old one may lead to a round that already sees the new one, and
+		// that the new one comes to another: both are of an object that has just begun.
+		got := asked.take()
+		want := []string{string(old.UID) + " 1", string(old.UID) + " 2", string(fresh.UID) + " 1"}
+		if len(got) == 4 {
+			want = append(want, string(fresh.UID)+" 2")
+		}
+		if diff := cmp.Diff(want, got); diff != "" {
+			t.Errorf("the policy was asked (-want +got):\n%s", diff)
+		}
 		remove(t, c, child)
 		synctest.Wait()
-		want := []string{string(old.UID) + " 1", string(old.UID) + " 2", string(fresh.UID) + " 1"}
-		if diff := cmp.Diff(want, asked.take()); diff != "" {
-			t.Errorf("the policy was asked (-want +got):\n%s", diff)
+		if got := asked.take(); len(got) > 0 {
+			t.Errorf("the child of the predecessor led to rounds: %v", got)
 		}
 	})
 }
