@@ -142,6 +142,8 @@ func TestTroublesWithAServer(t *testing.T) {
 			t.Errorf("this is no terminal, but the log is no JSON: %s", line)
 		}
 	}
+	// For a second run in this process, which shares the control plane.
+	cluster.Kubectl(t, "", "delete", "crd", "gadgets.example.com")
 }
 
 // Credentials that the server does not accept.

@@ -136,6 +136,9 @@ func TestDefinitionComesAndGoes(t *testing.T) {
 	next("-a")
 	create("b")
 	next("+b")
+	// For a second run in this process, too, which shares the control plane.
+	cluster.Kubectl(t, "", "delete", "crd", "pebbles.example.com")
+	next("-b")
 }
 
 // Promises 1, 2, 3 and 6 on a real server that is broken on purpose. One control plane for
