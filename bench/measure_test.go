@@ -1,7 +1,10 @@
-// Package bench measures a whole operator: a program of its own, on a real API server, with
-// varied objects.
+// Package bench measures a whole operator, and one that does the same with
+// controller-runtime: programs of their own, one after the other on one real API server,
+// with the same varied objects.
 //
-//	go test ./bench -run '^$' -bench . -benchtime 1x
+//	go test ./bench -run '^$' -bench . -benchtime 3x -timeout 30m
+//
+// The first time, controller-runtime is downloaded and compiled, which takes minutes.
 //
 // The machine should have nothing else to do. Processor time and bytes are the program's own;
 // wall time is mostly the API server's.
@@ -17,6 +20,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 
 	"github.com/yare-go/yare/bench/shop"
+	"github.com/yare-go/yare/bench/tally"
 	"github.com/yare-go/yare/kube"
 	"github.com/yare-go/yare/yaretest"
 )
@@ -88,28 +92,48 @@ func atOnce(b *testing.B, count int, f func(i int) error) {
 	}
 }
 
-// measure runs the operator, and reports its figures.
+// measure runs the operator and its peer, one after the other, and reports their figures.
 func measure(b *testing.B, cluster *yaretest.Cluster, count int, kind string) {
 	b.Helper()
-	program := yaretest.Build(b, "operator")
 	b.Setenv("BENCH_OBJECTS", strconv.Itoa(count))
 	b.Setenv("BENCH_KIND", kind)
-	for b.Loop() {
-		p := cluster.Run(b, program)
-		var figures struct{ First, All, CPU, Heap, Resident, Anonymous float64 }
-		yaretest.Eventually(b, func() error {
-			lines := p.Lines()
-			if len(lines) == 0 {
-				return fmt.Errorf("no figures yet")
+	for _, folder := range []string{"operator", "controllerruntime"} {
+		program := yaretest.Build(b, folder)
+		b.Run(folder, func(b *testing.B) {
+			var runs float64
+			var sum tally.Figures
+			for b.Loop() {
+				f := figures(b, cluster, program)
+				runs++
+				sum.First += f.First
+				sum.All += f.All
+				sum.CPU += f.CPU
+				sum.Heap += f.Heap
+				sum.Resident += f.Resident
+				sum.Anonymous += f.Anonymous
 			}
-			return json.Unmarshal([]byte(lines[0]), &figures)
+			b.ReportMetric(sum.First/runs, "s-to-first")
+			b.ReportMetric(sum.All/runs, "s-to-all")
+			b.ReportMetric(sum.CPU/runs, "cpu-s")
+			b.ReportMetric(float64(sum.Heap)/runs/float64(count), "heap-B/object")
+			b.ReportMetric(sum.Resident/runs, "rss-MB")
+			b.ReportMetric(sum.Anonymous/runs, "anon-MB")
 		})
-		b.ReportMetric(figures.First, "s-to-first")
-		b.ReportMetric(figures.All, "s-to-all")
-		b.ReportMetric(figures.CPU, "cpu-s")
-		b.ReportMetric(figures.Heap/float64(count), "heap-B/object")
-		b.ReportMetric(figures.Resident, "rss-MB")
-		b.ReportMetric(figures.Anonymous, "anon-MB")
-		p.Kill()
 	}
+}
+
+// figures are those of one run of a program.
+func figures(b *testing.B, cluster *yaretest.Cluster, program string) tally.Figures {
+	b.Helper()
+	p := cluster.Run(b, program)
+	defer p.Kill()
+	var f tally.Figures
+	yaretest.Eventually(b, func() error {
+		lines := p.Lines()
+		if len(lines) == 0 {
+			return fmt.Errorf("no figures yet")
+		}
+		return json.Unmarshal([]byte(lines[0]), &f)
+	})
+	return f
 }
