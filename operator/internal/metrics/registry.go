@@ -1,18 +1,25 @@
-// Package metrics keeps counters and histograms, and writes them in the text format that
-// Prometheus reads (version 0.0.4).
+// Package metrics describes the metrics of a program, and gives them the form that
+// Prometheus reads (text, version 0.0.4).
 //
-// It is small on purpose: what an operator links is chosen with care. It has no global
-// state, and knows three kinds of metrics: counters and histograms, which are counted here,
-// and those of which somebody else has the figures, which are asked for when they are read.
+// VictoriaMetrics/metrics counts and writes the samples. What it lacks without state that is
+// common to the whole process, and what is here: what a metric means and of which type it
+// is (HELP and TYPE), labels that are named once, and metrics of which somebody else has the
+// figures, which are asked for when they are read.
+//
 // The number of series is up to whoever chooses the values of labels: they must come from a
 // small set.
 package metrics
 
 import (
+	"bytes"
 	"fmt"
 	"io"
+	"strings"
 	"sync"
 )
+
+// ContentType is that of what [Registry.WriteTo] writes.
+const ContentType = "text/plain; version=0.0.4; charset=utf-8"
 
 // Registry is a set of metrics with different names. Its methods, and those of its
 // metrics, can be used concurrently.
@@ -22,16 +29,11 @@ type Registry struct {
 }
 
 // family is all series of one name.
-type family interface {
-	describe() description
-	// write writes all series, in the same order each time.
-	write(*text)
-}
-
-type description struct {
+type family struct {
 	name, help string
 	kind       Kind
-	labels     []string
+	// write writes all series, in the same order each time.
+	write func(io.Writer)
 }
 
 // Kind is the type of a metric.
@@ -48,8 +50,8 @@ func (r *Registry) add(f family) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	for _, other := range r.families {
-		if other.describe().name == f.describe().name {
-			panic(fmt.Sprintf("the metric %s is registered twice", f.describe().name))
+		if other.name == f.name {
+			panic(fmt.Sprintf("the metric %s is registered twice", f.name))
 		}
 	}
 	r.families = append(r.families, f)
@@ -60,11 +62,18 @@ func (r *Registry) WriteTo(w io.Writer) (int64, error) {
 	r.mu.Lock()
 	families := r.families[:len(r.families):len(r.families)]
 	r.mu.Unlock()
-	var t text
+	escape := strings.NewReplacer(`\`, `\\`, "\n", `\n`)
+	var text, samples bytes.Buffer
 	for _, f := range families {
-		t.head(f.describe())
-		f.write(&t)
+		fmt.Fprintf(&text, "# HELP %s %s\n# TYPE %s %s\n", f.name, escape.Replace(f.help), f.name, f.kind)
+		samples.Reset()
+		f.write(&samples)
+		for line := range bytes.Lines(samples.Bytes()) {
+			// The author may have told the library to describe metrics, for his own.
+			if line[0] != '#' {
+				text.Write(line)
+			}
+		}
 	}
-	n, err := w.Write(t.buf)
-	return int64(n), err
+	return text.WriteTo(w)
 }

@@ -6,6 +6,8 @@ import (
 	"sync"
 	"testing"
 
+	vm "github.com/VictoriaMetrics/metrics"
+
 	"github.com/yare-go/yare/operator/internal/metrics"
 )
 
@@ -108,6 +110,32 @@ func TestMistakesPanic(t *testing.T) {
 			mistake(&metrics.Registry{})
 		})
 	}
+}
+
+// The library that counts describes metrics by itself once somebody in the process tells it
+// to; a metric that is described twice is an error to Prometheus. Not parallel: what is
+// told is common to the process.
+func TestNothingIsDescribedTwice(t *testing.T) {
+	vm.ExposeMetadata(true)
+	defer vm.ExposeMetadata(false)
+	var r metrics.Registry
+	r.Counter("calls_total", "How many calls.").Add(1)
+	r.Histogram("took_seconds", "How long.", []float64{2}).Observe(1)
+	r.Collect(metrics.KindGauge, "depth", "How many.", nil, func(emit metrics.Emit) { emit(1) })
+	check(t, &r, `
+# HELP calls_total How many calls.
+# TYPE calls_total counter
+calls_total 1
+# HELP took_seconds How long.
+# TYPE took_seconds histogram
+took_seconds_bucket{le="2"} 1
+took_seconds_bucket{le="+Inf"} 1
+took_seconds_sum 1
+took_seconds_count 1
+# HELP depth How many.
+# TYPE depth gauge
+depth 1
+`)
 }
 
 func TestConcurrentUse(t *testing.T) {
