@@ -141,7 +141,7 @@ func (c *Caches) covering(cluster string, r kube.Resource, namespace string, for
 	for _, s := range c.snapshot() {
 		h := s.handle
 		if h.Cluster != cluster || !sameResource(h.Resource, r) ||
-			h.LabelSelector != "" || h.FieldSelector != "" || h.ShardSelector != "" ||
+			s.store.selects() ||
 			h.Namespace != "" && h.Namespace != namespace ||
 			h.Representation != form && h.Representation != kube.Full ||
 			!s.store.Synced() {
@@ -163,7 +163,7 @@ func (c *Caches) showing(k overlayKey, r kube.Resource, form kube.Representation
 		return store, false
 	}
 	for _, s := range c.snapshot() {
-		if !s.concerns(k) || !s.selects() || !sameResource(s.handle.Resource, r) ||
+		if !s.concerns(k) || !s.store.selects() || !sameResource(s.handle.Resource, r) ||
 			s.handle.Representation != form && s.handle.Representation != kube.Full || !s.store.Synced() {
 			continue
 		}

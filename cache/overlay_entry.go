@@ -87,12 +87,13 @@ func (e *overlayEntry) lastSeen() (version string, known bool) {
 }
 
 // passed tells that a stream at version, which shows this object or none, has seen what the
-// entry is about.
-func (e *overlayEntry) passed(version string, o Record, there bool) bool {
+// entry is about. Of one that selects, that it shows none says nothing: an object that is
+// gone may have come to match in a version that is still to be told.
+func (e *overlayEntry) passed(version string, o Record, there, selects bool) bool {
 	if e.version != "" && (reached(version, e.version) || there && reached(o.ResourceVersion, e.version)) {
 		return true
 	}
-	if e.kind != tombstone || there && e.saw(o.UID) {
+	if e.kind != tombstone || there && e.saw(o.UID) || !there && selects {
 		return false
 	}
 	last, known := e.lastSeen()

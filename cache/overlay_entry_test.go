@@ -98,12 +98,30 @@ func TestPassedTombstones(t *testing.T) {
 	shown := Record{UID: "v", ResourceVersion: "9"}
 	for uid, want := range map[types.UID]bool{"u": true, "": false} {
 		e := overlayEntry{kind: tombstone, uid: uid, seen: []sighting{{"u", "5"}}}
-		if got := e.passed("9", shown, true); got != want {
+		if got := e.passed("9", shown, true, false); got != want {
 			t.Errorf("of %q: %t, want %t", uid, got, want)
 		}
-		if e.passed("9", Record{UID: "u", ResourceVersion: "5"}, true) || e.passed("4", shown, true) {
+		if e.passed("9", Record{UID: "u", ResourceVersion: "5"}, true, false) || e.passed("4", shown, true, false) {
 			t.Errorf("of %q: passed too early", uid)
 		}
+	}
+}
+
+// Regression: an object was deleted that a stream with a selector did not show, and the
+// stream had got further than its last known version. That counted as having seen the
+// deletion; then the stream was told a version in between, which matched, and was read.
+func TestWhatASelectorLeavesOutIsNotPassed(t *testing.T) {
+	t.Parallel()
+	e := overlayEntry{kind: tombstone, uid: "u", seen: []sighting{{"u", "5"}}}
+	if e.passed("6", Record{}, false, true) {
+		t.Error("that it is not shown counts as its end")
+	}
+	if !e.passed("6", Record{}, false, false) || !e.passed("9", Record{UID: "v", ResourceVersion: "9"}, true, true) {
+		t.Error("a stream that shows all objects, or a successor, has not seen its end")
+	}
+	e.version = "8"
+	if e.passed("7", Record{}, false, true) || !e.passed("8", Record{}, false, true) {
+		t.Error("a version that the end precedes is not what counts")
 	}
 }
 
@@ -118,7 +136,7 @@ func TestTheLatestSightingStays(t *testing.T) {
 	if last, known := e.lastSeen(); last != "100" || !known || len(e.seen) != mostSeen {
 		t.Errorf("the last was seen at %q (%t), of %d", last, known, len(e.seen))
 	}
-	if e.passed("99", Record{UID: "older0"}, true) || !e.passed("100", Record{}, false) {
+	if e.passed("99", Record{UID: "older0"}, true, false) || !e.passed("100", Record{}, false, false) {
 		t.Error("a stream has passed it before it has got there, or not when it has")
 	}
 	e.seen = addSighting(e.seen, sighting{uid: "undated"})

@@ -189,7 +189,7 @@ func (run *overlayRun) rest() {
 	if before := run.server.requests; before > 0 {
 		for _, k := range run.keys {
 			for _, s := range run.caches.snapshot() {
-				if s.selects() || s.handle.Namespace != "" && s.handle.Namespace != k.Namespace {
+				if s.store.selects() || s.handle.Namespace != "" && s.handle.Namespace != k.Namespace {
 					continue
 				}
 				_, _ = run.client.Do(run.t.Context(), &kube.Request{

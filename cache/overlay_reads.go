@@ -39,7 +39,7 @@ func (c *Caches) look(store *Store, k overlayKey, r kube.Resource, form kube.Rep
 	stored := finding{sure: true, present: there, object: object, record: object.Record}
 	gone := finding{sure: true}
 	switch {
-	case !has || e.passed(version, object.Record, there):
+	case !has || e.passed(version, object.Record, there, store.selects()):
 		return stored
 	case e.kind == tombstone && !there:
 		return gone
@@ -105,12 +105,6 @@ func (s *stream) concerns(k overlayKey) bool {
 		(h.Namespace == "" || h.Namespace == k.namespace)
 }
 
-// selects tells a stream that does not show all objects. Reads are served from it only of
-// those that it shows.
-func (s *stream) selects() bool {
-	return s.handle.LabelSelector != "" || s.handle.FieldSelector != "" || s.handle.ShardSelector != ""
-}
-
 // needed tells whether a read can need an entry: as long as there is a stream that the
 // object may be in, and that has not seen yet what the entry is about. A store that is not
 // synced is one that will be read from; and it may have been listed before the write.
@@ -121,7 +115,7 @@ func (c *Caches) needed(k overlayKey, e overlayEntry) bool {
 		}
 		synced, version := s.store.Synced(), s.store.Version()
 		o, there := s.store.Get(Key{k.namespace, k.name})
-		if !synced || !e.passed(version, o.Record, there) {
+		if !synced || !e.passed(version, o.Record, there, s.store.selects()) {
 			return true
 		}
 	}

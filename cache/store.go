@@ -59,6 +59,12 @@ func newStore(stream kube.Stream, report func(error)) *Store {
 	return s
 }
 
+// selects tells a store that does not show all objects. Single reads are served from it only
+// of those that it shows.
+func (s *Store) selects() bool {
+	return s.stream.LabelSelector != "" || s.stream.FieldSelector != "" || s.stream.ShardSelector != ""
+}
+
 // Stream is what the store holds.
 func (s *Store) Stream() kube.Stream { return s.stream }
 
