@@ -128,7 +128,7 @@ func (f *follower) step(ctx context.Context) error {
 		return f.watch(ctx)
 	}
 	f.listing = true
-	f.known.round++
+	f.known.relist()
 	if f.paged {
 		err := f.listPages(ctx)
 		if f.silentLists == 1 {
@@ -167,6 +167,7 @@ func (f *follower) listed(version string) error {
 		}
 	}
 	f.version, f.listing = version, false
+	f.known.reached(version)
 	f.backoff.listed()
 	if !f.paged {
 		f.silentLists = 0
@@ -314,6 +315,7 @@ func (f *follower) advance(version string) {
 		return
 	}
 	f.version = version
+	f.known.reached(version)
 	f.progressed = true
 	f.backoff.progress()
 }
@@ -341,7 +343,7 @@ func (f *follower) remove(object []byte) error {
 	if err != nil {
 		return f.report(err)
 	}
-	if f.known.remove(r) && !f.yield(Change{Type: ChangeDeleted, Record: r, Object: object}, nil) {
+	if f.known.remove(r, f.listing) && !f.yield(Change{Type: ChangeDeleted, Record: r, Object: object}, nil) {
 		return errStopped
 	}
 	f.advance(r.ResourceVersion)

@@ -1,6 +1,7 @@
 package watch
 
 import (
+	"maps"
 	"unique"
 
 	"k8s.io/apimachinery/pkg/util/resourceversion"
@@ -15,6 +16,10 @@ type known struct {
 	// round counts lists, finished or not. An entry that the current round has not met when
 	// its list ends is gone.
 	round uint32
+	// deleted are the deletions that were told within the current list. The version that the
+	// list ends with may be from before them; then whoever goes on from there is told again
+	// what had been there until then.
+	deleted map[key]ident.Version
 	// last is the namespace that was looked up last, which mostly is the next one too.
 	last unique.Handle[string]
 }
@@ -30,7 +35,24 @@ type entry struct {
 	round   uint32
 }
 
-func newKnown() known { return known{objects: make(map[key]entry), last: unique.Make("")} }
+func newKnown() known {
+	return known{objects: make(map[key]entry), deleted: make(map[key]ident.Version), last: unique.Make("")}
+}
+
+// relist begins a round.
+func (k *known) relist() {
+	k.round++
+	clear(k.deleted)
+}
+
+// reached notes that nothing from before version will be told again.
+func (k *known) reached(version string) {
+	if len(k.deleted) == 0 {
+		return
+	}
+	to := ident.Of("", version)
+	maps.DeleteFunc(k.deleted, func(_ key, deletion ident.Version) bool { return !to.Older(deletion) })
+}
 
 func (k *known) key(r Record) key {
 	if k.last.Value() != r.Namespace {
@@ -45,6 +67,9 @@ func (k *known) put(r Record) (replaced *Record, change ChangeType) {
 	at, now := k.key(r), entry{version: ident.Of(r.UID, r.ResourceVersion), round: k.round}
 	old, had := k.objects[at]
 	if had && k.repeated(now.version, old) {
+		return nil, 0
+	}
+	if deletion, was := k.deleted[at]; was && now.version.Older(deletion) {
 		return nil, 0
 	}
 	k.objects[at] = now
@@ -63,8 +88,11 @@ func (k *known) put(r Record) (replaced *Record, change ChangeType) {
 
 // remove forgets r, and says whether it was known. The late deletion of an object whose
 // name another has taken is not one of that other.
-func (k *known) remove(r Record) bool {
+func (k *known) remove(r Record, listing bool) bool {
 	at, now := k.key(r), ident.Of(r.UID, r.ResourceVersion)
+	if listing {
+		k.deleted[at] = now
+	}
 	old, had := k.objects[at]
 	if !had || !old.version.SameObject(now) || k.repeated(now, old) {
 		return false

@@ -42,6 +42,31 @@ func TestOldEventsAreNoNews(t *testing.T) {
 			told:  "+a1 -a6 +a7 = ! +b8",
 			asked: []string{"watch all", "watch from 5"},
 		},
+		{
+			name: "an object that came and went",
+			answers: []answer{
+				stream(added(object("a", 6)), modified(object("a", 7)), deleted(object("a", 8)), endOfList("5"), broken()),
+				stream(added(object("a", 6)), modified(object("a", 7)), deleted(object("a", 8)), added(object("a/new", 9)), hang()),
+			},
+			told:  "+a6 ~a7 -a8 = ! +a9",
+			asked: []string{"watch all", "watch from 5"},
+		},
+		{
+			name:    "an object of a list that is known to be deleted",
+			answers: []answer{stream(deleted(object("a", 6)), added(object("a", 1)), endOfList("6"), hang())},
+			told:    "=",
+			asked:   []string{"watch all"},
+		},
+		{
+			// It is a measure within one list only: a server may have been set back.
+			name: "the deletion of an object that is back at an older version in the next list",
+			answers: []answer{
+				stream(added(object("a", 1)), deleted(object("a", 6)), broken()),
+				stream(added(object("a", 1)), endOfList("5"), hang()),
+			},
+			told:  "+a1 -a6 ! +a1 =",
+			asked: []string{"watch all", "watch all"},
+		},
 	})
 }
 
