@@ -2,6 +2,7 @@ package operator
 
 import (
 	"io"
+	"log"
 	"log/slog"
 	"os"
 	"time"
@@ -23,9 +24,16 @@ func newLogger(w io.Writer, verbose bool) *slog.Logger {
 	return slog.New(slog.NewJSONHandler(w, &slog.HandlerOptions{Level: level}))
 }
 
-// setDefaultLogger lets the author's own slog calls go the same way.
-func setDefaultLogger(log *slog.Logger) (restore func()) {
-	before := slog.Default()
-	slog.SetDefault(log)
-	return func() { slog.SetDefault(before) }
+// setDefaultLogger lets the author's own slog calls go the same way, and what is logged by
+// the package log.
+func setDefaultLogger(logger *slog.Logger) (restore func()) {
+	before, output, flags := slog.Default(), log.Writer(), log.Flags()
+	slog.SetDefault(logger)
+	return func() {
+		slog.SetDefault(before)
+		// The logger that slog has at first writes through the package log, whose output
+		// SetDefault has changed, and does not change back.
+		log.SetOutput(output)
+		log.SetFlags(flags)
+	}
 }

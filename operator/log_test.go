@@ -3,6 +3,7 @@ package operator
 import (
 	"bytes"
 	"encoding/json"
+	"log"
 	"log/slog"
 	"strings"
 	"testing"
@@ -32,12 +33,16 @@ func TestLogForMachines(t *testing.T) {
 
 // The author's own slog calls go the same way while the program runs.
 func TestDefaultLogger(t *testing.T) {
-	before := slog.Default()
+	before, output, flags := slog.Default(), log.Writer(), log.Flags()
 	var b bytes.Buffer
 	restore := setDefaultLogger(newLogger(&b, false))
 	slog.Info("from the author")
+	log.Print("from a library")
 	restore()
-	if !strings.Contains(b.String(), "from the author") || slog.Default() != before {
+	if !strings.Contains(b.String(), "from the author") || !strings.Contains(b.String(), "from a library") {
 		t.Errorf("logged: %q", b.String())
+	}
+	if slog.Default() != before || log.Writer() != output || log.Flags() != flags {
+		t.Error("what was there before is not back")
 	}
 }

@@ -8,6 +8,7 @@ import (
 	"io"
 	"os"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -72,10 +73,30 @@ func idle(ctx context.Context, _ *kube.Client) error { <-ctx.Done(); return ctx.
 
 // call is a program called with args.
 func call(args []string, parts ...Part) (status int, stdout, stderr string) {
-	var out, errs bytes.Buffer
+	var out bytes.Buffer
+	var errs sharedBuffer
 	p := program{name: "gadgets", parts: parts, stdout: &out, stderr: &errs}
 	status = p.main(context.Background(), args)
 	return status, out.String(), errs.String()
+}
+
+// sharedBuffer can be written to concurrently. While a program runs, its log is the one of
+// the process, and tests that run at the same time write to it.
+type sharedBuffer struct {
+	mu     sync.Mutex
+	buffer bytes.Buffer
+}
+
+func (b *sharedBuffer) Write(p []byte) (int, error) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.buffer.Write(p)
+}
+
+func (b *sharedBuffer) String() string {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.buffer.String()
 }
 
 func TestCommandLine(t *testing.T) {
