@@ -20,7 +20,7 @@ func (r *Registry) Collect(kind Kind, name, help string, labels []string, collec
 		sums := make(map[string]float64)
 		collect(func(v float64, values ...string) { sums[of(values)] += v })
 		for _, each := range slices.Sorted(maps.Keys(sums)) {
-			vm.WriteGaugeFloat64(w, each, sums[each])
+			vm.WriteGaugeFloat64(w, each, sums[each]) // of any kind: a sample looks the same
 		}
 	}})
 }
