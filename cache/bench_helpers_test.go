@@ -11,7 +11,7 @@ import (
 type bench struct {
 	*testing.T
 	server *apiServer
-	caches *Caches
+	caches *Cache
 	client kube.Handler
 }
 

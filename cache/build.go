@@ -41,7 +41,7 @@ func (s *Store) entry(r watch.Record, object []byte) (*entry, error) {
 	err := m.read(object)
 	e := &entry{
 		// The names are those that the stream knows the object by.
-		namespace: b.namespace.of([]byte(r.Namespace)), name: r.Name, version: ident.Of(r.UID, r.ResourceVersion),
+		namespace: b.namespace.of([]byte(r.Namespace)), name: r.Name, version: ident.NewVersion(r.UID, r.ResourceVersion),
 		generation: m.generation, deleting: m.deleting,
 		annotations: m.annotations, finalizers: m.finalizers,
 		size: uint32(len(object)), values: uint32(len(m.labelValues)),
@@ -66,7 +66,7 @@ const largeBuffer = 64 << 10
 
 // sharedOwners are the owners that were read: those of a neighbour, if it has the same.
 func (s *Store) sharedOwners(m *metadata) *[]Owner {
-	u, _ := ident.MakeUID(string(m.owners[0].uid))
+	u, _ := ident.NewUID(string(m.owners[0].uid))
 	if slots := s.owners[u]; len(slots) > 0 {
 		if shared := s.slots[slots[0]].owners; m.sameOwners(*shared) {
 			return shared

@@ -38,7 +38,7 @@ type ownerBytes struct {
 // about the first such thing; everything else is there.
 func (m *metadata) read(object []byte) error {
 	*m = metadata{owners: m.owners[:0], labels: m.labels}
-	s := jsonscan.Of(object)
+	s := jsonscan.New(object)
 	if ok, err := s.Find("metadata"); err != nil || !ok {
 		return cmp.Or(err, errNoMetadata)
 	}
@@ -168,7 +168,7 @@ func recordOf(object []byte) (Record, error) {
 	}
 	r := Record{
 		Namespace: string(m.namespace), Name: string(m.name), UID: types.UID(m.uid), ResourceVersion: string(m.version),
-		Generation: m.generation, Deleting: m.deleting, Annotations: m.annotations, Finalizers: m.finalizers,
+		Generation: m.generation, Deleting: m.deleting, AnnotationsHash: m.annotations, FinalizersHash: m.finalizers,
 		Owners: m.ownerList(), Size: len(object),
 	}
 	if len(m.labelKeys) > 0 {

@@ -33,7 +33,7 @@ func compareDecoded(t *testing.T, object []byte) {
 	expected := Record{
 		Namespace: m.Namespace, Name: m.Name, UID: m.UID, ResourceVersion: m.ResourceVersion, Generation: m.Generation,
 		Deleting: m.DeletionTimestamp != nil, Labels: LabelsOf(m.Labels), Size: len(object),
-		Annotations: got.Annotations, Finalizers: got.Finalizers,
+		AnnotationsHash: got.AnnotationsHash, FinalizersHash: got.FinalizersHash,
 	}
 	for _, o := range m.OwnerReferences {
 		group, _, grouped := strings.Cut(o.APIVersion, "/")
@@ -45,8 +45,8 @@ func compareDecoded(t *testing.T, object []byte) {
 	if diff := cmp.Diff(expected, got, compareRecords); diff != "" {
 		t.Errorf("the record differs from what a decoder reads:\n%s", diff)
 	}
-	if (got.Annotations != 0) != (len(m.Annotations) > 0) || (got.Finalizers != 0) != (len(m.Finalizers) > 0) {
-		t.Errorf("hashes %d and %d for %v and %v", got.Annotations, got.Finalizers, m.Annotations, m.Finalizers)
+	if (got.AnnotationsHash != 0) != (len(m.Annotations) > 0) || (got.FinalizersHash != 0) != (len(m.Finalizers) > 0) {
+		t.Errorf("hashes %d and %d for %v and %v", got.AnnotationsHash, got.FinalizersHash, m.Annotations, m.Finalizers)
 	}
 }
 

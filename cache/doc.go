@@ -10,7 +10,7 @@
 //   - what does not match is never decompressed, let alone decoded: [Store.All] selects by
 //     namespace, labels, owner and index on the records alone.
 //
-// [Caches] are the streams of a program. A [kube.Stream] that several parts of the program
+// [Cache] are the streams of a program. A [kube.Stream] that several parts of the program
 // want is one watch and one store, for as long as one of them has a [Subscription]:
 //
 //	subscription, err := caches.Open(ctx, stream, func(e cache.Event) { … })
@@ -21,7 +21,7 @@
 // without gap or repetition, whenever it joins. While it is told something, its store
 // stands still at just that change.
 //
-// Reads through [Caches.Handler] are answered by the stores, and are at least as new as
+// Reads through [Cache.Handler] are answered by the stores, and are at least as new as
 // every write through it.
 //
 // Nothing starts by itself: what no stream covers is read from the server.

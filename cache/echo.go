@@ -5,7 +5,7 @@ import "github.com/yare-go/yare/kube"
 // wrote tells whether r, or its deletion, is known to be the outcome of a write that went
 // through a Handler of c. The store of s shows it already: what the overlay has kept for
 // that long goes.
-func (c *Caches) wrote(s kube.Stream, r Record, deleted bool) bool {
+func (c *Cache) wrote(s kube.Stream, r Record, deleted bool) bool {
 	k := keyOf(kube.Ref{Cluster: s.Cluster, Resource: s.Resource, Namespace: r.Namespace, Name: r.Name})
 	e, ok := c.overlay.get(k)
 	if !ok {

@@ -78,7 +78,7 @@ func (e *entry) record() Record {
 	return Record{
 		Namespace: e.namespace.Value(), Name: e.name, UID: e.version.UID(), ResourceVersion: e.version.ResourceVersion(),
 		Generation: e.generation, Deleting: e.deleting, Labels: e.labels(),
-		Annotations: e.annotations, Finalizers: e.finalizers, Owners: e.ownerList(), Size: int(e.size),
+		AnnotationsHash: e.annotations, FinalizersHash: e.finalizers, Owners: e.ownerList(), Size: int(e.size),
 	}
 }
 

@@ -10,7 +10,7 @@ type Event struct {
 	// Initial is true for what comes before Synced: what was there already.
 	Initial bool
 	// Echo is true when the change is known to be one that was written through
-	// [Caches.Handler]. It is a hint: the stream may show a change before the answer of the
+	// [Cache.Handler]. It is a hint: the stream may show a change before the answer of the
 	// write is there, and then it is false.
 	Echo bool
 
@@ -64,7 +64,7 @@ func (e Event) OldObject() Object { return Object{Record: e.Old, entry: e.old} }
 func (e Event) NewObject() Object { return Object{Record: e.New, entry: e.new} }
 
 // Subscriber is told the events of one stream: one at a time, in the order of the stream,
-// and always in a goroutine of [Caches]. It must not block for long, because the stream
+// and always in a goroutine of [Cache]. It must not block for long, because the stream
 // and its other subscribers wait meanwhile. It can read the stores, which stand at the
 // event; it can Open other streams, and the same one; it must not Close a [Subscription].
 type Subscriber func(Event)

@@ -17,14 +17,14 @@ import (
 // Handler answers reads from the stores where one holds every object that is asked for,
 // and passes on everything else. It sees the writes, so that a read through it is at least
 // as new as every write through it, whatever the verb, the namespace and the
-// representation; see the package comment. All handlers of one Caches share what they
+// representation; see the package comment. All handlers of one Cache share what they
 // know.
-func (c *Caches) Handler(next kube.Handler) kube.Handler {
+func (c *Cache) Handler(next kube.Handler) kube.Handler {
 	return &handler{caches: c, next: next}
 }
 
 type handler struct {
-	caches *Caches
+	caches *Cache
 	next   kube.Handler
 }
 
@@ -35,7 +35,7 @@ func (h *handler) Do(ctx context.Context, r *kube.Request) (*kube.Response, erro
 		return h.get(ctx, r)
 	case r.Verb == kube.VerbList && r.Subresource == "":
 		return h.list(ctx, r)
-	case !r.Verb.Writes():
+	case !r.Verb.IsWrite():
 		return h.next.Do(ctx, r)
 	}
 	c := h.caches

@@ -89,7 +89,7 @@ func meets(matches []kube.Match, r Record, object []byte) (bool, error) {
 			return false, nil
 		}
 		m.Owner = "" // the record has told
-		if ok, err := m.Holds(object); err != nil || !ok {
+		if ok, err := m.Matches(object); err != nil || !ok {
 			return false, err
 		}
 	}

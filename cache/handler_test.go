@@ -68,7 +68,7 @@ func TestListsByOwnerAndIndex(t *testing.T) {
 			b.must(request(kube.VerbDelete, "c", ""))
 			before := b.server.requests
 			calls = 0
-			apps, err := kube.Namespaced[labelled](kube.NewClientOf(b.client), "ns").List(b.Context(), byLabel.Is("1"))
+			apps, err := kube.Namespaced[labelled](kube.NewClientFromHandler(b.client), "ns").List(b.Context(), byLabel.Is("1"))
 			if err != nil {
 				b.Fatal(err)
 			}

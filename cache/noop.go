@@ -15,7 +15,7 @@ import (
 // Applies is what one controller's applies came to, so that those that would change
 // nothing need not be sent.
 type Applies struct {
-	caches *Caches
+	caches *Cache
 
 	mu   sync.Mutex
 	last map[applyKey]applied
@@ -24,7 +24,7 @@ type Applies struct {
 }
 
 // Applies makes the memory of one controller.
-func (c *Caches) Applies() *Applies {
+func (c *Cache) Applies() *Applies {
 	return &Applies{caches: c, last: make(map[applyKey]applied), sweepAt: firstApplySweep}
 }
 
@@ -53,7 +53,7 @@ type applied struct {
 }
 
 // SkipUnchanged is a handler that does not send an apply that would change nothing. It
-// goes outside of [Caches.Handler].
+// goes outside of [Cache.Handler].
 //
 // An apply is skipped only if the live object is in a synced store, is not in doubt, and
 // triggers says that its changes run this very reconcile again; and if

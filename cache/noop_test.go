@@ -15,7 +15,7 @@ import (
 type applier struct {
 	*testing.T
 	server  *server
-	caches  *Caches
+	caches  *Cache
 	stream  *Subscription
 	applies *Applies
 	client  kube.Handler

@@ -2,7 +2,7 @@ package cache
 
 import "github.com/yare-go/yare/kube"
 
-// Option changes how [Caches] work.
+// Option changes how [Cache] work.
 type Option func(*options)
 
 type options struct {

@@ -47,7 +47,7 @@ const firstSweep = 64
 
 func keyOf(ref kube.Ref) overlayKey {
 	namespace := ref.Namespace
-	if ref.Resource.Cluster {
+	if ref.Resource.ClusterScoped {
 		namespace = ""
 	}
 	return overlayKey{ref.Cluster, ref.Resource.Group, ref.Resource.Plural, namespace, ref.Name}

@@ -11,7 +11,7 @@ import (
 
 // benchClient is a client over a store that is synced and stands still. Requests that are
 // made all the same fail.
-func benchClient(b *testing.B, s *stream) (*Caches, kube.Handler) {
+func benchClient(b *testing.B, s *stream) (*Cache, kube.Handler) {
 	b.Helper()
 	c := s.caches
 	c.streams = []*stream{s}

@@ -47,7 +47,7 @@ type overlayRun struct {
 	seed   uint64
 	random *rand.Rand
 	server *apiServer
-	caches *Caches
+	caches *Cache
 	client kube.Handler
 	keys   []Key
 

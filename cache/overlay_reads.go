@@ -30,7 +30,7 @@ func (f finding) bytes() ([]byte, error) {
 }
 
 // look finds an object in a store that covers it, and in the overlay.
-func (c *Caches) look(store *Store, k overlayKey, r kube.Resource, form kube.Representation) finding {
+func (c *Cache) look(store *Store, k overlayKey, r kube.Resource, form kube.Representation) finding {
 	// In this order: an entry that goes meanwhile, goes because the store has seen it; and
 	// what the store shows is at least as new as its version was before.
 	e, has := c.overlay.get(k)
@@ -60,7 +60,7 @@ func (c *Caches) look(store *Store, k overlayKey, r kube.Resource, form kube.Rep
 
 // shows is what a read of the metadata would show without a request. It is not ok if that
 // is not known.
-func (c *Caches) shows(k overlayKey, r kube.Resource) (finding, bool) {
+func (c *Cache) shows(k overlayKey, r kube.Resource) (finding, bool) {
 	for _, form := range []kube.Representation{kube.MetadataOnly, kube.Full} {
 		store, partial := c.showing(k, r, form)
 		if store == nil {
@@ -82,7 +82,7 @@ func (c *Caches) shows(k overlayKey, r kube.Resource) (finding, bool) {
 }
 
 // versionOf is a version at which an object of that uid was there, if a store shows it.
-func (c *Caches) versionOf(k overlayKey, uid types.UID) string {
+func (c *Cache) versionOf(k overlayKey, uid types.UID) string {
 	latest := ""
 	for _, s := range c.snapshot() {
 		if !s.concerns(k) {
@@ -108,7 +108,7 @@ func (s *stream) concerns(k overlayKey) bool {
 // needed tells whether a read can need an entry: as long as there is a stream that the
 // object may be in, and that has not seen yet what the entry is about. A store that is not
 // synced is one that will be read from; and it may have been listed before the write.
-func (c *Caches) needed(k overlayKey, e overlayEntry) bool {
+func (c *Cache) needed(k overlayKey, e overlayEntry) bool {
 	for _, s := range c.snapshot() {
 		if !s.concerns(k) {
 			continue
@@ -130,7 +130,7 @@ const (
 )
 
 // tidy takes away what is not needed any more of an entry.
-func (c *Caches) tidy(k overlayKey, e overlayEntry, many bool) {
+func (c *Cache) tidy(k overlayKey, e overlayEntry, many bool) {
 	overdue := (e.kind == tombstone || e.kind == doubt && many) && time.Since(e.at) > oldDoubt
 	if overdue || !c.needed(k, e) {
 		c.overlay.drop(k, e)
@@ -138,14 +138,14 @@ func (c *Caches) tidy(k overlayKey, e overlayEntry, many bool) {
 }
 
 // tidyKey does so for one object, which was just written or told.
-func (c *Caches) tidyKey(k overlayKey) {
+func (c *Cache) tidyKey(k overlayKey) {
 	if e, ok := c.overlay.get(k); ok {
 		c.tidy(k, e, false)
 	}
 }
 
 // sweep does so for all, from time to time.
-func (c *Caches) sweep() {
+func (c *Cache) sweep() {
 	entries, scopes := c.overlay.due()
 	if entries == nil {
 		return
@@ -162,7 +162,7 @@ func (c *Caches) sweep() {
 }
 
 // settled tells whether all streams have seen what happened in a collection.
-func (c *Caches) settled(doubted scope, d scopeDoubt) bool {
+func (c *Cache) settled(doubted scope, d scopeDoubt) bool {
 	for _, s := range c.snapshot() {
 		h := s.handle
 		if !doubted.overlaps(scope{h.Cluster, h.Resource.Group, h.Resource.Plural, h.Namespace}) {

@@ -107,7 +107,7 @@ func (s *apiServer) Do(_ context.Context, r *kube.Request) (*kube.Response, erro
 	s.delay()
 	s.mu.Lock()
 	s.requests++
-	fault := s.random != nil && r.Verb.Writes() && s.random.IntN(8) == 0
+	fault := s.random != nil && r.Verb.IsWrite() && s.random.IntN(8) == 0
 	executed := !fault || s.random.IntN(2) == 0
 	s.mu.Unlock()
 	var response *kube.Response
@@ -263,7 +263,7 @@ func (s *apiServer) serve(r *kube.Request) (*kube.Response, int, error) {
 	defer s.mu.Unlock()
 	from := len(s.log)
 	response, err := s.serveLocked(r)
-	if err == nil && r.Verb.Writes() {
+	if err == nil && r.Verb.IsWrite() {
 		for _, l := range s.log[from:] {
 			s.did(r, l.key)
 		}

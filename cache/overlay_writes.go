@@ -30,7 +30,7 @@ type outcome struct {
 }
 
 // note takes in the outcome of a write that was begun at a time.
-func (c *Caches) note(r *kube.Request, began uint64, response *kube.Response, err error) {
+func (c *Cache) note(r *kube.Request, began uint64, response *kube.Response, err error) {
 	if dryRun(r) || response != nil && response.Cached {
 		return
 	}
@@ -114,7 +114,7 @@ func mayHaveHappened(err error) bool {
 
 // contradicts tells whether after an error what is known of the object is not to be trusted:
 // the write may have been carried out, or was refused because of a state that is not shown.
-func (c *Caches) contradicts(r *kube.Request, k overlayKey, err error) bool {
+func (c *Cache) contradicts(r *kube.Request, k overlayKey, err error) bool {
 	e, ok := kube.AsError(err)
 	if !ok || e.Unknown {
 		return true
@@ -158,7 +158,7 @@ func ofAnotherUID(e *kube.Error) bool {
 }
 
 // entryOf reads the answer of a write that succeeded.
-func (c *Caches) entryOf(r *kube.Request, k overlayKey, response *kube.Response, answer outcome) overlayEntry {
+func (c *Cache) entryOf(r *kube.Request, k overlayKey, response *kube.Response, answer outcome) overlayEntry {
 	m := answer.Metadata
 	e := overlayEntry{kind: doubt, uid: m.UID, resource: r.Resource, form: r.Representation}
 	switch {
@@ -214,8 +214,8 @@ func (a outcome) held(r *kube.Request) bool {
 
 // onlyMetadata tells resources whose contents are not to be kept: Secrets, unless a stream
 // was opened that keeps them.
-func (c *Caches) onlyMetadata(r kube.Resource) bool {
-	return r.HoldsSecrets() && !slices.ContainsFunc(c.snapshot(), func(s *stream) bool {
+func (c *Cache) onlyMetadata(r kube.Resource) bool {
+	return r.IsSecret() && !slices.ContainsFunc(c.snapshot(), func(s *stream) bool {
 		return sameResource(s.handle.Resource, r) && s.handle.Representation == kube.Full
 	})
 }

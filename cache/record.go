@@ -16,8 +16,8 @@ type Record struct {
 	Labels   Labels
 	// Annotations and Finalizers are hashes, for telling that something has changed. They
 	// can be compared within one process only, and are 0 where there are none.
-	Annotations uint64
-	Finalizers  uint64
+	AnnotationsHash uint64
+	FinalizersHash  uint64
 	// Owners are the ownerReferences, in their order. They are shared: do not change them.
 	Owners []Owner
 	// Size is the length of the JSON that the server sent, in bytes.

@@ -48,7 +48,7 @@ func (s *Store) candidates(f Filter) []*entry {
 		consider(s.namespaces[unique.Make(f.Namespace)])
 	}
 	if f.Owner != "" {
-		u, _ := ident.MakeUID(string(f.Owner))
+		u, _ := ident.NewUID(string(f.Owner))
 		consider(s.owners[u])
 	}
 	if f.Labels != nil && len(s.labels) > 0 {

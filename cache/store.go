@@ -50,12 +50,12 @@ func newStore(stream kube.Stream, report func(error)) *Store {
 		stream: stream, report: report,
 		owners: make(postings[ident.UID]), labels: make(map[string]postings[string]),
 	}
-	if stream.Namespace == "" && !stream.Resource.Cluster {
+	if stream.Namespace == "" && !stream.Resource.ClusterScoped {
 		s.namespaces = make(postings[unique.Handle[string]])
 	}
 	// Compressed together, one content tells something of another by its size: none of a
 	// Secret is. Its annotations can hold all of it, so that this goes for metadata too.
-	s.compressor.off = stream.Resource.HoldsSecrets()
+	s.compressor.off = stream.Resource.IsSecret()
 	return s
 }
 
@@ -117,7 +117,7 @@ func (s *Store) Version() string {
 // nothing. Error: x is no index of what the stream holds, or the stream holds no whole
 // objects.
 func (s *Store) Index(x *kube.Index) error {
-	err := x.Of(s.stream.Resource)
+	err := x.CheckResource(s.stream.Resource)
 	if err == nil && s.stream.Representation != kube.Full {
 		err = fmt.Errorf("the index %q looks at whole objects, and only their metadata is kept", x)
 	}

@@ -133,11 +133,11 @@ func (s *Store) post(slot uint32, old, e *entry) {
 	}
 	if !slices.Equal(was, is) {
 		for _, o := range was {
-			u, _ := ident.MakeUID(string(o.UID))
+			u, _ := ident.NewUID(string(o.UID))
 			s.owners.remove(u, slot)
 		}
 		for _, o := range is {
-			u, _ := ident.MakeUID(string(o.UID))
+			u, _ := ident.NewUID(string(o.UID))
 			s.owners.add(u, slot)
 		}
 	}

@@ -15,11 +15,11 @@ import (
 // goroutine that does so, and one more for each subscriber that joins late, until it has
 // caught up.
 type stream struct {
-	caches *Caches
+	caches *Cache
 	handle kube.Stream
 	store  *Store
-	// users is the number of subscriptions that were not closed. Guarded by Caches.mu; at 0
-	// the stream is not in Caches any more.
+	// users is the number of subscriptions that were not closed. Guarded by Cache.mu; at 0
+	// the stream is not in the Cache any more.
 	users  int
 	cancel context.CancelFunc
 	// running are the goroutines of the stream.

@@ -5,7 +5,7 @@ import (
 	"sync/atomic"
 )
 
-// Subscription is one use of a stream: see [Caches.Open].
+// Subscription is one use of a stream: see [Cache.Open].
 type Subscription struct {
 	stream *stream
 	// unhook ends the watch over the context of Open.

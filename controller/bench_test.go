@@ -41,7 +41,7 @@ func BenchmarkRound(b *testing.B) {
 	defer running.Wait()
 	defer cancel()
 	running.Go(func() {
-		rt := &controller.Runtime{Client: c, Caches: caches, Log: slog.New(slog.NewTextHandler(io.Discard, nil))}
+		rt := &controller.Runtime{Client: c, Cache: caches, Log: slog.New(slog.NewTextHandler(io.Discard, nil))}
 		if err := part.Start(ctx, rt); err != nil {
 			b.Error(err)
 		}

@@ -79,7 +79,7 @@ func (e *engine[T]) covers(k queue.Key) bool {
 }
 
 func (s *subscription) covers(k queue.Key) bool {
-	return s.stream.Namespace == "" && (k.Namespace != "" || s.stream.Resource.Cluster) ||
+	return s.stream.Namespace == "" && (k.Namespace != "" || s.stream.Resource.ClusterScoped) ||
 		s.stream.Namespace != "" && s.stream.Namespace == k.Namespace
 }
 

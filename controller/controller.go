@@ -73,14 +73,14 @@ func New[T any, P kube.ObjectOf[T]](reconcile Func[T], options ...Option) *Contr
 // check finds what is wrong with options together, and with the type.
 func (c *Controller[T]) check() {
 	// What is wrong with selectors shows without asking anybody.
-	_, err := c.api(kube.NewClientOf(nil), "").Streams(c.self.selectors...)
+	_, err := c.api(kube.NewClientFromHandler(nil), "").Streams(c.self.selectors...)
 	c.wrong(err)
 	for _, s := range c.sources {
 		if s.references != nil {
-			c.wrong(s.references.Of(c.kind.Resource))
+			c.wrong(s.references.CheckResource(c.kind.Resource))
 			c.self.indexes = append(c.self.indexes, s.references)
 		}
-		if r := s.kind.Resource; s.owned && r.Cluster && !c.kind.Resource.Cluster {
+		if r := s.kind.Resource; s.owned && r.ClusterScoped && !c.kind.Resource.ClusterScoped {
 			c.wrong(fmt.Errorf("%s live in namespaces and %s outside of them, so one cannot own the other: label them, and write controller.Watches", c.kind.Resource, r))
 		}
 	}

@@ -61,8 +61,8 @@ func (c *Controller[T]) Start(ctx context.Context, rt *Runtime) error {
 	}
 	e := &engine[T]{
 		Controller: c, runtime: rt, log: rt.Log,
-		client:  rt.Client.With(rt.Caches.Handler).WithFieldManager(c.manager),
-		applies: rt.Caches.Applies(),
+		client:  rt.Client.With(rt.Cache.Handler).WithFieldManager(c.manager),
+		applies: rt.Cache.Applies(),
 		queue:   queue.New(),
 		remaps:  newRemaps(),
 		objects: objects{known: make(map[queue.Key]*object)},
@@ -144,7 +144,7 @@ func (e *engine[T]) subscribe(ctx context.Context) error {
 			return fmt.Errorf("the controller %s: %w", e.name, err)
 		}
 		for _, stream := range streams {
-			if stream.Resource.HoldsSecrets() && !s.keepSecrets {
+			if stream.Resource.IsSecret() && !s.keepSecrets {
 				stream.Representation = kube.MetadataOnly
 			}
 			e.subs = append(e.subs, &subscription{source: s, stream: stream, synced: make(chan struct{})})
@@ -157,7 +157,7 @@ func (e *engine[T]) subscribe(ctx context.Context) error {
 	ctx = context.WithoutCancel(ctx)
 	// From the first Open on, changes come in.
 	for id, sub := range e.subs {
-		open, err := e.runtime.Caches.Open(ctx, sub.stream, func(event cache.Event) { e.take(id, sub, event) })
+		open, err := e.runtime.Cache.Open(ctx, sub.stream, func(event cache.Event) { e.take(id, sub, event) })
 		if err != nil {
 			return fmt.Errorf("the controller %s: follow %s: %w", e.name, sub.stream, err)
 		}

@@ -153,20 +153,20 @@ func TestConflicts(t *testing.T) {
 		err  error
 		want controller.Outcome
 	}{
-		"of versions":               {stale, controller.Conflict},
-		"of versions, wrapped":      {fmt.Errorf("measure: %w", stale), controller.Conflict},
-		"of uids":                   {otherUID, controller.Conflict},
-		"two at once":               {errors.Join(stale, otherUID), controller.Conflict},
-		"joined with an error":      {errors.Join(stale, broken), controller.Failure},
-		"wrapped beside an error":   {fmt.Errorf("%w and %w", stale, broken), controller.Failure},
-		"of field managers":         {owned, controller.Failure},
-		"AlreadyExists":             {exists, controller.Failure},
-		"invalid in other ways":     {invalid, controller.Failure},
-		"terminal":                  {controller.Terminal(stale), controller.Hopeless},
-		"terminal beside an error":  {errors.Join(controller.Terminal(broken), stale), controller.Failure},
-		"terminal, wrapped":         {fmt.Errorf("no: %w", controller.Terminal(broken)), controller.Hopeless},
-		"two that are terminal":     {errors.Join(controller.Terminal(broken), controller.Terminal(stale)), controller.Hopeless},
-		"nothing that is not there": {errors.Join(nil, broken), controller.Failure},
+		"of versions":               {stale, controller.OutcomeConflict},
+		"of versions, wrapped":      {fmt.Errorf("measure: %w", stale), controller.OutcomeConflict},
+		"of uids":                   {otherUID, controller.OutcomeConflict},
+		"two at once":               {errors.Join(stale, otherUID), controller.OutcomeConflict},
+		"joined with an error":      {errors.Join(stale, broken), controller.OutcomeError},
+		"wrapped beside an error":   {fmt.Errorf("%w and %w", stale, broken), controller.OutcomeError},
+		"of field managers":         {owned, controller.OutcomeError},
+		"AlreadyExists":             {exists, controller.OutcomeError},
+		"invalid in other ways":     {invalid, controller.OutcomeError},
+		"terminal":                  {controller.Terminal(stale), controller.OutcomeTerminal},
+		"terminal beside an error":  {errors.Join(controller.Terminal(broken), stale), controller.OutcomeError},
+		"terminal, wrapped":         {fmt.Errorf("no: %w", controller.Terminal(broken)), controller.OutcomeTerminal},
+		"two that are terminal":     {errors.Join(controller.Terminal(broken), controller.Terminal(stale)), controller.OutcomeTerminal},
+		"nothing that is not there": {errors.Join(nil, broken), controller.OutcomeError},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -196,11 +196,11 @@ func TestConflicts(t *testing.T) {
 				}
 				logs := len(p.log.lines(slog.LevelError))
 				switch test.want {
-				case controller.Conflict:
+				case controller.OutcomeConflict:
 					if !soon || len(results) != 2 || logs != 0 {
 						t.Errorf("next in %s, %d calls, %d lines; want soon, 2 and 0", results[0].Next, len(results), logs)
 					}
-				case controller.Hopeless:
+				case controller.OutcomeTerminal:
 					if len(results) != 1 || logs != 1 {
 						t.Errorf("%d calls, %d lines; want 1 and 1", len(results), logs)
 					}

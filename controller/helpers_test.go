@@ -38,7 +38,7 @@ type Country = kube.CustomResource[CountrySpec, kube.None]
 type CountrySpec struct{}
 
 func (CountrySpec) Definition() kube.Definition {
-	return kube.Definition{Group: "test.example.com", Version: "v1", Kind: "Country", Cluster: true}
+	return kube.Definition{Group: "test.example.com", Version: "v1", Kind: "Country", ClusterScoped: true}
 }
 
 // Plant is a kind that Gardens own.
@@ -108,7 +108,7 @@ type part interface {
 
 // program is controllers at work on one server.
 type program struct {
-	caches *cache.Caches
+	caches *cache.Cache
 	log    *logged
 	stop   func() []error
 }
@@ -118,7 +118,7 @@ type program struct {
 func start(t *testing.T, client *kube.Client, parts ...part) *program {
 	t.Helper()
 	p := &program{caches: cache.New(client), log: new(logged)}
-	rt := &controller.Runtime{Client: client, Caches: p.caches, Log: slog.New(slog.NewTextHandler(p.log, &slog.HandlerOptions{Level: slog.LevelDebug}))}
+	rt := &controller.Runtime{Client: client, Cache: p.caches, Log: slog.New(slog.NewTextHandler(p.log, &slog.HandlerOptions{Level: slog.LevelDebug}))}
 	ctx, cancel := context.WithCancel(context.Background())
 	var running sync.WaitGroup
 	errs := make([]error, len(parts))

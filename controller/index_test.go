@@ -139,7 +139,7 @@ func TestSelectedObjectsAreReadFromTheCache(t *testing.T) {
 		start(t, c, controller.New(reconcile, controller.For(mine), controller.Owns[Plant](mine), controller.From(controller.Channel(names))))
 		synctest.Wait()
 		calls.take()
-		writes := func() int { return s.count(func(r *kube.Request) bool { return r.Verb.Writes() }) }
+		writes := func() int { return s.count(func(r *kube.Request) bool { return r.Verb.IsWrite() }) }
 		before := writes()
 		for range 3 {
 			names <- kube.Ref{Namespace: "default", Name: "mine"}

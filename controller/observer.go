@@ -55,34 +55,36 @@ type Outcome string
 // The outcomes of a call.
 const (
 	// Success is a call without an error.
-	Success Outcome = "success"
+	OutcomeSuccess Outcome = "success"
 	// Failure is an error that is retried with growing intervals.
-	Failure Outcome = "error"
+	OutcomeError Outcome = "error"
 	// Conflict is a write that was refused because the object had changed since it was
 	// read. It is retried at once, and no reason to worry unless it is frequent.
-	Conflict Outcome = "conflict"
+	OutcomeConflict Outcome = "conflict"
 	// Hopeless is an error that only a change of the object can cure: see [Terminal].
-	Hopeless Outcome = "terminal"
+	OutcomeTerminal Outcome = "terminal"
 	// Panic is a call that panicked. It is retried as an error is.
-	Panic Outcome = "panic"
+	OutcomePanic Outcome = "panic"
 )
 
 // Outcomes are all there are.
-func Outcomes() []Outcome { return []Outcome{Success, Failure, Conflict, Hopeless, Panic} }
+func Outcomes() []Outcome {
+	return []Outcome{OutcomeSuccess, OutcomeError, OutcomeConflict, OutcomeTerminal, OutcomePanic}
+}
 
 // Outcome is how the call ended.
 func (r Result) Outcome() Outcome {
 	switch {
 	case r.Err == nil:
-		return Success
+		return OutcomeSuccess
 	case isPanic(r.Err):
-		return Panic
+		return OutcomePanic
 	case IsTerminal(r.Err):
-		return Hopeless
+		return OutcomeTerminal
 	case isConflict(r.Err):
-		return Conflict
+		return OutcomeConflict
 	default:
-		return Failure
+		return OutcomeError
 	}
 }
 

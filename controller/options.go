@@ -93,7 +93,7 @@ func (s *source) narrow(options []SourceOption) error {
 		option(s)
 	}
 	for _, x := range s.indexes {
-		if err := x.Of(s.kind.Resource); err != nil {
+		if err := x.CheckResource(s.kind.Resource); err != nil {
 			return err
 		}
 		if s.metadataOnly {
@@ -219,7 +219,7 @@ func addSource(s *source, err error, options []SourceOption) Option {
 	err = errors.Join(err, s.narrow(options))
 	if err == nil {
 		// What is wrong with selectors shows without asking anybody.
-		_, err = s.streams(kube.NewClientOf(nil))
+		_, err = s.streams(kube.NewClientFromHandler(nil))
 	}
 	return func(settings *settings) {
 		settings.wrong(err)

@@ -72,7 +72,7 @@ func TestMistakes(t *testing.T) {
 			defer caches.Close()
 			ctx, cancel := context.WithCancel(t.Context())
 			cancel() // what is no mistake ends at once
-			err := test.controller.Start(ctx, &controller.Runtime{Client: s.client(), Caches: caches})
+			err := test.controller.Start(ctx, &controller.Runtime{Client: s.client(), Cache: caches})
 			if err == nil {
 				t.Fatal("it is no error")
 			}

@@ -12,7 +12,7 @@ import (
 // garbage collector would take such a child for an orphan, and delete it.
 func ownership(next kube.Handler, owner kube.Ref) kube.Handler {
 	return kube.HandlerFunc(func(ctx context.Context, r *kube.Request) (*kube.Response, error) {
-		if owner.Namespace != "" && owner.UID != "" && r.Verb.Writes() && bytes.Contains(r.Body, []byte(owner.UID)) {
+		if owner.Namespace != "" && owner.UID != "" && r.Verb.IsWrite() && bytes.Contains(r.Body, []byte(owner.UID)) {
 			if err := checkOwnership(r, owner); err != nil {
 				return nil, err
 			}
@@ -22,7 +22,7 @@ func ownership(next kube.Handler, owner kube.Ref) kube.Handler {
 }
 
 func checkOwnership(r *kube.Request, owner kube.Ref) error {
-	if !r.Resource.Cluster && r.Namespace == owner.Namespace {
+	if !r.Resource.ClusterScoped && r.Namespace == owner.Namespace {
 		return nil
 	}
 	var child struct {
@@ -43,7 +43,7 @@ func checkOwnership(r *kube.Request, owner kube.Ref) error {
 		if reference.UID != string(owner.UID) {
 			continue
 		}
-		if r.Resource.Cluster {
+		if r.Resource.ClusterScoped {
 			return Terminal(fmt.Errorf("%s %s: it lives outside of namespaces, so %s cannot own it: find it by a label instead, and delete it in a cleanup",
 				r.Verb, ref, owner))
 		}

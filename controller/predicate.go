@@ -43,13 +43,13 @@ func LabelsChanged(c Change) bool {
 // AnnotationsChanged holds for additions and deletions, and when the annotations have
 // changed.
 func AnnotationsChanged(c Change) bool {
-	return changed(c, func(before, after *cache.Record) bool { return before.Annotations != after.Annotations })
+	return changed(c, func(before, after *cache.Record) bool { return before.AnnotationsHash != after.AnnotationsHash })
 }
 
 // FinalizersChanged holds for additions and deletions, and when the finalizers have
 // changed.
 func FinalizersChanged(c Change) bool {
-	return changed(c, func(before, after *cache.Record) bool { return before.Finalizers != after.Finalizers })
+	return changed(c, func(before, after *cache.Record) bool { return before.FinalizersHash != after.FinalizersHash })
 }
 
 func changed(c Change, differ func(before, after *cache.Record) bool) bool {

@@ -168,7 +168,7 @@ func TestConflictsOnARealServer(t *testing.T) {
 	p := start(t, c, controller.New(reconcile, controller.Concurrency(1), controller.OnResult(done.result)).
 		Backoff(func(*Garden, error, int) time.Duration { return time.Hour }))
 	want := map[string]controller.Outcome{
-		"anew": controller.Conflict, "changed": controller.Conflict, "owned": controller.Failure, "exists": controller.Failure,
+		"anew": controller.OutcomeConflict, "changed": controller.OutcomeConflict, "owned": controller.OutcomeError, "exists": controller.OutcomeError,
 	}
 	yaretest.Eventually(t, func() error {
 		done.mu.Lock()

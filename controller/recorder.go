@@ -29,7 +29,7 @@ func (r *recorder) Do(ctx context.Context, request *kube.Request) (*kube.Respons
 	if err := r.over(); err != nil {
 		return nil, fmt.Errorf("%s %s: %w", request.Verb, request.Ref(), err)
 	}
-	if !request.Verb.Writes() {
+	if !request.Verb.IsWrite() {
 		response, err := r.next.Do(ctx, request)
 		r.mu.Lock()
 		defer r.mu.Unlock()

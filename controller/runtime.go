@@ -11,8 +11,8 @@ import (
 type Runtime struct {
 	// Client reaches the server, without any cache.
 	Client *kube.Client
-	// Caches hold the streams of all parts.
-	Caches *cache.Caches
+	// Cache holds the streams of all parts.
+	Cache *cache.Cache
 	// Log is where results and troubles are told.
 	Log *slog.Logger
 	// Observer is told what the controllers do. Default: nobody.

@@ -331,7 +331,7 @@ func TestEchoBeforeTheAnswer(t *testing.T) {
 				slow := c.With(func(next kube.Handler) kube.Handler {
 					return kube.HandlerFunc(func(ctx context.Context, r *kube.Request) (*kube.Response, error) {
 						response, err := next.Do(ctx, r)
-						if r.Verb.Writes() {
+						if r.Verb.IsWrite() {
 							time.Sleep(time.Minute)
 						}
 						return response, err

@@ -55,7 +55,7 @@ func newServer() *server {
 	return &server{version: 100, objects: make(map[place]object), feeds: make(map[*feed]bool), unsynced: make(map[string]bool)}
 }
 
-func (s *server) client() *kube.Client { return kube.NewClientOf(s) }
+func (s *server) client() *kube.Client { return kube.NewClientFromHandler(s) }
 
 // Do serves one request.
 func (s *server) Do(ctx context.Context, r *kube.Request) (*kube.Response, error) {

@@ -58,7 +58,7 @@ func (s *source) keys(c *kube.Client, self kube.Resource, r cache.Record, object
 			if owner.Controller && owner.Group == self.Group && owner.Kind == self.Kind {
 				k := owned{uid: string(owner.UID)}
 				k.Name = owner.Name
-				if !self.Cluster {
+				if !self.ClusterScoped {
 					k.Namespace = r.Namespace
 				}
 				keys = append(keys, k)
@@ -85,7 +85,7 @@ func (s *source) keys(c *kube.Client, self kube.Resource, r cache.Record, object
 			switch {
 			case ref.Name == "":
 				continue // a label that is not there
-			case self.Cluster:
+			case self.ClusterScoped:
 			case ref.Namespace == "":
 				err = fmt.Errorf("the function from %s to names names %q without a namespace: %s live in namespaces", s.kind.Resource, ref.Name, self)
 				continue
@@ -106,7 +106,7 @@ func (s *source) referrers(self kube.Resource, r cache.Record) []kube.Ref {
 	switch {
 	case r.Namespace == "":
 		return s.referring("", r.Name)
-	case self.Cluster:
+	case self.ClusterScoped:
 		return s.referring("", r.Namespace+"/"+r.Name)
 	default:
 		return append(s.referring(r.Namespace, r.Name), s.referring("", r.Namespace+"/"+r.Name)...)

@@ -140,7 +140,7 @@ func (e *engine[T]) emit(t Trigger) {
 		Key: queue.Key{Namespace: t.Namespace, Name: t.Name}, Priority: queue.High,
 		NotBefore: t.NotBefore, Cause: queue.Cause{Change: t.Cause},
 	}
-	if e.kind.Resource.Cluster {
+	if e.kind.Resource.ClusterScoped {
 		trigger.Key.Namespace = ""
 	}
 	if !t.All {

@@ -231,7 +231,7 @@ func TestFromConflicts(t *testing.T) {
 		definition := *of.Definition
 		edit(&definition)
 		of.Definition = &definition
-		of.Resource.Plural, of.Resource.Cluster = definition.Plural, definition.Cluster
+		of.Resource.Plural, of.Resource.ClusterScoped = definition.Plural, definition.ClusterScoped
 		of.Resource.Version, of.Resource.Kind = definition.Version, definition.Kind
 		if of.Resource.Plural == "" {
 			of.Resource.Plural = "plants"
@@ -243,7 +243,7 @@ func TestFromConflicts(t *testing.T) {
 	wantError(t, both+" are versions of one kind Plant, but differ in Plural: plants and flora",
 		now, change(old, func(d *kube.Definition) { d.Plural = "flora" }))
 	wantError(t, "differ in scope: Namespaced and Cluster",
-		now, change(old, func(d *kube.Definition) { d.Cluster = true }))
+		now, change(old, func(d *kube.Definition) { d.ClusterScoped = true }))
 	wantError(t, "differ in ShortNames: [p] and [q]",
 		change(now, func(d *kube.Definition) { d.ShortNames = []string{"p"} }),
 		change(old, func(d *kube.Definition) { d.ShortNames = []string{"q"} }))

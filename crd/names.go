@@ -10,7 +10,7 @@ import (
 )
 
 func scope(t kube.Type) string {
-	if t.Resource.Cluster {
+	if t.Resource.ClusterScoped {
 		return "Cluster"
 	}
 	return "Namespaced"
@@ -36,7 +36,7 @@ func mergeNames(types []kube.Type) (Names, []error) {
 		if t.Resource.Plural != first.Resource.Plural {
 			disagree(first, t, "Plural", first.Resource.Plural, t.Resource.Plural)
 		}
-		if t.Resource.Cluster != first.Resource.Cluster {
+		if t.Resource.ClusterScoped != first.Resource.ClusterScoped {
 			disagree(first, t, "scope", scope(first), scope(t))
 		}
 		if own := t.Definition.ShortNames; len(own) > 0 {

@@ -115,7 +115,7 @@ type certificate struct {
 type Certificate struct{ certificate }
 
 func (Certificate) Definition() kube.Definition {
-	return kube.Definition{Group: "certs.example.com", Version: "v1", Kind: "Certificate", Cluster: true, Source: source}
+	return kube.Definition{Group: "certs.example.com", Version: "v1", Kind: "Certificate", ClusterScoped: true, Source: source}
 }
 
 // Phase is a step in a life.

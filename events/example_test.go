@@ -52,7 +52,7 @@ func ExampleRecorder_Event() {
 		recorder.Event(service, events.Warning, "NoAddresses", "AllocateAddress", "there are no addresses left for %s:", service.Name)
 	}
 	// It is written by the program that the recorder is a part of; this one ends at once.
-	if err := operator.Run(context.Background(), kube.NewClientOf(server), recorder, nothing()); err != nil {
+	if err := operator.Run(context.Background(), kube.NewClientFromHandler(server), recorder, nothing()); err != nil {
 		fmt.Println(err)
 	}
 	// Output: Warning NoAddresses there are no addresses left for web: 3

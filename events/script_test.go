@@ -120,7 +120,7 @@ func run(t *testing.T, r *events.Recorder, h kube.Handler) (said *log, end func(
 	ctx, cancel := context.WithCancel(t.Context())
 	ended := make(chan error, 1)
 	go func() {
-		ended <- r.Start(ctx, &controller.Runtime{Client: kube.NewClientOf(h), Log: slog.New(slog.NewTextHandler(said, nil))})
+		ended <- r.Start(ctx, &controller.Runtime{Client: kube.NewClientFromHandler(h), Log: slog.New(slog.NewTextHandler(said, nil))})
 	}()
 	return said, func() {
 		t.Helper()

@@ -65,7 +65,7 @@ func makeAPI[T any, P ObjectOf[T]](c *Client, r Resource, namespace string, form
 	case err != nil:
 	case c == nil:
 		err = fmt.Errorf("%s: the client is nil", r)
-	case r.Cluster && namespace != "":
+	case r.ClusterScoped && namespace != "":
 		err = fmt.Errorf("%s live outside of namespaces, so there are none in %q: use kube.All", r, namespace)
 	case namespace != "":
 		err = checkSegment("namespace", namespace)
@@ -113,7 +113,7 @@ func (a API[T]) one(verb Verb, name string) error {
 		return a.err
 	case name == "":
 		return fmt.Errorf("%s %s: the name is empty", verb, a.resource)
-	case a.namespace == "" && !a.resource.Cluster:
+	case a.namespace == "" && !a.resource.ClusterScoped:
 		return fmt.Errorf("%s %s %q: the namespace is missing: use kube.Namespaced", verb, a.resource, name)
 	}
 	if err := checkSegment("name", name); err != nil {

@@ -39,7 +39,7 @@ var expired = refuse(410, metav1.StatusReasonExpired, "the continue token has ex
 func TestGet(t *testing.T) {
 	t.Parallel()
 	s := scripted(t, answer(`{"metadata":{"name":"p"},"spec":{"nodeName":"n"}}`), answer(`{"metadata":{"name":"s"}}`))
-	c := NewClientOf(s)
+	c := NewClientFromHandler(s)
 	pod, err := Get[corev1.Pod](t.Context(), c, "ns", "p")
 	if err != nil {
 		t.Fatal(err)
@@ -60,7 +60,7 @@ func TestGet(t *testing.T) {
 func TestListFollowsItsPages(t *testing.T) {
 	t.Parallel()
 	s := scripted(t, answer(page("next", item("a"), item("b"))), answer(page("", item("c"))))
-	pods, err := Namespaced[corev1.Pod](NewClientOf(s), "ns").List(t.Context(), Labels("app=web"), Fields("metadata.name!=x"), Labels("tier in (a,b)"))
+	pods, err := Namespaced[corev1.Pod](NewClientFromHandler(s), "ns").List(t.Context(), Labels("app=web"), Fields("metadata.name!=x"), Labels("tier in (a,b)"))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -83,7 +83,7 @@ func TestListFollowsItsPages(t *testing.T) {
 func TestListBeginsAgainWhenItIsTooOld(t *testing.T) {
 	t.Parallel()
 	s := scripted(t, answer(page("next", item("gone"), item("a"))), expired, answer(page("", item("a"), item("b"))))
-	pods, err := All[corev1.Pod](NewClientOf(s)).List(t.Context())
+	pods, err := All[corev1.Pod](NewClientFromHandler(s)).List(t.Context())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -98,7 +98,7 @@ func TestListBeginsAgainWhenItIsTooOld(t *testing.T) {
 func TestListGivesUpOnWhatIsAlwaysTooOld(t *testing.T) {
 	t.Parallel()
 	first := answer(page("next", item("a")))
-	pods, err := All[corev1.Pod](NewClientOf(scripted(t, first, expired, first, expired, first, expired))).List(t.Context())
+	pods, err := All[corev1.Pod](NewClientFromHandler(scripted(t, first, expired, first, expired, first, expired))).List(t.Context())
 	if !IsGone(err) || pods != nil {
 		t.Errorf("got %v: %v", pods, err)
 	}
@@ -109,7 +109,7 @@ func TestEachTellsThatItIsTooOld(t *testing.T) {
 	t.Parallel()
 	var names []string
 	var last error
-	for pod, err := range All[corev1.Pod](NewClientOf(scripted(t, answer(page("next", item("a"))), expired))).Each(t.Context()) {
+	for pod, err := range All[corev1.Pod](NewClientFromHandler(scripted(t, answer(page("next", item("a"))), expired))).Each(t.Context()) {
 		if last = err; err == nil {
 			names = append(names, pod.Name)
 		}
@@ -121,7 +121,7 @@ func TestEachTellsThatItIsTooOld(t *testing.T) {
 
 func TestEachEndsWhenItsCallerDoes(t *testing.T) {
 	t.Parallel()
-	for range All[corev1.Pod](NewClientOf(scripted(t, answer(page("next", item("a"), item("b")))))).Each(t.Context()) {
+	for range All[corev1.Pod](NewClientFromHandler(scripted(t, answer(page("next", item("a"), item("b")))))).Each(t.Context()) {
 		break // no second page is asked for
 	}
 }
@@ -130,7 +130,7 @@ func TestEachEndsWhenItsCallerDoes(t *testing.T) {
 func TestListWithAnObjectThatDoesNotFit(t *testing.T) {
 	t.Parallel()
 	bad := `{"metadata":{"name":"bad","namespace":"ns","uid":"u","resourceVersion":"5"},"spec":{"nodeName":7}}`
-	pods, err := All[corev1.Pod](NewClientOf(scripted(t, answer(page("", item("a"), bad, item("b")))))).List(t.Context())
+	pods, err := All[corev1.Pod](NewClientFromHandler(scripted(t, answer(page("", item("a"), bad, item("b")))))).List(t.Context())
 	if diff := cmp.Diff([]string{"a", "b"}, namesOf(pods)); diff != "" {
 		t.Error(diff)
 	}
@@ -143,7 +143,7 @@ func TestListWithAnObjectThatDoesNotFit(t *testing.T) {
 
 func TestGetOfAnObjectThatDoesNotFit(t *testing.T) {
 	t.Parallel()
-	_, err := Get[corev1.Pod](t.Context(), NewClientOf(scripted(t, answer(`{"spec":[]}`))), "ns", "p")
+	_, err := Get[corev1.Pod](t.Context(), NewClientFromHandler(scripted(t, answer(`{"spec":[]}`))), "ns", "p")
 	wantError(t, err, `decode pods "ns/p"`)
 }
 
@@ -152,7 +152,7 @@ func TestNarrowedClient(t *testing.T) {
 	ctx := t.Context()
 	s := scripted(t, answer(page("", item("a"))), answer(page("", item("b"))), // two namespaces
 		answer(page("")), answer(page("")), answer(page("")))
-	c := NewClientOf(s).InNamespaces("two", "one", "two")
+	c := NewClientFromHandler(s).InNamespaces("two", "one", "two")
 	if diff := cmp.Diff([]string{"one", "two"}, c.Namespaces()); diff != "" {
 		t.Error(diff)
 	}
@@ -183,7 +183,7 @@ func TestDynamicList(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	c := NewClientOf(scripted(t, answer(page("", `{"metadata":{"name":"a"},"spec":{"priority":9007199254740993,"weight":0.5}}`))))
+	c := NewClientFromHandler(scripted(t, answer(page("", `{"metadata":{"name":"a"},"spec":{"priority":9007199254740993,"weight":0.5}}`))))
 	got, err := Dynamic(c, pods, "ns").List(t.Context())
 	if err != nil || len(got) != 1 {
 		t.Fatalf("got %v: %v", got, err)
@@ -204,7 +204,7 @@ func TestMetadataOnly(t *testing.T) {
 		t.Fatal(err)
 	}
 	s := scripted(t, answer(`{"kind":"PartialObjectMetadata","apiVersion":"meta.k8s.io/v1","metadata":{"name":"g","labels":{"a":"b"}}}`))
-	got, err := Metadata(NewClientOf(s), gadgets, "ns").Get(t.Context(), "g")
+	got, err := Metadata(NewClientFromHandler(s), gadgets, "ns").Get(t.Context(), "g")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -216,7 +216,7 @@ func TestMetadataOnly(t *testing.T) {
 // What is wrong with the input is told before any request, and says what to write.
 func TestBadInputMakesNoRequest(t *testing.T) {
 	t.Parallel()
-	c := NewClientOf(scripted(t))
+	c := NewClientFromHandler(scripted(t))
 	ctx := t.Context()
 	pods := Namespaced[corev1.Pod](c, "ns")
 	pod := func(namespace, name string) *corev1.Pod { return &corev1.Pod{ObjectMeta: named(namespace, name)} }
@@ -299,7 +299,7 @@ func TestPipeline(t *testing.T) {
 			})
 		}
 	}
-	plain := NewClientOf(s)
+	plain := NewClientFromHandler(s)
 	c := plain.With(note("inner")).With(note("outer")).InCluster("east").WithFieldManager("m")
 	if _, err := Get[corev1.Pod](t.Context(), c, "ns", "p"); err != nil {
 		t.Fatal(err)

@@ -19,7 +19,7 @@ func builtinResource(pkg, typeName string) (Resource, bool) {
 	return Resource{
 		GroupVersionKind: schema.GroupVersionKind{Group: group, Version: path.Base(pkg), Kind: typeName},
 		Plural:           guessPlural(typeName),
-		Cluster:          inCluster,
+		ClusterScoped:    inCluster,
 	}, true
 }
 

@@ -67,11 +67,11 @@ func NewClient(config *rest.Config, options ...ClientOption) (*Client, error) {
 	if err != nil {
 		return nil, err
 	}
-	return NewClientOf(retry{next: t, limit: o.timeout}).WithFieldManager(program), nil
+	return NewClientFromHandler(retry{next: t, limit: o.timeout}).WithFieldManager(program), nil
 }
 
 // NewClientOf puts types on top of any Handler.
-func NewClientOf(h Handler) *Client {
+func NewClientFromHandler(h Handler) *Client {
 	return &Client{handler: h, manager: "yare", prune: newPruner()}
 }
 

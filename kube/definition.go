@@ -27,7 +27,7 @@ type Definition struct {
 	Categories []string
 
 	// Cluster is true for a resource that lives outside of namespaces.
-	Cluster bool
+	ClusterScoped bool
 
 	// Storage marks the version in which objects are stored. It need not be set: the
 	// highest by the priority of Kubernetes versions (v2, v1, v1beta1, …) is the default.
@@ -105,7 +105,7 @@ func (d Definition) Resource() (Resource, error) {
 	r := Resource{
 		GroupVersionKind: schema.GroupVersionKind{Group: d.Group, Version: d.Version, Kind: d.Kind},
 		Plural:           d.Plural,
-		Cluster:          d.Cluster,
+		ClusterScoped:    d.ClusterScoped,
 	}
 	if r.Plural == "" {
 		r.Plural = guessPlural(d.Kind)

@@ -15,12 +15,12 @@ import (
 type DeleteOption func(*metav1.DeleteOptions)
 
 // OfUID deletes only this very object, and not another of the same name.
-func OfUID(uid types.UID) DeleteOption {
+func RequireUID(uid types.UID) DeleteOption {
 	return func(o *metav1.DeleteOptions) { preconditions(o).UID = &uid }
 }
 
 // OfVersion deletes only if the object has not changed since this resourceVersion.
-func OfVersion(resourceVersion string) DeleteOption {
+func RequireResourceVersion(resourceVersion string) DeleteOption {
 	return func(o *metav1.DeleteOptions) { preconditions(o).ResourceVersion = &resourceVersion }
 }
 
@@ -69,7 +69,7 @@ func (a API[T]) DeleteAll(ctx context.Context, selectors []Selector, options ...
 		return err
 	}
 	for _, s := range streams {
-		if s.Namespace == "" && !a.resource.Cluster {
+		if s.Namespace == "" && !a.resource.ClusterScoped {
 			return fmt.Errorf("delete all %s: name a namespace: use kube.Namespaced", a.resource)
 		}
 		r := s.Request(VerbDeleteCollection)
@@ -116,7 +116,7 @@ func (c *Client) Delete(ctx context.Context, obj Object, options ...DeleteOption
 		return err
 	}
 	if uid := obj.GetUID(); uid != "" {
-		options = append([]DeleteOption{OfUID(uid)}, options...)
+		options = append([]DeleteOption{RequireUID(uid)}, options...)
 	}
 	a := makeAPI[metav1.PartialObjectMetadata](c, t.Resource, obj.GetNamespace(), Full, false, nil)
 	err = a.Delete(ctx, obj.GetName(), options...)

@@ -63,13 +63,13 @@ func ExampleClient_With() {
 	})
 	readOnly := func(next kube.Handler) kube.Handler {
 		return kube.HandlerFunc(func(ctx context.Context, r *kube.Request) (*kube.Response, error) {
-			if r.Verb.Writes() && r.Namespace == "kube-system" {
+			if r.Verb.IsWrite() && r.Namespace == "kube-system" {
 				return nil, fmt.Errorf("%s %s: not in this namespace", r.Verb, r.Ref())
 			}
 			return next.Do(ctx, r)
 		})
 	}
-	client := kube.NewClientOf(server).With(readOnly)
+	client := kube.NewClientFromHandler(server).With(readOnly)
 	for _, namespace := range []string{"default", "kube-system"} {
 		_, err := kube.Apply(context.Background(), client, &corev1.ConfigMap{
 			ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: "c"}, Data: map[string]string{"k": "v"},

@@ -30,7 +30,7 @@ type gadget = CustomResource[gadgetSpec, gadgetStatus]
 type planetSpec struct{}
 
 func (planetSpec) Definition() Definition {
-	return Definition{Group: "example.com", Version: "v1", Kind: "Planet", Cluster: true}
+	return Definition{Group: "example.com", Version: "v1", Kind: "Planet", ClusterScoped: true}
 }
 
 type planet = CustomResource[planetSpec, None]
@@ -95,7 +95,7 @@ func refuse(code int, reason metav1.StatusReason, message string, change ...func
 			Code: int32(code), Reason: reason, Message: message,
 			Details: &metav1.StatusDetails{Name: r.Name, Kind: r.Resource.Plural},
 		}
-		e.Unknown = code >= 500 && r.Verb.Writes()
+		e.Unknown = code >= 500 && r.Verb.IsWrite()
 		for _, f := range change {
 			f(e)
 		}
@@ -108,7 +108,7 @@ func lost(sent bool) HandlerFunc {
 	return func(_ context.Context, r *Request) (*Response, error) {
 		e := newError(r)
 		e.Err = fmt.Errorf("the connection broke")
-		e.Unknown = sent && r.Verb.Writes()
+		e.Unknown = sent && r.Verb.IsWrite()
 		return nil, e
 	}
 }

@@ -53,7 +53,7 @@ func (x *Index) Is(value string) Selector {
 }
 
 // Of is an error unless the index is one of r, and can be used.
-func (x *Index) Of(r Resource) error {
+func (x *Index) CheckResource(r Resource) error {
 	switch {
 	case x == nil:
 		return errors.New("the index is nil: make one with kube.NewIndex")

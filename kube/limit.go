@@ -10,7 +10,7 @@ func LimitWrites(n int) func(next Handler) Handler {
 	tokens := make(chan struct{}, max(n, 1))
 	return func(next Handler) Handler {
 		return HandlerFunc(func(ctx context.Context, r *Request) (*Response, error) {
-			if !r.Verb.Writes() {
+			if !r.Verb.IsWrite() {
 				return next.Do(ctx, r)
 			}
 			select {

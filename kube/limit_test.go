@@ -19,7 +19,7 @@ func TestLimitWrites(t *testing.T) {
 		var mu sync.Mutex
 		writing, most := 0, 0
 		h := kube.LimitWrites(3)(kube.HandlerFunc(func(_ context.Context, r *kube.Request) (*kube.Response, error) {
-			if r.Verb.Writes() {
+			if r.Verb.IsWrite() {
 				mu.Lock()
 				writing++
 				most = max(most, writing)

@@ -23,7 +23,7 @@ type Match struct {
 
 // Holds tells whether an object, which is JSON, meets the condition. An error is that of
 // the Index.
-func (m Match) Holds(object []byte) (bool, error) {
+func (m Match) Matches(object []byte) (bool, error) {
 	if m.Owner != "" {
 		var metadata struct {
 			Metadata struct {
@@ -61,7 +61,7 @@ func (a API[T]) matches(selectors []Selector) ([]Match, error) {
 			continue
 		}
 		if x := s.match.Index; x != nil {
-			if err := x.Of(a.resource); err != nil {
+			if err := x.CheckResource(a.resource); err != nil {
 				return nil, fmt.Errorf("list %s: %w", a.resource, err)
 			}
 			if a.representation == MetadataOnly {
@@ -81,7 +81,7 @@ func meeting(all []Match, objects []jsontext.Value) ([]jsontext.Value, error) {
 	var errs []error
 	objects = slices.DeleteFunc(objects, func(object jsontext.Value) bool {
 		for _, m := range all {
-			ok, err := m.Holds(object)
+			ok, err := m.Matches(object)
 			errs = append(errs, err)
 			if !ok {
 				return true

@@ -43,7 +43,7 @@ func TestListByOwnerAndIndex(t *testing.T) {
 			t.Parallel()
 			s := scripted(t, answer(page("next", podOn("a", "n1", "u1"), podOn("b", "n2", "u1"))),
 				answer(page("", podOn("c", "n1", "u2"), `{"metadata":{"name":"misfit"},"spec":{"nodeName":[]}}`)))
-			pods, err := All[corev1.Pod](NewClientOf(s)).List(t.Context(), append(c.selectors, Labels("app=web"))...)
+			pods, err := All[corev1.Pod](NewClientFromHandler(s)).List(t.Context(), append(c.selectors, Labels("app=web"))...)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -56,7 +56,7 @@ func TestListByOwnerAndIndex(t *testing.T) {
 		})
 	}
 	s := scripted(t, answer(page("", podOn("bad", "n1", "u1"))))
-	if _, err := All[corev1.Pod](NewClientOf(s)).List(t.Context(), x.Is("n1")); err == nil || !strings.Contains(err.Error(), `the index "node": panic: oh no`) {
+	if _, err := All[corev1.Pod](NewClientFromHandler(s)).List(t.Context(), x.Is("n1")); err == nil || !strings.Contains(err.Error(), `the index "node": panic: oh no`) {
 		t.Errorf("a function that panics: %v", err)
 	}
 }
@@ -64,7 +64,7 @@ func TestListByOwnerAndIndex(t *testing.T) {
 // What cannot be narrowed so says it before any request, above all a deletion.
 func TestOwnerAndIndexNarrowListsOnly(t *testing.T) {
 	t.Parallel()
-	client := NewClientOf(scripted(t))
+	client := NewClientFromHandler(scripted(t))
 	owner := &gadget{ObjectMeta: named("ns", "owner")}
 	owner.UID = "u1"
 	list := func(a API[corev1.Pod], s Selector) error { _, err := a.List(t.Context(), s); return err }
@@ -88,7 +88,7 @@ func TestOwnerAndIndexNarrowListsOnly(t *testing.T) {
 		"index of another":   {list(pods, NewIndex("size", func(*gadget) []string { return nil }).Is("1")), `the index "size" is of gadgets.example.com (v1), not of pods (v1)`},
 		"index of no type":   {list(pods, NewIndex("x", func(*autoscalingv1.Scale) []string { return nil }).Is("1")), "does not serve this type"},
 		"index of nothing":   {list(pods, NewIndex[corev1.Pod]("x", nil).Is("1")), "function is nil"},
-		"index that is nil":  {none.Of(pods.Resource()), "kube.NewIndex"},
+		"index that is nil":  {none.CheckResource(pods.Resource()), "kube.NewIndex"},
 		"index and metadata": {ofMetadata, "whole objects"},
 	} {
 		if c.err == nil || !strings.Contains(c.err.Error(), c.want) {

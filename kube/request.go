@@ -26,7 +26,7 @@ const (
 )
 
 // Writes tells whether the verb can change something.
-func (v Verb) Writes() bool { return v != VerbGet && v != VerbList && v != VerbWatch }
+func (v Verb) IsWrite() bool { return v != VerbGet && v != VerbList && v != VerbWatch }
 
 // The content types of patches, and of everything else.
 const (

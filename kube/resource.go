@@ -16,8 +16,8 @@ type Resource struct {
 	schema.GroupVersionKind
 	// Plural is the name in URLs, such as deployments.
 	Plural string
-	// Cluster is true for a resource that lives outside of namespaces.
-	Cluster bool
+	// ClusterScoped is true for a resource that lives outside of namespaces.
+	ClusterScoped bool
 }
 
 // GroupResource is the resource without its version: what RBAC and errors name.
@@ -26,7 +26,7 @@ func (r Resource) GroupResource() schema.GroupResource {
 }
 
 // HoldsSecrets tells a resource whose contents nobody keeps or shows who was not asked to.
-func (r Resource) HoldsSecrets() bool { return r.Group == "" && r.Plural == "secrets" }
+func (r Resource) IsSecret() bool { return r.Group == "" && r.Plural == "secrets" }
 
 // isQuestion tells a resource whose objects are questions, such as a SubjectAccessReview: to
 // create one is to ask it, and it has no name.

@@ -64,7 +64,7 @@ func TestResourceOfType(t *testing.T) {
 			continue
 		}
 		scope := "namespaced"
-		if got.Resource.Cluster {
+		if got.Resource.ClusterScoped {
 			scope = "cluster"
 		}
 		apiVersion, kind := got.Resource.ToAPIVersionAndKind()

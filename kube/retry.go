@@ -56,7 +56,7 @@ func (h retry) Do(ctx context.Context, r *Request) (*Response, error) {
 			}
 		}
 		unknown = unknown || e.Unknown
-		e.Unknown = unknown && r.Verb.Writes()
+		e.Unknown = unknown && r.Verb.IsWrite()
 		wait, again := h.again(r, e, attempt)
 		if !again || ctx.Err() != nil {
 			return nil, err
@@ -127,7 +127,7 @@ func repeatable(r *Request) bool {
 	case VerbPatch:
 		return r.ContentType == ContentApply
 	default:
-		return !r.Verb.Writes()
+		return !r.Verb.IsWrite()
 	}
 }
 

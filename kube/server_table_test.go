@@ -89,7 +89,7 @@ func TestTableAgreesWithTheServer(t *testing.T) {
 			t.Errorf("the server serves %s: %v", gvk, err)
 			continue
 		}
-		if diff := cmp.Diff(want, row{typ.Resource.Plural, typ.Resource.Cluster}); diff != "" || typ.Resource.GroupVersionKind != gvk {
+		if diff := cmp.Diff(want, row{typ.Resource.Plural, typ.Resource.ClusterScoped}); diff != "" || typ.Resource.GroupVersionKind != gvk {
 			t.Errorf("%s: %s", gvk, diff)
 		}
 	}

@@ -84,10 +84,10 @@ func TestConfigMapOnTheServer(t *testing.T) {
 	if err := c.Delete(ctx, other); err != nil {
 		t.Errorf("another of its name is there, which is as good as gone: %v", err)
 	}
-	if err := api.Delete(ctx, "c", kube.OfUID("another")); !kube.IsConflict(err) {
+	if err := api.Delete(ctx, "c", kube.RequireUID("another")); !kube.IsConflict(err) {
 		t.Errorf("deleted another uid: %v", err)
 	}
-	if err := api.Delete(ctx, "c", kube.OfVersion("1")); !kube.IsConflict(err) {
+	if err := api.Delete(ctx, "c", kube.RequireResourceVersion("1")); !kube.IsConflict(err) {
 		t.Errorf("deleted an old version: %v", err)
 	}
 	if err := api.Delete(ctx, "c", kube.DryRunDelete()); err != nil {

@@ -57,7 +57,7 @@ func (a API[T]) Streams(selectors ...Selector) ([]Stream, error) {
 		return nil, fmt.Errorf("%s: %w", a.resource, err)
 	}
 	namespaces := []string{a.namespace}
-	if a.namespace == "" && !a.resource.Cluster && len(a.client.namespaces) > 0 {
+	if a.namespace == "" && !a.resource.ClusterScoped && len(a.client.namespaces) > 0 {
 		namespaces = a.client.namespaces
 	}
 	streams := make([]Stream, 0, len(namespaces))
@@ -180,7 +180,7 @@ func frameOf(value []byte) (Frame, error) {
 	if len(value) == 0 || value[0] != '{' {
 		return f, fmt.Errorf("there is %.20q in place of an event", value)
 	}
-	s := jsonscan.Of(value)
+	s := jsonscan.New(value)
 	err := s.Members(func(name []byte) (err error) {
 		switch string(name) {
 		case "type":

@@ -69,7 +69,7 @@ func TestWatch(t *testing.T) {
 `)
 	s := scripted(t, step)
 	var got []string
-	for event, err := range Namespaced[corev1.Pod](NewClientOf(s), "ns").Watch(t.Context(), "7", Labels("a=b")) {
+	for event, err := range Namespaced[corev1.Pod](NewClientFromHandler(s), "ns").Watch(t.Context(), "7", Labels("a=b")) {
 		switch _, bad := errors.AsType[*DecodeError](err); {
 		case bad:
 			got = append(got, event.Type+" does not fit")
@@ -95,7 +95,7 @@ func TestWatch(t *testing.T) {
 func TestWatchIsClosedByItsCaller(t *testing.T) {
 	t.Parallel()
 	body, step := watching(`{"type":"ADDED","object":{}}{"type":"ADDED","object":{}}`)
-	for range All[corev1.Pod](NewClientOf(scripted(t, step))).Watch(t.Context(), "") {
+	for range All[corev1.Pod](NewClientFromHandler(scripted(t, step))).Watch(t.Context(), "") {
 		break
 	}
 	if !body.done {
@@ -107,7 +107,7 @@ func TestWatchRefused(t *testing.T) {
 	t.Parallel()
 	for name, step := range map[string]HandlerFunc{"gone": expired, "no stream": answer(`{}`)} {
 		n := 0
-		for _, err := range All[corev1.Pod](NewClientOf(scripted(t, step))).Watch(t.Context(), "1") {
+		for _, err := range All[corev1.Pod](NewClientFromHandler(scripted(t, step))).Watch(t.Context(), "1") {
 			if n++; err == nil {
 				t.Errorf("%s: there is no error", name)
 			}

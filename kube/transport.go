@@ -155,7 +155,7 @@ func (r *Request) path(base string) string {
 	} else {
 		parts = append(parts, "apis", r.Resource.Group, r.Resource.Version)
 	}
-	if r.Namespace != "" && !r.Resource.Cluster {
+	if r.Namespace != "" && !r.Resource.ClusterScoped {
 		parts = append(parts, "namespaces", r.Namespace)
 	}
 	parts = append(parts, r.Resource.Plural)
@@ -214,7 +214,7 @@ func readAll(response *http.Response) ([]byte, error) {
 // noAnswer is the error when a connection failed, at whatever stage.
 func (t *transport) noAnswer(caller, ctx context.Context, r *Request, err error, sent bool) error {
 	e := newError(r)
-	e.Unknown = sent && r.Verb.Writes()
+	e.Unknown = sent && r.Verb.IsWrite()
 	switch cause := context.Cause(ctx); {
 	case errors.Is(cause, errNoAnswer):
 		e.Err = fmt.Errorf("%w (%s)", errNoAnswer, t.timeout)
@@ -245,7 +245,7 @@ func refusal(r *Request, response *http.Response) error {
 	e := newError(r)
 	e.Code = response.StatusCode
 	// The server may have committed what it then could not answer for.
-	e.Unknown = response.StatusCode >= 500 && response.StatusCode != http.StatusNotImplemented && r.Verb.Writes()
+	e.Unknown = response.StatusCode >= 500 && response.StatusCode != http.StatusNotImplemented && r.Verb.IsWrite()
 	e.RetryAfter = retryAfter(response.Header.Get("Retry-After"))
 	body, _ := io.ReadAll(io.LimitReader(response.Body, 1<<20))
 	if content, _, _ := mime.ParseMediaType(response.Header.Get("Content-Type")); content == ContentJSON {

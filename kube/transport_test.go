@@ -51,7 +51,7 @@ func TestURLs(t *testing.T) {
 	t.Parallel()
 	deployments := Resource{Plural: "deployments"}
 	deployments.Group, deployments.Version, deployments.Kind = "apps", "v1", "Deployment"
-	nodes := Resource{Plural: "nodes", Cluster: true}
+	nodes := Resource{Plural: "nodes", ClusterScoped: true}
 	nodes.Version, nodes.Kind = "v1", "Node"
 	pods := Resource{Plural: "pods"}
 	pods.Version, pods.Kind = "v1", "Pod"
@@ -163,7 +163,7 @@ func TestHeaders(t *testing.T) {
 			_, err := Namespaced[corev1.Pod](c, "ns").Patch(ctx, "p", StrategicPatch(map[string]any{}))
 			return err
 		}, ContentJSON, ContentStrategicPatch},
-		{"delete", func() error { return Namespaced[corev1.Pod](c, "ns").Delete(ctx, "p", OfUID("u")) }, ContentJSON, ContentJSON},
+		{"delete", func() error { return Namespaced[corev1.Pod](c, "ns").Delete(ctx, "p", RequireUID("u")) }, ContentJSON, ContentJSON},
 		{"delete without options", func() error { return Namespaced[corev1.Pod](c, "ns").Delete(ctx, "p") }, ContentJSON, ""},
 	} {
 		if err := test.do(); err != nil {

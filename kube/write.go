@@ -82,14 +82,14 @@ func (a API[T]) place(verb Verb, obj Object) (API[T], error) {
 	}
 	namespace := obj.GetNamespace()
 	switch {
-	case a.resource.Cluster && namespace != "":
+	case a.resource.ClusterScoped && namespace != "":
 		return a, fmt.Errorf("%s %s %q: it lives outside of namespaces but has the namespace %q", verb, a.resource, obj.GetName(), namespace)
 	case a.namespace == "":
 		a.namespace = namespace
 	case namespace != "" && namespace != a.namespace:
 		return a, fmt.Errorf("%s %s %s: it is not in the namespace %q", verb, a.resource, quoted(namespace, obj.GetName()), a.namespace)
 	}
-	if a.namespace == "" && !a.resource.Cluster {
+	if a.namespace == "" && !a.resource.ClusterScoped {
 		return a, fmt.Errorf("%s %s %q: it has no namespace", verb, a.resource, obj.GetName())
 	}
 	if a.namespace != "" {

@@ -93,7 +93,7 @@ func TestWrites(t *testing.T) {
 		{"delete", func(c *Client) error { return Namespaced[corev1.ConfigMap](c, "ns").Delete(ctx, "c") },
 			want{Verb: VerbDelete, Name: "c"}, ``},
 		{"delete with options", func(c *Client) error {
-			return Namespaced[corev1.ConfigMap](c, "ns").Delete(ctx, "c", OfUID("u"), OfVersion("7"),
+			return Namespaced[corev1.ConfigMap](c, "ns").Delete(ctx, "c", RequireUID("u"), RequireResourceVersion("7"),
 				Propagation(metav1.DeletePropagationForeground), GracePeriod(5*time.Second), DryRunDelete())
 		}, want{Verb: VerbDelete, Name: "c", Preconditions: Preconditions{"u", "7"}},
 			`{"kind":"DeleteOptions","apiVersion":"v1","gracePeriodSeconds":5,"preconditions":{"uid":"u","resourceVersion":"7"},"propagationPolicy":"Foreground","dryRun":["All"]}`},
@@ -114,7 +114,7 @@ func TestWrites(t *testing.T) {
 		t.Run(test.name, func(t *testing.T) {
 			t.Parallel()
 			s := scripted(t, answer(`{}`))
-			if err := test.do(NewClientOf(s).WithFieldManager("me")); err != nil {
+			if err := test.do(NewClientFromHandler(s).WithFieldManager("me")); err != nil {
 				t.Fatal(err)
 			}
 			r := s.got[0]
@@ -167,7 +167,7 @@ func TestWritesLeaveTheirArgumentAlone(t *testing.T) {
 		return &pointerWrapped{&corev1.ConfigMap{ObjectMeta: named("ns", "c")}}
 	}
 	s := answer(`{"metadata":{"name":"other"}}`)
-	c := NewClientOf(s)
+	c := NewClientFromHandler(s)
 	check := func(name string, got, want any, err error) {
 		t.Helper()
 		if err != nil {
@@ -229,10 +229,10 @@ func TestDeleteOfWhatIsGone(t *testing.T) {
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			t.Parallel()
-			if err := NewClientOf(scripted(t, test.step)).Delete(t.Context(), test.obj); (err == nil) != test.ok {
+			if err := NewClientFromHandler(scripted(t, test.step)).Delete(t.Context(), test.obj); (err == nil) != test.ok {
 				t.Errorf("the error is %v", err)
 			}
-			err := Namespaced[corev1.Pod](NewClientOf(scripted(t, test.step)), "ns").Delete(t.Context(), "p")
+			err := Namespaced[corev1.Pod](NewClientFromHandler(scripted(t, test.step)), "ns").Delete(t.Context(), "p")
 			if (err == nil) != (test.name == "deleted") {
 				t.Errorf("by name, where it matters whether it was there, the error is %v", err)
 			}
@@ -242,7 +242,7 @@ func TestDeleteOfWhatIsGone(t *testing.T) {
 
 func TestScaleIsDecoded(t *testing.T) {
 	t.Parallel()
-	c := NewClientOf(scripted(t, answer(`{"metadata":{"name":"d"},"spec":{"replicas":3},"status":{"replicas":2,"selector":"a=b"}}`)))
+	c := NewClientFromHandler(scripted(t, answer(`{"metadata":{"name":"d"},"spec":{"replicas":3},"status":{"replicas":2,"selector":"a=b"}}`)))
 	got, err := Namespaced[appsv1.Deployment](c, "ns").GetScale(t.Context(), "d")
 	if err != nil || got.Spec.Replicas != 3 || got.Status.Replicas != 2 || got.Status.Selector != "a=b" {
 		t.Errorf("got %+v: %v", got, err)
@@ -252,7 +252,7 @@ func TestScaleIsDecoded(t *testing.T) {
 func TestDeleteAllInTheNamespacesOfTheClient(t *testing.T) {
 	t.Parallel()
 	s := scripted(t, done, done)
-	if err := All[corev1.Pod](NewClientOf(s).InNamespaces("a", "b")).DeleteAll(t.Context(), nil); err != nil {
+	if err := All[corev1.Pod](NewClientFromHandler(s).InNamespaces("a", "b")).DeleteAll(t.Context(), nil); err != nil {
 		t.Fatal(err)
 	}
 	if s.got[0].Namespace != "a" || s.got[1].Namespace != "b" {
@@ -265,7 +265,7 @@ func TestReviewsHaveNoName(t *testing.T) {
 	t.Parallel()
 	s := scripted(t, answer(`{"status":{"allowed":true}}`))
 	review := &authorizationv1.SubjectAccessReview{Spec: authorizationv1.SubjectAccessReviewSpec{User: "jane"}}
-	got, err := All[authorizationv1.SubjectAccessReview](NewClientOf(s)).Create(t.Context(), review)
+	got, err := All[authorizationv1.SubjectAccessReview](NewClientFromHandler(s)).Create(t.Context(), review)
 	if err != nil || !got.Status.Allowed {
 		t.Errorf("%+v, %v", got, err)
 	}

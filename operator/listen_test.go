@@ -111,7 +111,7 @@ func TestHealthFromStartToEnd(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
 	ended := make(chan error)
-	go func() { ended <- run(ctx, kube.NewClientOf(server), listener, []Part{part}) }()
+	go func() { ended <- run(ctx, kube.NewClientFromHandler(server), listener, []Part{part}) }()
 
 	yaretest.Eventually(t, func() error {
 		code, text := ask(t, listener.Addr(), "/readyz")
@@ -165,7 +165,7 @@ func TestMetricsOfAProgram(t *testing.T) {
 	}, controller.Name("gadgets"))
 	ctx, cancel := context.WithCancel(t.Context())
 	ended := make(chan error)
-	go func() { ended <- run(ctx, kube.NewClientOf(server), listener, []Part{part}) }()
+	go func() { ended <- run(ctx, kube.NewClientFromHandler(server), listener, []Part{part}) }()
 	want := []string{
 		`yare_reconciles_total{controller="gadgets",result="terminal"} 1`,
 		`yare_reconciles_total{controller="gadgets",result="success"} 0`,
@@ -355,7 +355,7 @@ func TestListenerLeavesNothingBehind(t *testing.T) {
 		return controller.Done(), nil
 	})
 	ended := make(chan error)
-	go func() { ended <- run(ctx, kube.NewClientOf(server), listener, []Part{part}) }()
+	go func() { ended <- run(ctx, kube.NewClientFromHandler(server), listener, []Part{part}) }()
 	<-begun
 	// One who keeps his connection does not hold up the end.
 	idle, err := net.Dial("tcp", listener.Addr().String())
@@ -413,7 +413,7 @@ func TestReadinessOfFunctions(t *testing.T) {
 			t.Parallel()
 			listener := anywhere(t)
 			server := gadgetServer{open: make(chan struct{})}
-			client := kube.NewClientOf(server).With(func(next kube.Handler) kube.Handler {
+			client := kube.NewClientFromHandler(server).With(func(next kube.Handler) kube.Handler {
 				return kube.HandlerFunc(func(ctx context.Context, r *kube.Request) (*kube.Response, error) {
 					if !streams && r.Query.Get("sendInitialEvents") == "true" {
 						return nil, &kube.Error{Verb: r.Verb, Ref: r.Ref(), Code: http.StatusUnprocessableEntity,

@@ -186,7 +186,7 @@ func TestPartsThatAreWrong(t *testing.T) {
 			}
 			checkText(t, "standard output", stdout, nil)
 			checkText(t, "standard error", stderr, c.want)
-			client := kube.NewClientOf(kube.HandlerFunc(func(context.Context, *kube.Request) (*kube.Response, error) {
+			client := kube.NewClientFromHandler(kube.HandlerFunc(func(context.Context, *kube.Request) (*kube.Response, error) {
 				t.Error("there was a request")
 				return nil, errors.New("not expected")
 			}))

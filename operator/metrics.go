@@ -205,7 +205,7 @@ func (f *figures) request(r *kube.Request, response *kube.Response, err error, t
 	}
 	f.requests.Add(1, verb, resource, code)
 	f.answered.Observe(took.Seconds(), verb, resource)
-	if r.Verb.Writes() && kube.IsConflict(err) {
+	if r.Verb.IsWrite() && kube.IsConflict(err) {
 		f.conflict.Add(1, verb, resource)
 	}
 }

@@ -51,7 +51,7 @@ func run(ctx context.Context, c *kube.Client, listener net.Listener, parts []Par
 		log.Debug("a stream is in trouble", "stream", s.String(), "error", err)
 	}))
 	defer caches.Close()
-	rt := &controller.Runtime{Client: c, Caches: caches, Log: log}
+	rt := &controller.Runtime{Client: c, Cache: caches, Log: log}
 	all := crew{runtime: rt, stop: cancel}
 	if listener != nil {
 		rt.Observer = f

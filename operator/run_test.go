@@ -21,7 +21,7 @@ func part(run func(context.Context) error) Part {
 }
 
 func noServer() *kube.Client {
-	return kube.NewClientOf(kube.HandlerFunc(func(context.Context, *kube.Request) (*kube.Response, error) {
+	return kube.NewClientFromHandler(kube.HandlerFunc(func(context.Context, *kube.Request) (*kube.Response, error) {
 		return nil, errors.New("there is no server")
 	}))
 }
@@ -109,8 +109,8 @@ func TestWritesAtOnce(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		var writing, most atomic.Int32
-		client := kube.NewClientOf(kube.HandlerFunc(func(_ context.Context, r *kube.Request) (*kube.Response, error) {
-			if r.Verb.Writes() {
+		client := kube.NewClientFromHandler(kube.HandlerFunc(func(_ context.Context, r *kube.Request) (*kube.Response, error) {
+			if r.Verb.IsWrite() {
 				most.Store(max(most.Load(), writing.Add(1)))
 				time.Sleep(time.Second)
 				writing.Add(-1)

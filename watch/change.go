@@ -47,7 +47,7 @@ type Record struct {
 // not looked at.
 func recordOf(s kube.Stream, object []byte) (Record, error) {
 	var r Record
-	scan := jsonscan.Of(object)
+	scan := jsonscan.New(object)
 	_, err := scan.Find("metadata")
 	if err == nil {
 		err = scan.Members(func(name []byte) error {

@@ -53,7 +53,7 @@ func tellEvent(e watch.Event[thing], err error) string {
 
 // events are what the script makes of a watch, up to its nth.
 func events(ctx context.Context, s *script, n int) (told []string) {
-	for e, err := range watch.Events(ctx, kube.All[thing](kube.NewClientOf(s))) {
+	for e, err := range watch.Events(ctx, kube.All[thing](kube.NewClientFromHandler(s))) {
 		if told = append(told, tellEvent(e, err)); len(told) >= n {
 			break
 		}
@@ -180,7 +180,7 @@ func TestStaleDeletionHasItsIdentity(t *testing.T) {
 			stream(added(object("a/u1", 1)), endOfList("5"), gone()),
 			stream(endOfList("9")),
 		}}
-		for e := range watch.Events(t.Context(), kube.All[thing](kube.NewClientOf(s))) {
+		for e := range watch.Events(t.Context(), kube.All[thing](kube.NewClientFromHandler(s))) {
 			d, ok := e.(watch.Deleted[thing])
 			if !ok {
 				continue
@@ -213,7 +213,7 @@ func TestNamespacesAreMerged(t *testing.T) {
 			t.Errorf("a request in the namespace %q", r.Namespace)
 			return nil, errors.New("not expected")
 		}
-		client := kube.NewClientOf(s).InNamespaces("one", "two")
+		client := kube.NewClientFromHandler(s).InNamespaces("one", "two")
 		var told []string
 		for e, err := range watch.Events(t.Context(), kube.All[thing](client)) {
 			if told = append(told, tellEvent(e, err)); len(told) == 4 {
@@ -230,8 +230,8 @@ func TestNamespacesAreMerged(t *testing.T) {
 func TestErrorOfTheQuestionIsTheEnd(t *testing.T) {
 	t.Parallel()
 	s := &script{t: t}
-	client := kube.NewClientOf(s)
-	clusterWide := kube.Resource{GroupVersionKind: things.Resource.GroupVersionKind, Plural: "things", Cluster: true}
+	client := kube.NewClientFromHandler(s)
+	clusterWide := kube.Resource{GroupVersionKind: things.Resource.GroupVersionKind, Plural: "things", ClusterScoped: true}
 	for name, sequence := range map[string]func(func(error)){
 		"a bad label selector":                 all(watch.Events(t.Context(), kube.All[thing](client), kube.Labels("a in"))),
 		"a bad field selector":                 all(watch.Events(t.Context(), kube.All[thing](client), kube.Fields("nothing"))),
@@ -271,7 +271,7 @@ func TestEventsOfOtherForms(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		s := &script{t: t, answers: []answer{stream(added(object("a", 3)), endOfList("5"))}}
-		for e := range watch.Events(t.Context(), kube.Dynamic(kube.NewClientOf(s), things.Resource, "default")) {
+		for e := range watch.Events(t.Context(), kube.Dynamic(kube.NewClientFromHandler(s), things.Resource, "default")) {
 			o := e.(watch.Added[unstructured.Unstructured]).Object
 			if size, _, err := unstructured.NestedInt64(o.Object, "spec", "size"); size != 3 || err != nil || o.GetKind() != "Thing" {
 				t.Errorf("got %v, %v", o.Object, err)
@@ -280,7 +280,7 @@ func TestEventsOfOtherForms(t *testing.T) {
 		}
 		partial := `{"kind":"PartialObjectMetadata","apiVersion":"meta.k8s.io/v1","metadata":{"namespace":"default","name":"a","uid":"a","resourceVersion":"3","labels":{"x":"y"}}}`
 		s = &script{t: t, answers: []answer{stream(added(partial), endOfList("5"))}}
-		for e := range watch.Events(t.Context(), kube.Metadata(kube.NewClientOf(s), things.Resource, "default")) {
+		for e := range watch.Events(t.Context(), kube.Metadata(kube.NewClientFromHandler(s), things.Resource, "default")) {
 			o := e.(watch.Added[metav1.PartialObjectMetadata]).Object
 			if o.Name != "a" || o.Labels["x"] != "y" || o.Kind != "Thing" {
 				t.Errorf("got %v", o)
@@ -308,7 +308,7 @@ func TestEventsLeaveNothing(t *testing.T) {
 					ctx, cancel := context.WithCancel(t.Context())
 					defer cancel()
 					n := 0
-					for range watch.Events(ctx, kube.All[thing](kube.NewClientOf(h).InNamespaces(namespaces...))) {
+					for range watch.Events(ctx, kube.All[thing](kube.NewClientFromHandler(h).InNamespaces(namespaces...))) {
 						if n++; n >= 2 && !end(cancel) {
 							break
 						}

@@ -11,7 +11,7 @@ import (
 func ExampleEvents() {
 	// A program has its client from operator.Main or kube.NewClient. This one's server is
 	// made up.
-	client := kube.NewClientOf(kube.HandlerFunc(func(ctx context.Context, r *kube.Request) (*kube.Response, error) {
+	client := kube.NewClientFromHandler(kube.HandlerFunc(func(ctx context.Context, r *kube.Request) (*kube.Response, error) {
 		return stream(added(object("pebble", 1)), endOfList("5"), modified(object("pebble", 6)), deleted(object("pebble", 7)), hang())(r)
 	}))
 

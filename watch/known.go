@@ -50,7 +50,7 @@ func (k *known) reached(version string) {
 	if len(k.deleted) == 0 {
 		return
 	}
-	to := ident.Of("", version)
+	to := ident.NewVersion("", version)
 	maps.DeleteFunc(k.deleted, func(_ key, deletion ident.Version) bool { return !to.Older(deletion) })
 }
 
@@ -64,7 +64,7 @@ func (k *known) key(r Record) key {
 // put notes r, and says which changes that makes: none for a version that is known, and
 // two if another object has taken the name.
 func (k *known) put(r Record) (replaced *Record, change ChangeType) {
-	at, now := k.key(r), entry{version: ident.Of(r.UID, r.ResourceVersion), round: k.round}
+	at, now := k.key(r), entry{version: ident.NewVersion(r.UID, r.ResourceVersion), round: k.round}
 	old, had := k.objects[at]
 	if had && k.repeated(now.version, old) {
 		return nil, 0
@@ -89,7 +89,7 @@ func (k *known) put(r Record) (replaced *Record, change ChangeType) {
 // remove forgets r, and says whether it was known. The late deletion of an object whose
 // name another has taken is not one of that other.
 func (k *known) remove(r Record, listing bool) bool {
-	at, now := k.key(r), ident.Of(r.UID, r.ResourceVersion)
+	at, now := k.key(r), ident.NewVersion(r.UID, r.ResourceVersion)
 	if listing {
 		k.deleted[at] = now
 	}

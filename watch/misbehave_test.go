@@ -198,7 +198,7 @@ func TestEachStreamBacksOffByItself(t *testing.T) {
 			}
 			return healthy.Do(ctx, r)
 		})
-		client := kube.NewClientOf(h).InNamespaces("ailing", "healthy")
+		client := kube.NewClientFromHandler(h).InNamespaces("ailing", "healthy")
 		ctx, cancel := context.WithTimeout(t.Context(), 8*time.Minute)
 		defer cancel()
 		for range watch.Events(ctx, kube.All[thing](client)) {

@@ -56,7 +56,7 @@ func (p *Proxy) Requests() []Request {
 func (p *Proxy) Writes() []Request {
 	var writes []Request
 	for _, r := range p.Requests() {
-		if r.Verb.Writes() {
+		if r.Verb.IsWrite() {
 			writes = append(writes, r)
 		}
 	}
@@ -96,7 +96,7 @@ type entry struct {
 func (j *journal) begin(r *http.Request) *entry {
 	e := &entry{Request: parseRequest(r)}
 	e.Began = time.Now()
-	if e.Verb.Writes() {
+	if e.Verb.IsWrite() {
 		e.write = new(int)
 	}
 	j.mu.Lock()

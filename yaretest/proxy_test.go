@@ -85,7 +85,7 @@ func TestProxyNotesRequests(t *testing.T) {
 	if n := proxy.Count()[yaretest.Caller{UserAgent: "tester", Verb: kube.VerbGet}]; n != 2 {
 		t.Errorf("it counts %v", proxy.Count())
 	}
-	proxy.AtRest(t, 0)
+	proxy.RequireIdle(t, 0)
 }
 
 // Cut at a write, it lets nothing through until it is mended, and the write has been

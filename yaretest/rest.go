@@ -15,7 +15,7 @@ const settled = time.Second
 // been reconciled but what had been asked for with controller.RequeueAfter. Then it fails t
 // if one of these happens within d. Reconciles are those that programs log, which must run
 // with -v; without programs, requests alone count.
-func (p *Proxy) AtRest(t testing.TB, d time.Duration, programs ...*Process) {
+func (p *Proxy) RequireIdle(t testing.TB, d time.Duration, programs ...*Process) {
 	t.Helper()
 	unasked, since := 0, time.Now()
 	Eventually(t, func() error {

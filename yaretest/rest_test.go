@@ -33,7 +33,7 @@ func TestAtRestOfPrograms(t *testing.T) {
 			program := yaretest.Run(t, proxy.Kubeconfig(), "/bin/sh", "-c", script)
 			program.WaitForLog(t, cause)
 			o := &observed{TB: t}
-			proxy.AtRest(o, 4*time.Second, program)
+			proxy.RequireIdle(o, 4*time.Second, program)
 			if said := strings.Join(o.failures, "\n"); (said == "") != resting || !resting && !strings.Contains(said, cause) {
 				t.Errorf("it says:\n%s", said)
 			}

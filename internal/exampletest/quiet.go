@@ -18,7 +18,7 @@ type object = unstructured.Unstructured
 
 var crds = kube.Resource{
 	GroupVersionKind: schema.GroupVersionKind{Group: "apiextensions.k8s.io", Version: "v1", Kind: "CustomResourceDefinition"},
-	Plural:           "customresourcedefinitions", Cluster: true,
+	Plural:           "customresourcedefinitions", ClusterScoped: true,
 }
 
 // When all is as it should be, the operator asks for nothing; after a restart as well.
@@ -27,7 +27,7 @@ func (s *suite) testAtRest(t *testing.T) {
 	w.apply(t, "app", first)
 	w.start(t)
 	w.become(t, "app", first)
-	w.proxy.AtRest(t, 10*time.Second, w.operator)
+	w.proxy.RequireIdle(t, 10*time.Second, w.operator)
 	if s.Requeues {
 		w.operator.WaitForLog(t, `"cause":"requeue"`) // that cost nothing
 	}
@@ -35,7 +35,7 @@ func (s *suite) testAtRest(t *testing.T) {
 	before := len(w.proxy.Writes())
 	w.start(t)
 	w.operator.WaitForLog(t, `"wrote":`)
-	w.proxy.AtRest(t, 0)
+	w.proxy.RequireIdle(t, 0)
 	w.stop(t)
 	if again := w.proxy.Writes()[before:]; len(again) > 0 {
 		t.Errorf("started again, with nothing to do, it wrote %v", again)

@@ -17,7 +17,7 @@ var hashSeed = maphash.MakeSeed()
 type UID [16]byte
 
 // MakeUID is false for a uid that String cannot give back.
-func MakeUID(text string) (u UID, exact bool) {
+func NewUID(text string) (u UID, exact bool) {
 	if len(text) == 36 && text[8] == '-' && text[13] == '-' && text[18] == '-' && text[23] == '-' {
 		var digits [32]byte
 		copy(digits[:], text[:8])

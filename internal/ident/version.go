@@ -22,11 +22,11 @@ type odd struct {
 }
 
 // Of is the Version of that uid and resourceVersion.
-func Of(uid types.UID, resourceVersion string) Version {
+func NewVersion(uid types.UID, resourceVersion string) Version {
 	var v Version
 	var o odd
 	var exact bool
-	if v.uid, exact = MakeUID(string(uid)); !exact {
+	if v.uid, exact = NewUID(string(uid)); !exact {
 		o.uid = uid
 	}
 	if v.number, exact = makeVersion(resourceVersion); !exact {

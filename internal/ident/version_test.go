@@ -15,13 +15,13 @@ func TestVersion(t *testing.T) {
 	versions := []string{"", "0", "1", "12", "012", "+1", "18446744073709551615", "18446744073709551616", "abc"}
 	for _, u := range uids {
 		for _, v := range versions {
-			one := Of(u, v)
+			one := NewVersion(u, v)
 			if one.UID() != u || one.ResourceVersion() != v {
 				t.Errorf("%q at %q became %q at %q", u, v, one.UID(), one.ResourceVersion())
 			}
 			for _, u2 := range uids {
 				for _, v2 := range versions {
-					other := Of(u2, v2)
+					other := NewVersion(u2, v2)
 					if one.SameObject(other) != (u == u2) || one.Same(other) != (u == u2 && v == v2) {
 						t.Errorf("%q at %q and %q at %q: same object %t, same %t", u, v, u2, v2, one.SameObject(other), one.Same(other))
 					}
@@ -47,7 +47,7 @@ func TestOlder(t *testing.T) {
 		{"5", "abc", false},
 		{"0", "5", false}, // no version that a server writes
 	} {
-		if got := Of(plain, c.a).Older(Of(plain, c.b)); got != c.want {
+		if got := NewVersion(plain, c.a).Older(NewVersion(plain, c.b)); got != c.want {
 			t.Errorf("%q is older than %q: %t", c.a, c.b, got)
 		}
 	}

@@ -24,7 +24,7 @@ type Scanner struct {
 }
 
 // Of is a Scanner at the beginning of data.
-func Of(data []byte) Scanner { return Scanner{data: data} }
+func New(data []byte) Scanner { return Scanner{data: data} }
 
 // Next skips white space, and is the byte that follows, or 0 at the end.
 func (s *Scanner) Next() byte {

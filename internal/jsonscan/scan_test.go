@@ -18,13 +18,13 @@ func FuzzMembers(f *testing.F) {
 	}
 	f.Fuzz(func(t *testing.T, data []byte) {
 		got := make(map[string]string)
-		s := Of(data)
+		s := New(data)
 		err := s.Members(func(name []byte) error {
 			raw, err := s.Raw()
 			got[string(name)] = string(raw)
 			return err
 		})
-		again := Of(data)
+		again := New(data)
 		found, findErr := again.Find("a")
 		var want map[string]json.RawMessage
 		if !json.Valid(data) || json.Unmarshal(data, &want) != nil || bytes.ContainsRune(data, '\ufffd') || !validNames(want) {
@@ -60,7 +60,7 @@ func validNames(members map[string]json.RawMessage) bool {
 // One member that is not what it should be is the error, and the others are read.
 func TestMembersGoOn(t *testing.T) {
 	t.Parallel()
-	s := Of([]byte(`{"a":7,"b":"x","c":"y","d":{"e":[]}}`))
+	s := New([]byte(`{"a":7,"b":"x","c":"y","d":{"e":[]}}`))
 	texts := ""
 	err := s.Members(func(name []byte) error {
 		if string(name) == "d" {
@@ -73,7 +73,7 @@ func TestMembersGoOn(t *testing.T) {
 	if err == nil || err.Error() != `a: there is "7" in place of a string` || texts != "xy" {
 		t.Errorf("%v, read %q", err, texts)
 	}
-	s = Of([]byte(`{"a":7,"b"`))
+	s = New([]byte(`{"a":7,"b"`))
 	if err := s.Members(func([]byte) error { _, err := s.Boolean(); return err }); !errors.Is(err, ErrNotJSON) {
 		t.Errorf("cut off: %v", err)
 	}

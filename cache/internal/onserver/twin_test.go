@@ -95,7 +95,7 @@ type twins struct {
 	t        *testing.T
 	resource kube.Resource
 	space    string
-	caches   *cache.Caches
+	caches   *cache.Cache
 	plain    *kube.Client
 	cached   *kube.Client
 	checked  *kube.Client

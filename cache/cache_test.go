@@ -29,7 +29,7 @@ func note(told *[]string) Subscriber {
 	}
 }
 
-func open(t *testing.T, ctx context.Context, c *Caches, s kube.Stream, f Subscriber) *Subscription {
+func open(t *testing.T, ctx context.Context, c *Cache, s kube.Stream, f Subscriber) *Subscription {
 	t.Helper()
 	sub, err := c.Open(ctx, s, f)
 	if err != nil {
@@ -365,7 +365,7 @@ func TestSecrets(t *testing.T) {
 		if form := sub.Store().Stream().Representation; form != kube.Full || keeping.Covering(secrets.Resource, "ns", kube.Full) == nil {
 			t.Errorf("asked for %q", form)
 		}
-		for _, caches := range []*Caches{c, keeping} {
+		for _, caches := range []*Cache{c, keeping} {
 			st := caches.Stats()[0]
 			if st.Dictionaries != 0 || st.Bytes != st.JSON || st.Objects != 200 {
 				t.Errorf("%+v", st)

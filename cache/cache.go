@@ -10,12 +10,12 @@ import (
 	"github.com/yare-go/yare/kube"
 )
 
-// ErrClosed is the error of [Caches.Open] after [Caches.Close].
+// ErrClosed is the error of [Cache.Open] after [Cache.Close].
 var ErrClosed = errors.New("the caches are closed")
 
-// Caches are the streams of a program, and their stores. All methods can be used
+// Cache holds the streams of a program and their stores. All methods can be used
 // concurrently.
-type Caches struct {
+type Cache struct {
 	handler kube.Handler
 	options options
 	overlay *overlay
@@ -29,10 +29,10 @@ type Caches struct {
 	running sync.WaitGroup
 }
 
-// New makes Caches whose lists and watches go to h. Nothing is followed before the first
-// [Caches.Open].
-func New(h kube.Handler, o ...Option) *Caches {
-	c := &Caches{handler: h, overlay: newOverlay()}
+// New returns a Cache whose lists and watches go to h. Nothing is followed before the first
+// [Cache.Open].
+func New(h kube.Handler, o ...Option) *Cache {
+	c := &Cache{handler: h, overlay: newOverlay()}
 	for _, option := range o {
 		option(&c.options)
 	}
@@ -52,7 +52,7 @@ func New(h kube.Handler, o ...Option) *Caches {
 //
 // Trouble of the stream is no error of Open: it is reported to [OnError], and dealt with.
 // Error: [ErrClosed].
-func (c *Caches) Open(ctx context.Context, stream kube.Stream, subscriber Subscriber) (*Subscription, error) {
+func (c *Cache) Open(ctx context.Context, stream kube.Stream, subscriber Subscriber) (*Subscription, error) {
 	sub := &Subscription{subscriber: subscriber}
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -78,7 +78,7 @@ func is(handle kube.Stream) func(*stream) bool {
 }
 
 // begin starts a stream with its first subscriber. The caller has c.mu.
-func (c *Caches) begin(ctx context.Context, handle kube.Stream, first *Subscription) *stream {
+func (c *Cache) begin(ctx context.Context, handle kube.Stream, first *Subscription) *stream {
 	ctx, cancel := context.WithCancel(context.WithoutCancel(ctx))
 	s := &stream{caches: c, handle: handle, cancel: cancel, subscriptions: []*Subscription{first}}
 	s.store = newStore(handle, s.troubleOfIndex)
@@ -88,7 +88,7 @@ func (c *Caches) begin(ctx context.Context, handle kube.Stream, first *Subscript
 }
 
 // start runs a goroutine of a stream. The caller has c.mu, and c is not closed.
-func (c *Caches) start(s *stream, run func()) {
+func (c *Cache) start(s *stream, run func()) {
 	c.running.Add(1)
 	s.running.Go(func() {
 		defer c.running.Done()
@@ -97,7 +97,7 @@ func (c *Caches) start(s *stream, run func()) {
 }
 
 // expire closes a subscription whose context has ended.
-func (c *Caches) expire(sub *Subscription) {
+func (c *Cache) expire(sub *Subscription) {
 	c.mu.Lock()
 	closed := c.closed
 	if !closed {
@@ -113,7 +113,7 @@ func (c *Caches) expire(sub *Subscription) {
 
 // release takes a subscription from a stream, and tells whether it was the last one. Then
 // the stream is no more to be found.
-func (c *Caches) release(s *stream) (last bool) {
+func (c *Cache) release(s *stream) (last bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if s.users--; s.users > 0 {
@@ -126,14 +126,14 @@ func (c *Caches) release(s *stream) (last bool) {
 // Covering is the synced store, of the home cluster, that holds every object of r in that
 // namespace, and each as fully as asked for. An empty namespace asks for all of them. It is
 // nil if there is none.
-func (c *Caches) Covering(r kube.Resource, namespace string, form kube.Representation) *Store {
+func (c *Cache) Covering(r kube.Resource, namespace string, form kube.Representation) *Store {
 	return c.covering("", r, namespace, form)
 }
 
 // covering is Covering for any cluster. A store that keeps no more than what is asked for
 // comes first.
-func (c *Caches) covering(cluster string, r kube.Resource, namespace string, form kube.Representation) *Store {
-	if r.Cluster {
+func (c *Cache) covering(cluster string, r kube.Resource, namespace string, form kube.Representation) *Store {
+	if r.ClusterScoped {
 		namespace = ""
 	}
 	var found *Store
@@ -158,7 +158,7 @@ func (c *Caches) covering(cluster string, r kube.Resource, namespace string, for
 // namespace or, if there is none, one that selects and shows this object. Of one that it
 // does not show, such a store says nothing: then partial is true. It is nil if there is
 // neither.
-func (c *Caches) showing(k overlayKey, r kube.Resource, form kube.Representation) (store *Store, partial bool) {
+func (c *Cache) showing(k overlayKey, r kube.Resource, form kube.Representation) (store *Store, partial bool) {
 	if store = c.covering(k.cluster, r, k.namespace, form); store != nil {
 		return store, false
 	}
@@ -176,7 +176,7 @@ func (c *Caches) showing(k overlayKey, r kube.Resource, form kube.Representation
 
 // Stores are the stores of r, whatever their cluster, namespace, selectors and
 // representation.
-func (c *Caches) Stores(r kube.Resource) []*Store {
+func (c *Cache) Stores(r kube.Resource) []*Store {
 	var stores []*Store
 	for _, s := range c.snapshot() {
 		if sameResource(s.handle.Resource, r) {
@@ -192,14 +192,14 @@ func sameResource(a, b kube.Resource) bool {
 }
 
 // snapshot is the streams as they are now, not to be changed.
-func (c *Caches) snapshot() []*stream {
+func (c *Cache) snapshot() []*stream {
 	c.mu.RLock()
 	defer c.mu.RUnlock()
 	return c.streams[:len(c.streams):len(c.streams)]
 }
 
 // Stats are the figures of all streams, in the order in which they were opened.
-func (c *Caches) Stats() []Stats {
+func (c *Cache) Stats() []Stats {
 	c.mu.RLock()
 	defer c.mu.RUnlock()
 	all := make([]Stats, 0, len(c.streams))
@@ -213,7 +213,7 @@ func (c *Caches) Stats() []Stats {
 
 // Close ends all streams and waits for their goroutines. No subscriber is called after it.
 // A Subscriber must not call it.
-func (c *Caches) Close() {
+func (c *Cache) Close() {
 	c.mu.Lock()
 	c.closed = true
 	for _, s := range c.streams {

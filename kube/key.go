@@ -1,0 +1,23 @@
+package kube
+
+// Key names one object of a resource that is known from the context. It is comparable.
+type Key struct {
+	// Cluster is empty for the home cluster.
+	Cluster string
+	// Namespace is empty for an object of a cluster-scoped resource.
+	Namespace string
+	Name      string
+}
+
+// String returns the key as namespace/name, such as default/web. A cluster other than the
+// home cluster precedes it, as in west:default/web.
+func (k Key) String() string {
+	s := k.Name
+	if k.Namespace != "" {
+		s = k.Namespace + "/" + s
+	}
+	if k.Cluster != "" {
+		s = k.Cluster + ":" + s
+	}
+	return s
+}
