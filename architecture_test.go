@@ -1,5 +1,5 @@
-// This file holds the lines that docs/architecture.md draws: which package may import
-// which, what an operator may link, how long an example may be. There is no package yare.
+// Package yare_test checks the limits that docs/architecture.md sets: which package imports
+// which, what an operator links, and how long an example is. There is no package yare.
 package yare_test
 
 import (
@@ -25,14 +25,13 @@ import (
 
 const modulePath = "github.com/yare-go/yare"
 
-// library is what operators import. Each of its packages says below which of the others it
-// stands on.
+// library lists the packages that operators import.
 var library = []string{"kube", "crd", "watch", "cache", "controller", "events", "operator"}
 
-// rooms says which of yare's own packages a package may import outside of its tests. A
-// folder below a room belongs to that room. A package in no room is an error: it needs a
-// place here and in docs/architecture.md.
-var rooms = map[string][]string{
+// layers lists, for each layer, the packages of yare that the layer may import outside of its
+// tests. A folder below a layer belongs to that layer. A package in no layer is an error: the
+// package needs an entry here and in docs/architecture.md.
+var layers = map[string][]string{
 	"internal/jsonscan": {},
 	"internal/ident":    {},
 
@@ -48,17 +47,18 @@ var rooms = map[string][]string{
 	"yaretest":       append([]string{"internal/plane"}, library...),
 	"cmd/yare":       append([]string{"internal/plane", "internal/dev"}, library...),
 
-	// What the tests of the examples share.
+	// The tests of the examples share it.
 	"internal/exampletest": append([]string{"yaretest"}, library...),
-	// Nothing but tests, of the control plane.
+	// It holds only tests of the control plane.
 	"internal/planetests": {},
 
 	"examples": library,
-	// Measurements of a whole operator.
+	// It measures a whole operator.
 	"bench": append([]string{"yaretest"}, library...),
 }
 
-// forbidden packages, each with all that is below it, are in no operator.
+// forbidden lists packages that no operator links, with the reason. An entry includes the
+// packages below it.
 var forbidden = map[string]string{
 	"k8s.io/client-go/kubernetes":         "the typed clients and their scheme cost 12 MB",
 	"sigs.k8s.io/controller-runtime":      "it is a peer, and 20 MB",
@@ -71,17 +71,17 @@ var forbidden = map[string]string{
 	modulePath + "/yaretest":              "it is for tests",
 }
 
-// lineBudgets are the most that `wc -l` may say of an example's main.go.
+// lineBudgets holds the largest number of lines, by `wc -l`, of each example's main.go.
 var lineBudgets = map[string]int{"book": 45, "member": 45, "echo": 85, "myservice": 95, "webapp": 95}
 
 func TestImportsPointDownwards(t *testing.T) {
 	for name, file := range sources(t) {
 		if strings.HasSuffix(name, "_test.go") {
-			continue // Tests may look at all of it.
+			continue // tests may import everything
 		}
-		from, ok := roomOf(path.Dir(name))
+		from, ok := layerOf(path.Dir(name))
 		if !ok {
-			t.Errorf("%s is in no room: give its package a place in architecture_test.go", name)
+			t.Errorf("%s is in no layer: add its package to layers in architecture_test.go", name)
 			continue
 		}
 		for _, imported := range imports(file) {
@@ -89,18 +89,18 @@ func TestImportsPointDownwards(t *testing.T) {
 			if !ok {
 				continue
 			}
-			to, ok := roomOf(own)
-			if !ok || to != from && !slices.Contains(rooms[from], to) {
-				t.Errorf("%s imports %s: %s may import of yare only %v", name, own, from, rooms[from])
+			to, ok := layerOf(own)
+			if !ok || to != from && !slices.Contains(layers[from], to) {
+				t.Errorf("%s imports %s: of yare, %s may import only %v", name, own, from, layers[from])
 			}
 		}
 	}
 }
 
-// roomOf is the room that a folder is in.
-func roomOf(dir string) (string, bool) {
+// layerOf returns the layer of a folder. It reports whether there is one.
+func layerOf(dir string) (string, bool) {
 	for ; dir != "."; dir = path.Dir(dir) {
-		if _, ok := rooms[dir]; ok {
+		if _, ok := layers[dir]; ok {
 			return dir, true
 		}
 	}
@@ -108,8 +108,8 @@ func roomOf(dir string) (string, bool) {
 }
 
 func TestOperatorsLinkNothingForbidden(t *testing.T) {
-	// go test must not take an old answer for one that a go command gives: reading the
-	// sources makes the answer depend on them.
+	// go test caches results. Reading the sources makes the result depend on them, because
+	// go test does not see which files a go command reads.
 	files := sources(t)
 	args := []string{"list", "-deps", "-json=ImportPath,Imports"}
 	for _, each := range library {
@@ -120,7 +120,7 @@ func TestOperatorsLinkNothingForbidden(t *testing.T) {
 	for _, each := range examples(t) {
 		args = append(args, "./examples/"+each)
 	}
-	// importer is who brings a package along; the first that does will do.
+	// importer holds, for each package, the first package that imports it.
 	importer := map[string]string{}
 	var linked []string
 	decoder := json.NewDecoder(bytes.NewReader(run(t, args...)))
@@ -180,11 +180,12 @@ func TestExamplesKeepTheirLineBudgets(t *testing.T) {
 	}
 }
 
-// A replace or an exclude holds in the main module only: with one, a stranger who requires
-// yare would get something else than what is tested here.
+// TestModulesReplaceNothing checks that the modules have no replace and no exclude directive.
+// Both hold in the main module only, so a module that requires yare would get other code than
+// the code that is tested here.
 func TestModulesReplaceNothing(t *testing.T) {
 	for _, name := range []string{"go.mod", "controlplane/go.mod"} {
-		if _, err := os.ReadFile(name); err != nil { // go test is to know that it was read.
+		if _, err := os.ReadFile(name); err != nil { // go test records the file as an input
 			t.Fatal(err)
 		}
 		var mod struct{ Replace, Exclude []any }
@@ -197,7 +198,7 @@ func TestModulesReplaceNothing(t *testing.T) {
 	}
 }
 
-// docs/guarantees.md says for each promise which test holds it.
+// TestGuaranteesNameTestsThatExist checks that each test that docs/guarantees.md names exists.
 func TestGuaranteesNameTestsThatExist(t *testing.T) {
 	text, err := os.ReadFile("docs/guarantees.md")
 	if err != nil {
@@ -226,7 +227,7 @@ func TestGuaranteesNameTestsThatExist(t *testing.T) {
 	}
 }
 
-// sources are the Go files of this module, by their slashed names.
+// sources returns the Go files of this module by their slash-separated names.
 func sources(t *testing.T) map[string]*ast.File {
 	t.Helper()
 	files := map[string]*ast.File{}
@@ -239,13 +240,13 @@ func sources(t *testing.T) map[string]*ast.File {
 			if strings.HasPrefix(base, ".") || strings.HasPrefix(base, "_") || base == "testdata" {
 				return fs.SkipDir
 			}
-			// A module of its own.
+			// a nested module
 			if _, err := os.Stat(name + "/go.mod"); err == nil {
 				return fs.SkipDir
 			}
 			return nil
 		}
-		// The root folder has no room: it holds nothing but this file.
+		// the root folder holds only this file
 		if !strings.HasSuffix(base, ".go") || name == "architecture_test.go" {
 			return nil
 		}
@@ -281,7 +282,7 @@ func hasPackage(files map[string]*ast.File, dir string) bool {
 	return false
 }
 
-// examples are the names of the operators below examples/.
+// examples returns the names of the operators below examples/.
 func examples(t *testing.T) []string {
 	t.Helper()
 	entries, err := os.ReadDir("examples")
@@ -297,7 +298,7 @@ func examples(t *testing.T) []string {
 	return names
 }
 
-// run is what a go command prints.
+// run returns the standard output of a go command.
 func run(t *testing.T, args ...string) []byte {
 	t.Helper()
 	cmd := exec.CommandContext(t.Context(), "go", args...)
