@@ -29,8 +29,8 @@ type stream struct {
 	// told what is there: so each is told every change once, either way.
 	deliver       sync.Mutex
 	subscriptions []*Subscription
-	// listing is true from the request for a list to its end: the versions of the objects
-	// that come in between are in no order, and say nothing about progress.
+	// listing is true from the beginning of a list to its end. The versions of the objects
+	// in between are in no order, and do not advance the store.
 	listing bool
 
 	lists, errors, unreadable atomic.Uint64
@@ -38,18 +38,9 @@ type stream struct {
 	dictionaries atomic.Uint64
 }
 
-// Do passes on the requests of the stream, and sees from them when it lists. They are made
-// in the goroutine of the stream, between the changes.
-func (s *stream) Do(ctx context.Context, r *kube.Request) (*kube.Response, error) {
-	s.deliver.Lock()
-	s.listing = r.Verb == kube.VerbList || r.Query.Get("sendInitialEvents") == "true"
-	s.deliver.Unlock()
-	return s.caches.handler.Do(ctx, r)
-}
-
 // follow is the goroutine of the stream.
 func (s *stream) follow(ctx context.Context) {
-	for change, err := range watch.Follow(ctx, s, s.handle) {
+	for change, err := range watch.Follow(ctx, s.caches.handler, s.handle) {
 		if ctx.Err() != nil {
 			return
 		}
@@ -70,6 +61,8 @@ func (s *stream) take(c watch.Change) {
 		s.upsert(c)
 	case watch.ChangeDeleted:
 		s.remove(c)
+	case watch.ChangeListStarted:
+		s.listing = true
 	case watch.ChangeListed:
 		first := !s.store.synced
 		s.listing = false

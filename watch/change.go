@@ -12,7 +12,7 @@ type Change struct {
 	Type   ChangeType
 	Record Record
 	// Object is the object as the server sent it, valid until the next Change. It is nil
-	// for a deletion that was not seen itself, and for what is about no object.
+	// for a deletion that was not observed itself, and for changes that concern no object.
 	Object []byte
 }
 
@@ -30,9 +30,21 @@ const (
 	// the initial list and after each that had to be made later. Its Record holds the
 	// resourceVersion of the list.
 	ChangeListed
-	// ChangeBookmark says that the stream has got as far as the resourceVersion in its
-	// Record, without any change.
+	// ChangeBookmark reports that the stream has reached the resourceVersion in its Record
+	// without any change.
 	ChangeBookmark
+	// ChangeListStarted begins a list: until the next ChangeListed, the versions of objects
+	// are in no order. A list that fails is followed by another ChangeListStarted.
+	ChangeListStarted
+	// ChangeWatchOpened reports that a watch is open: the server has accepted it, and from now
+	// on sends every change. A watch that begins with a list is open from the end of that
+	// list on, after its ChangeListed.
+	ChangeWatchOpened
+	// ChangeWatchEnded reports that the open watch has ended, for whatever reason, or has been
+	// silent for longer than a server may be. Until the next ChangeWatchOpened, the state may
+	// be older than that of the server by any time. The end of the sequence itself also ends
+	// the watch, without this change.
+	ChangeWatchEnded
 )
 
 // Record is what a stream itself has to know of an object.

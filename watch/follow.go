@@ -50,6 +50,8 @@ const (
 func Follow(ctx context.Context, h kube.Handler, s kube.Stream) iter.Seq2[Change, error] {
 	return func(yield func(Change, error) bool) {
 		f := &follower{handler: h, stream: s, yield: yield, known: newKnown()}
+		f.synced = registerSync(ctx, s)
+		defer f.synced.unregister()
 		f.run(ctx)
 	}
 }
@@ -69,6 +71,10 @@ type follower struct {
 	// listing is true from the beginning of a list to its end. The versions of objects that
 	// come in between are in no order.
 	listing bool
+	// open is true from the moment a watch is open until its end: see ChangeWatchOpened.
+	open bool
+	// synced is the entry in the SyncTracker of the context. It is nil without one.
+	synced *syncEntry
 	// progressed is true once the current watch has moved version.
 	progressed bool
 	// paged is true once the server has shown that it cannot stream lists.
@@ -129,6 +135,9 @@ func (f *follower) step(ctx context.Context) error {
 	}
 	f.listing = true
 	f.known.relist()
+	if err := f.publish(Change{Type: ChangeListStarted}); err != nil {
+		return err
+	}
 	if f.paged {
 		err := f.listPages(ctx)
 		if f.silentLists == 1 {
@@ -172,15 +181,40 @@ func (f *follower) listed(version string) error {
 	if !f.paged {
 		f.silentLists = 0
 	}
-	if !f.yield(Change{Type: ChangeListed, Record: Record{ResourceVersion: version}}, nil) {
+	f.synced.markSynced()
+	return f.publish(Change{Type: ChangeListed, Record: Record{ResourceVersion: version}})
+}
+
+// publish yields c. It returns errStopped if the consumer has left the loop.
+func (f *follower) publish(c Change) error {
+	if !f.yield(c, nil) {
 		return errStopped
 	}
 	return nil
 }
 
-// watch reads one watch to its end: from version on, or, without one, from a streaming
-// list on.
+// publishOpened publishes that the current watch is open.
+func (f *follower) publishOpened() error {
+	f.open = true
+	return f.publish(Change{Type: ChangeWatchOpened})
+}
+
+// watch reads one watch to its end, and publishes that it ended if it was open.
 func (f *follower) watch(ctx context.Context) error {
+	err := f.readWatch(ctx)
+	if !f.open || errors.Is(err, errStopped) {
+		return err
+	}
+	f.open = false
+	if err := f.publish(Change{Type: ChangeWatchEnded}); err != nil {
+		return err
+	}
+	return err
+}
+
+// readWatch reads one watch to its end: from version on, or, without one, from a streaming
+// list on.
+func (f *follower) readWatch(ctx context.Context) error {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
 	limit := shortestWatch + rand.N(shortestWatch)
@@ -217,6 +251,11 @@ func (f *follower) watch(ctx context.Context) error {
 	idle := time.AfterFunc(f.patience(limit), func() { cancel(errSilent) })
 	defer idle.Stop()
 
+	if !list {
+		if err := f.publishOpened(); err != nil {
+			return err
+		}
+	}
 	for frame, err := range kube.Frames(response.Stream) {
 		if cause := context.Cause(ctx); cause != nil {
 			return f.broken(cause)
@@ -303,7 +342,10 @@ func (f *follower) bookmark(object []byte) error {
 		return nil
 	}
 	if mark.Metadata.Annotations[metav1.InitialEventsAnnotationKey] == "true" {
-		return f.listed(mark.Metadata.ResourceVersion)
+		if err := f.listed(mark.Metadata.ResourceVersion); err != nil {
+			return err
+		}
+		return f.publishOpened()
 	}
 	return nil
 }

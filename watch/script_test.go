@@ -205,7 +205,8 @@ func (b *body) Read(p []byte) (int, error) {
 func follow(ctx context.Context, s *script, until func(told []string) bool) []string {
 	var told []string
 	for change, err := range watch.Follow(ctx, s, things) {
-		if change.Type == watch.ChangeBookmark {
+		switch change.Type {
+		case watch.ChangeBookmark, watch.ChangeListStarted, watch.ChangeWatchOpened, watch.ChangeWatchEnded:
 			continue
 		}
 		told = append(told, tell(change, err))
