@@ -48,9 +48,8 @@ var layers = map[string][]string{
 	"cmd/yare":       append([]string{"internal/plane", "internal/dev"}, library...),
 
 	// The tests of the examples share it.
-	"internal/exampletest": append([]string{"yaretest"}, library...),
+	"internal/operatortest": append([]string{"yaretest"}, library...),
 	// It holds only tests of the control plane.
-	"internal/planetests": {},
 
 	"examples": library,
 	// It measures a whole operator.

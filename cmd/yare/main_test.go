@@ -13,7 +13,7 @@ import (
 	"time"
 
 	"github.com/yare-go/yare/internal/plane"
-	"github.com/yare-go/yare/internal/plane/planetest"
+	"github.com/yare-go/yare/internal/plane/fakeplane"
 )
 
 // The test program is yare when this variable is set, and a fake control plane when it is
@@ -21,7 +21,7 @@ import (
 const asYare = "YARE_TEST_AS_YARE"
 
 func TestMain(m *testing.M) {
-	planetest.Main()
+	fakeplane.Main()
 	if os.Getenv(asYare) != "" {
 		os.Exit(run())
 	}
@@ -40,7 +40,7 @@ type sandbox struct {
 
 func newSandbox(t *testing.T) *sandbox {
 	t.Helper()
-	fake, err := planetest.Link(t.TempDir())
+	fake, err := fakeplane.Link(t.TempDir())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -62,7 +62,7 @@ func newSandbox(t *testing.T) *sandbox {
 		}
 	}
 	s.env = append(s.env, asYare+"=1", "TMPDIR="+s.tmp, "XDG_CACHE_HOME="+t.TempDir(), "HOME="+home,
-		"GOCACHE="+strings.TrimSpace(string(gocache)), plane.PrebuiltVariable+"="+fake, planetest.LogVariable+"="+s.log)
+		"GOCACHE="+strings.TrimSpace(string(gocache)), plane.PrebuiltVariable+"="+fake, fakeplane.LogVariable+"="+s.log)
 	return s
 }
 

@@ -4,11 +4,11 @@ import (
 	"fmt"
 	"testing"
 
-	"github.com/yare-go/yare/internal/exampletest"
+	"github.com/yare-go/yare/internal/operatortest"
 )
 
 func TestBook(t *testing.T) {
-	exampletest.Example{
+	operatortest.Example{
 		Group: "example.technosophos.com", Plural: "books",
 		Manifest: func(name string, changed bool) string {
 			title := "A Title"

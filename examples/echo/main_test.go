@@ -6,7 +6,7 @@ import (
 
 	rbacv1 "k8s.io/api/rbac/v1"
 
-	"github.com/yare-go/yare/internal/exampletest"
+	"github.com/yare-go/yare/internal/operatortest"
 	"github.com/yare-go/yare/kube"
 )
 
@@ -15,13 +15,13 @@ func TestEcho(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	exampletest.Operator{
+	operatortest.Operator{
 		Resource: resource,
-		Sample:   "test-echo", SampleState: exampletest.State{Replicas: 2},
-		Object: func(name string, s exampletest.State) string {
+		Sample:   "test-echo", SampleState: operatortest.State{Replicas: 2},
+		Object: func(name string, s operatortest.State) string {
 			return fmt.Sprintf("apiVersion: example.com/v1\nkind: Echo\nmetadata: {name: %s}\nspec: {replicas: %d}\n", name, s.Replicas)
 		},
-		Children: func(name string, s exampletest.State) string {
+		Children: func(name string, s operatortest.State) string {
 			return fmt.Sprintf(`
 apiVersion: apps/v1
 kind: Deployment
@@ -41,15 +41,15 @@ spec:
 		Requeues:  true,
 		Finalizer: "echoes.example.com/finalizer",
 		Rules: []rbacv1.PolicyRule{
-			exampletest.Rule("example.com", "echoes", "get", "list", "watch", "patch"),
+			operatortest.Rule("example.com", "echoes", "get", "list", "watch", "patch"),
 			// The cleanup deletes the Deployment; the garbage collector would as well.
-			exampletest.Rule("apps", "deployments", "get", "list", "watch", "create", "patch", "delete"),
+			operatortest.Rule("apps", "deployments", "get", "list", "watch", "create", "patch", "delete"),
 		},
-		Tampers: append(exampletest.Tampers("", "%s"), exampletest.LabelTampers()...),
-		Bad: []exampletest.Bad{
+		Tampers: append(operatortest.Tampers("", "%s"), operatortest.LabelTampers()...),
+		Bad: []operatortest.Bad{
 			{Name: "replicas-are-a-word", Spec: "{replicas: many}", Field: "spec.replicas", Good: "{replicas: 1}"},
-			{Name: "negative", Spec: "{replicas: -1}", Field: "spec.replicas", Good: "{replicas: 1}", Told: exampletest.OncePerChange},
-			{Name: "nothing", Spec: "{}", Field: "spec.replicas", Good: "{replicas: 1}", Told: exampletest.Never},
+			{Name: "negative", Spec: "{replicas: -1}", Field: "spec.replicas", Good: "{replicas: 1}", Told: operatortest.OncePerChange},
+			{Name: "nothing", Spec: "{}", Field: "spec.replicas", Good: "{replicas: 1}", Told: operatortest.Never},
 		},
 	}.Test(t)
 }

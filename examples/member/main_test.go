@@ -5,7 +5,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/yare-go/yare/internal/exampletest"
+	"github.com/yare-go/yare/internal/operatortest"
 	"github.com/yare-go/yare/kube"
 	"github.com/yare-go/yare/yaretest"
 )
@@ -20,7 +20,7 @@ func manifest(name, spec string) string {
 }
 
 func TestMember(t *testing.T) {
-	exampletest.Example{
+	operatortest.Example{
 		Group: "helloworld.apimeister.com", Plural: "members",
 		Manifest: func(name string, changed bool) string {
 			if changed {

@@ -6,7 +6,7 @@ import (
 
 	rbacv1 "k8s.io/api/rbac/v1"
 
-	"github.com/yare-go/yare/internal/exampletest"
+	"github.com/yare-go/yare/internal/operatortest"
 	"github.com/yare-go/yare/kube"
 )
 
@@ -15,13 +15,13 @@ func TestMyService(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	exampletest.Operator{
+	operatortest.Operator{
 		Resource: resource,
-		Sample:   "my-app", SampleState: exampletest.State{Replicas: 3, Image: "nginx:latest"},
-		Object: func(name string, s exampletest.State) string {
+		Sample:   "my-app", SampleState: operatortest.State{Replicas: 3, Image: "nginx:latest"},
+		Object: func(name string, s operatortest.State) string {
 			return fmt.Sprintf("apiVersion: example.com/v1\nkind: MyService\nmetadata: {name: %s}\nspec: {replicas: %d, image: %q}\n", name, s.Replicas, s.Image)
 		},
-		Children: func(name string, s exampletest.State) string {
+		Children: func(name string, s operatortest.State) string {
 			return fmt.Sprintf(`
 apiVersion: apps/v1
 kind: Deployment
@@ -43,18 +43,18 @@ spec:
 `, name, s.Replicas, s.Image)
 		},
 		Rules: []rbacv1.PolicyRule{
-			exampletest.Rule("example.com", "myservices", "get", "list", "watch"),
-			exampletest.Rule("apps", "deployments", "get", "list", "watch", "create", "patch"),
-			exampletest.Rule("", "services", "get", "list", "watch", "create", "patch"),
+			operatortest.Rule("example.com", "myservices", "get", "list", "watch"),
+			operatortest.Rule("apps", "deployments", "get", "list", "watch", "create", "patch"),
+			operatortest.Rule("", "services", "get", "list", "watch", "create", "patch"),
 		},
-		Tampers: append(exampletest.Tampers("-deployment", "%s-container"),
-			exampletest.Kubectl("another selector of the Service", "patch", "service/%s-service", `-p={"spec":{"selector":{"app":"other"}}}`),
-			exampletest.Kubectl("another port of the Service", "patch", "service/%s-service", "--type=json", `-p=[{"op":"replace","path":"/spec/ports/0/targetPort","value":8080}]`),
+		Tampers: append(operatortest.Tampers("-deployment", "%s-container"),
+			operatortest.Kubectl("another selector of the Service", "patch", "service/%s-service", `-p={"spec":{"selector":{"app":"other"}}}`),
+			operatortest.Kubectl("another port of the Service", "patch", "service/%s-service", "--type=json", `-p=[{"op":"replace","path":"/spec/ports/0/targetPort","value":8080}]`),
 		),
-		Bad: []exampletest.Bad{
+		Bad: []operatortest.Bad{
 			{Name: "replicas-are-a-word", Spec: "{replicas: many, image: nginx}", Field: "spec.replicas", Good: `{replicas: 1, image: "nginx:1.28"}`},
-			{Name: "no-image", Spec: "{replicas: 1}", Field: "spec.image", Good: `{replicas: 1, image: "nginx:1.28"}`, Told: exampletest.OncePerChange},
-			{Name: "negative", Spec: `{replicas: -1, image: nginx}`, Field: "spec.replicas", Good: `{replicas: 1, image: "nginx:1.28"}`, Told: exampletest.OncePerChange},
+			{Name: "no-image", Spec: "{replicas: 1}", Field: "spec.image", Good: `{replicas: 1, image: "nginx:1.28"}`, Told: operatortest.OncePerChange},
+			{Name: "negative", Spec: `{replicas: -1, image: nginx}`, Field: "spec.replicas", Good: `{replicas: 1, image: "nginx:1.28"}`, Told: operatortest.OncePerChange},
 		},
 	}.Test(t)
 }

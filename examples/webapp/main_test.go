@@ -10,23 +10,23 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 
-	"github.com/yare-go/yare/internal/exampletest"
+	"github.com/yare-go/yare/internal/operatortest"
 	"github.com/yare-go/yare/kube"
 )
 
-func webapp(t *testing.T) exampletest.Operator {
+func webapp(t *testing.T) operatortest.Operator {
 	t.Helper()
 	resource, err := kube.ResourceOf[WebApp]()
 	if err != nil {
 		t.Fatal(err)
 	}
-	return exampletest.Operator{
+	return operatortest.Operator{
 		Resource: resource,
-		Sample:   "hello", SampleState: exampletest.State{Replicas: 3, Image: "nginx:1.27"},
-		Object: func(name string, s exampletest.State) string {
+		Sample:   "hello", SampleState: operatortest.State{Replicas: 3, Image: "nginx:1.27"},
+		Object: func(name string, s operatortest.State) string {
 			return fmt.Sprintf("apiVersion: example.com/v1\nkind: WebApp\nmetadata: {name: %s}\nspec: {image: %q, replicas: %d}\n", name, s.Image, s.Replicas)
 		},
-		Children: func(name string, s exampletest.State) string {
+		Children: func(name string, s operatortest.State) string {
 			return fmt.Sprintf(`
 apiVersion: apps/v1
 kind: Deployment
@@ -42,15 +42,15 @@ spec:
 		Ready:     ready,
 		Finalizer: "webapp.example.com/cleanup",
 		Rules: []rbacv1.PolicyRule{
-			exampletest.Rule("example.com", "webapps", "get", "list", "watch", "patch"),
-			exampletest.Rule("example.com", "webapps/status", "patch"),
-			exampletest.Rule("apps", "deployments", "get", "list", "watch", "create", "patch"),
+			operatortest.Rule("example.com", "webapps", "get", "list", "watch", "patch"),
+			operatortest.Rule("example.com", "webapps/status", "patch"),
+			operatortest.Rule("apps", "deployments", "get", "list", "watch", "create", "patch"),
 		},
-		Tampers: append(exampletest.Tampers("", "web"), exampletest.LabelTampers()...),
-		Bad: []exampletest.Bad{
+		Tampers: append(operatortest.Tampers("", "web"), operatortest.LabelTampers()...),
+		Bad: []operatortest.Bad{
 			{Name: "image-is-a-number", Spec: "{image: 5, replicas: 1}", Field: "spec.image", Good: `{image: "nginx:1.28", replicas: 1}`},
-			{Name: "no-image", Spec: "{replicas: 1}", Field: "spec.image", Good: `{image: "nginx:1.28", replicas: 1}`, Told: exampletest.OncePerChange},
-			{Name: "negative", Spec: `{image: "nginx:1.28", replicas: -1}`, Field: "spec.replicas", Good: `{image: "nginx:1.28", replicas: 1}`, Told: exampletest.OncePerChange},
+			{Name: "no-image", Spec: "{replicas: 1}", Field: "spec.image", Good: `{image: "nginx:1.28", replicas: 1}`, Told: operatortest.OncePerChange},
+			{Name: "negative", Spec: `{image: "nginx:1.28", replicas: -1}`, Field: "spec.replicas", Good: `{image: "nginx:1.28", replicas: 1}`, Told: operatortest.OncePerChange},
 		},
 	}
 }
@@ -58,7 +58,7 @@ spec:
 func TestWebApp(t *testing.T) { webapp(t).Test(t) }
 
 // ready is an error while a WebApp does not say that it is, of its present generation.
-func ready(object *unstructured.Unstructured, s exampletest.State) error {
+func ready(object *unstructured.Unstructured, s operatortest.State) error {
 	var app WebApp
 	if err := runtime.DefaultUnstructuredConverter.FromUnstructured(object.Object, &app); err != nil {
 		return err

@@ -11,7 +11,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-	"github.com/yare-go/yare/internal/exampletest"
+	"github.com/yare-go/yare/internal/operatortest"
 	"github.com/yare-go/yare/kube"
 	"github.com/yare-go/yare/yaretest"
 )
@@ -28,7 +28,7 @@ func TestWhatUsersSee(t *testing.T) {
 	operator := cluster.Run(t, yaretest.Build(t, "."), "-v", "--namespace", namespace)
 	apply := func(image string) {
 		t.Helper()
-		cluster.Kubectl(t, webapp(t).Object("hello", exampletest.State{Image: image, Replicas: 2}), "apply", "--namespace", namespace, "-f", "-")
+		cluster.Kubectl(t, webapp(t).Object("hello", operatortest.State{Image: image, Replicas: 2}), "apply", "--namespace", namespace, "-f", "-")
 	}
 	apply("nginx:1.27")
 	cluster.Kubectl(t, "", "wait", "--for=condition=Ready", "--timeout=60s", "--namespace", namespace, "wa/hello")

@@ -12,7 +12,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/yare-go/yare/internal/plane/planetest"
+	"github.com/yare-go/yare/internal/plane/fakeplane"
 	"github.com/yare-go/yare/internal/plane/process"
 )
 
@@ -21,7 +21,7 @@ import (
 const helperVariable = "YARE_PLANE_TEST_HELPER"
 
 func TestMain(m *testing.M) {
-	planetest.Main()
+	fakeplane.Main()
 	switch os.Getenv(helperVariable) {
 	case "":
 		os.Exit(m.Run())
@@ -69,7 +69,7 @@ func gone(pid int) bool {
 
 func fakeBinary(t *testing.T) string {
 	t.Helper()
-	name, err := planetest.Link(t.TempDir())
+	name, err := fakeplane.Link(t.TempDir())
 	if err != nil {
 		t.Fatal(err)
 	}

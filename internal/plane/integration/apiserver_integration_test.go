@@ -1,4 +1,4 @@
-package planetests
+package integration
 
 import (
 	"crypto/tls"

@@ -1,6 +1,6 @@
-// Package exampletest tests the examples that tell what they see of one kind: each as the
+// Package operatortest tests the examples that tell what they see of one kind: each as the
 // program that its users run, against a real control plane.
-package exampletest
+package operatortest
 
 import (
 	"errors"

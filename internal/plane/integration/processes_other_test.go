@@ -1,6 +1,6 @@
 //go:build unix && !linux
 
-package planetests
+package integration
 
 import (
 	"syscall"

@@ -1,7 +1,7 @@
-// Package planetest is a control plane that is none: a stand-in for the binary, for tests
+// Package fakeplane is a control plane that is none: a stand-in for the binary, for tests
 // of what starts and steers it. A test program becomes it when it is called as the binary
 // is, so nothing has to be built.
-package planetest
+package fakeplane
 
 import (
 	"bufio"

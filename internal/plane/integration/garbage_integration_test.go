@@ -1,4 +1,4 @@
-package planetests
+package integration
 
 import (
 	"errors"
@@ -13,7 +13,7 @@ import (
 	"github.com/yare-go/yare/yaretest"
 )
 
-const group = "planetests.yare.dev"
+const group = "integration.yare.dev"
 
 type (
 	followedSpec     struct{}

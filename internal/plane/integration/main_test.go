@@ -1,4 +1,4 @@
-package planetests
+package integration
 
 import (
 	"context"
@@ -17,7 +17,7 @@ import (
 
 // parentVariable makes this test binary a program that starts the control plane it names,
 // and does nothing else.
-const parentVariable = "YARE_PLANETESTS_PARENT"
+const parentVariable = "YARE_INTEGRATION_PARENT"
 
 func TestMain(m *testing.M) {
 	if binary := os.Getenv(parentVariable); binary != "" {
