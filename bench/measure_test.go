@@ -1,13 +1,13 @@
-// Package bench measures a whole operator, and one that does the same with
-// controller-runtime: programs of their own, one after the other on one real API server,
-// with the same varied objects.
+// Package bench measures a whole operator beside an operator that does the same work with
+// controller-runtime. Both are programs of their own. They run one after the other against one
+// real API server with the same varied objects.
 //
 //	go test ./bench -run '^$' -bench . -benchtime 3x -timeout 30m
 //
-// The first time, controller-runtime is downloaded and compiled, which takes minutes.
+// The first run downloads and compiles controller-runtime, which takes minutes.
 //
-// The machine should have nothing else to do. Processor time and bytes are the program's own;
-// wall time is mostly the API server's.
+// The machine should be idle otherwise. Processor time and bytes are the program's own. Wall
+// time is mostly the API server's.
 package bench
 
 import (
@@ -36,7 +36,7 @@ func BenchmarkShops(b *testing.B) {
 			cluster.Define(b, defined)
 			namespace := cluster.Namespace(b)
 			client := cluster.Client(b).WithFieldManager("gitops")
-			atOnce(b, count, func(i int) error {
+			inParallel(b, count, func(i int) error {
 				s := shop.New(namespace, i)
 				status := s.Status
 				made, err := kube.Apply(b.Context(), client, s)
@@ -57,7 +57,7 @@ func BenchmarkPods(b *testing.B) {
 	namespace := cluster.Namespace(b)
 	client := cluster.Client(b)
 	pods := kube.Namespaced[corev1.Pod](client, namespace)
-	atOnce(b, count, func(i int) error {
+	inParallel(b, count, func(i int) error {
 		s := shop.New(namespace, i)
 		p := &corev1.Pod{ObjectMeta: s.ObjectMeta, Spec: corev1.PodSpec{Containers: []corev1.Container{{Name: "main", Image: s.Spec.Image}}}}
 		for _, v := range s.Spec.Env {
@@ -72,8 +72,8 @@ func BenchmarkPods(b *testing.B) {
 	measure(b, cluster, count, "Pod")
 }
 
-// atOnce calls f for each of count objects, some at a time.
-func atOnce(b *testing.B, count int, f func(i int) error) {
+// inParallel calls f for each of count objects, eight at a time.
+func inParallel(b *testing.B, count int, f func(i int) error) {
 	b.Helper()
 	var working sync.WaitGroup
 	for w := range 8 {
@@ -122,7 +122,7 @@ func measure(b *testing.B, cluster *yaretest.Cluster, count int, kind string) {
 	}
 }
 
-// figures are those of one run of a program.
+// figures returns the figures of one run of a program.
 func figures(b *testing.B, cluster *yaretest.Cluster, program string) tally.Figures {
 	b.Helper()
 	p := cluster.Run(b, program)

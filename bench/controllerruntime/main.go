@@ -1,6 +1,7 @@
 // Command controllerruntime is the operator of the benchmarks, written with
-// controller-runtime: it reads every object of a kind once, as a reconciler does, and tells
-// what that took. It is a module of its own, so that yare does not depend on it.
+// controller-runtime. It reads every object of a kind once, as a reconciler does, and prints
+// what that took. It is a module of its own, so that yare does not depend on
+// controller-runtime.
 package main
 
 import (
@@ -28,8 +29,8 @@ func main() {
 	}
 }
 
-// run is as kubebuilder makes it, but for listeners, which yare does not have by default
-// either, and for logs, which cost.
+// run sets up the manager as kubebuilder does, without listeners and logs. yare has no listeners
+// by default either.
 func run() error {
 	t := tally.New()
 	ctrl.SetLogger(logr.Discard())

@@ -17,7 +17,7 @@ type Shop struct {
 	Status ShopStatus `json:"status,omitempty"`
 }
 
-// ShopSpec is what a Shop should be.
+// ShopSpec is the desired state of a Shop.
 type ShopSpec struct {
 	Image    string            `json:"image"`
 	Replicas int32             `json:"replicas"`
@@ -26,19 +26,19 @@ type ShopSpec struct {
 	Limits   map[string]string `json:"limits,omitempty"`
 }
 
-// Variable is one of the environment.
+// Variable is one variable of the environment.
 type Variable struct {
 	Name  string `json:"name"`
 	Value string `json:"value"`
 }
 
-// ShopStatus is what a Shop is.
+// ShopStatus is the observed state of a Shop.
 type ShopStatus struct {
 	AvailableReplicas int32              `json:"availableReplicas"`
 	Conditions        []metav1.Condition `json:"conditions,omitempty"`
 }
 
-// ShopList is a list of them.
+// ShopList is a list of Shops.
 type ShopList struct {
 	metav1.TypeMeta `json:",inline"`
 	metav1.ListMeta `json:"metadata,omitempty"`
@@ -46,7 +46,7 @@ type ShopList struct {
 	Items []Shop `json:"items"`
 }
 
-// DeepCopyInto is what a generator would write.
+// DeepCopyInto copies s, as the code of a generator would.
 func (s *Shop) DeepCopyInto(to *Shop) {
 	*to = *s
 	s.ObjectMeta.DeepCopyInto(&to.ObjectMeta)

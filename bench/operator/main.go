@@ -1,5 +1,5 @@
-// Command operator reconciles every object of a kind once, without writing anything, and
-// tells what that took. The benchmarks beside it run it.
+// Command operator reconciles every object of a kind once, writes nothing, and prints what that
+// took. The benchmarks of package bench run it.
 package main
 
 import (

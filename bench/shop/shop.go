@@ -1,5 +1,5 @@
-// Package shop is the custom resource of the benchmarks: objects of 1.4 to 2 KB, as varied as
-// those of a cluster in names, images, counts and in which optional parts they have.
+// Package shop is the custom resource of the benchmarks. Its objects have 1.4 to 2 KB. Their
+// names, images, counts and optional parts vary as those of a real cluster do.
 package shop
 
 import (
@@ -11,7 +11,7 @@ import (
 	"github.com/yare-go/yare/kube"
 )
 
-// ShopSpec is what a Shop should be.
+// ShopSpec is the desired state of a Shop.
 type ShopSpec struct {
 	Image    string            `json:"image"`
 	Replicas int32             `json:"replicas"`
@@ -20,19 +20,19 @@ type ShopSpec struct {
 	Limits   map[string]string `json:"limits,omitempty"`
 }
 
-// Variable is one of the environment.
+// Variable is one variable of the environment.
 type Variable struct {
 	Name  string `json:"name"`
 	Value string `json:"value"`
 }
 
-// ShopStatus is what a Shop is.
+// ShopStatus is the observed state of a Shop.
 type ShopStatus struct {
 	AvailableReplicas int32              `json:"availableReplicas"`
 	Conditions        []metav1.Condition `json:"conditions,omitempty"`
 }
 
-// Definition makes Shops a resource.
+// Definition returns the definition of the resource.
 func (ShopSpec) Definition() kube.Definition {
 	return kube.Definition{Group: "bench.example.com", Version: "v1", Kind: "Shop"}
 }
@@ -40,7 +40,7 @@ func (ShopSpec) Definition() kube.Definition {
 // Shop is the whole resource.
 type Shop = kube.CustomResource[ShopSpec, ShopStatus]
 
-// New is the i-th Shop in a namespace, always the same.
+// New returns the i-th Shop in a namespace. Equal arguments give equal Shops.
 func New(namespace string, i int) *Shop {
 	random := rand.New(rand.NewPCG(uint64(i), 7))
 	pick := func(of ...string) string { return of[random.IntN(len(of))] }

@@ -1,5 +1,5 @@
-// Package tally takes the figures of a program that reconciles every object of a kind once.
-// The operators that are measured have it in common, so that they are measured alike.
+// Package tally measures a program that reconciles every object of a kind once. All measured
+// operators use it, so that they are measured alike.
 package tally
 
 import (
@@ -14,22 +14,22 @@ import (
 	"time"
 )
 
-// Figures are what a program prints, as JSON, when all objects have been reconciled.
+// Figures is what a program prints, as JSON, when all objects have been reconciled.
 type Figures struct {
 	// First and All are the seconds from the start of main to the first reconcile and to
 	// the last.
 	First, All float64
 	// CPU is the seconds of processor time until the last reconcile.
 	CPU float64
-	// Heap is the bytes in use after two collections, the second of which takes what pools
-	// keep.
+	// Heap is the bytes in use after two garbage collections. The second collection frees what
+	// pools keep.
 	Heap uint64
-	// Resident and Anonymous are the megabytes that Linux says the process has, and those of
-	// them that are no parts of files.
+	// Resident is the resident memory of the process in megabytes, as Linux reports it.
+	// Anonymous is the part of Resident that is not mapped from files.
 	Resident, Anonymous float64
 }
 
-// Tally counts the objects that have been reconciled. It can be used concurrently.
+// Tally counts the objects that have been reconciled. Its methods are safe for concurrent use.
 type Tally struct {
 	started time.Time
 	mu      sync.Mutex
@@ -38,17 +38,18 @@ type Tally struct {
 	figures Figures
 }
 
-// New begins. The environment says how many objects there are, in BENCH_OBJECTS.
+// New returns a Tally whose time starts now. The environment variable BENCH_OBJECTS holds the
+// number of objects. New exits if the variable is missing.
 func New() *Tally {
 	count, err := strconv.Atoi(os.Getenv("BENCH_OBJECTS"))
 	if err != nil {
-		fmt.Fprintln(os.Stderr, "set BENCH_OBJECTS to the number of objects that there are")
+		fmt.Fprintln(os.Stderr, "BENCH_OBJECTS is not a number: set it to the number of objects")
 		os.Exit(2)
 	}
 	return &Tally{started: time.Now(), missing: count, seen: make(map[string]bool)}
 }
 
-// Reconciled counts an object. After the last, the figures are printed.
+// Reconciled counts an object. After the last object it prints the figures.
 func (t *Tally) Reconciled(object string) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -68,7 +69,8 @@ func (t *Tally) Reconciled(object string) {
 	go t.print()
 }
 
-// print is apart from the worker, whose object would be in use otherwise.
+// print prints the figures. It runs outside of the worker, because the worker's object would be
+// in use otherwise.
 func (t *Tally) print() {
 	time.Sleep(time.Second)
 	runtime.GC()
@@ -92,7 +94,8 @@ func processorTime() float64 {
 	return time.Duration(u.Utime.Nano() + u.Stime.Nano()).Seconds()
 }
 
-// memory is what the kernel says of the process, in MB; nothing where it does not.
+// memory returns the resident and the anonymous memory of the process in megabytes. Both are 0
+// where the kernel does not report them.
 func memory() (resident, anonymous float64) {
 	status, err := os.ReadFile("/proc/self/status")
 	if err != nil {
