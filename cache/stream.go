@@ -32,6 +32,8 @@ type stream struct {
 	// listing is true from the beginning of a list to its end. The versions of the objects
 	// in between are in no order, and do not advance the store.
 	listing bool
+	// recovery is used by the goroutine of the stream alone.
+	recovery recovery
 
 	lists, errors, unreadable atomic.Uint64
 	// dictionaries is a copy of the compressor's figure that others can read.
@@ -49,6 +51,9 @@ func (s *stream) follow(ctx context.Context) {
 			s.trouble(err)
 		} else {
 			s.take(change)
+			if s.recovery.recordChange(change.Type) && s.caches.options.onRecovered != nil {
+				s.caches.options.onRecovered(s.handle)
+			}
 		}
 		s.deliver.Unlock()
 	}
@@ -129,6 +134,7 @@ func (s *stream) trouble(err error) {
 		s.unreadable.Add(1)
 	} else {
 		s.errors.Add(1)
+		s.recovery.recordError()
 	}
 	s.report(err)
 }

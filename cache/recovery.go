@@ -1,0 +1,45 @@
+package cache
+
+import "github.com/yare-go/yare/watch"
+
+// recovery detects that a stream works again after an error. It sees every change of the
+// stream, and every error that concerns the stream as a whole, in their order.
+type recovery struct {
+	// failed is true from an error on, until the stream works again.
+	failed bool
+	// failedOpen reports that the last error ended a watch that was open. That the next one
+	// opens proves nothing then: the server may end it again with the same error.
+	failedOpen bool
+	// ended reports that the last change was the end of a watch.
+	ended bool
+	// listing is true within a list, whose objects prove nothing either.
+	listing bool
+}
+
+// recordError records an error.
+func (r *recovery) recordError() {
+	r.failed, r.failedOpen, r.ended = true, r.ended, false
+}
+
+// recordChange records a change, and reports whether the stream works again with it.
+func (r *recovery) recordChange(t watch.ChangeType) (recovered bool) {
+	r.ended = t == watch.ChangeWatchEnded
+	works := false
+	switch t {
+	case watch.ChangeListStarted:
+		r.listing = true
+	case watch.ChangeListed:
+		r.listing, works = false, true
+	case watch.ChangeBookmark:
+		works = true
+	case watch.ChangeAdded, watch.ChangeModified, watch.ChangeDeleted:
+		works = !r.listing
+	case watch.ChangeWatchOpened:
+		works = !r.failedOpen
+	}
+	if !works || !r.failed {
+		return false
+	}
+	r.failed = false
+	return true
+}

@@ -1,0 +1,47 @@
+package cache
+
+import (
+	"slices"
+	"testing"
+
+	"github.com/yare-go/yare/watch"
+)
+
+// A stream is reported to work again once: at the first sign that the reason of its last
+// error is gone, and not at a watch that the server may end with the same error.
+func TestRecovery(t *testing.T) {
+	t.Parallel()
+	const failure = watch.ChangeType(-1)
+	const (
+		added, listStarted, listed = watch.ChangeAdded, watch.ChangeListStarted, watch.ChangeListed
+		bookmark, opened, ended    = watch.ChangeBookmark, watch.ChangeWatchOpened, watch.ChangeWatchEnded
+	)
+	for name, c := range map[string]struct {
+		steps []watch.ChangeType
+		// recovered are the steps, by their number, with which the stream works again.
+		recovered []int
+	}{
+		"no error":                 {[]watch.ChangeType{listStarted, added, listed, opened, added, ended, opened}, nil},
+		"a list that was refused":  {[]watch.ChangeType{listStarted, failure, listStarted, failure, listStarted, added, listed, opened}, []int{6}},
+		"a watch that was refused": {[]watch.ChangeType{opened, ended, failure, failure, opened, added}, []int{4}},
+		"an error within a watch":  {[]watch.ChangeType{opened, ended, failure, opened, ended, failure, opened, bookmark, added}, []int{7}},
+		"a clean end in between":   {[]watch.ChangeType{opened, ended, failure, opened, ended, opened, added}, []int{6}},
+		"twice":                    {[]watch.ChangeType{failure, opened, ended, failure, opened, added}, []int{1, 5}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			var r recovery
+			var recovered []int
+			for i, step := range c.steps {
+				if step == failure {
+					r.recordError()
+				} else if r.recordChange(step) {
+					recovered = append(recovered, i)
+				}
+			}
+			if !slices.Equal(recovered, c.recovered) {
+				t.Errorf("it works again at %v, not at %v", recovered, c.recovered)
+			}
+		})
+	}
+}
