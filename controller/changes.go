@@ -24,12 +24,14 @@ func (e *engine[T]) take(id int, sub *subscription, event cache.Event) {
 	if event.Type != cache.Deleted {
 		change.After = &event.New
 	}
-	pass, err := sub.source.passes(change)
-	if err != nil {
-		e.reportSource(sub, event.Record(), err)
-	}
-	if !pass {
-		return
+	if !sub.source.isSelf() || !endsLife(change) {
+		pass, err := sub.source.passes(change)
+		if err != nil {
+			e.reportSource(sub, event.Record(), err)
+		}
+		if !pass {
+			return
+		}
 	}
 	trigger := queue.Trigger{Priority: queue.High, Cause: causeOf(sub, event)}
 	// Whoever deletes something waits for it, also if that was before the start.
@@ -62,6 +64,12 @@ func (e *engine[T]) take(id int, sub *subscription, event cache.Event) {
 	for _, t := range e.echoes.mark(placeOf(sub.source.kind.Resource, r.Namespace, r.Name), echoOf(event), triggers) {
 		e.trigger(t)
 	}
+}
+
+// endsLife reports whether an object has gone, or its deletion begins with c. Predicates
+// decide which edits matter; they must not keep a cleanup from running.
+func endsLife(c Change) bool {
+	return c.After == nil || c.After.Deleting && (c.Before == nil || !c.Before.Deleting)
 }
 
 // trigger passes on a trigger for an object that the controller may have.

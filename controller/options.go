@@ -111,7 +111,9 @@ func Select(selectors ...kube.Selector) SourceOption {
 	return func(s *source) { s.selectors = append(s.selectors, selectors...) }
 }
 
-// When takes only the changes for which all predicates hold.
+// When takes only the changes for which all predicates hold. For the reconciled kind, the
+// beginning of a deletion and the deletion itself always count, whatever the predicates
+// return: the cleanup of an object must run.
 func When(predicates ...Predicate) SourceOption {
 	return func(s *source) { s.predicates = append(s.predicates, predicates...) }
 }
