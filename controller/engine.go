@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/yare-go/yare/cache"
+	"github.com/yare-go/yare/controller/internal/noop"
 	"github.com/yare-go/yare/controller/internal/queue"
 	"github.com/yare-go/yare/kube"
 )
@@ -22,7 +23,7 @@ type engine[T any] struct {
 	log     *slog.Logger
 	// client reads from the caches.
 	client  *kube.Client
-	applies *cache.Applies
+	applies *noop.Checker
 	queue   *queue.Queue
 	remaps  *remaps
 	// subs are those of the reconciled kind, which are own, and then those of the other
@@ -62,7 +63,6 @@ func (c *Controller[T]) Start(ctx context.Context, rt *Runtime) error {
 	e := &engine[T]{
 		Controller: c, runtime: rt, log: rt.Log,
 		client:  rt.Client.With(rt.Cache.Handler).WithFieldManager(c.manager),
-		applies: rt.Cache.Applies(),
 		queue:   queue.New(),
 		remaps:  newRemaps(),
 		objects: objects{known: make(map[queue.Key]*object)},
@@ -155,6 +155,7 @@ func (e *engine[T]) subscribe(ctx context.Context) error {
 	}
 	// Calls that are under way when ctx ends go on reading what is kept.
 	ctx = context.WithoutCancel(ctx)
+	var opened []*cache.Subscription
 	// From the first Open on, changes come in.
 	for id, sub := range e.subs {
 		open, err := e.runtime.Cache.Open(ctx, sub.stream, func(event cache.Event) { e.take(id, sub, event) })
@@ -165,7 +166,9 @@ func (e *engine[T]) subscribe(ctx context.Context) error {
 		if err := sub.index(); err != nil {
 			return fmt.Errorf("the controller %s: %w", e.name, err)
 		}
+		opened = append(opened, open)
 	}
+	e.applies = noop.NewChecker(e.runtime.Cache.View(opened...))
 	return nil
 }
 

@@ -130,23 +130,23 @@ func olderThan(version, other string) bool {
 // clientFor is the client of one call.
 func (e *engine[T]) clientFor(key queue.Key, self kube.Ref, record *recorder) *kube.Client {
 	return e.client.With(func(next kube.Handler) kube.Handler {
-		record.next = e.notInherited(ownership(e.applies.SkipUnchanged(next, func(r kube.Resource, of cache.Record, object []byte) bool {
-			return e.triggersSelf(key, self, r, of, object)
+		record.next = e.notInherited(ownership(e.applies.Handler(next, func(r kube.Resource, live *cache.Live) bool {
+			return e.triggersSelf(key, self, r, live)
 		}), self), self)
 		return record
 	})
 }
 
-// triggersSelf tells whether a change of that object would run the reconcile of key again.
-// Predicates do not count: of the changes that they turn away their author says that they
-// do not matter.
-func (e *engine[T]) triggersSelf(key queue.Key, self kube.Ref, r kube.Resource, of cache.Record, object []byte) bool {
+// triggersSelf reports whether a change to the object live of resource r would trigger the
+// reconcile of key again. Predicates do not count: their author says that the changes that
+// they reject do not matter.
+func (e *engine[T]) triggersSelf(key queue.Key, self kube.Ref, r kube.Resource, live *cache.Live) bool {
 	for _, sub := range e.subs {
 		s := sub.source
-		if s.kind.Resource != r || s.metadataOnly || len(s.selectors) > 0 && !sub.shows(of) {
+		if s.kind.Resource != r || s.metadataOnly || len(s.selectors) > 0 && !sub.shows(live.Record) {
 			continue
 		}
-		keys, err := s.keys(e.runtime.Client, e.kind.Resource, of, func() ([]byte, error) { return object, nil })
+		keys, err := s.keys(e.runtime.Client, e.kind.Resource, live.Record, live.Bytes)
 		if err != nil {
 			continue
 		}

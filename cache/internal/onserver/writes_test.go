@@ -163,9 +163,8 @@ func TestReadYourWrites(t *testing.T) {
 					return next.Do(ctx, r)
 				})
 			}).With(caches.Handler)
-			p := &twins{t: t, resource: c.resource, space: space}
 			for _, s := range c.steps {
-				if err := s.do(t.Context(), kube.Dynamic(cached, c.resource, space), p.object("a", c.body)); err != nil {
+				if err := s.do(t.Context(), kube.Dynamic(cached, c.resource, space), object(t, c.resource, space, "a", c.body)); err != nil {
 					t.Fatalf("%s: %v", s.name, err)
 				}
 				want := stateOf(t, kube.Dynamic(plain, c.resource, space))
@@ -181,7 +180,7 @@ func TestReadYourWrites(t *testing.T) {
 			// How far a stream has got, it learns from a change, or from the bookmark that the
 			// server sends once a minute. Until then reads in a collection that was deleted make
 			// requests.
-			if _, err := kube.Dynamic(plain, c.resource, space).Create(t.Context(), p.object("other", c.body)); err != nil {
+			if _, err := kube.Dynamic(plain, c.resource, space).Create(t.Context(), object(t, c.resource, space, "other", c.body)); err != nil {
 				t.Fatal(err)
 			}
 			yaretest.Eventually(t, func() error {

@@ -1,5 +1,4 @@
-// Package onserver tests package cache on a real API server.
-package onserver
+package noop_test
 
 import (
 	"context"
@@ -15,6 +14,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/yare-go/yare/cache"
+	"github.com/yare-go/yare/controller/internal/noop"
 	"github.com/yare-go/yare/kube"
 	"github.com/yare-go/yare/yaretest"
 )
@@ -28,16 +28,16 @@ var (
 	services     = resource("", "v1", "Service", "services")
 	podTemplates = resource("", "v1", "PodTemplate", "podtemplates")
 	deployments  = resource("apps", "v1", "Deployment", "deployments")
-	gadgets      = resource("onserver.example.com", "v1", "Gadget", "gadgets")
+	gadgets      = resource("noop.example.com", "v1", "Gadget", "gadgets")
 )
 
 // gadgetCRD has a list of each kind.
 const gadgetCRD = `
 apiVersion: apiextensions.k8s.io/v1
 kind: CustomResourceDefinition
-metadata: {name: gadgets.onserver.example.com}
+metadata: {name: gadgets.noop.example.com}
 spec:
-  group: onserver.example.com
+  group: noop.example.com
   names: {kind: Gadget, plural: gadgets, singular: gadget}
   scope: Namespaced
   versions:
@@ -86,7 +86,7 @@ spec:
 
 func defineGadgets(t *testing.T, cluster *yaretest.Cluster) {
 	cluster.Kubectl(t, gadgetCRD, "apply", "--server-side", "-f", "-")
-	cluster.Kubectl(t, "", "wait", "--for=condition=Established", "--timeout=60s", "crd/gadgets.onserver.example.com")
+	cluster.Kubectl(t, "", "wait", "--for=condition=Established", "--timeout=60s", "crd/gadgets.noop.example.com")
 }
 
 // twins are two objects of one kind: one that is applied through the check, and one that
@@ -96,6 +96,7 @@ type twins struct {
 	resource kube.Resource
 	space    string
 	caches   *cache.Cache
+	stream   *cache.Subscription
 	plain    *kube.Client
 	cached   *kube.Client
 	checked  *kube.Client
@@ -113,7 +114,8 @@ func newTwins(t *testing.T, r kube.Resource) *twins {
 	p.caches = cache.New(p.plain)
 	t.Cleanup(p.caches.Close)
 	synced := make(chan struct{})
-	_, err := p.caches.Open(t.Context(), kube.Stream{Resource: r, Namespace: p.space}, func(e cache.Event) {
+	var err error
+	p.stream, err = p.caches.Open(t.Context(), kube.Stream{Resource: r, Namespace: p.space}, func(e cache.Event) {
 		if e.Type == cache.Synced {
 			close(synced)
 		}
@@ -134,9 +136,9 @@ func newTwins(t *testing.T, r kube.Resource) *twins {
 
 // restart forgets what was applied, as a new process has.
 func (p *twins) restart() {
-	applies := p.caches.Applies()
+	checker := noop.NewChecker(p.caches.View(p.stream))
 	p.checked = p.cached.With(func(next kube.Handler) kube.Handler {
-		return applies.SkipUnchanged(next, func(kube.Resource, cache.Record, []byte) bool { return true })
+		return checker.Handler(next, func(kube.Resource, *cache.Live) bool { return true })
 	})
 }
 
@@ -228,7 +230,7 @@ func (p *twins) catchUp() {
 		} else if err != nil {
 			return err
 		}
-		o, _ := p.caches.Covering(p.resource, p.space, kube.Full).Get(cache.Key{Namespace: p.space, Name: checked})
+		o, _ := p.stream.Store().Get(cache.Key{Namespace: p.space, Name: checked})
 		if o.ResourceVersion != live.GetResourceVersion() {
 			return fmt.Errorf("the store is at %s, the server at %s", o.ResourceVersion, live.GetResourceVersion())
 		}

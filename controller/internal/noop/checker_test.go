@@ -1,75 +1,122 @@
-package cache
+package noop
 
 import (
 	"context"
 	"fmt"
+	"io"
+	"net/http"
 	"net/url"
+	"sync"
 	"testing"
 	"testing/synctest"
 
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/yare-go/yare/cache"
 	"github.com/yare-go/yare/kube"
 )
 
-// applier is a client that checks whether an apply would change anything, over a server
-// that takes every apply and answers with what the test has put there.
+var webApps = kube.Resource{
+	GroupVersionKind: schema.GroupVersionKind{Group: "example.com", Version: "v1", Kind: "WebApp"}, Plural: "webapps",
+}
+
+// server is a handler that streams one object to the watches, and answers every apply with
+// that object.
+type server struct {
+	mu      sync.Mutex
+	version int
+	object  string
+	err     error
+	applies int
+	watches []*io.PipeWriter
+}
+
+func (s *server) Do(ctx context.Context, r *kube.Request) (*kube.Response, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	switch {
+	case r.Verb != kube.VerbWatch:
+		s.applies++
+		return &kube.Response{Code: http.StatusOK, Body: []byte(s.object)}, s.err
+	default:
+		reader, writer := io.Pipe()
+		s.watches = append(s.watches, writer)
+		first := fmt.Sprintf(`{"type":"BOOKMARK","object":{"metadata":{"resourceVersion":"%d","annotations":{"k8s.io/initial-events-end":"true"}}}}`, s.version)
+		if s.object != "" {
+			first = fmt.Sprintf(`{"type":"ADDED","object":%s}`, s.object) + first
+		}
+		go func() { _, _ = io.WriteString(writer, first) }()
+		return &kube.Response{Code: http.StatusOK, Stream: reader}, nil
+	}
+}
+
+// put stores the object that object makes for a new version, and sends it to all watches.
+func (s *server) put(object func(version int) string) {
+	s.mu.Lock()
+	s.version++
+	s.object = object(s.version)
+	event, watches := fmt.Sprintf(`{"type":"MODIFIED","object":%s}`, s.object), s.watches
+	s.mu.Unlock()
+	for _, w := range watches {
+		_, _ = io.WriteString(w, event)
+	}
+}
+
+// applier is a client that skips applies, over a server that takes every apply.
 type applier struct {
 	*testing.T
 	server  *server
-	caches  *Cache
-	stream  *Subscription
-	applies *Applies
+	cache   *cache.Cache
+	stream  *cache.Subscription
+	checker *Checker
 	client  kube.Handler
-	sent    int
-	// triggers is what the controller says.
+	// triggers is what the controller reports.
 	triggers bool
-	err      error
 }
 
 func onApplier(t *testing.T, test func(*applier)) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
-		a := &applier{T: t, server: newServer(), triggers: true}
-		a.caches = New(a.server)
-		defer a.caches.Close()
-		var err error
-		if a.stream, err = a.caches.Open(t.Context(), webApps, func(Event) {}); err != nil {
-			t.Fatal(err)
-		}
+		a := &applier{T: t, server: &server{version: 100}, triggers: true}
+		a.cache = cache.New(a.server)
+		defer a.cache.Close()
+		a.stream = a.open(kube.Stream{Resource: webApps})
 		a.restart()
-		synctest.Wait()
 		test(a)
 	})
 }
 
-func (a *applier) restart() {
-	a.applies = a.caches.Applies()
-	server := kube.HandlerFunc(func(context.Context, *kube.Request) (*kube.Response, error) {
-		a.sent++
-		a.server.mu.Lock()
-		defer a.server.mu.Unlock()
-		if a.err != nil {
-			return nil, a.err
-		}
-		return &kube.Response{Code: 200, Body: []byte(a.server.objects[Key{"ns", "a"}])}, nil
-	})
-	a.client = a.applies.SkipUnchanged(a.caches.Handler(server), func(kube.Resource, Record, []byte) bool { return a.triggers })
+// open opens a stream, and waits until it is synced.
+func (a *applier) open(stream kube.Stream) *cache.Subscription {
+	a.Helper()
+	sub, err := a.cache.Open(a.Context(), stream, func(cache.Event) {})
+	if err != nil {
+		a.Fatal(err)
+	}
+	synctest.Wait()
+	return sub
 }
 
-// live puts an object there: with members of its metadata beside the usual ones, and the
-// rest of it.
+// restart forgets all applies, as a new process has.
+func (a *applier) restart() {
+	a.checker = NewChecker(a.cache.View(a.stream))
+	a.client = a.checker.Handler(a.cache.Handler(a.server), func(kube.Resource, *cache.Live) bool { return a.triggers })
+}
+
+// live puts an object with further members of its metadata, and with the rest of the object.
 func (a *applier) live(metadata, rest string) {
 	a.Helper()
-	a.server.put(Key{"ns", "a"}, func(version int) string {
+	a.server.put(func(version int) string {
 		return fmt.Sprintf(`{"apiVersion":"example.com/v1","kind":"WebApp","metadata":{"name":"a","namespace":"ns","uid":"u","resourceVersion":"%d"%s}%s}`, version, metadata, rest)
 	})
 	synctest.Wait()
 }
 
-// apply tells whether a request was made.
+// apply reports whether a request was made.
 func (a *applier) apply(body string, options ...string) bool {
 	a.Helper()
 	r := &kube.Request{
-		Verb: kube.VerbPatch, Resource: webApps.Resource, Namespace: "ns", Name: "a", ContentType: kube.ContentApply, Body: []byte(body),
+		Verb: kube.VerbPatch, Resource: webApps, Namespace: "ns", Name: "a", ContentType: kube.ContentApply, Body: []byte(body),
 		Query: url.Values{"fieldManager": {"us"}, "force": {"true"}},
 	}
 	for i := 0; i < len(options); i += 2 {
@@ -79,12 +126,11 @@ func (a *applier) apply(body string, options ...string) bool {
 			r.Query.Set(options[i], options[i+1])
 		}
 	}
-	before := a.sent
-	_, err := a.client.Do(a.Context(), r)
-	if err != nil && a.err == nil {
+	before := a.server.applies
+	if _, err := a.client.Do(a.Context(), r); err != nil && a.server.err == nil {
 		a.Fatal(err)
 	}
-	return a.sent > before
+	return a.server.applies > before
 }
 
 // ours is our managedFields entry.
@@ -131,9 +177,9 @@ func TestApplyIsSent(t *testing.T) {
 			a.live(ours("v1", "", fields)+`,"ownerReferences":[{"kind":"X","name":"x","uid":"x"}]`, `,"spec":{"a":1}`)
 		}, want: false},
 		"in doubt": {between: func(a *applier) {
-			a.err = &kube.Error{Unknown: true, Err: context.DeadlineExceeded}
+			a.server.err = &kube.Error{Unknown: true, Err: context.DeadlineExceeded}
 			a.apply(`{"apiVersion":"example.com/v1","kind":"WebApp","metadata":{"name":"a"},"spec":{"a":7}}`)
-			a.err = nil
+			a.server.err = nil
 		}, want: true},
 		"the stream is gone": {between: func(a *applier) { a.stream.Close() }, want: true},
 		"after a restart":    {between: (*applier).restart, want: false},
@@ -235,9 +281,9 @@ func TestFailuresAreNotRemembered(t *testing.T) {
 	onApplier(t, func(a *applier) {
 		a.live("", `,"spec":{"a":1}`)
 		a.apply(wantA)
-		a.err = &kube.Error{Code: 403}
+		a.server.err = &kube.Error{Code: 403}
 		a.apply(`{"metadata":{"name":"a"},"spec":{"a":2}}`)
-		a.err = nil
+		a.server.err = nil
 		if !a.apply(wantA) {
 			t.Error("it was not sent")
 		}
@@ -251,60 +297,14 @@ func TestMemoryOfApplies(t *testing.T) {
 		a.live("", `,"spec":{"a":1}`)
 		a.apply(wantA)
 		for i := range 5000 {
-			k := applyKey{object: overlayKey{group: "example.com", plural: "webapps", namespace: "ns", name: fmt.Sprint("gone", i)}, resource: webApps.Resource}
-			a.applies.put(k, applied{uid: "u"})
+			k := applyKey{object: kube.Ref{Resource: webApps, Namespace: "ns", Name: fmt.Sprint("gone", i)}}
+			a.checker.put(k, applied{uid: "u"})
 		}
-		if n := len(a.applies.last); n > 2*firstApplySweep {
+		if n := len(a.checker.last); n > 2*firstSweep {
 			t.Errorf("%d applies are remembered", n)
 		}
 		if a.apply(wantA) {
 			t.Error("that of the object that is there was forgotten")
 		}
 	})
-}
-
-// ownsExactly against what servers write, and what they could.
-func TestOwnsExactly(t *testing.T) {
-	t.Parallel()
-	const others = `{"f:shared":{".":{},"f:x":{}}}`
-	for _, c := range []struct {
-		name, owned, want, live string
-		yes                     bool
-	}{
-		{"a value", `{"f:a":{}}`, `{"a":1}`, `{"a":1,"b":2}`, true},
-		{"another value", `{"f:a":{}}`, `{"a":1}`, `{"a":2}`, false},
-		{"a missing value", `{"f:a":{}}`, `{"a":1}`, `{}`, false},
-		{"one not wanted any more", `{"f:a":{},"f:b":{}}`, `{"a":1}`, `{"a":1,"b":2}`, false},
-		{"one not owned", `{"f:a":{}}`, `{"a":1,"b":2}`, `{"a":1,"b":2}`, false},
-		{"an atomic list", `{"f:a":{}}`, `{"a":[1,2]}`, `{"a":[1,2]}`, true},
-		{"an atomic list in another order", `{"f:a":{}}`, `{"a":[1,2]}`, `{"a":[2,1]}`, false},
-		{"an atomic map with a default in it", `{"f:a":{}}`, `{"a":{"x":1}}`, `{"a":{"x":1,"y":2}}`, false},
-		{"an empty object that others have filled", `{"f:a":{".":{}}}`, `{"a":{}}`, `{"a":{"y":2}}`, true},
-		{"an object that was empty, and that others have filled as we want it now", `{"f:shared":{}}`, `{"shared":{"x":1}}`, `{"shared":{"x":1}}`, false},
-		{"an object that is to be empty and is", `{"f:shared":{}}`, `{"shared":{}}`, `{"shared":{}}`, true},
-		{"a set", `{"f:a":{"v:\"x\"":{},"v:\"y\"":{}}}`, `{"a":["x","y"]}`, `{"a":["x","z","y"]}`, true},
-		{"a set in another order", `{"f:a":{"v:\"x\"":{},"v:\"y\"":{}}}`, `{"a":["x","y"]}`, `{"a":["y","x"]}`, false},
-		{"a set with one too few", `{"f:a":{"v:\"x\"":{}}}`, `{"a":["x","y"]}`, `{"a":["x","y"]}`, false},
-		{"a keyed list", `{"f:a":{"k:{\"p\":80}":{".":{},"f:p":{},"f:n":{}}}}`, `{"a":[{"p":80,"n":"x"}]}`, `{"a":[{"p":81},{"p":80,"n":"x","d":1}]}`, true},
-		{"a keyed list, a value in it", `{"f:a":{"k:{\"p\":80}":{".":{},"f:p":{},"f:n":{}}}}`, `{"a":[{"p":80,"n":"x"}]}`, `{"a":[{"p":80,"n":"y"}]}`, false},
-		{"a defaulted key", `{"f:a":{"k:{\"p\":80,\"q\":\"TCP\"}":{".":{},"f:p":{}}}}`, `{"a":[{"p":80}]}`, `{"a":[{"p":80,"q":"TCP"},{"p":80,"q":"UDP"}]}`, true},
-		{"two that a defaulted key could be", `{"f:a":{"k:{\"p\":80,\"q\":\"TCP\"}":{".":{},"f:p":{}}}}`, `{"a":[{"p":80},{"p":80,"q":"TCP"}]}`, `{"a":[{"p":80,"q":"TCP"}]}`, false},
-		{"the same twice", `{"f:a":{"v:\"x\"":{}}}`, `{"a":["x","x"]}`, `{"a":["x"]}`, false},
-		{"a notation of the future", `{"f:a":{"i:0":{}}}`, `{"a":[1]}`, `{"a":[1]}`, false},
-		{"another kind of value", `{"f:a":{"f:b":{}}}`, `{"a":{"b":1}}`, `{"a":[1]}`, false},
-	} {
-		if got := ownsExactly(decoded(t, c.owned), []map[string]any{decoded(t, others)}, decoded(t, c.want), decoded(t, c.live)); got != c.yes {
-			t.Errorf("%s: %t, want %t", c.name, got, c.yes)
-		}
-	}
-}
-
-// decoded is JSON as the check reads it.
-func decoded(t *testing.T, text string) map[string]any {
-	t.Helper()
-	l := liveObject{object: fmt.Appendf(nil, `{"metadata":{},"it":%s}`, text)}
-	if err := l.decode(); err != nil {
-		t.Fatal(err)
-	}
-	return l.fields["it"].(map[string]any)
 }

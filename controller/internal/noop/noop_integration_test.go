@@ -1,4 +1,4 @@
-package onserver
+package noop_test
 
 import (
 	"fmt"
@@ -13,7 +13,7 @@ import (
 const (
 	configMap = `{"metadata":{"labels":{"app":"a"}},"data":{"k":"v","l":"w"}}`
 	service   = `{"metadata":{"labels":{"app":"a"}},"spec":{"selector":{"app":"a"},"ports":[{"name":"http","port":80,"targetPort":8080},{"name":"dns","port":53,"protocol":"UDP"}]}}`
-	gadget    = `{"metadata":{"annotations":{"x":"y"},"finalizers":["onserver.example.com/f"]},"spec":{"number":9007199254740993,"empty":{},"anything":{"a":{"b":[1,{"c":null}]}},"tags":["x","y"],"plain":["p","q","p"],"ports":[{"port":80},{"port":53,"protocol":"UDP","name":"dns"}]}}`
+	gadget    = `{"metadata":{"annotations":{"x":"y"},"finalizers":["noop.example.com/f"]},"spec":{"number":9007199254740993,"empty":{},"anything":{"a":{"b":[1,{"c":null}]}},"tags":["x","y"],"plain":["p","q","p"],"ports":[{"port":80},{"port":53,"protocol":"UDP","name":"dns"}]}}`
 )
 
 // podTemplate has no controller that has a part in it.

@@ -1,0 +1,203 @@
+// Package noop skips applies that would change nothing.
+//
+// An apply is skipped only if the live object is known for certain and a change to it would
+// trigger this very reconcile. One of three must also hold:
+//
+//  1. The last apply of this manager, subresource and uid had this very content and was
+//     answered at exactly the version that is live.
+//  2. The live object, without its version, its status and the entries of other managers,
+//     is what it was after that apply. So changes of the status, defaults, webhooks and
+//     1000m in place of 1 cost nothing.
+//  3. The managedFields entry of this manager covers exactly the fields of the apply, and
+//     each field has the value of the apply. This rule holds after a restart.
+//
+// In any doubt the apply is sent. Failures are not remembered.
+package noop
+
+import (
+	"context"
+	"crypto/sha256"
+	"maps"
+	"net/http"
+	"sync"
+
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/yare-go/yare/cache"
+	"github.com/yare-go/yare/kube"
+)
+
+// View is the cache as the controller may see it: see [cache.View].
+type View interface {
+	Live(ref kube.Ref) cache.Live
+}
+
+// IsTrigger reports whether a change to the object live of resource r would trigger the
+// reconcile that is under way.
+type IsTrigger func(r kube.Resource, live *cache.Live) bool
+
+// Checker remembers the applies of one controller, to find those that would change nothing.
+// It is safe for concurrent use.
+type Checker struct {
+	view View
+
+	mu   sync.Mutex
+	last map[applyKey]applied
+	// sweepAt is the number of entries at which the entries of deleted objects are dropped.
+	sweepAt int
+}
+
+// NewChecker returns a Checker that finds live objects in view.
+func NewChecker(view View) *Checker {
+	return &Checker{view: view, last: make(map[applyKey]applied), sweepAt: firstSweep}
+}
+
+// firstSweep is the least number of entries that is worth a sweep.
+const firstSweep = 256
+
+// applyKey names one manager's applies to one object. Ref has no UID.
+type applyKey struct {
+	object      kube.Ref
+	manager     string
+	subresource string
+}
+
+type digest [sha256.Size]byte
+
+// applied describes an apply that succeeded. It is a fact about a past state of the object
+// and stays true. To replace it late, or not at all, costs one request.
+type applied struct {
+	uid     types.UID
+	content digest
+	// version is the one that the apply was answered at, or a later one at which it would
+	// have changed nothing.
+	version string
+	// state is the digest of the object at that version: see liveObject.state.
+	state digest
+}
+
+// Handler returns a handler that skips the applies that would change nothing and passes
+// all other requests to next. The answer to a skipped apply is the live object.
+func (c *Checker) Handler(next kube.Handler, isTrigger IsTrigger) kube.Handler {
+	return &handler{Checker: c, next: next, isTrigger: isTrigger}
+}
+
+type handler struct {
+	*Checker
+	next      kube.Handler
+	isTrigger IsTrigger
+}
+
+func (c *Checker) get(k applyKey) (applied, bool) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	last, ok := c.last[k]
+	return last, ok
+}
+
+func (c *Checker) put(k applyKey, now applied) {
+	c.mu.Lock()
+	c.last[k] = now
+	var all map[applyKey]applied
+	if len(c.last) >= c.sweepAt {
+		all = maps.Clone(c.last)
+	}
+	c.mu.Unlock()
+	if all != nil {
+		c.sweep(all)
+	}
+}
+
+// sweep forgets the applies to objects that do not exist any more, or that the cache does
+// not show any more.
+func (c *Checker) sweep(all map[applyKey]applied) {
+	for k, last := range all {
+		if live := c.view.Live(k.object); live.Present && live.Record.UID == last.uid {
+			delete(all, k)
+		}
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for k, last := range all {
+		if c.last[k] == last {
+			delete(c.last, k)
+		}
+	}
+	c.sweepAt = max(firstSweep, 2*len(c.last))
+}
+
+func (c *Checker) forget(k applyKey) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	delete(c.last, k)
+}
+
+// Do serves one request.
+func (h *handler) Do(ctx context.Context, r *kube.Request) (*kube.Response, error) {
+	if r.Verb != kube.VerbPatch || r.ContentType != kube.ContentApply ||
+		r.Subresource != "" && r.Subresource != "status" || r.Query.Get("dryRun") != "" {
+		return h.next.Do(ctx, r)
+	}
+	a, err := parseApply(r)
+	if err != nil {
+		return h.next.Do(ctx, r)
+	}
+	ref := r.Ref()
+	ref.UID = ""
+	k := applyKey{object: ref, manager: r.Query.Get("fieldManager"), subresource: r.Subresource}
+	if live := h.live(ref); live != nil && a.preconditionsHold(live) {
+		if now, unchanged := h.check(k, a, live); unchanged {
+			h.put(k, now)
+			return &kube.Response{Code: http.StatusOK, Body: live.object, Cached: true}, nil
+		}
+	}
+	response, err := h.next.Do(ctx, r)
+	if err != nil {
+		h.forget(k)
+		return nil, err
+	}
+	h.remember(k, a, response.Body)
+	return response, nil
+}
+
+// remember records an apply that was answered with object.
+func (h *handler) remember(k applyKey, a *apply, object []byte) {
+	live := &liveObject{object: object}
+	state, err := live.state(k, a)
+	if err == nil {
+		err = live.readIdentity()
+	}
+	if err != nil {
+		h.forget(k)
+		return
+	}
+	h.put(k, applied{uid: live.uid, content: a.content, version: live.version, state: state})
+}
+
+// live returns the object as it certainly is, or nil.
+func (h *handler) live(ref kube.Ref) *liveObject {
+	live := h.view.Live(ref)
+	// What an apply can do to an object that is being deleted is for the server to say.
+	if !live.Present || live.Record.Deleting || live.Representation != kube.Full || !h.isTrigger(ref.Resource, &live) {
+		return nil
+	}
+	object, err := live.Bytes()
+	if err != nil {
+		return nil
+	}
+	return &liveObject{object: object, uid: live.Record.UID, version: live.Record.ResourceVersion}
+}
+
+// check reports whether the apply would change nothing, and if so, what to remember of it.
+func (h *handler) check(k applyKey, a *apply, live *liveObject) (now applied, unchanged bool) {
+	last, known := h.get(k)
+	known = known && last.uid == live.uid && last.content == a.content
+	if known && last.version == live.version {
+		return last, true
+	}
+	state, err := live.state(k, a)
+	if err != nil || !(known && last.state == state) && !live.isOwnedExactly(k, a) {
+		return applied{}, false
+	}
+	return applied{uid: live.uid, content: a.content, version: live.version, state: state}, true
+}

@@ -1,0 +1,219 @@
+package noop
+
+import (
+	"bytes"
+	"crypto/sha256"
+	"errors"
+	"maps"
+
+	"github.com/go-json-experiment/json/jsontext"
+	"k8s.io/apimachinery/pkg/types"
+	utiljson "k8s.io/apimachinery/pkg/util/json"
+
+	"github.com/yare-go/yare/kube"
+)
+
+var (
+	errNoObject   = errors.New("the JSON is not an object with metadata")
+	errNoIdentity = errors.New("the object has no uid or no resourceVersion")
+)
+
+// apply is the body of an apply.
+type apply struct {
+	body []byte
+	// uid and version are preconditions and not part of the content.
+	uid     types.UID
+	version string
+	content digest
+	// hasStatus is true if the body has a status: for a kind without the subresource, the
+	// status is content.
+	hasStatus   bool
+	subresource string
+}
+
+// parseApply reads the body of an apply without decoding it.
+func parseApply(r *kube.Request) (*apply, error) {
+	a := &apply{body: r.Body, subresource: r.Subresource}
+	hash := sha256.New()
+	// The parameters change what the server does with the body.
+	for _, parameter := range []string{"force", "fieldValidation"} {
+		hash.Write([]byte(parameter + "=" + r.Query.Get(parameter) + "&"))
+	}
+	// The client encodes members in a fixed order. The same members in another order count
+	// as another content.
+	err := eachMember(r.Body, func(name string, value jsontext.Value) error {
+		a.hasStatus = a.hasStatus || name == "status"
+		hash.Write([]byte(name))
+		if name != "metadata" {
+			hash.Write(value)
+			return nil
+		}
+		return eachMember(value, func(name string, value jsontext.Value) error {
+			switch name {
+			case "uid":
+				return kube.Unmarshal(value, &a.uid)
+			case "resourceVersion":
+				return kube.Unmarshal(value, &a.version)
+			}
+			hash.Write([]byte(name))
+			hash.Write(value)
+			return nil
+		})
+	})
+	hash.Sum(a.content[:0])
+	return a, err
+}
+
+// eachMember calls do for the members of a JSON object, in their order.
+func eachMember(object []byte, do func(name string, value jsontext.Value) error) error {
+	d := jsontext.NewDecoder(bytes.NewBuffer(object))
+	if token, err := d.ReadToken(); err != nil || token.Kind() != '{' {
+		return errors.Join(errNoObject, err)
+	}
+	for d.PeekKind() != '}' {
+		token, err := d.ReadToken()
+		if err != nil {
+			return err
+		}
+		name := token.String()
+		value, err := d.ReadValue()
+		if err != nil {
+			return err
+		}
+		if err := do(name, value); err != nil {
+			return err
+		}
+	}
+	_, err := d.ReadToken()
+	return err
+}
+
+// preconditionsHold reports whether the live object meets the preconditions of the apply; if
+// not, the refusal is up to the server. An apply of a status always names the version that
+// it was made from, which identifies the object. A later version of the same object is no
+// reason to send an apply that would change nothing.
+func (a *apply) preconditionsHold(live *liveObject) bool {
+	return (a.uid == "" || a.uid == live.uid) &&
+		(a.version == "" || a.version == live.version || a.subresource == "status")
+}
+
+// liveObject is an object as the server has it.
+type liveObject struct {
+	uid     types.UID
+	version string
+	object  []byte
+	// fields is the decoded object, and metadata a part of it. Both are nil until decode.
+	fields, metadata map[string]any
+}
+
+func (l *liveObject) decode() error {
+	if l.fields != nil {
+		return nil
+	}
+	// kube.Unmarshal would decode two large integers into the same float64.
+	if err := utiljson.Unmarshal(l.object, &l.fields); err != nil {
+		return err
+	}
+	var ok bool
+	if l.metadata, ok = l.fields["metadata"].(map[string]any); !ok {
+		return errNoObject
+	}
+	return nil
+}
+
+// readIdentity sets uid and version from the object.
+func (l *liveObject) readIdentity() error {
+	if err := l.decode(); err != nil {
+		return err
+	}
+	uid, _ := l.metadata["uid"].(string)
+	version, _ := l.metadata["resourceVersion"].(string)
+	if uid == "" || version == "" {
+		return errNoIdentity
+	}
+	l.uid, l.version = types.UID(uid), version
+	return nil
+}
+
+// state returns a digest of everything that an apply of k can have made, and of nothing that
+// changes independently of it. For the status subresource that is the status, otherwise the
+// whole object except the status. Of managedFields only the entry of k is part of it.
+func (l *liveObject) state(k applyKey, a *apply) (digest, error) {
+	if err := l.decode(); err != nil {
+		return digest{}, err
+	}
+	entry := l.entry(k)
+	if k.subresource == "status" {
+		return digestOf(map[string]any{"uid": l.metadata["uid"], "status": l.fields["status"], "entry": entry})
+	}
+	fields := maps.Clone(l.fields)
+	if !a.hasStatus {
+		delete(fields, "status")
+	}
+	metadata := maps.Clone(l.metadata)
+	delete(metadata, "resourceVersion")
+	// The generation moves with the spec, which is part of the state itself.
+	delete(metadata, "generation")
+	metadata["managedFields"] = entry
+	fields["metadata"] = metadata
+	return digestOf(fields)
+}
+
+// entry returns the managedFields entry of the applies of k, or nil.
+func (l *liveObject) entry(k applyKey) map[string]any {
+	entries, _ := l.metadata["managedFields"].([]any)
+	for _, e := range entries {
+		entry, _ := e.(map[string]any)
+		subresource, _ := entry["subresource"].(string)
+		if entry["manager"] == k.manager && entry["operation"] == "Apply" && subresource == k.subresource {
+			return entry
+		}
+	}
+	return nil
+}
+
+// fieldSets returns the field set of each manager.
+func (l *liveObject) fieldSets() []map[string]any {
+	entries, _ := l.metadata["managedFields"].([]any)
+	var sets []map[string]any
+	for _, e := range entries {
+		entry, _ := e.(map[string]any)
+		if set, ok := entry["fieldsV1"].(map[string]any); ok {
+			sets = append(sets, set)
+		}
+	}
+	return sets
+}
+
+// isOwnedExactly reports whether the manager of k owns exactly the fields of the apply, and
+// each field has the value of the apply.
+func (l *liveObject) isOwnedExactly(k applyKey, a *apply) bool {
+	var wanted map[string]any
+	if l.decode() != nil || utiljson.Unmarshal(a.body, &wanted) != nil {
+		return false
+	}
+	entry := l.entry(k)
+	if entry == nil || entry["apiVersion"] != wanted["apiVersion"] {
+		return false
+	}
+	owned, ok := entry["fieldsV1"].(map[string]any)
+	if !ok {
+		return false
+	}
+	// The identity of an object is in no field set.
+	delete(wanted, "apiVersion")
+	delete(wanted, "kind")
+	metadata, _ := wanted["metadata"].(map[string]any)
+	for _, identity := range []string{"name", "namespace", "uid", "resourceVersion"} {
+		delete(metadata, identity)
+	}
+	if len(metadata) == 0 {
+		delete(wanted, "metadata")
+	}
+	return ownsExactly(owned, l.fieldSets(), wanted, l.fields)
+}
+
+func digestOf(v any) (digest, error) {
+	data, err := kube.Marshal(v)
+	return sha256.Sum256(data), err
+}
