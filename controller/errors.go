@@ -63,7 +63,7 @@ func isGone(err error) bool { return kube.IsNotFound(err) && !kube.IsNoResource(
 func askedWait(err error) (d time.Duration) {
 	consists(err, func(err error) bool {
 		if e, ok := err.(*kube.Error); ok { //nolint:errorlint // consists unwraps
-			d = max(d, e.RetryAfter)
+			d = max(d, e.RetryDelay())
 		}
 		return false
 	})

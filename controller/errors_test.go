@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"net/http"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -307,4 +308,22 @@ func resourceOf[T any, P kube.ObjectOf[T]](t *testing.T) kube.Resource {
 		t.Fatal(err)
 	}
 	return r
+}
+
+// Bug: a Retry-After of ten days kept an object from being reconciled for ten days.
+func TestRetryAfterIsBounded(t *testing.T) {
+	t.Parallel()
+	bubble(t, func(t *testing.T, s *server) {
+		var reconciles atomic.Int32
+		c := s.client()
+		create(t, c, garden("eden"))
+		start(t, c, controller.New(func(context.Context, *Garden, *kube.Client) (controller.Action, error) {
+			reconciles.Add(1)
+			return controller.Done(), &kube.Error{Code: http.StatusServiceUnavailable, RetryAfter: 240 * time.Hour}
+		}))
+		time.Sleep(10 * kube.MaxRetryDelay)
+		if n := reconciles.Load(); n < 2 {
+			t.Errorf("%d reconciles in %s", n, 10*kube.MaxRetryDelay)
+		}
+	})
 }

@@ -158,8 +158,8 @@ func (w *writer) write(ctx context.Context, s *series) {
 	case kube.IsUnreachable(err), kube.IsTooManyRequests(err), kube.IsUnauthorized(err):
 		w.pause = min(max(2*w.pause, firstPause), longestPause)
 		w.pausedUntil = now.Add(w.pause)
-		if answered && failed.RetryAfter > w.pause {
-			w.pausedUntil = now.Add(min(failed.RetryAfter, longestPause))
+		if answered && failed.RetryDelay() > w.pause {
+			w.pausedUntil = now.Add(min(failed.RetryDelay(), longestPause))
 		}
 	case answered && failed.Code >= http.StatusInternalServerError && s.failures < maxFailures-1:
 		s.failures++

@@ -27,12 +27,20 @@ type ClientOption func(*clientOptions)
 
 type clientOptions struct {
 	timeout time.Duration
+	writes  int
 	warn    func(*Request, string)
 }
 
-// Timeout is how long a request may take, its repetitions included; of a watch, how long
-// the server may take to begin. Default: that of the configuration, else 30 s.
+// Timeout sets how long the server may be silent before a request fails: until its answer
+// begins, all repetitions included, and between two parts of the answer. A watch must begin
+// within it. Default: the timeout of the configuration, else 30 s.
 func Timeout(d time.Duration) ClientOption { return func(o *clientOptions) { o.timeout = d } }
+
+// LimitWrites sets how many writes are in flight at a time, of this client and of all that
+// are derived from it. Further writes wait for a place, for which no [Timeout] counts, or
+// until their context ends. A write that waits to be repeated holds no place. Reads and
+// watches are not limited. Default: 64. A number below 1 means 1.
+func LimitWrites(n int) ClientOption { return func(o *clientOptions) { o.writes = n } }
 
 // OnWarning is called with each remark that the server makes on a request, such as that
 // its version is deprecated; concurrently; nil drops them. Default: each text is logged once.
@@ -48,7 +56,7 @@ func NewClient(config *rest.Config, options ...ClientOption) (*Client, error) {
 		return nil, errors.New("the configuration is nil: load one with kube.ConfigSource")
 	}
 	config = rest.CopyConfig(config)
-	o := clientOptions{timeout: config.Timeout, warn: warnOnce()}
+	o := clientOptions{timeout: config.Timeout, writes: 64, warn: warnOnce()}
 	config.Timeout = 0 // it would end watches too
 	for _, option := range options {
 		option(&o)
@@ -67,7 +75,7 @@ func NewClient(config *rest.Config, options ...ClientOption) (*Client, error) {
 	if err != nil {
 		return nil, err
 	}
-	return NewClientFromHandler(retry{next: t, limit: o.timeout}).WithFieldManager(program), nil
+	return NewClientFromHandler(retry{next: limitWrites(o.writes, t), limit: o.timeout}).WithFieldManager(program), nil
 }
 
 // NewClientOf puts types on top of any Handler.

@@ -21,15 +21,15 @@ type Error struct {
 	Code int
 	// Answer is the server's own Status, made up from the HTTP status where it sent none.
 	Answer metav1.Status
-	// RetryAfter is how long the server asks to be left alone.
+	// RetryAfter is the wait that the server asks for, as it asks. Use RetryDelay to wait.
 	RetryAfter time.Duration
 	// Unknown is true for a write that may have been carried out although it failed.
 	Unknown bool
 	// Err is the cause when there was no answer.
 	Err error
-	// hopeless is true for what failed on this side and would do so again: what cannot be
+	// permanent is true for what failed on this side and would do so again: what cannot be
 	// asked at all, and what the caller did not wait for.
-	hopeless bool
+	permanent bool
 }
 
 func (e *Error) Error() string {
@@ -69,6 +69,14 @@ func (e *Error) Unwrap() error { return e.Err }
 // Status is the server's answer; with it the functions of apimachinery's package errors
 // understand an Error.
 func (e *Error) Status() metav1.Status { return e.Answer }
+
+// MaxRetryDelay is the longest wait that a server can ask for. A proxy on the way that asks
+// for a day must not stop a program for a day.
+const MaxRetryDelay = time.Minute
+
+// RetryDelay returns the wait that the server asks for before the next attempt, at most
+// [MaxRetryDelay]. It is zero if the server asks for none.
+func (e *Error) RetryDelay() time.Duration { return min(max(e.RetryAfter, 0), MaxRetryDelay) }
 
 // newError is an Error about r.
 func newError(r *Request) *Error {
@@ -176,5 +184,5 @@ func IsUnknown(err error) bool {
 // IsUnreachable tells that there was no answer at all, although the caller waited for one.
 func IsUnreachable(err error) bool {
 	e, ok := AsError(err)
-	return ok && e.Code == 0 && !e.hopeless
+	return ok && e.Code == 0 && !e.permanent
 }

@@ -2,26 +2,37 @@ package kube
 
 import "context"
 
-// LimitWrites lets at most n writes through at a time, and makes the others wait; reads and
-// watches pass. The server's priority and fairness divides what it can do among its
-// clients; the limit keeps one client from having so much in flight that, when something
-// breaks, the fate of all of it is unknown.
-func LimitWrites(n int) func(next Handler) Handler {
-	tokens := make(chan struct{}, max(n, 1))
-	return func(next Handler) Handler {
-		return HandlerFunc(func(ctx context.Context, r *Request) (*Response, error) {
-			if !r.Verb.IsWrite() {
-				return next.Do(ctx, r)
-			}
-			select {
-			case tokens <- struct{}{}:
-			case <-ctx.Done():
-				e := newError(r)
-				e.Err = ctx.Err()
-				return nil, e
-			}
-			defer func() { <-tokens }()
+// limitWrites returns a Handler that passes at most n writes to next at a time. The other
+// writes wait; reads and watches do not. The server's priority and fairness divides what it
+// can do among its clients; the limit keeps one client from having so much in flight that,
+// when something breaks, the fate of all of it is unknown.
+//
+// It stands below [retry], so that a write that waits to be repeated holds no place.
+func limitWrites(n int, next Handler) Handler {
+	places := make(chan struct{}, max(n, 1))
+	return HandlerFunc(func(ctx context.Context, r *Request) (*Response, error) {
+		if !r.Verb.IsWrite() {
 			return next.Do(ctx, r)
-		})
-	}
+		}
+		select {
+		case places <- struct{}{}:
+		default:
+			// It is not the server that keeps this write waiting.
+			var err error
+			answerTimeoutOf(ctx).pause(func() {
+				select {
+				case places <- struct{}{}:
+				case <-ctx.Done():
+					e := newError(r)
+					e.Err, e.permanent = callerGone(ctx), true
+					err = e
+				}
+			})
+			if err != nil {
+				return nil, err
+			}
+		}
+		defer func() { <-places }()
+		return next.Do(ctx, r)
+	})
 }

@@ -25,7 +25,8 @@ import (
 // A watch is not repeated here: whoever watches knows better where to go on.
 type retry struct {
 	next Handler
-	// limit is for all attempts together.
+	// limit is the time within which all attempts must begin, and the time for which the
+	// server may be silent in all of them together.
 	limit time.Duration
 }
 
@@ -36,9 +37,8 @@ func (h retry) Do(ctx context.Context, r *Request) (*Response, error) {
 	if r.Verb == VerbWatch {
 		return h.next.Do(ctx, r)
 	}
-	limit := time.Now().Add(h.limit)
-	caller := ctx
-	ctx, cancel := context.WithDeadlineCause(caller, limit, errNoAnswer)
+	began, caller := time.Now(), ctx
+	ctx, timeout, cancel := withAnswerTimeout(caller, h.limit)
 	defer cancel()
 	unknown := false // an earlier attempt may have been carried out
 	for attempt := 1; ; attempt++ {
@@ -61,8 +61,8 @@ func (h retry) Do(ctx context.Context, r *Request) (*Response, error) {
 		if !again || ctx.Err() != nil {
 			return nil, err
 		}
-		// ctx has a deadline always: the limit, or the caller's own that comes before it.
-		if end, _ := ctx.Deadline(); time.Now().Add(wait).After(end) {
+		next := time.Now().Add(wait)
+		if end, ok := caller.Deadline(); ok && next.After(end) || next.Sub(began)-timeout.paused > h.limit {
 			return nil, err
 		}
 		select {
@@ -84,7 +84,7 @@ func interrupted(caller context.Context, e *Error) error {
 		before = errors.New(e.Answer.Message)
 	}
 	gone := *e
-	gone.Err, gone.hopeless = fmt.Errorf("%w, after: %w", callerGone(caller), before), true
+	gone.Err, gone.permanent = fmt.Errorf("%w, after: %w", callerGone(caller), before), true
 	return &gone
 }
 
@@ -98,13 +98,13 @@ func (h retry) again(r *Request, e *Error, attempt int) (time.Duration, bool) {
 	}
 	backoff := 100 * time.Millisecond << (attempt - 1)
 	backoff = backoff/2 + rand.N(backoff)
-	return max(backoff, e.RetryAfter), true
+	return max(backoff, e.RetryDelay()), true
 }
 
 // passing tells failures that may be over soon from those that will not change.
 func passing(r *Request, e *Error) bool {
 	switch {
-	case e.hopeless:
+	case e.permanent:
 		return false
 	case e.Code == 0:
 		_, untrusted := errors.AsType[*tls.CertificateVerificationError](e.Err)

@@ -139,7 +139,7 @@ func TestRetry(t *testing.T) {
 func TestRetryNotOfHopelessRequests(t *testing.T) {
 	t.Parallel()
 	for name, change := range map[string]func(*Error){
-		"bad request": func(e *Error) { e.Code, e.Err, e.hopeless = 0, errors.New("bad"), true },
+		"bad request": func(e *Error) { e.Code, e.Err, e.permanent = 0, errors.New("bad"), true },
 		"certificate": func(e *Error) {
 			e.Code, e.Err = 0, &tls.CertificateVerificationError{Err: errors.New("unknown authority")}
 		},
@@ -172,6 +172,18 @@ func TestRetryHonoursRetryAfter(t *testing.T) {
 			t.Errorf("repeated after %s, although the server asked for 20s", waited)
 		}
 	})
+}
+
+// Bug: a Retry-After was believed however long it was.
+func TestRetryDelayIsBounded(t *testing.T) {
+	t.Parallel()
+	for asked, want := range map[time.Duration]time.Duration{
+		-time.Second: 0, 0: 0, time.Second: time.Second, 240 * time.Hour: MaxRetryDelay,
+	} {
+		if got := (&Error{RetryAfter: asked}).RetryDelay(); got != want {
+			t.Errorf("RetryDelay of %s is %s, want %s", asked, got, want)
+		}
+	}
 }
 
 // A wait that goes beyond the limit, or beyond the caller's own deadline, is not begun.

@@ -119,7 +119,7 @@ func (s Stream) pages(ctx context.Context, h Handler, matches []Match) iter.Seq2
 			var page list
 			if err := Unmarshal(response.Body, &page); err != nil {
 				e := newError(s.Request(VerbList))
-				e.Err, e.hopeless = fmt.Errorf("read the answer: %w", err), true
+				e.Err, e.permanent = fmt.Errorf("read the answer: %w", err), true
 				yield(nil, e)
 				return
 			}
@@ -250,7 +250,7 @@ func (a API[T]) Watch(ctx context.Context, resourceVersion string, selectors ...
 		}
 		if response.Stream == nil {
 			e := newError(s.Request(VerbWatch))
-			e.Err, e.hopeless = errors.New("the handler answered a watch without a stream"), true
+			e.Err, e.permanent = errors.New("the handler answered a watch without a stream"), true
 			yield(WatchEvent[T]{}, e)
 			return
 		}

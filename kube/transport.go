@@ -29,9 +29,6 @@ type transport struct {
 	warn    func(r *Request, text string)
 }
 
-// errNoAnswer ends a request that took longer than its deadline.
-var errNoAnswer = errors.New("the server did not answer in time")
-
 func newTransport(config *rest.Config, timeout time.Duration, warn func(*Request, string)) (*transport, error) {
 	shared, err := rest.HTTPClientFor(config)
 	if err != nil {
@@ -52,16 +49,14 @@ func newTransport(config *rest.Config, timeout time.Duration, warn func(*Request
 
 // Do makes one HTTP request.
 func (t *transport) Do(ctx context.Context, r *Request) (*Response, error) {
-	// The deadline is for the whole answer, but of a watch only for its beginning: what is
-	// silent after that is found by the transport's pings and the watch's own limit.
 	caller := ctx
-	ctx, cancel := context.WithCancelCause(caller)
-	deadline := time.AfterFunc(t.timeout, func() { cancel(errNoAnswer) })
+	// The timeout of a watch ends with its beginning. A watch that falls silent later is
+	// found by the pings of HTTP/2 and by package watch.
+	ctx, timeout, cancel := withAnswerTimeout(caller, t.timeout)
 	stream := false
 	defer func() {
 		if !stream {
-			deadline.Stop()
-			cancel(nil)
+			cancel()
 		}
 	}()
 
@@ -73,7 +68,7 @@ func (t *transport) Do(ctx context.Context, r *Request) (*Response, error) {
 	request, err := t.request(ctx, r)
 	if err != nil {
 		e := newError(r)
-		e.Err, e.hopeless = err, true
+		e.Err, e.permanent = err, true
 		return nil, e
 	}
 	response, err := t.http.Do(request)
@@ -88,7 +83,7 @@ func (t *transport) Do(ctx context.Context, r *Request) (*Response, error) {
 		return nil, refusal(r, response)
 	}
 	if r.Verb == VerbWatch {
-		if !deadline.Stop() {
+		if !timeout.timer.Stop() {
 			response.Body.Close()
 			return nil, t.noAnswer(caller, ctx, r, errNoAnswer, true)
 		}
@@ -97,7 +92,8 @@ func (t *transport) Do(ctx context.Context, r *Request) (*Response, error) {
 		return &Response{Code: response.StatusCode, Header: response.Header, Stream: body}, nil
 	}
 	defer response.Body.Close()
-	body, err := readAll(response)
+	timeout.restart()
+	body, err := readAll(response, timeout)
 	if err != nil {
 		return nil, t.noAnswer(caller, ctx, r, fmt.Errorf("read the answer: %w", err), true)
 	}
@@ -107,11 +103,11 @@ func (t *transport) Do(ctx context.Context, r *Request) (*Response, error) {
 // watchBody ends the request's context with the stream.
 type watchBody struct {
 	io.ReadCloser
-	cancel context.CancelCauseFunc
+	cancel context.CancelFunc
 }
 
 func (b *watchBody) Close() error {
-	b.cancel(nil)
+	b.cancel()
 	return b.ReadCloser.Close()
 }
 
@@ -202,12 +198,12 @@ func cloneQuery(q url.Values) url.Values {
 	return c
 }
 
-func readAll(response *http.Response) ([]byte, error) {
+func readAll(response *http.Response, timeout *answerTimeout) ([]byte, error) {
 	var body bytes.Buffer
 	if n := response.ContentLength; n > 0 && n < 64<<20 { // beyond that, believe it when it comes
 		body.Grow(int(n) + bytes.MinRead)
 	}
-	_, err := body.ReadFrom(response.Body)
+	_, err := body.ReadFrom(progressReader{response.Body, timeout})
 	return body.Bytes(), err
 }
 
@@ -220,7 +216,7 @@ func (t *transport) noAnswer(caller, ctx context.Context, r *Request, err error,
 		e.Err = fmt.Errorf("%w (%s)", errNoAnswer, t.timeout)
 		return e
 	case caller.Err() != nil:
-		e.Err, e.hopeless = callerGone(caller), true
+		e.Err, e.permanent = callerGone(caller), true
 		return e
 	}
 	// The URL says what the Error says already.

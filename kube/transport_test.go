@@ -270,6 +270,23 @@ func TestDeadlines(t *testing.T) {
 	}
 }
 
+// Bug: the deadline was for the whole answer, so that a large page over a slow line failed for
+// ever.
+func TestSlowAnswerArrives(t *testing.T) {
+	t.Parallel()
+	c := serve(t, func(w http.ResponseWriter, r *http.Request) {
+		for _, part := range []string{`{"items":[`, `{"metadata":`, `{"name":`, `"p"`, `}}`, `]}`} {
+			_, _ = io.WriteString(w, part)
+			_ = http.NewResponseController(w).Flush()
+			time.Sleep(200 * time.Millisecond)
+		}
+	}, Timeout(time.Second))
+	pods, err := All[corev1.Pod](c).List(t.Context())
+	if err != nil || len(pods) != 1 {
+		t.Errorf("%d Pods: %v", len(pods), err)
+	}
+}
+
 // A watch goes on for longer than a request may take.
 func TestWatchOutlivesTheTimeout(t *testing.T) {
 	t.Parallel()

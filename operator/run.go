@@ -12,9 +12,6 @@ import (
 	"github.com/yare-go/yare/kube"
 )
 
-// writesAtOnce is how many writes of all parts together are under way at a time.
-const writesAtOnce = 64
-
 // Run runs parts on a client until all are done, or one fails, or ctx ends; then it waits
 // for all of them, and for the services after the others: see [Service]. It is [Main]
 // without flags, signals and logs, for a program that has its own, or a test.
@@ -44,8 +41,6 @@ func run(ctx context.Context, c *kube.Client, listener net.Listener, parts []Par
 		f = newFigures()
 		c = c.With(f.watchOver)
 	}
-	// What waits here is no request yet, and not counted as one.
-	c = c.With(kube.LimitWrites(writesAtOnce))
 	caches := cache.New(c, cache.OnError(func(s kube.Stream, err error) {
 		// What concerns the server as a whole is told by whoever watches over requests.
 		log.Debug("a stream is in trouble", "stream", s.String(), "error", err)

@@ -5,13 +5,9 @@ import (
 	"errors"
 	"fmt"
 	"strings"
-	"sync"
-	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
-
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/yare-go/yare/kube"
 )
@@ -102,42 +98,4 @@ func TestRunEndsWhenAllAreDone(t *testing.T) {
 	if err := Run(t.Context(), noServer(), done, done); err != nil {
 		t.Error(err)
 	}
-}
-
-// All parts together have so many writes under way and no more; reads pass.
-func TestWritesAtOnce(t *testing.T) {
-	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
-		var writing, most atomic.Int32
-		client := kube.NewClientFromHandler(kube.HandlerFunc(func(_ context.Context, r *kube.Request) (*kube.Response, error) {
-			if r.Verb.IsWrite() {
-				most.Store(max(most.Load(), writing.Add(1)))
-				time.Sleep(time.Second)
-				writing.Add(-1)
-			}
-			return &kube.Response{Code: 200, Body: []byte(`{"metadata":{"name":"a"}}`)}, nil
-		}))
-		writer := Func[gadget](func(ctx context.Context, c *kube.Client) error {
-			var working sync.WaitGroup
-			for range writesAtOnce {
-				working.Go(func() {
-					if _, err := kube.Apply(ctx, c, &gadget{ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: "a"}}); err != nil {
-						t.Error(err)
-					}
-				})
-			}
-			time.Sleep(time.Millisecond) // virtual, so that all are where they can get
-			if _, err := kube.Get[gadget](ctx, c, "ns", "a"); err != nil {
-				t.Error(err)
-			}
-			working.Wait()
-			return nil
-		})
-		if err := Run(t.Context(), client, writer, writer); err != nil {
-			t.Error(err)
-		}
-		if n := most.Load(); n != writesAtOnce {
-			t.Errorf("%d writes were under way at once, want %d", n, writesAtOnce)
-		}
-	})
 }

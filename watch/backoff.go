@@ -45,7 +45,7 @@ func wait(ctx context.Context, err error, before int) {
 	// Half of it is left to chance, so that many clients do not come back as one.
 	d = d/2 + rand.N(d/2)
 	if e, ok := kube.AsError(err); ok {
-		d = max(d, e.RetryAfter)
+		d = max(d, e.RetryDelay())
 	}
 	timer := time.NewTimer(d)
 	defer timer.Stop()

@@ -347,6 +347,25 @@ func TestRetryAfterIsRespected(t *testing.T) {
 	})
 }
 
+// Bug: a Retry-After of a day, from a proxy on the way, put a stream to sleep for a day.
+func TestRetryAfterIsBounded(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		s := &script{t: t, answers: []answer{
+			func(r *kube.Request) (*kube.Response, error) {
+				e := statusError(r, 503, "ServiceUnavailable")
+				e.RetryAfter = 24 * time.Hour
+				return nil, e
+			},
+			stream(endOfList("5"), hang()),
+		}}
+		follow(t.Context(), s, func(published []string) bool { return published[len(published)-1] == "=" })
+		if gap := s.times[1].Sub(s.times[0]); gap > 2*kube.MaxRetryDelay {
+			t.Errorf("asked again after %s", gap)
+		}
+	})
+}
+
 // Promise 5, regression: that a server was away is no reason to wait any longer than it asks
 // for when it is back and not ready yet; nor to wait long when, after a fresh list, it goes
 // away once more.
