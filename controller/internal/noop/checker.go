@@ -16,6 +16,7 @@ package noop
 
 import (
 	"context"
+	"crypto/rand"
 	"crypto/sha256"
 	"maps"
 	"net/http"
@@ -40,6 +41,9 @@ type IsTrigger func(r kube.Resource, live *cache.Live) bool
 // It is safe for concurrent use.
 type Checker struct {
 	view View
+	// seed is random. It keeps the digests of Secrets from being compared with digests of
+	// guesses that were made elsewhere.
+	seed [sha256.BlockSize]byte
 
 	mu   sync.Mutex
 	last map[applyKey]applied
@@ -49,7 +53,9 @@ type Checker struct {
 
 // NewChecker returns a Checker that finds live objects in view.
 func NewChecker(view View) *Checker {
-	return &Checker{view: view, last: make(map[applyKey]applied), sweepAt: firstSweep}
+	c := &Checker{view: view, last: make(map[applyKey]applied), sweepAt: firstSweep}
+	_, _ = rand.Read(c.seed[:]) // never fails
+	return c
 }
 
 // firstSweep is the least number of entries that is worth a sweep.
@@ -138,7 +144,7 @@ func (h *handler) Do(ctx context.Context, r *kube.Request) (*kube.Response, erro
 		r.Subresource != "" && r.Subresource != "status" || r.Query.Get("dryRun") != "" {
 		return h.next.Do(ctx, r)
 	}
-	a, err := parseApply(r)
+	a, err := parseApply(r, h.seed[:])
 	if err != nil {
 		return h.next.Do(ctx, r)
 	}

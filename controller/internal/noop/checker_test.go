@@ -308,3 +308,29 @@ func TestMemoryOfApplies(t *testing.T) {
 		}
 	})
 }
+
+// Two contents never have one hash: names, values and the place of a member are delimited.
+// They were not, and the second apply of each pair was skipped.
+func TestContentIsUnambiguous(t *testing.T) {
+	t.Parallel()
+	body := func(metadata, rest string) string {
+		return `{"apiVersion":"example.com/v1","kind":"WebApp","metadata":{"name":"a"` + metadata + `}` + rest + `}`
+	}
+	for name, bodies := range map[string][2]string{
+		"a label, and a member of the object that is called labels": {body(`,"labels":{"x":"y"}`, ``), body(``, `,"labels":{"x":"y"}`)},
+		"level1 0 and level 10":   {body(``, `,"level1":0`), body(``, `,"level":10`)},
+		"a flow mapping of YAML":  {`{apiVersion: example.com/v1, spec: 1}`, `{apiVersion: example.com/v1, spec: 2}`},
+		"a block mapping of YAML": {"apiVersion: example.com/v1\nspec: 1", "apiVersion: example.com/v1\nspec: 2"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			onApplier(t, func(a *applier) {
+				a.live("", `,"spec":{"a":1}`)
+				a.apply(bodies[0])
+				if !a.apply(bodies[1]) {
+					t.Error("the second apply was not sent")
+				}
+			})
+		})
+	}
+}

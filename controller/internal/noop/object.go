@@ -1,15 +1,17 @@
 package noop
 
 import (
-	"bytes"
 	"crypto/sha256"
+	"encoding/binary"
 	"errors"
+	"hash"
 	"maps"
 
 	"github.com/go-json-experiment/json/jsontext"
 	"k8s.io/apimachinery/pkg/types"
 	utiljson "k8s.io/apimachinery/pkg/util/json"
 
+	"github.com/yare-go/yare/internal/jsonscan"
 	"github.com/yare-go/yare/kube"
 )
 
@@ -31,62 +33,71 @@ type apply struct {
 	subresource string
 }
 
-// parseApply reads the body of an apply without decoding it.
-func parseApply(r *kube.Request) (*apply, error) {
-	a := &apply{body: r.Body, subresource: r.Subresource}
-	hash := sha256.New()
-	// The parameters change what the server does with the body.
-	for _, parameter := range []string{"force", "fieldValidation"} {
-		hash.Write([]byte(parameter + "=" + r.Query.Get(parameter) + "&"))
+// parseApply reads the body of an apply without decoding it. Its content starts with seed.
+func parseApply(r *kube.Request, seed []byte) (*apply, error) {
+	// The content type allows YAML too.
+	if !jsontext.Value(r.Body).IsValid() {
+		return nil, errNoObject
 	}
+	a := &apply{body: r.Body, subresource: r.Subresource}
+	content := newContentHash(seed)
+	// The parameters change what the server does with the body.
+	content.add('f', nil, []byte(r.Query.Get("force")))
+	content.add('v', nil, []byte(r.Query.Get("fieldValidation")))
+	s := jsonscan.New(r.Body)
 	// The client encodes members in a fixed order. The same members in another order count
 	// as another content.
-	err := eachMember(r.Body, func(name string, value jsontext.Value) error {
-		a.hasStatus = a.hasStatus || name == "status"
-		hash.Write([]byte(name))
-		if name != "metadata" {
-			hash.Write(value)
-			return nil
+	err := s.Members(func(name []byte) error {
+		if string(name) == "metadata" {
+			return s.Members(func(name []byte) (err error) {
+				var value []byte
+				switch string(name) {
+				case "uid":
+					value, err = s.TextOrNull()
+					a.uid = types.UID(value)
+				case "resourceVersion":
+					value, err = s.TextOrNull()
+					a.version = string(value)
+				default:
+					value, err = s.Raw()
+					content.add('m', name, value)
+				}
+				return err
+			})
 		}
-		return eachMember(value, func(name string, value jsontext.Value) error {
-			switch name {
-			case "uid":
-				return kube.Unmarshal(value, &a.uid)
-			case "resourceVersion":
-				return kube.Unmarshal(value, &a.version)
-			}
-			hash.Write([]byte(name))
-			hash.Write(value)
-			return nil
-		})
+		a.hasStatus = a.hasStatus || string(name) == "status"
+		value, err := s.Raw()
+		content.add('o', name, value)
+		return err
 	})
-	hash.Sum(a.content[:0])
+	content.sum(&a.content)
 	return a, err
 }
 
-// eachMember calls do for the members of a JSON object, in their order.
-func eachMember(object []byte, do func(name string, value jsontext.Value) error) error {
-	d := jsontext.NewDecoder(bytes.NewBuffer(object))
-	if token, err := d.ReadToken(); err != nil || token.Kind() != '{' {
-		return errors.Join(errNoObject, err)
-	}
-	for d.PeekKind() != '}' {
-		token, err := d.ReadToken()
-		if err != nil {
-			return err
-		}
-		name := token.String()
-		value, err := d.ReadValue()
-		if err != nil {
-			return err
-		}
-		if err := do(name, value); err != nil {
-			return err
-		}
-	}
-	_, err := d.ReadToken()
-	return err
+// contentHash hashes the members of an apply. The length of each part precedes the part, so
+// that two sequences of members never hash the same bytes.
+type contentHash struct {
+	hash   hash.Hash
+	prefix [1 + 2*8]byte
 }
+
+func newContentHash(seed []byte) *contentHash {
+	c := &contentHash{hash: sha256.New()}
+	c.hash.Write(seed)
+	return c
+}
+
+// add adds one member. Place distinguishes the objects that a member can belong to.
+func (c *contentHash) add(place byte, name, value []byte) {
+	c.prefix[0] = place
+	binary.LittleEndian.PutUint64(c.prefix[1:], uint64(len(name)))
+	binary.LittleEndian.PutUint64(c.prefix[9:], uint64(len(value)))
+	c.hash.Write(c.prefix[:])
+	c.hash.Write(name)
+	c.hash.Write(value)
+}
+
+func (c *contentHash) sum(d *digest) { c.hash.Sum(d[:0]) }
 
 // preconditionsHold reports whether the live object meets the preconditions of the apply; if
 // not, the refusal is up to the server. An apply of a status always names the version that
