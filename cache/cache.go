@@ -123,69 +123,6 @@ func (c *Cache) release(s *stream) (last bool) {
 	return true
 }
 
-// Covering is the synced store, of the home cluster, that holds every object of r in that
-// namespace, and each as fully as asked for. An empty namespace asks for all of them. It is
-// nil if there is none.
-func (c *Cache) Covering(r kube.Resource, namespace string, form kube.Representation) *Store {
-	return c.covering("", r, namespace, form)
-}
-
-// covering is Covering for any cluster. A store that keeps no more than what is asked for
-// comes first.
-func (c *Cache) covering(cluster string, r kube.Resource, namespace string, form kube.Representation) *Store {
-	if r.ClusterScoped {
-		namespace = ""
-	}
-	var found *Store
-	var exact bool
-	for _, s := range c.snapshot() {
-		h := s.handle
-		if h.Cluster != cluster || !sameResource(h.Resource, r) ||
-			s.store.selects() ||
-			h.Namespace != "" && h.Namespace != namespace ||
-			h.Representation != form && h.Representation != kube.Full ||
-			!s.store.Synced() {
-			continue
-		}
-		if found == nil || !exact {
-			found, exact = s.store, h.Representation == form
-		}
-	}
-	return found
-}
-
-// showing is a store to read one object from: one that holds every object of its kind and
-// namespace or, if there is none, one that selects and shows this object. Of one that it
-// does not show, such a store says nothing: then partial is true. It is nil if there is
-// neither.
-func (c *Cache) showing(k overlayKey, r kube.Resource, form kube.Representation) (store *Store, partial bool) {
-	if store = c.covering(k.cluster, r, k.namespace, form); store != nil {
-		return store, false
-	}
-	for _, s := range c.snapshot() {
-		if !s.concerns(k) || !s.store.selects() || !sameResource(s.handle.Resource, r) ||
-			s.handle.Representation != form && s.handle.Representation != kube.Full || !s.store.Synced() {
-			continue
-		}
-		if _, there := s.store.Get(Key{k.namespace, k.name}); there {
-			return s.store, true
-		}
-	}
-	return nil, false
-}
-
-// Stores are the stores of r, whatever their cluster, namespace, selectors and
-// representation.
-func (c *Cache) Stores(r kube.Resource) []*Store {
-	var stores []*Store
-	for _, s := range c.snapshot() {
-		if sameResource(s.handle.Resource, r) {
-			stores = append(stores, s.store)
-		}
-	}
-	return stores
-}
-
 // sameResource compares what is in a URL. A store serves reads in its own version only.
 func sameResource(a, b kube.Resource) bool {
 	return a.Group == b.Group && a.Version == b.Version && a.Plural == b.Plural

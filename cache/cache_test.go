@@ -279,7 +279,7 @@ func TestUnreadable(t *testing.T) {
 	})
 }
 
-func TestCovering(t *testing.T) {
+func TestCoveringStore(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		s := newServer()
@@ -298,7 +298,7 @@ func TestCovering(t *testing.T) {
 			if want != nil {
 				store = want.Store()
 			}
-			if got := c.Covering(everywhere, namespace, form); got != store {
+			if got := c.View().coveringStore("", everywhere, namespace, form, anyStore); got != store {
 				t.Errorf("%s: %p, want %p", what, got, store)
 			}
 		}
@@ -325,9 +325,6 @@ func TestCovering(t *testing.T) {
 		synctest.Wait()
 		check("all", all, "", kube.Full)
 		check("one of all", all, "other", kube.Full)
-		if n := len(c.Stores(webApps.Resource)); n != 7 {
-			t.Errorf("%d stores", n)
-		}
 		all.Close()
 		check("what is closed", nil, "", kube.Full)
 	})
@@ -355,14 +352,14 @@ func TestSecrets(t *testing.T) {
 		if form := sub.Store().Stream().Representation; form != kube.MetadataOnly || s.seen[0] != kube.MetadataOnly {
 			t.Errorf("asked for %q", form)
 		}
-		if c.Covering(secrets.Resource, "ns", kube.Full) != nil {
+		if c.View().coveringStore("", secrets.Resource, "ns", kube.Full, anyStore) != nil {
 			t.Error("metadata serve a full read")
 		}
 		keeping := New(s)
 		defer keeping.Close()
 		sub = open(t, t.Context(), keeping, secrets, nothing)
 		synctest.Wait()
-		if form := sub.Store().Stream().Representation; form != kube.Full || keeping.Covering(secrets.Resource, "ns", kube.Full) == nil {
+		if form := sub.Store().Stream().Representation; form != kube.Full || keeping.View().coveringStore("", secrets.Resource, "ns", kube.Full, anyStore) == nil {
 			t.Errorf("asked for %q", form)
 		}
 		for _, caches := range []*Cache{c, keeping} {

@@ -19,13 +19,11 @@ import (
 // as new as every write through it, whatever the verb, the namespace and the
 // representation; see the package comment. All handlers of one Cache share what they
 // know.
-func (c *Cache) Handler(next kube.Handler) kube.Handler {
-	return &handler{caches: c, next: next}
-}
+func (c *Cache) Handler(next kube.Handler) kube.Handler { return c.View().Handler(next) }
 
 type handler struct {
-	caches *Cache
-	next   kube.Handler
+	view *View
+	next kube.Handler
 }
 
 // Do serves one request.
@@ -38,21 +36,21 @@ func (h *handler) Do(ctx context.Context, r *kube.Request) (*kube.Response, erro
 	case !r.Verb.IsWrite():
 		return h.next.Do(ctx, r)
 	}
-	c := h.caches
+	c := h.view.cache
 	began := c.overlay.begin()
 	response, err := h.next.Do(ctx, r)
-	c.note(r, began, response, err)
+	h.view.note(r, began, response, err)
 	c.sweep()
 	return response, err
 }
 
 func (h *handler) get(ctx context.Context, r *kube.Request) (*kube.Response, error) {
 	k := keyOf(r.Ref())
-	store, partial := h.caches.showing(k, r.Resource, r.Representation)
+	store, partial := h.view.storeFor(k, r.Resource, r.Representation, anyStore)
 	if store == nil || !h.scopeSure(ctx, r, store) {
 		return h.next.Do(ctx, r)
 	}
-	f := h.caches.look(store, k, r.Resource, r.Representation)
+	f := h.view.cache.look(store, k, r.Resource, r.Representation)
 	switch {
 	case !f.sure:
 		return h.settle(ctx, r, k, store)
@@ -74,9 +72,9 @@ func (h *handler) settle(ctx context.Context, r *kube.Request, k overlayKey, sto
 	// shows afterwards may have come since.
 	var shown []sighting
 	if o, ok := store.Get(Key{k.namespace, k.name}); ok {
-		shown = addSighting(nil, sighting{uid: o.UID, version: h.caches.versionOf(k, o.UID)})
+		shown = addSighting(nil, sighting{uid: o.UID, version: h.view.cache.versionOf(k, o.UID)})
 	}
-	began := h.caches.overlay.begin()
+	began := h.view.cache.overlay.begin()
 	response, err := h.next.Do(ctx, r)
 	switch {
 	case err == nil:
@@ -85,17 +83,17 @@ func (h *handler) settle(ctx context.Context, r *kube.Request, k overlayKey, sto
 			break // the next read asks again
 		}
 		m := answer.Metadata
-		h.caches.overlay.settle(k, began, overlayEntry{
+		h.view.cache.overlay.settle(k, began, overlayEntry{
 			kind: value, uid: m.UID, version: m.ResourceVersion,
 			seen:   addSighting(nil, sighting{uid: m.UID, version: m.ResourceVersion}),
 			object: bytes.Clone(response.Body), resource: r.Resource, form: r.Representation,
 		})
 	case kube.IsNotFound(err) && !kube.IsNoResource(err):
-		h.caches.overlay.settle(k, began, overlayEntry{kind: tombstone, seen: shown})
+		h.view.cache.overlay.settle(k, began, overlayEntry{kind: tombstone, seen: shown})
 	default:
 		return nil, err
 	}
-	h.caches.tidyKey(k)
+	h.view.cache.tidyKey(k)
 	return response, err
 }
 
@@ -103,7 +101,7 @@ func (h *handler) settle(ctx context.Context, r *kube.Request, k overlayKey, sto
 // request is about, and finds out from which version on it does.
 func (h *handler) scopeSure(ctx context.Context, r *kube.Request, store *Store) bool {
 	sure := true
-	for s, d := range h.caches.overlay.doubted(scopeOf(r)) {
+	for s, d := range h.view.cache.overlay.doubted(scopeOf(r)) {
 		lost := d.version != "" && time.Since(d.at) > settleAfter && !reached(store.Version(), d.version)
 		if d.version == "" || lost {
 			// A list made now has a version after all effects.
@@ -113,13 +111,13 @@ func (h *handler) scopeSure(ctx context.Context, r *kube.Request, store *Store) 
 				continue
 			}
 			d.version = version
-			h.caches.overlay.boundScope(s, d, version)
+			h.view.cache.overlay.boundScope(s, d, version)
 		}
 		switch {
 		case !reached(store.Version(), d.version):
 			sure = false
-		case h.caches.settled(s, d):
-			h.caches.overlay.dropScope(s, d)
+		case h.view.cache.settled(s, d):
+			h.view.cache.overlay.dropScope(s, d)
 		}
 	}
 	return sure

@@ -18,12 +18,12 @@ import (
 const fewUnsure = 8
 
 func (h *handler) list(ctx context.Context, r *kube.Request) (*kube.Response, error) {
-	c, in := h.caches, scopeOf(r)
+	c, in := h.view.cache, scopeOf(r)
 	match, ok := matcherOf(r)
 	if !ok {
 		return h.next.Do(ctx, r)
 	}
-	store := c.covering(r.Cluster, r.Resource, in.namespace, r.Representation)
+	store := h.view.coveringStore(r.Cluster, r.Resource, in.namespace, r.Representation, anyStore)
 	if store == nil || !h.scopeSure(ctx, r, store) {
 		return h.listLive(ctx, r)
 	}
@@ -98,10 +98,10 @@ func meets(matches []kube.Match, r Record, object []byte) (bool, error) {
 
 // listLive reads a list from the server, whose version may settle what is in doubt.
 func (h *handler) listLive(ctx context.Context, r *kube.Request) (*kube.Response, error) {
-	began := h.caches.overlay.begin()
+	began := h.view.cache.overlay.begin()
 	response, err := h.next.Do(ctx, r)
-	if err == nil && h.caches.overlay.unsettled() {
-		h.caches.overlay.bound(scopeOf(r), began, versionOfList(response.Body))
+	if err == nil && h.view.cache.overlay.unsettled() {
+		h.view.cache.overlay.bound(scopeOf(r), began, versionOfList(response.Body))
 	}
 	return response, err
 }

@@ -60,13 +60,13 @@ func (c *Cache) look(store *Store, k overlayKey, r kube.Resource, form kube.Repr
 
 // shows is what a read of the metadata would show without a request. It is not ok if that
 // is not known.
-func (c *Cache) shows(k overlayKey, r kube.Resource) (finding, bool) {
+func (v *View) shows(k overlayKey, r kube.Resource) (finding, bool) {
 	for _, form := range []kube.Representation{kube.MetadataOnly, kube.Full} {
-		store, partial := c.showing(k, r, form)
+		store, partial := v.storeFor(k, r, form, anyStore)
 		if store == nil {
 			continue
 		}
-		f := c.look(store, k, r, form)
+		f := v.cache.look(store, k, r, form)
 		if !f.sure || !f.present && partial {
 			return f, false
 		}

@@ -286,7 +286,7 @@ func TestStreamThatIsNotSynced(t *testing.T) {
 		b.must(request(kube.VerbPatch, "a", `{"spec":2}`))
 		b.server.tell(2, func() bool { return true })
 		synctest.Wait()
-		if b.caches.Covering(webApps.Resource, "ns", kube.Full) == nil {
+		if b.caches.View().coveringStore("", webApps.Resource, "ns", kube.Full, anyStore) == nil {
 			b.Fatal("it is not synced")
 		}
 		b.shows(0)

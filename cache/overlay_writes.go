@@ -30,10 +30,11 @@ type outcome struct {
 }
 
 // note takes in the outcome of a write that was begun at a time.
-func (c *Cache) note(r *kube.Request, began uint64, response *kube.Response, err error) {
+func (v *View) note(r *kube.Request, began uint64, response *kube.Response, err error) {
 	if dryRun(r) || response != nil && response.Cached {
 		return
 	}
+	c := v.cache
 	if r.Verb == kube.VerbDeleteCollection {
 		if err == nil || mayHaveHappened(err) {
 			c.overlay.doubtScope(scopeOf(r))
@@ -47,7 +48,7 @@ func (c *Cache) note(r *kube.Request, began uint64, response *kube.Response, err
 	if err != nil {
 		switch {
 		case k.name != "":
-			if c.contradicts(r, k, err) {
+			if v.contradicts(r, k, err) {
 				c.overlay.put(k, began, overlayEntry{kind: doubt})
 				c.tidyKey(k)
 			}
@@ -114,7 +115,7 @@ func mayHaveHappened(err error) bool {
 
 // contradicts tells whether after an error what is known of the object is not to be trusted:
 // the write may have been carried out, or was refused because of a state that is not shown.
-func (c *Cache) contradicts(r *kube.Request, k overlayKey, err error) bool {
+func (v *View) contradicts(r *kube.Request, k overlayKey, err error) bool {
 	e, ok := kube.AsError(err)
 	if !ok || e.Unknown {
 		return true
@@ -125,7 +126,7 @@ func (c *Cache) contradicts(r *kube.Request, k overlayKey, err error) bool {
 	if !refused && !conflict && !missing && !kube.IsAlreadyExists(err) {
 		return false
 	}
-	shown, ok := c.shows(k, r.Resource)
+	shown, ok := v.shows(k, r.Resource)
 	if !ok {
 		return true
 	}

@@ -35,6 +35,11 @@ type Store struct {
 	indexes []*index
 	version string
 	synced  bool
+	// watching is true while the watch of the stream is open: what the store does not show has
+	// not happened, but for what is on its way.
+	watching bool
+	// newest are the newest changes that the stream has published.
+	newest newestChanges
 	// bytes is the length of all contents as they are kept, json as they were sent.
 	bytes, json int64
 	// codings are those that entries are written with.
@@ -108,6 +113,21 @@ func (s *Store) Version() string {
 	s.mu.RLock()
 	defer s.mu.RUnlock()
 	return s.version
+}
+
+// isWatching reports whether the watch of the stream is open.
+func (s *Store) isWatching() bool {
+	s.mu.RLock()
+	defer s.mu.RUnlock()
+	return s.watching
+}
+
+// newestIn returns the newest change that the stream has published in a namespace; an empty
+// namespace asks for all.
+func (s *Store) newestIn(namespace string) newestChange {
+	s.mu.RLock()
+	defer s.mu.RUnlock()
+	return s.newest.in(namespace)
 }
 
 // Index keeps x from now on: every object under the values that the function of x returns

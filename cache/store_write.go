@@ -9,7 +9,7 @@ import (
 // What follows is for the writer of a store alone.
 
 // put takes in an entry, whose content is raw, and returns the one that it replaces.
-func (s *Store) put(e *entry, raw []byte) (old *entry) {
+func (s *Store) put(e *entry, raw []byte, listing bool) (old *entry) {
 	s.mu.RLock()
 	indexes := s.indexes
 	s.mu.RUnlock()
@@ -30,6 +30,7 @@ func (s *Store) put(e *entry, raw []byte) (old *entry) {
 		s.table.insert(s.slots, slot)
 	}
 	s.count(e, +1)
+	s.newest.record(e.namespace.Value(), e.version.ResourceVersion(), listing)
 	s.post(slot, old, e)
 	for i, x := range s.indexes {
 		x.set(slot, values[i])
@@ -63,8 +64,9 @@ func (s *Store) take(e *entry) (slot uint32) {
 	return uint32(len(s.slots) - 1)
 }
 
-// remove takes out the object of k, and returns its last entry, or nil.
-func (s *Store) remove(k Key) (old *entry) {
+// remove takes out the object of k, and returns its last entry, or nil. The deletion has a
+// version, unless it was not observed itself.
+func (s *Store) remove(k Key, version string, listing bool) (old *entry) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	slot, there := s.table.find(s.slots, k)
@@ -72,6 +74,11 @@ func (s *Store) remove(k Key) (old *entry) {
 		return nil
 	}
 	old = s.slots[slot]
+	if version == "" {
+		s.newest.recordUnknown(k.Namespace)
+	} else {
+		s.newest.record(k.Namespace, version, listing)
+	}
 	s.count(old, -1)
 	s.post(slot, old, nil)
 	for _, x := range s.indexes {
@@ -92,12 +99,33 @@ func (s *Store) swap(slot uint32, e *entry) {
 	s.slots[slot] = e
 }
 
-// progress notes how far the stream has got.
-func (s *Store) progress(version string, listed bool) {
+// progress records how far the stream has got.
+func (s *Store) progress(version string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.version = version
-	s.synced = s.synced || listed
+}
+
+// beginList records that the stream lists anew.
+func (s *Store) beginList() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.newest.beginList()
+}
+
+// endList records that a list is complete, which was made at version.
+func (s *Store) endList(version string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.version, s.synced = version, true
+	s.newest.listed(version)
+}
+
+// setWatching records that the watch of the stream is open, or has ended.
+func (s *Store) setWatching(open bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.watching = open
 }
 
 // count adds e to the figures, or takes it from them.

@@ -42,6 +42,7 @@ type stream struct {
 
 // follow is the goroutine of the stream.
 func (s *stream) follow(ctx context.Context) {
+	defer s.store.setWatching(false)
 	for change, err := range watch.Follow(ctx, s.caches.handler, s.handle) {
 		if ctx.Err() != nil {
 			return
@@ -68,16 +69,19 @@ func (s *stream) take(c watch.Change) {
 		s.remove(c)
 	case watch.ChangeListStarted:
 		s.listing = true
+		s.store.beginList()
 	case watch.ChangeListed:
 		first := !s.store.synced
 		s.listing = false
-		s.store.progress(c.Record.ResourceVersion, true)
+		s.store.endList(c.Record.ResourceVersion)
 		s.lists.Add(1)
 		if first {
 			s.tell(Event{Type: Synced})
 		}
 	case watch.ChangeBookmark:
 		s.advance(c.Record.ResourceVersion)
+	case watch.ChangeWatchOpened, watch.ChangeWatchEnded:
+		s.store.setWatching(c.Type == watch.ChangeWatchOpened)
 	}
 	s.store.tend(c.Type == watch.ChangeListed || c.Type == watch.ChangeBookmark)
 	s.dictionaries.Store(s.store.compressor.made)
@@ -94,7 +98,7 @@ func (s *stream) upsert(c watch.Change) {
 		s.advance(c.Record.ResourceVersion)
 		return
 	}
-	old := s.store.put(e, c.Object)
+	old := s.store.put(e, c.Object, s.listing)
 	s.store.compressor.note(e)
 	s.advance(c.Record.ResourceVersion)
 	event := Event{Type: Added, New: e.record(), new: e}
@@ -108,10 +112,12 @@ func (s *stream) upsert(c watch.Change) {
 }
 
 func (s *stream) remove(c watch.Change) {
-	old := s.store.remove(Key{c.Record.Namespace, c.Record.Name})
-	if c.Object != nil { // of one that was not seen, the version is that of its last state
-		s.advance(c.Record.ResourceVersion)
+	version := ""
+	if c.Object != nil { // otherwise the record has the version of the last state
+		version = c.Record.ResourceVersion
 	}
+	old := s.store.remove(Key{c.Record.Namespace, c.Record.Name}, version, s.listing)
+	s.advance(version)
 	if old != nil {
 		event := Event{Type: Deleted, Old: old.record(), old: old}
 		event.Echo = s.caches.wrote(s.handle, event.Old, true)
@@ -122,7 +128,7 @@ func (s *stream) remove(c watch.Change) {
 // advance notes that all changes up to version are in the store.
 func (s *stream) advance(version string) {
 	if !s.listing && version != "" && !newer(s.store.version, version) {
-		s.store.progress(version, false)
+		s.store.progress(version)
 	}
 }
 

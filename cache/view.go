@@ -6,15 +6,101 @@ import (
 	"github.com/yare-go/yare/kube"
 )
 
-// View is the cache as one controller may see it. It is safe for concurrent use.
+// View is the cache as one controller may see it: it answers from no store that is behind what
+// the controller has been shown. A reconcile that a change triggered would otherwise read the
+// state before that change, from the store of another stream, and nothing would trigger it
+// again when that store has caught up. It is safe for concurrent use.
 type View struct {
 	cache *Cache
-	// own are the subscriptions whose changes trigger the controller.
-	own []*Subscription
+	// own are the streams whose changes trigger the controller.
+	own []*stream
 }
 
 // View returns the cache as a controller may see it that own triggers.
-func (c *Cache) View(own ...*Subscription) *View { return &View{cache: c, own: own} }
+func (c *Cache) View(own ...*Subscription) *View {
+	v := &View{cache: c}
+	for _, sub := range own {
+		v.own = append(v.own, sub.stream)
+	}
+	return v
+}
+
+// Handler returns a handler like that of [Cache.Handler], whose reads use only stores that v
+// may see.
+func (v *View) Handler(next kube.Handler) kube.Handler { return &handler{view: v, next: next} }
+
+// isCurrent reports whether the store of s has every change in a namespace that the own
+// streams of v have published. An empty namespace stands for all. What counts are the streams
+// and not the object, because an object may have left the selector of an own stream.
+func (v *View) isCurrent(s *stream, namespace string) bool {
+	for _, own := range v.own {
+		if own == s || !own.overlaps(s.handle, namespace) {
+			continue
+		}
+		if newest := own.store.newestIn(namespace); !newest.isIn(s.store.Version()) {
+			return false
+		}
+	}
+	return true
+}
+
+// overlaps reports whether s can publish changes of the objects that other holds in a
+// namespace, in any version and representation. An empty namespace stands for all.
+func (s *stream) overlaps(other kube.Stream, namespace string) bool {
+	h := s.handle
+	return h.Cluster == other.Cluster && h.Resource.Group == other.Resource.Group && h.Resource.Plural == other.Resource.Plural &&
+		(h.Namespace == "" || namespace == "" || h.Namespace == namespace)
+}
+
+// anyStore is a condition on stores that all meet.
+func anyStore(*Store) bool { return true }
+
+// coveringStore returns a synced store that v may see, that meets the condition, and that
+// holds every object of r in that namespace, each as fully as asked for. An empty namespace
+// asks for all of them. A store that keeps no more than what is asked for comes first. It
+// returns nil if there is none.
+func (v *View) coveringStore(cluster string, r kube.Resource, namespace string, form kube.Representation, condition func(*Store) bool) *Store {
+	if r.ClusterScoped {
+		namespace = ""
+	}
+	var found *Store
+	var exact bool
+	for _, s := range v.cache.snapshot() {
+		h := s.handle
+		if h.Cluster != cluster || !sameResource(h.Resource, r) ||
+			s.store.selects() ||
+			h.Namespace != "" && h.Namespace != namespace ||
+			h.Representation != form && h.Representation != kube.Full ||
+			!s.store.Synced() || !v.isCurrent(s, namespace) || !condition(s.store) {
+			continue
+		}
+		if found == nil || !exact {
+			found, exact = s.store, h.Representation == form
+		}
+	}
+	return found
+}
+
+// storeFor returns a store to read one object from, that v may see and that meets the
+// condition: one that holds every object of its kind and namespace or, if there is none, one
+// that selects and shows this object. Such a store says nothing of an object that it does not
+// show: then partial is true. The store is nil if there is neither.
+func (v *View) storeFor(k overlayKey, r kube.Resource, form kube.Representation, condition func(*Store) bool) (store *Store, partial bool) {
+	if store = v.coveringStore(k.cluster, r, k.namespace, form, condition); store != nil {
+		return store, false
+	}
+	for _, s := range v.cache.snapshot() {
+		if !s.concerns(k) || !s.store.selects() || !sameResource(s.handle.Resource, r) ||
+			s.handle.Representation != form && s.handle.Representation != kube.Full ||
+			!s.store.Synced() || !v.isCurrent(s, k.namespace) || !condition(s.store) {
+			continue
+		}
+		if _, there := s.store.Get(Key{k.namespace, k.name}); there {
+			return s.store, true
+		}
+	}
+	return nil, false
+}
 
 // Live is the state of one object, as far as it is certain without a request.
 type Live struct {
@@ -59,8 +145,9 @@ func (l *Live) Metadata() ([]byte, error) {
 
 // Live returns the object that ref names, its UID apart, as it certainly is: as a synced
 // store and the answers to this program's own writes show it. The whole object precedes
-// its metadata. The state is not known if no store shows the object, or if a write has
-// left it in doubt. Live makes no request.
+// its metadata. The state is not known if no store shows the object whose watch is open, or
+// if a write has left it in doubt: a store whose watch has ended would show what it knew then
+// for as long as no other opens. Live makes no request.
 func (v *View) Live(ref kube.Ref) Live {
 	for _, form := range []kube.Representation{kube.Full, kube.MetadataOnly} {
 		if live := v.live(ref, form); live.Known {
@@ -72,7 +159,7 @@ func (v *View) Live(ref kube.Ref) Live {
 
 func (v *View) live(ref kube.Ref, form kube.Representation) Live {
 	k := keyOf(ref)
-	store, partial := v.cache.showing(k, ref.Resource, form)
+	store, partial := v.storeFor(k, ref.Resource, form, (*Store).isWatching)
 	if store == nil {
 		return Live{}
 	}

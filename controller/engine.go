@@ -21,7 +21,8 @@ type engine[T any] struct {
 	*Controller[T]
 	runtime *Runtime
 	log     *slog.Logger
-	// client reads from the caches.
+	// client reads from the cache, as far as this controller may see it. It is there once the
+	// streams are subscribed to.
 	client  *kube.Client
 	applies *noop.Checker
 	queue   *queue.Queue
@@ -62,7 +63,6 @@ func (c *Controller[T]) Start(ctx context.Context, rt *Runtime) error {
 	}
 	e := &engine[T]{
 		Controller: c, runtime: rt, log: rt.Log,
-		client:  rt.Client.With(rt.Cache.Handler).WithFieldManager(c.manager),
 		queue:   queue.New(),
 		remaps:  newRemaps(),
 		objects: objects{known: make(map[queue.Key]*object)},
@@ -168,7 +168,9 @@ func (e *engine[T]) subscribe(ctx context.Context) error {
 		}
 		opened = append(opened, open)
 	}
-	e.applies = noop.NewChecker(e.runtime.Cache.View(opened...))
+	view := e.runtime.Cache.View(opened...)
+	e.client = e.runtime.Client.With(view.Handler).WithFieldManager(e.manager)
+	e.applies = noop.NewChecker(view)
 	return nil
 }
 

@@ -1,0 +1,258 @@
+package controller_test
+
+import (
+	"context"
+	"net/http"
+	"slices"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/labels"
+
+	"github.com/yare-go/yare/controller"
+	"github.com/yare-go/yare/kube"
+)
+
+// plantWatch identifies a stream of plants.
+type plantWatch struct {
+	selector string
+	form     kube.Representation
+}
+
+// refuseWatches has the server answer with code when a watch in refused is opened, and ends
+// those that are open. Later calls replace earlier ones.
+func (s *server) refuseWatches(refused map[plantWatch]int) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.before = func(r *kube.Request) error {
+		if r.Verb != kube.VerbWatch || r.Resource.Plural != "plants" {
+			return nil
+		}
+		switch code := refused[plantWatch{canonical(r.Query.Get("labelSelector")), r.Representation}]; {
+		case code == http.StatusGone && r.Query.Get("resourceVersion") != "":
+			return refuse(r, code, metav1.StatusReasonExpired)
+		case code != 0 && code != http.StatusGone:
+			return refuse(r, code, metav1.StatusReasonUnknown)
+		}
+		return nil
+	}
+	for f := range s.feeds {
+		w := plantWatch{selector: f.selector.String()}
+		if f.metadata {
+			w.form = kube.MetadataOnly
+		}
+		if f.plural == "plants" && refused[w] != 0 {
+			f.end()
+		}
+	}
+}
+
+func canonical(selector string) string {
+	parsed, err := labels.Parse(selector)
+	if err != nil {
+		panic(err)
+	}
+	return parsed.String()
+}
+
+// rose returns the plant that these tests are about.
+func rose(height int) *Plant {
+	p := plant("rose")
+	p.Labels = map[string]string{"app": "x", "tier": "y"}
+	p.Spec.Height = height
+	return p
+}
+
+// rosarian returns a controller that reads and applies a rose of height 1 for each garden. It
+// records the heights that it read; 0 stands for no rose.
+func rosarian(heights *[]int, options ...controller.Option) *controller.Controller[Garden] {
+	return controller.New(func(ctx context.Context, g *Garden, c *kube.Client) (controller.Action, error) {
+		p, err := kube.Get[Plant](ctx, c, "default", "rose")
+		switch {
+		case err == nil:
+			*heights = append(*heights, p.Spec.Height)
+		case kube.IsNotFound(err):
+			*heights = append(*heights, 0)
+		default:
+			return controller.Done(), err
+		}
+		_, err = kube.Apply(ctx, c, kube.OwnedBy(g, rose(1)))
+		return controller.Done(), err
+	}, options...)
+}
+
+// bystander returns a controller that only keeps a stream open.
+func bystander(option controller.Option) *controller.Controller[Country] {
+	return controller.New(func(context.Context, *Country, *kube.Client) (controller.Action, error) {
+		return controller.Done(), nil
+	}, option)
+}
+
+// Regression: a reconcile was triggered by one stream, and its read and its no-op check were
+// answered from the store of another stream, which was behind. The apply was skipped, and the
+// drift stayed: when the other stream caught up, nobody reconciled again.
+func TestReconcileUsesNoStoreThatIsBehindItsTrigger(t *testing.T) {
+	t.Parallel()
+	all, x, y := plantWatch{}, plantWatch{selector: "app=x"}, plantWatch{selector: "tier=y"}
+	metadata := plantWatch{form: kube.MetadataOnly}
+	watching := func(w plantWatch) controller.Option {
+		switch {
+		case w.form == kube.MetadataOnly:
+			return watchesPlantMetadata()
+		case w.selector != "":
+			return controller.Owns[Plant](controller.Select(kube.Labels(w.selector)))
+		default:
+			return controller.Owns[Plant]()
+		}
+	}
+	grow := func(t *testing.T, c *kube.Client) { apply(t, c, rose(7)) }
+	deletion := func(t *testing.T, c *kube.Client) { remove(t, c, rose(1)) }
+	relabel := func(t *testing.T, c *kube.Client) {
+		p := rose(7)
+		p.Labels["app"] = "z"
+		apply(t, c, p)
+	}
+	for name, test := range map[string]struct {
+		own, other plantWatch
+		change     func(*testing.T, *kube.Client)
+		// relist is true if the own stream learns of the change from a list.
+		relist bool
+		want   int
+	}{
+		"a selection, and all":               {own: x, other: all, change: grow, want: 7},
+		"all, and a selection":               {own: all, other: x, change: grow, want: 7},
+		"two selections":                     {own: x, other: y, change: grow, want: 7},
+		"metadata, and whole objects":        {own: metadata, other: all, change: grow, want: 7},
+		"a deletion":                         {own: x, other: all, change: deletion, want: 0},
+		"a deletion, of two selections":      {own: x, other: y, change: deletion, want: 0},
+		"a deletion that a list finds":       {own: x, other: all, change: deletion, relist: true, want: 0},
+		"a change that a list finds":         {own: x, other: all, change: grow, relist: true, want: 7},
+		"a selector that matches no longer":  {own: x, other: all, change: relabel, want: 7},
+		"the same, and two selections":       {own: x, other: y, change: relabel, want: 7},
+		"the same, and a list that finds it": {own: x, other: all, change: relabel, relist: true, want: 7},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			bubble(t, func(t *testing.T, s *server) {
+				var heights []int
+				c := s.client()
+				create(t, c, garden("eden"))
+				start(t, c, bystander(watching(test.other)), rosarian(&heights, watching(test.own)))
+				time.Sleep(10 * time.Second)
+
+				if test.relist {
+					s.refuseWatches(map[plantWatch]int{test.other: http.StatusServiceUnavailable, test.own: http.StatusServiceUnavailable})
+				} else {
+					s.refuseWatches(map[plantWatch]int{test.other: http.StatusServiceUnavailable})
+				}
+				synctest.Wait()
+				heights = nil
+				test.change(t, c)
+				if test.relist {
+					s.refuseWatches(map[plantWatch]int{test.other: http.StatusServiceUnavailable, test.own: http.StatusGone})
+				}
+				time.Sleep(10 * time.Second)
+				if !slices.Contains(heights, test.want) {
+					t.Errorf("the reconcile that the change triggered read %v, want %d", heights, test.want)
+				}
+				s.refuseWatches(nil)
+				time.Sleep(time.Hour)
+				if o := s.object("plants", "default", "rose"); o == nil || o["spec"].(object)["height"] != 1.0 {
+					t.Errorf("an hour later the rose is %v: the apply of height 1 was skipped", o)
+				}
+			})
+		})
+	}
+}
+
+// watchesPlantMetadata triggers the garden eden.
+func watchesPlantMetadata() controller.Option {
+	r := kube.All[Plant](kube.NewClientFromHandler(nil)).Resource()
+	return controller.WatchesMetadata(r, func(m *metav1.PartialObjectMetadata) []kube.Ref {
+		return []kube.Ref{{Namespace: m.Namespace, Name: "eden"}}
+	})
+}
+
+// A change in one namespace does not make reads in another one live, although the stream that
+// answers them has not seen it.
+func TestReadsAreAsNewAsTheChangesOfTheirNamespaceOnly(t *testing.T) {
+	t.Parallel()
+	bubble(t, func(t *testing.T, s *server) {
+		c := s.client()
+		create(t, c, garden("eden"))
+		lily := plant("lily") // only the stream of all plants has it
+		create(t, c, lily)
+		far := rose(1)
+		far.Namespace = "far"
+		create(t, c, far)
+		reconciles := 0
+		gardens := controller.New(func(ctx context.Context, _ *Garden, c *kube.Client) (controller.Action, error) {
+			reconciles++
+			_, err := kube.Get[Plant](ctx, c, "default", "lily")
+			return controller.RequeueAfter(time.Minute), err
+		}, controller.Owns[Plant](controller.Select(kube.Labels("app=x"))))
+		start(t, c, bystander(controller.Owns[Plant]()), gardens)
+		time.Sleep(10 * time.Second)
+		s.refuseWatches(map[plantWatch]int{{}: http.StatusServiceUnavailable})
+		synctest.Wait()
+		reads := func(r *kube.Request) bool { return r.Verb == kube.VerbGet && r.Resource.Plural == "plants" }
+		check := func(what string, live bool) {
+			t.Helper()
+			before := s.count(reads)
+			reconciles = 0
+			time.Sleep(5 * time.Minute)
+			if got := s.count(reads) - before; reconciles == 0 || (got == reconciles) != live || !live && got > 0 {
+				t.Errorf("%s: %d reconciles made %d reads", what, reconciles, got)
+			}
+		}
+		check("before a change", false)
+		far.Spec.Height = 7
+		apply(t, c, far)
+		check("after a change in another namespace", false)
+		apply(t, c, rose(7))
+		check("after a change in this namespace", true)
+		s.refuseWatches(nil)
+		time.Sleep(10 * time.Minute)
+		check("once the stream has caught up", false)
+	})
+}
+
+// Regression: a stream was synced once, and its watch was refused since. Its store went on to
+// answer, and every apply was skipped by what it had known a day before.
+func TestApplyIsSentWhileTheWatchIsDead(t *testing.T) {
+	t.Parallel()
+	bubble(t, func(t *testing.T, s *server) {
+		c := s.client()
+		create(t, c, garden("eden"))
+		reconciles := 0
+		start(t, c, controller.New(func(ctx context.Context, g *Garden, c *kube.Client) (controller.Action, error) {
+			reconciles++
+			_, err := kube.Apply(ctx, c, kube.OwnedBy(g, rose(1)))
+			return controller.RequeueAfter(time.Minute), err
+		}, controller.Owns[Plant]()))
+		time.Sleep(10 * time.Second)
+		applies := func(r *kube.Request) bool { return r.Verb == kube.VerbPatch && r.Resource.Plural == "plants" }
+		before := s.count(applies)
+		time.Sleep(10 * time.Minute)
+		if sent := s.count(applies) - before; sent > 0 {
+			t.Errorf("at rest %d applies were sent", sent)
+		}
+		s.refuseWatches(map[plantWatch]int{{}: http.StatusForbidden})
+		time.Sleep(time.Second)
+		apply(t, c, rose(7)) // somebody
+		reconciles = 0
+		time.Sleep(2 * time.Minute)
+		if h := s.object("plants", "default", "rose")["spec"].(object)["height"]; reconciles == 0 || h != 1.0 {
+			t.Errorf("after %d reconciles, each of which applied 1, the rose is %v high", reconciles, h)
+		}
+		s.refuseWatches(nil)
+		time.Sleep(10 * time.Minute)
+		before = s.count(applies)
+		time.Sleep(10 * time.Minute)
+		if sent := s.count(applies) - before; sent > 0 {
+			t.Errorf("once the watch is open again, %d applies were sent", sent)
+		}
+	})
+}
