@@ -295,3 +295,27 @@ func TestWrite(t *testing.T) {
 type broken struct{}
 
 func (broken) Write([]byte) (int, error) { return 0, io.ErrClosedPipe }
+
+type routeSpec struct {
+	Hostnames []string `json:"hostnames,omitempty"`
+}
+
+func (routeSpec) Definition() kube.Definition {
+	return kube.Definition{Group: "gateway.networking.k8s.io", Version: "v1", Kind: "HTTPRoute", Foreign: true}
+}
+
+// A definition of another project is for tests only. A group of the Kubernetes community, in
+// which servers want to see an approval, is no error then.
+func TestForeignDefinition(t *testing.T) {
+	t.Parallel()
+	d := must[kube.CustomResource[routeSpec, kube.None]](t)
+	if got := d.Metadata.Annotations["api-approved.kubernetes.io"]; !strings.HasPrefix(got, "unapproved") {
+		t.Errorf("the approval is %q", got)
+	}
+	own := typeOf[kube.CustomResource[routeSpec, kube.None]](t)
+	definition := *own.Definition
+	definition.Foreign = false
+	own.Definition = &definition
+	wantError(t, "custom resource of crd_test.routeSpec", own)
+	wantError(t, "set Foreign in the Definition if another project defines the kind", own)
+}

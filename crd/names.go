@@ -3,6 +3,7 @@ package crd
 import (
 	"fmt"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/yare-go/yare/kube"
@@ -36,6 +37,9 @@ func mergeNames(types []kube.Type) (Names, []error) {
 		if t.Resource.Plural != first.Resource.Plural {
 			disagree(first, t, "Plural", first.Resource.Plural, t.Resource.Plural)
 		}
+		if t.Definition.Foreign != first.Definition.Foreign {
+			disagree(first, t, "Foreign", strconv.FormatBool(first.Definition.Foreign), strconv.FormatBool(t.Definition.Foreign))
+		}
 		if t.Resource.ClusterScoped != first.Resource.ClusterScoped {
 			disagree(first, t, "scope", scope(first), scope(t))
 		}
@@ -60,14 +64,23 @@ func mergeNames(types []kube.Type) (Names, []error) {
 	return names, problems
 }
 
+// isCommunityGroup reports whether servers accept definitions of this group only with an
+// annotation that names their approval: see KEP-1111.
+func isCommunityGroup(group string) bool {
+	return strings.HasSuffix("."+group, ".k8s.io") || strings.HasSuffix("."+group, ".kubernetes.io")
+}
+
 // checkGroup refuses the groups that a server refuses.
 func checkGroup(t kube.Type) []error {
 	group := t.Resource.Group
 	switch {
 	case !strings.Contains(group, "."):
 		return []error{fmt.Errorf("%s: the Definition's Group %q must be a domain with a dot in it, such as example.com", kube.TypeName(t.Go), group)}
-	case strings.HasSuffix("."+group, ".k8s.io"), strings.HasSuffix("."+group, ".kubernetes.io"):
-		return []error{fmt.Errorf("%s: the Definition's Group %q belongs to the Kubernetes community; take one under a domain of your own", kube.TypeName(t.Go), group)}
+	case isCommunityGroup(group):
+		if t.Definition.Foreign {
+			return nil
+		}
+		return []error{fmt.Errorf("%s: the Definition's Group %q belongs to the Kubernetes community: choose one below a domain of your own, or set Foreign in the Definition if another project defines the kind", kube.TypeName(t.Go), group)}
 	}
 	return nil
 }

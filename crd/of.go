@@ -11,8 +11,11 @@ import (
 	"k8s.io/apimachinery/pkg/version"
 )
 
-// Of is the CustomResourceDefinition of T, with T's version as its only one. The error
+// Of returns the CustomResourceDefinition of T, with T's version as its only one. The error
 // names every problem that the type has, not only the first.
+//
+// Of and [From] also accept a type whose Definition is Foreign. Its CustomResourceDefinition
+// has the fields of the Go type only: apply it nowhere but to a cluster for tests.
 func Of[T any, P kube.DefinedObjectOf[T]]() (*CustomResourceDefinition, error) {
 	t, err := kube.TypeOf[T, P]()
 	if err != nil {
@@ -86,6 +89,9 @@ func merge(types []kube.Type) (*CustomResourceDefinition, error) {
 		Kind:       "CustomResourceDefinition",
 		Metadata:   Metadata{Name: first.Resource.String()},
 		Spec:       Spec{Group: first.Resource.Group, Names: names, Scope: scope(first)},
+	}
+	if isCommunityGroup(first.Resource.Group) {
+		c.Metadata.Annotations = map[string]string{"api-approved.kubernetes.io": "unapproved, cut down for tests"}
 	}
 	storage := -1
 	for i, t := range types {

@@ -29,6 +29,12 @@ type Definition struct {
 	// Cluster is true for a resource that lives outside of namespaces.
 	ClusterScoped bool
 
+	// Foreign is true if the kind belongs to another project, such as a Certificate of
+	// cert-manager. The program then does not print a CustomResourceDefinition: the one of
+	// that project has more versions, fields and rules than this Go type, and would be
+	// overwritten. Default: the program defines the kind.
+	Foreign bool
+
 	// Storage marks the version in which objects are stored. It need not be set: the
 	// highest by the priority of Kubernetes versions (v2, v1, v1beta1, …) is the default.
 	Storage bool

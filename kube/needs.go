@@ -8,7 +8,8 @@ type Needs struct {
 	// FieldManagers are the names that the part applies under; no two parts of a program
 	// may share one, because they would take each other's fields away.
 	FieldManagers []string
-	// Defines are the custom resources whose CustomResourceDefinition the program brings.
+	// Defines holds the custom resources whose types have a Definition. The program brings
+	// their CustomResourceDefinitions, except those of a Definition that is Foreign.
 	Defines []Type
 	// Access is what the part does with which resource.
 	Access []Access

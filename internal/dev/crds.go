@@ -45,6 +45,9 @@ func printedCRDs(ctx context.Context, binary, shown string) (crds, error) {
 		return crds{}, fmt.Errorf("%s is no operator: `crd` failed (%w): %s%s", shown, err, advice, indented(stderr.String()))
 	}
 	items, err := parseObjects(stdout.Bytes())
+	if err == nil && stdout.Len() == 0 {
+		err = errors.New("it prints no object")
+	}
 	if err == nil {
 		err = onlyCRDs(items)
 	}
@@ -55,9 +58,6 @@ func printedCRDs(ctx context.Context, binary, shown string) (crds, error) {
 }
 
 func onlyCRDs(items []unstructured.Unstructured) error {
-	if len(items) == 0 {
-		return errors.New("it prints no object")
-	}
 	for _, item := range items {
 		if item.GetKind() != "CustomResourceDefinition" {
 			return fmt.Errorf("it prints an object of kind %q", item.GetKind())

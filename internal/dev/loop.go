@@ -122,7 +122,7 @@ func (s *session) meanwhile() string {
 // deploy brings the newest build to the cluster: its CRDs, then itself, then the sample.
 // It fails only where no save can help.
 func (s *session) deploy(ctx context.Context) error {
-	if s.crds.text != s.applied {
+	if s.crds.text != s.applied && len(s.crds.items) > 0 { // other projects may define its kinds
 		if err := s.crds.apply(ctx, s.kubectl); err != nil {
 			return s.failed(ctx, err)
 		}
