@@ -4,38 +4,42 @@ import (
 	"slices"
 
 	"github.com/yare-go/yare/cache"
+	"github.com/yare-go/yare/kube"
 )
 
 // readiness knows whether a program is ready: all of its controllers have subscribed to
 // their streams, each stream has been listed, and the program is not about to end.
 type readiness struct {
-	// controllers are the names of those that will subscribe.
-	controllers []string
-	subscribed  func(controller string) bool
-	streams     func() []cache.Stats
-	follows     *follows
-	ending      func() bool
+	// controllers holds the names of all controllers.
+	controllers  []string
+	isSubscribed func(controller string) bool
+	// cached returns the streams of the cache.
+	cached func() []cache.Stats
+	// unsynced returns the streams that parts follow without the cache and that have not been
+	// listed.
+	unsynced func() []kube.Stream
+	isEnding func() bool
 }
 
-// missing says what the program is not ready for, a line each; nothing if it is ready.
-// Once a stream has been listed it stays so: a server that is away for a while is trouble,
-// but nothing that the replacement of a Pod would mend.
+// missing returns what the program is not ready for, a line each, or nothing if it is ready.
+// A stream that has been listed once stays so: a server that is away for a while is a
+// problem, but the replacement of a Pod would not solve it.
 func (r *readiness) missing() []string {
-	if r.ending() {
+	if r.isEnding() {
 		return []string{"the program ends"}
 	}
 	var lines []string
 	for _, name := range r.controllers {
-		if !r.subscribed(name) {
+		if !r.isSubscribed(name) {
 			lines = append(lines, "the controller "+name+" has not started")
 		}
 	}
-	for _, s := range r.streams() {
+	for _, s := range r.cached() {
 		if !s.Synced {
 			lines = append(lines, s.Stream.String()+" is not synced")
 		}
 	}
-	for _, s := range r.follows.missing() {
+	for _, s := range r.unsynced() {
 		lines = append(lines, s.String()+" is not synced")
 	}
 	slices.Sort(lines)

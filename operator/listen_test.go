@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"log/slog"
 	"net"
 	"net/http"
 	"slices"
@@ -111,7 +112,9 @@ func TestHealthFromStartToEnd(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
 	ended := make(chan error)
-	go func() { ended <- run(ctx, kube.NewClientFromHandler(server), listener, []Part{part}) }()
+	go func() {
+		ended <- run(ctx, kube.NewClientFromHandler(server), environment{log: slog.Default(), listener: listener}, []Part{part})
+	}()
 
 	yaretest.Eventually(t, func() error {
 		code, text := ask(t, listener.Addr(), "/readyz")
@@ -165,7 +168,9 @@ func TestMetricsOfAProgram(t *testing.T) {
 	}, controller.Name("gadgets"))
 	ctx, cancel := context.WithCancel(t.Context())
 	ended := make(chan error)
-	go func() { ended <- run(ctx, kube.NewClientFromHandler(server), listener, []Part{part}) }()
+	go func() {
+		ended <- run(ctx, kube.NewClientFromHandler(server), environment{log: slog.Default(), listener: listener}, []Part{part})
+	}()
 	want := []string{
 		`yare_reconciles_total{controller="gadgets",result="terminal"} 1`,
 		`yare_reconciles_total{controller="gadgets",result="success"} 0`,
@@ -219,7 +224,7 @@ func TestRequestsAreCounted(t *testing.T) {
 		{kube.Request{Verb: kube.VerbPatch, Subresource: "status"}, &kube.Error{Code: 422}},
 		{kube.Request{Verb: kube.VerbDelete}, &kube.Error{Code: 409}},
 	} {
-		h := f.watchOver(kube.HandlerFunc(func(context.Context, *kube.Request) (*kube.Response, error) {
+		h := f.countRequests(kube.HandlerFunc(func(context.Context, *kube.Request) (*kube.Response, error) {
 			if each.err != nil {
 				return nil, each.err
 			}
@@ -274,7 +279,9 @@ func TestListenerThatBreaks(t *testing.T) {
 	started := make(chan struct{})
 	part := part(func(ctx context.Context) error { close(started); <-ctx.Done(); return nil })
 	ended := make(chan error)
-	go func() { ended <- run(t.Context(), noServer(), listener, []Part{part}) }()
+	go func() {
+		ended <- run(t.Context(), noServer(), environment{log: slog.Default(), listener: listener}, []Part{part})
+	}()
 	<-started
 	listener.Close()
 	if err := <-ended; err == nil || !strings.Contains(err.Error(), "serve health and metrics") {
@@ -355,7 +362,9 @@ func TestListenerLeavesNothingBehind(t *testing.T) {
 		return controller.Done(), nil
 	})
 	ended := make(chan error)
-	go func() { ended <- run(ctx, kube.NewClientFromHandler(server), listener, []Part{part}) }()
+	go func() {
+		ended <- run(ctx, kube.NewClientFromHandler(server), environment{log: slog.Default(), listener: listener}, []Part{part})
+	}()
 	<-begun
 	// One who keeps his connection does not hold up the end.
 	idle, err := net.Dial("tcp", listener.Addr().String())
@@ -429,7 +438,7 @@ func TestReadinessOfFunctions(t *testing.T) {
 			})
 			ctx, cancel := context.WithCancel(t.Context())
 			ended := make(chan error)
-			go func() { ended <- run(ctx, client, listener, []Part{part}) }()
+			go func() { ended <- run(ctx, client, environment{log: slog.Default(), listener: listener}, []Part{part}) }()
 			for _, want := range []string{"gadgets.example.com with \"a=b\" is not synced\n", "ok\n"} {
 				yaretest.Eventually(t, func() error {
 					if _, text := ask(t, listener.Addr(), "/readyz"); text != want {
@@ -446,5 +455,50 @@ func TestReadinessOfFunctions(t *testing.T) {
 				t.Error(err)
 			}
 		})
+	}
+}
+
+// A watch that a function gave up before it was listed held /readyz at 503 for ever, and
+// each selector that was ever followed was kept.
+func TestAbandonedWatchesDoNotHoldReadiness(t *testing.T) {
+	t.Parallel()
+	listener := anywhere(t)
+	server := gadgetServer{open: make(chan struct{})} // it never answers
+	following, abandoned := make(chan struct{}), make(chan struct{})
+	part := Func[gadget](func(ctx context.Context, c *kube.Client) error {
+		watching, stop := context.WithCancel(ctx)
+		var running sync.WaitGroup
+		for i := range 10 {
+			running.Go(func() {
+				for range watch.Events(watching, kube.All[gadget](c), kube.Labels(fmt.Sprintf("job=%d", i))) {
+				}
+			})
+		}
+		<-following
+		stop()
+		running.Wait()
+		close(abandoned)
+		<-ctx.Done()
+		return nil
+	})
+	ctx, cancel := context.WithCancel(t.Context())
+	ended := make(chan error)
+	go func() {
+		ended <- run(ctx, kube.NewClientFromHandler(server), environment{log: slog.Default(), listener: listener}, []Part{part})
+	}()
+	yaretest.Eventually(t, func() error {
+		if code, text := ask(t, listener.Addr(), "/readyz"); code != 503 || strings.Count(text, "is not synced\n") != 10 {
+			return fmt.Errorf("while they are followed: %d %q", code, text)
+		}
+		return nil
+	})
+	close(following)
+	<-abandoned
+	if code, text := ask(t, listener.Addr(), "/readyz"); code != 200 {
+		t.Errorf("after they were given up: %d %q", code, text)
+	}
+	cancel()
+	if err := <-ended; err != nil {
+		t.Error(err)
 	}
 }

@@ -131,8 +131,25 @@ func unique(format string, taken, names []string) error {
 	return nil
 }
 
+// ownDefinitions returns the types in needs whose CustomResourceDefinition does not belong to
+// another project.
+func ownDefinitions(needs kube.Needs) []kube.Type {
+	var own []kube.Type
+	for _, t := range needs.Defines {
+		if !t.Definition.Foreign {
+			own = append(own, t)
+		}
+	}
+	return own
+}
+
 func (p program) crd(needs kube.Needs) error {
-	crds, err := crd.From(needs.Defines...)
+	own := ownDefinitions(needs)
+	if len(own) == 0 {
+		_, err := fmt.Fprintf(p.stdout, "# %s has no CustomResourceDefinition of its own.\n", p.name)
+		return err
+	}
+	crds, err := crd.From(own...)
 	if err != nil {
 		return err
 	}
@@ -153,7 +170,7 @@ func (p program) run(ctx context.Context, o options, needs kube.Needs) error {
 		return err
 	}
 	client = client.WithFieldManager(p.name).InNamespaces(o.namespaces...)
-	t := newTroubles(log, config.Host, crdCommand(p.name), needs)
+	connection := newConnectionReporter(log, config.Host, crdCommand(p.name), needs)
 	var listener net.Listener
 	if o.listen != "" {
 		if listener, err = listen(ctx, o.listen); err != nil {
@@ -161,5 +178,5 @@ func (p program) run(ctx context.Context, o options, needs kube.Needs) error {
 		}
 		log.Info("serving health and metrics", "address", listener.Addr().String())
 	}
-	return run(ctx, client.With(t.watchOver), listener, p.parts)
+	return run(ctx, client.With(connection.handler), environment{log, listener, connection}, p.parts)
 }

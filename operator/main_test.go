@@ -12,6 +12,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/yare-go/yare/controller"
 	"github.com/yare-go/yare/kube"
 	"github.com/yare-go/yare/watch"
 )
@@ -204,4 +205,48 @@ func TestDefinitionsAreNotRepeated(t *testing.T) {
 	if n := strings.Count(stdout, "kind: CustomResourceDefinition"); n != 1 || status != 0 {
 		t.Errorf("status %d, %d definitions; %s", status, n, stderr)
 	}
+}
+
+type certificateSpec struct {
+	SecretName string `json:"secretName"`
+}
+
+func (certificateSpec) Definition() kube.Definition {
+	return kube.Definition{Group: "cert-manager.io", Version: "v1", Kind: "Certificate", Foreign: true}
+}
+
+type routeSpec struct {
+	Hostnames []string `json:"hostnames,omitempty"`
+}
+
+func (routeSpec) Definition() kube.Definition {
+	return kube.Definition{Group: "gateway.networking.k8s.io", Version: "v1", Kind: "HTTPRoute", Foreign: true}
+}
+
+type (
+	certificate = kube.CustomResource[certificateSpec, kube.None]
+	route       = kube.CustomResource[routeSpec, kube.None]
+)
+
+// The definition of another project was printed, cut down to the fields of the Go type, so
+// that applying it overwrote the real one; and a group below k8s.io made the command fail.
+func TestDefinitionsOfOtherProjectsAreNotPrinted(t *testing.T) {
+	t.Parallel()
+	foreign := []Part{
+		controller.New(func(context.Context, *certificate, *kube.Client) (controller.Action, error) {
+			return controller.Done(), nil
+		}),
+		controller.New(func(context.Context, *route, *kube.Client) (controller.Action, error) { return controller.Done(), nil }),
+	}
+	status, stdout, stderr := call([]string{"crd"}, append(foreign, Func[gadget](idle))...)
+	if status != 0 || strings.Count(stdout, "kind: CustomResourceDefinition") != 1 || !strings.Contains(stdout, "gadgets.example.com") {
+		t.Errorf("status %d, %s\n%s", status, stderr, stdout)
+	}
+	status, stdout, stderr = call([]string{"crd"}, foreign...)
+	if status != 0 || stdout != "# gadgets has no CustomResourceDefinition of its own.\n" {
+		t.Errorf("without a kind of its own: status %d, %s\n%s", status, stderr, stdout)
+	}
+	// The help names the kinds all the same.
+	_, stdout, _ = call([]string{"--help"}, foreign...)
+	checkText(t, "the help", stdout, []string{"operator for Certificate", "HTTPRoute"})
 }

@@ -74,8 +74,8 @@ func (f *figures) Queue(name string, of func() controller.QueueFigures) {
 	f.queues[name] = of
 }
 
-// registered tells whether a controller has subscribed to its streams.
-func (f *figures) registered(name string) bool {
+// isSubscribed reports whether a controller has subscribed to its streams.
+func (f *figures) isSubscribed(name string) bool {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	return f.queues[name] != nil
@@ -181,17 +181,18 @@ func formOf(s kube.Stream) string {
 	return string(s.Representation)
 }
 
-// watchOver stands in the pipeline and counts requests.
-func (f *figures) watchOver(next kube.Handler) kube.Handler {
+// countRequests returns next, with its requests counted.
+func (f *figures) countRequests(next kube.Handler) kube.Handler {
 	return kube.HandlerFunc(func(ctx context.Context, r *kube.Request) (*kube.Response, error) {
 		started := time.Now()
 		response, err := next.Do(ctx, r)
-		f.request(r, response, err, time.Since(started))
+		f.recordRequest(r, response, err, time.Since(started))
 		return response, err
 	})
 }
 
-func (f *figures) request(r *kube.Request, response *kube.Response, err error, took time.Duration) {
+// recordRequest counts r, which took so long with its repetitions.
+func (f *figures) recordRequest(r *kube.Request, response *kube.Response, err error, took time.Duration) {
 	resource := r.Resource.String()
 	if r.Subresource != "" {
 		resource += "/" + r.Subresource

@@ -1,0 +1,262 @@
+package operator
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"slices"
+	"strings"
+	"sync"
+
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/yare-go/yare/kube"
+)
+
+// connectionReporter is a handler that logs, once and in one line, what lasts between the
+// program and its server and what can be done; and logs when it is over. The requests
+// themselves are repeated by whoever makes them.
+type connectionReporter struct {
+	log        *slog.Logger
+	server     string
+	crdCommand string
+	// defines holds the resources whose definition the program brings.
+	defines map[schema.GroupResource]bool
+
+	mu sync.Mutex
+	// current holds the problems that last, each with the object of its first request.
+	current map[problem]kube.Ref
+}
+
+func newConnectionReporter(log *slog.Logger, server, crdCommand string, needs kube.Needs) *connectionReporter {
+	c := &connectionReporter{
+		log: log, server: server, crdCommand: crdCommand,
+		defines: make(map[schema.GroupResource]bool), current: make(map[problem]kube.Ref),
+	}
+	for _, t := range ownDefinitions(needs) {
+		c.defines[t.Resource.GroupResource()] = true
+	}
+	return c
+}
+
+// problem is a failure that lasts until somebody outside of the program acts.
+type problem struct {
+	kind problemKind
+	// The other fields are empty for a problem with the server as a whole.
+	resource    kube.Resource
+	verb        kube.Verb
+	subresource string
+	// namespace is that of a request for a collection. It is empty for requests for single
+	// objects, because one line is enough for many of them.
+	namespace string
+}
+
+type problemKind string
+
+const (
+	unreachable  problemKind = "unreachable"
+	unauthorized problemKind = "unauthorized"
+	noResource   problemKind = "no resource"
+	forbidden    problemKind = "forbidden"
+)
+
+// handler returns next, observed by c.
+func (c *connectionReporter) handler(next kube.Handler) kube.Handler {
+	return kube.HandlerFunc(func(ctx context.Context, r *kube.Request) (*kube.Response, error) {
+		response, err := next.Do(ctx, r)
+		if ctx.Err() == nil {
+			c.recordOutcome(r, err)
+		}
+		return response, err
+	})
+}
+
+// recordOutcome records how r ended, and logs the problem that begins with it and those that
+// are over.
+func (c *connectionReporter) recordOutcome(r *kube.Request, err error) {
+	found, isProblem := diagnose(r, err)
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	var over []string
+	for p, ref := range c.current {
+		if isOver(p, ref, r, err) {
+			delete(c.current, p)
+			over = append(over, p.recovery())
+		}
+	}
+	slices.Sort(over)
+	for _, text := range over {
+		c.log.Info(text)
+	}
+	if !isProblem {
+		return
+	}
+	if _, known := c.current[found]; !known {
+		c.current[found] = objectOf(r)
+		c.logProblem(found, err)
+	}
+}
+
+// hasReported reports whether the log has the reason of err, an error of a stream. A nil
+// *connectionReporter has reported nothing.
+func (c *connectionReporter) hasReported(err error) bool {
+	if c == nil {
+		return false
+	}
+	if kube.IsUnauthorized(err) || kube.IsNoResource(err) || isDeniedByAuthorizer(err) {
+		return true
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	_, away := c.current[problem{kind: unreachable}]
+	return away && kube.IsUnreachable(err)
+}
+
+// isOver reports whether the outcome of r shows that p, which began with a request for ref,
+// is over. Another failure shows little.
+func isOver(p problem, ref kube.Ref, r *kube.Request, err error) bool {
+	e, answered := kube.AsError(err)
+	answered = err == nil || answered && e.Code != 0
+	switch p.kind {
+	case unreachable:
+		return answered
+	case unauthorized:
+		return err == nil || kube.IsForbidden(err)
+	case noResource:
+		return err == nil && r.Resource == p.resource
+	default:
+		// The account may have been allowed the same for other objects all the time.
+		return isAuthorized(err) && denialOf(r) == p && objectOf(r) == ref
+	}
+}
+
+// diagnose returns the problem that the outcome of r shows, if it shows one.
+func diagnose(r *kube.Request, err error) (p problem, isProblem bool) {
+	switch {
+	case err == nil || errors.Is(err, context.Canceled):
+		return problem{}, false
+	case kube.IsUnreachable(err):
+		return problem{kind: unreachable}, true
+	case kube.IsUnauthorized(err):
+		return problem{kind: unauthorized}, true
+	case kube.IsNoResource(err):
+		return problem{kind: noResource, resource: r.Resource}, true
+	case isDeniedByAuthorizer(err):
+		return denialOf(r), true
+	}
+	return problem{}, false
+}
+
+// isDeniedByAuthorizer reports whether err says that the account lacks a permission. Quota,
+// Pod security, webhooks and a namespace that is being deleted refuse with 403 as well, but
+// of them no Role helps, and the error belongs to whoever sent the object. Only the message
+// differs: API servers write every denial of an authorizer as `… is forbidden: User "x" cannot
+// get resource "pods" …` (ForbiddenStatusError in k8s.io/apiserver).
+func isDeniedByAuthorizer(err error) bool {
+	e, ok := kube.AsError(err)
+	if !ok || !kube.IsForbidden(err) {
+		return false
+	}
+	_, reason, _ := strings.Cut(e.Answer.Message, `forbidden: User "`)
+	return strings.Contains(reason, `" cannot `)
+}
+
+// isAuthorized reports whether err shows that an authorizer has let the request pass, which
+// comes before admission, validation and storage.
+func isAuthorized(err error) bool {
+	switch {
+	case err == nil, kube.IsConflict(err), kube.IsAlreadyExists(err), kube.IsInvalid(err):
+		return true
+	case kube.IsForbidden(err):
+		return !isDeniedByAuthorizer(err)
+	}
+	return kube.IsNotFound(err) && !kube.IsNoResource(err)
+}
+
+// denialOf returns the problem that r has when an authorizer denies it.
+func denialOf(r *kube.Request) problem {
+	p := problem{kind: forbidden, resource: r.Resource, verb: r.Verb, subresource: r.Subresource}
+	if r.Name == "" {
+		p.namespace = r.Namespace
+	}
+	return p
+}
+
+// objectOf returns the object or the collection that r is about.
+func objectOf(r *kube.Request) kube.Ref {
+	ref := r.Ref()
+	ref.UID = ""
+	return ref
+}
+
+// action returns what an authorizer denies, in words.
+func (p problem) action() string {
+	text := string(p.verb) + " " + p.resource.String()
+	if p.subresource != "" {
+		text += "/" + p.subresource
+	}
+	if p.namespace != "" {
+		text += " in namespace " + p.namespace
+	}
+	return text
+}
+
+// headline returns what is wrong, in words.
+func (p problem) headline() string {
+	switch p.kind {
+	case unreachable:
+		return "the server cannot be reached"
+	case unauthorized:
+		return "the server does not accept the credentials"
+	case noResource:
+		return "the server does not know " + p.resource.String()
+	default:
+		return "the account may not " + p.action()
+	}
+}
+
+// recovery returns what is right again once p is over, in words.
+func (p problem) recovery() string {
+	switch p.kind {
+	case unreachable:
+		return "the server can be reached again"
+	case unauthorized:
+		return "the server accepts the credentials again"
+	case noResource:
+		return "the server knows " + p.resource.String() + " now"
+	default:
+		return "the account may " + p.action() + " now"
+	}
+}
+
+// logProblem logs what is wrong, and what to do.
+func (c *connectionReporter) logProblem(p problem, err error) {
+	var remedy string
+	switch p.kind {
+	case unreachable:
+		remedy = "see that it runs at " + c.server + ", or name another with --kubeconfig or --context"
+	case unauthorized:
+		remedy = "renew the credentials of the kubeconfig, or name another with --kubeconfig or --context"
+	case noResource:
+		remedy = "put its CustomResourceDefinition in place: " + c.crdCommand + " | kubectl apply -f -"
+		if !c.defines[p.resource.GroupResource()] {
+			remedy = "install what " + p.resource.String() + " belong to: this program uses them, but does not define them"
+		}
+	case forbidden:
+		remedy = "give the account a Role or ClusterRole that allows it, or narrow the program with --namespace"
+	}
+	c.log.Error(p.headline()+"; will try again", "do", remedy, "error", causeOf(err))
+}
+
+// causeOf returns the part of err that the headline does not have: the message of the
+// server, or why there was none.
+func causeOf(err error) string {
+	e, ok := kube.AsError(err)
+	switch {
+	case ok && e.Err != nil:
+		return e.Err.Error()
+	case ok:
+		return e.Answer.Message
+	}
+	return err.Error()
+}

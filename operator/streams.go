@@ -1,0 +1,153 @@
+package operator
+
+import (
+	"log/slog"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/yare-go/yare/kube"
+)
+
+const (
+	// quietFailures is how many times in a row a stream may get no answer, or an answer that
+	// breaks off, before that is logged: connections are cut now and then.
+	quietFailures = 2
+	// maxErrorTexts bounds how many different errors of one stream are told apart.
+	maxErrorTexts = 16
+	// objectErrorsExpire is how long after the last object that could not be processed the
+	// next one counts as the first.
+	objectErrorsExpire = 10 * time.Minute
+)
+
+// streamReporter logs the errors of streams: each when it is new, and then at its second,
+// fourth, eighth and so on occurrence; and once when the stream works again. Every other
+// occurrence is logged with -v only.
+type streamReporter struct {
+	log *slog.Logger
+	// connection logs what concerns the server as a whole. It is nil without one.
+	connection *connectionReporter
+
+	mu       sync.Mutex
+	failures map[kube.Stream]*streamFailure
+	objects  map[kube.Stream]*objectErrors
+}
+
+// streamFailure is a stream that does not work.
+type streamFailure struct {
+	since time.Time
+	times int
+	// timesOf counts occurrences by the text of the error, without its digits.
+	timesOf map[string]int
+	// unanswered counts the occurrences without a whole answer.
+	unanswered int
+	// logged reports whether the log has an occurrence.
+	logged bool
+}
+
+// objectErrors counts the objects of a stream that could not be processed.
+type objectErrors struct {
+	times int
+	last  time.Time
+}
+
+func newStreamReporter(log *slog.Logger, connection *connectionReporter) *streamReporter {
+	return &streamReporter{
+		log: log, connection: connection,
+		failures: make(map[kube.Stream]*streamFailure), objects: make(map[kube.Stream]*objectErrors),
+	}
+}
+
+// recordError records an error of s: see [cache.OnError].
+func (r *streamReporter) recordError(s kube.Stream, err error) {
+	if _, failed := kube.AsError(err); failed {
+		r.recordFailure(s, err)
+	} else {
+		r.recordObjectError(s, err)
+	}
+}
+
+// recordFailure records that s failed as a whole.
+func (r *streamReporter) recordFailure(s kube.Stream, err error) {
+	if r.connection.hasReported(err) {
+		r.log.Debug("the stream fails", "stream", s.String(), "error", err)
+		return
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	f := r.failures[s]
+	if f == nil {
+		f = &streamFailure{since: time.Now(), timesOf: make(map[string]int)}
+		r.failures[s] = f
+	}
+	attributes := []any{"stream", s.String(), "error", err}
+	ordinal := f.add(err)
+	if f.times > 1 {
+		attributes = append(attributes, "times", f.times, "since", f.since.Format(time.RFC3339))
+	}
+	if isPowerOfTwo(ordinal) {
+		f.logged = true
+		r.log.Error("the stream fails; will try again", attributes...)
+	} else {
+		r.log.Debug("the stream fails", attributes...)
+	}
+}
+
+// add counts an occurrence of err, and returns its ordinal number among those of its like: 1
+// for the first that matters.
+func (f *streamFailure) add(err error) (ordinal int) {
+	f.times++
+	if kube.IsUnreachable(err) {
+		f.unanswered++
+		return f.unanswered - quietFailures
+	}
+	text := strings.Map(func(c rune) rune {
+		if '0' <= c && c <= '9' {
+			return -1 // ports, times, counts
+		}
+		return c
+	}, err.Error())
+	if f.timesOf[text] == 0 && len(f.timesOf) >= maxErrorTexts {
+		text = "" // any other
+	}
+	f.timesOf[text]++
+	return f.timesOf[text]
+}
+
+// recordRecovery records that s works again: see [cache.OnRecovered].
+func (r *streamReporter) recordRecovery(s kube.Stream) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	f := r.failures[s]
+	delete(r.failures, s)
+	if f != nil && f.logged {
+		r.log.Info("the stream works again", "stream", s.String(), "failed for", time.Since(f.since).Round(time.Millisecond).String())
+	}
+}
+
+// recordObjectError records that an object of s cannot be processed. What is wrong with one
+// object is often wrong with thousands.
+func (r *streamReporter) recordObjectError(s kube.Stream, err error) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	now := time.Now()
+	o := r.objects[s]
+	if o == nil || now.Sub(o.last) > objectErrorsExpire {
+		o = new(objectErrors)
+		r.objects[s] = o
+	}
+	o.times++
+	o.last = now
+	attributes := []any{"stream", s.String(), "error", err}
+	if o.times > 1 {
+		attributes = append(attributes, "times", o.times)
+	}
+	if isPowerOfTwo(o.times) {
+		r.log.Error("an object cannot be processed", attributes...)
+	} else {
+		r.log.Debug("an object cannot be processed", attributes...)
+	}
+}
+
+// isPowerOfTwo reports whether n is 1, 2, 4, 8 and so on.
+func isPowerOfTwo(n int) bool { return n > 0 && n&(n-1) == 0 }
