@@ -49,7 +49,10 @@ var layers = map[string][]string{
 
 	// The tests of the examples share it.
 	"internal/operatortest": append([]string{"yaretest"}, library...),
-	// It holds only tests of the control plane.
+	// An API server in memory, for tests.
+	"internal/fakeserver": {"kube"},
+	// It holds only tests, of a whole program on that server.
+	"internal/programmodel": {},
 
 	"examples": library,
 	// It measures a whole operator.
@@ -68,6 +71,7 @@ var forbidden = map[string]string{
 	modulePath + "/internal/plane":        "it is for the command line and for tests",
 	modulePath + "/internal/dev":          "it is for the command line",
 	modulePath + "/yaretest":              "it is for tests",
+	modulePath + "/internal/fakeserver":   "it is for tests",
 }
 
 // lineBudgets holds the largest number of lines, by `wc -l`, of each example's main.go.

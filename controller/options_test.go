@@ -84,8 +84,8 @@ func TestMistakes(t *testing.T) {
 					t.Errorf("the error %q does not say %q", err, want)
 				}
 			}
-			if len(s.requests) > 0 {
-				t.Errorf("%d requests were made", len(s.requests))
+			if len(s.Requests()) > 0 {
+				t.Errorf("%d requests were made", len(s.Requests()))
 			}
 		})
 	}

@@ -1,0 +1,532 @@
+package fakeserver
+
+import (
+	"cmp"
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"reflect"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/fields"
+	"k8s.io/apimachinery/pkg/labels"
+
+	"github.com/yare-go/yare/kube"
+)
+
+type objectID struct{ plural, namespace, name string }
+
+func (id objectID) compare(other objectID) int {
+	return cmp.Or(cmp.Compare(id.plural, other.plural), cmp.Compare(id.namespace, other.namespace), cmp.Compare(id.name, other.name))
+}
+
+func idOf(r *kube.Request) objectID { return objectID{r.Resource.Plural, r.Namespace, r.Name} }
+
+// object is one version of an object. It never changes.
+type object struct {
+	id      objectID
+	version int
+	content map[string]any
+	// text is what the server sends for the object. metadata is the same for those who asked
+	// for metadata only; it is nil until somebody did.
+	text, metadata []byte
+}
+
+// newObject returns content as a version of an object. It keeps content.
+func newObject(id objectID, version int, content map[string]any) *object {
+	metadataOf(content)["resourceVersion"] = strconv.Itoa(version)
+	return &object{id: id, version: version, content: content, text: encode(content)}
+}
+
+func (o *object) bytes(representation kube.Representation) []byte {
+	if representation != kube.MetadataOnly {
+		return o.text
+	}
+	if o.metadata == nil {
+		o.metadata = encode(map[string]any{
+			"apiVersion": "meta.k8s.io/v1", "kind": "PartialObjectMetadata", "metadata": o.content["metadata"],
+		})
+	}
+	return o.metadata
+}
+
+func answer(o *object, r *kube.Request) *kube.Response {
+	return &kube.Response{Code: http.StatusOK, Body: o.bytes(r.Representation)}
+}
+
+// The object's labels and fields, for selectors.
+
+func (o *object) Has(path string) bool { return o.lookup(path) != nil }
+
+func (o *object) Get(path string) string {
+	if v := o.lookup(path); v != nil {
+		return fmt.Sprint(v)
+	}
+	return ""
+}
+
+func (o *object) lookup(path string) any {
+	var at any = o.content
+	for step := range strings.SplitSeq(path, ".") {
+		m, _ := at.(map[string]any)
+		at = m[step]
+	}
+	return at
+}
+
+func (o *object) labels() labels.Set {
+	all, _ := metadataOf(o.content)["labels"].(map[string]any)
+	set := make(labels.Set, len(all))
+	for k, v := range all {
+		set[k], _ = v.(string)
+	}
+	return set
+}
+
+// selection is what a list, a watch or a delete of a collection is about.
+type selection struct {
+	plural, namespace string
+	labels            labels.Selector
+	fields            fields.Selector
+}
+
+func selectionOf(r *kube.Request) (selection, error) {
+	l, err := labels.Parse(r.Query.Get("labelSelector"))
+	if err != nil {
+		return selection{}, refusalOf(r, http.StatusBadRequest, metav1.StatusReasonBadRequest, err.Error())
+	}
+	f, err := fields.ParseSelector(r.Query.Get("fieldSelector"))
+	if err != nil {
+		return selection{}, refusalOf(r, http.StatusBadRequest, metav1.StatusReasonBadRequest, err.Error())
+	}
+	return selection{r.Resource.Plural, r.Namespace, l, f}, nil
+}
+
+func (s *selection) covers(id objectID) bool {
+	return s.plural == id.plural && (s.namespace == "" || s.namespace == id.namespace)
+}
+
+func (s *selection) matches(o *object) bool {
+	return o != nil && s.covers(o.id) && (s.labels.Empty() || s.labels.Matches(o.labels())) && (s.fields.Empty() || s.fields.Matches(o))
+}
+
+// live returns the object that r names.
+func (s *Server) live(r *kube.Request) (*object, error) {
+	if r.Subresource != "" && r.Subresource != "status" {
+		return nil, Refusal(r, http.StatusMethodNotAllowed, metav1.StatusReasonMethodNotAllowed)
+	}
+	if o := s.objects[idOf(r)]; o != nil {
+		return o, nil
+	}
+	return nil, refusalOf(r, http.StatusNotFound, metav1.StatusReasonNotFound, fmt.Sprintf("%s %q not found", r.Resource, r.Name))
+}
+
+func (s *Server) create(r *kube.Request) (*kube.Response, error) {
+	content, err := bodyOf(r)
+	if err != nil {
+		return nil, err
+	}
+	metadata := metadataOf(content)
+	if generate := textOf(metadata, "generateName"); textOf(metadata, "name") == "" && generate != "" {
+		metadata["name"] = generate + strconv.Itoa(s.uids+1)
+	}
+	id := idOf(r)
+	if id.name = textOf(metadata, "name"); id.name == "" {
+		return nil, Refusal(r, http.StatusUnprocessableEntity, metav1.StatusReasonInvalid, "metadata.name")
+	}
+	if s.objects[id] != nil {
+		e := Refusal(r, http.StatusConflict, metav1.StatusReasonAlreadyExists)
+		e.Answer.Details.Name = id.name
+		return nil, e
+	}
+	if metadata["resourceVersion"] != nil {
+		return nil, refusalOf(r, http.StatusBadRequest, metav1.StatusReasonBadRequest, "resourceVersion should not be set on objects to be created")
+	}
+	delete(metadata, "managedFields")
+	delete(content, "status")
+	return s.storeNew(r, id, content, func() { own(content, nil, content, managerOf(r)) })
+}
+
+// storeNew stores an object that does not exist yet. The function records who owns its fields.
+func (s *Server) storeNew(r *kube.Request, id objectID, content map[string]any, own func()) (*kube.Response, error) {
+	metadata := metadataOf(content)
+	content["apiVersion"], content["kind"] = r.Resource.GroupVersion().String(), r.Resource.Kind
+	metadata["name"] = id.name
+	if id.namespace != "" {
+		metadata["namespace"] = id.namespace
+	}
+	for _, name := range []string{"deletionTimestamp", "deletionGracePeriodSeconds", "resourceVersion", "generation"} {
+		delete(metadata, name)
+	}
+	metadata["creationTimestamp"] = now()
+	if hasGeneration(r.Resource) {
+		metadata["generation"] = 1.0
+	}
+	own()
+	dry := isDryRun(r)
+	metadata["uid"] = fmt.Sprintf("uid-%d", s.uids+1)
+	if dry {
+		return answer(newObject(id, s.version, content), r), nil
+	}
+	s.uids++
+	response := answer(s.put(id, content), r)
+	response.Code = http.StatusCreated
+	return response, nil
+}
+
+// hasGeneration reports whether the server counts generations of a kind. Of the core group it
+// does so for few.
+func hasGeneration(r kube.Resource) bool {
+	return r.Group != "" && r.Group != "events.k8s.io" || r.Plural == "pods" || r.Plural == "replicationcontrollers"
+}
+
+func (s *Server) update(r *kube.Request) (*kube.Response, error) {
+	live, err := s.live(r)
+	if err != nil {
+		return nil, err
+	}
+	content, err := bodyOf(r)
+	if err != nil {
+		return nil, err
+	}
+	if uid := metadataOf(content)["uid"]; uid != nil && uid != metadataOf(live.content)["uid"] {
+		return nil, Refusal(r, http.StatusConflict, metav1.StatusReasonConflict)
+	}
+	return s.replace(r, live, content, nil)
+}
+
+func (s *Server) patch(r *kube.Request) (*kube.Response, error) {
+	if r.ContentType == kube.ContentApply {
+		return s.apply(r)
+	}
+	live, err := s.live(r)
+	if err != nil {
+		return nil, err
+	}
+	content := clone(live.content)
+	switch r.ContentType {
+	case kube.ContentJSONPatch:
+		if content, err = patched(r, content); err != nil {
+			return nil, err
+		}
+	case kube.ContentMergePatch, kube.ContentStrategicPatch:
+		body, err := bodyOf(r)
+		if err != nil {
+			return nil, err
+		}
+		content = mergePatch(content, body).(map[string]any)
+	default:
+		return nil, Refusal(r, http.StatusUnsupportedMediaType, metav1.StatusReasonUnsupportedMediaType)
+	}
+	if metadataOf(content)["uid"] != metadataOf(live.content)["uid"] {
+		return nil, Refusal(r, http.StatusUnprocessableEntity, metav1.StatusReasonInvalid, "metadata.uid")
+	}
+	return s.replace(r, live, content, nil)
+}
+
+// replace stores content in place of live, as far as the request may change it. ownership
+// records who owns the fields; without it, the manager of the request owns what it changed.
+func (s *Server) replace(r *kube.Request, live *object, content map[string]any, ownership func(content map[string]any)) (*kube.Response, error) {
+	metadata, former := metadataOf(content), metadataOf(live.content)
+	if v := textOf(metadata, "resourceVersion"); v != "" && v != textOf(former, "resourceVersion") {
+		return nil, refusalOf(r, http.StatusConflict, metav1.StatusReasonConflict, "the object has been modified; please apply your changes to the latest version and try again")
+	}
+	if r.Subresource == "status" {
+		status, has := content["status"]
+		managed := metadata["managedFields"]
+		content = clone(live.content)
+		metadata = metadataOf(content)
+		if delete(content, "status"); has {
+			content["status"] = status
+		}
+		if managed != nil && ownership != nil {
+			metadata["managedFields"] = managed
+		}
+	} else if status, has := live.content["status"]; has {
+		content["status"] = clone(status)
+	} else {
+		delete(content, "status")
+	}
+	for _, name := range []string{"uid", "name", "namespace", "creationTimestamp", "deletionTimestamp", "deletionGracePeriodSeconds", "generation", "resourceVersion"} {
+		if delete(metadata, name); former[name] != nil {
+			metadata[name] = former[name]
+		}
+	}
+	content["apiVersion"], content["kind"] = live.content["apiVersion"], live.content["kind"]
+	if former["deletionTimestamp"] != nil {
+		for _, f := range listOf(metadata, "finalizers") {
+			if !slices.Contains(listOf(former, "finalizers"), f) {
+				return nil, Refusal(r, http.StatusUnprocessableEntity, metav1.StatusReasonInvalid, "metadata.finalizers")
+			}
+		}
+	}
+	if ownership != nil {
+		ownership(content)
+	} else {
+		restoreManaged(content, live.content)
+		own(content, live.content, content, managerOf(r))
+	}
+	if former["deletionTimestamp"] != nil && len(listOf(metadata, "finalizers")) == 0 {
+		last := newObject(live.id, live.version, content)
+		if !isDryRun(r) {
+			s.remove(live)
+		}
+		return answer(last, r), nil
+	}
+	if reflect.DeepEqual(content, live.content) {
+		return answer(live, r), nil
+	}
+	if former["generation"] != nil && !reflect.DeepEqual(withoutStatus(live.content), withoutStatus(content)) {
+		metadata["generation"] = former["generation"].(float64) + 1
+	}
+	if isDryRun(r) {
+		return answer(newObject(live.id, live.version, content), r), nil
+	}
+	return answer(s.put(live.id, content), r), nil
+}
+
+// withoutStatus returns what counts for the generation.
+func withoutStatus(content map[string]any) map[string]any {
+	rest := make(map[string]any, len(content))
+	for k, v := range content {
+		if k != "metadata" && k != "status" {
+			rest[k] = v
+		}
+	}
+	return rest
+}
+
+func (s *Server) delete(r *kube.Request) (*kube.Response, error) {
+	live, err := s.live(r)
+	if err != nil {
+		return nil, err
+	}
+	var o metav1.DeleteOptions
+	if len(r.Body) > 0 {
+		if err := json.Unmarshal(r.Body, &o); err != nil {
+			return nil, refusalOf(r, http.StatusBadRequest, metav1.StatusReasonBadRequest, err.Error())
+		}
+	}
+	metadata := metadataOf(live.content)
+	if p := o.Preconditions; p != nil {
+		if p.UID != nil && string(*p.UID) != metadata["uid"] {
+			return nil, refusalOf(r, http.StatusConflict, metav1.StatusReasonConflict,
+				fmt.Sprintf("Precondition failed: UID in precondition: %s, UID in object meta: %s", *p.UID, metadata["uid"]))
+		}
+		if p.ResourceVersion != nil && *p.ResourceVersion != metadata["resourceVersion"] {
+			return nil, refusalOf(r, http.StatusConflict, metav1.StatusReasonConflict,
+				fmt.Sprintf("Precondition failed: ResourceVersion in precondition: %s, ResourceVersion in object meta: %s", *p.ResourceVersion, metadata["resourceVersion"]))
+		}
+	}
+	if gone := s.end(live, len(o.DryRun) > 0 || isDryRun(r)); gone != nil {
+		return answer(gone, r), nil
+	}
+	return &kube.Response{Code: http.StatusOK, Body: encode(map[string]any{
+		"apiVersion": "v1", "kind": "Status", "status": "Success", "metadata": map[string]any{},
+		"details": map[string]any{"name": live.id.name, "group": r.Resource.Group, "kind": r.Resource.Plural, "uid": metadata["uid"]},
+	})}, nil
+}
+
+// end deletes an object. It returns the object as it is now if finalizers keep it.
+func (s *Server) end(live *object, dry bool) *object {
+	metadata := metadataOf(live.content)
+	switch {
+	case len(listOf(metadata, "finalizers")) == 0:
+		if !dry {
+			s.remove(live)
+		}
+		return nil
+	case metadata["deletionTimestamp"] != nil:
+		return live
+	}
+	content := clone(live.content)
+	metadata = metadataOf(content)
+	metadata["deletionTimestamp"], metadata["deletionGracePeriodSeconds"] = now(), 0.0
+	if generation, ok := metadata["generation"].(float64); ok {
+		metadata["generation"] = generation + 1
+	}
+	if dry {
+		return newObject(live.id, live.version, content)
+	}
+	return s.put(live.id, content)
+}
+
+func (s *Server) deleteCollection(r *kube.Request) (*kube.Response, error) {
+	selected, err := selectionOf(r)
+	if err != nil {
+		return nil, err
+	}
+	var items []any
+	for _, o := range s.sorted() {
+		if selected.matches(o) {
+			s.end(o, isDryRun(r))
+			items = append(items, o.content)
+		}
+	}
+	return &kube.Response{Code: http.StatusOK, Body: encode(map[string]any{
+		"apiVersion": r.Resource.GroupVersion().String(), "kind": r.Resource.Kind + "List",
+		"metadata": map[string]any{"resourceVersion": strconv.Itoa(s.version)}, "items": items,
+	})}, nil
+}
+
+// CollectGarbage deletes every object that has owners of which none exists, until there is none
+// left, and returns how many it deleted.
+func (s *Server) CollectGarbage() int {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	deleted := 0
+	for {
+		uids := make(map[any]bool, len(s.objects))
+		for _, o := range s.objects {
+			uids[metadataOf(o.content)["uid"]] = true
+		}
+		before := deleted
+		for _, o := range s.sorted() {
+			owners := listOf(metadataOf(o.content), "ownerReferences")
+			exists := func(owner any) bool { return uids[owner.(map[string]any)["uid"]] }
+			if len(owners) > 0 && !slices.ContainsFunc(owners, exists) && metadataOf(o.content)["deletionTimestamp"] == nil {
+				s.end(o, false)
+				deleted++
+			}
+		}
+		if deleted == before {
+			return deleted
+		}
+	}
+}
+
+// Put stores an object as it is, without what a server adds, and returns its version. content
+// is called with that version.
+func (s *Server) Put(r kube.Resource, namespace, name string, content func(version int) []byte) int {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	id := objectID{r.Plural, namespace, name}
+	text := content(s.version + 1)
+	o := &object{id: id, version: s.version + 1, text: text}
+	if json.Unmarshal(text, &o.content) != nil {
+		o.content = map[string]any{"metadata": map[string]any{}}
+	}
+	s.version++
+	s.record(change{version: s.version, before: s.objects[id], after: o})
+	s.objects[id] = o
+	return s.version
+}
+
+// Store stores an object as if somebody had written it, with a new version, and a uid and a
+// generation if it has none. It reports whether anything changed.
+func (s *Server) Store(r kube.Resource, namespace, name string, content map[string]any) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	id := objectID{r.Plural, namespace, name}
+	content = clone(content)
+	request := &kube.Request{Verb: kube.VerbUpdate, Resource: r, Namespace: namespace, Name: name}
+	live, version := s.objects[id], s.version
+	if live == nil {
+		s.storeNew(request, id, content, func() {})
+		return true
+	}
+	delete(metadataOf(content), "resourceVersion")
+	_, err := s.replace(request, live, content, nil)
+	return err == nil && s.version > version
+}
+
+// Remove removes an object at once, whatever finalizers it has. content, if it is not nil,
+// returns the object's last state for its version.
+func (s *Server) Remove(plural, namespace, name string, content func(version int) []byte) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	live := s.objects[objectID{plural, namespace, name}]
+	if live == nil {
+		return
+	}
+	if content == nil {
+		s.remove(live)
+		return
+	}
+	delete(s.objects, live.id)
+	s.version++
+	s.record(change{version: s.version, before: live, last: &object{id: live.id, version: s.version, content: live.content, text: content(s.version)}})
+}
+
+// put stores a new version of an object.
+func (s *Server) put(id objectID, content map[string]any) *object {
+	before := s.objects[id]
+	s.version++
+	o := newObject(id, s.version, content)
+	s.objects[id] = o
+	s.record(change{version: s.version, before: before, after: o})
+	return o
+}
+
+func (s *Server) remove(live *object) {
+	delete(s.objects, live.id)
+	s.version++
+	s.record(change{version: s.version, before: live})
+}
+
+// now returns the present time as the server writes it.
+func now() string { return time.Now().UTC().Format(time.RFC3339) }
+
+func isDryRun(r *kube.Request) bool { return r.Query.Get("dryRun") == metav1.DryRunAll }
+
+func bodyOf(r *kube.Request) (map[string]any, error) {
+	var content map[string]any
+	if err := json.Unmarshal(r.Body, &content); err != nil {
+		return nil, refusalOf(r, http.StatusBadRequest, metav1.StatusReasonBadRequest, err.Error())
+	}
+	if _, ok := content["metadata"].(map[string]any); !ok && r.Verb != kube.VerbPatch {
+		content["metadata"] = map[string]any{}
+	}
+	return content, nil
+}
+
+func metadataOf(content map[string]any) map[string]any {
+	metadata, _ := content["metadata"].(map[string]any)
+	if metadata == nil {
+		metadata = map[string]any{}
+		content["metadata"] = metadata
+	}
+	return metadata
+}
+
+func textOf(m map[string]any, name string) string {
+	text, _ := m[name].(string)
+	return text
+}
+
+func listOf(m map[string]any, name string) []any {
+	list, _ := m[name].([]any)
+	return list
+}
+
+func clone[T any](v T) T { return cloneAny(v).(T) }
+
+func cloneAny(v any) any {
+	switch v := v.(type) {
+	case map[string]any:
+		m := make(map[string]any, len(v))
+		for k, each := range v {
+			m[k] = cloneAny(each)
+		}
+		return m
+	case []any:
+		l := make([]any, len(v))
+		for i, each := range v {
+			l[i] = cloneAny(each)
+		}
+		return l
+	}
+	return v
+}
+
+func encode(v any) []byte {
+	b, err := json.Marshal(v)
+	if err != nil {
+		panic(err)
+	}
+	return b
+}

@@ -1,0 +1,201 @@
+package fakeserver
+
+import (
+	"cmp"
+	"errors"
+	"maps"
+	"net/http"
+	"slices"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/labels"
+
+	"github.com/yare-go/yare/kube"
+)
+
+var errReset = errors.New("read: connection reset by peer")
+
+// StreamID names the lists and watches of one selection in one representation.
+type StreamID struct {
+	Plural         string
+	Namespace      string
+	LabelSelector  string
+	FieldSelector  string
+	Representation kube.Representation
+}
+
+func streamOf(r *kube.Request) StreamID {
+	return StreamID{r.Resource.Plural, r.Namespace, r.Query.Get("labelSelector"), r.Query.Get("fieldSelector"), r.Representation}
+}
+
+func (id StreamID) compare(other StreamID) int {
+	return cmp.Or(cmp.Compare(id.Plural, other.Plural), cmp.Compare(id.Namespace, other.Namespace), cmp.Compare(id.LabelSelector, other.LabelSelector),
+		cmp.Compare(id.FieldSelector, other.FieldSelector), cmp.Compare(id.Representation, other.Representation))
+}
+
+// Stream is what a test does to the lists and watches of one selection.
+type Stream struct {
+	server *Server
+	ID     StreamID
+
+	// The server's lock guards the rest.
+
+	delay  time.Duration
+	frozen bool
+	// refusal is the code and the reason that requests are refused with, or 0.
+	refusal int
+	reason  metav1.StatusReason
+	// expired is true if the next watch from a version ends with 410.
+	expired bool
+	// held is closed when requests are answered again. It is nil while they are answered.
+	held    chan struct{}
+	watches map[*watch]bool
+}
+
+// Stream returns the stream with an identity. There need not have been a request for it.
+func (s *Server) Stream(id StreamID) *Stream {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.stream(id)
+}
+
+// Streams returns all streams that were requested or asked for with Stream, in a fixed order.
+func (s *Server) Streams() []*Stream {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return slices.SortedFunc(maps.Values(s.streams), func(a, b *Stream) int { return a.ID.compare(b.ID) })
+}
+
+func (s *Server) stream(id StreamID) *Stream {
+	if selector, err := labels.Parse(id.LabelSelector); err == nil {
+		id.LabelSelector = selector.String()
+	}
+	stream := s.streams[id]
+	if stream == nil {
+		stream = &Stream{server: s, ID: id, watches: make(map[*watch]bool)}
+		s.streams[id] = stream
+	}
+	return stream
+}
+
+// change calls f under the server's lock and wakes every open watch.
+func (s *Stream) change(f func()) {
+	s.server.mu.Lock()
+	defer s.server.mu.Unlock()
+	f()
+	for w := range s.watches {
+		w.signal()
+	}
+}
+
+// Delay makes later events arrive d after they happened. Events keep their order.
+func (s *Stream) Delay(d time.Duration) { s.change(func() { s.delay = d }) }
+
+// Freeze makes watches silent. They stay open, and new ones are accepted.
+func (s *Stream) Freeze() { s.change(func() { s.frozen = true }) }
+
+// Thaw ends Freeze. What happened in between arrives now.
+func (s *Stream) Thaw() { s.change(func() { s.frozen = false }) }
+
+// Cut breaks the connection of open watches. Events that did not arrive yet are lost for them.
+func (s *Stream) Cut() { s.change(func() { s.cut(errReset) }) }
+
+// End ends open watches in good order, after the events that happened so far.
+func (s *Stream) End() {
+	s.change(func() {
+		for w := range s.watches {
+			w.ended = true
+		}
+	})
+}
+
+// cut is Cut with the server's lock held.
+func (s *Stream) cut(err error) {
+	for w := range s.watches {
+		w.err = err
+		w.signal()
+	}
+}
+
+// Refuse makes the server refuse lists and watches. Open watches are not affected.
+func (s *Stream) Refuse(code int, reason metav1.StatusReason) {
+	s.change(func() { s.refusal, s.reason = code, reason })
+}
+
+// Allow ends Refuse.
+func (s *Stream) Allow() { s.change(func() { s.refusal = 0 }) }
+
+// Hold leaves requests for lists and watches without an answer. Open watches are not affected.
+func (s *Stream) Hold() {
+	s.change(func() {
+		if s.held == nil {
+			s.held = make(chan struct{})
+		}
+	})
+}
+
+// Release ends Hold.
+func (s *Stream) Release() {
+	s.change(func() {
+		if s.held != nil {
+			close(s.held)
+			s.held = nil
+		}
+	})
+}
+
+// Expire makes the next watch from a version end with 410, and cuts open watches.
+func (s *Stream) Expire() {
+	s.change(func() { s.expired = true; s.cut(errReset) })
+}
+
+// Bookmark sends open watches a bookmark with the present version, unless it is at or below
+// the version that they were requested from.
+func (s *Stream) Bookmark() {
+	s.change(func() {
+		for w := range s.watches {
+			w.bookmark()
+		}
+	})
+}
+
+// Watches returns how many watches are open.
+func (s *Stream) Watches() int {
+	s.server.mu.Lock()
+	defer s.server.mu.Unlock()
+	return len(s.watches)
+}
+
+// Delayed reports whether an open watch has events that did not arrive yet.
+func (s *Stream) Delayed() bool {
+	s.server.mu.Lock()
+	defer s.server.mu.Unlock()
+	for w := range s.watches {
+		if len(w.frames) > 0 {
+			return true
+		}
+	}
+	return false
+}
+
+// refuse returns the refusal of r, or nil.
+func (s *Stream) refuse(r *kube.Request) error {
+	if s.refusal == 0 {
+		return nil
+	}
+	reason := s.reason
+	if reason == "" {
+		switch s.refusal {
+		case http.StatusForbidden:
+			reason = metav1.StatusReasonForbidden
+		case http.StatusTooManyRequests:
+			reason = metav1.StatusReasonTooManyRequests
+		case http.StatusServiceUnavailable:
+			reason = metav1.StatusReasonServiceUnavailable
+		case http.StatusInternalServerError:
+			reason = metav1.StatusReasonInternalError
+		}
+	}
+	return Refusal(r, s.refusal, reason)
+}
