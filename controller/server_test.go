@@ -103,7 +103,7 @@ func (s *server) feeds(yield func(*feed) bool) {
 		if err != nil {
 			panic(err)
 		}
-		if stream.Watches() > 0 && !yield(&feed{stream, stream.ID.Plural, selector}) {
+		if stream.Watches() > 0 && !yield(&feed{stream, stream.ID.Plural, selector, stream.ID.Representation == kube.MetadataOnly}) {
 			return
 		}
 	}
@@ -114,6 +114,7 @@ type feed struct {
 	stream   *fakeserver.Stream
 	plural   string
 	selector labels.Selector
+	metadata bool
 }
 
 // end ends the watches in good order, as a server does that was asked to after some time.
