@@ -132,8 +132,10 @@ func IndexLabels(keys ...string) SourceOption {
 	return func(s *source) { s.labelIndexes = append(s.labelIndexes, keys...) }
 }
 
-// KeepSecrets keeps the contents of the Secrets that are watched in memory. Without it, that
-// is done with their metadata only: each read of a Secret is sent, and so is each apply.
+// KeepSecrets caches the contents of watched Secrets. By default only their metadata is
+// cached. Then every read of a Secret goes to the server. An apply is still skipped if it
+// repeats the last one and the Secret has not changed since; its result is the applied
+// Secret with the live metadata.
 func KeepSecrets() SourceOption { return func(s *source) { s.keepSecrets = true } }
 
 // Owns runs the reconcile of the owner when a C that it controls changes: see

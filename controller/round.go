@@ -143,10 +143,18 @@ func (e *engine[T]) clientFor(key queue.Key, self kube.Ref, record *recorder) *k
 func (e *engine[T]) triggersSelf(key queue.Key, self kube.Ref, r kube.Resource, live *cache.Live) bool {
 	for _, sub := range e.subs {
 		s := sub.source
-		if s.kind.Resource != r || s.metadataOnly || len(s.selectors) > 0 && !sub.shows(live.Record) {
+		if s.kind.Resource != r || len(s.selectors) > 0 && !sub.shows(live.Record) {
 			continue
 		}
-		keys, err := s.keys(e.runtime.Client, e.kind.Resource, live.Record, live.Bytes)
+		// A mapping function sees an object in the form of its own stream.
+		object := live.Bytes
+		switch {
+		case sub.stream.Representation == kube.MetadataOnly:
+			object = live.Metadata
+		case live.Representation == kube.MetadataOnly:
+			object = func() ([]byte, error) { return nil, errors.New("only the metadata is cached") }
+		}
+		keys, err := s.keys(e.runtime.Client, e.kind.Resource, live.Record, object)
 		if err != nil {
 			continue
 		}

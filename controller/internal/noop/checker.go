@@ -11,6 +11,9 @@
 //  3. The managedFields entry of this manager covers exactly the fields of the apply, and
 //     each field has the value of the apply. This rule holds after a restart.
 //
+// If the cache keeps only the metadata of the object, such as of a Secret, only the first
+// rule applies. No content is kept for it, only a digest.
+//
 // In any doubt the apply is sent. Failures are not remembered.
 package noop
 
@@ -41,8 +44,8 @@ type IsTrigger func(r kube.Resource, live *cache.Live) bool
 // It is safe for concurrent use.
 type Checker struct {
 	view View
-	// seed is random. It keeps the digests of Secrets from being compared with digests of
-	// guesses that were made elsewhere.
+	// seed is random and part of every digest, so that the digest of a Secret cannot be
+	// compared with digests of guesses that were computed elsewhere.
 	seed [sha256.BlockSize]byte
 
 	mu   sync.Mutex
@@ -83,7 +86,8 @@ type applied struct {
 }
 
 // Handler returns a handler that skips the applies that would change nothing and passes
-// all other requests to next. The answer to a skipped apply is the live object.
+// all other requests to next. The answer to a skipped apply is the live object. If the cache
+// keeps only its metadata, the answer is the applied object with the live metadata.
 func (c *Checker) Handler(next kube.Handler, isTrigger IsTrigger) kube.Handler {
 	return &handler{Checker: c, next: next, isTrigger: isTrigger}
 }
@@ -153,8 +157,10 @@ func (h *handler) Do(ctx context.Context, r *kube.Request) (*kube.Response, erro
 	k := applyKey{object: ref, manager: r.Query.Get("fieldManager"), subresource: r.Subresource}
 	if live := h.live(ref); live != nil && a.preconditionsHold(live) {
 		if now, unchanged := h.check(k, a, live); unchanged {
-			h.put(k, now)
-			return &kube.Response{Code: http.StatusOK, Body: live.object, Cached: true}, nil
+			if body, err := live.answer(a); err == nil {
+				h.put(k, now)
+				return &kube.Response{Code: http.StatusOK, Body: body, Cached: true}, nil
+			}
 		}
 	}
 	response, err := h.next.Do(ctx, r)
@@ -169,7 +175,7 @@ func (h *handler) Do(ctx context.Context, r *kube.Request) (*kube.Response, erro
 // remember records an apply that was answered with object.
 func (h *handler) remember(k applyKey, a *apply, object []byte) {
 	live := &liveObject{object: object}
-	state, err := live.state(k, a)
+	state, err := live.state(k, a, h.seed[:])
 	if err == nil {
 		err = live.readIdentity()
 	}
@@ -184,14 +190,17 @@ func (h *handler) remember(k applyKey, a *apply, object []byte) {
 func (h *handler) live(ref kube.Ref) *liveObject {
 	live := h.view.Live(ref)
 	// What an apply can do to an object that is being deleted is for the server to say.
-	if !live.Present || live.Record.Deleting || live.Representation != kube.Full || !h.isTrigger(ref.Resource, &live) {
+	if !live.Present || live.Record.Deleting || !h.isTrigger(ref.Resource, &live) {
 		return nil
 	}
 	object, err := live.Bytes()
 	if err != nil {
 		return nil
 	}
-	return &liveObject{object: object, uid: live.Record.UID, version: live.Record.ResourceVersion}
+	return &liveObject{
+		object: object, uid: live.Record.UID, version: live.Record.ResourceVersion,
+		metadataOnly: live.Representation == kube.MetadataOnly,
+	}
 }
 
 // check reports whether the apply would change nothing, and if so, what to remember of it.
@@ -201,7 +210,10 @@ func (h *handler) check(k applyKey, a *apply, live *liveObject) (now applied, un
 	if known && last.version == live.version {
 		return last, true
 	}
-	state, err := live.state(k, a)
+	if live.metadataOnly {
+		return applied{}, false
+	}
+	state, err := live.state(k, a, h.seed[:])
 	if err != nil || !(known && last.state == state) && !live.isOwnedExactly(k, a) {
 		return applied{}, false
 	}

@@ -2,6 +2,7 @@ package noop
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
 	"io"
 	"net/http"
@@ -10,6 +11,7 @@ import (
 	"testing"
 	"testing/synctest"
 
+	"github.com/go-json-experiment/json/jsontext"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/yare-go/yare/cache"
@@ -20,15 +22,34 @@ var webApps = kube.Resource{
 	GroupVersionKind: schema.GroupVersionKind{Group: "example.com", Version: "v1", Kind: "WebApp"}, Plural: "webapps",
 }
 
-// server is a handler that streams one object to the watches, and answers every apply with
-// that object.
+// server is a handler that streams one object to the watches, in whatever representation they
+// ask for, and answers every apply with that object.
 type server struct {
 	mu      sync.Mutex
 	version int
 	object  string
 	err     error
 	applies int
-	watches []*io.PipeWriter
+	watches []watch
+}
+
+type watch struct {
+	*io.PipeWriter
+	form kube.Representation
+}
+
+// send writes an event with the object in the representation of the watch.
+func (w watch) send(kind, object string) {
+	if w.form == kube.MetadataOnly {
+		var whole struct {
+			Metadata jsontext.Value `json:"metadata"`
+		}
+		if err := kube.Unmarshal([]byte(object), &whole); err != nil {
+			panic(err)
+		}
+		object = fmt.Sprintf(`{"apiVersion":"meta.k8s.io/v1","kind":"PartialObjectMetadata","metadata":%s}`, whole.Metadata)
+	}
+	_, _ = fmt.Fprintf(w, `{"type":%q,"object":%s}`, kind, object)
 }
 
 func (s *server) Do(ctx context.Context, r *kube.Request) (*kube.Response, error) {
@@ -40,12 +61,15 @@ func (s *server) Do(ctx context.Context, r *kube.Request) (*kube.Response, error
 		return &kube.Response{Code: http.StatusOK, Body: []byte(s.object)}, s.err
 	default:
 		reader, writer := io.Pipe()
-		s.watches = append(s.watches, writer)
-		first := fmt.Sprintf(`{"type":"BOOKMARK","object":{"metadata":{"resourceVersion":"%d","annotations":{"k8s.io/initial-events-end":"true"}}}}`, s.version)
-		if s.object != "" {
-			first = fmt.Sprintf(`{"type":"ADDED","object":%s}`, s.object) + first
-		}
-		go func() { _, _ = io.WriteString(writer, first) }()
+		w, object := watch{writer, r.Representation}, s.object
+		s.watches = append(s.watches, w)
+		end := fmt.Sprintf(`{"metadata":{"resourceVersion":"%d","annotations":{"k8s.io/initial-events-end":"true"}}}`, s.version)
+		go func() {
+			if object != "" {
+				w.send("ADDED", object)
+			}
+			w.send("BOOKMARK", end)
+		}()
 		return &kube.Response{Code: http.StatusOK, Stream: reader}, nil
 	}
 }
@@ -55,10 +79,10 @@ func (s *server) put(object func(version int) string) {
 	s.mu.Lock()
 	s.version++
 	s.object = object(s.version)
-	event, watches := fmt.Sprintf(`{"type":"MODIFIED","object":%s}`, s.object), s.watches
+	now, watches := s.object, s.watches
 	s.mu.Unlock()
 	for _, w := range watches {
-		_, _ = io.WriteString(w, event)
+		w.send("MODIFIED", now)
 	}
 }
 
@@ -70,6 +94,8 @@ type applier struct {
 	stream  *cache.Subscription
 	checker *Checker
 	client  kube.Handler
+	// answer is the answer to the last apply.
+	answer *kube.Response
 	// triggers is what the controller reports.
 	triggers bool
 }
@@ -95,6 +121,14 @@ func (a *applier) open(stream kube.Stream) *cache.Subscription {
 	}
 	synctest.Wait()
 	return sub
+}
+
+// reopen exchanges the stream for another one.
+func (a *applier) reopen(stream kube.Stream) {
+	a.Helper()
+	a.stream.Close()
+	a.stream = a.open(stream)
+	a.restart()
 }
 
 // restart forgets all applies, as a new process has.
@@ -127,9 +161,11 @@ func (a *applier) apply(body string, options ...string) bool {
 		}
 	}
 	before := a.server.applies
-	if _, err := a.client.Do(a.Context(), r); err != nil && a.server.err == nil {
+	answer, err := a.client.Do(a.Context(), r)
+	if err != nil && a.server.err == nil {
 		a.Fatal(err)
 	}
+	a.answer = answer
 	return a.server.applies > before
 }
 
@@ -333,4 +369,39 @@ func TestContentIsUnambiguous(t *testing.T) {
 			})
 		})
 	}
+}
+
+// Promise 8, where only the metadata is cached: the apply that was answered at the live
+// version is skipped, and its result is the applied object with the live metadata.
+func TestMetadataOnly(t *testing.T) {
+	t.Parallel()
+	onApplier(t, func(a *applier) {
+		a.reopen(kube.Stream{Resource: webApps, Representation: kube.MetadataOnly})
+		a.live(ours("v1", "", `{"f:spec":{"f:a":{}}}`), `,"spec":{"a":1}`)
+		if !a.apply(wantA) {
+			t.Error("the first apply was not sent: no apply of this process has shown the content")
+		}
+		if a.apply(wantA) {
+			t.Error("an apply that repeats the last one was sent")
+		}
+		var got struct {
+			Kind     string
+			Metadata struct{ Name, UID, ResourceVersion string }
+			Spec     map[string]any
+		}
+		if err := json.Unmarshal(a.answer.Body, &got); err != nil {
+			t.Fatalf("%s: %v", a.answer.Body, err)
+		}
+		if got.Kind != "WebApp" || got.Metadata.UID != "u" || got.Metadata.ResourceVersion != "101" || got.Spec["a"] != 1.0 {
+			t.Errorf("the answer is %s", a.answer.Body)
+		}
+		if !a.apply(`{"apiVersion":"example.com/v1","kind":"WebApp","metadata":{"name":"a"},"spec":{"a":2}}`) {
+			t.Error("another content was not sent")
+		}
+		a.apply(wantA)
+		a.live(ours("v1", "", `{"f:spec":{"f:a":{}}}`), `,"spec":{"a":1},"status":{"x":1}`)
+		if !a.apply(wantA) {
+			t.Error("an apply was not sent although the object has changed")
+		}
+	})
 }

@@ -113,6 +113,8 @@ type liveObject struct {
 	uid     types.UID
 	version string
 	object  []byte
+	// metadataOnly is true if object is a PartialObjectMetadata.
+	metadataOnly bool
 	// fields is the decoded object, and metadata a part of it. Both are nil until decode.
 	fields, metadata map[string]any
 }
@@ -149,13 +151,13 @@ func (l *liveObject) readIdentity() error {
 // state returns a digest of everything that an apply of k can have made, and of nothing that
 // changes independently of it. For the status subresource that is the status, otherwise the
 // whole object except the status. Of managedFields only the entry of k is part of it.
-func (l *liveObject) state(k applyKey, a *apply) (digest, error) {
+func (l *liveObject) state(k applyKey, a *apply, seed []byte) (digest, error) {
 	if err := l.decode(); err != nil {
 		return digest{}, err
 	}
 	entry := l.entry(k)
 	if k.subresource == "status" {
-		return digestOf(map[string]any{"uid": l.metadata["uid"], "status": l.fields["status"], "entry": entry})
+		return digestOf(seed, map[string]any{"uid": l.metadata["uid"], "status": l.fields["status"], "entry": entry})
 	}
 	fields := maps.Clone(l.fields)
 	if !a.hasStatus {
@@ -167,7 +169,7 @@ func (l *liveObject) state(k applyKey, a *apply) (digest, error) {
 	delete(metadata, "generation")
 	metadata["managedFields"] = entry
 	fields["metadata"] = metadata
-	return digestOf(fields)
+	return digestOf(seed, fields)
 }
 
 // entry returns the managedFields entry of the applies of k, or nil.
@@ -224,7 +226,42 @@ func (l *liveObject) isOwnedExactly(k applyKey, a *apply) bool {
 	return ownsExactly(owned, l.fieldSets(), wanted, l.fields)
 }
 
-func digestOf(v any) (digest, error) {
+func digestOf(seed []byte, v any) (d digest, err error) {
 	data, err := kube.Marshal(v)
-	return sha256.Sum256(data), err
+	hash := sha256.New()
+	hash.Write(seed)
+	hash.Write(data)
+	hash.Sum(d[:0])
+	return d, err
+}
+
+// answer returns the answer to the apply a that is skipped: the live object, or the applied
+// object with the live metadata.
+func (l *liveObject) answer(a *apply) ([]byte, error) {
+	if !l.metadataOnly {
+		return l.object, nil
+	}
+	live := jsonscan.New(l.object)
+	if ok, err := live.Find("metadata"); err != nil || !ok {
+		return nil, errors.Join(errNoObject, err)
+	}
+	metadata, err := live.Raw()
+	if err != nil {
+		return nil, err
+	}
+	answer := append([]byte(`{"metadata":`), metadata...)
+	applied := jsonscan.New(a.body)
+	err = applied.Members(func(name []byte) error {
+		value, err := applied.Raw()
+		if err != nil || string(name) == "metadata" {
+			return err
+		}
+		answer = append(answer, ',')
+		if answer, err = jsontext.AppendQuote(answer, name); err != nil {
+			return err
+		}
+		answer = append(append(answer, ':'), value...)
+		return nil
+	})
+	return append(answer, '}'), err
 }
