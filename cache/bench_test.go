@@ -32,9 +32,9 @@ func changeOf(object string) watch.Change {
 	if err != nil {
 		panic(err)
 	}
-	return watch.Change{Type: watch.ChangeAdded, Object: []byte(object), Record: watch.Record{
-		Namespace: r.Namespace, Name: r.Name, UID: r.UID, ResourceVersion: r.ResourceVersion,
-	}}
+	return watch.Change{Type: watch.ChangeAdded, Object: []byte(object),
+		Key: kube.Key{Namespace: r.Namespace, Name: r.Name}, UID: r.UID, ResourceVersion: r.ResourceVersion,
+	}
 }
 
 // alone is a stream that follows nothing.
@@ -155,7 +155,7 @@ func BenchmarkInsert(b *testing.B) {
 			from := processCPU()
 			for i := range b.N {
 				c := changes[i%len(changes)]
-				c.Record.ResourceVersion = fmt.Sprint(1000 + i)
+				c.ResourceVersion = fmt.Sprint(1000 + i)
 				s.take(c)
 			}
 			b.ReportMetric(float64((processCPU()-from).Nanoseconds())/float64(b.N), "cpu-ns/op")

@@ -33,15 +33,16 @@ func (h *namedHandle) of(text []byte) unique.Handle[string] {
 	return h.handle
 }
 
-// entry makes an entry of an object. An error is about the parts of the metadata that could
+// entry makes an entry of the object of c. An error is about the parts of the metadata that could
 // not be read; the entry is without them.
-func (s *Store) entry(r watch.Record, object []byte) (*entry, error) {
+func (s *Store) entry(c watch.Change) (*entry, error) {
+	object := c.Object
 	b := &s.builder
 	m := &b.metadata
 	err := m.read(object)
 	e := &entry{
 		// The names are those that the stream knows the object by.
-		namespace: b.namespace.of([]byte(r.Namespace)), name: r.Name, version: ident.NewVersion(r.UID, r.ResourceVersion),
+		namespace: b.namespace.of([]byte(c.Key.Namespace)), name: c.Key.Name, version: ident.NewVersion(c.UID, c.ResourceVersion),
 		generation: m.generation, deleting: m.deleting,
 		annotations: m.annotations, finalizers: m.finalizers,
 		size: uint32(len(object)), values: uint32(len(m.labelValues)),

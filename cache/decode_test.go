@@ -102,9 +102,9 @@ func TestContentOfEveryKind(t *testing.T) {
 		for name, object := range fixtures(t) {
 			k := Key{"ns", name}
 			want[k] = string(object)
-			s.take(watch.Change{Type: watch.ChangeModified, Object: object, Record: watch.Record{
-				Namespace: k.Namespace, Name: k.Name, UID: types.UID(name), ResourceVersion: string(rune('1' + round)),
-			}})
+			s.take(watch.Change{Type: watch.ChangeModified, Object: object,
+				Key: kube.Key{Namespace: k.Namespace, Name: k.Name}, UID: types.UID(name), ResourceVersion: string(rune('1' + round)),
+			})
 		}
 	}
 	s.take(watch.Change{Type: watch.ChangeListed})
@@ -199,9 +199,9 @@ func TestIdentity(t *testing.T) {
 	for _, text := range []string{"", "a", newSamples(1).uid(), strings.ToUpper(newSamples(1).uid()), strings.Repeat("x", 36), "00000000-0000-0000-0000-000000000000"} {
 		for _, version := range []string{"", "0", "1", "01", "+1", "-1", "18446744073709551615", "18446744073709551616", "abc"} {
 			s := alone(webApps)
-			s.take(watch.Change{Type: watch.ChangeAdded, Object: []byte(`{"metadata":{"name":"a"}}`), Record: watch.Record{
-				Name: "a", UID: types.UID(text), ResourceVersion: version,
-			}})
+			s.take(watch.Change{Type: watch.ChangeAdded, Object: []byte(`{"metadata":{"name":"a"}}`),
+				Key: kube.Key{Name: "a"}, UID: types.UID(text), ResourceVersion: version,
+			})
 			o, _ := s.store.Get(Key{"", "a"})
 			if string(o.UID) != text || o.ResourceVersion != version {
 				t.Errorf("%q at %q became %q at %q", text, version, o.UID, o.ResourceVersion)

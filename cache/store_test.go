@@ -26,7 +26,7 @@ func insert(s *stream, object string) Record {
 }
 
 func drop(s *stream, k Key) {
-	s.take(watch.Change{Type: watch.ChangeDeleted, Record: watch.Record{Namespace: k.Namespace, Name: k.Name}})
+	s.take(watch.Change{Type: watch.ChangeDeleted, Key: kube.Key{Namespace: k.Namespace, Name: k.Name}})
 }
 
 // A store with any history holds what a map would, and selects what a loop over it would.

@@ -73,13 +73,13 @@ func (s *stream) take(c watch.Change) {
 	case watch.ChangeListed:
 		first := !s.store.synced
 		s.listing = false
-		s.store.endList(c.Record.ResourceVersion)
+		s.store.endList(c.ResourceVersion)
 		s.lists.Add(1)
 		if first {
 			s.tell(Event{Type: Synced})
 		}
 	case watch.ChangeBookmark:
-		s.advance(c.Record.ResourceVersion)
+		s.advance(c.ResourceVersion)
 	case watch.ChangeWatchOpened, watch.ChangeWatchEnded:
 		s.store.setWatching(c.Type == watch.ChangeWatchOpened)
 	}
@@ -88,19 +88,19 @@ func (s *stream) take(c watch.Change) {
 }
 
 func (s *stream) upsert(c watch.Change) {
-	e, err := s.store.entry(c.Record, c.Object)
+	e, err := s.store.entry(c)
 	if err != nil {
 		// The content is kept all the same: the older one would be wrong for certain.
 		s.unreadable.Add(1)
-		s.report(&kube.DecodeError{Ref: s.ref(c.Record), ResourceVersion: c.Record.ResourceVersion, Err: err})
+		s.report(&kube.DecodeError{Ref: s.ref(c), ResourceVersion: c.ResourceVersion, Err: err})
 	}
 	if there := s.store.find(e.key()); there != nil && there.version.Same(e.version) && there.readable() {
-		s.advance(c.Record.ResourceVersion)
+		s.advance(c.ResourceVersion)
 		return
 	}
 	old := s.store.put(e, c.Object, s.listing)
 	s.store.compressor.note(e)
-	s.advance(c.Record.ResourceVersion)
+	s.advance(c.ResourceVersion)
 	event := Event{Type: Added, New: e.record(), new: e}
 	event.Echo = s.caches.wrote(s.handle, event.New, false)
 	if old != nil && !old.version.SameObject(e.version) {
@@ -113,10 +113,10 @@ func (s *stream) upsert(c watch.Change) {
 
 func (s *stream) remove(c watch.Change) {
 	version := ""
-	if c.Object != nil { // otherwise the record has the version of the last state
-		version = c.Record.ResourceVersion
+	if c.Object != nil { // otherwise c has the version of the last state
+		version = c.ResourceVersion
 	}
-	old := s.store.remove(Key{c.Record.Namespace, c.Record.Name}, version, s.listing)
+	old := s.store.remove(Key{c.Key.Namespace, c.Key.Name}, version, s.listing)
 	s.advance(version)
 	if old != nil {
 		event := Event{Type: Deleted, Old: old.record(), old: old}
@@ -163,8 +163,8 @@ func (s *stream) doubt(err *kube.DecodeError) {
 	s.store.swap(slot, &e)
 }
 
-func (s *stream) ref(r watch.Record) kube.Ref {
-	return kube.Ref{Cluster: s.handle.Cluster, Resource: s.handle.Resource, Namespace: r.Namespace, Name: r.Name, UID: r.UID}
+func (s *stream) ref(c watch.Change) kube.Ref {
+	return kube.Ref{Cluster: s.handle.Cluster, Resource: s.handle.Resource, Namespace: c.Key.Namespace, Name: c.Key.Name, UID: c.UID}
 }
 
 // tell tells an event to all, and forgets those that have left.

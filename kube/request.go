@@ -91,6 +91,9 @@ type Response struct {
 	Body []byte
 	// Stream is the answer to a watch, to be closed by the caller.
 	Stream io.ReadCloser
+	// Pings is true for a Stream whose transport checks by pings that the connection is alive,
+	// as HTTP/2 does. A Stream without pings may be dead without an error.
+	Pings bool
 	// Cached is true when no request was made for it.
 	Cached bool
 	// Items are, for a list that was not read from the server, its objects in place of Body.

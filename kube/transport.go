@@ -89,7 +89,7 @@ func (t *transport) Do(ctx context.Context, r *Request) (*Response, error) {
 		}
 		stream = true
 		body := &watchBody{ReadCloser: response.Body, cancel: cancel}
-		return &Response{Code: response.StatusCode, Header: response.Header, Stream: body}, nil
+		return &Response{Code: response.StatusCode, Header: response.Header, Stream: body, Pings: response.ProtoMajor >= 2}, nil
 	}
 	defer response.Body.Close()
 	timeout.restart()

@@ -9,48 +9,59 @@ import (
 )
 
 const (
-	shortestWait = 500 * time.Millisecond
-	longestWait  = 30 * time.Second
-	// missingWait bounds the wait for a resource that the server does not serve: somebody
-	// is likely to be putting its definition in place.
-	missingWait = 5 * time.Second
+	minBackoff = 500 * time.Millisecond
+	maxBackoff = 30 * time.Second
+	// maxMissingBackoff limits the wait for a resource that the server does not serve: its
+	// definition is likely to be on its way.
+	maxMissingBackoff = 5 * time.Second
 )
 
-// backoff says how long to wait after failures in a row. Each stream has its own. What can
-// go wrong by itself is counted by itself: that a server is away for a while says nothing
-// about the versions that it knows, nor about how busy it is when it is back.
+// backoff counts failures in a row, each kind for itself. A server that was away says nothing
+// about the versions that it knows, nor about how busy it is when it is back. Each stream has
+// its own.
 type backoff struct {
-	// failures are those since a list was complete, or a watch was of use.
+	// failures counts failures since a list was complete, or a watch made progress.
 	failures int
-	// expiries are the lists that a lost version led to since a watch was of use: a version
-	// that is always too old must not make for a list after the other.
-	expiries int
-	// refusals are the answers in a row that ask to come later.
-	refusals int
+	// busyAnswers counts the answers that ask to come later, since the same.
+	busyAnswers int
+	// versionRefusals counts the answers that refuse the current version.
+	versionRefusals int
+	// lostVersions counts the versions that were given up since a watch made progress. Each
+	// costs a list, so that a server that takes no version must not be asked without pause.
+	lostVersions int
 }
 
-// listed notes that a list is complete.
-func (b *backoff) listed() { b.failures, b.refusals = 0, 0 }
+// recordList records that a list is complete.
+func (b *backoff) recordList() { b.failures, b.busyAnswers, b.versionRefusals = 0, 0, 0 }
 
-// progress notes that a watch is of use. A connection that was accepted is no progress; an
-// event is.
-func (b *backoff) progress() { *b = backoff{} }
+// recordProgress records that a watch made progress. A connection that was accepted is none.
+func (b *backoff) recordProgress() { *b = backoff{} }
 
-// wait waits as long as err deserves after so many of its kind, unless ctx ends.
-func wait(ctx context.Context, err error, before int) {
-	d := min(shortestWait<<min(before, 10), longestWait)
-	if kube.IsNoResource(err) {
-		d = min(d, missingWait)
+// backoffDelay returns the wait after the nth failure in a row, err. It is 0 for n = 0.
+func backoffDelay(err error, n int) time.Duration {
+	if n <= 0 {
+		return 0
 	}
-	// Half of it is left to chance, so that many clients do not come back as one.
+	d := min(minBackoff<<min(n-1, 10), maxBackoff)
+	if kube.IsNoResource(err) {
+		d = min(d, maxMissingBackoff)
+	}
+	// Half of it is random, so that many clients do not return at the same time.
 	d = d/2 + rand.N(d/2)
 	if e, ok := kube.AsError(err); ok {
 		d = max(d, e.RetryDelay())
 	}
+	return d
+}
+
+// sleep waits for d. It returns false if ctx ended.
+func sleep(ctx context.Context, d time.Duration) bool {
 	timer := time.NewTimer(d)
 	defer timer.Stop()
 	select {
 	case <-timer.C:
+		return ctx.Err() == nil
 	case <-ctx.Done():
+		return false
 	}
 }

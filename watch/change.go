@@ -1,88 +1,95 @@
 package watch
 
 import (
+	"errors"
+
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/yare-go/yare/internal/jsonscan"
 	"github.com/yare-go/yare/kube"
 )
 
-// Change is one step of a stream, over bytes.
+// Change is one step of a stream. Its Type says which of the other fields are set.
 type Change struct {
-	Type   ChangeType
-	Record Record
-	// Object is the object as the server sent it, valid until the next Change. It is nil
-	// for a deletion that was not observed itself, and for changes that concern no object.
+	Type ChangeType
+	// Key names the object of ChangeAdded, ChangeModified and ChangeDeleted.
+	Key kube.Key
+	// UID is the uid of that object.
+	UID types.UID
+	// ResourceVersion is the version of that object: for a deletion that was observed, the
+	// version of the deletion, and for one that was not, the last version that was. For
+	// ChangeListed and ChangeBookmark it is the version that the stream has reached.
+	ResourceVersion string
+	// Object is the object as the server sent it, valid until the next Change. It is nil for a
+	// deletion that was not observed itself, and for changes that concern no object.
 	Object []byte
 }
 
-// ChangeType says what happened.
+// ChangeType is the kind of a Change.
 type ChangeType int
 
 const (
-	// ChangeAdded is an object that the stream had not.
+	// ChangeAdded adds an object to the stream.
 	ChangeAdded ChangeType = iota + 1
-	// ChangeModified is another version of an object that the stream had.
+	// ChangeModified replaces an object of the stream by another version of it.
 	ChangeModified
-	// ChangeDeleted is an object that the stream has no more.
+	// ChangeDeleted removes an object from the stream.
 	ChangeDeleted
-	// ChangeListed ends a list: the changes so far make up the whole state. It comes after
-	// the initial list and after each that had to be made later. Its Record holds the
-	// resourceVersion of the list.
-	ChangeListed
-	// ChangeBookmark reports that the stream has reached the resourceVersion in its Record
-	// without any change.
-	ChangeBookmark
 	// ChangeListStarted begins a list: until the next ChangeListed, the versions of objects
 	// are in no order. A list that fails is followed by another ChangeListStarted.
 	ChangeListStarted
+	// ChangeListed ends a list: the changes so far make up the whole state at its
+	// ResourceVersion. That version is lower than an earlier one only if the server was
+	// restored from a backup.
+	ChangeListed
+	// ChangeBookmark reports that the stream has reached its ResourceVersion without any
+	// change.
+	ChangeBookmark
 	// ChangeWatchOpened reports that a watch is open: the server has accepted it, and from now
 	// on sends every change. A watch that begins with a list is open from the end of that
 	// list on, after its ChangeListed.
 	ChangeWatchOpened
-	// ChangeWatchEnded reports that the open watch has ended, for whatever reason, or has been
-	// silent for longer than a server may be. Until the next ChangeWatchOpened, the state may
-	// be older than that of the server by any time. The end of the sequence itself also ends
-	// the watch, without this change.
+	// ChangeWatchEnded reports that the open watch has ended, for whatever reason, or was
+	// silent for too long. Until the next ChangeWatchOpened, the state may be older than that
+	// of the server by any time. The end of the sequence itself also ends the watch, without
+	// this change.
 	ChangeWatchEnded
 )
 
-// Record is what a stream itself has to know of an object.
-type Record struct {
-	Namespace       string
-	Name            string
-	UID             types.UID
-	ResourceVersion string
-}
+var errNoName = errors.New("it has no name")
 
-// recordOf reads the record of an object, which is well formed. What follows the metadata is
-// not looked at.
-func recordOf(s kube.Stream, object []byte) (Record, error) {
-	var r Record
+// readIdentity returns key, uid and resource version of an object, which is well-formed JSON.
+// It does not read what follows the metadata. The error is a *kube.DecodeError; named then
+// reports whether the key could be read all the same.
+func readIdentity(s kube.Stream, object []byte) (id Change, named bool, err error) {
+	id.Key.Cluster = s.Cluster
 	scan := jsonscan.New(object)
-	_, err := scan.Find("metadata")
+	_, err = scan.Find("metadata")
 	if err == nil {
 		err = scan.Members(func(name []byte) error {
 			switch string(name) {
 			case "namespace":
-				return readText(&scan, &r.Namespace)
+				return readText(&scan, &id.Key.Namespace)
 			case "name":
-				return readText(&scan, &r.Name)
+				return readText(&scan, &id.Key.Name)
 			case "uid":
-				return readText(&scan, &r.UID)
+				return readText(&scan, &id.UID)
 			case "resourceVersion":
-				return readText(&scan, &r.ResourceVersion)
+				return readText(&scan, &id.ResourceVersion)
 			}
 			return scan.Skip()
 		})
 	}
-	if err == nil && r.Name == "" {
+	if err == nil && id.Key.Name == "" {
 		err = errNoName
 	}
 	if err != nil {
-		return Record{}, &kube.DecodeError{Ref: refOf(s, r), ResourceVersion: r.ResourceVersion, Err: err}
+		named = id.Key.Name != "" && (id.Key.Namespace != "") != s.Resource.ClusterScoped
+		return id, named, &kube.DecodeError{
+			Ref: refOf(s, id.Key, id.UID), ResourceVersion: id.ResourceVersion, Err: err,
+		}
 	}
-	return r, nil
+	return id, true, nil
 }
 
 func readText[S ~string](scan *jsonscan.Scanner, into *S) error {
@@ -91,6 +98,6 @@ func readText[S ~string](scan *jsonscan.Scanner, into *S) error {
 	return err
 }
 
-func refOf(s kube.Stream, r Record) kube.Ref {
-	return kube.Ref{Cluster: s.Cluster, Resource: s.Resource, Namespace: r.Namespace, Name: r.Name, UID: r.UID}
+func refOf(s kube.Stream, k kube.Key, uid types.UID) kube.Ref {
+	return kube.Ref{Cluster: s.Cluster, Resource: s.Resource, Namespace: k.Namespace, Name: k.Name, UID: uid}
 }

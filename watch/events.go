@@ -8,12 +8,14 @@ import (
 	"github.com/yare-go/yare/kube"
 )
 
-// Events watches what api names, and selectors narrow, until ctx ends or the loop is left.
-// An error is a report of trouble that is being dealt with, and its event is nil; the
-// sequence goes on after it. Only an error of api itself, or of a selector, is the end.
+// Events watches the objects that api names and selectors select, until ctx ends or the
+// consumer leaves the loop. The sequence goes on after an error, whose event is nil: it reports
+// a failure that Events is dealing with. Only an error of api itself, or of a selector, is the
+// end.
 //
-// An object that does not fit T is reported as a [*kube.DecodeError] each time it changes,
-// and never stands in its older form for the newer one. The objects belong to the caller.
+// An object that does not fit T is reported as a [*kube.DecodeError] each time it changes. Its
+// older state never stands for the newer one. The objects belong to the caller. A sequence is
+// for one goroutine.
 func Events[T any](ctx context.Context, api kube.API[T], selectors ...kube.Selector) iter.Seq2[Event[T], error] {
 	return func(yield func(Event[T], error) bool) {
 		streams, err := api.Streams(selectors...)
@@ -22,29 +24,26 @@ func Events[T any](ctx context.Context, api kube.API[T], selectors ...kube.Selec
 			return
 		}
 		if len(streams) == 1 {
-			typed(ctx, api, streams[0])(yield)
+			streamEvents(ctx, api, streams[0])(yield)
 			return
 		}
-		merge(ctx, api, streams, yield)
+		mergeEvents(ctx, api, streams, yield)
 	}
 }
 
-// typed is one stream, decoded.
-func typed[T any](ctx context.Context, api kube.API[T], s kube.Stream) iter.Seq2[Event[T], error] {
+// streamEvents returns the events of one stream.
+func streamEvents[T any](ctx context.Context, api kube.API[T], s kube.Stream) iter.Seq2[Event[T], error] {
 	return func(yield func(Event[T], error) bool) {
-		// hidden are the objects that the caller has not been shown in any state, because
-		// none could be decoded so far.
-		hidden := make(map[place]bool)
+		// undecodable holds the objects that the consumer has not seen in any state, because
+		// no state of them could be decoded so far.
+		undecodable := make(map[kube.Key]bool)
 		synced := false
 		for change, err := range Follow(ctx, api.Client(), s) {
 			var event Event[T]
 			if err == nil {
-				event, err = decode(api, change, hidden)
+				event, err = decode(api, change, undecodable)
 			}
-			if change.Type == ChangeListed {
-				if synced {
-					continue
-				}
+			if change.Type == ChangeListed && !synced {
 				synced, event = true, Synced[T]{}
 			}
 			if event == nil && err == nil {
@@ -57,29 +56,26 @@ func typed[T any](ctx context.Context, api kube.API[T], s kube.Stream) iter.Seq2
 	}
 }
 
-// place is where an object is.
-type place struct{ namespace, name string }
-
-// decode makes an event of a change, or none for the end of an object never shown.
-func decode[T any](api kube.API[T], c Change, hidden map[place]bool) (Event[T], error) {
-	k := place{c.Record.Namespace, c.Record.Name}
+// decode returns the event of a change, or nil if the change concerns no object that the
+// consumer has seen or can see.
+func decode[T any](api kube.API[T], c Change, undecodable map[kube.Key]bool) (Event[T], error) {
 	switch c.Type {
 	case ChangeAdded, ChangeModified:
 		t, err := api.Decode(c.Object)
 		if err != nil {
 			if c.Type == ChangeAdded {
-				hidden[k] = true
+				undecodable[c.Key] = true
 			}
 			return nil, err
 		}
-		if c.Type == ChangeAdded || hidden[k] {
-			delete(hidden, k)
+		if c.Type == ChangeAdded || undecodable[c.Key] {
+			delete(undecodable, c.Key)
 			return Added[T]{t}, nil
 		}
 		return Modified[T]{t}, nil
 	case ChangeDeleted:
-		if hidden[k] {
-			delete(hidden, k)
+		if undecodable[c.Key] {
+			delete(undecodable, c.Key)
 			return nil, nil
 		}
 		if c.Object != nil {
@@ -87,14 +83,14 @@ func decode[T any](api kube.API[T], c Change, hidden map[place]bool) (Event[T], 
 				return Deleted[T]{Object: t}, nil
 			}
 		}
-		r := c.Record
-		return Deleted[T]{Object: api.Named(r.Namespace, r.Name, r.UID, r.ResourceVersion), Stale: true}, nil
+		o := api.Named(c.Key.Namespace, c.Key.Name, c.UID, c.ResourceVersion)
+		return Deleted[T]{Object: o, Stale: true}, nil
 	}
 	return nil, nil
 }
 
-// merge is several streams as one: it is synced when all of them are.
-func merge[T any](ctx context.Context, api kube.API[T], streams []kube.Stream, yield func(Event[T], error) bool) {
+// mergeEvents yields the events of several streams. They are synced when all of them are.
+func mergeEvents[T any](ctx context.Context, api kube.API[T], streams []kube.Stream, yield func(Event[T], error) bool) {
 	type item struct {
 		event Event[T]
 		err   error
@@ -104,7 +100,7 @@ func merge[T any](ctx context.Context, api kube.API[T], streams []kube.Stream, y
 	var running sync.WaitGroup
 	for _, s := range streams {
 		running.Go(func() {
-			for event, err := range typed(ctx, api, s) {
+			for event, err := range streamEvents(ctx, api, s) {
 				select {
 				case items <- item{event, err}:
 				case <-ctx.Done():

@@ -273,30 +273,6 @@ func TestRelistTellsTheDifference(t *testing.T) {
 	})
 }
 
-// Promise 4, on the level of bytes: an object whose metadata cannot be read is skipped.
-func TestUnreadableMetadataIsSkipped(t *testing.T) {
-	t.Parallel()
-	runScripts(t, []scripted{
-		{
-			name: "in a stream",
-			answers: []answer{
-				stream(added(object("a", 1)), added(`{"metadata":{"name":7}}`), added(object("b", 2)), endOfList("5"), hang()),
-			},
-			told:  "+a1 ! +b2 =",
-			asked: []string{"watch all"},
-		},
-		{
-			name: "in a page",
-			answers: []answer{
-				refuse(422, "Invalid"),
-				page("5", "", object("a", 1), `{"metadata":{}}`, object("b", 2)),
-			},
-			told:  "+a1 ! +b2 =",
-			asked: []string{"watch all", "list"},
-		},
-	})
-}
-
 // Promise 5: failures back off, and a connection that is accepted is no progress.
 func TestBackoffGrowsUntilProgress(t *testing.T) {
 	t.Parallel()
@@ -392,49 +368,6 @@ func TestShortWaitsAfterALongOutage(t *testing.T) {
 			}
 		}
 	})
-}
-
-// Promise 6: a watch that falls silent is replaced.
-func TestSilentWatchIsReplaced(t *testing.T) {
-	t.Parallel()
-	runScripts(t, []scripted{
-		{
-			name: "of a server that sends bookmarks, soon",
-			answers: []answer{
-				stream(endOfList("5"), pause(time.Minute), bookmark("6"), hang()),
-				stream(added(object("a", 7)), hang()),
-			},
-			told:  "= ! +a7",
-			asked: []string{"watch all", "watch from 6"},
-		},
-		{
-			name: "of a server without bookmarks, when the watch is overdue",
-			answers: []answer{
-				refuse(422, "Invalid"),
-				page("5", ""),
-				stream(hang()),
-				stream(added(object("a", 7)), hang()),
-			},
-			told:  "= ! +a7",
-			asked: []string{"watch all", "list", "watch from 5", "watch from 5"},
-		},
-	})
-}
-
-// A server that was restored from a backup does not know the version that was seen.
-func TestVersionFromTheFuture(t *testing.T) {
-	t.Parallel()
-	future := `{"kind":"Status","code":504,"reason":"Timeout","message":"Too large resource version","details":{"causes":[{"reason":"ResourceVersionTooLarge"}]}}`
-	runScripts(t, []scripted{{
-		name: "relists",
-		answers: []answer{
-			stream(added(object("a", 100)), endOfList("100"), pause(time.Minute)),
-			stream(frame("ERROR", future)),
-			stream(added(object("a", 50)), endOfList("60"), hang()),
-		},
-		told:  "+a100 = ~a50 =",
-		asked: []string{"watch all", "watch from 100", "watch all"},
-	}})
 }
 
 // Leaving the loop, and the end of the context, end everything: synctest fails a test

@@ -83,7 +83,7 @@ func TestWatchesArePublishedAsOpenAndEnded(t *testing.T) {
 				stream(endOfList("5"), pause(time.Minute), frame("BOOKMARK", mark("6", "")), hang()),
 				stream(added(object("b", 7)), hang()),
 			},
-			want: "list = ( = ) ! ( +b7",
+			want: "list = ( = ) ( +b7",
 		},
 	} {
 		t.Run(c.name, func(t *testing.T) {

@@ -70,18 +70,6 @@ func TestOldEventsAreNoNews(t *testing.T) {
 	})
 }
 
-// For some resources, such as events, an API server marks the end of a list and sends no
-// bookmark afterwards: a quiet watch of them is no dead one.
-func TestSilenceWithoutBookmarksIsNormal(t *testing.T) {
-	t.Parallel()
-	runScripts(t, []scripted{{
-		name:    "four minutes",
-		answers: []answer{stream(endOfList("5"), pause(4*time.Minute), added(object("a", 6)), hang())},
-		told:    "= +a6",
-		asked:   []string{"watch all"},
-	}})
-}
-
 // A server is busy for a moment each time that a custom resource is new to it ("storage is
 // (re)initializing"). Reported at once, that was the first line that the example book
 // printed.

@@ -115,23 +115,22 @@ func (w *witness) take(c watch.Change, err error) {
 	if w.steps = append(w.steps, step); len(w.steps) > 30 {
 		w.steps = w.steps[1:]
 	}
-	r := c.Record
-	before, had := w.told[r.Name]
-	version, _ := strconv.Atoi(r.ResourceVersion)
+	before, had := w.told[c.Key.Name]
+	version, _ := strconv.Atoi(c.ResourceVersion)
 	switch c.Type {
 	case watch.ChangeAdded:
 		w.check(!had, "added although it is there: %v", before)
 	case watch.ChangeModified:
-		w.check(had && before.uid == string(r.UID), "modified, but this is there: %v", before)
+		w.check(had && before.uid == string(c.UID), "modified, but this is there: %v", before)
 	case watch.ChangeDeleted:
-		w.check(had && before.uid == string(r.UID), "deleted, but this is there: %v", before)
+		w.check(had && before.uid == string(c.UID), "deleted, but this is there: %v", before)
 		if c.Object != nil {
 			w.check(version > before.version, "deleted before it came to be: %v", before)
 			w.versions[before.uid] = version
 		} else {
 			w.check(version == before.version, "the last version that was seen is another: %v", before)
 		}
-		delete(w.told, r.Name)
+		delete(w.told, c.Key.Name)
 		return
 	case watch.ChangeListed:
 		at, ok := w.model.was(w.told, w.listed)
@@ -142,9 +141,9 @@ func (w *witness) take(c watch.Change, err error) {
 		return
 	}
 	w.check(c.Object != nil, "there is no object")
-	w.check(version > w.versions[string(r.UID)], "the version %d was told already", w.versions[string(r.UID)])
-	w.versions[string(r.UID)] = version
-	w.told[r.Name] = modelObject{name: r.Name, uid: string(r.UID), version: version}
+	w.check(version > w.versions[string(c.UID)], "the version %d was told already", w.versions[string(c.UID)])
+	w.versions[string(c.UID)] = version
+	w.told[c.Key.Name] = modelObject{name: c.Key.Name, uid: string(c.UID), version: version}
 }
 
 func (w *witness) check(ok bool, format string, args ...any) {

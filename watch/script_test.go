@@ -36,18 +36,30 @@ var things = kube.Stream{Resource: kube.Resource{
 // answer is what a scripted server does with one request.
 type answer func(r *kube.Request) (*kube.Response, error)
 
-// script is a Handler that gives one answer after the other, and notes the requests. When
-// it has none left, a watch hangs and a list is a failure of the test.
+// script is a Handler that gives one answer after the other, and records the requests. When it
+// has none left, a watch hangs and a list is a failure of the test. Probes for a restored server
+// are answered by themselves.
 type script struct {
 	t       *testing.T
 	mu      sync.Mutex
 	answers []answer
 	asked   []string
 	times   []time.Time
+	// probe answers probes. Without it, probes fail.
+	probe  answer
+	probes []*kube.Request
 }
 
 func (s *script) Do(ctx context.Context, r *kube.Request) (*kube.Response, error) {
 	s.mu.Lock()
+	if isProbe(r) {
+		s.probes = append(s.probes, r)
+		s.mu.Unlock()
+		if s.probe == nil {
+			return nil, statusError(r, 503, "ServiceUnavailable")
+		}
+		return s.probe(r)
+	}
 	s.asked = append(s.asked, describe(r))
 	s.times = append(s.times, time.Now())
 	var next answer
@@ -64,7 +76,10 @@ func (s *script) Do(ctx context.Context, r *kube.Request) (*kube.Response, error
 	return next(r)
 }
 
-// describe is a request in the terms of the state machine.
+// isProbe reports whether r asks whether the server was restored.
+func isProbe(r *kube.Request) bool { return r.Verb == kube.VerbList && r.Query.Get("limit") == "1" }
+
+// describe returns a request in the terms of the state machine.
 func describe(r *kube.Request) string {
 	if r.Verb == kube.VerbList {
 		return strings.TrimSpace("list " + r.Query.Get("continue"))
@@ -77,6 +92,13 @@ func describe(r *kube.Request) string {
 		text += " from " + v
 	}
 	return text
+}
+
+// probeCount returns the number of probes so far.
+func (s *script) probeCount() int {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return len(s.probes)
 }
 
 func (s *script) requests() []string {
@@ -113,7 +135,7 @@ func stream(parts ...part) answer {
 		if r.Verb != kube.VerbWatch {
 			return nil, fmt.Errorf("a stream was scripted, but the request is: %s", describe(r))
 		}
-		return &kube.Response{Code: 200, Stream: &body{parts: parts, closed: make(chan struct{})}}, nil
+		return &kube.Response{Code: 200, Pings: true, Stream: &body{parts: parts, closed: make(chan struct{})}}, nil
 	}
 }
 
@@ -221,7 +243,7 @@ func tell(c watch.Change, err error) string {
 	if err != nil {
 		return "!"
 	}
-	id := c.Record.Name + c.Record.ResourceVersion
+	id := c.Key.Name + c.ResourceVersion
 	switch c.Type {
 	case watch.ChangeAdded:
 		return "+" + id

@@ -1,0 +1,124 @@
+package watch
+
+import (
+	"errors"
+	"fmt"
+	"io"
+
+	"github.com/go-json-experiment/json/jsontext"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/resourceversion"
+
+	"github.com/yare-go/yare/internal/ident"
+	"github.com/yare-go/yare/kube"
+)
+
+// errBadFrame is the end of a watch for a frame that no server should send. The same version
+// may lead to the same frame again.
+var errBadFrame = errors.New("the server sent what is no event")
+
+// isMalformed reports whether err is due to the bytes of a watch, and not to its connection.
+func isMalformed(err error) bool {
+	var syntax *jsontext.SyntacticError
+	return errors.As(err, &syntax) && !errors.Is(err, io.ErrUnexpectedEOF)
+}
+
+// handleFrame publishes what one event of the server changes.
+func (f *follower) handleFrame(frame kube.Frame) error {
+	switch frame.Type {
+	case "ADDED", "MODIFIED":
+		f.endProbe()
+		return f.put(frame.Object)
+	case "DELETED":
+		f.endProbe()
+		return f.remove(frame.Object)
+	case "BOOKMARK":
+		return f.handleBookmark(frame.Object)
+	case "ERROR":
+		return f.stream.StatusError(frame.Object)
+	default:
+		return f.watchError(fmt.Errorf("%w: its type is %q", errBadFrame, frame.Type))
+	}
+}
+
+func (f *follower) handleBookmark(object []byte) error {
+	var bookmark struct {
+		Metadata struct {
+			ResourceVersion string            `json:"resourceVersion"`
+			Annotations     map[string]string `json:"annotations"`
+		} `json:"metadata"`
+	}
+	if err := kube.Unmarshal(object, &bookmark); err != nil {
+		return f.watchError(fmt.Errorf("%w: read a bookmark: %w", errBadFrame, err))
+	}
+	if !f.listing {
+		f.bookmarked = true
+		f.advance(bookmark.Metadata.ResourceVersion)
+		return f.publish(Change{Type: ChangeBookmark, ResourceVersion: f.version})
+	}
+	if bookmark.Metadata.Annotations[metav1.InitialEventsAnnotationKey] != "true" {
+		return nil
+	}
+	if err := f.finishList(bookmark.Metadata.ResourceVersion); err != nil {
+		return err
+	}
+	f.progressed = true
+	return f.publishOpened()
+}
+
+// put publishes what changes because object exists.
+func (f *follower) put(object []byte) error {
+	id, named, err := readIdentity(f.stream, object)
+	if err != nil {
+		f.tracker.putUndecodable(id.Key, named)
+		return f.publishError(err)
+	}
+	replaced, change := f.tracker.put(id.Key, ident.NewVersion(id.UID, id.ResourceVersion))
+	if replaced.key.Name != "" {
+		if err := f.publishMissing(replaced); err != nil {
+			return err
+		}
+	}
+	if change != 0 {
+		id.Type, id.Object = change, object
+		if err := f.publish(id); err != nil {
+			return err
+		}
+	}
+	f.advance(id.ResourceVersion)
+	return nil
+}
+
+// remove publishes what changes because object was deleted.
+func (f *follower) remove(object []byte) error {
+	id, _, err := readIdentity(f.stream, object)
+	if err != nil {
+		return f.publishError(err)
+	}
+	if f.tracker.remove(id.Key, ident.NewVersion(id.UID, id.ResourceVersion), f.listing) {
+		id.Type, id.Object = ChangeDeleted, object
+		if err := f.publish(id); err != nil {
+			return err
+		}
+	}
+	f.advance(id.ResourceVersion)
+	return nil
+}
+
+// advance moves the version to watch from, which never goes back: a server that repeats itself
+// makes no progress.
+func (f *follower) advance(version string) {
+	if f.listing || version == "" || version == f.version || isOlder(version, f.version) {
+		return
+	}
+	f.version = version
+	f.tracker.advance(version)
+	f.progressed = true
+	f.backoff.recordProgress()
+}
+
+// isOlder reports whether a precedes b. What cannot be compared does not.
+func isOlder(a, b string) bool {
+	order, err := resourceversion.CompareResourceVersion(a, b)
+	return err == nil && order < 0
+}

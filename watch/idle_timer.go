@@ -1,0 +1,48 @@
+package watch
+
+import (
+	"math"
+	"time"
+)
+
+// idleTimer calls a function when the reader of a watch has waited for too long. It counts the
+// time in which it runs, and not the time in which it is paused.
+type idleTimer struct {
+	timer *time.Timer
+	// resumed is when the current wait began.
+	resumed time.Time
+	// left is the wait that is left until something counts.
+	left time.Duration
+	// leftInTotal is the wait that is left whatever counts.
+	leftInTotal time.Duration
+}
+
+const noLimit = time.Duration(math.MaxInt64)
+
+// startIdleTimer returns a running idleTimer that calls expire after d.
+func startIdleTimer(d time.Duration, expire func()) *idleTimer {
+	return &idleTimer{timer: time.AfterFunc(d, expire), resumed: time.Now(), left: d, leftInTotal: noLimit}
+}
+
+// limit begins to count from 0 to d. It does not change the limit of the total.
+func (t *idleTimer) limit(d time.Duration) { t.left = d }
+
+// limitTotal limits the sum of all waits from now on.
+func (t *idleTimer) limitTotal(d time.Duration) { t.leftInTotal = d }
+
+// unlimitTotal ends limitTotal.
+func (t *idleTimer) unlimitTotal() { t.leftInTotal = noLimit }
+
+func (t *idleTimer) resume() {
+	t.resumed = time.Now()
+	t.timer.Reset(min(t.left, t.leftInTotal))
+}
+
+func (t *idleTimer) pause() {
+	t.timer.Stop()
+	waited := time.Since(t.resumed)
+	t.left -= waited
+	if t.leftInTotal != noLimit {
+		t.leftInTotal -= waited
+	}
+}

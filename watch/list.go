@@ -1,0 +1,53 @@
+package watch
+
+import (
+	"context"
+	"errors"
+)
+
+var errNoVersion = errors.New("the list has no resourceVersion")
+
+// listPages reads the whole state in pages.
+func (f *follower) listPages(ctx context.Context) error {
+	version := ""
+	for page, err := range f.stream.Pages(ctx, f.handler) {
+		if err != nil {
+			return err
+		}
+		for _, item := range page.Items {
+			if err := f.put(item); err != nil {
+				return err
+			}
+		}
+		version = page.ResourceVersion
+	}
+	return f.finishList(version)
+}
+
+// finishList ends a list that is complete at version: the objects that it has not shown are
+// deleted.
+func (f *follower) finishList(version string) error {
+	if version == "" {
+		return f.watchError(errNoVersion)
+	}
+	for gone := range f.tracker.missing {
+		if err := f.publishMissing(gone); err != nil {
+			return err
+		}
+	}
+	f.version, f.listing, f.interrupted = version, false, false
+	f.tracker.advance(version)
+	f.backoff.recordList()
+	if !f.paged {
+		f.endlessLists = 0
+	}
+	f.synced.markSynced()
+	return f.publish(Change{Type: ChangeListed, ResourceVersion: version})
+}
+
+// publishMissing publishes the deletion of an object that was not observed itself.
+func (f *follower) publishMissing(gone trackedVersion) error {
+	return f.publish(Change{
+		Type: ChangeDeleted, Key: gone.key, UID: gone.version.UID(), ResourceVersion: gone.version.ResourceVersion(),
+	})
+}

@@ -1,0 +1,190 @@
+package watch
+
+import (
+	"maps"
+	"unique"
+
+	"github.com/yare-go/yare/internal/ident"
+	"github.com/yare-go/yare/kube"
+)
+
+// objectTracker holds the version of each object that a stream has published. It finds the
+// difference that a fresh list makes, and drops what a server repeats.
+type objectTracker struct {
+	// cluster is the cluster of all keys.
+	cluster string
+	objects map[trackedKey]trackedObject
+	// list counts lists, complete or not.
+	list uint32
+	// listed is the number of objects that the current list has shown.
+	listed int
+	// undecodable holds the objects that the current list has shown, but whose metadata cannot
+	// be read.
+	undecodable map[trackedKey]bool
+	// unnamed is true if the current list has shown an object whose name cannot be read. That
+	// object may be any of those that the list has not shown by name.
+	unnamed bool
+	// deleted holds the deletions that were published within the current list. The version
+	// that the list ends with may precede them. A watch from that version shows again what
+	// preceded each deletion.
+	deleted map[trackedKey]ident.Version
+	// newestDeletion is the newest deletion since the current list began. Its name is empty if
+	// there is none.
+	newestDeletion trackedVersion
+	// namespace is the namespace of the last key, which mostly is that of the next one too.
+	namespace unique.Handle[string]
+}
+
+// trackedKey is the key of an object. Many objects share the text of their namespace.
+type trackedKey struct {
+	namespace unique.Handle[string]
+	name      string
+}
+
+type trackedObject struct {
+	version ident.Version
+	// list is the latest list, or the watch after it, that has shown the object.
+	list uint32
+}
+
+// trackedVersion is an object with one version of it.
+type trackedVersion struct {
+	key     kube.Key
+	version ident.Version
+}
+
+func newObjectTracker(cluster string) objectTracker {
+	return objectTracker{
+		cluster: cluster, objects: make(map[trackedKey]trackedObject), undecodable: make(map[trackedKey]bool),
+		deleted: make(map[trackedKey]ident.Version), namespace: unique.Make(""),
+	}
+}
+
+// startList begins a list. The versions that were published before it are no measure for what
+// it shows: a server that was restored from a backup has gone back in time.
+func (t *objectTracker) startList() {
+	t.list++
+	t.listed, t.unnamed, t.newestDeletion = 0, false, trackedVersion{}
+	clear(t.deleted)
+	clear(t.undecodable)
+}
+
+// advance forgets the deletions up to version: the server will not show again what preceded
+// them.
+func (t *objectTracker) advance(version string) {
+	if len(t.deleted) == 0 {
+		return
+	}
+	to := ident.NewVersion("", version)
+	maps.DeleteFunc(t.deleted, func(_ trackedKey, deletion ident.Version) bool { return !to.Older(deletion) })
+}
+
+func (t *objectTracker) key(k kube.Key) trackedKey {
+	if t.namespace.Value() != k.Namespace {
+		t.namespace = unique.Make(k.Namespace)
+	}
+	return trackedKey{t.namespace, k.Name}
+}
+
+// put records that an object exists in version v, and returns the change to publish. The change
+// is 0 if there is none: the version is known, or precedes what is known. If another object
+// had the name, replaced is its last known version.
+func (t *objectTracker) put(k kube.Key, v ident.Version) (replaced trackedVersion, change ChangeType) {
+	key := t.key(k)
+	old, known := t.objects[key]
+	if known && t.isRepeated(v, old) {
+		return trackedVersion{}, 0
+	}
+	if deletion, ok := t.deleted[key]; ok && v.Older(deletion) {
+		return trackedVersion{}, 0
+	}
+	if !known || old.list != t.list {
+		t.listed++
+	}
+	t.objects[key] = trackedObject{version: v, list: t.list}
+	switch {
+	case !known:
+		return trackedVersion{}, ChangeAdded
+	case !old.version.SameObject(v):
+		return trackedVersion{k, old.version}, ChangeAdded
+	case old.version.Same(v):
+		return trackedVersion{}, 0
+	default:
+		return trackedVersion{}, ChangeModified
+	}
+}
+
+// putUndecodable records that the current list has shown an object whose metadata cannot be
+// read, so that the object is not missing. named is false if k is not certain to be its key.
+func (t *objectTracker) putUndecodable(k kube.Key, named bool) {
+	t.listed++
+	if named {
+		t.undecodable[t.key(k)] = true
+	} else {
+		t.unnamed = true
+	}
+}
+
+// remove records that an object was deleted in version v, and reports whether that is a change
+// to publish. The late deletion of an object whose name another one has taken is none.
+func (t *objectTracker) remove(k kube.Key, v ident.Version, listing bool) bool {
+	key := t.key(k)
+	if listing {
+		t.deleted[key] = v
+	}
+	old, known := t.objects[key]
+	if !known || !old.version.SameObject(v) || t.isRepeated(v, old) {
+		return false
+	}
+	delete(t.objects, key)
+	if t.newestDeletion.key.Name == "" || t.newestDeletion.version.Older(v) {
+		t.newestDeletion = trackedVersion{k, v}
+	}
+	return true
+}
+
+// isRepeated reports whether v precedes the known version of an object: the watch was resumed a
+// little too early. A version from before the current list is no measure: see startList.
+func (t *objectTracker) isRepeated(v ident.Version, known trackedObject) bool {
+	return known.list == t.list && v.Older(known.version)
+}
+
+// missing forgets the objects that the current list has not shown, and yields them. It yields
+// none if the list has shown an object without a readable name. The next list decides then.
+func (t *objectTracker) missing(yield func(trackedVersion) bool) {
+	if t.unnamed {
+		return
+	}
+	for key, o := range t.objects {
+		if o.list == t.list || t.undecodable[key] {
+			continue
+		}
+		delete(t.objects, key)
+		if !yield(t.trackedVersion(key, o.version)) {
+			return
+		}
+	}
+}
+
+// newest returns the newest change that the stream has published: an object, or a deletion
+// since the last list began. ok is false if there is none.
+func (t *objectTracker) newest() (newest trackedVersion, deleted, ok bool) {
+	var at trackedKey
+	var latest ident.Version
+	for key, o := range t.objects {
+		if !ok || latest.Older(o.version) {
+			at, latest, ok = key, o.version, true
+		}
+	}
+	if d := t.newestDeletion; d.key.Name != "" && (!ok || latest.Older(d.version)) {
+		return d, true, true
+	}
+	if !ok {
+		return trackedVersion{}, false, false
+	}
+	return t.trackedVersion(at, latest), false, true
+}
+
+func (t *objectTracker) trackedVersion(k trackedKey, v ident.Version) trackedVersion {
+	return trackedVersion{kube.Key{Cluster: t.cluster, Namespace: k.namespace.Value(), Name: k.name}, v}
+}

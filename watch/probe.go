@@ -1,0 +1,157 @@
+package watch
+
+import (
+	"context"
+	"errors"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/fields"
+
+	"github.com/yare-go/yare/internal/ident"
+	"github.com/yare-go/yare/kube"
+)
+
+// errRestored is the end of a watch whose server has lost the state that it was resumed from.
+var errRestored = errors.New("the server's state is older than what it has shown before, so it was restored from a backup: everything is listed again")
+
+const (
+	// probeDelay is how long a watch that was reopened may be silent before the probe.
+	probeDelay = 12 * time.Second
+	// maxProbeDelay limits the wait between probes that fail.
+	maxProbeDelay = 5 * time.Minute
+)
+
+// probe finds out whether a server was restored from a backup. A restored server does not
+// refuse a watch from a version that it has not reached yet: it is silent until it gets there,
+// and everything in between is lost. Silence alone is normal. So a watch that was reopened
+// after an unexpected end, and stays silent, is probed once, by a list of one object.
+type probe struct {
+	cancel  context.CancelFunc
+	running sync.WaitGroup
+	// passed is true once the server has shown that it has the state that was seen.
+	passed atomic.Bool
+}
+
+// startProbe probes the server if the watch from version stays silent. It calls restored, at
+// most once and from another goroutine, if the server has lost that version. The caller must
+// call stopProbe.
+func (f *follower) startProbe(ctx context.Context, restored func()) {
+	ctx, cancel := context.WithCancel(ctx)
+	p := &probe{cancel: cancel}
+	f.probe = p
+	want := f.expectedState()
+	p.running.Go(func() {
+		for delay := probeDelay; sleep(ctx, delay); delay = min(2*delay, maxProbeDelay) {
+			state, err := want.read(ctx, f.handler)
+			switch {
+			case err != nil:
+				continue // the server cannot answer now
+			case ctx.Err() != nil:
+			case want.isLost(state):
+				restored()
+			default:
+				p.passed.Store(true)
+			}
+			return
+		}
+	})
+}
+
+// stopProbe ends the probe of the current watch, if it runs, and waits for its end.
+func (f *follower) stopProbe() {
+	if f.probe == nil {
+		return
+	}
+	f.probe.cancel()
+	f.probe.running.Wait()
+	if f.probe.passed.Load() {
+		f.interrupted = false
+	}
+	f.probe = nil
+}
+
+// endProbe makes a probe unnecessary: the watch is not silent.
+func (f *follower) endProbe() {
+	if f.probe != nil {
+		f.stopProbe()
+		f.interrupted = false
+	}
+}
+
+// expectedState is what a server has to have that was not restored: a version, and the newest
+// change that it has shown.
+type expectedState struct {
+	stream  kube.Stream
+	version string
+	// newest is the newest known object, or, if deleted, the newest deletion. Its name is
+	// empty if there is none.
+	newest  trackedVersion
+	deleted bool
+}
+
+func (f *follower) expectedState() expectedState {
+	newest, deleted, _ := f.tracker.newest()
+	return expectedState{stream: f.stream, version: f.version, newest: newest, deleted: deleted}
+}
+
+// serverState is the state of a server: its version, and the object under the name of the
+// newest known one.
+type serverState struct {
+	version string
+	object  ident.Version
+	exists  bool
+}
+
+// read reads the present state by a list: who may watch may list, but perhaps not get. The
+// list names no resourceVersion, so that a server that lags behind etcd does not answer from
+// its own past.
+func (s expectedState) read(ctx context.Context, h kube.Handler) (serverState, error) {
+	stream := s.stream
+	stream.Representation = kube.MetadataOnly
+	if s.newest.key.Name != "" {
+		stream.Namespace = s.newest.key.Namespace
+		stream.FieldSelector = "metadata.name=" + fields.EscapeValue(s.newest.key.Name)
+		if s.stream.FieldSelector != "" {
+			stream.FieldSelector = s.stream.FieldSelector + "," + stream.FieldSelector
+		}
+	}
+	response, err := h.Do(ctx, stream.Request(kube.VerbList, "limit", "1"))
+	if err != nil {
+		return serverState{}, err
+	}
+	var list struct {
+		Metadata metav1.ListMeta `json:"metadata"`
+		Items    []struct {
+			Metadata metav1.ObjectMeta `json:"metadata"`
+		} `json:"items"`
+	}
+	if err := kube.Unmarshal(response.Body, &list); err != nil {
+		return serverState{}, err
+	}
+	state := serverState{version: list.Metadata.ResourceVersion}
+	for _, item := range list.Items {
+		if o := item.Metadata; o.Name == s.newest.key.Name && o.Namespace == s.newest.key.Namespace {
+			state.exists, state.object = true, ident.NewVersion(o.UID, o.ResourceVersion)
+		}
+	}
+	return state, nil
+}
+
+// isLost reports whether a server in state has lost what it had shown. What is newer than the
+// version that the watch began with is on its way.
+func (s expectedState) isLost(state serverState) bool {
+	switch {
+	case isOlder(state.version, s.version):
+		return true
+	case s.newest.key.Name == "":
+		return false
+	case !state.exists:
+		return !s.deleted
+	case !s.deleted && state.object.Same(s.newest.version):
+		return false
+	}
+	return !ident.NewVersion("", s.version).Older(state.object)
+}
