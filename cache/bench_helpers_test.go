@@ -24,7 +24,7 @@ func onBench(t *testing.T, streams []kube.Stream, test func(*bench)) {
 		defer b.caches.Close()
 		b.client = b.caches.Handler(b.server)
 		for _, s := range streams {
-			if _, err := b.caches.Open(t.Context(), s, func(Event) {}); err != nil {
+			if _, err := b.caches.Open(t.Context(), s, func(Change) {}); err != nil {
 				t.Fatal(err)
 			}
 		}
@@ -77,7 +77,7 @@ func (b *bench) shows(requests int) {
 	b.Helper()
 	b.server.mu.Lock()
 	before := b.server.requests
-	now := b.server.objects[Key{"ns", "a"}]
+	now := b.server.objects[kube.Key{Namespace: "ns", Name: "a"}]
 	b.server.mu.Unlock()
 	want := ""
 	if now != nil {
@@ -103,7 +103,7 @@ func (b *bench) shows(requests int) {
 		all := request(kube.VerbList, "", "")
 		all.Representation = form
 		run := &overlayRun{t: b.T}
-		if got := run.items(b.must(all))[Key{"ns", "a"}]; got != want {
+		if got := run.items(b.must(all))[kube.Key{Namespace: "ns", Name: "a"}]; got != want {
 			b.Errorf("a list (%s) shows %q, the server has %q", form, got, want)
 		}
 	}

@@ -101,7 +101,7 @@ func BenchmarkHeap(b *testing.B) {
 				c := New(server)
 				synced := make(chan struct{})
 				from := processCPU()
-				sub, err := c.Open(context.Background(), k.stream, func(e Event) {
+				sub, err := c.Open(context.Background(), k.stream, func(e Change) {
 					if e.Type == Synced {
 						close(synced)
 					}
@@ -215,7 +215,7 @@ type narrow struct {
 func BenchmarkGet(b *testing.B) {
 	for _, k := range kinds {
 		s := filled(k.stream, k.object, 2000).store
-		var keys []Key
+		var keys []kube.Key
 		for o := range s.All(Filter{}) {
 			keys = append(keys, o.Key())
 		}

@@ -17,7 +17,7 @@ import (
 
 // note is a subscriber that writes down what it is told.
 func note(told *[]string) Subscriber {
-	return func(e Event) {
+	return func(e Change) {
 		text := e.Type.String()
 		if e.Type != Synced {
 			text += " " + e.Record().Name + e.Record().ResourceVersion
@@ -46,8 +46,8 @@ func sameEvents(t *testing.T, got []string, want ...string) {
 }
 
 var (
-	a = Key{"ns", "a"}
-	b = Key{"ns", "b"}
+	a = kube.Key{Namespace: "ns", Name: "a"}
+	b = kube.Key{Namespace: "ns", Name: "b"}
 )
 
 func TestSharing(t *testing.T) {
@@ -106,7 +106,7 @@ func TestContextEndsSubscription(t *testing.T) {
 		s.put(a, small(a, "1", ""))
 		ctx, cancel := context.WithCancel(t.Context())
 		var told []string
-		sub := open(t, ctx, c, webApps, func(e Event) {
+		sub := open(t, ctx, c, webApps, func(e Change) {
 			note(&told)(e)
 			if e.Type == Synced {
 				cancel()
@@ -135,7 +135,7 @@ func TestOpenFromSubscriber(t *testing.T) {
 		defer c.Close()
 		s.put(a, small(a, "1", ""))
 		var inner []string
-		open(t, t.Context(), c, webApps, func(e Event) {
+		open(t, t.Context(), c, webApps, func(e Change) {
 			if e.Type == Added {
 				open(t, t.Context(), c, webApps, note(&inner))
 			}
@@ -153,10 +153,10 @@ func TestCloseWaits(t *testing.T) {
 		c := New(s)
 		defer c.Close()
 		s.put(a, small(a, "1", ""))
-		other := open(t, t.Context(), c, webApps, func(Event) {})
+		other := open(t, t.Context(), c, webApps, func(Change) {})
 		defer other.Close()
 		called, proceed, left, over := make(chan struct{}, 10), make(chan struct{}), false, false
-		sub := open(t, t.Context(), c, webApps, func(Event) {
+		sub := open(t, t.Context(), c, webApps, func(Change) {
 			if over {
 				t.Error("the subscriber was called after Close")
 			}
@@ -227,7 +227,7 @@ func TestVersionWhileListing(t *testing.T) {
 		var seen []string
 		var sub *Subscription
 		ready := make(chan struct{})
-		sub = open(t, t.Context(), c, webApps, func(e Event) {
+		sub = open(t, t.Context(), c, webApps, func(e Change) {
 			<-ready
 			seen = append(seen, fmt.Sprintf("%s %q %t", e.Type, sub.Store().Version(), sub.Store().Synced()))
 		})
@@ -290,7 +290,7 @@ func TestCoveringStore(t *testing.T) {
 			change(&stream)
 			return stream
 		}
-		nothing := func(Event) {}
+		nothing := func(Change) {}
 		everywhere := webApps.Resource
 		check := func(what string, want *Subscription, namespace string, form kube.Representation) {
 			t.Helper()
@@ -336,13 +336,13 @@ func TestSecrets(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := newServer()
 		for i := range 200 {
-			k := Key{"ns", fmt.Sprint("s", i)}
+			k := kube.Key{Namespace: "ns", Name: fmt.Sprint("s", i)}
 			s.put(k, func(v int) string {
 				return fmt.Sprintf(`{"metadata":{"name":%q,"namespace":"ns","uid":"%d","resourceVersion":"%d"},"data":{"x":%q}}`,
 					k.Name, v, v, strings.Repeat("secret", 100))
 			})
 		}
-		nothing := func(Event) {}
+		nothing := func(Change) {}
 		c := New(s)
 		defer c.Close()
 		metadata := secrets
@@ -372,32 +372,6 @@ func TestSecrets(t *testing.T) {
 			if e != nil {
 				t.Fatal("a Secret is kept for a dictionary")
 			}
-		}
-	})
-}
-
-// What this program wrote is told as an echo.
-func TestEcho(t *testing.T) {
-	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
-		s := newServer()
-		c := New(s)
-		defer c.Close()
-		s.put(a, small(a, "1", ""))
-		var echoes []bool
-		open(t, t.Context(), c, webApps, func(e Event) { echoes = append(echoes, e.Echo) })
-		synctest.Wait()
-		at := keyOf(kube.Ref{Resource: webApps.Resource, Namespace: a.Namespace, Name: a.Name})
-		c.overlay.put(at, c.overlay.begin(), overlayEntry{kind: value, resource: webApps.Resource, uid: "1", version: "102"})
-		s.put(a, small(a, "1", ""))
-		synctest.Wait()
-		s.put(a, small(a, "1", ""))
-		synctest.Wait()
-		c.overlay.put(at, c.overlay.begin(), overlayEntry{kind: tombstone, resource: webApps.Resource, uid: "1", version: "104"})
-		s.remove(a, small(a, "1", ""))
-		synctest.Wait()
-		if diff := cmp.Diff([]bool{false, false, true, false, true}, echoes); diff != "" {
-			t.Error(diff)
 		}
 	})
 }

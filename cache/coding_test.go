@@ -5,6 +5,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/yare-go/yare/kube"
 	"github.com/yare-go/yare/watch"
 )
 
@@ -68,7 +69,7 @@ func TestDictionaryIsReplaced(t *testing.T) {
 	s := filled(pods, samples.webApp, 700)
 	before := s.store.compressor.current
 	random := newSamples(9)
-	objects := make(map[Key]string)
+	objects := make(map[kube.Key]string)
 	for o := range s.store.All(Filter{}) {
 		objects[o.Key()] = bytesOf(t, o)
 	}

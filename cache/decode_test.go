@@ -97,13 +97,13 @@ func TestRecordOfEveryKind(t *testing.T) {
 func TestContentOfEveryKind(t *testing.T) {
 	t.Parallel()
 	s := alone(pods)
-	want := make(map[Key]string)
+	want := make(map[kube.Key]string)
 	for round := range 3 {
 		for name, object := range fixtures(t) {
-			k := Key{"ns", name}
+			k := kube.Key{Namespace: "ns", Name: name}
 			want[k] = string(object)
 			s.take(watch.Change{Type: watch.ChangeModified, Object: object,
-				Key: kube.Key{Namespace: k.Namespace, Name: k.Name}, UID: types.UID(name), ResourceVersion: string(rune('1' + round)),
+				Key: k, UID: types.UID(name), ResourceVersion: string(rune('1' + round)),
 			})
 		}
 	}
@@ -111,7 +111,7 @@ func TestContentOfEveryKind(t *testing.T) {
 	if st := s.stats(); st.Dictionaries == 0 || st.Bytes > st.JSON/2 {
 		t.Errorf("nothing was compressed: %+v", st)
 	}
-	got := make(map[Key]string)
+	got := make(map[kube.Key]string)
 	for o := range s.store.All(Filter{}) {
 		got[o.Key()] = bytesOf(t, o)
 	}
@@ -202,7 +202,7 @@ func TestIdentity(t *testing.T) {
 			s.take(watch.Change{Type: watch.ChangeAdded, Object: []byte(`{"metadata":{"name":"a"}}`),
 				Key: kube.Key{Name: "a"}, UID: types.UID(text), ResourceVersion: version,
 			})
-			o, _ := s.store.Get(Key{"", "a"})
+			o, _ := s.store.Get(kube.Key{Namespace: "", Name: "a"})
 			if string(o.UID) != text || o.ResourceVersion != version {
 				t.Errorf("%q at %q became %q at %q", text, version, o.UID, o.ResourceVersion)
 			}

@@ -13,9 +13,9 @@
 // [Cache] are the streams of a program. A [kube.Stream] that several parts of the program
 // want is one watch and one store, for as long as one of them has a [Subscription]:
 //
-//	subscription, err := caches.Open(ctx, stream, func(e cache.Event) { … })
+//	subscription, err := caches.Open(ctx, stream, func(c cache.Change) { … })
 //	defer subscription.Close()
-//	pod, ok := subscription.Store().Get(cache.Key{Namespace: "default", Name: "web-0"})
+//	pod, ok := subscription.Store().Get(kube.Key{Namespace: "default", Name: "web-0"})
 //
 // A subscriber is told all that is there, then that it is synced, then all that changes,
 // without gap or repetition, whenever it joins. While it is told something, its store

@@ -40,7 +40,7 @@ type entry struct {
 }
 
 // key is the place of the object.
-func (e *entry) key() Key { return Key{e.namespace.Value(), e.name} }
+func (e *entry) key() kube.Key { return kube.Key{Namespace: e.namespace.Value(), Name: e.name} }
 
 // labels are those of the object.
 func (e *entry) labels() Labels {

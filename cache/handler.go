@@ -71,7 +71,7 @@ func (h *handler) settle(ctx context.Context, r *kube.Request, k overlayKey, sto
 	// What the store shows before the read is gone if the read does not find it; what it
 	// shows afterwards may have come since.
 	var shown []sighting
-	if o, ok := store.Get(Key{k.namespace, k.name}); ok {
+	if o, ok := store.Get(kube.Key{Namespace: k.namespace, Name: k.name}); ok {
 		shown = addSighting(nil, sighting{uid: o.UID, version: h.view.cache.versionOf(k, o.UID)})
 	}
 	began := h.view.cache.overlay.begin()

@@ -39,9 +39,9 @@ func (h *handler) list(ctx context.Context, r *kube.Request) (*kube.Response, er
 		return h.listLive(ctx, r)
 	}
 	response := &kube.Response{Code: http.StatusOK, Cached: true}
-	written := make(map[Key]bool, len(keys))
+	written := make(map[kube.Key]bool, len(keys))
 	for _, k := range keys {
-		written[Key{k.namespace, k.name}] = true
+		written[kube.Key{Namespace: k.namespace, Name: k.name}] = true
 		one := *r
 		one.Verb, one.Namespace, one.Name, one.Query = kube.VerbGet, k.namespace, k.name, nil
 		object, err := h.get(ctx, &one)

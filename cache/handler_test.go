@@ -47,7 +47,7 @@ func TestListsByOwnerAndIndex(t *testing.T) {
 	t.Parallel()
 	for _, indexed := range []bool{false, true} {
 		onBench(t, nil, func(b *bench) {
-			sub, err := b.caches.Open(b.Context(), webApps, func(Event) {})
+			sub, err := b.caches.Open(b.Context(), webApps, func(Change) {})
 			if err != nil {
 				b.Fatal(err)
 			}

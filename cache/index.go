@@ -22,7 +22,7 @@ func newIndex(of *kube.Index) *index {
 }
 
 // valuesOf are those of an object, which is JSON.
-func (x *index) valuesOf(k Key, object []byte) ([]string, error) {
+func (x *index) valuesOf(k kube.Key, object []byte) ([]string, error) {
 	values, err := x.of.Values(object)
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", k, err)

@@ -6,6 +6,8 @@ import (
 	"testing/synctest"
 
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/yare-go/yare/kube"
 )
 
 // listener is a subscriber that checks what it is told against what it was told before.
@@ -14,12 +16,12 @@ type listener struct {
 	id     int
 	store  func() *Store
 	synced bool
-	has    map[Key]Record
+	has    map[kube.Key]Record
 	told   int
 	closed bool
 }
 
-func (l *listener) hear(e Event) {
+func (l *listener) hear(e Change) {
 	l.told++
 	if l.closed {
 		l.t.Errorf("listener %d was told %s %s after Close", l.id, e.Type, e.Record().Key())
@@ -35,16 +37,16 @@ func (l *listener) hear(e Event) {
 			l.t.Errorf("listener %d: %s was added twice", l.id, k)
 		}
 	case Modified:
-		if !had || before.UID != e.New.UID || before.ResourceVersion == e.New.ResourceVersion {
-			l.t.Errorf("listener %d: modified from %v to %v", l.id, before, e.New)
+		if !had || before.UID != e.After.UID || before.ResourceVersion == e.After.ResourceVersion {
+			l.t.Errorf("listener %d: modified from %v to %v", l.id, before, e.After)
 		}
 		fallthrough
 	case Deleted:
-		if !had || cmp.Diff(before, e.Old, compareRecords) != "" {
-			l.t.Errorf("listener %d: %s: Old is not what was told: %s", l.id, e.Type, cmp.Diff(before, e.Old, compareRecords))
+		if !had || cmp.Diff(before, e.Before, compareRecords) != "" {
+			l.t.Errorf("listener %d: %s: Old is not what was told: %s", l.id, e.Type, cmp.Diff(before, e.Before, compareRecords))
 		}
-		if o, err := recordOf([]byte(bytesOf(l.t, e.OldObject()))); err != nil || o.ResourceVersion != e.Old.ResourceVersion {
-			l.t.Errorf("listener %d: the old content is at %s, the record at %s", l.id, o.ResourceVersion, e.Old.ResourceVersion)
+		if o, err := recordOf([]byte(bytesOf(l.t, e.BeforeObject()))); err != nil || o.ResourceVersion != e.Before.ResourceVersion {
+			l.t.Errorf("listener %d: the old content is at %s, the record at %s", l.id, o.ResourceVersion, e.Before.ResourceVersion)
 		}
 	case Synced:
 		if l.synced {
@@ -62,11 +64,11 @@ func (l *listener) hear(e Event) {
 		}
 		return
 	}
-	l.has[k] = e.New
-	if !there || now.ResourceVersion != e.New.ResourceVersion {
-		l.t.Errorf("listener %d: %s at %s, but the store is at %s", l.id, k, e.New.ResourceVersion, now.ResourceVersion)
+	l.has[k] = e.After
+	if !there || now.ResourceVersion != e.After.ResourceVersion {
+		l.t.Errorf("listener %d: %s at %s, but the store is at %s", l.id, k, e.After.ResourceVersion, now.ResourceVersion)
 	}
-	if got := bytesOf(l.t, e.NewObject()); got != bytesOf(l.t, now) {
+	if got := bytesOf(l.t, e.AfterObject()); got != bytesOf(l.t, now) {
 		l.t.Errorf("listener %d: %s: the event and the store differ", l.id, k)
 	}
 }
@@ -89,11 +91,11 @@ func runModel(t *testing.T, random samples) {
 	s := newServer()
 	c := New(s)
 	defer c.Close()
-	keys := make([]Key, 30)
+	keys := make([]kube.Key, 30)
 	for i := range keys {
-		keys[i] = Key{"ns" + fmt.Sprint(i%3), fmt.Sprintf("o%d", i)}
+		keys[i] = kube.Key{Namespace: "ns" + fmt.Sprint(i%3), Name: fmt.Sprintf("o%d", i)}
 	}
-	uids := make(map[Key]string)
+	uids := make(map[kube.Key]string)
 	change := func() {
 		k := keys[random.IntN(len(keys))]
 		object := func(version int) string {
@@ -128,7 +130,7 @@ func runModel(t *testing.T, random samples) {
 				break
 			}
 			ids++
-			l := &listener{t: t, id: ids, has: make(map[Key]Record)}
+			l := &listener{t: t, id: ids, has: make(map[kube.Key]Record)}
 			var sub *Subscription
 			ready := make(chan struct{})
 			l.store = func() *Store { <-ready; return sub.Store() }
@@ -166,7 +168,7 @@ func runModel(t *testing.T, random samples) {
 	}
 	waitVirtually(t)
 	for _, u := range uses {
-		have := make(map[Key]string)
+		have := make(map[kube.Key]string)
 		for o := range u.Store().All(Filter{}) {
 			have[o.Key()] = bytesOf(t, o)
 		}

@@ -37,8 +37,6 @@ type overlayEntry struct {
 	object   []byte
 	resource kube.Resource
 	form     kube.Representation
-	// echoes are further versions that writes of ours were answered with.
-	echoes []string
 
 	// tick is when it was noted, in the order of all that was noted and begun.
 	tick uint64
@@ -106,11 +104,6 @@ func (e *overlayEntry) serves(r kube.Resource, form kube.Representation) bool {
 	return e.object != nil && (form == kube.MetadataOnly || e.form == kube.Full && sameResource(e.resource, r))
 }
 
-// wrote tells whether a write was answered with this version of that object.
-func (e *overlayEntry) wrote(uid types.UID, version string) bool {
-	return e.kind == value && e.uid == uid && (e.version == version || slices.Contains(e.echoes, version))
-}
-
 // after is what is known when e is noted while there was old. Later tells that what e says
 // was asked when old was known already; otherwise both were under way at the same time, and
 // the answers have come in any order.
@@ -120,13 +113,6 @@ func (e overlayEntry) after(old overlayEntry, later bool) overlayEntry {
 	}
 	for _, s := range old.seen {
 		e.seen = addSighting(e.seen, s)
-	}
-	if e.kind == value && old.kind == value && old.uid == e.uid && old.version != e.version {
-		// Two writes in a row are two echoes.
-		e.echoes = append(slices.Clone(old.echoes), old.version)
-		if len(e.echoes) > mostSeen {
-			e.echoes = e.echoes[1:]
-		}
 	}
 	return e
 }

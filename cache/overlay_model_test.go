@@ -49,11 +49,11 @@ type overlayRun struct {
 	server *apiServer
 	caches *Cache
 	client kube.Handler
-	keys   []Key
+	keys   []kube.Key
 
 	mu sync.Mutex
 	// floors are the versions that reads have to be at least as new as.
-	floors map[Key]int
+	floors map[kube.Key]int
 	said   bool
 }
 
@@ -67,12 +67,12 @@ func runOverlay(t *testing.T, seed uint64, steps int) {
 	server := newAPIServer(rand.New(rand.NewPCG(seed, 8)))
 	server.services, server.pods = random.IntN(2) == 0, random.IntN(3) == 0
 	run := &overlayRun{
-		t: t, seed: seed, random: random, server: server, caches: New(server.follower()), floors: make(map[Key]int),
+		t: t, seed: seed, random: random, server: server, caches: New(server.follower()), floors: make(map[kube.Key]int),
 	}
 	defer run.caches.Close()
 	run.client = run.caches.Handler(server)
 	for i := range 5 {
-		run.keys = append(run.keys, Key{fmt.Sprint("n", i%2), fmt.Sprint("o", i)})
+		run.keys = append(run.keys, kube.Key{Namespace: fmt.Sprint("n", i%2), Name: fmt.Sprint("o", i)})
 	}
 	streams := []kube.Stream{
 		{Resource: webApps.Resource}, {Resource: webApps.Resource, Namespace: "n0"}, {Resource: webApps.Resource, Namespace: "n1"},
@@ -87,7 +87,7 @@ func runOverlay(t *testing.T, seed uint64, steps int) {
 			delete(subs, i)
 			return
 		}
-		sub, err := run.caches.Open(t.Context(), streams[i], func(Event) {})
+		sub, err := run.caches.Open(t.Context(), streams[i], func(Change) {})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -163,7 +163,7 @@ func (run *overlayRun) rest() {
 				run.t.Fatal(err)
 			}
 			got := run.items(response)
-			want := make(map[Key]string)
+			want := make(map[kube.Key]string)
 			for k, o := range run.server.objects {
 				want[k] = string(o.Metadata.UID) + "@" + o.Metadata.Version
 			}
@@ -203,7 +203,7 @@ func (run *overlayRun) rest() {
 	}
 }
 
-func (run *overlayRun) items(response *kube.Response) map[Key]string {
+func (run *overlayRun) items(response *kube.Response) map[kube.Key]string {
 	items := response.Items
 	if !response.Cached {
 		var list struct {
@@ -212,19 +212,19 @@ func (run *overlayRun) items(response *kube.Response) map[Key]string {
 		if err := kube.Unmarshal(response.Body, &list); err != nil {
 			run.t.Fatal(err)
 		}
-		got := make(map[Key]string)
+		got := make(map[kube.Key]string)
 		for _, o := range list.Items {
-			got[Key{o.Metadata.Namespace, o.Metadata.Name}] = string(o.Metadata.UID) + "@" + o.Metadata.Version
+			got[kube.Key{Namespace: o.Metadata.Namespace, Name: o.Metadata.Name}] = string(o.Metadata.UID) + "@" + o.Metadata.Version
 		}
 		return got
 	}
-	got := make(map[Key]string)
+	got := make(map[kube.Key]string)
 	for _, item := range items {
 		var o state
 		if err := kube.Unmarshal(item, &o); err != nil {
 			run.t.Fatal(err)
 		}
-		k := Key{o.Metadata.Namespace, o.Metadata.Name}
+		k := kube.Key{Namespace: o.Metadata.Namespace, Name: o.Metadata.Name}
 		if got[k] != "" {
 			run.t.Errorf("seed %d: %s is in a list twice", run.seed, k)
 		}
@@ -297,10 +297,10 @@ func (run *overlayRun) doWrite(r *kube.Request) {
 }
 
 // effects are the versions at which the writes of a request have come about.
-func (run *overlayRun) effects(r *kube.Request) map[Key]int {
+func (run *overlayRun) effects(r *kube.Request) map[kube.Key]int {
 	run.server.mu.Lock()
 	defer run.server.mu.Unlock()
-	effects := make(map[Key]int)
+	effects := make(map[kube.Key]int)
 	for _, done := range run.server.done[r] {
 		effects[done.key] = done.version
 	}
@@ -335,9 +335,9 @@ func (run *overlayRun) doRead(r *kube.Request) {
 	floors := maps.Clone(run.floors)
 	run.mu.Unlock()
 	response, err := run.client.Do(run.t.Context(), r)
-	got := make(map[Key]string)
+	got := make(map[kube.Key]string)
 	selector := labels.Everything()
-	var keys []Key
+	var keys []kube.Key
 	switch {
 	case r.Verb == kube.VerbList:
 		if err != nil {
@@ -357,7 +357,7 @@ func (run *overlayRun) doRead(r *kube.Request) {
 			}
 		}
 	default:
-		keys = []Key{{r.Namespace, r.Name}}
+		keys = []kube.Key{{Namespace: r.Namespace, Name: r.Name}}
 		if err != nil && !kube.IsNotFound(err) {
 			run.t.Errorf("seed %d: get: %v", run.seed, err)
 			return
@@ -373,7 +373,7 @@ func (run *overlayRun) doRead(r *kube.Request) {
 			}
 		}
 	}
-	slices.SortFunc(keys, func(a, b Key) int { return cmp.Compare(a.String(), b.String()) })
+	slices.SortFunc(keys, func(a, b kube.Key) int { return cmp.Compare(a.String(), b.String()) })
 	for _, k := range keys {
 		run.check(r, k, got[k], floors[k], selector)
 	}
@@ -388,7 +388,7 @@ func versionIn(object []byte) string {
 }
 
 // check tells whether what was read is what the object was at floor, or later.
-func (run *overlayRun) check(r *kube.Request, k Key, got string, floor int, selector labels.Selector) {
+func (run *overlayRun) check(r *kube.Request, k kube.Key, got string, floor int, selector labels.Selector) {
 	run.server.mu.Lock()
 	defer run.server.mu.Unlock()
 	history := append([]moment{{}}, run.server.history[k]...)

@@ -35,7 +35,7 @@ func (c *Cache) look(store *Store, k overlayKey, r kube.Resource, form kube.Repr
 	// what the store shows is at least as new as its version was before.
 	e, has := c.overlay.get(k)
 	version := store.Version()
-	object, there := store.Get(Key{k.namespace, k.name})
+	object, there := store.Get(kube.Key{Namespace: k.namespace, Name: k.name})
 	stored := finding{sure: true, present: there, object: object, record: object.Record}
 	gone := finding{sure: true}
 	switch {
@@ -88,7 +88,7 @@ func (c *Cache) versionOf(k overlayKey, uid types.UID) string {
 		if !s.concerns(k) {
 			continue
 		}
-		if o, ok := s.store.Get(Key{k.namespace, k.name}); ok && o.UID == uid && (latest == "" || newer(o.ResourceVersion, latest)) {
+		if o, ok := s.store.Get(kube.Key{Namespace: k.namespace, Name: k.name}); ok && o.UID == uid && (latest == "" || newer(o.ResourceVersion, latest)) {
 			latest = o.ResourceVersion
 		}
 	}
@@ -114,7 +114,7 @@ func (c *Cache) needed(k overlayKey, e overlayEntry) bool {
 			continue
 		}
 		synced, version := s.store.Synced(), s.store.Version()
-		o, there := s.store.Get(Key{k.namespace, k.name})
+		o, there := s.store.Get(kube.Key{Namespace: k.namespace, Name: k.name})
 		if !synced || !e.passed(version, o.Record, there, s.store.selects()) {
 			return true
 		}

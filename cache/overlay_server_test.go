@@ -49,9 +49,9 @@ type apiServer struct {
 	random  *rand.Rand // nil: no delays and no faults
 	version int
 	made    int
-	objects map[Key]*state
+	objects map[kube.Key]*state
 	// history is all that each object has been.
-	history map[Key][]moment
+	history map[kube.Key][]moment
 	log     []logged
 	// compacted is the version up to which a watch cannot be resumed.
 	compacted int
@@ -66,14 +66,14 @@ type apiServer struct {
 
 // effect is the version at which a write has come about, or has found nothing to do.
 type effect struct {
-	key     Key
+	key     kube.Key
 	version int
 }
 
 type logged struct {
 	version int
 	kind    string
-	key     Key
+	key     kube.Key
 	state   state
 }
 
@@ -86,7 +86,7 @@ type modelWatch struct {
 
 func newAPIServer(random *rand.Rand) *apiServer {
 	return &apiServer{
-		random: random, version: 100, objects: make(map[Key]*state), history: make(map[Key][]moment),
+		random: random, version: 100, objects: make(map[kube.Key]*state), history: make(map[kube.Key][]moment),
 		watches: make(map[*modelWatch]bool), done: make(map[*kube.Request][]effect),
 	}
 }
@@ -143,7 +143,7 @@ func (s *apiServer) watch(r *kube.Request) (*kube.Response, error) {
 		delete(s.watches, w)
 	}}
 	if r.Query.Get("sendInitialEvents") == "true" {
-		for _, k := range slices.SortedFunc(maps.Keys(s.objects), func(a, b Key) int { return strings.Compare(a.String(), b.String()) }) {
+		for _, k := range slices.SortedFunc(maps.Keys(s.objects), func(a, b kube.Key) int { return strings.Compare(a.String(), b.String()) }) {
 			w.add("ADDED", k, *s.objects[k])
 		}
 		w.pending = append(w.pending, event("BOOKMARK", fmt.Sprintf(
@@ -163,7 +163,7 @@ func (s *apiServer) watch(r *kube.Request) (*kube.Response, error) {
 	return &kube.Response{Code: 200, Stream: w.feed}, nil
 }
 
-func (w *modelWatch) add(kind string, k Key, o state) {
+func (w *modelWatch) add(kind string, k kube.Key, o state) {
 	if w.r.Namespace == "" || w.r.Namespace == k.Namespace {
 		w.pending = append(w.pending, event(kind, string(o.json(w.r))))
 	}
@@ -233,7 +233,7 @@ func refusal(r *kube.Request, code int, reason metav1.StatusReason) error {
 }
 
 // store notes a new state of an object; nil: it is gone, and was last. The caller has s.mu.
-func (s *apiServer) store(k Key, o *state, last state) {
+func (s *apiServer) store(k kube.Key, o *state, last state) {
 	s.version++
 	kind := "MODIFIED"
 	switch {
@@ -272,12 +272,12 @@ func (s *apiServer) serve(r *kube.Request) (*kube.Response, int, error) {
 }
 
 // did notes that all that has happened to k so far precedes the end of r.
-func (s *apiServer) did(r *kube.Request, k Key) {
+func (s *apiServer) did(r *kube.Request, k kube.Key) {
 	s.done[r] = append(s.done[r], effect{k, s.version})
 }
 
 func (s *apiServer) serveLocked(r *kube.Request) (*kube.Response, error) {
-	k := Key{r.Namespace, r.Name}
+	k := kube.Key{Namespace: r.Namespace, Name: r.Name}
 	now := s.objects[k]
 	ok := func(o state) (*kube.Response, error) { return &kube.Response{Code: 200, Body: o.json(r)}, nil }
 	var body struct {
@@ -384,7 +384,7 @@ func (s *apiServer) serveLocked(r *kube.Request) (*kube.Response, error) {
 }
 
 // delete is what becomes of an object, and whether anything is left of it.
-func (s *apiServer) delete(k Key, o state) (state, bool) {
+func (s *apiServer) delete(k kube.Key, o state) (state, bool) {
 	if o.Metadata.Deletion != "" {
 		return o, true
 	}
@@ -402,7 +402,7 @@ func (s *apiServer) delete(k Key, o state) (state, bool) {
 }
 
 // kill ends a Pod that was being deleted, as its node does.
-func (s *apiServer) kill(k Key) {
+func (s *apiServer) kill(k kube.Key) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if o := s.objects[k]; o != nil && o.Metadata.Deletion != "" {

@@ -147,7 +147,7 @@ func TestRefusalsThatContradictTheCache(t *testing.T) {
 			onBench(t, everything, func(b *bench) {
 				b.others(request(kube.VerbCreate, "", there))
 				b.tell()
-				old := *b.server.objects[Key{"ns", "a"}]
+				old := *b.server.objects[kube.Key{Namespace: "ns", Name: "a"}]
 				b.others(request(kube.VerbPatch, "a", `{"spec":3}`))
 				r := conditional(request(kube.VerbUpdate, "a", ""), kube.Preconditions{UID: old.Metadata.UID, ResourceVersion: old.Metadata.Version})
 				r.Subresource = subresource
@@ -168,7 +168,7 @@ func TestRefusalsThatContradictTheCache(t *testing.T) {
 		onBench(t, everything, func(b *bench) {
 			b.others(request(kube.VerbCreate, "", there))
 			b.tell()
-			old := *b.server.objects[Key{"ns", "a"}]
+			old := *b.server.objects[kube.Key{Namespace: "ns", Name: "a"}]
 			b.others(request(kube.VerbDelete, "a", ""))
 			b.others(request(kube.VerbCreate, "", there))
 			r := conditional(request(kube.VerbPatch, "a", ""), kube.Preconditions{UID: old.Metadata.UID})
@@ -231,7 +231,7 @@ func TestDryRunsAreNotWrites(t *testing.T) {
 		b.others(request(kube.VerbCreate, "", `{"metadata":{"name":"a"}}`))
 		b.tell()
 		pretend := b.caches.Handler(kube.HandlerFunc(func(_ context.Context, r *kube.Request) (*kube.Response, error) {
-			return &kube.Response{Code: 200, Body: fmt.Appendf(nil, `{"kind":"Status","details":{"uid":%q}}`, b.server.objects[Key{"ns", "a"}].Metadata.UID)}, nil
+			return &kube.Response{Code: 200, Body: fmt.Appendf(nil, `{"kind":"Status","details":{"uid":%q}}`, b.server.objects[kube.Key{Namespace: "ns", Name: "a"}].Metadata.UID)}, nil
 		}))
 		for _, r := range []*kube.Request{
 			request(kube.VerbDelete, "a", `{"dryRun":["All"]}`), request(kube.VerbDeleteCollection, "", `{"dryRun":["All"]}`),
@@ -250,7 +250,7 @@ func TestDryRunsAreNotWrites(t *testing.T) {
 func TestRestoredServer(t *testing.T) {
 	t.Parallel()
 	onBench(t, everything, func(b *bench) {
-		k := Key{"ns", "a"}
+		k := kube.Key{Namespace: "ns", Name: "a"}
 		b.others(request(kube.VerbCreate, "", `{"metadata":{"name":"a"},"spec":1}`))
 		b.tell()
 		backup := *b.server.objects[k]
@@ -279,7 +279,7 @@ func TestStreamThatIsNotSynced(t *testing.T) {
 	t.Parallel()
 	onBench(t, nil, func(b *bench) {
 		b.others(request(kube.VerbCreate, "", `{"metadata":{"name":"a"},"spec":1}`))
-		if _, err := b.caches.Open(b.Context(), webApps, func(Event) {}); err != nil {
+		if _, err := b.caches.Open(b.Context(), webApps, func(Change) {}); err != nil {
 			b.Fatal(err)
 		}
 		synctest.Wait() // the list is made, and on its way

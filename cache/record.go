@@ -1,6 +1,10 @@
 package cache
 
-import "k8s.io/apimachinery/pkg/types"
+import (
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/yare-go/yare/kube"
+)
 
 // Record is what is kept decoded of every object: enough to match owners, selectors and
 // predicates, and to tell versions apart. It is a value; whoever has one can keep it.
@@ -24,22 +28,8 @@ type Record struct {
 	Size int
 }
 
-// Key is the place of the object in its stream.
-func (r Record) Key() Key { return Key{r.Namespace, r.Name} }
-
-// Key is namespace and name: what is unique within a stream.
-type Key struct {
-	// Namespace is empty for an object outside of namespaces.
-	Namespace, Name string
-}
-
-// String is the key as kubectl would write it, such as default/web.
-func (k Key) String() string {
-	if k.Namespace == "" {
-		return k.Name
-	}
-	return k.Namespace + "/" + k.Name
-}
+// Key returns the key of the object in its stream, without the cluster.
+func (r Record) Key() kube.Key { return kube.Key{Namespace: r.Namespace, Name: r.Name} }
 
 // Owner is an ownerReference. The version of its kind is left out: an owner is the same in
 // all versions.

@@ -20,7 +20,7 @@ import (
 type server struct {
 	mu      sync.Mutex
 	version int
-	objects map[Key]string
+	objects map[kube.Key]string
 	history []frame
 	// compacted is the version up to which the history is lost.
 	compacted int
@@ -36,7 +36,7 @@ type frame struct {
 }
 
 func newServer() *server {
-	return &server{version: 100, objects: make(map[Key]string), feeds: make(map[*feed]bool)}
+	return &server{version: 100, objects: make(map[kube.Key]string), feeds: make(map[*feed]bool)}
 }
 
 func (s *server) Do(_ context.Context, r *kube.Request) (*kube.Response, error) {
@@ -52,7 +52,7 @@ func (s *server) Do(_ context.Context, r *kube.Request) (*kube.Response, error) 
 		delete(s.feeds, f)
 	}}
 	if r.Query.Get("sendInitialEvents") == "true" {
-		for _, k := range slices.SortedFunc(maps.Keys(s.objects), func(a, b Key) int { return strings.Compare(a.String(), b.String()) }) {
+		for _, k := range slices.SortedFunc(maps.Keys(s.objects), func(a, b kube.Key) int { return strings.Compare(a.String(), b.String()) }) {
 			f.add(event("ADDED", s.objects[k]))
 		}
 		f.add(event("BOOKMARK", fmt.Sprintf(
@@ -91,7 +91,7 @@ func (s *server) send(kind, object string) {
 }
 
 // put stores an object, which make makes for the version that it gets.
-func (s *server) put(k Key, make func(version int) string) (version int) {
+func (s *server) put(k kube.Key, make func(version int) string) (version int) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.version++
@@ -106,7 +106,7 @@ func (s *server) put(k Key, make func(version int) string) (version int) {
 }
 
 // remove deletes an object, if it is there; make makes its last state.
-func (s *server) remove(k Key, make func(version int) string) {
+func (s *server) remove(k kube.Key, make func(version int) string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if _, there := s.objects[k]; there {
@@ -217,7 +217,7 @@ func (f *feed) Close() error {
 }
 
 // small is an object with little in it.
-func small(k Key, uid string, labels string) func(version int) string {
+func small(k kube.Key, uid string, labels string) func(version int) string {
 	return func(version int) string {
 		return fmt.Sprintf(`{"metadata":{"labels":{%s},"name":%q,"namespace":%q,"resourceVersion":"%d","uid":%q}}`,
 			labels, k.Name, k.Namespace, version, uid)

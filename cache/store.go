@@ -73,8 +73,8 @@ func (s *Store) selects() bool {
 // Stream is what the store holds.
 func (s *Store) Stream() kube.Stream { return s.stream }
 
-// Get is the object of that key.
-func (s *Store) Get(k Key) (Object, bool) {
+// Get returns the object of that key. Its Cluster does not count.
+func (s *Store) Get(k kube.Key) (Object, bool) {
 	s.mu.RLock()
 	e := s.find(k)
 	s.mu.RUnlock()
@@ -85,7 +85,7 @@ func (s *Store) Get(k Key) (Object, bool) {
 }
 
 // find is the entry of k, or nil. The caller has the lock, or is the writer.
-func (s *Store) find(k Key) *entry {
+func (s *Store) find(k kube.Key) *entry {
 	if slot, ok := s.table.find(s.slots, k); ok {
 		return s.slots[slot]
 	}

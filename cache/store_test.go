@@ -25,8 +25,8 @@ func insert(s *stream, object string) Record {
 	return r
 }
 
-func drop(s *stream, k Key) {
-	s.take(watch.Change{Type: watch.ChangeDeleted, Key: kube.Key{Namespace: k.Namespace, Name: k.Name}})
+func drop(s *stream, k kube.Key) {
+	s.take(watch.Change{Type: watch.ChangeDeleted, Key: k})
 }
 
 // A store with any history holds what a map would, and selects what a loop over it would.
@@ -41,7 +41,7 @@ func TestStoreIsAMap(t *testing.T) {
 				s.store.IndexLabel("team")
 			}
 			byNode := kube.NewIndex("node", func(p *corev1.Pod) []string { return []string{p.Spec.NodeName, "all", "all"} })
-			want := make(map[Key]string)
+			want := make(map[kube.Key]string)
 			for i := range 900 {
 				switch {
 				case i == 300:
@@ -103,7 +103,7 @@ func TestStoreIsAMap(t *testing.T) {
 	}
 }
 
-func compareKeys(a, b Key) int { return strings.Compare(a.String(), b.String()) }
+func compareKeys(a, b kube.Key) int { return strings.Compare(a.String(), b.String()) }
 
 func nodeOf(pod string) string {
 	_, rest, _ := strings.Cut(pod, `"nodeName":"`)
@@ -111,9 +111,9 @@ func nodeOf(pod string) string {
 	return node
 }
 
-func contents(t *testing.T, all func(func(Object) bool)) map[Key]string {
+func contents(t *testing.T, all func(func(Object) bool)) map[kube.Key]string {
 	t.Helper()
-	got := make(map[Key]string)
+	got := make(map[kube.Key]string)
 	for o := range all {
 		if _, twice := got[o.Key()]; twice {
 			t.Errorf("%s comes twice", o.Key())
@@ -123,9 +123,9 @@ func contents(t *testing.T, all func(func(Object) bool)) map[Key]string {
 	return got
 }
 
-func compareSelection(t *testing.T, objects map[Key]string, s *Store, f Filter) {
+func compareSelection(t *testing.T, objects map[kube.Key]string, s *Store, f Filter) {
 	t.Helper()
-	var want, got []Key
+	var want, got []kube.Key
 	for k, o := range objects {
 		r, _ := recordOf([]byte(o))
 		if (f.Namespace == "" || k.Namespace == f.Namespace) && (f.Labels == nil || f.Labels.Matches(r.Labels)) &&
@@ -206,8 +206,8 @@ func TestBytesArePrivate(t *testing.T) {
 func TestObjectsStay(t *testing.T) {
 	t.Parallel()
 	s := filled(webApps, samples.webApp, 300)
-	before := make(map[Key]Object)
-	want := make(map[Key]string)
+	before := make(map[kube.Key]Object)
+	want := make(map[kube.Key]string)
 	for o := range s.store.All(Filter{}) {
 		before[o.Key()], want[o.Key()] = o, bytesOf(t, o)
 	}
@@ -245,7 +245,7 @@ func TestReadersAndTheWriter(t *testing.T) {
 	for range 4 {
 		readers.Go(func() {
 			for !done.Load() {
-				seen := make(map[Key]bool)
+				seen := make(map[kube.Key]bool)
 				for o := range s.store.All(Filter{Labels: mustParse("tier=front")}) {
 					if seen[o.Key()] || o.Labels.Get("tier") != "front" {
 						t.Errorf("%s twice, or wrong", o.Key())
@@ -303,7 +303,7 @@ func TestIndex(t *testing.T) {
 	t.Parallel()
 	var reports []error
 	s := alone(webApps, OnError(func(_ kube.Stream, err error) { reports = append(reports, err) }))
-	insert(s, small(Key{"ns", "a"}, "1", "")(1))
+	insert(s, small(kube.Key{Namespace: "ns", Name: "a"}, "1", "")(1))
 	byName := kube.NewIndex("name", func(w *webApp) []string {
 		if w.Name == "bad" {
 			panic("oh no")
@@ -319,7 +319,7 @@ func TestIndex(t *testing.T) {
 	if err := s.store.Index(byPod); err == nil || !strings.Contains(err.Error(), "of pods (v1), not of webapps.example.com") {
 		t.Errorf("an index of pods: %v", err)
 	}
-	insert(s, small(Key{"ns", "bad"}, "2", "")(2))
+	insert(s, small(kube.Key{Namespace: "ns", Name: "bad"}, "2", "")(2))
 	if s.store.Len() != 2 || len(reports) != 1 || !strings.Contains(reports[0].Error(), "oh no") {
 		t.Errorf("%d objects, reports: %v", s.store.Len(), reports)
 	}

@@ -4,6 +4,7 @@ import (
 	"slices"
 
 	"github.com/yare-go/yare/internal/ident"
+	"github.com/yare-go/yare/kube"
 )
 
 // What follows is for the writer of a store alone.
@@ -66,7 +67,7 @@ func (s *Store) take(e *entry) (slot uint32) {
 
 // remove takes out the object of k, and returns its last entry, or nil. The deletion has a
 // version, unless it was not observed itself.
-func (s *Store) remove(k Key, version string, listing bool) (old *entry) {
+func (s *Store) remove(k kube.Key, version string, listing bool) (old *entry) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	slot, there := s.table.find(s.slots, k)

@@ -76,7 +76,7 @@ func (s *stream) take(c watch.Change) {
 		s.store.endList(c.ResourceVersion)
 		s.lists.Add(1)
 		if first {
-			s.tell(Event{Type: Synced})
+			s.publish(Change{Type: Synced})
 		}
 	case watch.ChangeBookmark:
 		s.advance(c.ResourceVersion)
@@ -101,14 +101,14 @@ func (s *stream) upsert(c watch.Change) {
 	old := s.store.put(e, c.Object, s.listing)
 	s.store.compressor.note(e)
 	s.advance(c.ResourceVersion)
-	event := Event{Type: Added, New: e.record(), new: e}
-	event.Echo = s.caches.wrote(s.handle, event.New, false)
+	s.dropObserved(c)
+	change := Change{Type: Added, After: e.record(), after: e}
 	if old != nil && !old.version.SameObject(e.version) {
-		s.tell(Event{Type: Deleted, Old: old.record(), old: old})
+		s.publish(Change{Type: Deleted, Before: old.record(), before: old})
 	} else if old != nil {
-		event.Type, event.Old, event.old = Modified, old.record(), old
+		change.Type, change.Before, change.before = Modified, old.record(), old
 	}
-	s.tell(event)
+	s.publish(change)
 }
 
 func (s *stream) remove(c watch.Change) {
@@ -116,12 +116,11 @@ func (s *stream) remove(c watch.Change) {
 	if c.Object != nil { // otherwise c has the version of the last state
 		version = c.ResourceVersion
 	}
-	old := s.store.remove(Key{c.Key.Namespace, c.Key.Name}, version, s.listing)
+	old := s.store.remove(c.Key, version, s.listing)
 	s.advance(version)
 	if old != nil {
-		event := Event{Type: Deleted, Old: old.record(), old: old}
-		event.Echo = s.caches.wrote(s.handle, event.Old, true)
-		s.tell(event)
+		s.dropObserved(c)
+		s.publish(Change{Type: Deleted, Before: old.record(), before: old})
 	}
 }
 
@@ -154,7 +153,7 @@ func (s *stream) report(err error) {
 // doubt marks an object of which a version came that does not even tell its name and
 // version for certain: what is kept of it is not what is there.
 func (s *stream) doubt(err *kube.DecodeError) {
-	slot, there := s.store.table.find(s.store.slots, Key{err.Ref.Namespace, err.Ref.Name})
+	slot, there := s.store.table.find(s.store.slots, kube.Key{Namespace: err.Ref.Namespace, Name: err.Ref.Name})
 	if !there {
 		return
 	}
@@ -167,11 +166,16 @@ func (s *stream) ref(c watch.Change) kube.Ref {
 	return kube.Ref{Cluster: s.handle.Cluster, Resource: s.handle.Resource, Namespace: c.Key.Namespace, Name: c.Key.Name, UID: c.UID}
 }
 
-// tell tells an event to all, and forgets those that have left.
-func (s *stream) tell(e Event) {
+// dropObserved drops what the overlay has of an object, if all streams have observed it now.
+func (s *stream) dropObserved(c watch.Change) {
+	s.caches.tidyKey(keyOf(s.ref(c)))
+}
+
+// publish passes c to all subscribers, and drops those that have left.
+func (s *stream) publish(c Change) {
 	there := s.subscriptions[:0]
 	for _, sub := range s.subscriptions {
-		if sub.tell(e) {
+		if sub.publish(c) {
 			there = append(there, sub)
 		}
 	}
@@ -185,11 +189,11 @@ func (s *stream) join(sub *Subscription) {
 	s.deliver.Lock()
 	defer s.deliver.Unlock()
 	for o := range s.store.All(Filter{}) {
-		if !sub.tell(Event{Type: Added, New: o.Record, new: o.entry}) {
+		if !sub.publish(Change{Type: Added, After: o.Record, after: o.entry}) {
 			return
 		}
 	}
-	if !s.store.synced || sub.tell(Event{Type: Synced}) {
+	if !s.store.synced || sub.publish(Change{Type: Synced}) {
 		s.subscriptions = append(s.subscriptions, sub)
 	}
 }

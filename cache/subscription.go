@@ -52,15 +52,15 @@ func (s *Subscription) leave() {
 	}
 }
 
-// tell tells the subscriber an event, and is false if it has left.
-func (s *Subscription) tell(e Event) bool {
+// publish passes c to the subscriber. It reports whether the subscription is still open.
+func (s *Subscription) publish(c Change) (open bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.leaving.Load() {
 		return false
 	}
-	e.Initial = !s.synced && e.Type != Synced
-	s.synced = s.synced || e.Type == Synced
-	s.subscriber(e)
+	c.Initial = !s.synced && c.Type != Synced
+	s.synced = s.synced || c.Type == Synced
+	s.subscriber(c)
 	return true
 }

@@ -95,7 +95,7 @@ func (v *View) storeFor(k overlayKey, r kube.Resource, form kube.Representation,
 			!s.store.Synced() || !v.isCurrent(s, k.namespace) || !condition(s.store) {
 			continue
 		}
-		if _, there := s.store.Get(Key{k.namespace, k.name}); there {
+		if _, there := s.store.Get(kube.Key{Namespace: k.namespace, Name: k.name}); there {
 			return s.store, true
 		}
 	}

@@ -5,52 +5,46 @@ import (
 
 	"github.com/yare-go/yare/cache"
 	"github.com/yare-go/yare/controller/internal/queue"
+	"github.com/yare-go/yare/kube"
 )
 
 // take turns a change into triggers.
-func (e *engine[T]) take(id int, sub *subscription, event cache.Event) {
-	if event.Type == cache.Synced {
+func (e *engine[T]) take(id int, sub *subscription, change Change) {
+	if change.Type == cache.Synced {
 		close(sub.synced)
 		return
 	}
-	if sub.source.isSelf() && event.Type == cache.Deleted {
+	if sub.source.isSelf() && change.Type == Deleted {
 		// Also if a predicate keeps the round away that would find that it is gone.
-		e.drop(queue.Key{Namespace: event.Old.Namespace, Name: event.Old.Name}, event.Old.UID)
-	}
-	change := Change{}
-	if event.Type != cache.Added {
-		change.Before = &event.Old
-	}
-	if event.Type != cache.Deleted {
-		change.After = &event.New
+		e.drop(queue.Key{Namespace: change.Before.Namespace, Name: change.Before.Name}, change.Before.UID)
 	}
 	if !sub.source.isSelf() || !endsLife(change) {
 		pass, err := sub.source.passes(change)
 		if err != nil {
-			e.reportSource(sub, event.Record(), err)
+			e.reportSource(sub, change.Record(), err)
 		}
 		if !pass {
 			return
 		}
 	}
-	trigger := queue.Trigger{Priority: queue.High, Cause: causeOf(sub, event)}
+	trigger := queue.Trigger{Priority: queue.High, Cause: causeOf(sub, change)}
 	// Whoever deletes something waits for it, also if that was before the start.
-	if event.Initial && !event.New.Deleting {
+	if change.Initial && !change.After.Deleting {
 		trigger.Priority = queue.Low
 	}
 	var keys []owned
-	if change.After != nil {
-		keys = e.keys(id, sub, event.NewObject())
+	if change.Type != Deleted {
+		keys = e.keys(id, sub, change.AfterObject())
 	}
 	// A change may end what made the object matter, such as a label or an owner.
-	if change.Before != nil && !sub.source.isSelf() {
-		for _, k := range e.keys(id, sub, event.OldObject()) {
+	if change.Type != Added && !sub.source.isSelf() {
+		for _, k := range e.keys(id, sub, change.BeforeObject()) {
 			if !slices.Contains(keys, k) {
 				keys = append(keys, k)
 			}
 		}
-	} else if change.After == nil {
-		keys = e.keys(id, sub, event.OldObject())
+	} else if change.Type == Deleted {
+		keys = e.keys(id, sub, change.BeforeObject())
 	}
 	triggers := make([]queue.Trigger, 0, len(keys))
 	for _, k := range keys {
@@ -60,8 +54,8 @@ func (e *engine[T]) take(id int, sub *subscription, event cache.Event) {
 		trigger.Key = k.Key
 		triggers = append(triggers, trigger)
 	}
-	r := event.Record()
-	for _, t := range e.echoes.mark(placeOf(sub.source.kind.Resource, r.Namespace, r.Name), echoOf(event), triggers) {
+	r := change.Record()
+	for _, t := range e.echoes.mark(placeOf(sub.source.kind.Resource, r.Namespace, r.Name), echoOf(change), triggers) {
 		e.trigger(t)
 	}
 }
@@ -69,7 +63,7 @@ func (e *engine[T]) take(id int, sub *subscription, event cache.Event) {
 // endsLife reports whether an object has gone, or its deletion begins with c. Predicates
 // decide which edits matter; they must not keep a cleanup from running.
 func endsLife(c Change) bool {
-	return c.After == nil || c.After.Deleting && (c.Before == nil || !c.Before.Deleting)
+	return c.Type == Deleted || c.After.Deleting && (c.Type == Added || !c.Before.Deleting)
 }
 
 // trigger passes on a trigger for an object that the controller may have.
@@ -95,7 +89,7 @@ func (s *subscription) covers(k queue.Key) bool {
 func (e *engine[T]) stored(k queue.Key) (cache.Object, bool) {
 	for _, sub := range e.own {
 		if sub.covers(k) {
-			return sub.open.Store().Get(cache.Key{Namespace: k.Namespace, Name: k.Name})
+			return sub.open.Store().Get(kube.Key{Namespace: k.Namespace, Name: k.Name})
 		}
 	}
 	return cache.Object{}, false
@@ -108,23 +102,23 @@ func (e *engine[T]) mayBe(k owned) bool {
 	return !ok || string(o.UID) == k.uid
 }
 
-// echoOf is what a write has made that led to the event.
-func echoOf(event cache.Event) echo {
-	if event.Type == cache.Deleted {
-		return echo{uid: event.Old.UID}
+// echoOf is what a write has made that led to the change.
+func echoOf(change Change) echo {
+	if change.Type == Deleted {
+		return echo{uid: change.Before.UID}
 	}
-	return echo{event.New.UID, event.New.ResourceVersion}
+	return echo{change.After.UID, change.After.ResourceVersion}
 }
 
-func causeOf(sub *subscription, event cache.Event) queue.Cause {
-	r := event.Record()
+func causeOf(sub *subscription, change Change) queue.Cause {
+	r := change.Record()
 	c := queue.Cause{Kind: sub.source.kind.Resource.Kind, Namespace: r.Namespace, Name: r.Name}
 	switch {
-	case event.Initial:
+	case change.Initial:
 		c.Change = "there at the start"
-	case event.Type == cache.Added:
+	case change.Type == Added:
 		c.Change = "added"
-	case event.Type == cache.Deleted:
+	case change.Type == Deleted:
 		c.Change = "deleted"
 	default:
 		c.Change = "modified"

@@ -158,7 +158,7 @@ func (e *engine[T]) subscribe(ctx context.Context) error {
 	var opened []*cache.Subscription
 	// From the first Open on, changes come in.
 	for id, sub := range e.subs {
-		open, err := e.runtime.Cache.Open(ctx, sub.stream, func(event cache.Event) { e.take(id, sub, event) })
+		open, err := e.runtime.Cache.Open(ctx, sub.stream, func(change cache.Change) { e.take(id, sub, change) })
 		if err != nil {
 			return fmt.Errorf("the controller %s: follow %s: %w", e.name, sub.stream, err)
 		}

@@ -73,7 +73,7 @@ func TestPanics(t *testing.T) {
 				controller.Watches(func(p *Plant) []kube.Ref {
 					trip()
 					return []kube.Ref{{Namespace: "default", Name: p.Name}}
-				}, controller.When(func(c controller.Change) bool { return c.After == nil })))
+				}, controller.When(func(c controller.Change) bool { return c.Type == controller.Deleted })))
 		},
 		"predicate": func(calls *journal) *controller.Controller[Garden] {
 			return controller.New(reconciled(calls), controller.For(controller.When(func(controller.Change) bool { panic("at the disco") })))

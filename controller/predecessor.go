@@ -25,7 +25,7 @@ func (e *engine[T]) notInherited(next kube.Handler, self kube.Ref) kube.Handler 
 			if !sub.source.owned || sub.source.kind.Resource != r.Resource {
 				continue
 			}
-			child, ok := sub.open.Store().Get(cache.Key{Namespace: r.Namespace, Name: r.Name})
+			child, ok := sub.open.Store().Get(kube.Key{Namespace: r.Namespace, Name: r.Name})
 			if !ok || !ofPredecessor(child.Record, self) {
 				continue
 			}

@@ -144,7 +144,7 @@ func TestPredicates(t *testing.T) {
 		"any":                    {controller.Any(controller.GenerationChanged, controller.LabelsChanged), label, 1},
 		"any, annotation":        {controller.Any(controller.GenerationChanged, controller.LabelsChanged), annotation, 0},
 		"own": {func(c controller.Change) bool {
-			return c.Before == nil || c.After.Labels.Get("a") == "b"
+			return c.Type == controller.Added || c.After.Labels.Get("a") == "b"
 		}, label, 1},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -147,7 +147,7 @@ func TestReadYourWrites(t *testing.T) {
 			caches := cache.New(g.handler(plain))
 			t.Cleanup(caches.Close)
 			synced := make(chan struct{})
-			if _, err := caches.Open(t.Context(), kube.Stream{Resource: c.resource, Namespace: space}, func(e cache.Event) {
+			if _, err := caches.Open(t.Context(), kube.Stream{Resource: c.resource, Namespace: space}, func(e cache.Change) {
 				if e.Type == cache.Synced {
 					close(synced)
 				}

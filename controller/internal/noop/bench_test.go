@@ -25,7 +25,7 @@ func BenchmarkSkippedApply(b *testing.B) {
 			c := cache.New(server)
 			defer c.Close()
 			changes := make(chan struct{}, 2)
-			sub, err := c.Open(b.Context(), kube.Stream{Resource: webApps}, func(cache.Event) { changes <- struct{}{} })
+			sub, err := c.Open(b.Context(), kube.Stream{Resource: webApps}, func(cache.Change) { changes <- struct{}{} })
 			if err != nil {
 				b.Fatal(err)
 			}

@@ -115,7 +115,7 @@ func onApplier(t *testing.T, test func(*applier)) {
 // open opens a stream, and waits until it is synced.
 func (a *applier) open(stream kube.Stream) *cache.Subscription {
 	a.Helper()
-	sub, err := a.cache.Open(a.Context(), stream, func(cache.Event) {})
+	sub, err := a.cache.Open(a.Context(), stream, func(cache.Change) {})
 	if err != nil {
 		a.Fatal(err)
 	}

@@ -115,7 +115,7 @@ func newTwins(t *testing.T, r kube.Resource) *twins {
 	t.Cleanup(p.caches.Close)
 	synced := make(chan struct{})
 	var err error
-	p.stream, err = p.caches.Open(t.Context(), kube.Stream{Resource: r, Namespace: p.space}, func(e cache.Event) {
+	p.stream, err = p.caches.Open(t.Context(), kube.Stream{Resource: r, Namespace: p.space}, func(e cache.Change) {
 		if e.Type == cache.Synced {
 			close(synced)
 		}
@@ -230,7 +230,7 @@ func (p *twins) catchUp() {
 		} else if err != nil {
 			return err
 		}
-		o, _ := p.stream.Store().Get(cache.Key{Namespace: p.space, Name: checked})
+		o, _ := p.stream.Store().Get(kube.Key{Namespace: p.space, Name: checked})
 		if o.ResourceVersion != live.GetResourceVersion() {
 			return fmt.Errorf("the store is at %s, the server at %s", o.ResourceVersion, live.GetResourceVersion())
 		}
