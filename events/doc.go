@@ -1,7 +1,7 @@
-// Package events records what happens to objects, for people: as Events, which kubectl
-// describe shows and which the cluster drops after a while, an hour by default.
+// Package events records for people what happens to objects, as Events of events.k8s.io.
+// kubectl describe shows them. The cluster drops them after a while, an hour by default.
 //
-// A [Recorder] is a part of a program, and whoever records has it at hand:
+// A [Recorder] is a part of a program, and a field of whoever records with it:
 //
 //	type reconciler struct{ events *events.Recorder }
 //
@@ -14,22 +14,23 @@
 //		…
 //		r.events.Event(app, events.Normal, "Scaled", "Scale", "scaled to %d replicas", app.Spec.Replicas)
 //
-// Events are hints. Recording one never blocks and never fails; it happens in the
-// background, and what the cluster cannot take is dropped, counted and logged. What must
-// not be lost belongs into the status of the object.
+// Events are hints. Recording one never blocks and never fails. They are written in the
+// background. Events that the cluster does not accept are dropped, counted and logged. What
+// must not be lost belongs into the status of the object.
 //
 // # Repetition
 //
-// A reconcile function runs often, and says the same often. What is the same (object, type,
-// reason, action and note) is one Event with a series: the first occurrence is written at
-// once, and repetitions are counted, and written after 10 seconds, then at intervals that
-// double up to half an hour. When none has come for six minutes the series is over: its
-// final count is written, and the next occurrence is a new Event.
+// A reconcile function runs often, and records the same event often. Occurrences with the
+// same object, type, reason, action and note are one Event with a series. The first
+// occurrence is written at once. Repetitions are counted. Their count is written after 10
+// seconds, and then at intervals that double up to half an hour. After six minutes without a
+// repetition the series is over: its final count is written, and the next occurrence is a
+// new Event.
 //
-// An object that says the same with ever new notes, such as one with a time in it, gets
-// eight Events of a reason and an action at a time; further ones count as repetitions of
-// the youngest of them.
+// Notes that are always new, such as one with a time in it, would each be a new Event. An
+// object therefore has at most eight Events with one reason and action at a time. Further
+// notes count as repetitions of the newest of these Events.
 //
 // The account of the program needs the verbs create and patch for events in events.k8s.io,
-// in the namespaces of the objects; in default for objects that have no namespace.
+// in the namespaces of the objects, and in the namespace default for objects without one.
 package events

@@ -1,6 +1,8 @@
 package events
 
 import (
+	"fmt"
+	"math/rand/v2"
 	"reflect"
 	"strings"
 	"unicode/utf8"
@@ -12,18 +14,18 @@ import (
 	"github.com/yare-go/yare/kube"
 )
 
-// Type says who should look at an event.
+// Type is the type of an event. The API has no others.
 type Type string
 
 const (
-	// Normal is an event that is as it should be.
+	// Normal is the type of an event that needs no attention.
 	Normal Type = "Normal"
-	// Warning is one that somebody should look at.
+	// Warning is the type of an event that somebody should look at.
 	Warning Type = "Warning"
 )
 
-// event is an Event of events.k8s.io/v1, as far as it is written. With the type of k8s.io/api
-// in its place a program would be 50 KB larger.
+// event is an Event of events.k8s.io/v1 with the fields that a Recorder writes. The type in
+// k8s.io/api would make a program 50 KB larger.
 type event struct {
 	metav1.TypeMeta     `json:""`
 	metav1.ObjectMeta   `json:"metadata"`
@@ -38,7 +40,7 @@ type event struct {
 	Type                Type             `json:"type"`
 }
 
-// eventSeries is how often an event has occurred, if it was more than once.
+// eventSeries counts the occurrences of an event that occurred more than once.
 type eventSeries struct {
 	Count            int32            `json:"count"`
 	LastObservedTime metav1.MicroTime `json:"lastObservedTime"`
@@ -54,12 +56,12 @@ type reference struct {
 	ResourceVersion string    `json:"resourceVersion,omitempty"`
 }
 
-// Definition says which resource an event is.
+// Definition returns the definition of the resource, which API servers have built in.
 func (event) Definition() kube.Definition {
-	return kube.Definition{Group: "events.k8s.io", Version: "v1", Kind: "Event"}
+	return kube.Definition{Group: "events.k8s.io", Version: "v1", Kind: "Event", Foreign: true}
 }
 
-// referenceTo is nothing, and not ok, for what is no object.
+// referenceTo returns a reference to obj. It is not ok if obj is nil or has no name.
 func referenceTo(obj kube.Object) (reference, bool) {
 	if v := reflect.ValueOf(obj); !v.IsValid() || v.Kind() == reflect.Pointer && v.IsNil() {
 		return reference{}, false
@@ -75,10 +77,10 @@ func referenceTo(obj kube.Object) (reference, bool) {
 	return r, r.Name != ""
 }
 
-// namespace is where an event about r goes.
-func (r reference) namespace() string {
+// eventNamespace returns the namespace of an event about r.
+func (r reference) eventNamespace() string {
 	if r.Namespace == "" {
-		return metav1.NamespaceDefault // as the API server demands
+		return metav1.NamespaceDefault // the API server accepts no other
 	}
 	return r.Namespace
 }
@@ -91,8 +93,8 @@ const (
 	maxInstance = 128
 )
 
-// cut is text with at most limit bytes, in whole runes.
-func cut(text string, limit int) string {
+// truncate returns the beginning of text, with at most limit bytes, in whole runes.
+func truncate(text string, limit int) string {
 	text = strings.ToValidUTF8(text, "\uFFFD")
 	if len(text) <= limit {
 		return text
@@ -103,15 +105,17 @@ func cut(text string, limit int) string {
 	return text[:limit]
 }
 
-// eventName is the name of an event about r, which begins with that of the object. Not all
-// names of objects are good enough for an event, such as those of roles.
-func eventName(r reference, suffix string) string {
+// newEventName returns a new name for an event about r. The name begins with the name of the
+// object, or with its kind if an event may not have that name: the names of roles have fewer
+// rules. The end is random, so that a name that is taken can only be our own.
+func newEventName(r reference) string {
+	suffix := fmt.Sprintf("%016x", rand.Uint64())
 	base := r.Name
 	if len(validation.IsDNS1123Subdomain(base)) > 0 {
 		base = strings.ToLower(r.Kind)
 	}
-	if most := validation.DNS1123SubdomainMaxLength - len(suffix) - 1; len(base) > most {
-		base = strings.TrimRight(base[:most], ".-")
+	if limit := validation.DNS1123SubdomainMaxLength - len(suffix) - 1; len(base) > limit {
+		base = strings.TrimRight(base[:limit], ".-")
 	}
 	return base + "." + suffix
 }

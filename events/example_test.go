@@ -13,7 +13,7 @@ import (
 	"github.com/yare-go/yare/operator"
 )
 
-// reconciler is what the calls of a reconcile function share.
+// reconciler holds what the calls of a reconcile function share.
 type reconciler struct {
 	events *events.Recorder
 }
@@ -35,7 +35,7 @@ func Example() {
 	// Output: 2 parts
 }
 
-// What is the same is one Event that is counted.
+// Equal occurrences are one Event with a count.
 func ExampleRecorder_Event() {
 	server := kube.HandlerFunc(func(_ context.Context, r *kube.Request) (*kube.Response, error) {
 		var e eventsv1.Event
@@ -51,7 +51,7 @@ func ExampleRecorder_Event() {
 	for range 3 {
 		recorder.Event(service, events.Warning, "NoAddresses", "AllocateAddress", "there are no addresses left for %s:", service.Name)
 	}
-	// It is written by the program that the recorder is a part of; this one ends at once.
+	// The program that the recorder is a part of writes the event. This one ends at once.
 	if err := operator.Run(context.Background(), kube.NewClientFromHandler(server), recorder, nothing()); err != nil {
 		fmt.Println(err)
 	}
@@ -63,5 +63,5 @@ type job struct{}
 func (job) Needs() (kube.Needs, error)                       { return kube.Needs{}, nil }
 func (job) Start(context.Context, *controller.Runtime) error { return nil }
 
-// nothing is a part that is done.
+// nothing returns a part that ends at once.
 func nothing() operator.Part { return job{} }

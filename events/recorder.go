@@ -5,8 +5,8 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
-	"math/rand/v2"
 	"os"
+	"slices"
 	"sync"
 	"time"
 
@@ -16,79 +16,88 @@ import (
 )
 
 const (
-	// maxOpen is how many series there are at a time, which bounds the memory that they
-	// take to some 3 MB at worst.
+	// maxOpen is how many series there are at a time. It bounds their memory to about 3 MB.
 	maxOpen = 2048
 	// maxNotes is how many series there are at a time that differ by their note only.
 	maxNotes = 8
+	// startTimeout is how long after its first event a recorder must have been started. All
+	// parts of a program start at the same time.
+	startTimeout = 5 * time.Second
 )
 
-// Recorder records events in the name of one controller. It is made by [New], and is a
-// part of the program, a service of it: events are written while it runs, and those that
-// are recorded before that wait for it. All methods can be used concurrently.
+// Recorder records events in the name of one controller. [New] makes it. It is a service of
+// the program (see package operator), which writes the events: give it to operator.Main.
+// Events that are recorded before the program runs wait for it. A recorder that is not
+// started within five seconds of its first event logs a warning to [slog.Default].
+//
+// All methods may be called concurrently.
 type Recorder struct {
 	controller string
 	instance   string
 	err        error
-	// wake says that something may be due earlier than was known.
+	// wake receives a value when a series may be due earlier than before.
 	wake chan struct{}
 
 	mu      sync.Mutex
-	kinds   map[kind][]*series // the youngest last
-	open    int                // series in kinds
+	series  map[seriesKey][]*series // the newest last
+	open    int                     // the number of all series
 	running bool
 	ended   bool
 	stats   Stats
-	warned  bool
+	// startTimer warns if the recorder is not started. It is nil before the first event.
+	startTimer *time.Timer
 }
 
-// Stats are the figures of a recorder since it was made.
+// Stats holds the figures of a recorder since it was made.
 type Stats struct {
 	// Recorded counts the calls of Event.
 	Recorded uint64
-	// Writes counts the requests that were successful.
+	// Writes counts the requests that succeeded.
 	Writes uint64
-	// Dropped counts the occurrences that the cluster was not told of and will not be:
-	// because there were too many, because it refused them, or because the program ended.
+	// Dropped counts the occurrences that the cluster does not know and will not know: there
+	// were too many, the cluster refused them, or the program ended.
 	Dropped uint64
-	// Open is how many series are being counted now.
+	// Open is the number of series that are being counted now.
 	Open int
 }
 
-// New makes a recorder. The name, such as webapp-operator or example.com/webapp, says who
-// reports the events; it must be a qualified name in the sense of Kubernetes, or it is an
-// error of the program when it starts. The Pod, by its host name, is told along with it.
+// New returns a recorder. The name, such as webapp-operator or example.com/webapp, is the
+// reporting controller of the events, and must be a qualified name in the sense of
+// Kubernetes. If it is not, the program fails when it starts. The reporting instance is the
+// name with the host name, which is that of the Pod.
 func New(name string) *Recorder {
-	r := &Recorder{controller: name, wake: make(chan struct{}, 1), kinds: make(map[kind][]*series)}
+	r := &Recorder{controller: name, wake: make(chan struct{}, 1), series: make(map[seriesKey][]*series)}
 	if problems := validation.IsQualifiedName(name); len(problems) > 0 {
-		r.err = fmt.Errorf("the events recorder %q: that is no name to report events by: %s", name, problems[0])
+		r.err = fmt.Errorf("the events recorder %q: the name is not valid as that of a reporting controller: %s", name, problems[0])
 	}
 	host, err := os.Hostname()
 	if err != nil {
 		host = "unknown"
 	}
-	r.instance = cut(name+"-"+host, maxInstance)
+	r.instance = truncate(name+"-"+host, maxInstance)
 	return r
 }
 
-// Event records that something happened to obj, which must have been read. The reason is
-// why, in one CamelCase word, such as ImageMissing, and the action what was done or tried,
-// such as Pull; each has 128 bytes at most, and one that is empty is taken from the other.
-// The note is for people: a format as in package fmt, with its args; more than 1024 bytes
-// of it are cut off.
+// Event records that something happened to obj, which must have been read from the cluster.
+// The reason is one CamelCase word for why it happened, such as ImageMissing. The action is
+// one for what was done or tried, such as Pull. Each has at most 128 bytes. An empty one is
+// taken from the other. The note is a text for people, a format as in package fmt for args.
+// It is cut off after 1024 bytes.
 //
-// It returns at once, makes no request, and does not keep obj.
+// Event returns at once, sends no request, and does not keep obj.
 func (r *Recorder) Event(obj kube.Object, t Type, reason, action, note string, args ...any) {
 	now := time.Now()
-	about, ok := referenceTo(obj)
+	regarding, ok := referenceTo(obj)
 	if t != Warning {
 		t = Normal // the API has no others
 	}
-	k := kind{regarding: about, severity: t}
+	k := seriesKey{
+		regarding: regarding, severity: t,
+		reason: truncate(cmp.Or(reason, action, "Unspecified"), maxReason),
+		action: truncate(cmp.Or(action, reason, "Unspecified"), maxAction),
+	}
 	k.regarding.ResourceVersion = ""
-	k.reason = cut(cmp.Or(reason, action, "Unspecified"), maxReason)
-	k.action = cut(cmp.Or(action, reason, "Unspecified"), maxAction)
-	note = cut(fmt.Sprintf(note, args...), maxNote)
+	note = truncate(fmt.Sprintf(note, args...), maxNote)
 
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -97,24 +106,35 @@ func (r *Recorder) Event(obj kube.Object, t Type, reason, action, note string, a
 		r.stats.Dropped++
 		return
 	}
-	r.occurred(k, note, about.ResourceVersion, now)
+	if !r.running && r.startTimer == nil {
+		r.startTimer = time.AfterFunc(startTimeout, r.warnUnlessStarted)
+	}
+	r.countLocked(k, note, regarding.ResourceVersion, now)
 	select {
 	case r.wake <- struct{}{}:
-	default: // it has been said
+	default: // it has a value already
 	}
 }
 
-// occurred counts an occurrence. The caller has r.mu.
-func (r *Recorder) occurred(k kind, note, version string, now time.Time) {
-	alike := r.kinds[k]
-	var s *series
-	for _, other := range alike {
-		if other.note == note {
-			s = other
-		}
+// warnUnlessStarted logs a warning unless the recorder was started: its events are written
+// nowhere.
+func (r *Recorder) warnUnlessStarted() {
+	r.mu.Lock()
+	started := r.running || r.ended
+	r.mu.Unlock()
+	if !started {
+		slog.Warn("events are recorded, but not written: give their recorder to operator.Main", "recorder", r.controller)
 	}
-	if s == nil && len(alike) == maxNotes {
-		s = alike[maxNotes-1]
+}
+
+// countLocked counts an occurrence.
+func (r *Recorder) countLocked(k seriesKey, note, resourceVersion string, now time.Time) {
+	siblings := r.series[k]
+	var s *series
+	if i := slices.IndexFunc(siblings, func(o *series) bool { return o.note == note }); i >= 0 {
+		s = siblings[i]
+	} else if len(siblings) == maxNotes {
+		s = siblings[maxNotes-1]
 	}
 	if s != nil {
 		s.count++
@@ -124,41 +144,37 @@ func (r *Recorder) occurred(k kind, note, version string, now time.Time) {
 		}
 		return
 	}
-	if r.open == maxOpen && !r.makeRoom() {
+	if r.open == maxOpen && !r.evictLocked() {
 		r.stats.Dropped++
-		if !r.running && !r.warned {
-			r.warned = true
-			slog.Warn("events are recorded but not written: give their recorder to operator.Main", "recorder", r.controller)
-		}
 		return
 	}
-	r.kinds[k] = append(alike, &series{
-		kind: k, note: note, resourceVersion: version, first: now, last: now, count: 1,
-		name: eventName(k.regarding, suffix()),
+	r.series[k] = append(siblings, &series{
+		seriesKey: k, note: note, resourceVersion: resourceVersion, first: now, last: now, count: 1,
+		name: newEventName(k.regarding),
 	})
 	r.open++
 }
 
-// makeRoom forgets the series that has not occurred for the longest time, of those of
-// which the cluster knows all. The caller has r.mu.
-func (r *Recorder) makeRoom() bool {
+// evictLocked removes the series whose last occurrence is the oldest, of those that the
+// cluster knows completely. It returns false if there is none.
+func (r *Recorder) evictLocked() bool {
 	var oldest *series
-	for s := range r.all {
-		if !s.pending() && (oldest == nil || s.last.Before(oldest.last)) {
+	for s := range r.allLocked {
+		if !s.isPending() && (oldest == nil || s.last.Before(oldest.last)) {
 			oldest = s
 		}
 	}
 	if oldest == nil {
 		return false
 	}
-	r.forget(oldest)
+	r.removeLocked(oldest)
 	return true
 }
 
-// all are the open series. The caller has r.mu.
-func (r *Recorder) all(yield func(*series) bool) {
-	for _, alike := range r.kinds {
-		for _, s := range alike {
+// allLocked is a sequence of all series.
+func (r *Recorder) allLocked(yield func(*series) bool) {
+	for _, siblings := range r.series {
+		for _, s := range siblings {
 			if !yield(s) {
 				return
 			}
@@ -166,27 +182,18 @@ func (r *Recorder) all(yield func(*series) bool) {
 	}
 }
 
-// forget ends a series. The caller has r.mu.
-func (r *Recorder) forget(s *series) {
-	var rest []*series
-	for _, other := range r.kinds[s.kind] {
-		if other != s {
-			rest = append(rest, other)
-		}
-	}
+// removeLocked removes a series.
+func (r *Recorder) removeLocked(s *series) {
+	rest := slices.DeleteFunc(r.series[s.seriesKey], func(o *series) bool { return o == s })
 	if len(rest) == 0 {
-		delete(r.kinds, s.kind)
+		delete(r.series, s.seriesKey)
 	} else {
-		r.kinds[s.kind] = rest
+		r.series[s.seriesKey] = rest
 	}
 	r.open--
 }
 
-// suffix tells events about one object apart. It is left to chance, so that a name that is
-// taken can only be our own.
-func suffix() string { return fmt.Sprintf("%016x", rand.Uint64()) }
-
-// Stats are the figures up to now.
+// Stats returns the figures up to now.
 func (r *Recorder) Stats() Stats {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -195,7 +202,7 @@ func (r *Recorder) Stats() Stats {
 	return s
 }
 
-// errRunning is the error of a second Start.
+// errRunning returns the error of a second Start.
 func errRunning(name string) error {
 	return fmt.Errorf("the events recorder %q: %w", name, errors.New("it runs already: give it to one program, once"))
 }

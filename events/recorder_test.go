@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"log/slog"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -44,8 +45,8 @@ func TestFirstOccurrenceIsWrittenAtOnce(t *testing.T) {
 	})
 }
 
-// Repetitions are counted, written at growing intervals, and a last time when the series
-// is over; what comes then is a new event.
+// Repetitions are counted, and written at growing intervals and when the series is over. The
+// next occurrence is a new event.
 func TestRepetitionsAreASeries(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -78,8 +79,8 @@ func TestRepetitionsAreASeries(t *testing.T) {
 	})
 }
 
-// A series that goes on for hours is refreshed, so that the cluster does not drop it, and
-// its end is written although the interval is long by then.
+// A series that goes on for hours is written often enough that the cluster does not drop it,
+// and its end is written although the interval is long by then.
 func TestLongSeries(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -99,13 +100,14 @@ func TestLongSeries(t *testing.T) {
 		}
 	})
 }
-func TestWhatIsNotTheSameIsNotFolded(t *testing.T) {
+
+func TestDifferentOccurrencesAreDifferentEvents(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		s, r := newScript(), events.New("web")
 		_, end := run(t, r, s)
 		other := pod("web-0")
-		other.UID = "u-2" // the same name, made anew
+		other.UID = "u-2" // another object with the same name
 		r.Event(pod("web-0"), events.Normal, "Scaled", "Scale", "to 1")
 		r.Event(pod("web-0"), events.Normal, "Scaled", "Scale", "to 2")
 		r.Event(pod("web-0"), events.Warning, "Scaled", "Scale", "to 1")
@@ -114,7 +116,7 @@ func TestWhatIsNotTheSameIsNotFolded(t *testing.T) {
 		r.Event(other, events.Normal, "Scaled", "Scale", "to 1")
 		newer := pod("web-0")
 		newer.ResourceVersion = "8"
-		r.Event(newer, events.Normal, "Scaled", "Scale", "to 1") // this is
+		r.Event(newer, events.Normal, "Scaled", "Scale", "to 1") // the same as the first
 		synctest.Wait()
 		end()
 		if len(s.events) != 6 {
@@ -122,7 +124,8 @@ func TestWhatIsNotTheSameIsNotFolded(t *testing.T) {
 		}
 	})
 }
-func TestEverNewNotesAreBounded(t *testing.T) {
+
+func TestNotesThatAreAlwaysNewAreBounded(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		s, r := newScript(), events.New("web")
@@ -168,6 +171,7 @@ func TestUnknownFate(t *testing.T) {
 		s.one(t)
 	})
 }
+
 func TestServerThatIsAway(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -191,8 +195,8 @@ func TestServerThatIsAway(t *testing.T) {
 	})
 }
 
-// An event that the cluster has dropped in the meantime is made anew.
-func TestEventsThatAreGone(t *testing.T) {
+// An event that the cluster has dropped in the meantime is created again.
+func TestEventsThatTheClusterDropped(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		s, r := newScript(), events.New("web")
@@ -208,22 +212,23 @@ func TestEventsThatAreGone(t *testing.T) {
 		s.check(t, "0s create", "10s patch not found", "10s create x2")
 	})
 }
-func TestRefusedEventsAreDroppedAndTold(t *testing.T) {
+
+func TestRefusedEventsAreDroppedAndLogged(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
 		code int
 		asks int
 	}{
-		"forbidden":            {403, 1}, // also in a namespace that is going away
-		"invalid":              {422, 1},
-		"a server that cannot": {500, 5},
+		"forbidden":           {403, 1}, // also in a namespace that is being deleted
+		"invalid":             {422, 1},
+		"a server that fails": {500, 5},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			synctest.Test(t, func(t *testing.T) {
 				s, r := newScript(), events.New("web")
 				s.fail = func(_ int, r *kube.Request) error { return statusError(r, c.code, "") }
-				said, end := run(t, r, s)
+				logged, end := run(t, r, s)
 				for range 3 {
 					r.Event(pod("web-0"), events.Normal, "Scaled", "Scale", "scaled")
 					time.Sleep(time.Minute)
@@ -235,7 +240,7 @@ func TestRefusedEventsAreDroppedAndTold(t *testing.T) {
 				if d := r.Stats().Dropped; d != 3 {
 					t.Errorf("%d were dropped", d)
 				}
-				if text := said.String(); !strings.Contains(text, "events were dropped") || strings.Count(text, "\n") > 3 {
+				if text := logged.String(); !strings.Contains(text, "events were dropped") || strings.Count(text, "\n") > 3 {
 					t.Errorf("the log: %s", text)
 				}
 			})
@@ -243,8 +248,8 @@ func TestRefusedEventsAreDroppedAndTold(t *testing.T) {
 	}
 }
 
-// One that the server fails with does not hold up the others.
-func TestOneBadEventDoesNotHoldUpOthers(t *testing.T) {
+// An event with which the server fails does not delay other events.
+func TestBadEventDoesNotDelayOthers(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		s, r := newScript(), events.New("web")
@@ -276,7 +281,7 @@ func TestTooManyEvents(t *testing.T) {
 			<-stuck
 			return s.Do(ctx, q)
 		})
-		said, end := run(t, r, h)
+		logged, end := run(t, r, h)
 		for i := range 3000 {
 			r.Event(pod(fmt.Sprint("web-", i)), events.Normal, "Scaled", "Scale", "scaled")
 		}
@@ -286,20 +291,20 @@ func TestTooManyEvents(t *testing.T) {
 		}
 		close(stuck)
 		synctest.Wait()
-		// What the cluster knows makes room for what is new.
+		// Series that the cluster knows are evicted for new ones.
 		r.Event(pod("another"), events.Normal, "Scaled", "Scale", "scaled")
 		synctest.Wait()
 		end()
 		if len(s.events) != 2049 {
 			t.Errorf("there are %d events", len(s.events))
 		}
-		if text := said.String(); !strings.Contains(text, "dropped=952") {
+		if text := logged.String(); !strings.Contains(text, "dropped=952") {
 			t.Errorf("the log: %s", text)
 		}
 	})
 }
 
-// At the end all is written that there is, for as long as that takes but no longer.
+// At the end all pending events are written, within a bounded time.
 func TestEnd(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -322,20 +327,21 @@ func TestEnd(t *testing.T) {
 			<-ctx.Done()
 			return nil, &kube.Error{Verb: q.Verb, Err: ctx.Err()}
 		})
-		said, end := run(t, r, h)
+		logged, end := run(t, r, h)
 		r.Event(pod("web-0"), events.Normal, "Scaled", "Scale", "scaled")
 		r.Event(pod("web-1"), events.Normal, "Scaled", "Scale", "scaled")
 		synctest.Wait()
 		started := time.Now()
 		end()
-		if d := time.Since(started); d != 5*time.Second {
+		if d := time.Since(started); d != 4*time.Second {
 			t.Errorf("the end took %s", d)
 		}
-		if !strings.Contains(said.String(), "dropped=2") {
-			t.Errorf("the log: %s", said)
+		if !strings.Contains(logged.String(), "dropped=2") {
+			t.Errorf("the log: %s", logged)
 		}
 	})
 }
+
 func TestRecordedBeforeTheStart(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -350,7 +356,8 @@ func TestRecordedBeforeTheStart(t *testing.T) {
 		s.check(t, "0s create")
 	})
 }
-func TestWhatTheAPIDemands(t *testing.T) {
+
+func TestLimitsOfTheAPI(t *testing.T) {
 	t.Parallel()
 	long := strings.Repeat("ü", 2000)
 	synctest.Test(t, func(t *testing.T) {
@@ -380,7 +387,7 @@ func TestWhatTheAPIDemands(t *testing.T) {
 	})
 	for _, name := range []string{"", "not a name", "a/b/c"} {
 		if _, err := events.New(name).Needs(); err == nil {
-			t.Errorf("%q is a name", name)
+			t.Errorf("the name %q is accepted", name)
 		}
 	}
 	needs, err := events.New("web").Needs()
@@ -389,8 +396,8 @@ func TestWhatTheAPIDemands(t *testing.T) {
 	}
 }
 
-// No object is no reason to fail.
-func TestNoObject(t *testing.T) {
+// An event without an object is dropped, and does not panic.
+func TestEventWithoutObject(t *testing.T) {
 	t.Parallel()
 	r := events.New("web")
 	r.Event(nil, events.Normal, "Scaled", "Scale", "scaled")
@@ -400,9 +407,49 @@ func TestNoObject(t *testing.T) {
 		t.Errorf("the figures are %+v", got)
 	}
 }
+
 func BenchmarkEvent(b *testing.B) {
 	r, p := events.New("web"), pod("web-0")
 	for b.Loop() {
 		r.Event(p, events.Normal, "Scaled", "Scale", "scaled to %d", 3)
+	}
+}
+
+// A recorder that was not given to the program wrote nothing, and warned only after two
+// thousand events. Not parallel: it looks at the default logger.
+func TestRecorderThatIsNotStarted(t *testing.T) {
+	logged := new(log)
+	before := slog.Default()
+	slog.SetDefault(slog.New(slog.NewTextHandler(logged, nil)))
+	defer slog.SetDefault(before)
+	warnings := func() int {
+		return strings.Count(logged.String(), "give their recorder to operator.Main")
+	}
+	for name, c := range map[string]struct {
+		startedAfter time.Duration // 0: never
+		warnings     int
+	}{
+		"never": {0, 1}, "in time": {time.Second, 0}, "late": {time.Minute, 1},
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			had := warnings()
+			s, r := newScript(), events.New("web")
+			r.Event(pod("web-0"), events.Normal, "Scaled", "Scale", "scaled")
+			end := func() {}
+			if c.startedAfter > 0 {
+				time.Sleep(c.startedAfter)
+				_, end = run(t, r, s)
+			}
+			for range 10 {
+				time.Sleep(time.Minute)
+				r.Event(pod("web-0"), events.Normal, "Scaled", "Scale", "scaled")
+			}
+			end()
+			r.Event(pod("web-0"), events.Normal, "Scaled", "Scale", "scaled")
+			time.Sleep(time.Minute)
+			if n := warnings() - had; n != c.warnings {
+				t.Errorf("%s: %d warnings, not %d", name, n, c.warnings)
+			}
+		})
 	}
 }

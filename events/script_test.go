@@ -21,11 +21,11 @@ import (
 	"github.com/yare-go/yare/kube"
 )
 
-// script is a server that keeps events. Fail, if it is set, is asked first.
+// script is a scripted server that keeps events. If fail is set, its error is the answer.
 type script struct {
 	mu     sync.Mutex
 	fail   func(n int, r *kube.Request) error
-	asked  []string // what came when, since the start
+	asked  []string // the requests, with their time since the start
 	since  time.Time
 	events map[string]*eventsv1.Event
 	n      int
@@ -71,6 +71,7 @@ func (s *script) Do(ctx context.Context, r *kube.Request) (*kube.Response, error
 	body, err := json.Marshal(e)
 	return &kube.Response{Code: 200, Body: body}, err
 }
+
 func (s *script) check(t *testing.T, want ...string) {
 	t.Helper()
 	s.mu.Lock()
@@ -79,6 +80,7 @@ func (s *script) check(t *testing.T, want ...string) {
 		t.Errorf("the requests:\n%s\nnot:\n%s", got, strings.Join(want, "\n"))
 	}
 }
+
 func (s *script) one(t *testing.T) *eventsv1.Event {
 	t.Helper()
 	s.mu.Lock()
@@ -91,12 +93,13 @@ func (s *script) one(t *testing.T) *eventsv1.Event {
 	}
 	return nil
 }
+
 func statusError(r *kube.Request, code int, reason metav1.StatusReason) error {
 	return &kube.Error{Verb: r.Verb, Ref: r.Ref(), Code: code,
 		Answer: metav1.Status{Status: metav1.StatusFailure, Code: int32(code), Reason: reason, Details: &metav1.StatusDetails{Name: r.Name}}}
 }
 
-// log keeps what was logged.
+// log is a log in memory.
 type log struct {
 	mu   sync.Mutex
 	text bytes.Buffer
@@ -107,22 +110,23 @@ func (l *log) Write(p []byte) (int, error) {
 	defer l.mu.Unlock()
 	return l.text.Write(p)
 }
+
 func (l *log) String() string {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return l.text.String()
 }
 
-// run runs a recorder in a bubble, until the returned function is called.
-func run(t *testing.T, r *events.Recorder, h kube.Handler) (said *log, end func()) {
+// run starts a recorder in a bubble. The returned function ends it.
+func run(t *testing.T, r *events.Recorder, h kube.Handler) (logged *log, end func()) {
 	t.Helper()
-	said = new(log)
+	logged = new(log)
 	ctx, cancel := context.WithCancel(t.Context())
 	ended := make(chan error, 1)
 	go func() {
-		ended <- r.Start(ctx, &controller.Runtime{Client: kube.NewClientFromHandler(h), Log: slog.New(slog.NewTextHandler(said, nil))})
+		ended <- r.Start(ctx, &controller.Runtime{Client: kube.NewClientFromHandler(h), Log: slog.New(slog.NewTextHandler(logged, nil))})
 	}()
-	return said, func() {
+	return logged, func() {
 		t.Helper()
 		cancel()
 		if err := <-ended; err != nil {
@@ -130,6 +134,7 @@ func run(t *testing.T, r *events.Recorder, h kube.Handler) (said *log, end func(
 		}
 	}
 }
+
 func pod(name string) *corev1.Pod {
 	return &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: name, UID: "u-1", ResourceVersion: "7"}}
 }

@@ -9,76 +9,83 @@ import (
 const (
 	// window is how long a series goes on without a repetition.
 	window = 6 * time.Minute
-	// firstInterval and longestInterval are those between two writes of a series.
+	// firstInterval and longestInterval bound the time between two writes of a series.
 	firstInterval   = 10 * time.Second
 	longestInterval = 30 * time.Minute
 )
 
-// kind is what occurrences have in common but for the note.
-type kind struct {
-	regarding      reference // without its version
+// seriesKey is what the occurrences of a series have in common, apart from the note.
+type seriesKey struct {
+	regarding      reference // without its resource version
 	severity       Type
 	reason, action string
 }
 
-// series is an event, and how often it occurred.
+// series is one Event, and counts its occurrences.
 type series struct {
-	kind
+	seriesKey
 	note            string
 	resourceVersion string // of the object, at the first occurrence
 	name            string
 	first, last     time.Time
-	// count is how often it occurred, and written how often as far as the cluster knows: 0
-	// if there is no such Event.
+	// count is the number of occurrences. written is the part of it that the cluster knows,
+	// and 0 if the cluster has no such Event.
 	count, written int32
-	// wrote is when it was written last, and interval how long to wait since then.
-	wrote    time.Time
-	interval time.Duration
-	// failures are those of the server with this event, in a row.
+	// lastWrite is the time of the last successful write, and interval the time from then to
+	// the next one.
+	lastWrite time.Time
+	interval  time.Duration
+	// failures counts the failures of the server with this event, in a row.
 	failures int
-	// retry is when to try again after a failure.
-	retry time.Time
-	// refused is set when the server does not take it. It goes on being counted, so that
-	// repetitions do not ask again.
+	// retryAt is when to try again after a failure, or zero.
+	retryAt time.Time
+	// refused is true if the server does not accept the event. The series still counts, so
+	// that repetitions cause no more requests.
 	refused bool
 }
 
-// pending tells that there is something to be written.
-func (s *series) pending() bool { return !s.refused && s.count > s.written }
+// isPending reports whether the cluster does not know all occurrences.
+func (s *series) isPending() bool { return !s.refused && s.count > s.written }
 
-// over is when the series is over, unless it occurs again.
-func (s *series) over() time.Time { return s.last.Add(window) }
+// end returns when the series is over, unless it occurs again.
+func (s *series) end() time.Time { return s.last.Add(window) }
 
-// due is when there is something to be done for s.
+// due returns when to write s or, if nothing is pending, when the series is over.
 func (s *series) due() time.Time {
 	switch {
-	case !s.pending():
-		return s.over()
-	case !s.retry.IsZero():
-		return s.retry
+	case !s.isPending():
+		return s.end()
+	case !s.retryAt.IsZero():
+		return s.retryAt
 	case s.written == 0:
 		return s.first
 	default:
-		if next := s.wrote.Add(s.interval); next.Before(s.over()) {
+		if next := s.lastWrite.Add(s.interval); next.Before(s.end()) {
 			return next
 		}
-		return s.over()
+		return s.end()
 	}
 }
 
-// took notes that the cluster knows of so many occurrences.
-func (s *series) took(count int32, now time.Time) {
+// recordWrite records that the cluster knows count occurrences.
+func (s *series) recordWrite(count int32, now time.Time) {
 	if s.written == 0 {
 		s.interval = firstInterval
 	} else {
 		s.interval = min(2*s.interval, longestInterval)
 	}
-	s.written, s.wrote = count, now
-	s.failures, s.retry = 0, time.Time{}
+	s.written, s.lastWrite = count, now
+	s.failures, s.retryAt = 0, time.Time{}
 }
 
-// series is what the Event says of it.
-func (s *series) series() *eventSeries {
+// recordGone records that the cluster has no such Event any more.
+func (s *series) recordGone() {
+	s.written, s.retryAt = 0, time.Time{}
+	s.name = newEventName(s.regarding)
+}
+
+// repetitions returns the series as an Event has it, or nil after one occurrence.
+func (s *series) repetitions() *eventSeries {
 	if s.count < 2 {
 		return nil
 	}

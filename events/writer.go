@@ -13,21 +13,23 @@ import (
 )
 
 const (
-	// farewell is how long the last writes may take in all.
-	farewell = 5 * time.Second
-	// firstPause and longestPause are those after the server could not be asked.
+	// flushTimeout is how long the last writes may take together. It is a part of the time
+	// that a whole program has to end: see package operator.
+	flushTimeout = 4 * time.Second
+	// firstPause and longestPause bound the pause of all writes after a server could not be
+	// asked, and of the writes of one event after the server failed with it.
 	firstPause   = time.Second
 	longestPause = time.Minute
-	// maxFailures is how often in a row the server may fail with one event.
+	// maxFailures is how many times in a row the server may fail with one event.
 	maxFailures = 5
-	// tellEvery is how long is waited before more dropped events are told.
-	tellEvery = time.Minute
+	// reportInterval is the shortest time between two reports of dropped events.
+	reportInterval = time.Minute
 )
 
-// Service makes a Recorder end after the parts that use it.
+// Service marks a Recorder as a service, which ends after the parts that use it.
 func (r *Recorder) Service() {}
 
-// Needs is permission to write events, or what is wrong with the name.
+// Needs returns the permissions to create and patch events, or what is wrong with the name.
 func (r *Recorder) Needs() (kube.Needs, error) {
 	resource, err := kube.ResourceOf[event]()
 	if r.err != nil {
@@ -36,7 +38,7 @@ func (r *Recorder) Needs() (kube.Needs, error) {
 	return kube.Needs{Access: []kube.Access{{Resource: resource, Verbs: []kube.Verb{kube.VerbCreate, kube.VerbPatch}}}}, err
 }
 
-// Start writes events until ctx ends, and then what is left, for five seconds at most.
+// Start writes events until ctx ends, and then the rest, for four seconds at most.
 func (r *Recorder) Start(ctx context.Context, rt *controller.Runtime) error {
 	if _, err := r.Needs(); err != nil {
 		return err
@@ -51,7 +53,7 @@ func (r *Recorder) Start(ctx context.Context, rt *controller.Runtime) error {
 		if until := w.pausedUntil; until.After(now) {
 			s, at = nil, until
 		}
-		w.tellDropped(false)
+		w.reportDropped(false)
 		if s != nil {
 			w.write(ctx, s)
 			continue
@@ -68,6 +70,7 @@ func (r *Recorder) Start(ctx context.Context, rt *controller.Runtime) error {
 	return nil
 }
 
+// begin marks the recorder as running. It returns false if the recorder runs already.
 func (r *Recorder) begin() bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -75,28 +78,31 @@ func (r *Recorder) begin() bool {
 		return false
 	}
 	r.running, r.ended = true, false
+	if r.startTimer != nil {
+		r.startTimer.Stop()
+	}
 	return true
 }
 
-// next is a series to be written now, or when the next thing is to be done. Series that
-// are over are forgotten.
+// next returns a series to write now, or nil and when to call next again. It removes the
+// series that are over.
 func (r *Recorder) next(now time.Time) (*series, time.Time) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	var first *series
 	var over []*series
-	at := now.Add(24 * time.Hour) // Event says when there is something
-	for s := range r.all {
+	at := now.Add(24 * time.Hour) // Event wakes the writer earlier
+	for s := range r.allLocked {
 		due := s.due()
 		switch {
-		case !s.pending() && !due.After(now):
+		case !s.isPending() && !due.After(now):
 			over = append(over, s)
 		case due.Before(at):
 			first, at = s, due
 		}
 	}
 	for _, s := range over {
-		r.forget(s)
+		r.removeLocked(s)
 	}
 	if first == nil || at.After(now) {
 		return nil, at
@@ -112,19 +118,20 @@ type writer struct {
 
 	pause       time.Duration
 	pausedUntil time.Time
-	// told is how many dropped events were told, and when.
-	told   uint64
-	toldAt time.Time
-	// refusal is the last one.
+	// reported is how many dropped events the log has, and reportedAt the time of its last
+	// report.
+	reported   uint64
+	reportedAt time.Time
+	// refusal is the last error with which the server refused an event since then.
 	refusal error
 }
 
-// write makes one request for s, and says when to come again.
+// write sends one request for s, and records its outcome.
 func (w *writer) write(ctx context.Context, s *series) {
 	r := w.recorder
 	r.mu.Lock()
 	creates, count := s.written == 0, s.count
-	e := r.event(s)
+	e := r.eventLocked(s)
 	r.mu.Unlock()
 
 	api := kube.Namespaced[event](w.client, e.Namespace)
@@ -142,19 +149,18 @@ func (w *writer) write(ctx context.Context, s *series) {
 	defer r.mu.Unlock()
 	switch failed, answered := kube.AsError(err); {
 	case err == nil:
-		s.took(count, now)
-		w.wrote()
+		s.recordWrite(count, now)
+		w.recordSuccessLocked()
 	case creates && kube.IsAlreadyExists(err):
-		// The name is ours: an attempt whose fate was unknown has been carried out. What it
-		// said was once at least.
-		s.took(1, now)
-		w.wrote()
+		// The name is ours: an attempt whose fate was unknown has been carried out, for one
+		// occurrence at least.
+		s.recordWrite(1, now)
+		w.recordSuccessLocked()
 	case !creates && kube.IsNotFound(err):
 		// Its time to live is over, or somebody deleted it.
-		s.written, s.retry = 0, time.Time{}
-		s.name = eventName(s.regarding, suffix())
+		s.recordGone()
 	case ctx.Err() != nil:
-		// The program ends: there is one more attempt.
+		// The program ends: flush tries once more.
 	case kube.IsUnreachable(err), kube.IsTooManyRequests(err), kube.IsUnauthorized(err):
 		w.pause = min(max(2*w.pause, firstPause), longestPause)
 		w.pausedUntil = now.Add(w.pause)
@@ -163,7 +169,7 @@ func (w *writer) write(ctx context.Context, s *series) {
 		}
 	case answered && failed.Code >= http.StatusInternalServerError && s.failures < maxFailures-1:
 		s.failures++
-		s.retry = now.Add(firstPause << s.failures)
+		s.retryAt = now.Add(firstPause << s.failures)
 	default:
 		s.refused = true
 		r.stats.Dropped += uint64(s.count - s.written)
@@ -171,66 +177,67 @@ func (w *writer) write(ctx context.Context, s *series) {
 	}
 }
 
-func (w *writer) wrote() {
+// recordSuccessLocked records that the server has accepted a write.
+func (w *writer) recordSuccessLocked() {
 	w.recorder.stats.Writes++
 	w.pause, w.pausedUntil = 0, time.Time{}
 }
 
-// event is s as it is written. The caller has r.mu.
-func (r *Recorder) event(s *series) *event {
-	about := s.regarding
-	about.ResourceVersion = s.resourceVersion
+// eventLocked returns s as an Event.
+func (r *Recorder) eventLocked(s *series) *event {
+	regarding := s.regarding
+	regarding.ResourceVersion = s.resourceVersion
 	return &event{
-		ObjectMeta: metav1.ObjectMeta{Namespace: s.regarding.namespace(), Name: s.name},
-		EventTime:  metav1.NewMicroTime(s.first), Series: s.series(),
+		ObjectMeta: metav1.ObjectMeta{Namespace: s.regarding.eventNamespace(), Name: s.name},
+		EventTime:  metav1.NewMicroTime(s.first), Series: s.repetitions(),
 		ReportingController: r.controller, ReportingInstance: r.instance,
-		Action: s.action, Reason: s.reason, Regarding: about, Note: s.note, Type: s.severity,
+		Action: s.action, Reason: s.reason, Regarding: regarding, Note: s.note, Type: s.severity,
 	}
 }
 
-// flush writes what is left, each once, and ends the recorder.
+// flush writes what is pending, each series once, and ends the recorder.
 func (w *writer) flush(ctx context.Context) {
 	r := w.recorder
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), farewell)
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), flushTimeout)
 	defer cancel()
-	var left []*series
+	var pending []*series
 	r.mu.Lock()
 	r.ended = true
-	for s := range r.all {
-		if s.pending() {
-			left = append(left, s)
+	for s := range r.allLocked {
+		if s.isPending() {
+			pending = append(pending, s)
 		}
 	}
 	r.mu.Unlock()
-	for _, s := range left {
+	for _, s := range pending {
 		if ctx.Err() != nil {
 			break
 		}
 		w.write(ctx, s)
 	}
 	r.mu.Lock()
-	for s := range r.all {
-		if s.pending() {
+	for s := range r.allLocked {
+		if s.isPending() {
 			r.stats.Dropped += uint64(s.count - s.written)
 		}
 	}
-	clear(r.kinds)
+	clear(r.series)
 	r.open, r.running = 0, false
 	r.mu.Unlock()
-	w.tellDropped(true)
+	w.reportDropped(true)
 }
 
-// tellDropped logs how many events were dropped since it was said last; at once, and then
-// once in a while.
-func (w *writer) tellDropped(atLast bool) {
+// reportDropped logs how many events were dropped since the last report: the first time at
+// once, then at intervals, and at the end in any case.
+func (w *writer) reportDropped(atEnd bool) {
 	now, dropped := time.Now(), w.recorder.Stats().Dropped
-	if dropped == w.told || !atLast && !w.toldAt.IsZero() && now.Sub(w.toldAt) < tellEvery {
+	if dropped == w.reported || !atEnd && !w.reportedAt.IsZero() && now.Sub(w.reportedAt) < reportInterval {
 		return
 	}
-	attributes := []any{"recorder", w.recorder.controller, "dropped", dropped - w.told, "in all", dropped}
+	attributes := []any{"recorder", w.recorder.controller, "dropped", dropped - w.reported, "in all", dropped}
 	if w.refusal != nil {
 		attributes = append(attributes, "error", w.refusal)
 	}
 	w.log.Warn("events were dropped", attributes...)
-	w.told, w.toldAt, w.refusal = dropped, now, nil
+	w.reported, w.reportedAt, w.refusal = dropped, now, nil
 }

@@ -18,9 +18,9 @@ import (
 	"github.com/yare-go/yare/yaretest"
 )
 
-// A real API server takes what a recorder writes: of objects in namespaces and outside of
-// them, series, and texts of every length.
-func TestAPIServerTakesEvents(t *testing.T) {
+// A real API server accepts what a recorder writes: events of objects with and without a
+// namespace, series, and texts of every length.
+func TestAPIServerAcceptsEvents(t *testing.T) {
 	t.Parallel()
 	cluster := yaretest.Start(t)
 	client, namespace := cluster.Client(t), cluster.Namespace(t)
@@ -59,7 +59,7 @@ func TestAPIServerTakesEvents(t *testing.T) {
 		t.Fatal(err)
 	}
 	if s := r.Stats(); s.Dropped != 0 {
-		t.Errorf("%d were dropped", s.Dropped)
+		t.Errorf("%d events were dropped", s.Dropped)
 	}
 
 	all, err := kube.Namespaced[eventsv1.Event](client, namespace).List(t.Context())
@@ -83,7 +83,7 @@ func TestAPIServerTakesEvents(t *testing.T) {
 	if !found {
 		t.Error(errors.Join(errors.New("there is no event of the namespace"), err))
 	}
-	// As people see them.
+	// The form that people read.
 	if text := cluster.Kubectl(t, "", "describe", "configmap", "settings", "--namespace", namespace); !contains(text, "Broken", "(x5 over", "it is broken") {
 		t.Error(text)
 	}
