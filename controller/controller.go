@@ -36,7 +36,7 @@ type Controller[T any] struct {
 func New[T any, P kube.ObjectOf[T]](reconcile Func[T], options ...Option) *Controller[T] {
 	kind, err := kube.TypeOf[T, P]()
 	c := &Controller[T]{
-		settings: settings{concurrency: 8, grace: 20 * time.Second, self: source{kind: kind}, errs: []error{err}},
+		settings: settings{concurrency: 8, grace: 15 * time.Second, self: source{kind: kind}, errs: []error{err}},
 		kind:     kind,
 		api: func(client *kube.Client, namespace string) kube.API[T] {
 			if namespace == "" {

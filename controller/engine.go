@@ -14,7 +14,7 @@ import (
 )
 
 // lastWait is how long calls may take to return once their context has ended.
-const lastWait = 5 * time.Second
+const lastWait = 3 * time.Second
 
 // engine is a controller that runs.
 type engine[T any] struct {

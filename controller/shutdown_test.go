@@ -73,8 +73,8 @@ func TestShutdownWithACallThatIgnoresItsContext(t *testing.T) {
 		synctest.Wait()
 		begin := time.Now()
 		errs := p.stop()
-		if got := time.Since(begin); got != 65*time.Second {
-			t.Errorf("it took %s to end, want 1m5s", got)
+		if got := time.Since(begin); got != 63*time.Second {
+			t.Errorf("it took %s to end, want 1m3s", got)
 		}
 		if len(errs) != 1 || !strings.Contains(errs[0].Error(), "1 calls") {
 			t.Errorf("errors: %v, want one that counts the calls", errs)

@@ -9,6 +9,8 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/yare-go/yare/controller"
+	"github.com/yare-go/yare/events"
 	"github.com/yare-go/yare/kube"
 )
 
@@ -98,4 +100,42 @@ func TestRunEndsWhenAllAreDone(t *testing.T) {
 	if err := Run(t.Context(), noServer(), done, done); err != nil {
 		t.Error(err)
 	}
+}
+
+// A program with everything that can hold up its end took 32 s: a Pod has 30 s.
+func TestEndOfAProgramThatHangs(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		server := gadgetServer{open: make(chan struct{})}
+		close(server.open)
+		client := kube.NewClientFromHandler(kube.HandlerFunc(func(ctx context.Context, r *kube.Request) (*kube.Response, error) {
+			if r.Resource.Group == "events.k8s.io" {
+				<-ctx.Done() // the server hangs
+				return nil, context.Cause(ctx)
+			}
+			return server.Do(ctx, r)
+		}))
+		recorder := events.New("example.com/gadgets")
+		begun, release := make(chan struct{}), make(chan struct{})
+		part := controller.New(func(_ context.Context, g *gadget, _ *kube.Client) (controller.Action, error) {
+			recorder.Event(g, events.Normal, "Begun", "Begin", "it has begun")
+			close(begun)
+			<-release // it ignores its context
+			return controller.Done(), nil
+		})
+		ctx, cancel := context.WithCancel(t.Context())
+		ended := make(chan error)
+		go func() { ended <- Run(ctx, client, part, recorder) }()
+		<-begun
+		started := time.Now()
+		cancel()
+		err := <-ended
+		if took := time.Since(started) + shutdownTimeout; took > 25*time.Second {
+			t.Errorf("it took %s to end", took)
+		}
+		if err == nil || !strings.Contains(err.Error(), "did not return") {
+			t.Errorf("the error is %v", err)
+		}
+		close(release)
+	})
 }

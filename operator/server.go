@@ -14,22 +14,22 @@ import (
 	"github.com/yare-go/yare/operator/internal/metrics"
 )
 
-// server answers questions about the program, over HTTP without TLS:
+// server serves health and metrics of the program, over HTTP without TLS:
 //
 //	/healthz  200 while the program runs
-//	/readyz   200 when it is ready, else 503 and why not
-//	/metrics  figures, for Prometheus
+//	/readyz   200 when the program is ready, else 503 and what is missing
+//	/metrics  the figures, for Prometheus
 type server struct {
 	listener net.Listener
 	http     *http.Server
 	served   chan error
 }
 
-// farewell is how long questions that are being answered may take at the end.
-const farewell = 2 * time.Second
+// shutdownTimeout is how long requests that are being answered may take at the end.
+const shutdownTimeout = time.Second
 
-// listen takes an address, such as :8080. Questions can come from then on, and are answered
-// once there is a serve.
+// listen opens an address, such as :8080. Requests may arrive from then on. They are answered
+// after [serve].
 func listen(ctx context.Context, address string) (net.Listener, error) {
 	listener, err := new(net.ListenConfig).Listen(ctx, "tcp", address)
 	if err != nil {
@@ -38,13 +38,13 @@ func listen(ctx context.Context, address string) (net.Listener, error) {
 	return listener, nil
 }
 
-// serve answers questions until [server.close]. If that cannot go on, failed is called
-// with the reason.
+// serve answers requests until [server.close]. If the listener fails, it calls failed with
+// the reason.
 func serve(listener net.Listener, ready *readiness, f *figures, log *slog.Logger, failed func(error)) *server {
 	s := &server{listener: listener, served: make(chan error, 1)}
 	s.http = &http.Server{
-		Handler: answers(ready, f),
-		// Whoever asks is quick and asks little.
+		Handler: newHandler(ready, f),
+		// Requests are small, and clients are quick.
 		ReadHeaderTimeout: 5 * time.Second,
 		ReadTimeout:       10 * time.Second,
 		WriteTimeout:      30 * time.Second,
@@ -62,38 +62,40 @@ func serve(listener net.Listener, ready *readiness, f *figures, log *slog.Logger
 	return s
 }
 
-// close ends the server: questions that are being answered get a short time.
+// close ends the server. Requests that are being answered get a short time.
 func (s *server) close() {
-	ctx, cancel := context.WithTimeout(context.Background(), farewell)
+	ctx, cancel := context.WithTimeout(context.Background(), shutdownTimeout)
 	defer cancel()
 	if s.http.Shutdown(ctx) != nil {
 		_ = s.http.Close()
 	}
-	<-s.served //nolint:errcheck // it was told when it came
+	<-s.served //nolint:errcheck // serve has reported it
 }
 
-func answers(ready *readiness, f *figures) http.Handler {
+// newHandler returns the handler of the paths that server lists.
+func newHandler(ready *readiness, f *figures) http.Handler {
 	mux := http.NewServeMux()
-	mux.HandleFunc("GET /healthz", func(w http.ResponseWriter, _ *http.Request) { tell(w, http.StatusOK, "ok\n") })
+	mux.HandleFunc("GET /healthz", func(w http.ResponseWriter, _ *http.Request) { writeText(w, http.StatusOK, "ok\n") })
 	mux.HandleFunc("GET /readyz", func(w http.ResponseWriter, _ *http.Request) {
 		if missing := ready.missing(); len(missing) > 0 {
-			tell(w, http.StatusServiceUnavailable, strings.Join(missing, "\n")+"\n")
+			writeText(w, http.StatusServiceUnavailable, strings.Join(missing, "\n")+"\n")
 			return
 		}
-		tell(w, http.StatusOK, "ok\n")
+		writeText(w, http.StatusOK, "ok\n")
 	})
 	mux.HandleFunc("GET /metrics", func(w http.ResponseWriter, _ *http.Request) {
 		w.Header().Set("Content-Type", metrics.ContentType)
-		_, _ = f.WriteTo(w) // who asked has gone
+		_, _ = f.WriteTo(w) // the client has gone
 	})
 	return mux
 }
 
-func tell(w http.ResponseWriter, code int, text string) {
+// writeText answers with text.
+func writeText(w http.ResponseWriter, code int, text string) {
 	h := w.Header()
 	h.Set("Content-Type", "text/plain; charset=utf-8")
 	h.Set("X-Content-Type-Options", "nosniff")
 	h.Set("Cache-Control", "no-store")
 	w.WriteHeader(code)
-	_, _ = io.WriteString(w, text) // who asked has gone
+	_, _ = io.WriteString(w, text) // the client has gone
 }
