@@ -10,10 +10,12 @@ import (
 	"sync"
 )
 
-// The control protocol: `controlplane up --control` writes events and answers, and reads
-// commands, as one JSON object a line. End of its input means that it should end.
+// The control protocol: `controlplane up --control` writes events and answers and reads
+// requests, each as one JSON object a line. At the end of its input the control plane ends.
+// The other end is package control of the module controlplane. testdata/control.jsonl holds
+// both ends to the same protocol.
 
-// A message is a line from the control plane: an event, or the answer to a command.
+// A message is a line from the control plane: an event, or the answer to a request.
 type message struct {
 	Event      string         `json:"event"`
 	Component  string         `json:"component"`
@@ -30,13 +32,14 @@ type message struct {
 	Revision int64 `json:"revision"`
 }
 
+// A command is a request to the control plane.
 type command struct {
 	ID        int    `json:"id"`
 	Do        string `json:"do"`
 	Component string `json:"component,omitempty"`
 }
 
-// A control sends commands and hands each answer to whoever waits for it.
+// A control sends commands and returns each answer to the caller that waits for it.
 type control struct {
 	writing sync.Mutex // held while a line is written
 	in      io.WriteCloser
@@ -50,7 +53,7 @@ func newControl(in io.WriteCloser) *control {
 	return &control{in: in, waiting: make(map[int]chan message)}
 }
 
-// call sends a command and waits for its answer, until ctx ends or ended is closed.
+// call sends a command and waits for its answer until ctx ends or ended is closed.
 func (c *control) call(ctx context.Context, ended <-chan struct{}, do, component string) (message, error) {
 	doing := do
 	if component != "" {
@@ -68,18 +71,18 @@ func (c *control) call(ctx context.Context, ended <-chan struct{}, do, component
 		c.mu.Unlock()
 	}()
 	if err := c.send(command{ID: id, Do: do, Component: component}); err != nil {
-		return message{}, fmt.Errorf("telling the control plane to %s: %w", doing, err)
+		return message{}, fmt.Errorf("asking the control plane to %s: %w", doing, err)
 	}
 	select {
 	case m := <-answer:
 		if m.Error != "" || !m.OK {
-			return m, fmt.Errorf("telling the control plane to %s: %w", doing, errors.New(m.Error))
+			return m, fmt.Errorf("asking the control plane to %s: %w", doing, errors.New(m.Error))
 		}
 		return m, nil
 	case <-ended:
-		return message{}, fmt.Errorf("telling the control plane to %s: it has ended", doing)
+		return message{}, fmt.Errorf("asking the control plane to %s: it has ended", doing)
 	case <-ctx.Done():
-		return message{}, fmt.Errorf("telling the control plane to %s: %w", doing, context.Cause(ctx))
+		return message{}, fmt.Errorf("asking the control plane to %s: %w", doing, context.Cause(ctx))
 	}
 }
 
@@ -103,13 +106,13 @@ func (c *control) answered(m message) {
 	}
 }
 
-// lines calls take for each line written to it. It is written to by one goroutine.
-type lines struct {
-	take    func(line []byte)
+// A lineWriter calls handle for each line written to it. One goroutine writes to it.
+type lineWriter struct {
+	handle  func(line []byte)
 	partial []byte
 }
 
-func (l *lines) Write(data []byte) (int, error) {
+func (l *lineWriter) Write(data []byte) (int, error) {
 	l.partial = append(l.partial, data...)
 	for {
 		line, rest, ok := bytes.Cut(l.partial, []byte("\n"))
@@ -117,7 +120,7 @@ func (l *lines) Write(data []byte) (int, error) {
 			return len(data), nil
 		}
 		if len(bytes.TrimSpace(line)) > 0 {
-			l.take(line)
+			l.handle(line)
 		}
 		l.partial = rest
 	}

@@ -121,7 +121,7 @@ func launch(o Options) (*Plane, error) {
 		closing: make(chan struct{}),
 	}
 	p.booting.Set("starting the control plane")
-	cmd.Stdout = &lines{take: p.take}
+	cmd.Stdout = &lineWriter{handle: p.handleLine}
 	cmd.Stderr = p.stderr
 	if p.inUse, err = os.Open(o.Binary); err != nil {
 		p.booting.Done()
@@ -139,8 +139,8 @@ func launch(o Options) (*Plane, error) {
 	return p, nil
 }
 
-// take takes a line the control plane wrote.
-func (p *Plane) take(line []byte) {
+// handleLine handles a line that the control plane wrote.
+func (p *Plane) handleLine(line []byte) {
 	var m message
 	if err := json.Unmarshal(line, &m); err != nil {
 		_, _ = fmt.Fprintf(p.stderr, "%s\n", line) // Not of the protocol: part of the log.

@@ -6,7 +6,7 @@ import (
 	"k8s.io/kubernetes/cmd/kube-apiserver/app"
 )
 
-// Main is the command `kube-apiserver`. It returns the exit status.
+// Main runs the command `kube-apiserver` and returns the exit status.
 func Main(args []string) int {
 	command := app.NewAPIServerCommand()
 	command.SetArgs(args)

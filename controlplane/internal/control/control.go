@@ -1,5 +1,7 @@
-// Package control is the protocol of `up --control`: one JSON object a line, requests on
-// standard input, events and answers on standard output.
+// Package control defines the protocol of `up --control`: one JSON object a line, requests on
+// standard input, events and answers on standard output. The other end is package
+// internal/plane of the root module. The file internal/plane/testdata/control.jsonl there holds
+// both ends to the same protocol.
 package control
 
 import (
@@ -10,13 +12,13 @@ import (
 	"sync"
 )
 
-// The verbs that are not about one component. Those that are: see package supervise.
+// The verbs that are not about one component. Package supervise has the others.
 const (
 	Compact  = "compact"
 	Shutdown = "shutdown"
 )
 
-// Request asks for something. Its answer has the same ID.
+// Request asks for an action. Its answer has the same ID.
 type Request struct {
 	ID        json.RawMessage `json:"id"`
 	Do        string          `json:"do"`
@@ -32,7 +34,7 @@ type Answer struct {
 	Revision int64           `json:"revision,omitempty"`
 }
 
-// Event tells something that nobody asked for.
+// Event reports something that happened without a request.
 type Event struct {
 	Event      string         `json:"event"`
 	Component  string         `json:"component,omitempty"`
@@ -43,7 +45,6 @@ type Event struct {
 	PIDs       map[string]int `json:"pids,omitempty"`
 	Error      string         `json:"error,omitempty"`
 	Log        string         `json:"log,omitempty"`
-	PID        int            `json:"pid,omitempty"`
 }
 
 // The events.
@@ -57,8 +58,8 @@ const (
 // maxLine bounds a request. They are all short.
 const maxLine = 1 << 20
 
-// Requests calls handle with each request until the input ends, and returns what ended
-// it: nil for the end of the input. A line that is no request is answered, not fatal.
+// Requests calls handle with each request until the input ends or cannot be read. A line that
+// is no request is answered with an error. Requests returns nil at the end of the input.
 func Requests(input io.Reader, output *Writer, handle func(Request)) error {
 	lines := bufio.NewScanner(input)
 	lines.Buffer(nil, maxLine)
@@ -82,15 +83,15 @@ type Writer struct {
 	encoder *json.Encoder
 }
 
-// NewWriter writes to the given output.
+// NewWriter returns a Writer to output.
 func NewWriter(output io.Writer) *Writer {
 	encoder := json.NewEncoder(output)
 	encoder.SetEscapeHTML(false)
 	return &Writer{encoder: encoder}
 }
 
-// Write writes an Event or an Answer as one line. An output that nobody reads any more
-// is noticed by the end of the input.
+// Write writes an Event or an Answer as one line. It ignores errors: when nobody reads the
+// output any more, the input ends too.
 func (w *Writer) Write(message any) {
 	w.mu.Lock()
 	defer w.mu.Unlock()

@@ -1,7 +1,8 @@
-// Package controllermanager runs the stock controllers of kube-controller-manager, two of
-// them in a form that suits tests: the garbage collector notices a new
-// CustomResourceDefinition within a second instead of 30, and the namespace controller
-// does not wait before it deletes.
+// Package controllermanager runs the stock controllers of kube-controller-manager so that
+// tests need not wait: the garbage collector notices a new CustomResourceDefinition within a
+// second instead of 30, the namespace controller does not wait before it deletes, and the
+// controllers of workloads look at all their objects every few seconds, so that their back-off
+// does not grow to minutes.
 //
 // The command takes the flags of the stock command. It does not serve HTTP and does not
 // elect a leader: there is only one, and its parent watches it.
@@ -25,7 +26,7 @@ import (
 	"github.com/yare-go/yare/controlplane/internal/serverwait"
 )
 
-// Main is the command `kube-controller-manager`. It returns the exit status.
+// Main runs the command `kube-controller-manager` and returns the exit status.
 func Main(args []string, line lifeline.Lifeline) int {
 	s, err := options.NewKubeControllerManagerOptions()
 	if err != nil {

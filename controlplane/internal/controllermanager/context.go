@@ -3,8 +3,11 @@ package controllermanager
 import (
 	"context"
 	"fmt"
+	"time"
 
+	appsv1 "k8s.io/api/apps/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/discovery/cached/memory"
 	"k8s.io/client-go/informers"
@@ -34,7 +37,8 @@ func newContext(ctx context.Context, c *config.CompletedConfig) (app.ControllerC
 		return app.ControllerContext{}, fmt.Errorf("making a metadata client: %w", err)
 	}
 	resync := app.ResyncPeriod(c)
-	typed := informers.NewSharedInformerFactoryWithOptions(client, resync(), informers.WithTransform(trim))
+	typed := informers.NewSharedInformerFactoryWithOptions(client, resync(),
+		informers.WithTransform(trim), informers.WithCustomResyncConfig(workloadResync()))
 	untyped := metadatainformer.NewSharedInformerFactoryWithOptions(metadataClient, resync(), metadatainformer.WithTransform(trim))
 
 	cc := app.ControllerContext{
@@ -60,7 +64,31 @@ func newContext(ctx context.Context, c *config.CompletedConfig) (app.ControllerC
 	return cc, nil
 }
 
-// trim drops what no controller reads and what makes up a third of an object.
+// workloadPeriod is how often the controllers of workloads look at all their objects again.
+//
+// It bounds how long an object waits whose sync failed. These controllers retry with
+// workqueue.DefaultTypedControllerRateLimiter (k8s.io/client-go/util/workqueue): for each
+// object after 5 ms, doubled with each failure up to 1,000 s, but for all objects of a
+// controller together ten times a second after the first 100. A failure above that rate puts
+// off all later retries, because each one reserves its turn: 2,000 conflicts within a minute
+// or two, which a test with many quick edits causes, make the next retry wait for more than a
+// minute, even that of an object which failed for the first time. Such an object is left
+// alone unless it changes, and the error is logged at level 2 only. A resync is not a retry:
+// it does not wait. A sync that finds nothing to do sends no request.
+const workloadPeriod = 5 * time.Second
+
+// workloadResync returns the resync periods of the kinds whose controllers retry so.
+func workloadResync() map[metav1.Object]time.Duration {
+	return map[metav1.Object]time.Duration{
+		&appsv1.Deployment{}:  workloadPeriod,
+		&appsv1.ReplicaSet{}:  workloadPeriod,
+		&appsv1.StatefulSet{}: workloadPeriod,
+		&appsv1.DaemonSet{}:   workloadPeriod,
+	}
+}
+
+// trim drops the managed fields, which no controller reads and which make up a third of an
+// object.
 func trim(object any) (any, error) {
 	if accessor, err := meta.Accessor(object); err == nil {
 		accessor.SetManagedFields(nil)

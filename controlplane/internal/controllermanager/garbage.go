@@ -19,7 +19,7 @@ import (
 // for the children to go. It is one request a second, answered from memory.
 const discoveryPeriod = time.Second
 
-// collector is the stock garbage collector with our discovery period.
+// collector runs the stock garbage collector with a shorter discovery period.
 type collector struct {
 	*garbagecollector.GarbageCollector
 	discovery discovery.DiscoveryInterface
@@ -55,10 +55,10 @@ func newGarbageCollector(ctx context.Context, cc app.ControllerContext) (app.Con
 	}, nil
 }
 
-// Name is needed because the embedded controller has a method of that name too.
+// Name implements app.Controller. The embedded controller has a method of that name too.
 func (*collector) Name() string { return names.GarbageCollectorController }
 
-// Run runs the workers and the discovery beside them, until the context ends.
+// Run implements app.Controller: it runs the workers and, beside them, the discovery.
 func (c *collector) Run(ctx context.Context) {
 	const initialSync = 30 * time.Second
 	var group sync.WaitGroup

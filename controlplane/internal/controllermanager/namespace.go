@@ -70,10 +70,10 @@ func newNamespaceController(ctx context.Context, cc app.ControllerContext) (app.
 	return n, nil
 }
 
-// Name is part of app.Controller.
+// Name implements app.Controller.
 func (*namespaces) Name() string { return names.NamespaceController }
 
-// Run is part of app.Controller.
+// Run implements app.Controller.
 func (n *namespaces) Run(ctx context.Context) {
 	if !cache.WaitForCacheSync(ctx.Done(), n.synced) {
 		return
@@ -81,7 +81,7 @@ func (n *namespaces) Run(ctx context.Context) {
 	var group sync.WaitGroup
 	for range namespaceWorkers {
 		group.Go(func() {
-			for n.next(ctx) {
+			for n.processNext(ctx) {
 			}
 		})
 	}
@@ -96,8 +96,8 @@ func (n *namespaces) enqueue(object any) {
 	}
 }
 
-// next handles one namespace, and reports whether there may be another.
-func (n *namespaces) next(ctx context.Context) bool {
+// processNext empties one namespace, and reports whether the queue is still open.
+func (n *namespaces) processNext(ctx context.Context) bool {
 	name, shutdown := n.queue.Get()
 	if shutdown {
 		return false

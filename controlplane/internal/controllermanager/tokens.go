@@ -52,8 +52,8 @@ func newTokensController(ctx context.Context, cc app.ControllerContext) (app.Con
 	return &tokens{TokensController: controller, workers: int(options.ConcurrentSATokenSyncs)}, nil
 }
 
-// Name is part of app.Controller.
+// Name implements app.Controller.
 func (*tokens) Name() string { return names.ServiceAccountTokenController }
 
-// Run is part of app.Controller.
+// Run implements app.Controller.
 func (t *tokens) Run(ctx context.Context) { t.TokensController.Run(ctx, t.workers) }

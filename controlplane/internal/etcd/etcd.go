@@ -16,7 +16,7 @@ import (
 	"github.com/yare-go/yare/controlplane/internal/lifeline"
 )
 
-// Main is the command `etcd`.
+// Main runs the command `etcd`.
 func Main(args []string, line lifeline.Lifeline) error {
 	flags := flag.NewFlagSet("etcd", flag.ContinueOnError)
 	dataDir := flags.String("data-dir", "", "folder of the data (required)")

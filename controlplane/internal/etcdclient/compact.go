@@ -1,5 +1,5 @@
-// Package etcdclient does to a running etcd what faults are made of. It is apart from the
-// server so that who needs only this need not link that.
+// Package etcdclient sends requests to a running etcd that cause faults. It is apart from the
+// server, so that its users need not link the server.
 package etcdclient
 
 import (
@@ -31,7 +31,7 @@ func Compact(ctx context.Context, endpoint string) (revision int64, err error) {
 		return 0, fmt.Errorf("connecting to etcd: %w", err)
 	}
 	defer client.Close()
-	// Any read tells the current revision; this key is one that does not exist.
+	// The answer to any read holds the current revision. This key does not exist.
 	got, err := client.Get(ctx, "yare", clientv3.WithCountOnly())
 	if err != nil {
 		return 0, fmt.Errorf("asking etcd for its revision: %w", err)

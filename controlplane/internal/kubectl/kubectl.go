@@ -12,7 +12,7 @@ import (
 	"k8s.io/kubectl/pkg/cmd/util"
 )
 
-// Main is the command `kubectl`. It reads its arguments from os.Args, as the stock
+// Main runs the command `kubectl`. It reads its arguments from os.Args, as the stock
 // command does in several places, and ends the process with the status that the stock
 // command would end it with.
 func Main() {

@@ -8,15 +8,15 @@ import (
 // The addresses are from a private range and lead nowhere. Loopback addresses would not
 // do: the API server refuses them in EndpointSlices.
 
-// nodeIP is the address of the node with that number.
+// nodeIP returns the address of the node with that number.
 func nodeIP(node int) string { return fmt.Sprintf("10.127.0.%d", node+1) }
 
-// podCIDR is the range of the Pods of the node with that number.
+// podCIDR returns the range of Pod addresses of the node with that number.
 func podCIDR(node int) string { return fmt.Sprintf("10.%d.0.0/16", firstPodNet+node) }
 
 const firstPodNet = 128
 
-// addresses are those of one node's Pods.
+// addresses hands out the addresses of one node's Pods.
 type addresses struct {
 	mu   sync.Mutex
 	node int

@@ -19,7 +19,7 @@ import (
 	"github.com/yare-go/yare/controlplane/internal/serverwait"
 )
 
-// Main is the command `kubelet`.
+// Main runs the command `kubelet`.
 func Main(args []string, line lifeline.Lifeline) error {
 	flags := flag.NewFlagSet("kubelet", flag.ContinueOnError)
 	kubeconfig := flags.String("kubeconfig", "", "kubeconfig `file` (required)")

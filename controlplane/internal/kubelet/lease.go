@@ -11,10 +11,10 @@ import (
 	"k8s.io/client-go/kubernetes"
 )
 
-// leaseSeconds is how long a lease lasts, as with a real kubelet.
+// leaseSeconds is how long a lease lasts. A real kubelet uses the same value.
 const leaseSeconds = 40
 
-// renewLease says that a node lives. The lease goes with its node.
+// renewLease renews the lease of a node. The node owns the lease.
 func renewLease(ctx context.Context, client kubernetes.Interface, node string, now time.Time) error {
 	leases := client.CoordinationV1().Leases(corev1.NamespaceNodeLease)
 	lease, err := leases.Get(ctx, node, metav1.GetOptions{})

@@ -26,7 +26,7 @@ const (
 	registerRetry = 100 * time.Millisecond
 )
 
-// nodes are the simulated nodes.
+// nodes registers the simulated nodes and keeps them alive.
 type nodes struct {
 	client kubernetes.Interface
 	count  int
@@ -39,7 +39,7 @@ func newNodes(client kubernetes.Interface, count, port int) *nodes {
 
 func nodeName(node int) string { return fmt.Sprintf("yare-%d", node) }
 
-// names are those of the nodes, by their number.
+// names returns the names of the nodes, by their number.
 func (n *nodes) names() []string {
 	names := make([]string, n.count)
 	for i := range names {
@@ -137,7 +137,7 @@ func (n *nodes) keepAlive(ctx context.Context) {
 	}
 }
 
-// object is a node as it is registered.
+// object returns a node as it is registered.
 func (n *nodes) object(node int, now time.Time) *corev1.Node {
 	name := nodeName(node)
 	return &corev1.Node{
@@ -157,7 +157,7 @@ func (n *nodes) object(node int, now time.Time) *corev1.Node {
 	}
 }
 
-// status is what a healthy node says of itself.
+// status returns the status of a healthy node.
 func (n *nodes) status(node int, now time.Time) corev1.NodeStatus {
 	name, release := nodeName(node), version.Get().GitVersion
 	// Nothing is used up, so there is plenty.

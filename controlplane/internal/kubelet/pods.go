@@ -36,17 +36,17 @@ type pods struct {
 	records map[string]*record // by namespace/name
 }
 
-// record is what is known of one Pod besides what the API says. Only the worker that
-// handles the Pod touches its fields; the queue gives a Pod to one worker at a time.
+// record holds what the node knows of one Pod besides the object in the API. Only the worker
+// that handles the Pod touches its fields; the queue gives a Pod to one worker at a time.
 type record struct {
 	uid     types.UID
 	node    string
 	history lifecycle.History
-	// written is the version of the last status that was written. A Pod that is older was
-	// read before that, and tells nothing new.
+	// written is the resource version after the last status write. A Pod with an older
+	// version was read before that write and is ignored.
 	written string
-	told    map[lifecycle.Problem]bool // what its author was warned of
-	removed bool                       // its removal was asked for; finalizers can keep it
+	warned  map[lifecycle.Problem]bool // problems for which an Event was written
+	removed bool                       // the deletion was sent; finalizers can keep the Pod
 }
 
 func newPods(client kubernetes.Interface, nodeNames []string) *pods {
@@ -145,7 +145,8 @@ func (p *pods) next(ctx context.Context) bool {
 	return true
 }
 
-// handle brings one Pod to where it should be by now, and returns when to look again.
+// handle writes the status that one Pod should have by now, or removes the Pod, and returns
+// when to handle it again.
 func (p *pods) handle(ctx context.Context, key string) (again time.Duration, err error) {
 	object, found, err := p.informer.GetStore().GetByKey(key)
 	if err != nil {
@@ -160,9 +161,9 @@ func (p *pods) handle(ctx context.Context, key string) (again time.Duration, err
 	if !ours {
 		return 0, nil
 	}
-	r := p.record(key, pod)
-	if r.removed || older(pod.ResourceVersion, r.written) {
-		return 0, nil // the event that follows from our own write comes
+	r := p.recordFor(key, pod)
+	if r.removed || isOlder(pod.ResourceVersion, r.written) {
+		return 0, nil // the watch will deliver our own write
 	}
 	settings, problems := lifecycle.ParseSettings(pod)
 	warn(ctx, p.client, pod, r, problems)
@@ -199,8 +200,9 @@ func (p *pods) remove(ctx context.Context, pod *corev1.Pod, r *record) error {
 	return nil
 }
 
-// record returns that of a Pod; a Pod of the same name that came after it has another.
-func (p *pods) record(key string, pod *corev1.Pod) *record {
+// recordFor returns the record of a Pod, and makes a new one for a Pod that replaced another
+// of the same name.
+func (p *pods) recordFor(key string, pod *corev1.Pod) *record {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	r := p.records[key]
@@ -228,8 +230,8 @@ func (p *pods) forget(key string) {
 	}
 }
 
-// older reports whether one version of an object is certainly older than another.
-func older(version, than string) bool {
+// isOlder reports whether one version of an object is certainly older than another.
+func isOlder(version, than string) bool {
 	if than == "" {
 		return false
 	}

@@ -12,17 +12,17 @@ import (
 	"github.com/yare-go/yare/controlplane/internal/kubelet/lifecycle"
 )
 
-// warn writes an Event for each problem with a Pod's annotations that its record does not
-// have yet. An Event is a hint, so one that cannot be written is only logged.
+// warn writes an Event for each problem with a Pod's annotations, once per Pod and problem.
+// A failure to write the Event is only logged.
 func warn(ctx context.Context, client kubernetes.Interface, pod *corev1.Pod, r *record, problems []lifecycle.Problem) {
 	for _, problem := range problems {
-		if r.told[problem] {
+		if r.warned[problem] {
 			continue
 		}
-		if r.told == nil {
-			r.told = map[lifecycle.Problem]bool{}
+		if r.warned == nil {
+			r.warned = map[lifecycle.Problem]bool{}
 		}
-		r.told[problem] = true
+		r.warned[problem] = true
 		if err := writeEvent(ctx, client, pod, problem); err != nil {
 			slog.Warn("writing an Event failed", "pod", pod.Namespace+"/"+pod.Name, "error", err)
 		}

@@ -1,6 +1,5 @@
-// Package lifeline is what ties a child process to the one that started it: a pipe
-// whose end says that the parent is gone, and a pipe back on which the child says that
-// it is ready.
+// Package lifeline ties a child process to its parent with two pipes. The first one ends
+// when the parent is gone. On the second one the child reports that it is ready.
 //
 // The kernel closes the parent's end of a pipe however the parent dies, on every
 // operating system, so a child that reads from it cannot be left behind.
@@ -24,9 +23,9 @@ type Lifeline struct {
 	parent, ready *os.File
 }
 
-// Inherited returns the lifeline that this process was given, if it was given one. It
-// removes it from the environment, so that no process started from here believes the
-// descriptors to be its own.
+// Inherited returns the lifeline that the environment describes, or the zero value. It
+// removes the description from the environment, so that no child of this process takes the
+// descriptors for its own.
 func Inherited() Lifeline {
 	return Lifeline{parent: inherited(parentVariable), ready: inherited(readyVariable)}
 }
@@ -54,8 +53,8 @@ func (l Lifeline) ExitWithParent() {
 	}()
 }
 
-// Ready tells the parent that this process does its work now. What follows the first
-// call has no effect.
+// Ready reports to the parent that this process does its work now. Later calls have no
+// effect.
 func (l Lifeline) Ready() {
 	if l.ready == nil {
 		return

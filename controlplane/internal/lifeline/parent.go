@@ -14,8 +14,8 @@ type Parent struct {
 	inherited []*os.File
 }
 
-// Attach gives a command that was not started yet a lifeline. Call Started or Close
-// when the start was tried.
+// Attach gives cmd, which must not have been started yet, a lifeline. After the attempt to
+// start cmd the caller must call Started or Close.
 func Attach(cmd *exec.Cmd) (*Parent, error) {
 	childParent, hold, err := os.Pipe()
 	if err != nil {
@@ -44,13 +44,13 @@ func (p *Parent) Started() {
 	p.inherited = nil
 }
 
-// WaitReady blocks until the child said that it is ready, or is gone. It reports which.
+// WaitReady blocks until the child is ready or gone, and reports whether it is ready.
 func (p *Parent) WaitReady() bool {
 	said, _ := io.ReadAll(p.ready)
 	return len(said) > 0
 }
 
-// Close lets go of the child; one that still runs ends itself.
+// Close closes both pipes. A child that still runs then ends itself.
 func (p *Parent) Close() {
 	p.Started()
 	p.ready.Close()

@@ -36,7 +36,7 @@ func (l *Launcher) run() {
 	}
 }
 
-// start is cmd.Start on the launcher's thread.
+// start runs cmd.Start on the launcher's thread.
 func (l *Launcher) start(cmd *exec.Cmd) error {
 	cmd.SysProcAttr = attributes()
 	result := make(chan error)

@@ -35,7 +35,7 @@ const (
 	tailLine = 400
 )
 
-// Tail returns up to that many of the last lines.
+// Tail returns the last lines, at most as many as lines says.
 func (l *Log) Tail(lines int) string {
 	content := bytes.TrimRight(l.end(), "\n")
 	if len(content) == 0 {

@@ -11,7 +11,7 @@ import (
 	"github.com/yare-go/yare/controlplane/internal/lifeline"
 )
 
-// Spec says what to start.
+// Spec describes what to start.
 type Spec struct {
 	Name       string // for people
 	Executable string
@@ -86,16 +86,18 @@ func (p *Process) awaitExit() {
 	close(p.exited)
 }
 
-// PID is the child's process id.
+// PID returns the child's process ID.
 func (p *Process) PID() int { return p.cmd.Process.Pid }
 
-// Ready is closed when the child says that it is ready.
+// Ready returns a channel that is closed when the child reports that it is ready.
 func (p *Process) Ready() <-chan struct{} { return p.ready }
 
-// Exited is closed when the child has ended and all that it wrote is in its log.
+// Exited returns a channel that is closed when the child has ended and all of its output is
+// in its log.
 func (p *Process) Exited() <-chan struct{} { return p.exited }
 
-// Err says how the child ended, once Exited is closed.
+// Err returns how the child ended. It must not be called before Exited is closed. The error
+// is never nil: a child that exits with status 0 has ended unexpectedly too.
 func (p *Process) Err() error {
 	if p.err == nil {
 		return fmt.Errorf("exited with status 0")
@@ -103,7 +105,7 @@ func (p *Process) Err() error {
 	return p.err
 }
 
-// Log is what the child wrote since it was started.
+// Log returns the output of the child since it was started.
 func (p *Process) Log() *Log { return p.log }
 
 // Kill ends the child at once and waits for its end.
@@ -112,10 +114,10 @@ func (p *Process) Kill() {
 	<-p.exited
 }
 
-// Stop asks the child to end, and kills it if it has not within the grace period.
+// Stop asks the child to end, and kills it when the grace period is over.
 func (p *Process) Stop(grace time.Duration) {
 	p.signal(syscall.SIGTERM)
-	p.signal(syscall.SIGCONT) // one that is paused would not notice
+	p.signal(syscall.SIGCONT) // a paused child would not receive SIGTERM
 	select {
 	case <-p.exited:
 	case <-time.After(grace):

@@ -1,4 +1,4 @@
-// Package release tells the Kubernetes code in this program which release it is.
+// Package release sets the version that the Kubernetes code in this program reports.
 //
 // Kubernetes learns its version from its own build script, which sets variables at
 // link time. This program is built by a plain `go build`, so it sets them itself,

@@ -16,7 +16,7 @@ import (
 	"github.com/yare-go/yare/controlplane/internal/serverwait"
 )
 
-// Main is the command `kube-scheduler`. It returns the exit status.
+// Main runs the command `kube-scheduler` and returns the exit status.
 func Main(args []string) int {
 	command := app.NewSchedulerCommand()
 	command.SetArgs(args)

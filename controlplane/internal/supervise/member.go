@@ -1,5 +1,5 @@
 // Package supervise keeps the components of a control plane running, and stops, kills,
-// pauses and starts them when it is told to.
+// pauses and starts them on command.
 package supervise
 
 import (
@@ -12,10 +12,10 @@ import (
 	"github.com/yare-go/yare/controlplane/internal/process"
 )
 
-// A Verb is what a member can be told to do.
+// A Verb is a command to a member.
 type Verb string
 
-// The verbs. Stop and Kill end a member, which then stays ended until it is started.
+// The verbs. A member that was stopped or killed stays down until it is started.
 const (
 	Start   Verb = "start"
 	Stop    Verb = "stop"
@@ -24,12 +24,12 @@ const (
 	Pause   Verb = "pause"
 	Resume  Verb = "resume"
 
-	// refresh restarts a member that runs and is not paused. It is not for users.
+	// refresh restarts a member that should run and is not paused. It is not for users.
 	refresh Verb = "refresh"
 )
 
-// Valid reports whether it is one of the verbs.
-func (v Verb) Valid() bool {
+// IsValid reports whether v is one of the verbs for users.
+func (v Verb) IsValid() bool {
 	switch v {
 	case Start, Stop, Kill, Restart, Pause, Resume:
 		return true
@@ -51,16 +51,16 @@ type Spec struct {
 	Name    string
 	Process process.Spec
 	// Ready blocks until the member does its work. It is called after each start with a
-	// context that ends when the member does. If nil, the member itself says it.
+	// context that ends when the member does. If nil, the member itself reports it.
 	Ready func(context.Context) error
 }
 
-// ExitError says that a member ended although nobody had told it to.
+// ExitError is the error of a member that ended by itself.
 type ExitError struct {
 	Member string
 	Cause  error
 	Log    string // its last lines
-	// PortTaken is true when the log says that the member's port was in use.
+	// PortTaken is true when, by its log, the member's port was in use.
 	PortTaken bool
 }
 
@@ -74,12 +74,12 @@ func (e *ExitError) Unwrap() error { return e.Cause }
 type Member struct {
 	spec     Spec
 	launcher *process.Launcher
-	exited   func(*ExitError) // told of every unexpected end
-	wake     chan struct{}    // says that there may be commands
+	exited   func(*ExitError) // called at each unexpected end
+	wake     chan struct{}    // receives when there may be commands
 
 	mu       sync.Mutex
 	commands []command // in the order they came
-	ended    bool      // nobody carries out commands any more
+	ended    bool      // no command is carried out any more
 }
 
 type command struct {
@@ -87,8 +87,8 @@ type command struct {
 	answer func(pid int, err error)
 }
 
-// NewMember returns a member that is not running. The function is told of each end that
-// was not asked for, before the member is restarted.
+// NewMember returns a member that is not running. Run calls exited whenever the member ends by
+// itself, before the member is restarted.
 func NewMember(spec Spec, launcher *process.Launcher, exited func(*ExitError)) *Member {
 	return &Member{
 		spec: spec, launcher: launcher, exited: exited,
@@ -96,13 +96,13 @@ func NewMember(spec Spec, launcher *process.Launcher, exited func(*ExitError)) *
 	}
 }
 
-// Name is the component's name.
+// Name returns the component's name.
 func (m *Member) Name() string { return m.spec.Name }
 
-// Tell tells the member what to do. Commands are carried out one after the other in the
-// order of these calls; the answer comes, once, with the process id where there is one.
-// A member whose Run has ended answers with an error.
-func (m *Member) Tell(verb Verb, answer func(pid int, err error)) {
+// Enqueue adds a command. Commands are carried out one after the other, in the order in which
+// they were added. When the command was carried out, answer is called once, with the process
+// ID if the member then runs. After the end of Run it is called with an error.
+func (m *Member) Enqueue(verb Verb, answer func(pid int, err error)) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if m.ended {
@@ -116,8 +116,8 @@ func (m *Member) Tell(verb Verb, answer func(pid int, err error)) {
 	}
 }
 
-// next takes the oldest command.
-func (m *Member) next() (c command, found bool) {
+// dequeue removes and returns the oldest command.
+func (m *Member) dequeue() (c command, found bool) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if len(m.commands) == 0 {
@@ -127,8 +127,9 @@ func (m *Member) next() (c command, found bool) {
 	return c, true
 }
 
-// end answers the commands that nobody will carry out, and all that come.
-func (m *Member) end() {
+// rejectCommands answers all commands that were not carried out, and all later ones, with an
+// error.
+func (m *Member) rejectCommands() {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	m.ended = true
@@ -140,14 +141,14 @@ func (m *Member) end() {
 
 func (m *Member) unsupervised() error { return fmt.Errorf("%s is no longer supervised", m.spec.Name) }
 
-// Do tells the member what to do and waits until it is done.
+// Do enqueues a command and waits until it is carried out.
 func (m *Member) Do(ctx context.Context, verb Verb) (pid int, err error) {
 	type result struct {
 		pid int
 		err error
 	}
 	results := make(chan result, 1)
-	m.Tell(verb, func(pid int, err error) { results <- result{pid, err} })
+	m.Enqueue(verb, func(pid int, err error) { results <- result{pid, err} })
 	select {
 	case r := <-results:
 		return r.pid, r.err
@@ -156,15 +157,15 @@ func (m *Member) Do(ctx context.Context, verb Verb) (pid int, err error) {
 	}
 }
 
-// Refresh restarts the member if it runs, and returns when it is ready again.
+// Refresh restarts the member if it should run, and returns when it is ready again.
 func (m *Member) Refresh(ctx context.Context) error {
 	_, err := m.Do(ctx, refresh)
 	return err
 }
 
-// Run carries out commands and restarts the member when it ends by itself, until the
-// context ends; then it ends the member within the grace period. It returns an error
-// when the member keeps ending.
+// Run carries out commands and restarts the member when it ends by itself. When ctx ends, Run
+// ends the member within the grace period and returns nil. It returns an error when the member
+// keeps ending without having been ready for a while.
 func (m *Member) Run(ctx context.Context, grace time.Duration) error {
 	r := &run{Member: m}
 	defer r.finish(grace)

@@ -14,25 +14,30 @@ const (
 	firstDelay = 250 * time.Millisecond
 	// giveUpAfter is how many ends in a row are too many.
 	giveUpAfter = 5
-	// settled is how long a member must have run for an end not to count as in a row.
-	settled = 30 * time.Second
+	// settled is how long a member must have been ready for its next end to be the first of a
+	// row. It is short, because a component that is killed again and again does not fail. It is
+	// not zero, because a component that ends right after it became ready does.
+	settled = time.Second
 )
 
-// run is the state of Member.Run. Only that goroutine touches it.
+// run is the state of Member.Run. Only the goroutine of Run touches it.
 type run struct {
 	*Member
 	current  *process.Process
-	started  time.Time
+	ready    time.Time // when current became ready; zero before that
 	paused   bool
-	failures int
+	failures int              // unexpected ends in a row
 	restart  <-chan time.Time // set while waiting to restart
 }
 
 // step handles the next thing that happens.
 func (r *run) step(ctx context.Context) error {
-	if c, found := r.next(); found && ctx.Err() == nil {
+	if c, found := r.dequeue(); found && ctx.Err() == nil {
 		pid, err := r.carryOut(ctx, c.verb)
 		c.answer(pid, err)
+		if c.verb == refresh {
+			return r.afterStart(ctx, err) // the user did not ask for it, so nobody else handles it
+		}
 		return nil
 	} else if found {
 		c.answer(0, r.unsupervised())
@@ -50,24 +55,29 @@ func (r *run) step(ctx context.Context) error {
 	case <-exited:
 		return r.unexpected(r.exitError())
 	case <-r.restart:
-		r.restart = nil
-		var exit *ExitError
-		if err := r.start(ctx); errors.As(err, &exit) {
-			return r.unexpected(exit)
-		} else if err != nil && ctx.Err() == nil {
-			return fmt.Errorf("restarting %s: %w", r.spec.Name, err)
-		}
-		return nil
+		return r.afterStart(ctx, r.start(ctx))
 	}
 }
 
-// finish ends the member and answers those who still wait.
+// afterStart handles the result of a start that no user asked for. A member that ended is
+// started again; any other error is returned.
+func (r *run) afterStart(ctx context.Context, err error) error {
+	if err == nil || ctx.Err() != nil {
+		return nil
+	}
+	if exit, ok := errors.AsType[*ExitError](err); ok {
+		return r.unexpected(exit)
+	}
+	return fmt.Errorf("restarting %s: %w", r.spec.Name, err)
+}
+
+// finish ends the member and rejects the remaining commands.
 func (r *run) finish(grace time.Duration) {
 	if r.current != nil {
 		r.current.Stop(grace)
 		r.current = nil
 	}
-	r.Member.end()
+	r.rejectCommands()
 }
 
 func (r *run) carryOut(ctx context.Context, verb Verb) (pid int, err error) {
@@ -113,7 +123,7 @@ func (r *run) start(ctx context.Context) error {
 	if err != nil {
 		return fmt.Errorf("%s: %w", r.spec.Name, err)
 	}
-	r.current, r.started, r.paused = current, time.Now(), false
+	r.current, r.ready, r.paused = current, time.Time{}, false
 
 	readyCtx, cancel := context.WithTimeout(ctx, startTimeout)
 	defer cancel()
@@ -133,6 +143,9 @@ func (r *run) start(ctx context.Context) error {
 			r.spec.Name, startTimeout, err, current.Log().Tail(tailLines))
 		current.Kill()
 		r.current = nil
+	}
+	if err == nil {
+		r.ready = time.Now()
 	}
 	return err
 }
@@ -190,12 +203,12 @@ func (r *run) freeze(pause bool) error {
 func (r *run) unexpected(exit *ExitError) error {
 	r.current = nil
 	r.exited(exit)
-	if time.Since(r.started) > settled {
+	if !r.ready.IsZero() && time.Since(r.ready) >= settled {
 		r.failures = 0
 	}
 	r.failures++
 	if r.failures >= giveUpAfter {
-		return fmt.Errorf("%d times in a row: %w", r.failures, exit)
+		return fmt.Errorf("%d times in a row, without being ready for %v in between: %w", r.failures, settled, exit)
 	}
 	r.restart = time.After(firstDelay << (r.failures - 1))
 	return nil

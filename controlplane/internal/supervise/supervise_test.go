@@ -24,6 +24,13 @@ func TestMain(m *testing.M) {
 	switch os.Getenv(childVariable) {
 	case "":
 		os.Exit(m.Run())
+	case "fails second start":
+		const count = "starts"
+		starts, _ := os.ReadFile(count)
+		if err := os.WriteFile(count, append(starts, 'x'), 0o600); err != nil || len(starts) == 1 {
+			os.Exit(3)
+		}
+		fallthrough
 	case "good":
 		ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGTERM)
 		defer stop()
@@ -103,6 +110,7 @@ func do(t *testing.T, m *Member, verb Verb) int {
 func lives(pid int) bool { return syscall.Kill(pid, 0) == nil }
 
 func TestVerbs(t *testing.T) {
+	t.Parallel()
 	m, exits, _ := supervised(t, "good")
 	first := do(t, m, Start)
 	if _, err := m.Do(t.Context(), Start); err == nil {
@@ -132,6 +140,7 @@ func TestVerbs(t *testing.T) {
 }
 
 func TestCommandsAreCarriedOutInOrder(t *testing.T) {
+	t.Parallel()
 	m, _, _ := supervised(t, "good")
 	var (
 		mu    sync.Mutex
@@ -141,7 +150,7 @@ func TestCommandsAreCarriedOutInOrder(t *testing.T) {
 	for range 5 {
 		for _, verb := range []Verb{Start, Kill} {
 			group.Add(1)
-			m.Tell(verb, func(_ int, err error) {
+			m.Enqueue(verb, func(_ int, err error) {
 				defer group.Done()
 				mu.Lock()
 				defer mu.Unlock()
@@ -159,6 +168,7 @@ func TestCommandsAreCarriedOutInOrder(t *testing.T) {
 }
 
 func TestStopOfAPausedMember(t *testing.T) {
+	t.Parallel()
 	m, _, _ := supervised(t, "good")
 	pid := do(t, m, Start)
 	do(t, m, Pause)
@@ -169,7 +179,8 @@ func TestStopOfAPausedMember(t *testing.T) {
 	}
 }
 
-func TestStartThatFailsTellsWhy(t *testing.T) {
+func TestStartThatFailsReturnsTheCause(t *testing.T) {
+	t.Parallel()
 	m, exits, _ := supervised(t, "failing")
 	_, err := m.Do(t.Context(), Start)
 	exit, ok := errors.AsType[*ExitError](err)
@@ -185,6 +196,7 @@ func TestStartThatFailsTellsWhy(t *testing.T) {
 }
 
 func TestMemberThatKeepsEndingIsGivenUp(t *testing.T) {
+	t.Parallel()
 	m, exits, result := supervised(t, "mortal")
 	do(t, m, Start)
 	select {
@@ -203,26 +215,73 @@ func TestMemberThatKeepsEndingIsGivenUp(t *testing.T) {
 	}
 }
 
-func TestUnexpectedEndIsReportedAndRestarted(t *testing.T) {
-	m, exits, _ := supervised(t, "good")
-	pid := do(t, m, Start)
-	if err := syscall.Kill(pid, syscall.SIGKILL); err != nil {
-		t.Fatal(err)
-	}
-	for deadline := time.Now().Add(10 * time.Second); ; time.Sleep(10 * time.Millisecond) {
+// waitForRestart waits until the member runs as another process than pid, and returns that one.
+func waitForRestart(t *testing.T, m *Member, pid int) int {
+	t.Helper()
+	for deadline := time.Now().Add(30 * time.Second); ; time.Sleep(10 * time.Millisecond) {
 		if again, err := m.Do(t.Context(), Pause); err == nil && again != pid {
-			break
+			return do(t, m, Resume)
 		}
 		if time.Now().After(deadline) {
 			t.Fatal("it was not restarted")
 		}
 	}
+}
+
+// A member that is killed again and again, but is ready for a while in between, is no member
+// that keeps ending: a fifth kill of the API server once ended the whole control plane.
+func TestMemberThatWasReadyInBetweenIsNotGivenUp(t *testing.T) {
+	t.Parallel()
+	m, exits, result := supervised(t, "good")
+	pid := do(t, m, Start)
+	const kills = giveUpAfter + 2
+	for range kills {
+		time.Sleep(settled) // what is tested is the passing of this time
+		if err := syscall.Kill(pid, syscall.SIGKILL); err != nil {
+			t.Fatal(err)
+		}
+		pid = waitForRestart(t, m, pid)
+	}
+	select {
+	case err := <-result:
+		t.Errorf("it was given up: %v", err)
+	default:
+	}
+	if got := len(exits()); got != kills {
+		t.Errorf("%d ends were reported, want %d", got, kills)
+	}
+}
+
+// A member that ends while it is refreshed is started again: it once stayed down, because
+// nobody waited for the result.
+func TestRefreshThatFailsIsRepeated(t *testing.T) {
+	t.Parallel()
+	m, exits, _ := supervised(t, "fails second start")
+	pid := do(t, m, Start)
+	if err := m.Refresh(t.Context()); err == nil {
+		t.Fatal("the second start succeeded")
+	}
+	waitForRestart(t, m, pid)
+	if got := len(exits()); got != 1 {
+		t.Errorf("%d ends were reported, want 1", got)
+	}
+}
+
+func TestUnexpectedEndIsReportedAndRestarted(t *testing.T) {
+	t.Parallel()
+	m, exits, _ := supervised(t, "good")
+	pid := do(t, m, Start)
+	if err := syscall.Kill(pid, syscall.SIGKILL); err != nil {
+		t.Fatal(err)
+	}
+	waitForRestart(t, m, pid)
 	if got := exits(); len(got) != 1 || got[0].Log != "hello" {
 		t.Errorf("reported: %v", got)
 	}
 }
 
 func TestEndKillsTheStubborn(t *testing.T) {
+	t.Parallel()
 	executable, err := os.Executable()
 	if err != nil {
 		t.Fatal(err)

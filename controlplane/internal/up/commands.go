@@ -10,7 +10,7 @@ import (
 
 	"github.com/yare-go/yare/controlplane/internal/control"
 	"github.com/yare-go/yare/controlplane/internal/etcdclient"
-	"github.com/yare-go/yare/controlplane/internal/plane"
+	"github.com/yare-go/yare/controlplane/internal/layout"
 	"github.com/yare-go/yare/controlplane/internal/supervise"
 )
 
@@ -43,7 +43,7 @@ func (c *commands) read(stdin io.Reader) {
 
 // serve carries out requests until the context ends. Those for one component are carried
 // out in their order, those for different ones at the same time.
-func (c *commands) serve(ctx context.Context, p *plane.Plane, members []*supervise.Member) {
+func (c *commands) serve(ctx context.Context, p *layout.Plane, members []*supervise.Member) {
 	byName := map[string]*supervise.Member{}
 	for _, member := range members {
 		byName[member.Name()] = member
@@ -59,23 +59,24 @@ func (c *commands) serve(ctx context.Context, p *plane.Plane, members []*supervi
 				compactions.Go(func() { c.compact(ctx, r, p.EtcdEndpoint()) })
 				continue
 			}
-			c.tell(r, byName)
+			c.dispatch(r, byName)
 		}
 	}
 }
 
-func (c *commands) tell(r control.Request, members map[string]*supervise.Member) {
+// dispatch hands a request to the member that it is about.
+func (c *commands) dispatch(r control.Request, members map[string]*supervise.Member) {
 	verb := supervise.Verb(r.Do)
-	if !verb.Valid() {
+	if !verb.IsValid() {
 		c.answer(r, fmt.Errorf("unknown verb %q: want start, stop, kill, restart, pause, resume, compact or shutdown", r.Do), 0)
 		return
 	}
 	member, found := members[r.Component]
 	if !found {
-		c.answer(r, fmt.Errorf("unknown component %q: want one of %s", r.Component, strings.Join(plane.Components(), ", ")), 0)
+		c.answer(r, fmt.Errorf("unknown component %q: want one of %s", r.Component, strings.Join(layout.Components(), ", ")), 0)
 		return
 	}
-	member.Tell(verb, func(pid int, err error) { c.answer(r, err, pid) })
+	member.Enqueue(verb, func(pid int, err error) { c.answer(r, err, pid) })
 }
 
 func (c *commands) compact(ctx context.Context, r control.Request, endpoint string) {

@@ -12,15 +12,15 @@ import (
 // marker begins the first line of every file that up writes for its user.
 const marker = "# written by yare up,"
 
-// kubeconfigFile is the file that tells users and programs how to reach the plane. It is
-// there while the plane can be used, and is locked as long as its process lives.
+// kubeconfigFile is the file with which users and programs reach the plane. It exists while
+// the plane can be used, and is locked as long as its process lives.
 type kubeconfigFile struct {
 	path string
 	lock *os.File // the file itself, when it was written
 }
 
-// checkKubeconfig returns an error if a path must not be written to: what is there was
-// not written by up, or belongs to a plane that still runs.
+// checkKubeconfig returns an error if path must not be written to: the file was not written
+// by up, or it belongs to a plane that still runs.
 func checkKubeconfig(path string) error {
 	file, err := os.Open(path)
 	if os.IsNotExist(err) {
@@ -79,7 +79,7 @@ func writeKubeconfig(path string, content []byte) (*kubeconfigFile, error) {
 	return &kubeconfigFile{path: path, lock: file}, nil
 }
 
-// remove removes the file, unless somebody put another in its place.
+// remove removes the file, unless another file has taken its place.
 func (k *kubeconfigFile) remove() error {
 	defer k.lock.Close()
 	there, err := os.Stat(k.path)

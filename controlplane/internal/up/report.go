@@ -8,18 +8,18 @@ import (
 	"github.com/yare-go/yare/controlplane/internal/control"
 )
 
-// A reporter tells what happens, to people or to a program.
+// A reporter publishes events to people or to a program.
 type reporter interface {
 	report(control.Event)
 }
 
-// events tells a program.
+// events writes events for a program, as JSON lines.
 type events struct{ output *control.Writer }
 
 func (e events) report(event control.Event) { e.output.Write(event) }
 
-// lines tells people, in short lines. Each event is one write, so lines of different
-// goroutines do not mix.
+// lines writes events for people, in short lines. Each event is one write, so lines of
+// different goroutines do not mix.
 type lines struct{ output io.Writer }
 
 func (l lines) report(e control.Event) {
@@ -37,7 +37,7 @@ func (l lines) report(e control.Event) {
 	}
 }
 
-// quote makes a path one word of a shell.
+// quote returns a path as one word of a shell.
 func quote(path string) string {
 	if strings.ContainsAny(path, " \t'\"$&();<>|*?[]#~`\\") {
 		return "'" + strings.ReplaceAll(path, "'", `'\''`) + "'"

@@ -10,7 +10,7 @@ import (
 	"time"
 
 	"github.com/yare-go/yare/controlplane/internal/control"
-	"github.com/yare-go/yare/controlplane/internal/plane"
+	"github.com/yare-go/yare/controlplane/internal/layout"
 	"github.com/yare-go/yare/controlplane/internal/process"
 	"github.com/yare-go/yare/controlplane/internal/supervise"
 )
@@ -26,8 +26,8 @@ const (
 // session is one attempt to run a plane.
 type session struct {
 	options  options
-	plane    *plane.Plane
-	folder   *plane.Folder
+	plane    *layout.Plane
+	folder   *layout.Folder
 	started  time.Time
 	reports  reporter
 	commands *commands // nil without --control
@@ -45,7 +45,7 @@ func (s *session) run(ctx context.Context, launcher *process.Launcher) error {
 
 	var members []*supervise.Member
 	for _, spec := range s.plane.Members() {
-		if spec.Name == plane.APIServer {
+		if spec.Name == layout.APIServer {
 			spec.Ready = s.withFollowers(spec.Ready, func() []*supervise.Member { return members })
 		}
 		member := supervise.NewMember(spec, launcher, s.exited)
@@ -58,10 +58,10 @@ func (s *session) run(ctx context.Context, launcher *process.Launcher) error {
 	}
 	pids, err := s.start(ctx, members)
 	if err != nil {
-		return first(ctx, err)
+		return causeOr(ctx, err)
 	}
 	if err := s.usable(ctx); err != nil {
-		return first(ctx, err)
+		return causeOr(ctx, err)
 	}
 	s.ready.Store(true)
 
@@ -81,20 +81,20 @@ func (s *session) run(ctx context.Context, launcher *process.Launcher) error {
 		running.Go(func() { s.commands.serve(ctx, s.plane, members) })
 	}
 	<-ctx.Done()
-	return errors.Join(first(ctx, nil), file.remove())
+	return errors.Join(causeOr(ctx, nil), file.remove())
 }
 
-// first is why a context of WithCancelCause ended, if it was ended for a reason of its
-// own, or else the other error.
-func first(ctx context.Context, other error) error {
+// causeOr returns the cause with which ctx was canceled, or other if ctx has not ended or has
+// no cause of its own.
+func causeOr(ctx context.Context, other error) error {
 	if cause := context.Cause(ctx); cause != nil && !errors.Is(cause, context.Canceled) {
 		return cause
 	}
 	return other
 }
 
-// start starts all members at the same time and returns when all are ready, or the first
-// has failed. Those that need another one wait for it by themselves.
+// start starts all members at the same time and returns when all are ready, or when the first
+// one has failed. Members that need another one wait for it by themselves.
 func (s *session) start(ctx context.Context, members []*supervise.Member) (map[string]int, error) {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
@@ -120,9 +120,9 @@ func (s *session) start(ctx context.Context, members []*supervise.Member) (map[s
 	return pids, context.Cause(ctx)
 }
 
-// withFollowers makes the API server count as ready, whenever it was started again, only
-// when the components that depend on it were restarted too. They would find it by
-// themselves, but only after up to half a minute.
+// withFollowers returns a readiness check for the API server which, when the API server was
+// started again, also restarts the components that depend on it and waits until they are
+// ready. By themselves they would find the API server only after up to half a minute.
 func (s *session) withFollowers(ready func(context.Context) error, members func() []*supervise.Member) func(context.Context) error {
 	return func(ctx context.Context) error {
 		if err := ready(ctx); err != nil || !s.ready.Load() {
@@ -130,8 +130,8 @@ func (s *session) withFollowers(ready func(context.Context) error, members func(
 		}
 		var group sync.WaitGroup
 		for _, member := range members() {
-			if slices.Contains(plane.Followers(), member.Name()) {
-				// One that does not start is reported and started again by its own supervision.
+			if slices.Contains(layout.Followers(), member.Name()) {
+				// A component that does not start is reported and started again by its own supervision.
 				group.Go(func() { _ = member.Refresh(ctx) })
 			}
 		}

@@ -13,12 +13,12 @@ import (
 
 	"github.com/yare-go/yare/controlplane/internal/control"
 	"github.com/yare-go/yare/controlplane/internal/etcdclient"
-	"github.com/yare-go/yare/controlplane/internal/plane"
+	"github.com/yare-go/yare/controlplane/internal/layout"
 	"github.com/yare-go/yare/controlplane/internal/process"
 	"github.com/yare-go/yare/controlplane/internal/supervise"
 )
 
-// Main is the command `up`. It returns the exit status.
+// Main runs the command `up` and returns the exit status.
 func Main(args []string, stdin io.Reader, stdout, stderr io.Writer) int {
 	o, err := parse(args)
 	switch {
@@ -74,8 +74,8 @@ func run(ctx context.Context, o options, stderr io.Writer, reports reporter, com
 	if err != nil {
 		return fmt.Errorf("finding this program: %w", err)
 	}
-	plane.Sweep()
-	folder, err := plane.NewFolder(o.dir)
+	layout.Sweep()
+	folder, err := layout.NewFolder(o.dir)
 	if err != nil {
 		return err
 	}
@@ -84,14 +84,14 @@ func run(ctx context.Context, o options, stderr io.Writer, reports reporter, com
 	launcher := process.NewLauncher()
 	defer launcher.Close()
 
-	config := plane.Config{Executable: executable, Nodes: o.nodes, APIServerArgs: o.apiServerArgs}
+	config := layout.Config{Executable: executable, Nodes: o.nodes, APIServerArgs: o.apiServerArgs}
 	if o.verbose {
 		config.Log = stderr
 	}
 	// Another program can take a port between its choice and its use.
 	const tries = 3
 	for try := 1; ; try++ {
-		p, err := plane.New(folder, config, time.Now())
+		p, err := layout.New(folder, config, time.Now())
 		if err != nil {
 			return err
 		}

@@ -328,7 +328,7 @@ func pidOf(t *testing.T, home, component string) (pid int) {
 // A component that ends again and again is given up, and the plane with it, in good order.
 func endsWithAComponentThatKeepsEnding(t *testing.T) {
 	if !canSeeProcesses {
-		t.Skip("only Linux tells the process id of what was started again")
+		t.Skip("only Linux shows the process ID of a component that was started again")
 	}
 	home, _ := newHome(t)
 	p := up(t, home, "--control")
@@ -351,9 +351,9 @@ func endsWithAComponentThatKeepsEnding(t *testing.T) {
 	}
 	out, errs := p.said()
 	if n := strings.Count(out, `"event":"exited","component":"kubelet"`); n != tooOften {
-		t.Errorf("it tells of %d ends, not %d", n, tooOften)
+		t.Errorf("it reports %d ends, not %d", n, tooOften)
 	}
-	if !strings.Contains(out, `"event":"failed"`) || !strings.Contains(errs, "5 times in a row: kubelet ended") {
+	if !strings.Contains(out, `"event":"failed"`) || !strings.Contains(errs, "5 times in a row, without being ready for 1s in between: kubelet ended") {
 		t.Errorf("it does not say why it ends: %s", errs)
 	}
 	nothingIsLeft(t, home)

@@ -48,8 +48,8 @@ func (h *History) setConditions(pod *corev1.Pod, status *corev1.PodStatus, ready
 	set(corev1.PodScheduled, true, "", "")
 }
 
-// closedGates are the readiness gates of a Pod that are not open: somebody else sets the
-// conditions they name.
+// closedGates returns the readiness gates of a Pod whose condition is not True. Others set
+// those conditions.
 func closedGates(pod *corev1.Pod) []string {
 	open := map[corev1.PodConditionType]bool{}
 	for _, c := range pod.Status.Conditions {

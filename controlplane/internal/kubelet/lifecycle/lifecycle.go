@@ -45,7 +45,7 @@ type History struct {
 	deleted  time.Time             // when the node saw that the Pod is being deleted
 }
 
-// Node is what a Pod's status tells of its node.
+// Node holds what a Pod's status says about its node.
 type Node struct {
 	IP string
 }
@@ -81,8 +81,8 @@ func Next(pod *corev1.Pod, s Settings, h *History, node Node, now time.Time) Dec
 	return d
 }
 
-// recall finds out where a Pod is that the node has no memory of: a new one, or one that
-// was there before the node was restarted.
+// recall derives the history of a Pod from its status. The Pod is new, or it existed before
+// the node was restarted.
 func (h *History) recall(pod *corev1.Pod, now time.Time) {
 	h.since = now
 	for _, c := range pod.Status.ContainerStatuses {
@@ -110,6 +110,7 @@ func (h *History) recall(pod *corev1.Pod, now time.Time) {
 	}
 }
 
+// waits reports whether a container of the Pod waits for its restart.
 func (h *History) waits(pod *corev1.Pod) bool {
 	for _, c := range pod.Status.ContainerStatuses {
 		if c.State.Waiting != nil {
@@ -122,19 +123,19 @@ func (h *History) waits(pod *corev1.Pod) bool {
 // enter begins a phase.
 func (h *History) enter(p phase, at time.Time) { h.phase, h.since = p, at }
 
-// advance moves the Pod through as many phases as are over by now, and returns how long
-// the one it is in then lasts. Zero means that time alone does not end it, or that the
-// Pod stays as it is because it is being deleted.
+// advance moves the Pod through all phases that have ended by now, and returns how long the
+// current phase still lasts. Zero means that time alone does not end the phase, or that the
+// Pod is being deleted.
 func (h *History) advance(pod *corev1.Pod, s Settings, now time.Time) time.Duration {
 	for {
-		over := h.over(pod, s)
+		duration := h.phaseDuration(pod, s)
 		switch {
-		case over < 0 || (!h.deleted.IsZero() && h.phase != running):
+		case duration < 0 || (!h.deleted.IsZero() && h.phase != running):
 			return 0 // nothing starts any more once the Pod is being deleted
-		case now.Before(h.since.Add(over)):
-			return h.soonest(s, h.since.Add(over).Sub(now), now)
+		case now.Before(h.since.Add(duration)):
+			return h.soonest(s, h.since.Add(duration).Sub(now), now)
 		}
-		at := h.since.Add(over)
+		at := h.since.Add(duration)
 		switch h.phase {
 		case held:
 			h.enter(initializing, now)
@@ -151,8 +152,8 @@ func (h *History) advance(pod *corev1.Pod, s Settings, now time.Time) time.Durat
 	}
 }
 
-// over is how long the current phase lasts. A negative number means forever.
-func (h *History) over(pod *corev1.Pod, s Settings) time.Duration {
+// phaseDuration returns how long the current phase lasts. A negative duration means forever.
+func (h *History) phaseDuration(pod *corev1.Pod, s Settings) time.Duration {
 	const forever = -1
 	switch h.phase {
 	case held:
@@ -193,7 +194,8 @@ func (h *History) exit(pod *corev1.Pod, s Settings, at, now time.Time) bool {
 	return true
 }
 
-// soonest is the earlier of the end of the phase and what happens within it.
+// soonest returns the time until the phase ends or until the containers become ready,
+// whichever comes first.
 func (h *History) soonest(s Settings, left time.Duration, now time.Time) time.Duration {
 	if h.phase == running {
 		if ready := h.readyIn(s, now); ready > 0 {
@@ -203,8 +205,8 @@ func (h *History) soonest(s Settings, left time.Duration, now time.Time) time.Du
 	return left
 }
 
-// readyIn is how long it takes until running containers are ready. Zero means that they
-// are, or never will be.
+// readyIn returns the time until running containers become ready. Zero means that they are
+// ready or will never be.
 func (h *History) readyIn(s Settings, now time.Time) time.Duration {
 	if !s.becomesReady() {
 		return 0
@@ -239,7 +241,8 @@ func (h *History) terminate(pod *corev1.Pod, s Settings, again time.Duration, no
 	return true, 0
 }
 
-// backOff is how long a container waits for its restart that was restarted that often.
+// backOff returns how long a container that was restarted so many times waits for its next
+// restart.
 func backOff(restarts int32) time.Duration {
 	wait := firstBackOff
 	for range restarts {

@@ -11,7 +11,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 )
 
-// Prefix is that of the annotations which steer the simulation of a Pod.
+// Prefix begins the names of the annotations that steer the simulation of a Pod.
 const Prefix = "simulate.yare.dev/"
 
 // The annotations.

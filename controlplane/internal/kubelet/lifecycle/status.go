@@ -9,8 +9,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// status is the whole status that the Pod should have now. What others wrote into it, such
-// as conditions of readiness gates, stays.
+// status returns the whole status that the Pod should have now. It keeps what others wrote,
+// such as the conditions of readiness gates.
 func (h *History) status(pod *corev1.Pod, s Settings, node Node, now time.Time) *corev1.PodStatus {
 	status := pod.Status.DeepCopy()
 	status.ObservedGeneration = pod.Generation
@@ -57,7 +57,8 @@ func (h *History) containersReady(s Settings, now time.Time) bool {
 	return h.phase == running && s.becomesReady() && !now.Before(h.since.Add(s.ReadyAfter))
 }
 
-// containerStatus is that of an ordinary container. All containers of a Pod fare alike.
+// containerStatus returns the status of an ordinary container. All ordinary containers of a
+// Pod have the same fate.
 func (h *History) containerStatus(pod *corev1.Pod, c corev1.Container, ready bool) corev1.ContainerStatus {
 	status := newStatus(c)
 	status.RestartCount = h.restarts
@@ -84,7 +85,8 @@ func (h *History) containerStatus(pod *corev1.Pod, c corev1.Container, ready boo
 	return status
 }
 
-// lastState is how the container ended the last time, which was after that many restarts.
+// lastState returns how the container ended the last time, which was after that many
+// restarts.
 func (h *History) lastState(pod *corev1.Pod, container string, restarts int32) corev1.ContainerState {
 	if h.last.Terminated == nil {
 		return corev1.ContainerState{}
@@ -94,7 +96,7 @@ func (h *History) lastState(pod *corev1.Pod, container string, restarts int32) c
 	return *state
 }
 
-// initStatuses are those of the init containers, sidecars among them.
+// initStatuses returns the statuses of the init containers, sidecars included.
 func (h *History) initStatuses(pod *corev1.Pod, started metav1.Time) []corev1.ContainerStatus {
 	var statuses []corev1.ContainerStatus
 	for i, c := range pod.Spec.InitContainers {
@@ -126,8 +128,8 @@ func (h *History) initStatus(pod *corev1.Pod, c corev1.Container, first bool, st
 	return status
 }
 
-// auxiliaryStatus is that of a container which runs from the Pod's start to its end:
-// sidecars and ephemeral containers.
+// auxiliaryStatus returns the status of a sidecar or an ephemeral container, which runs from
+// the Pod's start to its end.
 func (h *History) auxiliaryStatus(pod *corev1.Pod, c corev1.Container, started metav1.Time) corev1.ContainerStatus {
 	status := newStatus(c)
 	status.Started = new(false)
@@ -174,7 +176,7 @@ func terminated(started, finished time.Time, code int32) corev1.ContainerState {
 	}}
 }
 
-// stamp is a time as the API keeps it: to the second.
+// stamp returns a time as the API keeps it: to the second.
 func stamp(t time.Time) *metav1.Time {
 	return new(metav1.NewTime(t).Rfc3339Copy())
 }
@@ -183,7 +185,8 @@ func isSidecar(c corev1.Container) bool {
 	return c.RestartPolicy != nil && *c.RestartPolicy == corev1.ContainerRestartPolicyAlways
 }
 
-// initContainers are those that must end before the others start.
+// initContainers returns the init containers that must end before the others start, which
+// excludes sidecars.
 func initContainers(pod *corev1.Pod) []corev1.Container {
 	var containers []corev1.Container
 	for _, c := range pod.Spec.InitContainers {

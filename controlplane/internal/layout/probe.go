@@ -1,4 +1,4 @@
-package plane
+package layout
 
 import (
 	"context"
@@ -14,7 +14,7 @@ import (
 // pollInterval is short: asking a server that is still starting costs it little.
 const pollInterval = 25 * time.Millisecond
 
-// prober asks the servers of a plane how they are.
+// prober checks the health of a plane's servers.
 type prober struct {
 	client *http.Client
 }
@@ -38,13 +38,13 @@ func newProber(c credentials) (*prober, error) {
 	}}, nil
 }
 
-// until polls until a question is answered with yes, or the context ends; the error then
-// says what the last answer was.
-func until(ctx context.Context, question func(context.Context) error) error {
+// until repeats a check until it succeeds or the context ends. The error then includes the
+// last error of the check.
+func until(ctx context.Context, check func(context.Context) error) error {
 	ticker := time.NewTicker(pollInterval)
 	defer ticker.Stop()
 	for {
-		err := question(ctx)
+		err := check(ctx)
 		if err == nil {
 			return nil
 		}
@@ -56,15 +56,15 @@ func until(ctx context.Context, question func(context.Context) error) error {
 	}
 }
 
-// ok asks whether a URL answers with status 200.
-func (p *prober) ok(url string) func(context.Context) error {
+// answersOK returns a check that succeeds when url answers with status 200.
+func (p *prober) answersOK(url string) func(context.Context) error {
 	return func(ctx context.Context) error {
 		_, err := p.get(ctx, url)
 		return err
 	}
 }
 
-// nodesReady asks whether that many nodes are Ready, and open for Pods.
+// nodesReady returns a check that succeeds when so many nodes are Ready and accept Pods.
 func (p *prober) nodesReady(url string, want int) func(context.Context) error {
 	return func(ctx context.Context) error {
 		var list struct {

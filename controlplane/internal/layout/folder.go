@@ -1,6 +1,6 @@
-// Package plane lays out one control plane: its private folder, its certificates, its
+// Package layout lays out one control plane: its private folder, its certificates, its
 // ports, the arguments of its components, and how to see that they are ready.
-package plane
+package layout
 
 import (
 	"fmt"
@@ -18,15 +18,15 @@ const (
 	socketLimit = 103
 )
 
-// Folder is the private folder of a plane. It is locked for as long as the process lives
-// that made it, so that what a killed one left can be told from what is in use.
+// Folder is the private folder of a plane. It is locked as long as the process that made it
+// lives, so that Sweep can distinguish folders in use from those of killed processes.
 type Folder struct {
 	Path string
 	lock *os.File
 }
 
-// NewFolder makes a folder: a temporary one if no path is given. A path that is given
-// must not exist, be empty, or be what a killed plane left.
+// NewFolder makes a folder at path, or a temporary one if path is empty. At path there must be
+// nothing, an empty folder, or the folder of a killed plane.
 func NewFolder(path string) (*Folder, error) {
 	if path == "" {
 		temporary, err := os.MkdirTemp("", folderPrefix)
@@ -73,15 +73,21 @@ func prepare(path string) error {
 	return os.MkdirAll(path, 0o700)
 }
 
-// lockFolder makes and locks the file in a folder that says that it is in use.
+// lockFolder makes and locks the file that marks a folder as in use. The file gets its name
+// when it is locked, so that Sweep never finds an unlocked one in the folder of a living
+// process.
 func lockFolder(path string) (*os.File, error) {
-	lock, err := os.OpenFile(filepath.Join(path, lockName), os.O_CREATE|os.O_RDWR, 0o600)
+	lock, err := os.CreateTemp(path, lockName+"-")
 	if err != nil {
 		return nil, fmt.Errorf("making the lock of the folder: %w", err)
 	}
-	if err := syscall.Flock(int(lock.Fd()), syscall.LOCK_EX|syscall.LOCK_NB); err != nil {
+	err = syscall.Flock(int(lock.Fd()), syscall.LOCK_EX|syscall.LOCK_NB)
+	if err == nil {
+		err = os.Rename(lock.Name(), filepath.Join(path, lockName))
+	}
+	if err != nil {
 		lock.Close()
-		return nil, fmt.Errorf("locking %s: %w", lock.Name(), err)
+		return nil, fmt.Errorf("locking the folder %s: %w", path, err)
 	}
 	return lock, nil
 }
@@ -89,14 +95,14 @@ func lockFolder(path string) (*os.File, error) {
 // Remove removes the folder and all that is in it.
 func (f *Folder) Remove() error {
 	err := os.RemoveAll(f.Path)
-	f.lock.Close() // only now: nobody else should begin to remove it
+	f.lock.Close() // only now, so that Sweep does not remove the folder at the same time
 	if err != nil {
 		return fmt.Errorf("removing the folder: %w", err)
 	}
 	return nil
 }
 
-// Join is a path in the folder.
+// Join returns a path in the folder.
 func (f *Folder) Join(elements ...string) string {
 	return filepath.Join(append([]string{f.Path}, elements...)...)
 }
@@ -122,12 +128,12 @@ func Sweep() []string {
 func sweep(path string) bool {
 	lock, err := os.OpenFile(filepath.Join(path, lockName), os.O_RDWR, 0)
 	if os.IsNotExist(err) {
-		// Either it was made a moment ago, or its plane died in that moment.
+		// The folder was made a moment ago, or its plane died in that moment.
 		info, err := os.Stat(path)
 		return err == nil && time.Since(info.ModTime()) > time.Minute && os.RemoveAll(path) == nil
 	}
 	if err != nil {
-		return false // another user's
+		return false // it belongs to another user
 	}
 	defer lock.Close()
 	if syscall.Flock(int(lock.Fd()), syscall.LOCK_EX|syscall.LOCK_NB) != nil {

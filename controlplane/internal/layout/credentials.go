@@ -1,4 +1,4 @@
-package plane
+package layout
 
 import (
 	"encoding/base64"
@@ -26,11 +26,10 @@ const (
 )
 
 // masters is the group that may do everything, whatever RBAC says. The components are in
-// it too, or they would have to wait for the API server to have made their roles.
+// it too: otherwise they would have to wait until the API server has made their roles.
 const masters = "system:masters"
 
-// authentication lets nobody in without credentials, but for looking whether the server
-// is up.
+// authentication allows requests without credentials only for health checks.
 const authentication = `apiVersion: apiserver.config.k8s.io/v1
 kind: AuthenticationConfiguration
 anonymous:
@@ -41,7 +40,7 @@ anonymous:
   - path: /healthz
 `
 
-// credentials are those a client connects with.
+// credentials are what a client connects with.
 type credentials struct {
 	ca   []byte
 	pair pki.Pair
@@ -112,7 +111,7 @@ func writeCredentials(folder *Folder, server string, serviceAddress net.IP, now 
 
 func kubeconfigFile(component string) string { return component + ".kubeconfig" }
 
-// kubeconfig is a kubeconfig file with one context.
+// kubeconfig returns a kubeconfig file with one context.
 func kubeconfig(server string, c credentials) []byte {
 	encode := base64.StdEncoding.EncodeToString
 	return fmt.Appendf(nil, `apiVersion: v1

@@ -1,4 +1,4 @@
-package plane
+package layout
 
 import (
 	"fmt"
@@ -15,13 +15,13 @@ const (
 	Kubelet           = "kubelet"
 )
 
-// Components are all components in the order in which they depend on each other.
+// Components returns all components in the order in which they depend on each other.
 func Components() []string {
 	return []string{Etcd, APIServer, ControllerManager, Scheduler, Kubelet}
 }
 
-// Followers are the components that are clients of the API server. When it was away for a
-// while they ask for it ever more rarely, in the end every 30 s.
+// Followers returns the components that are clients of the API server. When the API server was
+// away for a while, they look for it ever more rarely, in the end every 30 s.
 func Followers() []string { return []string{ControllerManager, Scheduler, Kubelet} }
 
 const (
@@ -30,7 +30,7 @@ const (
 	serviceRange = "10.96.0.0/16"
 )
 
-// serviceAddress is that of the Service `kubernetes`: the first of the range.
+// serviceAddress returns the address of the Service `kubernetes`, the first of the range.
 func serviceAddress() net.IP { return net.IPv4(10, 96, 0, 1) }
 
 // ports are those the components listen on.
@@ -92,6 +92,7 @@ func controllerManagerArgs(f *Folder) []string {
 		"--kube-api-qps=2000",
 		"--kube-api-burst=4000",
 		"--v=1",
+		"--vmodule=deployment_controller=2", // the errors for which it tries again
 	}
 }
 

@@ -1,4 +1,4 @@
-package plane
+package layout
 
 import (
 	"context"
@@ -49,16 +49,16 @@ func New(folder *Folder, config Config, now time.Time) (*Plane, error) {
 	return p, nil
 }
 
-// Server is the URL of the API server.
+// Server returns the URL of the API server.
 func (p *Plane) Server() string { return localURL(p.ports.apiServer) }
 
-// EtcdEndpoint is where etcd serves.
+// EtcdEndpoint returns the URL at which etcd serves.
 func (p *Plane) EtcdEndpoint() string { return "unix://" + p.folder.Join(etcdSocket) }
 
-// Kubeconfig is the administrator's kubeconfig file.
+// Kubeconfig returns the content of the administrator's kubeconfig file.
 func (p *Plane) Kubeconfig() []byte { return kubeconfig(p.Server(), p.admin) }
 
-// Members describes the components, in the order of Components.
+// Members returns descriptions of the components, in the order of Components.
 func (p *Plane) Members() []supervise.Spec {
 	ready := map[string]func(context.Context) error{
 		APIServer: p.readyAt(p.Server() + "/readyz"),
@@ -89,20 +89,20 @@ func (p *Plane) Members() []supervise.Spec {
 	return members
 }
 
-// LogFile is where a component's output goes.
+// LogFile returns the path of the file with a component's output.
 func (p *Plane) LogFile(component string) string {
 	return p.folder.Join("logs", component+".log")
 }
 
 func (p *Plane) readyAt(url string) func(context.Context) error {
-	return func(ctx context.Context) error { return until(ctx, p.prober.ok(url)) }
+	return func(ctx context.Context) error { return until(ctx, p.prober.answersOK(url)) }
 }
 
 // Usable waits, once all components are ready, until Pods can be created and will run:
 // the default ServiceAccount exists and the nodes are open.
 func (p *Plane) Usable(ctx context.Context) error {
 	account := p.Server() + "/api/v1/namespaces/default/serviceaccounts/default"
-	if err := until(ctx, p.prober.ok(account)); err != nil {
+	if err := until(ctx, p.prober.answersOK(account)); err != nil {
 		return fmt.Errorf("waiting for the default ServiceAccount: %w", err)
 	}
 	if err := until(ctx, p.prober.nodesReady(p.Server()+"/api/v1/nodes", p.config.Nodes)); err != nil {
