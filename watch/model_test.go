@@ -8,6 +8,7 @@ import (
 	"maps"
 	"math/rand/v2"
 	"net/http"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -34,6 +35,7 @@ type model struct {
 	noStreams bool // streaming lists are refused
 	failures  []failure
 	breakList bool // the next list breaks off
+	restores  int  // how often the server was restored from a backup
 }
 
 type modelObject struct {
@@ -165,6 +167,34 @@ func (m *model) fault(what int) {
 	}
 }
 
+// restore sets the server back by up to ten versions, as from a backup, and restarts it. Its
+// version numbers are used again.
+func (m *model) restore() {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.version = max(1, m.version-m.rng.IntN(11))
+	m.history = m.history[:m.version+1]
+	m.state, m.hidden = maps.Clone(m.history[m.version]), map[string]modelObject{}
+	m.log = slices.DeleteFunc(m.log, func(e modelEvent) bool { return e.version > m.version })
+	m.compacted, m.expired = min(m.compacted, m.version), min(m.expired, m.version)
+	m.restores++
+	for s := range m.streams {
+		s.end = errors.New("connection reset by peer")
+		s.wake()
+	}
+	m.breakList = false
+	m.failures = []failure{func(r *kube.Request) error {
+		return &kube.Error{Verb: r.Verb, Ref: r.Ref(), Err: errors.New("connection refused")}
+	}}
+}
+
+// restoreCount returns how often the server was restored.
+func (m *model) restoreCount() int {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return m.restores
+}
+
 // heal ends all faults but those that a client has to notice by itself.
 func (m *model) heal() {
 	m.mu.Lock()
@@ -219,16 +249,17 @@ func (m *model) page(r *kube.Request) (*kube.Response, error) {
 		version, after, _ := strings.Cut(token, "/")
 		at, _ = strconv.Atoi(version)
 		from = after
-		if at <= m.expired && at < m.version || m.breakList {
+		if at <= m.expired && at < m.version || at > m.version || m.breakList {
 			m.breakList = false
 			return nil, statusError(r, 410, "Expired")
 		}
 	}
 	var items []string
 	next := ""
+	selected, isProbe := strings.CutPrefix(r.Query.Get("fieldSelector"), "metadata.name=")
 	for _, name := range modelNames {
 		o, there := m.history[at][name]
-		if !there || name <= from {
+		if !there || name <= from || isProbe && name != selected {
 			continue
 		}
 		if len(items) == 2 {
@@ -383,7 +414,7 @@ func (s *modelStream) next() (text string, pause time.Duration, err error) {
 		s.at = event.version
 		return frame(event.kind, event.object.json()).bytes, pause, nil
 	}
-	if s.mark {
+	if s.mark && m.version > s.at { // a server sends no bookmark up to the version that was asked for
 		s.mark, s.at = false, m.version
 		return bookmark(strconv.Itoa(s.at)).bytes, pause, nil
 	}
