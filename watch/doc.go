@@ -10,20 +10,66 @@
 //		}
 //	}
 //
-// The sequence begins with what is there, as Added; then comes Synced; then whatever
-// happens. It ends when ctx does, or when the loop is left. In between it sees to it that
+// The sequence begins with an Added for each object that exists. Synced follows, and then one
+// event for each change. The sequence ends when ctx does, or when the consumer leaves the loop.
 //
-//   - a watch that ends, breaks or falls silent is taken up where it was, by the last
-//     resourceVersion seen, which bookmarks move along;
-//   - a resourceVersion that is too old (410 Gone, as an answer or in the stream) leads to
-//     a fresh list, of which only the difference is told: what vanished in the gap is
-//     Deleted, what did not change is not mentioned, and another object under an old name
-//     is a deletion and an addition;
-//   - the list comes as a stream where the server can do that (KEP-3157), else in pages;
-//     one that is broken off leaves nothing behind;
-//   - an object that does not fit its Go type is reported, and its neighbours are served;
-//   - failures back off, each stream by itself, and only real progress resets that.
+// [Events] decodes objects of one type. [Follow] does the same for one [kube.Stream] over raw
+// bytes, for consumers that keep them.
 //
-// [Events] is for one type, decoded. [Follow] is the same for one [kube.Stream] over raw
-// bytes, for those who keep them.
+// # What is guaranteed
+//
+//   - A watch that ends, breaks or falls silent is followed by a watch from the last resource
+//     version that was seen. Bookmarks advance that version.
+//   - A resource version that is too old (410 Gone, as an answer or in the stream), or that is
+//     refused four times in a row for another reason, leads to a fresh list. The sequence shows
+//     its difference: objects that vanished in the gap are Deleted, unchanged objects are not
+//     mentioned, and another object under an old name is a deletion and an addition.
+//   - The list comes as a stream where the server can do that (KEP-3157), and in pages
+//     otherwise. A list that breaks off leaves nothing behind.
+//   - An object that does not fit its Go type is reported, and its neighbours are served. An
+//     object whose metadata cannot be read is reported, and is not missing from a list. If not
+//     even its name can be read, that list reports no object as missing, and the next list
+//     decides.
+//   - Each stream backs off by itself after failures, and only progress resets that. An event,
+//     a bookmark, and a watch that lasted for at least a second are progress. Silence is
+//     neither progress nor a failure.
+//   - A dead connection is found by HTTP/2 pings. Without them it is found by missing bookmarks
+//     after 150 seconds, or, if the watch has brought no bookmark, within five minutes.
+//   - A healthy watch is the only request at rest.
+//
+// # A restored server
+//
+// When etcd is restored from a backup, resource versions go back. An API server does not refuse
+// a watch from a version that it has not reached: it is silent until it gets there, and what
+// happens in between is lost. Therefore a watch that was reopened after an unexpected end, and
+// brings no event for 12 seconds, is followed by one list of at most one object, its metadata
+// only. Everything is listed again if the server's version is lower than the last one seen, or
+// if the newest known object is older, is another one, has changed without an event, or is gone
+// without a deletion, or if the object of the newest deletion is back.
+//
+// One case remains. The server has passed the last version seen before it is asked, and the
+// newest change that was seen is also in the backup, or an event came within the 12 seconds.
+// Then the changes between the backup and the last version seen are not noticed until
+// those objects change again, or until the next list. Whoever restores etcd avoids this
+// with etcdutl snapshot restore --bump-revision and --mark-compacted, after which an API server
+// answers old versions with 410 Gone.
+//
+// # What a new process may assume
+//
+// A process that starts sees at least what its predecessor wrote and was answered for. Lists,
+// streamed or in pages, name no resource version, and least of all "0", which an API server
+// answers from its own past. For a list without a version, an API server that lags behind etcd
+// waits until it has caught up, or answers that the version is too large, which is waited for.
+// A watch that is resumed on such a server is silent until the server has caught up. So nothing
+// is Synced that is older than the start of its list.
+//
+// What remains:
+//
+//   - Streams start at different versions. After all of them are Synced, one may show an object
+//     before another one shows an older change. An absence in one stream is no proof for what
+//     another stream shows.
+//   - A request of the predecessor may still be under way, if it did not wait for its answer. It
+//     may be carried out after the list. Its change then comes as an event.
+//   - A proxy or an aggregated API server that keeps a cache of its own, and answers lists from
+//     it, breaks this.
 package watch

@@ -4,23 +4,23 @@ package watch
 type Event[T any] interface{ event(*T) }
 
 type (
-	// Added is an object that this sequence had not shown yet.
+	// Added is an object that the sequence has not shown before, or not since its deletion.
 	Added[T any] struct{ Object *T }
 
-	// Modified is a newer state of an object that it had shown.
+	// Modified is a newer state of an object that the sequence has shown.
 	Modified[T any] struct{ Object *T }
 
-	// Deleted is an object that is gone, or that does not match the selectors any more.
+	// Deleted is an object that was deleted, or that no longer matches the selectors.
 	Deleted[T any] struct {
-		// Object is the last state, or only its metadata: see Stale.
+		// Object is the last state. If Stale is true, it has only kind, namespace, name, uid,
+		// and the last resource version that was seen.
 		Object *T
-		// Stale is true when the deletion itself was not seen, but that the object is not
-		// there any more. Then Object has its namespace, name, uid and kind, and the last
-		// resourceVersion that was seen, and no more.
+		// Stale reports that the deletion itself was not observed; the object was missing
+		// from a later list.
 		Stale bool
 	}
 
-	// Synced comes once, when the initial state is complete.
+	// Synced follows the last object of the initial state. It comes once.
 	Synced[T any] struct{}
 )
 

@@ -2,6 +2,7 @@ package watch_test
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"slices"
@@ -129,6 +130,13 @@ func (f *following) take(e watch.Event[thing], err error) {
 	case watch.Synced[thing]:
 		f.told = append(f.told, "=")
 	}
+}
+
+// reports returns the errors so far, one a line.
+func (f *following) reports() string {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return fmt.Sprint(errors.Join(f.errors...))
 }
 
 func (f *following) all() []string {
