@@ -173,6 +173,30 @@ func TestDevOperatorCrashes(t *testing.T) {
 	}
 }
 
+// The folder with the built operator, which a killed yare leaves, once stayed when the next one
+// was started within a minute.
+func TestDevRemovesWhatAKilledOneLeft(t *testing.T) {
+	t.Parallel()
+	s := newSandbox(t)
+	s.write("go.mod", "module example.com/op\n\ngo 1.26\n")
+	s.write("main.go", operator("one"))
+	c := s.start("dev", ".")
+	c.says(1, "version one")
+	killed := s.operatorPid(c, 1)
+	c.signal(syscall.SIGKILL)
+	<-c.ended
+	if left, _ := filepath.Glob(filepath.Join(s.tmp, "yare-dev-*")); len(left) != 1 {
+		t.Errorf("left behind by the killed one: %v, want its folder", left)
+	}
+	if status, _, all := s.run("dev", ".", "--until-ready"); status != 0 {
+		t.Errorf("status %d:\n%s", status, all)
+	}
+	if alive(killed) {
+		t.Error("the operator of the killed one still runs")
+	}
+	s.leftNothing()
+}
+
 func TestDevUntilReady(t *testing.T) {
 	t.Parallel()
 	for _, test := range []struct {

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"syscall"
 
@@ -19,37 +20,44 @@ func newKubectl(out *console.Console) *cobra.Command {
 		Short: "kubectl of the control plane's own version",
 		Long: `kubectl passes its arguments on to the kubectl in the control plane binary.
 
-When neither KUBECONFIG nor a flag says which cluster is meant, and one control plane of
-yours runs (yare up, yare dev), that one is.`,
+KUBECONFIG, or a flag such as --kubeconfig or --context, says which cluster is meant. When
+neither does, it is that of the control plane which runs in this project: one that was
+started (yare up, yare dev) in the same folder or the same Go module. A line on standard
+error names it. No other cluster is taken in its place: not a control plane of another
+project, and not that of ~/.kube/config.`,
 		DisableFlagParsing: true,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			running, err := plane.List()
 			if err != nil {
 				return err
 			}
-			chosen, err := choose(args, os.Getenv("KUBECONFIG"), running)
+			project, err := plane.Project(".")
+			if err != nil {
+				return err
+			}
+			chosen, err := choose(args, os.Getenv("KUBECONFIG"), project, running)
 			if err != nil {
 				return err
 			}
 			binary := chosen.Binary
-			// The binary of the plane that runs, which takes no time to find, unless the
-			// user wants a certain one.
-			if binary == "" || os.Getenv(plane.PrebuiltVariable) != "" || !exists(binary) {
+			// The binary of the running plane is found at once. The user may want another one.
+			if binary == "" || os.Getenv(plane.PrebuiltVariable) != "" || !isFile(binary) {
 				if binary, err = (plane.Finder{Console: out}).Find(cmd.Context()); err != nil {
 					return err
 				}
 			}
 			env := os.Environ()
-			if chosen.Kubeconfig == "" && out.Live() && !namesCluster(args) && !ordinaryConfig() {
-				out.Printf("no control plane of yours runs, and there is no ~/.kube/config: `%s up` starts one", invocation())
-			}
-			if chosen.Kubeconfig != "" && os.Getenv("KUBECONFIG") == "" {
-				env = append(env, "KUBECONFIG="+chosen.Kubeconfig)
-				if out.Live() {
-					out.Printf("this is the cluster of `%s` (KUBECONFIG=%s)", chosen.Title, chosen.Kubeconfig)
+			if os.Getenv("KUBECONFIG") == "" && !namesCluster(args) {
+				kubeconfig := chosen.Kubeconfig
+				if kubeconfig != "" {
+					out.Printf("this is the cluster of `%s` (KUBECONFIG=%s)", chosen.Title, kubeconfig)
+				} else {
+					out.Printf("no control plane of yours runs: `%s up` starts one, and KUBECONFIG names another cluster", invocation())
+					kubeconfig = os.DevNull // in place of ~/.kube/config, which nobody asked for
 				}
+				env = append(env, "KUBECONFIG="+kubeconfig)
 			}
-			// In place of this process: kubectl gets the terminal, and its status is ours.
+			// kubectl replaces this process: it gets the terminal, and its status is ours.
 			argv := append([]string{binary, "kubectl"}, args...)
 			if err := syscall.Exec(binary, argv, env); err != nil {
 				return fmt.Errorf("running %s: %w", binary, err)
@@ -59,9 +67,10 @@ yours runs (yare up, yare dev), that one is.`,
 	}
 }
 
-// choose picks the running plane that a call of kubectl means. The zero value means none
-// of them: kubectl then finds its cluster as it always does.
-func choose(args []string, kubeconfig string, running []plane.Running) (plane.Running, error) {
+// choose returns the running plane that a call of kubectl in a project means: the plane of
+// that kubeconfig, if the variable is set, or else the plane of the project. It returns the
+// zero value if the arguments or the variable name another cluster, and if no plane runs.
+func choose(args []string, kubeconfig, project string, running []plane.Running) (plane.Running, error) {
 	if namesCluster(args) {
 		return plane.Running{}, nil
 	}
@@ -73,34 +82,40 @@ func choose(args []string, kubeconfig string, running []plane.Running) (plane.Ru
 		}
 		return plane.Running{}, nil
 	}
-	switch len(running) {
-	case 0:
-		return plane.Running{}, nil
-	case 1:
-		return running[0], nil
-	}
-	var b strings.Builder
-	b.WriteString("several control planes of yours run; say which is meant:")
+	var here []plane.Running
 	for _, r := range running {
+		if slices.Contains(r.Projects, project) {
+			here = append(here, r)
+		}
+	}
+	switch {
+	case len(running) == 0:
+		return plane.Running{}, nil
+	case len(here) == 1:
+		return here[0], nil
+	case len(here) == 0:
+		return plane.Running{}, fmt.Errorf("no control plane runs in the project %s; choose one of another project:%s", project, listed(running))
+	}
+	return plane.Running{}, fmt.Errorf("several control planes run in the project %s; choose one:%s", project, listed(here))
+}
+
+// listed returns a line for each plane, with the command that chooses it.
+func listed(planes []plane.Running) string {
+	var b strings.Builder
+	for _, r := range planes {
 		fmt.Fprintf(&b, "\n  export KUBECONFIG=%s   # %s, since %s", r.Kubeconfig, r.Title, r.Started.Local().Format("15:04:05"))
+		if len(r.Projects) > 0 {
+			fmt.Fprintf(&b, ", in %s", r.Projects[0])
+		}
 	}
-	return plane.Running{}, fmt.Errorf("%s", b.String())
+	return b.String()
 }
 
-// ordinaryConfig tells whether kubectl finds a cluster without our help.
-func ordinaryConfig() bool {
-	if os.Getenv("KUBECONFIG") != "" || os.Getenv("KUBERNETES_SERVICE_HOST") != "" {
-		return true
-	}
-	home, err := os.UserHomeDir()
-	return err == nil && exists(filepath.Join(home, ".kube", "config"))
-}
-
-// namesCluster tells whether arguments of kubectl say which cluster is meant.
+// namesCluster reports whether arguments of kubectl say which cluster is meant.
 func namesCluster(args []string) bool {
 	for _, arg := range args {
 		if arg == "--" {
-			return false // What follows is a command to run in a container.
+			return false // what follows is a command to run in a container
 		}
 		name, _, _ := strings.Cut(arg, "=")
 		switch name {
@@ -114,7 +129,8 @@ func namesCluster(args []string) bool {
 	return false
 }
 
-func exists(name string) bool {
+// isFile reports whether name is a regular file.
+func isFile(name string) bool {
 	info, err := os.Stat(filepath.Clean(name))
 	return err == nil && info.Mode().IsRegular()
 }

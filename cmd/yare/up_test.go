@@ -54,7 +54,7 @@ func TestUpKilled(t *testing.T) {
 		}
 		time.Sleep(10 * time.Millisecond)
 	}
-	if status, stdout, all := s.run("kubectl", "environment"); status != 0 || !strings.Contains(stdout, "KUBECONFIG=\n") {
+	if status, stdout, all := s.run("kubectl", "environment"); status != 0 || !strings.Contains(stdout, "KUBECONFIG=/dev/null\n") {
 		t.Errorf("status %d, a dead plane is still used:\n%s", status, all)
 	}
 }

@@ -35,7 +35,7 @@ func Run(ctx context.Context, o Options) error {
 	if err != nil {
 		return ended(ctx, err)
 	}
-	work, err := newWorkdir()
+	work, err := newWorkdir(os.TempDir())
 	if err != nil {
 		return err
 	}

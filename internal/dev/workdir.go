@@ -4,30 +4,37 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
-	"time"
 
 	"github.com/yare-go/yare/internal/plane/filelock"
 )
 
-const lockName = ".yare-dev-lock"
+const (
+	workdirPrefix = "yare-dev-"
+	lockName      = ".yare-dev-lock"
+)
 
-// A workdir is the folder the operator is built in. It is locked while it is in use, so
-// that one left by a killed process can be told and removed.
+// A workdir is the folder the operator is built in. It is locked while it is in use, so that
+// sweep can remove those of killed processes, and only those.
 type workdir struct {
 	path string
 	lock *os.File
 }
 
-func newWorkdir() (*workdir, error) {
-	const pattern = "yare-dev-"
-	sweep(filepath.Join(os.TempDir(), pattern+"*"))
-	path, err := os.MkdirTemp("", pattern)
+// newWorkdir makes a folder in parent, and removes the folders there that killed processes left.
+func newWorkdir(parent string) (*workdir, error) {
+	sweep(parent)
+	path, err := os.MkdirTemp(parent, workdirPrefix)
 	if err != nil {
 		return nil, fmt.Errorf("making a folder to build the operator in: %w", err)
 	}
 	w := &workdir{path: path}
-	if w.lock, err = os.Create(filepath.Join(path, lockName)); err == nil {
+	// The lock gets its name when it is locked: sweep never finds an unlocked one in the folder
+	// of a living process.
+	if w.lock, err = os.CreateTemp(path, lockName+"-"); err == nil {
 		err = filelock.Try(w.lock, filelock.Exclusive)
+	}
+	if err == nil {
+		err = os.Rename(w.lock.Name(), filepath.Join(path, lockName))
 	}
 	if err != nil {
 		w.remove()
@@ -36,21 +43,16 @@ func newWorkdir() (*workdir, error) {
 	return w, nil
 }
 
-func sweep(pattern string) {
-	names, err := filepath.Glob(pattern)
+// sweep removes the folders in parent that newWorkdir made and whose process has ended. A folder
+// without a lock is left alone, whatever its name.
+func sweep(parent string) {
+	locks, err := filepath.Glob(filepath.Join(parent, workdirPrefix+"*", lockName))
 	if err != nil {
 		return
 	}
-	for _, name := range names {
-		info, err := os.Stat(name)
-		// A young one may not be locked yet.
-		lock := filepath.Join(name, lockName)
-		if err != nil || time.Since(info.ModTime()) < time.Minute {
-			continue
-		}
-		// Without our lock it is somebody else's folder, whatever its name.
-		if _, err := os.Stat(lock); err == nil && !filelock.Held(lock, filelock.Shared) {
-			_ = os.RemoveAll(name)
+	for _, lock := range locks {
+		if !filelock.Held(lock, filelock.Shared) {
+			_ = os.RemoveAll(filepath.Dir(lock)) // it may belong to another user
 		}
 	}
 }

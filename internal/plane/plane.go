@@ -31,8 +31,8 @@ type Options struct {
 	Nodes int
 	// APIServerArgs are more arguments for kube-apiserver.
 	APIServerArgs []string
-	// Title is how this plane is listed among those of this user ("yare dev ./book"), for
-	// `yare kubectl` to find it. Without one it is not listed.
+	// Title is the name of this plane in the list of the user's planes ("yare dev ./book"), in
+	// which `yare kubectl` finds it. A plane without a title is not listed.
 	Title string
 	// Verbose asks the control plane for its own log, which goes to Log.
 	Verbose bool
@@ -80,7 +80,7 @@ func Start(ctx context.Context, o Options) (*Plane, error) {
 		return nil, err
 	}
 	if o.Title != "" {
-		if p.entry, err = register(p, o.Title); err != nil {
+		if p.entry, err = register(p, o.Title, o.Finder.Dir); err != nil {
 			// The cluster is as good without.
 			o.Console.Printf("`yare kubectl` will not find this control plane by itself: %v", err)
 		}

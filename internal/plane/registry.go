@@ -18,21 +18,64 @@ type Running struct {
 	Kubeconfig string    `json:"kubeconfig"`
 	Binary     string    `json:"binary"`
 	Started    time.Time `json:"started"`
+	// Projects are the projects that the control plane belongs to (see [Project]): that of the
+	// folder it was started in and, if that is another one, that of its operator.
+	Projects []string `json:"projects"`
 }
 
-// An entry is this process's own file in the list of running planes. It is locked as long
-// as this process lives: a process id alone may have been given to another.
+// Project returns the project that a folder belongs to: the root of its Go module, or the
+// folder itself if it is in no module. The path is absolute and without symbolic links.
+func Project(dir string) (string, error) {
+	path, err := filepath.Abs(dir)
+	if err == nil {
+		path, err = filepath.EvalSymlinks(path)
+	}
+	if err != nil {
+		return "", fmt.Errorf("finding the project of the folder %s: %w", dir, err)
+	}
+	for root := path; ; root = filepath.Dir(root) {
+		if info, err := os.Stat(filepath.Join(root, "go.mod")); err == nil && info.Mode().IsRegular() {
+			return root, nil
+		}
+		if root == filepath.Dir(root) {
+			return path, nil
+		}
+	}
+}
+
+// projects returns the projects of the folders, each once.
+func projects(dirs ...string) ([]string, error) {
+	var all []string
+	for _, dir := range dirs {
+		project, err := Project(dir)
+		if err != nil {
+			return nil, err
+		}
+		if !slices.Contains(all, project) {
+			all = append(all, project)
+		}
+	}
+	return all, nil
+}
+
+// An entry is this process's own file in the list of running planes. It is locked as long as
+// this process lives: the process ID alone may have been given to another process.
 type entry struct {
 	name string
 	file *os.File
 }
 
-func register(p *Plane, title string) (*entry, error) {
+// register adds p to the list of running planes.
+func register(p *Plane, title, operatorDir string) (*entry, error) {
+	belongsTo, err := projects(".", operatorDir)
+	if err != nil {
+		return nil, err
+	}
 	dir, err := cacheFolder("running")
 	if err != nil {
 		return nil, err
 	}
-	if _, err := listIn(dir); err != nil { // Sweeps what others left.
+	if _, err := listIn(dir); err != nil { // removes the entries of dead processes
 		return nil, err
 	}
 	return registerIn(dir, p.process.Pid(), Running{
@@ -41,6 +84,7 @@ func register(p *Plane, title string) (*entry, error) {
 		Kubeconfig: p.Kubeconfig(),
 		Binary:     p.Binary(),
 		Started:    time.Now().Truncate(time.Second),
+		Projects:   belongsTo,
 	})
 }
 
@@ -52,7 +96,7 @@ func registerIn(dir string, id int, r Running) (*entry, error) {
 	if err := os.MkdirAll(dir, 0o755); err != nil {
 		return nil, fmt.Errorf("listing the control plane: %w", err)
 	}
-	// Complete and locked before it has the name that others look for.
+	// The file is complete and locked before it gets the name that others look for.
 	file, err := os.CreateTemp(dir, "new-")
 	if err != nil {
 		return nil, fmt.Errorf("listing the control plane: %w", err)
@@ -83,8 +127,8 @@ func (e *entry) remove() {
 	_ = e.file.Close()
 }
 
-// List returns the control planes of this user that run now, the oldest first, and removes
-// what dead processes left in the list.
+// List returns the control planes of this user that run now, the oldest first. It removes the
+// entries of dead processes from the list.
 func List() ([]Running, error) {
 	dir, err := cacheFolder("running")
 	if err != nil {
