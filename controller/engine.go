@@ -23,10 +23,11 @@ type engine[T any] struct {
 	log     *slog.Logger
 	// client reads from the cache, as far as this controller may see it. It is there once the
 	// streams are subscribed to.
-	client  *kube.Client
-	applies *noop.Checker
-	queue   *queue.Queue
-	remaps  *remaps
+	client   *kube.Client
+	applies  *noop.Checker
+	adoption *adoption
+	queue    *queue.Queue
+	remaps   *remaps
 	// subs are those of the reconciled kind, which are own, and then those of the other
 	// sources. They are opened in this order, so that the stores of the reconciled kind are
 	// there when another source asks for them.
@@ -171,6 +172,7 @@ func (e *engine[T]) subscribe(ctx context.Context) error {
 	view := e.runtime.Cache.View(opened...)
 	e.client = e.runtime.Client.With(view.Handler).WithFieldManager(e.manager)
 	e.applies = noop.NewChecker(view)
+	e.adoption = newAdoption(view, e.formerManagers)
 	return nil
 }
 

@@ -31,13 +31,13 @@ func consists(err error, holds func(error) bool) bool {
 	return false
 }
 
-// isConflict tells errors that are a part of life: what was read is older than what is
-// there, and the next call reads the newer. That another manager owns a field is none,
-// because it would be so the next time too.
+// isConflict reports whether err is expected in normal operation, and retried quietly: the
+// object has changed since it was read, or its namespace is being deleted. A conflict with
+// another field manager is not, because it would be the same the next time.
 func isConflict(err error) bool {
 	return consists(err, func(err error) bool {
 		e, ok := err.(*kube.Error) //nolint:errorlint // consists unwraps
-		return ok && (kube.IsConflict(e) && !kube.IsApplyConflict(e) || isOtherUID(e))
+		return ok && (kube.IsConflict(e) && !kube.IsApplyConflict(e) || isOtherUID(e) || kube.IsNamespaceTerminating(e))
 	})
 }
 

@@ -16,15 +16,17 @@ type Option func(*settings)
 
 // settings are what is the same for controllers of all types.
 type settings struct {
-	name        string
-	manager     string
-	concurrency int
-	grace       time.Duration
-	self        source // the reconciled kind: its selectors and predicates
-	sources     []source
-	custom      []Source
-	onResult    []func(Result)
-	errs        []error
+	name    string
+	manager string
+	// formerManagers are names that manager had in earlier releases.
+	formerManagers []string
+	concurrency    int
+	grace          time.Duration
+	self           source // the reconciled kind: its selectors and predicates
+	sources        []source
+	custom         []Source
+	onResult       []func(Result)
+	errs           []error
 }
 
 func (s *settings) wrong(err error) {
@@ -41,6 +43,18 @@ func Name(name string) Option { return func(s *settings) { s.name = name } }
 // the same over time, and differ between controllers that apply the same objects. Default:
 // the controller's name with -operator behind it.
 func FieldManager(name string) Option { return func(s *settings) { s.manager = name } }
+
+// FormerFieldManagers names the field managers that the controller had in earlier releases. An
+// object in which one of them has fields counts as a child that this controller applied: see
+// [ErrForeignChild].
+func FormerFieldManagers(names ...string) Option {
+	return func(s *settings) {
+		if slices.Contains(names, "") {
+			s.wrong(errors.New("a former field manager is empty: give controller.FormerFieldManagers the names that were used"))
+		}
+		s.formerManagers = append(s.formerManagers, names...)
+	}
+}
 
 // Concurrency is how many objects are reconciled at once. Default: 8.
 func Concurrency(n int) Option {

@@ -130,9 +130,8 @@ func olderThan(version, other string) bool {
 // clientFor is the client of one call.
 func (e *engine[T]) clientFor(key queue.Key, self kube.Ref, record *recorder) *kube.Client {
 	return e.client.With(func(next kube.Handler) kube.Handler {
-		record.next = e.notInherited(ownership(e.applies.Handler(next, func(r kube.Resource, live *cache.Live) bool {
-			return e.triggersSelf(key, self, r, live)
-		}), self), self)
+		isTrigger := func(r kube.Resource, live *cache.Live) bool { return e.triggersSelf(key, self, r, live) }
+		record.next = ownership(e.applies.Handler(e.adoption.handler(next, self), isTrigger), self)
 		return record
 	})
 }

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"slices"
 	"strings"
 	"time"
 
@@ -141,6 +142,15 @@ func IsApplyConflict(err error) bool {
 		}
 	}
 	return false
+}
+
+// IsNamespaceTerminating reports whether the object could not be created because its namespace
+// is being deleted.
+func IsNamespaceTerminating(err error) bool {
+	e, ok := AsError(err)
+	return ok && e.Answer.Details != nil && slices.ContainsFunc(e.Answer.Details.Causes, func(c metav1.StatusCause) bool {
+		return c.Type == "NamespaceTerminating"
+	})
 }
 
 // IsInvalid tells that the server found the object, or a JSON patch, to be wrong. The

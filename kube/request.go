@@ -70,6 +70,8 @@ type Request struct {
 	// Preconditions are those that Body states, where a handler can see them: a write that
 	// has one can be repeated safely.
 	Preconditions Preconditions
+	// Adopt is set by [Adopt]. It is not sent.
+	Adopt bool
 }
 
 // Preconditions name the very object, or the very version of it, that a write is for.

@@ -16,6 +16,7 @@ type writeOptions struct {
 	manager string
 	noForce bool
 	strict  bool
+	adopt   bool
 }
 
 // DryRun lets the server do all but store the result.
@@ -31,6 +32,12 @@ func NoForce() WriteOption { return func(o *writeOptions) { o.noForce = true } }
 
 // Strict makes the server refuse fields that it does not know, instead of dropping them.
 func Strict() WriteOption { return func(o *writeOptions) { o.strict = true } }
+
+// Adopt lets an apply in a controller take over an object that somebody else made, as a child
+// of the reconciled object. The garbage collector will delete that object with its owner.
+// Without Adopt the controller refuses such an apply: see controller.ErrForeignChild. An object
+// that another owner controls is refused either way.
+func Adopt() WriteOption { return func(o *writeOptions) { o.adopt = true } }
 
 func (a API[T]) writeQuery(options []WriteOption) (url.Values, writeOptions) {
 	o := writeOptions{manager: a.client.manager}
@@ -194,7 +201,7 @@ func (a API[T]) applyRequest(obj Object, options []WriteOption) (*Request, error
 		query.Set("force", "true")
 	}
 	r := a.request(VerbPatch, obj.GetName())
-	r.Query, r.ContentType = query, ContentApply
+	r.Query, r.ContentType, r.Adopt = query, ContentApply, o.adopt
 	r.Preconditions = Preconditions{UID: obj.GetUID(), ResourceVersion: obj.GetResourceVersion()}
 	var err error
 	if r.Body, err = a.client.prune.applyBody(obj, a.resource, a.subresource); err != nil {

@@ -74,9 +74,9 @@ func (s *Server) apply(r *kube.Request) (*kube.Response, error) {
 			return nil, Refusal(r, http.StatusNotFound, metav1.StatusReasonNotFound)
 		case metadata["uid"] != nil:
 			return nil, refusalOf(r, http.StatusConflict, metav1.StatusReasonConflict, fmt.Sprintf("uid mismatch: the provided object specified uid %s, and no existing object was found", metadata["uid"]))
-		case metadata["resourceVersion"] != nil:
-			return nil, Refusal(r, http.StatusConflict, metav1.StatusReasonConflict)
 		}
+		// A real server ignores the resourceVersion of an apply that creates.
+		delete(metadata, "resourceVersion")
 		delete(body, "status")
 		return s.storeNew(r, idOf(r), body, func() { setOwned(body, managerOf(r), wanted, true) })
 	}

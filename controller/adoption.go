@@ -1,0 +1,382 @@
+package controller
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"slices"
+	"sync"
+
+	"github.com/go-json-experiment/json/jsontext"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/yare-go/yare/cache"
+	"github.com/yare-go/yare/internal/jsonscan"
+	"github.com/yare-go/yare/kube"
+)
+
+// ErrForeignChild is in the error of an apply that was refused because it would have taken
+// over somebody else's object. Nothing was sent. See [kube.Adopt].
+var ErrForeignChild = errors.New("the object exists and is not its child")
+
+// adoption refuses applies that would make somebody else's object a child of the reconciled
+// object. The garbage collector would delete such an object together with its owner.
+//
+// It looks at each apply whose body has a controlling owner reference to the reconciled
+// object, which then is the owner, and decides by the live object of that name:
+//
+//   - An object that another owner controls is refused, also with [kube.Adopt].
+//   - An object that an earlier owner of the same group, kind and name controls is about to
+//     be deleted by the garbage collector. The apply is refused with a conflict, which is
+//     retried quietly until the object is gone. If the field managers of this controller
+//     have not written the object since its creation, it came from a backup, together with
+//     the owner that has a new uid: then its reference is corrected.
+//   - An object is a child if an owner reference names the owner or an earlier owner, or if
+//     a field manager of this controller has fields in it, as after a deletion of an owner
+//     that left its children behind (kubectl delete --cascade=orphan).
+//   - Every other object is refused, unless the apply has [kube.Adopt].
+//
+// What was decided also holds when the apply arrives, because the apply names the uid of the
+// child. An apply that expects to create names a resourceVersion that no object ever has.
+// The server ignores that version if it creates the object, and refuses the apply with a
+// conflict if it finds one. Then the decision is made again, by a live read. One window
+// remains: between the decision and the apply, somebody may change the owner references or
+// managedFields of the same object.
+//
+// The handler belongs behind the no-op check: an apply that would change nothing needs no
+// decision. A decision costs one request if no cache shows the child, and is then remembered
+// for the uid of the child.
+type adoption struct {
+	view *cache.View
+	// former are the former field managers of the controller.
+	former []string
+
+	mu sync.Mutex
+	// children are those that no cache shows.
+	children map[kube.Ref]child
+}
+
+// child is an object that is known to be a child, and its owner.
+type child struct{ uid, owner types.UID }
+
+func newAdoption(view *cache.View, former []string) *adoption {
+	return &adoption{view: view, former: former, children: make(map[kube.Ref]child)}
+}
+
+// maxChildren limits the memory of adoption. A forgotten child costs one read.
+const maxChildren = 4096
+
+// adoptionAttempts is how often an apply is decided anew when the object has changed.
+const adoptionAttempts = 3
+
+// neverVersion is no object's resourceVersion: the first revision of etcd is that of an empty
+// store.
+const neverVersion = "1"
+
+// handler returns a handler for the reconcile of owner.
+func (a *adoption) handler(next kube.Handler, owner kube.Ref) kube.Handler {
+	return kube.HandlerFunc(func(ctx context.Context, r *kube.Request) (*kube.Response, error) {
+		if r.Verb != kube.VerbPatch || r.ContentType != kube.ContentApply || r.Subresource != "" || !claims(r.Body, owner.UID) {
+			return next.Do(ctx, r)
+		}
+		for attempt := 1; ; attempt++ {
+			d, err := a.decide(ctx, next, r, owner, attempt > 1)
+			if err != nil {
+				return nil, err
+			}
+			if err = d.reclaim(ctx, next, r, owner); err == nil {
+				var response *kube.Response
+				if response, err = d.send(ctx, next, r); err == nil {
+					a.remember(r, owner, d, response)
+					return response, nil
+				}
+			}
+			if !isOutdated(err) || attempt == adoptionAttempts || r.Preconditions != (kube.Preconditions{}) {
+				return nil, err
+			}
+		}
+	})
+}
+
+// isOutdated reports whether a request was refused because the object is not the one that was
+// decided about.
+func isOutdated(err error) bool {
+	e, ok := kube.AsError(err)
+	return ok && (kube.IsConflict(err) && !kube.IsApplyConflict(err) || isOtherUID(e))
+}
+
+// claims reports whether the object in body has a controlling owner reference to owner.
+func claims(body []byte, owner types.UID) (found bool) {
+	if owner == "" || !bytes.Contains(body, []byte(owner)) {
+		return false
+	}
+	s := jsonscan.New(body)
+	for _, member := range []string{"metadata", "ownerReferences"} {
+		if ok, err := s.Find(member); err != nil || !ok {
+			return false
+		}
+	}
+	more, err := s.Enter('[')
+	for more && err == nil {
+		if more, err = s.More(']'); !more || err != nil {
+			break
+		}
+		var uid []byte
+		var controls bool
+		err = s.Members(func(name []byte) (err error) {
+			switch string(name) {
+			case "uid":
+				uid, err = s.TextOrNull()
+			case "controller":
+				controls, err = s.Boolean()
+			default:
+				err = s.Skip()
+			}
+			return err
+		})
+		found = found || controls && string(uid) == string(owner)
+	}
+	return found && err == nil
+}
+
+// decision is about an apply that may be sent.
+type decision struct {
+	// uid is that of the child. It is empty if there is no object of that name.
+	uid types.UID
+	// isCached is true if a cache shows the child.
+	isCached bool
+	// stale is the index of an owner reference to an earlier owner that must be corrected
+	// first, and staleUID is the uid in it. Without a staleUID there is none.
+	stale    int
+	staleUID types.UID
+}
+
+// decide finds the child of r, and returns an error if r must not be sent.
+func (a *adoption) decide(ctx context.Context, next kube.Handler, r *kube.Request, owner kube.Ref, again bool) (decision, error) {
+	ref := childRef(r)
+	var metadata []byte
+	var err error
+	live := a.view.Live(ref)
+	switch {
+	case live.Known && !again:
+		if !live.Present {
+			return decision{isCached: true}, nil
+		}
+		if ownedBy(live.Record.Owners, owner) {
+			return decision{uid: live.Record.UID, isCached: true}, nil
+		}
+		metadata, err = live.Metadata()
+	default:
+		if known, ok := a.child(ref); ok && !again && known.owner == owner.UID {
+			return decision{uid: known.uid}, nil
+		}
+		var response *kube.Response
+		response, err = next.Do(ctx, &kube.Request{
+			Cluster: r.Cluster, Verb: kube.VerbGet, Resource: r.Resource, Namespace: r.Namespace, Name: r.Name,
+			Representation: kube.MetadataOnly,
+		})
+		if isGone(err) {
+			return decision{isCached: live.Known}, nil
+		}
+		if err == nil {
+			metadata = response.Body
+		}
+	}
+	if err != nil {
+		return decision{}, fmt.Errorf("apply %s: find out whether it is a child of %s: %w", r.Ref(), owner, err)
+	}
+	var object metav1.PartialObjectMetadata
+	if err := kube.Unmarshal(metadata, &object); err != nil {
+		return decision{}, fmt.Errorf("apply %s: find out whether it is a child of %s: %w", r.Ref(), owner, err)
+	}
+	d, err := a.judge(&object.ObjectMeta, r, owner)
+	d.isCached = live.Known
+	return d, err
+}
+
+// ownedBy reports whether owners name owner, and no other controls the object.
+func ownedBy(owners []cache.Owner, owner kube.Ref) bool {
+	named := false
+	for _, o := range owners {
+		if o.UID == owner.UID {
+			named = true
+		} else if o.Controller {
+			return false
+		}
+	}
+	return named
+}
+
+// judge decides about an apply to the object.
+func (a *adoption) judge(object *metav1.ObjectMeta, r *kube.Request, owner kube.Ref) (decision, error) {
+	named, earlier := false, -1
+	for i, o := range object.OwnerReferences {
+		switch isEarlier, controls := isEarlierOwner(o, owner), o.Controller != nil && *o.Controller; {
+		case o.UID == owner.UID:
+			named = true
+		case isEarlier && controls:
+			earlier = i
+		case isEarlier:
+			named = true
+		case controls:
+			return decision{}, fmt.Errorf("apply %s for %s: %w: %s %q controls it: choose another name, or remove that owner reference first",
+				r.Ref(), owner, ErrForeignChild, o.Kind, o.Name)
+		}
+	}
+	switch {
+	case earlier >= 0 && (named || object.DeletionTimestamp != nil || a.hasWritten(r, object, true)):
+		return decision{}, predecessorConflict(r, owner)
+	case earlier >= 0:
+		return decision{uid: object.UID, stale: earlier, staleUID: object.OwnerReferences[earlier].UID}, nil
+	case named || r.Adopt || a.hasWritten(r, object, false):
+		return decision{uid: object.UID}, nil
+	}
+	return decision{}, fmt.Errorf("apply %s for %s: %w: it has no owner reference to it, and no field of the field manager %q: choose another name, or pass kube.Adopt() to Apply to adopt it; if the field manager was renamed, name the former one with controller.FormerFieldManagers",
+		r.Ref(), owner, ErrForeignChild, r.Query.Get("fieldManager"))
+}
+
+// isEarlierOwner reports whether the reference names an object that had the name of owner.
+func isEarlierOwner(o metav1.OwnerReference, owner kube.Ref) bool {
+	group, err := schema.ParseGroupVersion(o.APIVersion)
+	return err == nil && o.UID != owner.UID && group.Group == owner.Resource.Group && o.Kind == owner.Resource.Kind && o.Name == owner.Name
+}
+
+// hasWritten reports whether the field manager of r, or a former one, has fields in the object.
+// With sinceCreation, entries that are older than the object do not count: they came with it from
+// a backup.
+func (a *adoption) hasWritten(r *kube.Request, object *metav1.ObjectMeta, sinceCreation bool) bool {
+	manager := r.Query.Get("fieldManager")
+	return slices.ContainsFunc(object.ManagedFields, func(e metav1.ManagedFieldsEntry) bool {
+		return (e.Manager == manager || slices.Contains(a.former, e.Manager)) && e.Subresource == "" &&
+			e.FieldsV1 != nil && len(e.FieldsV1.Raw) > len("{}") &&
+			!(sinceCreation && e.Time.Before(&object.CreationTimestamp))
+	})
+}
+
+// predecessorConflict returns the refusal of an apply to a child of an earlier owner. An apply
+// by the same field manager would replace the owner, and the new one would inherit the child.
+func predecessorConflict(r *kube.Request, owner kube.Ref) error {
+	return &kube.Error{Verb: r.Verb, Ref: r.Ref(), Code: http.StatusConflict, Answer: metav1.Status{
+		Status: metav1.StatusFailure, Code: http.StatusConflict, Reason: metav1.StatusReasonConflict,
+		Message: fmt.Sprintf("it belongs to an earlier %s %q, with which it is about to be deleted", owner.Resource.Kind, owner.Name),
+	}}
+}
+
+// reclaim corrects the reference to an earlier owner.
+func (d decision) reclaim(ctx context.Context, next kube.Handler, r *kube.Request, owner kube.Ref) error {
+	if d.staleUID == "" {
+		return nil
+	}
+	path := fmt.Sprintf("/metadata/ownerReferences/%d/uid", d.stale)
+	body, err := kube.Marshal([]kube.PatchOperation{
+		kube.TestAt("/metadata/uid", d.uid), kube.TestAt(path, d.staleUID), kube.ReplaceAt(path, owner.UID),
+	})
+	if err != nil {
+		return fmt.Errorf("encode a patch: %w", err)
+	}
+	patch := *r
+	patch.ContentType, patch.Body, patch.Preconditions = kube.ContentJSONPatch, body, kube.Preconditions{}
+	patch.Query = nil
+	if manager := r.Query.Get("fieldManager"); manager != "" {
+		patch.Query = map[string][]string{"fieldManager": {manager}}
+	}
+	_, err = next.Do(ctx, &patch)
+	if kube.IsInvalid(err) || isGone(err) {
+		// A test failed: the object has changed.
+		return predecessorConflict(r, owner)
+	}
+	return err
+}
+
+// send sends r for exactly the object of the decision.
+func (d decision) send(ctx context.Context, next kube.Handler, r *kube.Request) (*kube.Response, error) {
+	if r.Preconditions != (kube.Preconditions{}) {
+		return next.Do(ctx, r) // the author's own preconditions say which object is meant
+	}
+	guarded := *r
+	member, value := "uid", string(d.uid)
+	if d.uid == "" {
+		member, value = "resourceVersion", neverVersion
+		guarded.Preconditions.ResourceVersion = value
+	} else {
+		guarded.Preconditions.UID = d.uid
+	}
+	var err error
+	if guarded.Body, err = withMetadata(r.Body, member, value); err != nil {
+		return nil, fmt.Errorf("apply %s: %w", r.Ref(), err)
+	}
+	return next.Do(ctx, &guarded)
+}
+
+// withMetadata returns the object with another member in its metadata.
+func withMetadata(object []byte, member, value string) ([]byte, error) {
+	s := jsonscan.New(object)
+	result := append(make([]byte, 0, len(object)+len(member)+len(value)+len(`"":"",`)), '{')
+	err := s.Members(func(name []byte) error {
+		raw, err := s.Raw()
+		if err != nil {
+			return err
+		}
+		if len(result) > 1 {
+			result = append(result, ',')
+		}
+		if result, err = jsontext.AppendQuote(result, name); err != nil {
+			return err
+		}
+		result = append(result, ':')
+		if string(name) == "metadata" && len(raw) > 0 && raw[0] == '{' {
+			result = append(result, '{')
+			if result, err = jsontext.AppendQuote(result, member); err != nil {
+				return err
+			}
+			if result, err = jsontext.AppendQuote(append(result, ':'), value); err != nil {
+				return err
+			}
+			raw = raw[1:]
+			if next := bytes.TrimLeft(raw, " \t\r\n"); next[0] != '}' {
+				result = append(result, ',')
+			}
+		}
+		result = append(result, raw...)
+		return nil
+	})
+	return append(result, '}'), err
+}
+
+// childRef returns the object that r is about, without a uid.
+func childRef(r *kube.Request) kube.Ref {
+	ref := r.Ref()
+	ref.UID = ""
+	return ref
+}
+
+func (a *adoption) child(ref kube.Ref) (child, bool) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	known, ok := a.children[ref]
+	return known, ok
+}
+
+// remember records a child that no cache shows.
+func (a *adoption) remember(r *kube.Request, owner kube.Ref, d decision, response *kube.Response) {
+	if d.isCached || r.Query.Get("dryRun") != "" {
+		return
+	}
+	if d.uid == "" {
+		var created metav1.PartialObjectMetadata
+		if kube.Unmarshal(response.Body, &created) != nil {
+			return
+		}
+		d.uid = created.UID
+	}
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if len(a.children) >= maxChildren {
+		clear(a.children)
+	}
+	a.children[childRef(r)] = child{d.uid, owner.UID}
+}
