@@ -102,7 +102,7 @@ type witness struct {
 	told     map[string]modelObject
 	versions map[string]int // the highest of each uid
 	listed   int
-	restores int // that the current list has taken into account
+	restores int      // that the current list has taken into account
 	steps    []string // the last of them
 }
 
