@@ -86,7 +86,7 @@ func (m *metadata) readOwners(s *jsonscan.Scanner) error {
 	var first error
 	ok, err := s.Enter('[')
 	for ok && err == nil {
-		if ok, err = s.More(']'); !ok || err != nil {
+		if ok, err = s.NextElement(']'); !ok || err != nil {
 			break
 		}
 		var o ownerBytes

@@ -168,7 +168,7 @@ func (s *Store) Index(x *kube.Index) error {
 			s.report(err)
 		}
 		s.mu.Lock()
-		if now := s.slots[slot]; now != nil && now.name == e.name && now.version.Same(e.version) {
+		if now := s.slots[slot]; now != nil && now.name == e.name && now.version.Equal(e.version) {
 			added.set(uint32(slot), values)
 		}
 		s.mu.Unlock()

@@ -94,7 +94,7 @@ func (s *stream) upsert(c watch.Change) {
 		s.unreadable.Add(1)
 		s.report(&kube.DecodeError{Ref: s.ref(c), ResourceVersion: c.ResourceVersion, Err: err})
 	}
-	if there := s.store.find(e.key()); there != nil && there.version.Same(e.version) && there.readable() {
+	if there := s.store.find(e.key()); there != nil && there.version.Equal(e.version) && there.readable() {
 		s.advance(c.ResourceVersion)
 		return
 	}
@@ -103,7 +103,7 @@ func (s *stream) upsert(c watch.Change) {
 	s.advance(c.ResourceVersion)
 	s.dropObserved(c)
 	change := Change{Type: Added, After: e.record(), after: e}
-	if old != nil && !old.version.SameObject(e.version) {
+	if old != nil && !old.version.HasSameUID(e.version) {
 		s.publish(Change{Type: Deleted, Before: old.record(), before: old})
 	} else if old != nil {
 		change.Type, change.Before, change.before = Modified, old.record(), old

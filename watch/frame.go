@@ -7,7 +7,6 @@ import (
 
 	"github.com/go-json-experiment/json/jsontext"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/util/resourceversion"
 
 	"github.com/yare-go/yare/internal/ident"
 	"github.com/yare-go/yare/kube"
@@ -108,17 +107,11 @@ func (f *follower) remove(object []byte) error {
 // advance moves the version to watch from, which never goes back: a server that repeats itself
 // makes no progress.
 func (f *follower) advance(version string) {
-	if f.listing || version == "" || version == f.version || isOlder(version, f.version) {
+	if f.listing || version == "" || version == f.version || ident.IsOlder(version, f.version) {
 		return
 	}
 	f.version = version
 	f.tracker.advance(version)
 	f.progressed = true
 	f.backoff.recordProgress()
-}
-
-// isOlder reports whether a precedes b. What cannot be compared does not.
-func isOlder(a, b string) bool {
-	order, err := resourceversion.CompareResourceVersion(a, b)
-	return err == nil && order < 0
 }

@@ -76,7 +76,7 @@ func (t *objectTracker) advance(version string) {
 		return
 	}
 	to := ident.NewVersion("", version)
-	maps.DeleteFunc(t.deleted, func(_ trackedKey, deletion ident.Version) bool { return !to.Older(deletion) })
+	maps.DeleteFunc(t.deleted, func(_ trackedKey, deletion ident.Version) bool { return !to.Before(deletion) })
 }
 
 func (t *objectTracker) key(k kube.Key) trackedKey {
@@ -95,7 +95,7 @@ func (t *objectTracker) put(k kube.Key, v ident.Version) (replaced trackedVersio
 	if known && t.isRepeated(v, old) {
 		return trackedVersion{}, 0
 	}
-	if deletion, ok := t.deleted[key]; ok && v.Older(deletion) {
+	if deletion, ok := t.deleted[key]; ok && v.Before(deletion) {
 		return trackedVersion{}, 0
 	}
 	if !known || old.list != t.list {
@@ -105,9 +105,9 @@ func (t *objectTracker) put(k kube.Key, v ident.Version) (replaced trackedVersio
 	switch {
 	case !known:
 		return trackedVersion{}, ChangeAdded
-	case !old.version.SameObject(v):
+	case !old.version.HasSameUID(v):
 		return trackedVersion{k, old.version}, ChangeAdded
-	case old.version.Same(v):
+	case old.version.Equal(v):
 		return trackedVersion{}, 0
 	default:
 		return trackedVersion{}, ChangeModified
@@ -133,11 +133,11 @@ func (t *objectTracker) remove(k kube.Key, v ident.Version, listing bool) bool {
 		t.deleted[key] = v
 	}
 	old, known := t.objects[key]
-	if !known || !old.version.SameObject(v) || t.isRepeated(v, old) {
+	if !known || !old.version.HasSameUID(v) || t.isRepeated(v, old) {
 		return false
 	}
 	delete(t.objects, key)
-	if t.newestDeletion.key.Name == "" || t.newestDeletion.version.Older(v) {
+	if t.newestDeletion.key.Name == "" || t.newestDeletion.version.Before(v) {
 		t.newestDeletion = trackedVersion{k, v}
 	}
 	return true
@@ -146,7 +146,7 @@ func (t *objectTracker) remove(k kube.Key, v ident.Version, listing bool) bool {
 // isRepeated reports whether v precedes the known version of an object: the watch was resumed a
 // little too early. A version from before the current list is no measure: see startList.
 func (t *objectTracker) isRepeated(v ident.Version, known trackedObject) bool {
-	return known.list == t.list && v.Older(known.version)
+	return known.list == t.list && v.Before(known.version)
 }
 
 // missing forgets the objects that the current list has not shown, and yields them. It yields
@@ -172,11 +172,11 @@ func (t *objectTracker) newest() (newest trackedVersion, deleted, ok bool) {
 	var at trackedKey
 	var latest ident.Version
 	for key, o := range t.objects {
-		if !ok || latest.Older(o.version) {
+		if !ok || latest.Before(o.version) {
 			at, latest, ok = key, o.version, true
 		}
 	}
-	if d := t.newestDeletion; d.key.Name != "" && (!ok || latest.Older(d.version)) {
+	if d := t.newestDeletion; d.key.Name != "" && (!ok || latest.Before(d.version)) {
 		return d, true, true
 	}
 	if !ok {

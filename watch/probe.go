@@ -144,14 +144,14 @@ func (s expectedState) read(ctx context.Context, h kube.Handler) (serverState, e
 // version that the watch began with is on its way.
 func (s expectedState) isLost(state serverState) bool {
 	switch {
-	case isOlder(state.version, s.version):
+	case ident.IsOlder(state.version, s.version):
 		return true
 	case s.newest.key.Name == "":
 		return false
 	case !state.exists:
 		return !s.deleted
-	case !s.deleted && state.object.Same(s.newest.version):
+	case !s.deleted && state.object.Equal(s.newest.version):
 		return false
 	}
-	return !ident.NewVersion("", s.version).Older(state.object)
+	return !ident.NewVersion("", s.version).Before(state.object)
 }

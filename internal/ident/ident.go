@@ -9,14 +9,15 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 )
 
-// hashSeed is set once and for all, so that hashes can be compared.
+// hashSeed is the seed of all hashes of one process, so that they can be compared.
 var hashSeed = maphash.MakeSeed()
 
-// UID is a uid, which may be empty, in as little memory as it takes: its 16 bytes if it is
-// written as all servers do, otherwise a hash, beside which the text itself has to be kept.
+// UID is the short form of a uid, which may be empty: the 16 bytes of a uid that is written as
+// all servers write it, and otherwise a hash.
 type UID [16]byte
 
-// MakeUID is false for a uid that String cannot give back.
+// NewUID returns the short form of text. exact reports whether String returns text. If it does
+// not, the UID is a hash, and text itself has to be kept too.
 func NewUID(text string) (u UID, exact bool) {
 	if len(text) == 36 && text[8] == '-' && text[13] == '-' && text[18] == '-' && text[23] == '-' {
 		var digits [32]byte
@@ -39,7 +40,7 @@ func NewUID(text string) (u UID, exact bool) {
 	return u, false
 }
 
-// String is the uid as servers write it.
+// String returns the uid as servers write it.
 func (u UID) String() types.UID {
 	var b [36]byte
 	hex.Encode(b[:], u[:4])
@@ -51,9 +52,9 @@ func (u UID) String() types.UID {
 	return types.UID(b[:])
 }
 
-// makeVersion is a resourceVersion as a number; it is false for one that is no number, or
-// is not written as one would write it.
-func makeVersion(text string) (v uint64, exact bool) {
+// parseVersion returns a resource version as a number. exact reports whether the number is
+// written as text; it is false if text is no number.
+func parseVersion(text string) (v uint64, exact bool) {
 	v, err := strconv.ParseUint(text, 10, 64)
 	if err != nil || text[0] == '0' || text[0] == '+' {
 		return 0, false

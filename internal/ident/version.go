@@ -7,42 +7,43 @@ import (
 	"k8s.io/apimachinery/pkg/util/resourceversion"
 )
 
-// Version is one version of one object: its uid and its resourceVersion.
+// Version is one version of one object: its uid and its resource version. Either may be empty.
 type Version struct {
 	uid    UID
 	number uint64
-	// odd is nil for all that servers write.
-	odd *odd
+	// inexact is nil if uid and number are exact, as they are for all that API servers write.
+	inexact *inexact
 }
 
-// odd is what cannot be told from the short forms; the others are empty.
-type odd struct {
-	uid     types.UID
-	version string
+// inexact holds the texts that the short forms do not give back. A text whose short form is
+// exact is empty.
+type inexact struct {
+	uid             types.UID
+	resourceVersion string
 }
 
-// Of is the Version of that uid and resourceVersion.
+// NewVersion returns the Version of uid and resourceVersion.
 func NewVersion(uid types.UID, resourceVersion string) Version {
 	var v Version
-	var o odd
+	var texts inexact
 	var exact bool
 	if v.uid, exact = NewUID(string(uid)); !exact {
-		o.uid = uid
+		texts.uid = uid
 	}
-	if v.number, exact = makeVersion(resourceVersion); !exact {
-		o.version = resourceVersion
+	if v.number, exact = parseVersion(resourceVersion); !exact {
+		texts.resourceVersion = resourceVersion
 	}
-	if o != (odd{}) {
-		v.odd = &o
+	if texts != (inexact{}) {
+		v.inexact = &texts
 	}
 	return v
 }
 
-// UID is the uid.
+// UID returns the uid.
 func (v Version) UID() types.UID {
 	switch {
-	case v.odd != nil && v.odd.uid != "":
-		return v.odd.uid
+	case v.inexact != nil && v.inexact.uid != "":
+		return v.inexact.uid
 	case v.uid != UID{}:
 		return v.uid.String()
 	default:
@@ -50,11 +51,11 @@ func (v Version) UID() types.UID {
 	}
 }
 
-// ResourceVersion is the resourceVersion.
+// ResourceVersion returns the resource version.
 func (v Version) ResourceVersion() string {
 	switch {
-	case v.odd != nil && v.odd.version != "":
-		return v.odd.version
+	case v.inexact != nil && v.inexact.resourceVersion != "":
+		return v.inexact.resourceVersion
 	case v.number != 0:
 		return strconv.FormatUint(v.number, 10)
 	default:
@@ -62,29 +63,34 @@ func (v Version) ResourceVersion() string {
 	}
 }
 
-// Same tells whether both are the same version of the same object.
-func (v Version) Same(o Version) bool {
-	return v.number == o.number && v.text().version == o.text().version && v.SameObject(o)
+// Equal reports whether v and o are the same version of the same object.
+func (v Version) Equal(o Version) bool {
+	return v.number == o.number && v.texts().resourceVersion == o.texts().resourceVersion && v.HasSameUID(o)
 }
 
-// SameObject tells whether both are versions of the same object.
-func (v Version) SameObject(o Version) bool {
-	return v.uid == o.uid && v.text().uid == o.text().uid
+// HasSameUID reports whether v and o are versions of the same object.
+func (v Version) HasSameUID(o Version) bool {
+	return v.uid == o.uid && v.texts().uid == o.texts().uid
 }
 
-// Older tells whether v has the lower resourceVersion, as numbers. What cannot be compared is
-// not older.
-func (v Version) Older(o Version) bool {
+// Before reports whether the resource version of v is lower than that of o. See [IsOlder].
+func (v Version) Before(o Version) bool {
 	if v.number != 0 && o.number != 0 {
 		return v.number < o.number
 	}
-	order, err := resourceversion.CompareResourceVersion(v.ResourceVersion(), o.ResourceVersion())
+	return IsOlder(v.ResourceVersion(), o.ResourceVersion())
+}
+
+// IsOlder reports whether the resource version a is lower than b, as a number (KEP-5504). It is
+// false if they cannot be compared.
+func IsOlder(a, b string) bool {
+	order, err := resourceversion.CompareResourceVersion(a, b)
 	return err == nil && order < 0
 }
 
-func (v Version) text() odd {
-	if v.odd == nil {
-		return odd{}
+func (v Version) texts() inexact {
+	if v.inexact == nil {
+		return inexact{}
 	}
-	return *v.odd
+	return *v.inexact
 }

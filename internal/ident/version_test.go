@@ -8,7 +8,7 @@ import (
 
 const plain = types.UID("6ba7b810-9dad-11d1-80b4-00c04fd430c8")
 
-// A Version gives back what it was made of, and tells two apart as the texts do.
+// A Version returns what it was made of, and two are equal if their texts are.
 func TestVersion(t *testing.T) {
 	t.Parallel()
 	uids := []types.UID{"", plain, "6BA7B810-9DAD-11D1-80B4-00C04FD430C8", "00000000-0000-0000-0000-000000000000", "odd", "other"}
@@ -22,8 +22,8 @@ func TestVersion(t *testing.T) {
 			for _, u2 := range uids {
 				for _, v2 := range versions {
 					other := NewVersion(u2, v2)
-					if one.SameObject(other) != (u == u2) || one.Same(other) != (u == u2 && v == v2) {
-						t.Errorf("%q at %q and %q at %q: same object %t, same %t", u, v, u2, v2, one.SameObject(other), one.Same(other))
+					if one.HasSameUID(other) != (u == u2) || one.Equal(other) != (u == u2 && v == v2) {
+						t.Errorf("%q at %q and %q at %q: same object %t, same %t", u, v, u2, v2, one.HasSameUID(other), one.Equal(other))
 					}
 				}
 			}
@@ -31,7 +31,8 @@ func TestVersion(t *testing.T) {
 	}
 }
 
-func TestOlder(t *testing.T) {
+// Versions are compared as numbers. What cannot be compared is not older.
+func TestBefore(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {
 		a, b string
@@ -47,7 +48,7 @@ func TestOlder(t *testing.T) {
 		{"5", "abc", false},
 		{"0", "5", false}, // no version that a server writes
 	} {
-		if got := NewVersion(plain, c.a).Older(NewVersion(plain, c.b)); got != c.want {
+		if got := NewVersion(plain, c.a).Before(NewVersion(plain, c.b)); got != c.want {
 			t.Errorf("%q is older than %q: %t", c.a, c.b, got)
 		}
 	}

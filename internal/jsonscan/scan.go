@@ -1,6 +1,6 @@
-// Package jsonscan finds parts of JSON that a decoder has found to be well formed, as
-// everything is that comes out of a stream. It does not check that again, which makes it
-// several times as fast as a decoder.
+// Package jsonscan finds parts of JSON that a decoder has found to be well formed, as it does
+// for all frames of a stream. It does not check that again, which makes it several times as fast
+// as a decoder.
 package jsonscan
 
 import (
@@ -13,20 +13,21 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 )
 
-// ErrNotJSON is the error of all methods for what is not well formed.
+// ErrNotJSON is the error of all methods for data that is not well formed.
 var ErrNotJSON = errors.New("it is not well-formed JSON")
 
-// Scanner walks over JSON that is well formed. On anything else it fails or finds something
-// else, but does not panic. It is for one goroutine.
+// Scanner walks over well-formed JSON. On other data its results are undefined, but it does not
+// panic. A Scanner must not be used by several goroutines at a time.
 type Scanner struct {
 	data []byte
 	at   int
 }
 
-// Of is a Scanner at the beginning of data.
+// New returns a Scanner at the beginning of data, which it keeps.
 func New(data []byte) Scanner { return Scanner{data: data} }
 
-// Next skips white space, and is the byte that follows, or 0 at the end.
+// Next skips white space and returns the byte that follows, without stepping over it. It returns
+// 0 at the end.
 func (s *Scanner) Next() byte {
 	for s.at < len(s.data) {
 		switch c := s.data[s.at]; c {
@@ -39,8 +40,8 @@ func (s *Scanner) Next() byte {
 	return 0
 }
 
-// Enter steps into an object or an array, which open begins. It is false for anything else,
-// which is skipped: null is an object without members.
+// Enter steps into an object or an array, which begins with open, and returns true. It steps over
+// any other value and returns false, so that null is read as an object without members.
 func (s *Scanner) Enter(open byte) (bool, error) {
 	if s.Next() != open {
 		return false, s.Skip()
@@ -49,8 +50,9 @@ func (s *Scanner) Enter(open byte) (bool, error) {
 	return true, nil
 }
 
-// More tells whether another element follows before end, and steps to it or behind end.
-func (s *Scanner) More(end byte) (bool, error) {
+// NextElement steps to the next element of an object or an array and returns true. If there is
+// none, it steps behind end, the closing byte, and returns false.
+func (s *Scanner) NextElement(end byte) (bool, error) {
 	switch s.Next() {
 	case end:
 		s.at++
@@ -64,8 +66,8 @@ func (s *Scanner) More(end byte) (bool, error) {
 	return true, nil // the first one
 }
 
-// Name reads the name of a member and steps to its value.
-func (s *Scanner) Name() ([]byte, error) {
+// MemberName returns the name of a member and steps to its value.
+func (s *Scanner) MemberName() ([]byte, error) {
 	name, err := s.Text()
 	if err != nil {
 		return nil, err
@@ -77,18 +79,18 @@ func (s *Scanner) Name() ([]byte, error) {
 	return name, nil
 }
 
-// Members calls f for each member of the object that s is at; f has to step over its value.
-// An error of f does not end that, unless it is [ErrNotJSON]: the first one is returned, with
-// the name of its member. Anything but an object is stepped over.
+// Members calls f for each member of the object at s. f must step over the value. Members goes on
+// after an error of f, unless it is [ErrNotJSON], and returns the first error with the name of its
+// member. It steps over a value that is not an object.
 func (s *Scanner) Members(f func(name []byte) error) error {
 	var first error
 	ok, err := s.Enter('{')
 	for ok && err == nil {
-		if ok, err = s.More('}'); !ok || err != nil {
+		if ok, err = s.NextElement('}'); !ok || err != nil {
 			break
 		}
 		var name []byte
-		if name, err = s.Name(); err != nil {
+		if name, err = s.MemberName(); err != nil {
 			break
 		}
 		if e := f(name); errors.Is(e, ErrNotJSON) {
@@ -100,17 +102,17 @@ func (s *Scanner) Members(f func(name []byte) error) error {
 	return cmp.Or(err, first)
 }
 
-// Find steps to the value of a member of the object that s is at. It is false if there is
-// none, or no object.
+// Find steps to the value of a member of the object at s and returns true. It returns false if
+// the object has no such member, or if the value is not an object.
 func (s *Scanner) Find(member string) (bool, error) {
 	if ok, err := s.Enter('{'); err != nil || !ok {
 		return false, err
 	}
 	for {
-		if more, err := s.More('}'); err != nil || !more {
+		if more, err := s.NextElement('}'); err != nil || !more {
 			return false, err
 		}
-		name, err := s.Name()
+		name, err := s.MemberName()
 		if err != nil || string(name) == member {
 			return err == nil, err
 		}
@@ -120,7 +122,7 @@ func (s *Scanner) Find(member string) (bool, error) {
 	}
 }
 
-// Text reads a string: a part of the data where that is possible.
+// Text returns a string. It is a part of the data if the string has no escapes.
 func (s *Scanner) Text() ([]byte, error) {
 	if s.Next() != '"' {
 		return nil, ErrNotJSON
@@ -136,9 +138,9 @@ func (s *Scanner) Text() ([]byte, error) {
 	return text, nil
 }
 
-// skipText steps over a string.
+// skipText steps over a string, at whose opening quote s is.
 func (s *Scanner) skipText() error {
-	// Nearly all strings are short, so that a loop is the fastest.
+	// Nearly all strings are short. For these a loop is faster than bytes.IndexByte.
 	for i := s.at + 1; i < len(s.data); i++ {
 		switch s.data[i] {
 		case '"':
@@ -199,7 +201,7 @@ func (s *Scanner) skipNested() error {
 	return ErrNotJSON
 }
 
-// Raw steps over a value and returns it as it is written.
+// Raw steps over a value and returns it as it is written, a part of the data.
 func (s *Scanner) Raw() ([]byte, error) {
 	s.Next()
 	from := s.at
@@ -207,7 +209,7 @@ func (s *Scanner) Raw() ([]byte, error) {
 	return s.data[from:s.at], err
 }
 
-// TextOrNull reads a string, or nothing from a null.
+// TextOrNull returns a string, or nil for null.
 func (s *Scanner) TextOrNull() ([]byte, error) {
 	if s.Next() == '"' {
 		return s.Text()
@@ -219,7 +221,7 @@ func (s *Scanner) TextOrNull() ([]byte, error) {
 	return nil, fmt.Errorf("there is %.20q in place of a string", raw)
 }
 
-// Number reads an integer, or 0 from a null.
+// Number returns an integer, or 0 for null.
 func (s *Scanner) Number() (int64, error) {
 	raw, err := s.Raw()
 	if err != nil || string(raw) == "null" {
@@ -228,7 +230,7 @@ func (s *Scanner) Number() (int64, error) {
 	return strconv.ParseInt(string(raw), 10, 64)
 }
 
-// Boolean reads true or false, or false from a null.
+// Boolean returns true or false. It returns false for null.
 func (s *Scanner) Boolean() (bool, error) {
 	switch raw, err := s.Raw(); {
 	case err != nil:
