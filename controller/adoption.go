@@ -122,7 +122,7 @@ func claims(body []byte, owner types.UID) (found bool) {
 	}
 	more, err := s.Enter('[')
 	for more && err == nil {
-		if more, err = s.More(']'); !more || err != nil {
+		if more, err = s.NextElement(']'); !more || err != nil {
 			break
 		}
 		var uid []byte
