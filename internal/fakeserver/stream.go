@@ -46,6 +46,8 @@ type Stream struct {
 	// refusal is the code and the reason that requests are refused with, or 0.
 	refusal int
 	reason  metav1.StatusReason
+	// lists is true if lists are answered although watches are refused.
+	lists bool
 	// expired is true if the next watch from a version ends with 410.
 	expired bool
 	// held is closed when requests are answered again. It is nil while they are answered.
@@ -120,10 +122,15 @@ func (s *Stream) cut(err error) {
 
 // Refuse makes the server refuse lists and watches. Open watches are not affected.
 func (s *Stream) Refuse(code int, reason metav1.StatusReason) {
-	s.change(func() { s.refusal, s.reason = code, reason })
+	s.change(func() { s.refusal, s.reason, s.lists = code, reason, false })
 }
 
-// Allow ends Refuse.
+// RefuseWatches makes the server refuse watches, and not lists. Open watches are not affected.
+func (s *Stream) RefuseWatches(code int, reason metav1.StatusReason) {
+	s.change(func() { s.refusal, s.reason, s.lists = code, reason, true })
+}
+
+// Allow ends Refuse and RefuseWatches.
 func (s *Stream) Allow() { s.change(func() { s.refusal = 0 }) }
 
 // Hold leaves requests for lists and watches without an answer. Open watches are not affected.
@@ -181,7 +188,7 @@ func (s *Stream) Delayed() bool {
 
 // refuse returns the refusal of r, or nil.
 func (s *Stream) refuse(r *kube.Request) error {
-	if s.refusal == 0 {
+	if s.refusal == 0 || s.lists && r.Verb == kube.VerbList {
 		return nil
 	}
 	reason := s.reason

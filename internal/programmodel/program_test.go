@@ -1,0 +1,409 @@
+package programmodel
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"math/rand/v2"
+	"strings"
+	"sync"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/yare-go/yare/cache"
+	"github.com/yare-go/yare/controller"
+	"github.com/yare-go/yare/kube"
+)
+
+// Alpha and Beta own children. A Waiter waits for the child of the Waiter before it.
+
+type alphaSpec struct {
+	Size int `json:"size"`
+}
+
+type betaSpec struct {
+	Size int `json:"size"`
+}
+
+type waiterSpec struct {
+	Size int `json:"size"`
+}
+
+type childSpec struct {
+	Height int `json:"height"`
+}
+
+type status struct {
+	Size int `json:"size,omitempty"`
+}
+
+const group = "model.example.com"
+
+func (alphaSpec) Definition() kube.Definition {
+	return kube.Definition{Group: group, Version: "v1", Kind: "Alpha", Plural: "alphas"}
+}
+
+func (betaSpec) Definition() kube.Definition {
+	return kube.Definition{Group: group, Version: "v1", Kind: "Beta", Plural: "betas"}
+}
+
+func (waiterSpec) Definition() kube.Definition {
+	return kube.Definition{Group: group, Version: "v1", Kind: "Waiter", Plural: "waiters"}
+}
+
+func (childSpec) Definition() kube.Definition {
+	return kube.Definition{Group: group, Version: "v1", Kind: "Child", Plural: "children"}
+}
+
+func (s alphaSpec) size() int  { return s.Size }
+func (s betaSpec) size() int   { return s.Size }
+func (s waiterSpec) size() int { return s.Size }
+
+type spec interface {
+	kube.Defined
+	size() int
+}
+
+type (
+	parent[S spec] = kube.CustomResource[S, status]
+	child          = kube.CustomResource[childSpec, kube.None]
+)
+
+const (
+	finalizer = "model.example.com/cleanup"
+	// sizeLabel is where the desired state is, for controllers that look at labels only.
+	sizeLabel = "size"
+	// resync is long compared with the time in which everything must have been repaired.
+	resync = 7 * time.Minute
+)
+
+// source is which stream of children a controller follows.
+type source int
+
+const (
+	ownsAll source = iota
+	ownsByController
+	ownsByTier
+	watchesMetadata
+	sources
+)
+
+// predicate is which changes of the own kind matter to a controller.
+type predicate int
+
+const (
+	everyChange predicate = iota
+	labelsChanged
+	generationChanged
+	predicates
+)
+
+// plan is what a controller is like.
+type plan struct {
+	name      string
+	plural    string
+	source    source
+	predicate predicate
+	// narrow is true if the controller sees the namespaces by streams of their own.
+	narrow    bool
+	finalizer bool
+	resync    bool
+	// reads, lists and readsMetadata are what a reconcile does before it writes.
+	reads, lists, readsMetadata bool
+	// slow is true if reconciles take time.
+	slow        bool
+	concurrency int
+	waits       bool
+	triggers    chan controller.Trigger
+}
+
+func (p *plan) String() string {
+	return fmt.Sprintf("%s: source %d, predicate %d, narrow %t, finalizer %t, resync %t, reads %t %t %t, slow %t, concurrency %d",
+		p.name, p.source, p.predicate, p.narrow, p.finalizer, p.resync, p.reads, p.lists, p.readsMetadata, p.slow, p.concurrency)
+}
+
+// newPlan returns a random plan.
+func newPlan(random *rand.Rand, name string) *plan {
+	chance := func(n int) bool { return random.IntN(n) == 0 }
+	return &plan{
+		name: name, plural: name + "s", source: source(random.IntN(int(sources))), predicate: predicate(random.IntN(int(predicates))),
+		narrow: chance(4), finalizer: chance(2), resync: chance(4),
+		reads: chance(2), lists: chance(3), readsMetadata: chance(4), slow: chance(3),
+		concurrency: 1 + random.IntN(3), triggers: make(chan controller.Trigger, 100),
+	}
+}
+
+// desired returns the state that a parent wants.
+func (p *plan) desired(labels map[string]string, size int) int {
+	if p.predicate == labelsChanged {
+		return len(labels[sizeLabel])
+	}
+	return size
+}
+
+var childResource = kube.All[child](kube.NewClientFromHandler(nil)).Resource()
+
+// childOf is the name of the child of a parent.
+func childOf(controller, parent string) string { return controller + "-" + parent }
+
+// options returns the options of a controller.
+func (w *world) options(p *plan) []controller.Option {
+	own := []controller.SourceOption{controller.When(w.watcher(p, p.plural))}
+	switch p.predicate {
+	case labelsChanged:
+		own = append(own, controller.When(controller.LabelsChanged))
+	case generationChanged:
+		own = append(own, controller.When(controller.GenerationChanged))
+	}
+	options := []controller.Option{
+		controller.Name(p.name), controller.Concurrency(p.concurrency), controller.For(own...),
+		controller.From(controller.SourceFunc(func(ctx context.Context, emit func(controller.Trigger)) error {
+			for {
+				select {
+				case t := <-p.triggers:
+					emit(t)
+				case <-ctx.Done():
+					return nil
+				}
+			}
+		})),
+	}
+	if p.resync {
+		options = append(options, controller.From(controller.Every(resync)))
+	}
+	seen := controller.When(w.watcher(p, "children"))
+	selected := controller.Select()
+	switch p.source {
+	case ownsByController:
+		selected = controller.Select(kube.Labels("app=" + p.name))
+	case ownsByTier:
+		selected = controller.Select(kube.Labels("tier=y"))
+	}
+	switch {
+	case p.waits:
+		options = append(options, controller.Watches(func(c *child) []kube.Ref { return keysFor(p, c) }, selected, seen))
+	case p.source == watchesMetadata:
+		options = append(options, controller.WatchesMetadata(childResource, func(m *metav1.PartialObjectMetadata) []kube.Ref {
+			return keysFor(p, m)
+		}, seen))
+	default:
+		options = append(options, controller.Owns[child](selected, seen))
+	}
+	return options
+}
+
+// keysFor maps a child to its parent, and for a controller that waits, to the next parent too.
+func keysFor(p *plan, o metav1.Object) []kube.Ref {
+	name, ok := strings.CutPrefix(o.GetName(), p.name+"-")
+	if !ok {
+		return nil
+	}
+	keys := []kube.Ref{{Namespace: o.GetNamespace(), Name: name}}
+	if p.waits {
+		for i := range parentNames {
+			if parentNames[i] == name && i+1 < len(parentNames) {
+				keys = append(keys, kube.Ref{Namespace: o.GetNamespace(), Name: parentNames[i+1]})
+			}
+		}
+	}
+	return keys
+}
+
+// watcher returns a predicate that records what the controller is shown.
+func (w *world) watcher(p *plan, plural string) controller.Predicate {
+	return func(c controller.Change) bool {
+		r := c.Record()
+		w.show(p.name, place{plural, r.Namespace, r.Name}, r.ResourceVersion, string(r.UID), c.Type == controller.Deleted)
+		return true
+	}
+}
+
+var errWaits = errors.New("the child of the parent before this one is not as it should be")
+
+// part is a part of a program.
+type part interface {
+	Start(context.Context, *controller.Runtime) error
+}
+
+// owner returns the controller of a plan.
+func owner[S spec](w *world, p *plan) part {
+	c := controller.New(func(ctx context.Context, o *parent[S], c *kube.Client) (controller.Action, error) {
+		return controller.Done(), reconcile(ctx, w, p, o, c)
+	}, w.options(p)...)
+	c.Backoff(func(_ *parent[S], err error, attempt int) time.Duration {
+		if errors.Is(err, errWaits) {
+			return 3 * time.Hour
+		}
+		return min(time.Second<<min(attempt, 5), 10*time.Second)
+	})
+	if p.finalizer {
+		c.Finalizer(finalizer, func(ctx context.Context, o *parent[S], c *kube.Client) (controller.Action, error) {
+			t := target{p.name, kube.Key{Namespace: o.Namespace, Name: o.Name}}
+			_, end := w.begin(t, -1)
+			defer end()
+			err := kube.Namespaced[child](c, o.Namespace).Delete(ctx, "extra-"+childOf(p.name, o.Name))
+			if err != nil && !kube.IsNotFound(err) {
+				return controller.Done(), err
+			}
+			return controller.Done(), nil
+		})
+	}
+	return c
+}
+
+func reconcile[S spec](ctx context.Context, w *world, p *plan, o *parent[S], c *kube.Client) error {
+	desired := p.desired(o.Labels, o.Spec.size())
+	t := target{p.name, kube.Key{Namespace: o.Namespace, Name: o.Name}}
+	r, end := w.begin(t, desired)
+	defer end()
+	if p.slow {
+		time.Sleep(time.Duration(w.intN(2000)) * time.Millisecond)
+	}
+	children := kube.Namespaced[child](c, o.Namespace)
+	name := childOf(p.name, o.Name)
+	if p.waits {
+		if err := waitsFor[S](ctx, p, o, c, r); err != nil {
+			return err
+		}
+	}
+	at := place{"children", o.Namespace, name}
+	if p.reads {
+		f := r.floor(at)
+		live, err := children.Get(ctx, name)
+		if err := r.read(at, f, live, err); err != nil {
+			return err
+		}
+	}
+	if p.readsMetadata {
+		f := r.floor(at)
+		live, err := kube.Metadata(c, childResource, o.Namespace).Get(ctx, name)
+		if err == nil {
+			r.check(at, f, live)
+		} else if !kube.IsNotFound(err) {
+			return err
+		}
+	}
+	if p.lists {
+		f := r.floor(at)
+		var found *child
+		for each, err := range children.Each(ctx) {
+			if err != nil {
+				return err
+			}
+			if each.Name == name {
+				found = each
+			}
+		}
+		if found != nil {
+			r.check(at, f, found)
+		} else {
+			r.check(at, f, nil)
+		}
+	}
+	wanted := &child{ObjectMeta: metav1.ObjectMeta{
+		Namespace: o.Namespace, Name: name, Labels: map[string]string{"app": p.name, "tier": "y"},
+	}, Spec: childSpec{Height: desired}}
+	applied, err := kube.Apply(ctx, c, kube.OwnedBy(o, wanted))
+	if err != nil {
+		return err
+	}
+	w.write(at, applied)
+	if p.reads {
+		f := r.floor(at)
+		live, err := children.Get(ctx, name)
+		if err := r.read(at, f, live, err); err != nil {
+			return err
+		}
+	}
+	if p.finalizer {
+		extra := &child{ObjectMeta: metav1.ObjectMeta{Namespace: o.Namespace, Name: "extra-" + name}, Spec: childSpec{Height: desired}}
+		applied, err := kube.Apply(ctx, c, extra)
+		if err != nil {
+			return err
+		}
+		w.write(place{"children", o.Namespace, extra.Name}, applied)
+	}
+	o.Status.Size = desired
+	return c.ApplyStatus(ctx, o)
+}
+
+// waitsFor returns an error unless the child of the parent before o is as that parent wants it.
+func waitsFor[S spec](ctx context.Context, p *plan, o *parent[S], c *kube.Client, r *reading) error {
+	before := ""
+	for i, name := range parentNames {
+		if name == o.Name && i > 0 {
+			before = parentNames[i-1]
+		}
+	}
+	if before == "" {
+		return nil
+	}
+	at := place{"children", o.Namespace, childOf(p.name, before)}
+	f := r.floor(at)
+	live, err := kube.Namespaced[child](c, o.Namespace).Get(ctx, at.name)
+	if err := r.read(at, f, live, err); err != nil {
+		return err
+	}
+	if live == nil || live.Spec.Height < o.Spec.size() {
+		return errWaits
+	}
+	return nil
+}
+
+// read checks the result of a get.
+func (r *reading) read(at place, f floor, live *child, err error) error {
+	switch {
+	case err == nil:
+		r.check(at, f, live)
+	case kube.IsNotFound(err):
+		r.check(at, f, nil)
+	default:
+		return err
+	}
+	return nil
+}
+
+// program is a running program.
+type program struct {
+	cancel context.CancelFunc
+	ended  sync.WaitGroup
+	cache  *cache.Cache
+}
+
+func (w *world) start(plans []*plan) *program {
+	client := w.server.Client()
+	p := &program{cache: cache.New(client)}
+	ctx, cancel := context.WithCancel(context.Background())
+	p.cancel = cancel
+	for _, each := range plans {
+		var c part
+		switch each.name {
+		case "alpha":
+			c = owner[alphaSpec](w, each)
+		case "beta":
+			c = owner[betaSpec](w, each)
+		case "waiter":
+			c = owner[waiterSpec](w, each)
+		}
+		rt := &controller.Runtime{Client: client, Cache: p.cache, Log: slog.New(slog.DiscardHandler)}
+		if each.narrow {
+			rt.Client = client.InNamespaces(namespaces...)
+		}
+		p.ended.Go(func() {
+			if err := c.Start(ctx, rt); err != nil {
+				w.mu.Lock()
+				defer w.mu.Unlock()
+				w.problem("the controller %s ended: %v", each.name, err)
+			}
+		})
+	}
+	return p
+}
+
+func (p *program) stop() {
+	p.cancel()
+	p.ended.Wait()
+	p.cache.Close()
+}

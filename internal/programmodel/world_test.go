@@ -1,0 +1,281 @@
+package programmodel
+
+import (
+	"context"
+	"fmt"
+	"math/rand/v2"
+	"strconv"
+	"sync"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/yare-go/yare/internal/fakeserver"
+	"github.com/yare-go/yare/kube"
+)
+
+// world is one run: the server, and what the model knows of the program.
+type world struct {
+	server *fakeserver.Server
+
+	mu      sync.Mutex
+	random  *rand.Rand
+	started time.Time
+	trace   []string
+	// problems holds what the program did wrong.
+	problems []string
+	// restored is true from the restoration of a backup on. Until the program has noticed that
+	// and listed everything anew, its versions are of both pasts, and nothing is compared.
+	restored, noticed bool
+	// calm is true once no more faults are injected.
+	calm bool
+	// requests and reconciles count, so that a busy loop ends.
+	requests, reconciles int
+	// running holds the reconciles under way.
+	running map[target]bool
+	// begun holds the times at which an object's reconciles began.
+	begun map[target][]time.Time
+	// last holds the desired state that the last reconcile of an object saw.
+	last map[target]int
+	// shown holds, for each controller, the newest version of each object that the controller
+	// was shown.
+	shown map[string]map[place]floor
+	// written holds the newest version of each object that the program has written.
+	written map[place]floor
+}
+
+// target is an object of a controller.
+type target struct {
+	controller string
+	kube.Key
+}
+
+func (t target) String() string { return t.controller + " " + t.Key.String() }
+
+// place names an object.
+type place struct{ plural, namespace, name string }
+
+// floor is the oldest version that a read may return.
+type floor struct {
+	version int
+	// uid is that of the object, if the object existed at that version.
+	uid string
+}
+
+// Limits that only a busy loop reaches.
+const (
+	maxRequests   = 4000
+	maxReconciles = 2000
+)
+
+type strangerKey struct{}
+
+// stranger marks the requests of somebody outside of the program, which are served at once.
+func stranger() context.Context { return context.WithValue(context.Background(), strangerKey{}, true) }
+
+func newWorld(random *rand.Rand) *world {
+	w := &world{
+		server: fakeserver.New(), random: random, started: time.Now(),
+		running: make(map[target]bool), begun: make(map[target][]time.Time), last: make(map[target]int),
+		shown: make(map[string]map[place]floor), written: make(map[place]floor),
+	}
+	w.server.Before(w.before)
+	w.server.After(w.after)
+	return w
+}
+
+// before delays requests of the program.
+func (w *world) before(ctx context.Context, r *kube.Request) error {
+	if ctx.Value(strangerKey{}) != nil {
+		return nil
+	}
+	w.mu.Lock()
+	w.requests++
+	busy := w.requests > maxRequests
+	if w.requests == maxRequests {
+		w.problem("the program sent %d requests", maxRequests)
+	}
+	var wait time.Duration
+	if !w.calm && w.random.IntN(4) == 0 {
+		wait = time.Duration(w.random.IntN(300)) * time.Millisecond
+	}
+	w.mu.Unlock()
+	if busy {
+		<-ctx.Done()
+		return ctx.Err()
+	}
+	time.Sleep(wait)
+	return nil
+}
+
+// after delays answers, so that a watch shows a write before the answer arrives, and hides the
+// fate of some writes.
+func (w *world) after(ctx context.Context, r *kube.Request) error {
+	if ctx.Value(strangerKey{}) != nil || !r.Verb.IsWrite() {
+		return nil
+	}
+	w.mu.Lock()
+	var wait time.Duration
+	lost := false
+	if !w.calm {
+		if w.random.IntN(3) == 0 {
+			wait = time.Duration(w.random.IntN(2000)) * time.Millisecond
+		}
+		lost = w.random.IntN(30) == 0
+	}
+	w.mu.Unlock()
+	time.Sleep(wait)
+	if lost {
+		return &kube.Error{Verb: r.Verb, Ref: r.Ref(), Unknown: true, Err: context.DeadlineExceeded}
+	}
+	return nil
+}
+
+// failed reports whether the program did anything wrong.
+func (w *world) failed() bool {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return len(w.problems) > 0
+}
+
+func (w *world) intN(n int) int {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.random.IntN(n)
+}
+
+// problem records what the program did wrong. The caller holds the lock.
+func (w *world) problem(format string, args ...any) {
+	text := fmt.Sprintf(format, args...)
+	w.problems = append(w.problems, text)
+	w.logLocked("PROBLEM %s", text)
+}
+
+func (w *world) log(format string, args ...any) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.logLocked(format, args...)
+}
+
+func (w *world) logLocked(format string, args ...any) {
+	w.trace = append(w.trace, fmt.Sprintf("%10s %s", time.Since(w.started).Round(time.Millisecond), fmt.Sprintf(format, args...)))
+}
+
+// begin records that a reconcile of an object begins, and returns the function that ends it.
+func (w *world) begin(t target, desired int) (r *reading, end func()) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.logLocked("reconcile %s, which wants %d", t, desired)
+	if w.running[t] {
+		w.problem("%s is reconciled by two workers at once", t)
+	}
+	w.reconciles++
+	if w.reconciles == maxReconciles {
+		w.problem("the program ran %d reconciles", maxReconciles)
+	}
+	w.running[t] = true
+	w.begun[t] = append(w.begun[t], time.Now())
+	w.last[t] = desired
+	r = &reading{world: w, target: t, floors: make(map[place]floor)}
+	for at, f := range w.shown[t.controller] {
+		r.floors[at] = f
+	}
+	return r, func() {
+		w.mu.Lock()
+		defer w.mu.Unlock()
+		delete(w.running, t)
+		w.logLocked("reconciled %s", t)
+	}
+}
+
+// show records that a controller was shown a change. A deletion has gone set: the object is not
+// in that version any more.
+func (w *world) show(controller string, at place, version, uid string, gone bool) {
+	newest := w.server.Version()
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	v, err := strconv.Atoi(version)
+	if err != nil || v > newest || w.restored && !w.noticed {
+		return
+	}
+	f := floor{v, uid}
+	if gone {
+		f = floor{version: v + 1}
+	}
+	all := w.shown[controller]
+	if all == nil {
+		all = make(map[place]floor)
+		w.shown[controller] = all
+	}
+	if all[at].version < f.version {
+		all[at] = f
+	}
+	w.logLocked("%s is shown %v at %s, gone: %t", controller, at, version, gone)
+}
+
+// write records the answer to a write of the program.
+func (w *world) write(at place, o metav1.Object) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	v, err := strconv.Atoi(o.GetResourceVersion())
+	if err == nil && !(w.restored && !w.noticed) && w.written[at].version < v {
+		w.written[at] = floor{v, string(o.GetUID())}
+	}
+}
+
+// reading checks the reads of one reconcile.
+type reading struct {
+	world  *world
+	target target
+	floors map[place]floor
+}
+
+// floor returns what a read that begins now may return at the least.
+func (r *reading) floor(at place) floor {
+	r.world.mu.Lock()
+	defer r.world.mu.Unlock()
+	f := r.floors[at]
+	if own := r.world.written[at]; own.version > f.version {
+		f = own
+	}
+	return f
+}
+
+// check checks what a read returned: an object, or nil if there was none.
+func (r *reading) check(at place, f floor, o metav1.Object) {
+	live := r.world.server.Object(at.plural, at.namespace, at.name)
+	r.world.mu.Lock()
+	defer r.world.mu.Unlock()
+	if f.version == 0 || r.world.restored && !r.world.noticed {
+		return
+	}
+	if o != nil {
+		if v, err := strconv.Atoi(o.GetResourceVersion()); err != nil || v < f.version {
+			r.world.problem("the reconcile of %s read %v at version %s, and knew of %d", r.target, at, o.GetResourceVersion(), f.version)
+		}
+		return
+	}
+	// Whoever has this uid now has existed all the time.
+	if live != nil && f.uid != "" && live["metadata"].(map[string]any)["uid"] == f.uid {
+		r.world.problem("the reconcile of %s read that %v does not exist, and knew of version %d", r.target, at, f.version)
+	}
+}
+
+// restore restores a backup.
+func (w *world) restore(b fakeserver.Snapshot) {
+	w.mu.Lock()
+	w.restored = true
+	w.mu.Unlock()
+	w.server.Restore(b)
+}
+
+// notice begins to compare versions again after a restoration.
+func (w *world) notice() {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.restored {
+		clear(w.shown)
+		clear(w.written)
+		w.noticed = true
+	}
+}
