@@ -176,7 +176,7 @@ func TestServerComesLater(t *testing.T) {
 	cluster.Stop(t, yaretest.APIServer)
 	p := start(t, cluster.Kubeconfig(), "watcher")
 	p.WaitForLog(t, "the server cannot be reached; will try again")
-	cluster.StartPart(t, yaretest.APIServer)
+	cluster.StartComponent(t, yaretest.APIServer)
 	p.WaitForLog(t, "the server can be reached again")
 	p.WaitForLine(t, "added a")
 	p.WaitForLine(t, "synced")

@@ -165,7 +165,7 @@ func TestServerBreaks(t *testing.T) {
 	t.Run("the API server is killed, and changes are made before the watch is back", func(t *testing.T) {
 		f.sever()
 		cluster.Kill(t, yaretest.APIServer)
-		cluster.StartPart(t, yaretest.APIServer)
+		cluster.StartComponent(t, yaretest.APIServer)
 		put(newThing(namespace, "a", 3), newThing(namespace, "c", 1))
 		remove(t, client, namespace, "b")
 		f.mend()
@@ -223,7 +223,7 @@ func TestServerBreaks(t *testing.T) {
 	})
 	t.Run("etcd is killed", func(t *testing.T) {
 		cluster.Kill(t, yaretest.Etcd)
-		cluster.StartPart(t, yaretest.Etcd)
+		cluster.StartComponent(t, yaretest.Etcd)
 		yaretest.Eventually(t, func() error {
 			_, err := kube.Apply(t.Context(), client, newThing(namespace, "d", 3))
 			return err

@@ -64,8 +64,8 @@ func TestRestoredEtcd(t *testing.T) {
 	if err := os.CopyFS(backup, os.DirFS(data)); err != nil {
 		t.Fatal(err)
 	}
-	cluster.StartPart(t, yaretest.Etcd)
-	cluster.StartPart(t, yaretest.APIServer)
+	cluster.StartComponent(t, yaretest.Etcd)
+	cluster.StartComponent(t, yaretest.APIServer)
 
 	apply(t, client, newThing(namespace, "a", 2))
 	want := "[ +a1 +b1 ] = ~a2"
@@ -90,8 +90,8 @@ func TestRestoredEtcd(t *testing.T) {
 	if err := os.CopyFS(data, os.DirFS(backup)); err != nil {
 		t.Fatal(err)
 	}
-	cluster.StartPart(t, yaretest.Etcd)
-	cluster.StartPart(t, yaretest.APIServer)
+	cluster.StartComponent(t, yaretest.Etcd)
+	cluster.StartComponent(t, yaretest.APIServer)
 	f.expect(t, want+" [ ~a1 +b1 -c? ]")
 	// It follows the restored server.
 	apply(t, client, newThing(namespace, "a", 1000))

@@ -15,8 +15,8 @@ import (
 	"github.com/yare-go/yare/kube"
 )
 
-// ServiceAccount is an account that may do nothing but what it is allowed, as an operator
-// in a cluster is.
+// ServiceAccount is an account with no rights but those of [ServiceAccount.Allow], as that of an
+// operator in a cluster.
 type ServiceAccount struct {
 	cluster    *Cluster
 	namespace  string
@@ -24,7 +24,8 @@ type ServiceAccount struct {
 	kubeconfig string
 }
 
-// ServiceAccount makes an account in a namespace, and a kubeconfig for it that ends with t.
+// ServiceAccount creates an account in a namespace, and a kubeconfig file for it that is removed
+// after t.
 func (c *Cluster) ServiceAccount(t testing.TB, namespace string) *ServiceAccount {
 	t.Helper()
 	made, err := kube.Namespaced[corev1.ServiceAccount](c.Client(t), namespace).Create(t.Context(),
@@ -39,8 +40,8 @@ func (c *Cluster) ServiceAccount(t testing.TB, namespace string) *ServiceAccount
 	return &ServiceAccount{cluster: c, namespace: namespace, name: made.Name, kubeconfig: path}
 }
 
-// Allow gives the account rights, in one namespace, or everywhere if that is empty, and waits
-// until the API server grants them.
+// Allow gives the account rights in one namespace, or everywhere if namespace is empty, and
+// waits until the API server grants them.
 func (a *ServiceAccount) Allow(t testing.TB, namespace string, rules ...rbacv1.PolicyRule) {
 	t.Helper()
 	client := a.cluster.Client(t)
@@ -76,15 +77,15 @@ func (a *ServiceAccount) Allow(t testing.TB, namespace string, rules ...rbacv1.P
 	a.waitUntilGranted(t, client, namespace, rules)
 }
 
-// waitUntilGranted waits until the API server has seen new rights, which takes it a moment.
-// All rules of a role are seen at once, so that it is enough to ask for the first right.
+// waitUntilGranted waits until the API server has observed new rights, which takes a moment. It
+// observes all rules of a role at once, so it is enough to ask for the first right.
 func (a *ServiceAccount) waitUntilGranted(t testing.TB, client *kube.Client, namespace string, rules []rbacv1.PolicyRule) {
 	t.Helper()
-	first := func(of []string) string {
-		if len(of) == 0 {
+	first := func(values []string) string {
+		if len(values) == 0 {
 			return ""
 		}
-		return of[0]
+		return values[0]
 	}
 	if len(rules) == 0 || len(rules[0].Resources) == 0 {
 		return // rights on URLs
@@ -106,10 +107,10 @@ func (a *ServiceAccount) waitUntilGranted(t testing.TB, client *kube.Client, nam
 	})
 }
 
-// removeAfter removes what does not go with a namespace.
+// removeAfter deletes a cluster-scoped object after t.
 func (a *ServiceAccount) removeAfter(t testing.TB, client *kube.Client, obj kube.Object) {
 	t.Cleanup(func() {
-		ctx, cancel := afterwards()
+		ctx, cancel := cleanupContext()
 		defer cancel()
 		if err := client.Delete(ctx, obj); err != nil && a.cluster.plane.Err() == nil {
 			t.Logf("left behind: %v", err)
@@ -117,10 +118,10 @@ func (a *ServiceAccount) removeAfter(t testing.TB, client *kube.Client, obj kube
 	})
 }
 
-// Kubeconfig is the path of a file that gives the account's access.
+// Kubeconfig returns the path of a kubeconfig file with the account's rights.
 func (a *ServiceAccount) Kubeconfig() string { return a.kubeconfig }
 
-// Config is the account's access.
+// Config returns a client configuration with the account's rights.
 func (a *ServiceAccount) Config(t testing.TB) *rest.Config {
 	t.Helper()
 	config, _, err := kube.ConfigSource{Kubeconfig: a.kubeconfig}.Load()
@@ -130,7 +131,7 @@ func (a *ServiceAccount) Config(t testing.TB) *rest.Config {
 	return config
 }
 
-// Client is a client with the account's rights.
+// Client returns a new client with the account's rights.
 func (a *ServiceAccount) Client(t testing.TB) *kube.Client {
 	t.Helper()
 	client, err := kube.NewClient(a.Config(t))

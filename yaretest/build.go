@@ -8,7 +8,7 @@ import (
 	"testing"
 )
 
-// built are the programs that tests of this process use at the moment.
+// built holds the programs that tests of this process use at the moment, by source folder.
 var built = struct {
 	sync.Mutex
 	programs map[string]*program
@@ -24,8 +24,8 @@ type program struct {
 	err   error
 }
 
-// Build compiles the main package in a folder, such as ".", and returns the path of the
-// program, which is there until the end of t. Tests that run at the same time share it.
+// Build compiles the main package in a folder, such as ".", and returns the path of the program,
+// which is removed after t. Tests that run at the same time share it.
 func Build(t testing.TB, folder string) string {
 	t.Helper()
 	source, err := filepath.Abs(folder)
@@ -58,7 +58,7 @@ func (p *program) build(source string) {
 	p.said, p.err = cmd.CombinedOutput()
 }
 
-// release removes the program with its last user.
+// release gives up the use of the program. The last user removes it.
 func (p *program) release(source string) {
 	built.Lock()
 	defer built.Unlock()

@@ -25,12 +25,12 @@ type Cluster struct {
 	config *rest.Config
 }
 
-// shared is the control plane of this test process. There can be but one for all of its
-// packages' tests, so it has no other owner; it ends with the process, whose end it sees.
+// shared starts the control plane of this test process, once. All tests of the process use it,
+// so it has no other owner. It ends with the process.
 var shared = sync.OnceValues(func() (*Cluster, error) { return start(plane.Options{}) })
 
-// Start returns the control plane of this test process, and starts it if need be. Tests
-// that stop parts of it use [New] instead.
+// Start returns the control plane of this test process, which the first call starts. Tests that
+// stop components of it use [New] instead.
 func Start(t testing.TB) *Cluster {
 	t.Helper()
 	c, err := shared()
@@ -46,16 +46,16 @@ func Start(t testing.TB) *Cluster {
 // Option changes the control plane that [New] starts.
 type Option func(*plane.Options)
 
-// APIServerArgs are more arguments for kube-apiserver, such as "--watch-cache=false".
+// APIServerArgs adds arguments for kube-apiserver, such as "--watch-cache=false".
 func APIServerArgs(args ...string) Option {
 	return func(o *plane.Options) { o.APIServerArgs = append(o.APIServerArgs, args...) }
 }
 
-// Nodes is how many simulated nodes there are. Default: 1.
+// Nodes sets the number of simulated nodes. The default is 1.
 func Nodes(n int) Option { return func(o *plane.Options) { o.Nodes = n } }
 
-// New starts a control plane for t alone, which may stop and break parts of it, and ends
-// it after t.
+// New starts a control plane for t alone, and ends it after t. The test may stop and break
+// components of it.
 func New(t testing.TB, options ...Option) *Cluster {
 	t.Helper()
 	var o plane.Options
@@ -72,7 +72,7 @@ func New(t testing.TB, options ...Option) *Cluster {
 
 func start(o plane.Options) (*Cluster, error) {
 	o.Console = console.ForTests("yaretest")
-	// Not as long as a test may take, but long enough for the first build.
+	// This is not how long a test may take, but long enough for the first build.
 	ctx, cancel := context.WithTimeout(context.Background(), 30*time.Minute)
 	defer cancel()
 	p, err := plane.Start(ctx, o)
@@ -87,13 +87,14 @@ func start(o plane.Options) (*Cluster, error) {
 	return &Cluster{plane: p, config: config}, nil
 }
 
-// Kubeconfig is the path of a file that gives an administrator's access.
+// Kubeconfig returns the path of a kubeconfig file with an administrator's rights.
 func (c *Cluster) Kubeconfig() string { return c.plane.Kubeconfig() }
 
-// Config is an administrator's access. It is the caller's own copy.
+// Config returns a client configuration with an administrator's rights. The caller may change
+// it.
 func (c *Cluster) Config() *rest.Config { return rest.CopyConfig(c.config) }
 
-// Client is a client with an administrator's rights.
+// Client returns a new client with an administrator's rights.
 func (c *Cluster) Client(t testing.TB) *kube.Client {
 	t.Helper()
 	client, err := kube.NewClient(c.Config())
@@ -103,7 +104,8 @@ func (c *Cluster) Client(t testing.TB) *kube.Client {
 	return client
 }
 
-// Namespace makes a namespace for t, and deletes it after t without waiting for that.
+// Namespace creates a namespace for t and returns its name. It deletes the namespace after t,
+// and does not wait for the end of the deletion.
 func (c *Cluster) Namespace(t testing.TB) string {
 	t.Helper()
 	client := c.Client(t)
@@ -113,7 +115,7 @@ func (c *Cluster) Namespace(t testing.TB) string {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() {
-		ctx, cancel := afterwards()
+		ctx, cancel := cleanupContext()
 		defer cancel()
 		if err := client.Delete(ctx, made); err != nil && c.plane.Err() == nil {
 			t.Logf("the namespace %s is left behind: %v", made.Name, err)
@@ -122,14 +124,12 @@ func (c *Cluster) Namespace(t testing.TB) string {
 	return made.Name
 }
 
-// afterwards is a context for what is done at the end of a test, when the test's own has
-// ended.
-func afterwards() (context.Context, context.CancelFunc) {
+// cleanupContext returns a context for the end of a test, when the test's own has ended.
+func cleanupContext() (context.Context, context.CancelFunc) {
 	return context.WithTimeout(context.Background(), 30*time.Second)
 }
 
-// Define puts the CustomResourceDefinitions of types in place, and waits until the server
-// serves them.
+// Define applies the CustomResourceDefinitions of types, and waits until the server serves them.
 func (c *Cluster) Define(t testing.TB, types ...kube.Type) {
 	t.Helper()
 	crds, err := crd.From(types...)
@@ -155,12 +155,11 @@ func (c *Cluster) Define(t testing.TB, types ...kube.Type) {
 	c.Kubectl(t, "", append([]string{"wait", "--for=condition=Established", "--timeout=60s"}, names...)...)
 }
 
-// Eventually waits until check returns nil, and fails t with its last error after a
-// minute.
+// Eventually calls check until it returns nil. After a minute it fails t with the last error.
 func Eventually(t testing.TB, check func() error) {
 	t.Helper()
 	last := errors.New("it was not checked")
-	deadline := time.Now().Add(patience)
+	deadline := time.Now().Add(timeout)
 	for time.Now().Before(deadline) {
 		if last = check(); last == nil {
 			return

@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-// The parts of a control plane that can be stopped, of one that [New] started.
+// The components that can be stopped, in a control plane that [New] started.
 const (
 	Etcd              = "etcd"
 	APIServer         = "kube-apiserver"
@@ -14,48 +14,48 @@ const (
 	Kubelet           = "kubelet"
 )
 
-// Stop ends a part as an administrator would; it stays down until StartPart.
-func (c *Cluster) Stop(t testing.TB, part string) {
-	c.steer(t, "stop", part, c.plane.Stop)
+// Stop ends a component as an administrator would. It stays down until StartComponent.
+func (c *Cluster) Stop(t testing.TB, component string) {
+	c.steer(t, "stop", component, c.plane.Stop)
 }
 
-// Kill ends a part as a crash would; it stays down until StartPart.
-func (c *Cluster) Kill(t testing.TB, part string) {
-	c.steer(t, "kill", part, c.plane.Kill)
+// Kill ends a component as a crash would. It stays down until StartComponent.
+func (c *Cluster) Kill(t testing.TB, component string) {
+	c.steer(t, "kill", component, c.plane.Kill)
 }
 
-// StartPart starts what was stopped or killed, and waits until it is ready.
-func (c *Cluster) StartPart(t testing.TB, part string) {
-	c.steer(t, "start", part, c.plane.StartComponent)
+// StartComponent starts a component that was stopped or killed, and waits until it is ready.
+func (c *Cluster) StartComponent(t testing.TB, component string) {
+	c.steer(t, "start", component, c.plane.StartComponent)
 }
 
-// Restart stops a part and starts it again.
-func (c *Cluster) Restart(t testing.TB, part string) {
-	c.steer(t, "restart", part, c.plane.Restart)
+// Restart stops a component and starts it again, and waits until it is ready.
+func (c *Cluster) Restart(t testing.TB, component string) {
+	c.steer(t, "restart", component, c.plane.Restart)
 }
 
-// Pause freezes a part: it keeps its connections and answers nothing, until Resume.
-func (c *Cluster) Pause(t testing.TB, part string) {
-	c.steer(t, "pause", part, c.plane.Pause)
+// Pause freezes a component until Resume. It keeps its connections and answers nothing.
+func (c *Cluster) Pause(t testing.TB, component string) {
+	c.steer(t, "pause", component, c.plane.Pause)
 }
 
 // Resume ends a Pause.
-func (c *Cluster) Resume(t testing.TB, part string) {
-	c.steer(t, "resume", part, c.plane.Resume)
+func (c *Cluster) Resume(t testing.TB, component string) {
+	c.steer(t, "resume", component, c.plane.Resume)
 }
 
-func (c *Cluster) steer(t testing.TB, verb, part string, do func(context.Context, string) error) {
+func (c *Cluster) steer(t testing.TB, verb, component string, do func(context.Context, string) error) {
 	t.Helper()
-	// Not the test's own context: what it broke it may mend in a Cleanup.
-	ctx, cancel := context.WithTimeout(context.Background(), 2*patience)
+	// This is not the test's own context, because a Cleanup may repair what the test broke.
+	ctx, cancel := context.WithTimeout(context.Background(), 2*timeout)
 	defer cancel()
-	if err := do(ctx, part); err != nil {
-		t.Fatalf("%s %s: %v", verb, part, err)
+	if err := do(ctx, component); err != nil {
+		t.Fatalf("%s %s: %v", verb, component, err)
 	}
 }
 
-// Compact makes etcd forget its history. The API server goes on remembering some of it
-// until it is restarted.
+// Compact drops etcd's history. The API server keeps some of it in memory until it is
+// restarted.
 func (c *Cluster) Compact(t testing.TB) {
 	t.Helper()
 	if _, err := c.plane.Compact(t.Context()); err != nil {

@@ -8,27 +8,27 @@ import (
 	"time"
 )
 
-// settled is how long nothing may have happened before a program counts as at rest.
+// settled is how long nothing may have happened before a program counts as idle.
 const settled = time.Second
 
-// AtRest waits until, for a second, no request but watches has been made, and nothing has
-// been reconciled but what had been asked for with controller.RequeueAfter. Then it fails t
-// if one of these happens within d. Reconciles are those that programs log, which must run
-// with -v; without programs, requests alone count.
+// RequireIdle waits until the programs are idle: for a second they have made no request but
+// watches, and reconciled nothing but what they had requeued with controller.RequeueAfter. Then
+// it fails t if such a request or reconcile happens within d. It finds reconciles in the logs of
+// programs, which must run with -v. Without programs it looks at requests only.
 func (p *Proxy) RequireIdle(t testing.TB, d time.Duration, programs ...*Process) {
 	t.Helper()
-	unasked, since := 0, time.Now()
+	count, since := 0, time.Now()
 	Eventually(t, func() error {
 		last, asked := p.journal.lastButWatches()
 		if time.Since(asked) < settled {
-			return fmt.Errorf("it does not come to rest: the last request was %s", last)
+			return fmt.Errorf("it does not become idle: the last request was %s", last)
 		}
-		calls := unaskedCalls(t, programs)
-		if len(calls) != unasked {
-			unasked, since = len(calls), time.Now()
+		calls := unrequested(t, programs)
+		if len(calls) != count {
+			count, since = len(calls), time.Now()
 		}
 		if len(calls) > 0 && time.Since(since) < settled {
-			return fmt.Errorf("it does not come to rest: the last reconcile was %s", calls[len(calls)-1])
+			return fmt.Errorf("it does not become idle: the last reconcile was %s", calls[len(calls)-1])
 		}
 		return nil
 	})
@@ -36,43 +36,43 @@ func (p *Proxy) RequireIdle(t testing.TB, d time.Duration, programs ...*Process)
 	select {
 	case <-time.After(d):
 	case <-t.Context().Done():
-		t.Fatal("the test ended before its program had been at rest")
+		t.Fatal("the test ended before its program had been idle")
 	}
 	if more := p.journal.butWatches(); len(more) > len(before) {
-		t.Errorf("at rest for %s, it made %d requests besides its watches:", d, len(more)-len(before))
+		t.Errorf("within %s it made %d requests besides its watches:", d, len(more)-len(before))
 		for _, r := range more[len(before):] {
 			t.Errorf("  %s", r)
 		}
 	}
-	if calls := unaskedCalls(t, programs); len(calls) > unasked {
-		t.Errorf("at rest for %s, it reconciled %d times without having asked for it:", d, len(calls)-unasked)
-		for _, call := range calls[unasked:] {
+	if calls := unrequested(t, programs); len(calls) > count {
+		t.Errorf("within %s it reconciled %d times without a requeue:", d, len(calls)-count)
+		for _, call := range calls[count:] {
 			t.Errorf("  %s", call)
 		}
 	}
 }
 
-// unaskedCalls are the log lines of reconciles that something else led to than a requeue.
-func unaskedCalls(t testing.TB, programs []*Process) (calls []string) {
+// unrequested returns the log lines of reconciles whose cause was not a requeue.
+func unrequested(t testing.TB, programs []*Process) (reconciles []string) {
 	t.Helper()
 	for _, program := range programs {
-		told := false
+		logged := false
 		for _, line := range program.Log() {
-			var call struct {
+			var entry struct {
 				Cause *string `json:"cause"`
 				Took  string  `json:"took"`
 			}
-			if json.Unmarshal([]byte(line), &call) != nil || call.Cause == nil || call.Took == "" {
+			if json.Unmarshal([]byte(line), &entry) != nil || entry.Cause == nil || entry.Took == "" {
 				continue
 			}
-			told = true
-			if *call.Cause != "requeue" {
-				calls = append(calls, line)
+			logged = true
+			if *entry.Cause != "requeue" {
+				reconciles = append(reconciles, line)
 			}
 		}
-		if !told {
+		if !logged {
 			t.Fatalf("%s has logged no reconcile: run it with -v, and let it have something to do", filepath.Base(program.cmd.Path))
 		}
 	}
-	return calls
+	return reconciles
 }

@@ -9,7 +9,7 @@ import (
 	"github.com/yare-go/yare/yaretest"
 )
 
-// observed is a test that notes its failures.
+// observed records the failures of a test.
 type observed struct {
 	testing.TB
 	failures []string
@@ -21,7 +21,7 @@ func (o *observed) Errorf(format string, args ...any) {
 
 // A program that reconciles what it asked for is at rest, and one that goes on for other
 // reasons is not.
-func TestAtRestOfPrograms(t *testing.T) {
+func TestRequireIdle(t *testing.T) {
 	t.Parallel()
 	const call = `{"level":"DEBUG","msg":"reconciled","cause":%q,"took":"1ms"}`
 	for cause, resting := range map[string]bool{"requeue": true, "Deployment default/web modified": false} {

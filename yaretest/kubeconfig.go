@@ -8,7 +8,7 @@ import (
 	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
 )
 
-// access is what a kubeconfig says.
+// access is the content of a kubeconfig.
 type access struct {
 	server      string
 	ca          []byte
@@ -16,7 +16,7 @@ type access struct {
 	namespace   string
 }
 
-// writeKubeconfig makes a kubeconfig that ends with t.
+// writeKubeconfig writes a kubeconfig file that is removed after t, and returns its path.
 func writeKubeconfig(t testing.TB, a access) string {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "kubeconfig")

@@ -8,8 +8,8 @@ import (
 	"testing"
 )
 
-// Kubectl runs kubectl with an administrator's rights, and returns what it printed. If it
-// fails, so does t.
+// Kubectl runs kubectl with an administrator's rights and returns its standard output. If
+// kubectl fails, it fails t.
 func (c *Cluster) Kubectl(t testing.TB, stdin string, args ...string) string {
 	t.Helper()
 	stdout, stderr, err := c.TryKubectl(t, stdin, args...)
@@ -19,8 +19,8 @@ func (c *Cluster) Kubectl(t testing.TB, stdin string, args ...string) string {
 	return stdout
 }
 
-// TryKubectl runs kubectl with an administrator's rights, and returns what it printed and
-// whether it failed.
+// TryKubectl runs kubectl with an administrator's rights and returns its output. err is not nil
+// if kubectl fails.
 func (c *Cluster) TryKubectl(t testing.TB, stdin string, args ...string) (stdout, stderr string, err error) {
 	t.Helper()
 	cmd := exec.Command(c.plane.Binary(), append([]string{"kubectl", "--kubeconfig", c.Kubeconfig()}, args...)...)

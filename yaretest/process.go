@@ -15,7 +15,7 @@ import (
 	"github.com/yare-go/yare/internal/plane/process"
 )
 
-// Process is a running program, such as an operator. What it writes is kept, by lines.
+// Process is a running program, such as an operator. Its output is kept, by lines.
 type Process struct {
 	cmd     *exec.Cmd
 	process *process.Process
@@ -23,18 +23,18 @@ type Process struct {
 	stderr  *lines
 }
 
-// patience is how long anything may take that a test waits for.
-const patience = time.Minute
+// timeout is how long anything may take that a test waits for.
+const timeout = time.Minute
 
-// Run starts a program that finds the cluster by KUBECONFIG, as administrator. If it still
-// runs at the end of t, it is killed.
+// Run starts a program that finds the cluster by KUBECONFIG, as administrator. A program that
+// still runs at the end of t is killed.
 func (c *Cluster) Run(t testing.TB, path string, args ...string) *Process {
 	t.Helper()
 	return Run(t, c.Kubeconfig(), path, args...)
 }
 
-// Run starts a program with a kubeconfig of the caller's, such as that of a
-// [ServiceAccount]. If it still runs at the end of t, it is killed.
+// Run starts a program that finds the cluster by the given kubeconfig, such as that of a
+// [ServiceAccount]. A program that still runs at the end of t is killed.
 func Run(t testing.TB, kubeconfig, path string, args ...string) *Process {
 	t.Helper()
 	p := &Process{cmd: exec.Command(path, args...), stdout: newLines(), stderr: newLines()}
@@ -54,19 +54,19 @@ func Run(t testing.TB, kubeconfig, path string, args ...string) *Process {
 	return p
 }
 
-// Lines are the lines on standard output so far.
+// Lines returns the lines on standard output so far.
 func (p *Process) Lines() []string { return p.stdout.all() }
 
-// Log are the lines on standard error so far.
+// Log returns the lines on standard error so far.
 func (p *Process) Log() []string { return p.stderr.all() }
 
-// WaitForLine waits until this very line was written to standard output.
+// WaitForLine waits until the program has written exactly this line to standard output.
 func (p *Process) WaitForLine(t testing.TB, line string) {
 	t.Helper()
 	p.wait(t, p.stdout, "the line "+line, func(l string) bool { return l == line })
 }
 
-// WaitForLog waits until a line with this in it was written to standard error.
+// WaitForLog waits until the program has written a line that contains part to standard error.
 func (p *Process) WaitForLog(t testing.TB, part string) {
 	t.Helper()
 	p.wait(t, p.stderr, "a log line with "+part, func(l string) bool { return strings.Contains(l, part) })
@@ -74,10 +74,10 @@ func (p *Process) WaitForLog(t testing.TB, part string) {
 
 func (p *Process) wait(t testing.TB, from *lines, what string, match func(string) bool) {
 	t.Helper()
-	timeout := time.NewTimer(patience)
-	defer timeout.Stop()
+	timer := time.NewTimer(timeout)
+	defer timer.Stop()
 	for {
-		all, more := from.next()
+		all, more := from.snapshot()
 		if slices.ContainsFunc(all, match) {
 			return
 		}
@@ -88,13 +88,13 @@ func (p *Process) wait(t testing.TB, from *lines, what string, match func(string
 				t.Fatalf("the process ended (%v) without %s", p.process.Err(), what)
 			}
 			return
-		case <-timeout.C:
-			t.Fatalf("no sign within %s of %s", patience, what)
+		case <-timer.C:
+			t.Fatalf("no sign within %s of %s", timeout, what)
 		}
 	}
 }
 
-// Signal sends a signal. That the process has ended already is no error.
+// Signal sends a signal. It does nothing if the process has ended.
 func (p *Process) Signal(t testing.TB, s os.Signal) {
 	t.Helper()
 	if err := p.cmd.Process.Signal(s); err != nil && !errors.Is(err, os.ErrProcessDone) {
@@ -102,19 +102,19 @@ func (p *Process) Signal(t testing.TB, s os.Signal) {
 	}
 }
 
-// Wait waits for the end, and returns the exit status; that of a process that a signal
-// ended is -1.
+// Wait waits for the end of the process and returns its exit status, which is -1 if a signal
+// ended it.
 func (p *Process) Wait(t testing.TB) int {
 	t.Helper()
 	select {
 	case <-p.process.Done():
-	case <-time.After(patience):
-		t.Fatalf("it did not end within %s", patience)
+	case <-time.After(timeout):
+		t.Fatalf("it did not end within %s", timeout)
 	}
 	return p.cmd.ProcessState.ExitCode()
 }
 
-// Interrupt stops the process as Ctrl-C does, and returns the exit status.
+// Interrupt stops the process as Ctrl-C does, waits for its end and returns its exit status.
 func (p *Process) Interrupt(t testing.TB) int {
 	t.Helper()
 	p.Signal(t, os.Interrupt)
@@ -123,11 +123,11 @@ func (p *Process) Interrupt(t testing.TB) int {
 
 // Kill ends the process as a crash would, and waits until it is gone.
 func (p *Process) Kill() {
-	_ = p.cmd.Process.Kill() // it has ended already
+	_ = p.cmd.Process.Kill() // fails only if the process has ended
 	<-p.process.Done()
 }
 
-// lines is a writer that keeps lines.
+// lines is a writer that keeps what is written to it, by lines.
 type lines struct {
 	mu   sync.Mutex
 	done []string
@@ -156,14 +156,14 @@ func (l *lines) Write(data []byte) (int, error) {
 	return len(data), nil
 }
 
-// next are all lines so far, and what is closed when there are more.
-func (l *lines) next() ([]string, <-chan struct{}) {
+// snapshot returns all lines so far, and a channel that is closed with the next line.
+func (l *lines) snapshot() ([]string, <-chan struct{}) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return slices.Clone(l.done), l.more
 }
 
 func (l *lines) all() []string {
-	all, _ := l.next()
+	all, _ := l.snapshot()
 	return all
 }

@@ -16,9 +16,9 @@ import (
 	"k8s.io/client-go/rest"
 )
 
-// Proxy is a way to the API server that notes the requests of those who use it, and that
-// can be cut: now, or at the n-th write, before or after that was carried out. What lies
-// between a program's writes is found by cutting at each of them.
+// Proxy is a proxy of the API server that records the requests sent through it, and that can be
+// cut: now, or at the n-th write, before or after the server carried out the write. A test that
+// cuts at each write of a program sees what a crash between its writes leaves.
 //
 //	proxy := cluster.Proxy(t)
 //	proxy.CutAtWrite(2, yaretest.AfterWrite)
@@ -27,20 +27,20 @@ import (
 //	p.Kill()
 //	proxy.Mend()
 //
-// Everything through it has the rights of the access that it was made from.
+// All requests through it have the rights of the administrator or account it was made from.
 type Proxy struct {
 	kubeconfig string
 	journal    journal
 	fault      fault
 }
 
-// Proxy is a way to the API server with an administrator's rights. It ends with t.
+// Proxy starts a proxy of the API server with an administrator's rights. It ends after t.
 func (c *Cluster) Proxy(t testing.TB) *Proxy {
 	t.Helper()
 	return newProxy(t, c.Config(), "")
 }
 
-// Proxy is a way to the API server with the account's rights. It ends with t.
+// Proxy starts a proxy of the API server with the account's rights. It ends after t.
 func (a *ServiceAccount) Proxy(t testing.TB) *Proxy {
 	t.Helper()
 	return newProxy(t, a.Config(t), a.namespace)
@@ -62,25 +62,24 @@ func newProxy(t testing.TB, config *rest.Config, namespace string) *Proxy {
 	forward := &httputil.ReverseProxy{
 		Rewrite: func(r *httputil.ProxyRequest) {
 			r.SetURL(target)
-			// The transport brings its own.
+			// The transport adds its own.
 			r.Out.Header.Del("Authorization")
 		},
 		Transport:     transport,
-		FlushInterval: -1, // a watch is of use event by event
+		FlushInterval: -1, // so that each event of a watch is forwarded at once
 		ErrorLog:      log.New(io.Discard, "", 0),
 		ModifyResponse: func(response *http.Response) error {
 			e := entryOf(response.Request.Context())
 			p.journal.answered(e, response.StatusCode)
-			if p.fault.strikes(e.write, AfterWrite) {
+			if p.fault.cutsAt(e.write, AfterWrite) {
 				return errCut
 			}
 			return nil
 		},
-		// Without an answer from the server there is none from here either: the client sees
-		// its connection break.
+		// If the server gives no answer, the client gets none either: its connection breaks.
 		ErrorHandler: func(http.ResponseWriter, *http.Request, error) { panic(http.ErrAbortHandler) },
 	}
-	// Who else is on this machine has no business in the cluster.
+	// Other users of this machine must not use the proxy.
 	secret := rand.Text()
 	server := httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if r.Header.Get("Authorization") != "Bearer "+secret {
@@ -116,12 +115,12 @@ func (p *Proxy) serve(forward http.Handler, w http.ResponseWriter, r *http.Reque
 	forward.ServeHTTP(w, r.WithContext(context.WithValue(ctx, entryKey{}, e)))
 }
 
-// entryKey finds the entry of a request in its context.
+// entryKey is the key of a request's entry in its context.
 type entryKey struct{}
 
 func entryOf(ctx context.Context) *entry { return ctx.Value(entryKey{}).(*entry) }
 
-// Kubeconfig is the path of a file that leads through the proxy.
+// Kubeconfig returns the path of a kubeconfig file whose server is the proxy.
 func (p *Proxy) Kubeconfig() string { return p.kubeconfig }
 
 var errCut = errors.New("the connection was cut")

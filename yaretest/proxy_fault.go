@@ -8,11 +8,12 @@ import (
 // Moment is when a connection is cut.
 type Moment int
 
-// The moments. A client cannot tell them apart.
+// The moments. A client sees no difference between them.
 const (
-	// BeforeWrite is before the server has heard of the write.
+	// BeforeWrite is before the server receives the write.
 	BeforeWrite Moment = iota
-	// AfterWrite is when the server has carried it out, and before the client hears of it.
+	// AfterWrite is after the server carried out the write, and before the client receives the
+	// answer.
 	AfterWrite
 )
 
@@ -23,24 +24,24 @@ func (m Moment) String() string {
 	return "after"
 }
 
-// CutAtWrite cuts the way at the n-th write from now on, counted from 1.
+// CutAtWrite cuts the proxy at the n-th write from now on, counted from 1.
 func (p *Proxy) CutAtWrite(n int, when Moment) {
 	p.fault.mu.Lock()
 	defer p.fault.mu.Unlock()
 	p.fault.at, p.fault.when = p.fault.writes+n, when
 }
 
-// CutNow breaks all connections, and lets nothing through until Mend.
+// CutNow breaks all connections, and refuses new ones until Mend.
 func (p *Proxy) CutNow() { p.fault.cut() }
 
-// Cut is closed when the way has been cut.
+// Cut returns a channel that is closed when the proxy has been cut.
 func (p *Proxy) Cut() <-chan struct{} {
 	p.fault.mu.Lock()
 	defer p.fault.mu.Unlock()
 	return p.fault.alive.Done()
 }
 
-// Mend lets requests through again, with no further cut.
+// Mend ends a cut, and cancels a CutAtWrite that has not happened yet.
 func (p *Proxy) Mend() {
 	p.fault.mu.Lock()
 	defer p.fault.mu.Unlock()
@@ -49,13 +50,13 @@ func (p *Proxy) Mend() {
 	p.fault.at = 0
 }
 
-// fault decides which requests get through.
+// fault decides which requests are forwarded.
 type fault struct {
 	mu sync.Mutex
-	// alive ends with the cut, and with it all requests that were let through.
+	// alive ends with the cut, and with it all requests that were admitted.
 	alive context.Context
 	end   context.CancelFunc
-	// writes counts those that have come, at is the one that cuts; 0 is none.
+	// writes counts the writes so far. at is the number of the write that cuts, 0 for none.
 	writes int
 	at     int
 	when   Moment
@@ -69,8 +70,8 @@ func (f *fault) cut() {
 	f.end()
 }
 
-// admit lets a request through, or not. The context that it returns ends with the cut.
-// The number of a write is noted in write, which is nil for a read.
+// admit reports whether a request is forwarded. The context that it returns ends with the cut.
+// admit stores the number of a write in write, which is nil for a read.
 func (f *fault) admit(ctx context.Context, write *int) (context.Context, func(), bool) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -90,8 +91,9 @@ func (f *fault) admit(ctx context.Context, write *int) (context.Context, func(),
 	return ctx, func() { stop(); cancel() }, true
 }
 
-// strikes cuts if this write is the one to cut at.
-func (f *fault) strikes(write *int, when Moment) bool {
+// cutsAt cuts the proxy if this is the write and the moment to cut at, and reports whether it
+// did.
+func (f *fault) cutsAt(write *int, when Moment) bool {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	if write == nil || *write != f.at || f.when != when {

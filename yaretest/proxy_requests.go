@@ -14,21 +14,21 @@ import (
 type Request struct {
 	UserAgent string
 	Verb      kube.Verb
-	// Resource is the plural name and the group, such as deployments.apps; empty if the
+	// Resource is the plural name and the group, such as deployments.apps. It is empty if the
 	// path is not that of a resource.
 	Resource    string
 	Subresource string
 	Namespace   string
 	Name        string
 	Path        string
-	// Code is the HTTP status of the answer, 0 if there was none (yet).
+	// Code is the HTTP status of the answer. It is 0 before the answer, and without one.
 	Code int
-	// Began is when it came; Answered is when the server's answer came, before any of it was
-	// passed on; Ended is when all of that was. The last two are zero until then.
+	// Began is when the request came. Answered is when the head of the server's answer came.
+	// Ended is when all of the answer was forwarded. The last two are zero until then.
 	Began, Answered, Ended time.Time
 }
 
-// String is the request in short, such as: patch deployments.apps/status default/web 200.
+// String returns the request in short, such as: patch deployments.apps/status default/web 200.
 func (r Request) String() string {
 	what := r.Resource
 	if what == "" {
@@ -40,8 +40,8 @@ func (r Request) String() string {
 	return fmt.Sprintf("%s %s %s/%s %d", r.Verb, what, r.Namespace, r.Name, r.Code)
 }
 
-// Requests are all requests so far, in the order of their coming. Those that were refused
-// because the way was cut are among them, with the code 0.
+// Requests returns all requests so far, in the order in which they came. Requests that were
+// refused because of a cut are included, with the code 0.
 func (p *Proxy) Requests() []Request {
 	p.journal.mu.Lock()
 	defer p.journal.mu.Unlock()
@@ -52,7 +52,7 @@ func (p *Proxy) Requests() []Request {
 	return all
 }
 
-// Writes are the requests so far that were to change something.
+// Writes returns the requests so far whose verb is a write.
 func (p *Proxy) Writes() []Request {
 	var writes []Request
 	for _, r := range p.Requests() {
@@ -63,14 +63,14 @@ func (p *Proxy) Writes() []Request {
 	return writes
 }
 
-// Caller is who asked for what.
+// Caller is a program and a verb, for [Proxy.Count].
 type Caller struct {
 	// UserAgent is the program's name, without what follows a slash.
 	UserAgent string
 	Verb      kube.Verb
 }
 
-// Count counts the requests so far by user agent and verb.
+// Count returns the number of requests so far, by user agent and verb.
 func (p *Proxy) Count() map[Caller]int {
 	count := make(map[Caller]int)
 	for _, r := range p.Requests() {
@@ -80,14 +80,13 @@ func (p *Proxy) Count() map[Caller]int {
 	return count
 }
 
-// journal notes requests.
+// journal records requests.
 type journal struct {
 	mu      sync.Mutex
 	entries []*entry
 }
 
-// entry is a request, and the number of it if it is a write: what it points to is the
-// fault's.
+// entry is a request and, if it is a write, its number, which type fault sets and reads.
 type entry struct {
 	Request
 	write *int
@@ -129,7 +128,7 @@ func (j *journal) butWatches() []Request {
 	return rest
 }
 
-// lastButWatches is the last request, and when it was over.
+// lastButWatches returns the last request that is no watch, and when it was over.
 func (j *journal) lastButWatches() (last Request, over time.Time) {
 	for _, r := range j.butWatches() {
 		end := r.Ended
@@ -143,7 +142,7 @@ func (j *journal) lastButWatches() (last Request, over time.Time) {
 	return last, over
 }
 
-// parseRequest says what a path and a method of Kubernetes mean.
+// parseRequest returns what the path and the method of a request mean in Kubernetes.
 func parseRequest(r *http.Request) Request {
 	parsed := Request{UserAgent: r.UserAgent(), Path: r.URL.Path}
 	parts := strings.Split(strings.Trim(r.URL.Path, "/"), "/")

@@ -9,7 +9,8 @@ import (
 	"github.com/yare-go/yare/kube"
 )
 
-// WaitFor waits until check returns nil for the object of that name, and returns it.
+// WaitFor waits until check returns nil for the object of that name, and returns the object.
+// After a minute it fails t with the last error.
 //
 //	yaretest.WaitFor(t, kube.Namespaced[appsv1.Deployment](client, namespace), "web", func(d *appsv1.Deployment) error {
 //		if d.Status.AvailableReplicas != 3 {
@@ -28,17 +29,18 @@ func WaitFor[T any](t testing.TB, api kube.API[T], name string, check func(*T) e
 	return object
 }
 
-// WaitForCondition waits until a condition of the object's status, such as Ready, is true
-// and was observed at the object's present generation, and returns the object.
+// WaitForCondition waits until a condition of the object's status, such as Ready, is True and
+// was observed at the object's present generation. It returns the object. After a minute it
+// fails t.
 func WaitForCondition[T any](t testing.TB, api kube.API[T], name, condition string) *T {
 	t.Helper()
 	return WaitFor(t, api, name, func(object *T) error {
-		return holds(api.Object(object), condition)
+		return checkCondition(api.Object(object), condition)
 	})
 }
 
-// holds is an error that says why a condition does not hold.
-func holds(object kube.Object, condition string) error {
+// checkCondition returns nil if a condition is True, and otherwise an error that says why not.
+func checkCondition(object kube.Object, condition string) error {
 	data, err := kube.Marshal(object)
 	if err != nil {
 		return err
@@ -65,7 +67,7 @@ func holds(object kube.Object, condition string) error {
 	return fmt.Errorf("%s: there is no condition %s", object.GetName(), condition)
 }
 
-// WaitUntilGone waits until there is no object of that name.
+// WaitUntilGone waits until no object of that name exists. After a minute it fails t.
 func WaitUntilGone[T any](t testing.TB, api kube.API[T], name string) {
 	t.Helper()
 	Eventually(t, func() error {

@@ -164,8 +164,8 @@ func TestFaults(t *testing.T) {
 		return nil
 	})
 	for name, fault := range map[string]struct{ begin, end func(testing.TB, string) }{
-		"stop":  {cluster.Stop, cluster.StartPart},
-		"kill":  {cluster.Kill, cluster.StartPart},
+		"stop":  {cluster.Stop, cluster.StartComponent},
+		"kill":  {cluster.Kill, cluster.StartComponent},
 		"pause": {cluster.Pause, cluster.Resume},
 	} {
 		fault.begin(t, yaretest.APIServer)

@@ -228,7 +228,7 @@ func (e Example) testServerRestarts(t *testing.T) {
 			}
 			return nil
 		})
-		cluster.StartPart(t, yaretest.APIServer)
+		cluster.StartComponent(t, yaretest.APIServer)
 		e.apply(t, cluster, "default", name, false)
 		waitForAll(t, p, e.Added(name))
 		want = slices.Concat(want, e.Added(name))
