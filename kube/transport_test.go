@@ -316,6 +316,31 @@ func TestWatchOutlivesTheTimeout(t *testing.T) {
 	}
 }
 
+// Whether the transport notices a dead connection by itself: over HTTP/2 by pings, over HTTP/1.1
+// not at all. Package watch waits less long for signs of life without them.
+func TestWatchSaysWhetherItsConnectionIsPinged(t *testing.T) {
+	t.Parallel()
+	for _, http2 := range []bool{true, false} {
+		server := httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {}))
+		server.EnableHTTP2 = http2
+		server.StartTLS()
+		t.Cleanup(server.Close)
+		c := clientOf(t, &rest.Config{Host: server.URL, TLSClientConfig: rest.TLSClientConfig{CAData: certificatePEM(server.Certificate())}})
+		streams, err := All[corev1.Pod](c).Streams()
+		if err != nil {
+			t.Fatal(err)
+		}
+		response, err := c.Do(t.Context(), streams[0].Request(VerbWatch))
+		if err != nil {
+			t.Fatal(err)
+		}
+		response.Stream.Close()
+		if response.Pings != http2 {
+			t.Errorf("HTTP/2 %t, pings %t", http2, response.Pings)
+		}
+	}
+}
+
 // One client reuses its connection, over HTTP/2 too.
 func TestConnectionIsReused(t *testing.T) {
 	t.Parallel()

@@ -104,7 +104,15 @@ func (f *follower) step(ctx context.Context) error {
 		return err
 	}
 	if !f.paged {
-		return f.watch(ctx)
+		err := f.watch(ctx)
+		if !f.listing || !isStreamingRefusal(err) {
+			return err
+		}
+		if isIdle(err) {
+			f.endlessLists++
+		}
+		f.paged = true
+		return nil
 	}
 	err := f.listPages(ctx)
 	if f.endlessLists == 1 {
@@ -118,13 +126,6 @@ func (f *follower) step(ctx context.Context) error {
 func (f *follower) handleError(ctx context.Context, err error) bool {
 	if ctx.Err() != nil || errors.Is(err, errStopped) {
 		return false
-	}
-	if f.listing && !f.paged && isStreamingRefusal(err) {
-		if isIdle(err) {
-			f.endlessLists++
-		}
-		f.paged = true
-		return true
 	}
 	b := &f.backoff
 	var n int // the failures of this kind in a row

@@ -136,6 +136,10 @@ func TestUselessAnswersBackOff(t *testing.T) {
 			first: []answer{refuse(422, "Invalid")},
 			then:  []answer{page("5", "", object("a", 1)), refuse(410, "Expired")},
 		},
+		"a streaming list that stalls, and pages that are refused": {
+			first: []answer{stream(hang())},
+			then:  []answer{refuse(400, "BadRequest")},
+		},
 		"a watch that ends at once": {
 			first: []answer{stream(endOfList("5"))},
 			then:  []answer{stream()},

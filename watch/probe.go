@@ -15,7 +15,7 @@ import (
 )
 
 // errRestored is the end of a watch whose server has lost the state that it was resumed from.
-var errRestored = errors.New("the server's state is older than what it has shown before, so it was restored from a backup: everything is listed again")
+var errRestored = errors.New("the server has lost what it has shown before, as after a restored backup: everything is listed again")
 
 const (
 	// probeDelay is how long a watch that was reopened may be silent before the probe.

@@ -96,7 +96,7 @@ func TestRestoredEtcd(t *testing.T) {
 	// It follows the restored server.
 	apply(t, client, newThing(namespace, "a", 1000))
 	f.expect(t, want+" [ ~a1 +b1 -c? ] ~a1000")
-	if reports := f.reports(); !strings.Contains(reports, "restored from a backup") {
+	if reports := f.reports(); !strings.Contains(reports, "restored backup") {
 		t.Errorf("reports:\n%s", reports)
 	}
 }

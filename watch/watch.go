@@ -3,6 +3,7 @@ package watch
 import (
 	"context"
 	"errors"
+	"fmt"
 	"io"
 	"math/rand/v2"
 	"strconv"
@@ -161,7 +162,7 @@ func (f *follower) readFrames(ctx context.Context, stream io.Reader, timeout tim
 		case cause != nil:
 			return f.watchError(cause)
 		case isMalformed(err):
-			return f.watchError(errors.Join(errBadFrame, err))
+			return f.watchError(fmt.Errorf("%w: %w", errBadFrame, err))
 		case err != nil:
 			return f.watchError(err)
 		}
