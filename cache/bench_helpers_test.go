@@ -4,6 +4,7 @@ import (
 	"testing"
 	"testing/synctest"
 
+	"github.com/yare-go/yare/cache/internal/overlay"
 	"github.com/yare-go/yare/kube"
 )
 
@@ -35,6 +36,15 @@ func onBench(t *testing.T, streams []kube.Stream, test func(*bench)) {
 }
 
 var everything = []kube.Stream{webApps}
+
+// overlayKeys returns the keys of all entries about the objects of the tests.
+func (c *Cache) overlayKeys() []overlay.Key {
+	var keys []overlay.Key
+	for _, s := range []kube.Stream{webApps, secrets, pods} {
+		keys = append(keys, c.overlay.Keys(overlay.Collection{Group: s.Resource.Group, Plural: s.Resource.Plural})...)
+	}
+	return keys
+}
 
 // tell lets the streams catch up.
 func (b *bench) tell() {

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"sync"
 
+	"github.com/yare-go/yare/cache/internal/overlay"
 	"github.com/yare-go/yare/kube"
 )
 
@@ -18,7 +19,7 @@ var ErrClosed = errors.New("the caches are closed")
 type Cache struct {
 	handler kube.Handler
 	options options
-	overlay *overlay
+	overlay *overlay.Overlay
 
 	mu sync.RWMutex
 	// streams are those that have a subscription, in the order in which they were opened.
@@ -32,7 +33,7 @@ type Cache struct {
 // New returns a Cache whose lists and watches go to h. Nothing is followed before the first
 // [Cache.Open].
 func New(h kube.Handler, o ...Option) *Cache {
-	c := &Cache{handler: h, overlay: newOverlay()}
+	c := &Cache{handler: h, overlay: overlay.New()}
 	for _, option := range o {
 		option(&c.options)
 	}

@@ -1,16 +1,15 @@
 package cache
 
 import (
-	"bytes"
 	"context"
-	"errors"
 	"fmt"
 	"net/http"
 	"net/url"
-	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"github.com/yare-go/yare/cache/internal/overlay"
+	"github.com/yare-go/yare/internal/ident"
 	"github.com/yare-go/yare/kube"
 )
 
@@ -36,95 +35,89 @@ func (h *handler) Do(ctx context.Context, r *kube.Request) (*kube.Response, erro
 	case !r.Verb.IsWrite():
 		return h.next.Do(ctx, r)
 	}
-	c := h.view.cache
-	began := c.overlay.begin()
+	began := h.view.cache.overlay.Begin()
 	response, err := h.next.Do(ctx, r)
-	h.view.note(r, began, response, err)
-	c.sweep()
+	h.view.recordWrite(r, began, response, err)
+	h.view.cache.overlay.Sweep(h.view.cache.isNeeded, h.view.cache.isDoubted)
 	return response, err
 }
 
 func (h *handler) get(ctx context.Context, r *kube.Request) (*kube.Response, error) {
-	k := keyOf(r.Ref())
+	k := overlay.KeyOf(r.Ref())
 	store, partial := h.view.storeFor(k, r.Resource, r.Representation, anyStore)
-	if store == nil || !h.scopeSure(ctx, r, store) {
+	if store == nil || !h.resolveCollectionDoubts(ctx, r, store) {
 		return h.next.Do(ctx, r)
 	}
-	f := h.view.cache.look(store, k, r.Resource, r.Representation)
+	l := h.view.cache.lookup(store, k, r.Resource, r.Representation)
 	switch {
-	case !f.sure:
-		return h.settle(ctx, r, k, store)
-	case !f.present && partial:
+	case !l.certain:
+		return h.readLive(ctx, r, k, store)
+	case !l.present && partial:
 		return h.next.Do(ctx, r)
-	case !f.present:
+	case !l.present:
 		return nil, notFound(r)
 	}
-	body, err := f.bytes()
+	body, err := l.bytes()
 	if err != nil {
 		return nil, fmt.Errorf("read %s from the cache: %w", r.Ref(), err)
 	}
 	return &kube.Response{Code: http.StatusOK, Body: body, Cached: true}, nil
 }
 
-// settle reads an object live that is in doubt, and keeps what comes.
-func (h *handler) settle(ctx context.Context, r *kube.Request, k overlayKey, store *Store) (*kube.Response, error) {
-	// What the store shows before the read is gone if the read does not find it; what it
-	// shows afterwards may have come since.
-	var shown []sighting
-	if o, ok := store.Get(kube.Key{Namespace: k.namespace, Name: k.name}); ok {
-		shown = addSighting(nil, sighting{uid: o.UID, version: h.view.cache.versionOf(k, o.UID)})
+// readLive reads an object from the server whose state is uncertain, and records what the
+// server answers.
+func (h *handler) readLive(ctx context.Context, r *kube.Request, k overlay.Key, store *Store) (*kube.Response, error) {
+	c := h.view.cache
+	// The object that the store shows before the read is gone if the read does not find it. An
+	// object that the store shows afterwards may have been created since.
+	var shown []overlay.ObservedVersion
+	if o, ok := store.Get(k.In()); ok {
+		shown = overlay.AddObserved(nil, overlay.ObservedVersion{UID: o.UID, Version: c.observedVersion(k, o.UID)})
 	}
-	began := h.view.cache.overlay.begin()
+	began := c.overlay.Begin()
 	response, err := h.next.Do(ctx, r)
 	switch {
 	case err == nil:
-		var answer outcome
-		if kube.Unmarshal(response.Body, &answer) != nil || !comparableVersion(answer.Metadata.ResourceVersion) {
+		var answer writeAnswer
+		if kube.Unmarshal(response.Body, &answer) != nil || !ident.IsComparable(answer.Metadata.ResourceVersion) {
 			break // the next read asks again
 		}
-		m := answer.Metadata
-		h.view.cache.overlay.settle(k, began, overlayEntry{
-			kind: value, uid: m.UID, version: m.ResourceVersion,
-			seen:   addSighting(nil, sighting{uid: m.UID, version: m.ResourceVersion}),
-			object: bytes.Clone(response.Body), resource: r.Resource, form: r.Representation,
-		})
+		c.overlay.Settle(k, began, c.valueOf(r, k, answer, response.Body))
 	case kube.IsNotFound(err) && !kube.IsNoResource(err):
-		h.view.cache.overlay.settle(k, began, overlayEntry{kind: tombstone, seen: shown})
+		c.overlay.Settle(k, began, overlay.Entry{Kind: overlay.Tombstone, Observed: shown})
 	default:
 		return nil, err
 	}
-	h.view.cache.tidyKey(k)
+	c.dropObserved(k)
 	return response, err
 }
 
-// scopeSure tells whether the store shows all that happened in collections that the
-// request is about, and finds out from which version on it does.
-func (h *handler) scopeSure(ctx context.Context, r *kube.Request, store *Store) bool {
-	sure := true
-	for s, d := range h.view.cache.overlay.doubted(scopeOf(r)) {
-		lost := d.version != "" && time.Since(d.at) > settleAfter && !reached(store.Version(), d.version)
-		if d.version == "" || lost {
-			// A list made now has a version after all effects.
-			version, err := h.versionNow(ctx, r, s.namespace)
-			if err != nil {
-				sure = false
-				continue
+// resolveCollectionDoubts finds out from which version on a store shows all that happened in
+// the collections that the request is about, as far as that is not known. It reports whether
+// the store shows all of it.
+func (h *handler) resolveCollectionDoubts(ctx context.Context, r *kube.Request, store *Store) bool {
+	c, certain := h.view.cache, true
+	for in, d := range c.overlay.Doubts(overlay.KeyOf(r.Ref()).Collection) {
+		observed := d.IsObservedBy(store.progress())
+		if !observed && d.NeedsVersion() {
+			// A list that begins now has a version after all effects.
+			if version, err := h.currentVersion(ctx, r, in.Namespace); err == nil {
+				d = c.overlay.BoundDoubt(in, d, version)
+				observed = d.IsObservedBy(store.progress())
 			}
-			d.version = version
-			h.view.cache.overlay.boundScope(s, d, version)
 		}
 		switch {
-		case !reached(store.Version(), d.version):
-			sure = false
-		case h.view.cache.settled(s, d):
-			h.view.cache.overlay.dropScope(s, d)
+		case !observed:
+			certain = false
+		case !c.isDoubted(in, d):
+			c.overlay.DropDoubt(in, d)
 		}
 	}
-	return sure
+	return certain
 }
 
-// versionNow is the version of a resource as it is now.
-func (h *handler) versionNow(ctx context.Context, r *kube.Request, namespace string) (string, error) {
+// currentVersion returns the resource version that a collection has now.
+func (h *handler) currentVersion(ctx context.Context, r *kube.Request, namespace string) (string, error) {
 	response, err := h.next.Do(ctx, &kube.Request{
 		Cluster: r.Cluster, Verb: kube.VerbList, Resource: r.Resource, Namespace: namespace,
 		Query: url.Values{"limit": {"1"}}, Representation: kube.MetadataOnly,
@@ -132,14 +125,8 @@ func (h *handler) versionNow(ctx context.Context, r *kube.Request, namespace str
 	if err != nil {
 		return "", err
 	}
-	version := versionOfList(response.Body)
-	if !comparableVersion(version) {
-		return "", errNoVersion
-	}
-	return version, nil
+	return versionOfList(response.Body), nil
 }
-
-var errNoVersion = errors.New("the list has no version that can be compared")
 
 func versionOfList(list []byte) string {
 	var answer struct {

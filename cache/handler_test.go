@@ -35,7 +35,7 @@ func TestReadsOfWhatIsSelected(t *testing.T) {
 		b.shows(lists + 2)
 		b.tell()
 		b.shows(lists + 2)
-		if n := len(b.caches.overlay.entries); n != 0 {
+		if n := b.caches.overlay.Len(); n != 0 {
 			b.Errorf("%d entries are left", n)
 		}
 	})

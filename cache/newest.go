@@ -1,5 +1,7 @@
 package cache
 
+import "github.com/yare-go/yare/internal/ident"
+
 // newestChanges are the resource versions of the newest changes that a stream has published,
 // by namespace. A store that is behind one of them must not answer whoever saw that change.
 //
@@ -38,9 +40,9 @@ func (n *newestChanges) record(namespace, version string, listing bool) {
 	old := n.in(namespace)
 	switch {
 	case old.unknown && listing: // the end of the list settles it
-	case !comparableVersion(version):
+	case !ident.IsComparable(version):
 		n.recordUnknown(namespace)
-	case old.unknown || !newer(old.version, version): // objects of a list come in no order
+	case old.unknown || !ident.IsNewer(old.version, version): // objects of a list come in no order
 		n.set(namespace, newestChange{version: version, list: n.list})
 	}
 }
@@ -77,7 +79,7 @@ func (n *newestChanges) listed(version string) {
 
 // boundBy returns c as it counts once the list of that number is complete.
 func (c newestChange) boundBy(version string, list uint32) newestChange {
-	if c.unknown || c.list != list && newer(c.version, version) {
+	if c.unknown || c.list != list && ident.IsNewer(c.version, version) {
 		c.version, c.unknown = version, false
 	}
 	return c
@@ -105,7 +107,7 @@ func (n *newestChanges) in(namespace string) newestChange {
 
 // later returns the later of two changes.
 func (c newestChange) later(o newestChange) newestChange {
-	if o.unknown || !c.unknown && (c.version == "" || newer(o.version, c.version)) {
+	if o.unknown || !c.unknown && (c.version == "" || ident.IsNewer(o.version, c.version)) {
 		return o
 	}
 	return c
@@ -113,5 +115,5 @@ func (c newestChange) later(o newestChange) newestChange {
 
 // isIn reports whether a store at version has the change.
 func (c newestChange) isIn(version string) bool {
-	return !c.unknown && (c.version == "" || reached(version, c.version))
+	return !c.unknown && (c.version == "" || ident.HasReached(version, c.version))
 }

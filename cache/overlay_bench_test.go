@@ -47,7 +47,13 @@ func BenchmarkCachedList(b *testing.B) {
 		if err != nil {
 			b.Fatal(err)
 		}
-		n = len(response.Items)
+		n = 0
+		for _, err := range response.Items {
+			if err != nil {
+				b.Fatal(err)
+			}
+			n++
+		}
 	}
 	b.ReportMetric(float64(n), "objects")
 }

@@ -178,13 +178,12 @@ func (run *overlayRun) rest() {
 		run.server.tellAll()
 		synctest.Wait()
 	}
-	for k, e := range maps.Clone(run.caches.overlay.entries) {
-		run.caches.tidy(k, e, false)
+	for _, k := range run.caches.overlayKeys() {
+		run.caches.dropObserved(k)
 	}
-	for k, e := range run.caches.overlay.entries {
-		if run.caches.needed(k, e) {
-			run.t.Errorf("seed %d: at rest there is %s: %+v", run.seed, k.name, e)
-		}
+	for _, k := range run.caches.overlayKeys() {
+		e, _ := run.caches.overlay.Get(k)
+		run.t.Errorf("seed %d: at rest there is %s: %+v", run.seed, k.Name, e)
 	}
 	if before := run.server.requests; before > 0 {
 		for _, k := range run.keys {
@@ -204,7 +203,6 @@ func (run *overlayRun) rest() {
 }
 
 func (run *overlayRun) items(response *kube.Response) map[kube.Key]string {
-	items := response.Items
 	if !response.Cached {
 		var list struct {
 			Items []state `json:"items"`
@@ -219,7 +217,10 @@ func (run *overlayRun) items(response *kube.Response) map[kube.Key]string {
 		return got
 	}
 	got := make(map[kube.Key]string)
-	for _, item := range items {
+	for item, err := range response.Items {
+		if err != nil {
+			run.t.Fatal(err)
+		}
 		var o state
 		if err := kube.Unmarshal(item, &o); err != nil {
 			run.t.Fatal(err)

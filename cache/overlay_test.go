@@ -306,17 +306,17 @@ func TestOverlayIsEmptyAtRest(t *testing.T) {
 				b.must(request(kube.VerbDelete, name, ""))
 			}
 		}
-		if n := len(b.caches.overlay.entries); n != 500 {
+		if n := b.caches.overlay.Len(); n != 500 {
 			b.Errorf("%d entries, want 500", n)
 		}
 		b.tell()
-		if n := len(b.caches.overlay.entries); n != 0 {
+		if n := b.caches.overlay.Len(); n != 0 {
 			b.Errorf("%d entries are left", n)
 		}
 		other := request(kube.VerbCreate, "", `{"metadata":{"name":"x"}}`)
 		other.Resource.Plural = "others"
 		b.must(other)
-		if n := len(b.caches.overlay.entries); n != 0 {
+		if n := b.caches.overlay.Len(); n != 0 {
 			b.Errorf("%d entries of what nobody follows", n)
 		}
 	})
@@ -331,9 +331,9 @@ func TestSecretsAreNotKeptByTheOverlay(t *testing.T) {
 		r := request(kube.VerbCreate, "", `{"metadata":{"name":"a"},"spec":424242}`)
 		r.Resource = secrets.Resource
 		b.must(r)
-		for _, e := range b.caches.overlay.entries {
-			if strings.Contains(string(e.object), "424242") {
-				b.Errorf("kept: %s", e.object)
+		for _, k := range b.caches.overlayKeys() {
+			if e, _ := b.caches.overlay.Get(k); strings.Contains(string(e.Object), "424242") {
+				b.Errorf("kept: %s", e.Object)
 			}
 		}
 		before := b.server.requests

@@ -11,13 +11,14 @@ import (
 	"github.com/yare-go/yare/internal/ident"
 )
 
-// All are the objects that match, in no order: those of the moment at which the loop
-// begins, whatever happens to the store meanwhile. Nothing is decompressed. It panics if
-// f names an index that the store does not keep.
+// All returns the objects that match when it is called, in no order, whatever happens to the
+// store afterwards. It decompresses nothing. It panics if f names an index that the store does
+// not keep.
 func (s *Store) All(f Filter) iter.Seq[Object] {
+	entries := s.candidates(f)
 	return func(yield func(Object) bool) {
 		m := newMatch(f)
-		for _, e := range s.candidates(f) {
+		for _, e := range entries {
 			if m.entry(e) && !yield(Object{Record: e.record(), entry: e}) {
 				return
 			}

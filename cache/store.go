@@ -6,6 +6,7 @@ import (
 	"sync"
 	"unique"
 
+	"github.com/yare-go/yare/cache/internal/overlay"
 	"github.com/yare-go/yare/internal/ident"
 	"github.com/yare-go/yare/kube"
 )
@@ -35,9 +36,8 @@ type Store struct {
 	indexes []*index
 	version string
 	synced  bool
-	// watching is true while the watch of the stream is open: what the store does not show has
-	// not happened, but for what is on its way.
-	watching bool
+	// watch is what is known of the watches of the stream.
+	watch watchState
 	// newest are the newest changes that the stream has published.
 	newest newestChanges
 	// bytes is the length of all contents as they are kept, json as they were sent.
@@ -115,11 +115,32 @@ func (s *Store) Version() string {
 	return s.version
 }
 
+// observe returns what the store shows of an object, and the object.
+func (s *Store) observe(k kube.Key) (overlay.Observation, Object) {
+	s.mu.RLock()
+	e, version, openSince := s.find(k), s.version, s.watch.openSince()
+	s.mu.RUnlock()
+	o := overlay.Observation{Version: version, Selects: s.selects(), OpenSince: openSince}
+	if e == nil {
+		return o, Object{}
+	}
+	r := e.record()
+	o.Present, o.UID, o.ResourceVersion = true, r.UID, r.ResourceVersion
+	return o, Object{Record: r, entry: e}
+}
+
+// progress returns how far the stream has got.
+func (s *Store) progress() overlay.Observation {
+	s.mu.RLock()
+	defer s.mu.RUnlock()
+	return overlay.Observation{Version: s.version, OpenSince: s.watch.openSince()}
+}
+
 // isWatching reports whether the watch of the stream is open.
 func (s *Store) isWatching() bool {
 	s.mu.RLock()
 	defer s.mu.RUnlock()
-	return s.watching
+	return s.watch.open
 }
 
 // newestIn returns the newest change that the stream has published in a namespace; an empty

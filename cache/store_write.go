@@ -100,8 +100,8 @@ func (s *Store) swap(slot uint32, e *entry) {
 	s.slots[slot] = e
 }
 
-// progress records how far the stream has got.
-func (s *Store) progress(version string) {
+// advance records how far the stream has got.
+func (s *Store) advance(version string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.version = version
@@ -122,11 +122,18 @@ func (s *Store) endList(version string) {
 	s.newest.listed(version)
 }
 
-// setWatching records that the watch of the stream is open, or has ended.
-func (s *Store) setWatching(open bool) {
+// watchOpened records that a watch of the stream is open from now on.
+func (s *Store) watchOpened() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.watching = open
+	s.watch.recordOpened()
+}
+
+// watchEnded records that the watch of the stream has ended.
+func (s *Store) watchEnded() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.watch.recordEnded()
 }
 
 // count adds e to the figures, or takes it from them.

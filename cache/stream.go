@@ -7,6 +7,8 @@ import (
 	"sync"
 	"sync/atomic"
 
+	"github.com/yare-go/yare/cache/internal/overlay"
+	"github.com/yare-go/yare/internal/ident"
 	"github.com/yare-go/yare/kube"
 	"github.com/yare-go/yare/watch"
 )
@@ -42,7 +44,7 @@ type stream struct {
 
 // follow is the goroutine of the stream.
 func (s *stream) follow(ctx context.Context) {
-	defer s.store.setWatching(false)
+	defer s.store.watchEnded()
 	for change, err := range watch.Follow(ctx, s.caches.handler, s.handle) {
 		if ctx.Err() != nil {
 			return
@@ -80,8 +82,10 @@ func (s *stream) take(c watch.Change) {
 		}
 	case watch.ChangeBookmark:
 		s.advance(c.ResourceVersion)
-	case watch.ChangeWatchOpened, watch.ChangeWatchEnded:
-		s.store.setWatching(c.Type == watch.ChangeWatchOpened)
+	case watch.ChangeWatchOpened:
+		s.store.watchOpened()
+	case watch.ChangeWatchEnded:
+		s.store.watchEnded()
 	}
 	s.store.tend(c.Type == watch.ChangeListed || c.Type == watch.ChangeBookmark)
 	s.dictionaries.Store(s.store.compressor.made)
@@ -126,8 +130,8 @@ func (s *stream) remove(c watch.Change) {
 
 // advance notes that all changes up to version are in the store.
 func (s *stream) advance(version string) {
-	if !s.listing && version != "" && !newer(s.store.version, version) {
-		s.store.progress(version)
+	if !s.listing && version != "" && !ident.IsNewer(s.store.version, version) {
+		s.store.advance(version)
 	}
 }
 
@@ -168,7 +172,7 @@ func (s *stream) ref(c watch.Change) kube.Ref {
 
 // dropObserved drops what the overlay has of an object, if all streams have observed it now.
 func (s *stream) dropObserved(c watch.Change) {
-	s.caches.tidyKey(keyOf(s.ref(c)))
+	s.caches.dropObserved(overlay.KeyOf(s.ref(c)))
 }
 
 // publish passes c to all subscribers, and drops those that have left.

@@ -3,6 +3,7 @@ package cache
 import (
 	"errors"
 
+	"github.com/yare-go/yare/cache/internal/overlay"
 	"github.com/yare-go/yare/kube"
 )
 
@@ -33,8 +34,10 @@ func (v *View) Handler(next kube.Handler) kube.Handler { return &handler{view: v
 // streams of v have published. An empty namespace stands for all. What counts are the streams
 // and not the object, because an object may have left the selector of an own stream.
 func (v *View) isCurrent(s *stream, namespace string) bool {
+	c := s.collection()
+	c.Namespace = namespace
 	for _, own := range v.own {
-		if own == s || !own.overlaps(s.handle, namespace) {
+		if own == s || !own.collection().Overlaps(c) {
 			continue
 		}
 		if newest := own.store.newestIn(namespace); !newest.isIn(s.store.Version()) {
@@ -42,14 +45,6 @@ func (v *View) isCurrent(s *stream, namespace string) bool {
 		}
 	}
 	return true
-}
-
-// overlaps reports whether s can publish changes of the objects that other holds in a
-// namespace, in any version and representation. An empty namespace stands for all.
-func (s *stream) overlaps(other kube.Stream, namespace string) bool {
-	h := s.handle
-	return h.Cluster == other.Cluster && h.Resource.Group == other.Resource.Group && h.Resource.Plural == other.Resource.Plural &&
-		(h.Namespace == "" || namespace == "" || h.Namespace == namespace)
 }
 
 // anyStore is a condition on stores that all meet.
@@ -85,17 +80,17 @@ func (v *View) coveringStore(cluster string, r kube.Resource, namespace string, 
 // condition: one that holds every object of its kind and namespace or, if there is none, one
 // that selects and shows this object. Such a store says nothing of an object that it does not
 // show: then partial is true. The store is nil if there is neither.
-func (v *View) storeFor(k overlayKey, r kube.Resource, form kube.Representation, condition func(*Store) bool) (store *Store, partial bool) {
-	if store = v.coveringStore(k.cluster, r, k.namespace, form, condition); store != nil {
+func (v *View) storeFor(k overlay.Key, r kube.Resource, form kube.Representation, condition func(*Store) bool) (store *Store, partial bool) {
+	if store = v.coveringStore(k.Cluster, r, k.Namespace, form, condition); store != nil {
 		return store, false
 	}
 	for _, s := range v.cache.snapshot() {
-		if !s.concerns(k) || !s.store.selects() || !sameResource(s.handle.Resource, r) ||
+		if !s.mayHold(k) || !s.store.selects() || !sameResource(s.handle.Resource, r) ||
 			s.handle.Representation != form && s.handle.Representation != kube.Full ||
-			!s.store.Synced() || !v.isCurrent(s, k.namespace) || !condition(s.store) {
+			!s.store.Synced() || !v.isCurrent(s, k.Namespace) || !condition(s.store) {
 			continue
 		}
-		if _, there := s.store.Get(kube.Key{Namespace: k.namespace, Name: k.name}); there {
+		if _, there := s.store.Get(k.In()); there {
 			return s.store, true
 		}
 	}
@@ -112,7 +107,7 @@ type Live struct {
 	// Representation is the form of the bytes: the whole object, or its metadata only.
 	Representation kube.Representation
 
-	found finding
+	found lookupResult
 }
 
 var errNotPresent = errors.New("the cache shows no such object")
@@ -158,25 +153,23 @@ func (v *View) Live(ref kube.Ref) Live {
 }
 
 func (v *View) live(ref kube.Ref, form kube.Representation) Live {
-	k := keyOf(ref)
+	k := overlay.KeyOf(ref)
 	store, partial := v.storeFor(k, ref.Resource, form, (*Store).isWatching)
 	if store == nil {
 		return Live{}
 	}
-	for _, d := range v.cache.overlay.doubted(scope{k.cluster, k.group, k.plural, k.namespace}) {
-		if d.version == "" || !reached(store.Version(), d.version) {
+	for _, d := range v.cache.overlay.Doubts(k.Collection) {
+		if !d.IsObservedBy(store.progress()) {
 			return Live{}
 		}
 	}
-	f := v.cache.look(store, k, ref.Resource, form)
-	if !f.sure || !f.present && partial {
+	l := v.cache.lookup(store, k, ref.Resource, form)
+	if !l.certain || !l.present && partial {
 		return Live{}
 	}
-	if f.written != nil {
-		var err error
-		if f.record, err = recordOf(f.written); err != nil {
-			return Live{}
-		}
+	record, err := l.record()
+	if err != nil {
+		return Live{}
 	}
-	return Live{Known: true, Present: f.present, Record: f.record, Representation: form, found: f}
+	return Live{Known: true, Present: l.present, Record: record, Representation: form, found: l}
 }

@@ -214,6 +214,11 @@ func (a API[T]) Each(ctx context.Context, selectors ...Selector) iter.Seq2[*T, e
 						return
 					}
 				}
+				for _, err := range page.Unreadable {
+					if !yield(nil, err) {
+						return
+					}
+				}
 			}
 		}
 	}

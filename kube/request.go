@@ -3,6 +3,7 @@ package kube
 import (
 	"context"
 	"io"
+	"iter"
 	"net/http"
 	"net/url"
 
@@ -98,8 +99,10 @@ type Response struct {
 	Pings bool
 	// Cached is true when no request was made for it.
 	Cached bool
-	// Items are, for a list that was not read from the server, its objects in place of Body.
-	Items []jsontext.Value
+	// Items are, for a list that was not read from the server, its objects in place of Body. A
+	// [*DecodeError] concerns one object, which cannot be read; any other error is the last
+	// pair. An object is read when the sequence comes to it.
+	Items iter.Seq2[jsontext.Value, error]
 }
 
 // Handler serves requests. An answer other than 2xx is an error, an [*Error]. It must be

@@ -92,6 +92,9 @@ type Page struct {
 	// ResourceVersion is that of the whole list.
 	ResourceVersion string
 	Items           []jsontext.Value
+	// Unreadable holds a [*DecodeError] for each object that could not be read, and so is not
+	// among Items.
+	Unreadable []error
 }
 
 // Pages lists s as it is now, page by page. An error ends it; [IsGone] tells that the
@@ -113,7 +116,7 @@ func (s Stream) pages(ctx context.Context, h Handler, matches []Match) iter.Seq2
 				return
 			}
 			if response.Cached {
-				yield(&Page{Items: response.Items}, nil)
+				pagesOf(response.Items)(yield)
 				return
 			}
 			var page list
@@ -135,6 +138,35 @@ func (s Stream) pages(ctx context.Context, h Handler, matches []Match) iter.Seq2
 				return
 			}
 		}
+	}
+}
+
+// cachedPageSize is how many objects of a list that is not read from the server make a page.
+const cachedPageSize = 100
+
+// pagesOf returns items in pages.
+func pagesOf(items iter.Seq2[jsontext.Value, error]) iter.Seq2[*Page, error] {
+	return func(yield func(*Page, error) bool) {
+		page := new(Page)
+		for item, err := range items {
+			switch _, unreadable := errors.AsType[*DecodeError](err); {
+			case unreadable:
+				page.Unreadable = append(page.Unreadable, err)
+			case err != nil:
+				yield(nil, err)
+				return
+			default:
+				page.Items = append(page.Items, item)
+			}
+			if len(page.Items)+len(page.Unreadable) < cachedPageSize {
+				continue
+			}
+			if !yield(page, nil) {
+				return
+			}
+			page = new(Page)
+		}
+		yield(page, nil)
 	}
 }
 

@@ -1,0 +1,64 @@
+// Package overlay remembers what the writes of a program were answered with, until its streams
+// have observed it. A read that takes the newer of a store and the overlay is at least as new
+// as every write that was answered before the read began, and never waits.
+//
+// The package is a state machine. It makes no requests and knows no stores: its caller says
+// when a request began, what an answer means (an [Entry]) and what a store shows (an
+// [Observation]), and the overlay says what to read.
+//
+// # Entries
+//
+// There is at most one entry for an object. It is one of
+//
+//	value      the object is at least as new as this content
+//	tombstone  all objects that were observed under the name are gone
+//	doubt      the state is not known
+//
+// An answer says, of the object that it is about:
+//
+//	the write succeeded and was answered with the object     value
+//	… and the answer means that nothing is left of it         tombstone
+//	… and the answer is no object, or has no version          doubt
+//	the fate of the write is not known                        doubt
+//	the refusal contradicts what reads show                   doubt
+//	a read for a doubt was answered                           value or tombstone
+//
+// # Two answers
+//
+// If the request of the new answer began after the old answer was recorded, the new one
+// counts. Otherwise they overlapped, and either may be the later one:
+//
+//	value, value            the newer version
+//	value, tombstone        the tombstone, if it is about the object of the value
+//	…                       the one with the newer version, if both are known
+//	…                       otherwise a doubt
+//	tombstone, tombstone    a tombstone about the objects of both
+//	doubt, any              a doubt
+//
+// # Reads
+//
+// An entry counts for a store until the store has observed it:
+//
+//	the store, or the object that it shows, has reached the version of the entry
+//	a tombstone: the store has passed the last version of all objects that it is about, and
+//	shows none of them. A store with a selector must show another object under the name.
+//	no version is known, and since the entry was recorded the watch of the store has been open
+//	for longer than it can be silent
+//
+// While an entry counts, a read finds
+//
+//	value        the content of the entry, if it has the form that is asked for
+//	tombstone    no object, if the store shows none, or one that the tombstone is about
+//	otherwise    that the state is uncertain: the caller reads it live, once
+//
+// An entry other than a tombstone under which the store shows nothing is uncertain after
+// [MaxAge]: streams show a write within moments, so that versions may have moved backwards, as
+// after the restoration of a backup.
+//
+// # Collections
+//
+// A deleted collection, or a create whose name and fate are not known, leaves a doubt about a
+// whole [Collection]. A version after all effects settles it for each store that reaches it:
+// that of a list that began later, or of an object that a later create has made. The same
+// version settles the doubts and tombstones without a version.
+package overlay

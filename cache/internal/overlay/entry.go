@@ -1,0 +1,271 @@
+package overlay
+
+import (
+	"slices"
+	"time"
+
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/yare-go/yare/internal/ident"
+	"github.com/yare-go/yare/kube"
+)
+
+// Kind is what an entry says about its object.
+type Kind uint8
+
+const (
+	// Doubt means that the state of the object is not known.
+	Doubt Kind = iota
+	// Value means that the object is at least as new as the entry.
+	Value
+	// Tombstone means that all objects that were observed under the name are gone.
+	Tombstone
+)
+
+// Entry is what is known of one object beside the stores. It is never changed: another one
+// takes its place.
+type Entry struct {
+	Kind Kind
+	// UID is that of a value, or of the object whose deletion a tombstone was answered with. It
+	// is empty if a read found nothing.
+	UID types.UID
+	// Version is a resource version from which on every store is right. A value has its own;
+	// others mostly get one later, and have none until then.
+	Version string
+	// Observed are the objects that had the name so far, at most one for each UID. A tombstone
+	// is about all of them.
+	Observed []ObservedVersion
+	// Object is the content of a value as the server answered, in the version of Resource and
+	// in this form. It is nil if it is not kept.
+	Object   []byte
+	Resource kube.Resource
+	Form     kube.Representation
+
+	// tick is when the entry was recorded, in the order of all that was recorded and begun.
+	tick     Tick
+	recorded time.Time
+}
+
+// ObservedVersion is an object that existed under a name.
+type ObservedVersion struct {
+	UID types.UID
+	// Version is one that it existed at. It is empty if none is known.
+	Version string
+}
+
+const (
+	// MaxAge is the age at which an entry is not trusted any more, unless stores agree.
+	MaxAge = time.Minute
+	// MaxSilence is longer than a watch can be silent before it is replaced. What an open watch
+	// has not shown for so long has not happened.
+	MaxSilence = 15 * time.Minute
+	// maxObserved is how many versions are remembered under one name, not counting those
+	// that are not known. More than one at a time are rare: it takes an object that is deleted
+	// and created anew faster than the streams show.
+	maxObserved = 8
+)
+
+// Observation is what a store shows of an object.
+type Observation struct {
+	// Version is the resource version that the store has reached.
+	Version string
+	// Present reports whether the store shows an object under the name. UID and ResourceVersion
+	// are those of the object.
+	Present         bool
+	UID             types.UID
+	ResourceVersion string
+	// Selects reports whether the store leaves out the objects that do not match a selector.
+	Selects bool
+	// OpenSince is since when there has been an open watch of the store, apart from short gaps
+	// between two of them. It is zero if none is open.
+	OpenSince time.Time
+}
+
+// Finding is what a read finds.
+type Finding int
+
+const (
+	// Uncertain means that only the server knows.
+	Uncertain Finding = iota
+	// Stored means that the store is right.
+	Stored
+	// Written means that the content of the entry is right.
+	Written
+	// Absent means that the object does not exist.
+	Absent
+)
+
+// Read returns what a read of r in a form finds, given what the store shows.
+func (e Entry) Read(o Observation, r kube.Resource, form kube.Representation) Finding {
+	switch {
+	case e.IsObservedBy(o):
+		return Stored
+	case e.Kind == Tombstone && !o.Present:
+		return Absent
+	case e.Kind == Doubt || e.isOld():
+		return Uncertain
+	case e.Kind == Tombstone:
+		// It is perhaps not known which of two objects came first.
+		if _, known := e.lastObserved(); known || e.hasObserved(o.UID) {
+			return Absent
+		}
+		return Uncertain
+	case e.hasContent(r, form):
+		return Written
+	default:
+		return Uncertain
+	}
+}
+
+// IsObservedBy reports whether a store has observed what the entry says, so that the store is
+// right whatever it shows.
+func (e Entry) IsObservedBy(o Observation) bool {
+	if e.Version == "" && hasShownAllSince(o, e.recorded) {
+		return true
+	}
+	if e.Version != "" && (ident.HasReached(o.Version, e.Version) || o.Present && ident.HasReached(o.ResourceVersion, e.Version)) {
+		return true
+	}
+	// A store that selects may show none although it is behind: an object that is gone may have
+	// come to match in a version that is still to be observed.
+	if e.Kind != Tombstone || o.Present && e.hasObserved(o.UID) || !o.Present && o.Selects {
+		return false
+	}
+	last, known := e.lastObserved()
+	return known && ident.HasReached(o.Version, last)
+}
+
+// hasShownAllSince reports whether the watch of a store was open for so long that the store
+// has all that happened before recorded.
+func hasShownAllSince(o Observation, recorded time.Time) bool {
+	if o.OpenSince.IsZero() {
+		return false
+	}
+	since := recorded
+	if o.OpenSince.After(since) {
+		since = o.OpenSince
+	}
+	return time.Since(since) > MaxSilence
+}
+
+func (e Entry) isOld() bool { return time.Since(e.recorded) > MaxAge }
+
+func (e Entry) hasObserved(uid types.UID) bool {
+	return slices.ContainsFunc(e.Observed, func(o ObservedVersion) bool { return o.UID == uid })
+}
+
+// lastObserved returns, of a tombstone, a version after which only objects that are not gone
+// can have the name. It is not known if that of one object is not, or if it is not known which
+// object was the last.
+func (e Entry) lastObserved() (version string, known bool) {
+	if e.UID == "" {
+		return "", false
+	}
+	for _, o := range e.Observed {
+		if o.Version == "" {
+			return "", false
+		}
+		if version == "" || ident.IsNewer(o.Version, version) {
+			version = o.Version
+		}
+	}
+	return version, version != ""
+}
+
+// hasContent reports whether the entry has what a read asks for. The metadata are the same in
+// all versions.
+func (e Entry) hasContent(r kube.Resource, form kube.Representation) bool {
+	return e.Object != nil && (form == kube.MetadataOnly || e.Form == kube.Full &&
+		e.Resource.Group == r.Group && e.Resource.Version == r.Version && e.Resource.Plural == r.Plural)
+}
+
+// after returns the state known once e is recorded over old. later reports whether the request
+// of e began after old was recorded; if not, they overlapped.
+func (e Entry) after(old Entry, later bool) Entry {
+	if !later {
+		e = overlapping(old, e)
+	}
+	for _, o := range old.Observed {
+		e.Observed = AddObserved(e.Observed, o)
+	}
+	return e
+}
+
+// overlapping returns what two answers say together of which either may be the later one.
+func overlapping(a, b Entry) Entry {
+	if a.Kind == Tombstone && b.Kind != Tombstone {
+		a, b = b, a
+	}
+	both := b.Observed
+	for _, o := range a.Observed {
+		both = AddObserved(both, o)
+	}
+	switch {
+	case a.Kind == Doubt || b.Kind == Doubt:
+		doubt := Entry{Kind: Doubt, Observed: both}
+		if a.Version != "" && b.Version != "" {
+			doubt.Version = a.Version
+			if ident.IsNewer(b.Version, a.Version) {
+				doubt.Version = b.Version
+			}
+		}
+		return doubt
+	case a.Kind == Tombstone: // both are
+		if a.UID == "" {
+			b.UID = ""
+		}
+		return b
+	case b.Kind == Value: // both are
+		if ident.IsNewer(a.Version, b.Version) {
+			return a
+		}
+		return b
+	}
+	// A value, and a tombstone of the same object, or of one that had the name before or
+	// afterwards. A tombstone without a UID does not say which.
+	last, known := b.lastObserved()
+	switch {
+	case b.hasObserved(a.UID):
+		b.Observed = both
+		return b
+	case !known:
+		return Entry{Kind: Doubt, Observed: both}
+	case ident.IsNewer(a.Version, last):
+		return a
+	default:
+		return b
+	}
+}
+
+// AddObserved returns observed with o added. Of each UID the latest version counts.
+func AddObserved(observed []ObservedVersion, o ObservedVersion) []ObservedVersion {
+	i := slices.IndexFunc(observed, func(other ObservedVersion) bool { return other.UID == o.UID })
+	switch {
+	case o.UID == "" || i >= 0 && (o.Version == "" || ident.IsNewer(observed[i].Version, o.Version)):
+		return observed
+	case i >= 0:
+		observed = slices.Clone(observed)
+		observed[i] = o
+		return observed
+	}
+	return withoutOldest(append(slices.Clone(observed), o))
+}
+
+// withoutOldest removes the oldest of too many versions: a store that has reached the latest of
+// them cannot show it any more. Objects without a known version stay, because of them that is
+// not known.
+func withoutOldest(observed []ObservedVersion) []ObservedVersion {
+	oldest, known := -1, 0
+	for i, o := range observed {
+		if o.Version == "" {
+			continue
+		}
+		if known++; oldest < 0 || ident.IsNewer(observed[oldest].Version, o.Version) {
+			oldest = i
+		}
+	}
+	if known <= maxObserved {
+		return observed
+	}
+	return slices.Delete(observed, oldest, oldest+1)
+}

@@ -1,0 +1,196 @@
+package overlay
+
+import (
+	"maps"
+	"sync"
+	"time"
+
+	"github.com/yare-go/yare/internal/ident"
+)
+
+// Overlay holds the entries of a program. It may be used concurrently.
+type Overlay struct {
+	mu sync.Mutex
+	// tick counts what is begun and what is recorded.
+	tick    Tick
+	entries map[Key]Entry
+	// unbounded are the keys of the entries without a version.
+	unbounded map[Key]struct{}
+	doubts    map[Collection]CollectionDoubt
+	// sweepSize is the number of entries at which the next sweep is due.
+	sweepSize int
+	swept     time.Time
+}
+
+// Tick is a point in the order of all that is begun and recorded. An answer to a request that
+// began after something was recorded is newer than that, whatever the versions: they move
+// backwards when a server is restored from a backup.
+type Tick uint64
+
+// minSweepSize is the least number of entries that is worth a sweep.
+const minSweepSize = 64
+
+// New returns an empty Overlay.
+func New() *Overlay {
+	return &Overlay{
+		entries: make(map[Key]Entry), unbounded: make(map[Key]struct{}), doubts: make(map[Collection]CollectionDoubt),
+		sweepSize: minSweepSize,
+	}
+}
+
+// Begin returns the tick of a request that is about to be made.
+func (o *Overlay) Begin() Tick {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	o.tick++
+	return o.tick
+}
+
+// Get returns the entry of an object.
+func (o *Overlay) Get(k Key) (e Entry, ok bool) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	e, ok = o.entries[k]
+	return e, ok
+}
+
+// Len returns the number of entries.
+func (o *Overlay) Len() int {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	return len(o.entries)
+}
+
+// Record records what the answer to a request says that began at a tick.
+func (o *Overlay) Record(k Key, began Tick, e Entry) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if old, had := o.entries[k]; had {
+		e = e.after(old, began > old.tick)
+	}
+	o.setLocked(k, e)
+}
+
+// Settle puts the result of a live read that began at a tick in place of the entry, unless
+// something was recorded since.
+func (o *Overlay) Settle(k Key, began Tick, e Entry) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if old, had := o.entries[k]; had && began > old.tick {
+		o.setLocked(k, e.after(old, true))
+	}
+}
+
+func (o *Overlay) setLocked(k Key, e Entry) {
+	o.tick++
+	e.tick, e.recorded = o.tick, time.Now()
+	o.entries[k] = e
+	if e.Version == "" {
+		o.unbounded[k] = struct{}{}
+	} else {
+		delete(o.unbounded, k)
+	}
+}
+
+// Drop removes e, unless another entry has taken its place.
+func (o *Overlay) Drop(k Key, e Entry) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if now, ok := o.entries[k]; ok && now.tick == e.tick {
+		delete(o.entries, k)
+		delete(o.unbounded, k)
+	}
+}
+
+// Keys returns the keys of the entries in a collection.
+func (o *Overlay) Keys(c Collection) []Key {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	var keys []Key
+	for k := range o.entries {
+		if c.Contains(k) {
+			keys = append(keys, k)
+		}
+	}
+	return keys
+}
+
+// RecordVersion records that all that had happened to the resource of c when a request began
+// precedes this version. So what was in doubt then is settled for a store that reaches it.
+func (o *Overlay) RecordVersion(c Collection, began Tick, version string) {
+	if !ident.IsComparable(version) {
+		return
+	}
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	c.Namespace = ""
+	for k := range o.unbounded {
+		if e := o.entries[k]; c.Contains(k) && e.tick < began {
+			e.Version = version
+			o.entries[k] = e
+			delete(o.unbounded, k)
+		}
+	}
+	for other, d := range o.doubts {
+		if c.Overlaps(other) && d.Version == "" && d.tick < began {
+			d.Version = version
+			o.doubts[other] = d
+		}
+	}
+}
+
+// HasUnbounded reports whether [Overlay.RecordVersion] would be of use.
+func (o *Overlay) HasUnbounded() bool {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if len(o.unbounded) > 0 {
+		return true
+	}
+	for _, d := range o.doubts {
+		if d.Version == "" {
+			return true
+		}
+	}
+	return false
+}
+
+// Sweep calls isNeeded for every entry and isDoubted for every doubt, and removes those for
+// which they report false, if that was not done for a while. Of entries that are too old to be
+// read, it removes the content.
+func (o *Overlay) Sweep(isNeeded func(Key, Entry) bool, isDoubted func(Collection, CollectionDoubt) bool) {
+	o.mu.Lock()
+	size := len(o.entries) + len(o.doubts)
+	if size < o.sweepSize && (size == 0 || time.Since(o.swept) < MaxAge) {
+		o.mu.Unlock()
+		return
+	}
+	o.swept = time.Now()
+	o.sweepSize = max(minSweepSize, 2*size)
+	entries, doubts := maps.Clone(o.entries), maps.Clone(o.doubts)
+	o.mu.Unlock()
+	for k, e := range entries {
+		if !isNeeded(k, e) {
+			o.Drop(k, e)
+		} else if e.isOld() {
+			o.dropContent(k, e)
+		}
+	}
+	for c, d := range doubts {
+		if !isDoubted(c, d) {
+			o.DropDoubt(c, d)
+		}
+	}
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	o.sweepSize = max(minSweepSize, 2*(len(o.entries)+len(o.doubts)))
+}
+
+// dropContent removes the content of e, which is too old to be read.
+func (o *Overlay) dropContent(k Key, e Entry) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if now, ok := o.entries[k]; ok && now.tick == e.tick {
+		now.Object = nil
+		o.entries[k] = now
+	}
+}

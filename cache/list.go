@@ -1,0 +1,201 @@
+package cache
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"slices"
+
+	"github.com/go-json-experiment/json/jsontext"
+	"k8s.io/apimachinery/pkg/fields"
+	"k8s.io/apimachinery/pkg/labels"
+
+	"github.com/yare-go/yare/cache/internal/overlay"
+	"github.com/yare-go/yare/kube"
+)
+
+// maxUncertain is how many objects of a list are read by themselves. For more of them the
+// whole list is read.
+const maxUncertain = 8
+
+func (h *handler) list(ctx context.Context, r *kube.Request) (*kube.Response, error) {
+	c, in := h.view.cache, overlay.KeyOf(r.Ref()).Collection
+	match, ok := matcherOf(r)
+	if !ok {
+		return h.next.Do(ctx, r)
+	}
+	store := h.view.coveringStore(r.Cluster, r.Resource, in.Namespace, r.Representation, anyStore)
+	if store == nil || !h.resolveCollectionDoubts(ctx, r, store) {
+		return h.listLive(ctx, r)
+	}
+	// A written object counts by itself: its labels may not be those that the store shows.
+	written, uncertain := make(map[kube.Key]lookupResult), []overlay.Key(nil)
+	for _, k := range c.overlay.Keys(in) {
+		l := c.lookup(store, k, r.Resource, r.Representation)
+		if !l.certain {
+			uncertain = append(uncertain, k)
+		}
+		written[k.In()] = l
+	}
+	if len(uncertain) > maxUncertain {
+		return h.listLive(ctx, r)
+	}
+	for _, k := range uncertain {
+		get := *r
+		get.Verb, get.Namespace, get.Name, get.Query = kube.VerbGet, k.Namespace, k.Name, nil
+		response, err := h.readLive(ctx, &get, k, store)
+		switch {
+		case err == nil:
+			written[k.In()] = lookupResult{certain: true, present: true, written: response.Body}
+		case kube.IsNotFound(err) && !kube.IsNoResource(err):
+			written[k.In()] = lookupResult{certain: true}
+		default:
+			return nil, err
+		}
+	}
+	// The records decide what is decompressed; the rest is decided when the list comes to it.
+	filter, rest := match.filter(store)
+	stored := store.All(filter)
+	return &kube.Response{Code: http.StatusOK, Cached: true, Items: func(yield func(jsontext.Value, error) bool) {
+		for _, l := range written {
+			if !l.present {
+				continue
+			}
+			record, err := l.record()
+			if err == nil && !match.matchesRecord(record) {
+				continue
+			}
+			if !yieldMatching(yield, r, record, l, match.matches, err) {
+				return
+			}
+		}
+		for o := range stored {
+			if _, ok := written[o.Key()]; ok || !match.matchesFields(o.Record) {
+				continue
+			}
+			if !yieldMatching(yield, r, o.Record, lookupResult{object: o}, rest, nil) {
+				return
+			}
+		}
+	}}, nil
+}
+
+// yieldMatching yields an object if it meets all conditions, or why that cannot be said. It
+// reports whether to go on.
+func yieldMatching(yield func(jsontext.Value, error) bool, r *kube.Request, record Record, l lookupResult, conditions []kube.Match, err error) bool {
+	var body []byte
+	if err == nil {
+		body, err = l.bytes()
+	}
+	if err != nil {
+		ref := kube.Ref{Cluster: r.Cluster, Resource: r.Resource, Namespace: record.Namespace, Name: record.Name, UID: record.UID}
+		if _, ok := errors.AsType[*kube.DecodeError](err); !ok {
+			err = &kube.DecodeError{Ref: ref, ResourceVersion: record.ResourceVersion, Err: err}
+		}
+		return yield(nil, err)
+	}
+	switch ok, err := meetsAll(conditions, record, body); {
+	case err != nil:
+		yield(nil, fmt.Errorf("list %s: %w", r.Resource, err))
+		return false
+	case ok:
+		return yield(body, nil)
+	default:
+		return true
+	}
+}
+
+// meetsAll reports whether an object meets all conditions.
+func meetsAll(matches []kube.Match, r Record, object []byte) (bool, error) {
+	for _, m := range matches {
+		if m.Owner != "" && !slices.ContainsFunc(r.Owners, func(o Owner) bool { return o.UID == m.Owner }) {
+			return false, nil
+		}
+		m.Owner = "" // the record has answered that
+		if ok, err := m.Matches(object); err != nil || !ok {
+			return false, err
+		}
+	}
+	return true, nil
+}
+
+// listLive reads a list from the server. Its version may settle what is in doubt.
+func (h *handler) listLive(ctx context.Context, r *kube.Request) (*kube.Response, error) {
+	o := h.view.cache.overlay
+	began := o.Begin()
+	response, err := h.next.Do(ctx, r)
+	if err == nil && o.HasUnbounded() {
+		o.RecordVersion(overlay.KeyOf(r.Ref()).Collection, began, versionOfList(response.Body))
+	}
+	return response, err
+}
+
+// matcher decides which objects a list asks for.
+type matcher struct {
+	namespace string
+	labels    labels.Selector
+	fields    fields.Selector
+	matches   []kube.Match
+}
+
+// matcherOf reads the selectors of a list. It is not ok if only the server knows what matches.
+func matcherOf(r *kube.Request) (matcher, bool) {
+	m := matcher{namespace: overlay.KeyOf(r.Ref()).Namespace, labels: labels.Everything(), fields: fields.Everything(), matches: r.Matches}
+	for parameter := range r.Query {
+		switch parameter {
+		case "labelSelector", "fieldSelector":
+		case "limit": // all at once is what it comes to
+		default:
+			// A version, a shard, or the next page of a list that was begun at the server.
+			if r.Query.Get(parameter) != "" {
+				return m, false
+			}
+		}
+	}
+	var err error
+	if expression := r.Query.Get("labelSelector"); expression != "" {
+		if m.labels, err = labels.Parse(expression); err != nil {
+			return m, false
+		}
+	}
+	if expression := r.Query.Get("fieldSelector"); expression != "" {
+		if m.fields, err = fields.ParseSelector(expression); err != nil {
+			return m, false
+		}
+		for _, requirement := range m.fields.Requirements() {
+			if requirement.Field != "metadata.name" && requirement.Field != "metadata.namespace" {
+				return m, false
+			}
+		}
+	}
+	return m, true
+}
+
+// filter returns what the store can match by itself, and the conditions that it cannot.
+func (m matcher) filter(store *Store) (f Filter, rest []kube.Match) {
+	f = Filter{Namespace: m.namespace, Labels: m.labels}
+	for _, each := range m.matches {
+		if each.Owner != "" && f.Owner == "" {
+			f.Owner, each.Owner = each.Owner, ""
+		}
+		if each.Index != nil && f.Index == nil && store.indexed(each.Index) {
+			f.Index, f.Value, each.Index = each.Index, each.Value, nil
+		}
+		if each.Owner != "" || each.Index != nil {
+			rest = append(rest, each)
+		}
+	}
+	return f, rest
+}
+
+// matchesRecord reports whether an object matches, the conditions apart.
+func (m matcher) matchesRecord(r Record) bool {
+	return (m.namespace == "" || r.Namespace == m.namespace) && m.labels.Matches(r.Labels) && m.matchesFields(r)
+}
+
+// matchesFields reports whether an object matches the field selector, which the filter leaves
+// out.
+func (m matcher) matchesFields(r Record) bool {
+	return m.fields.Empty() || m.fields.Matches(fields.Set{"metadata.name": r.Name, "metadata.namespace": r.Namespace})
+}

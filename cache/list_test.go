@@ -1,0 +1,82 @@
+package cache
+
+import (
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"runtime"
+	"strings"
+	"testing"
+	"testing/synctest"
+
+	"github.com/yare-go/yare/kube"
+)
+
+// Regression: one object that could not be read emptied every list of its kind. Its neighbours
+// are served, and the error names it.
+func TestListServesTheNeighboursOfAnUnreadableObject(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		server := newServer()
+		object := func(name, uid string) func(int) string {
+			return func(version int) string {
+				return fmt.Sprintf(`{"apiVersion":"example.com/v1","kind":"WebApp","metadata":{"name":%q,"namespace":"ns","uid":%s,"resourceVersion":"%d"},"spec":1}`, name, uid, version)
+			}
+		}
+		for _, name := range []string{"a", "b", "c"} {
+			server.put(kube.Key{Namespace: "ns", Name: name}, object(name, `"`+name+`"`))
+		}
+		caches := New(server)
+		defer caches.Close()
+		open(t, t.Context(), caches, webApps, func(Change) {})
+		synctest.Wait()
+		server.put(b, object("b", "7")) // a uid that is no string
+		synctest.Wait()
+		apps, err := kube.Namespaced[labelled](kube.NewClientFromHandler(caches.Handler(server)), "ns").List(t.Context())
+		unreadable, ok := errors.AsType[*kube.DecodeError](err)
+		if len(apps) != 2 || !ok || unreadable.Ref.Name != "b" {
+			t.Errorf("%d objects, want a and c; error: %v", len(apps), err)
+		}
+	})
+}
+
+// Regression: a list from the cache decompressed every object before the first one was
+// returned. It holds one page at a time.
+func TestListHoldsOnePage(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		server := newServer()
+		const count = 5000
+		for i := range count {
+			k := kube.Key{Namespace: "ns", Name: fmt.Sprint("o", i)}
+			server.put(k, func(version int) string {
+				return fmt.Sprintf(`{"apiVersion":"example.com/v1","kind":"WebApp","metadata":{"name":%q,"namespace":"ns","uid":"u%d","resourceVersion":"%d"},"spec":%d,"status":%d,"text":%q}`,
+					k.Name, i, version, i, rand.Int32(), strings.Repeat("some text that compresses well ", 160))
+			})
+		}
+		caches := New(server)
+		defer caches.Close()
+		open(t, t.Context(), caches, webApps, func(Change) {})
+		synctest.Wait()
+		client := kube.NewClientFromHandler(caches.Handler(server))
+		heap := func() int64 {
+			runtime.GC()
+			var m runtime.MemStats
+			runtime.ReadMemStats(&m)
+			return int64(m.HeapAlloc)
+		}
+		before, read := heap(), 0
+		for _, err := range kube.Namespaced[labelled](client, "ns").Each(t.Context()) {
+			if err != nil {
+				t.Fatal(err)
+			}
+			if read%500 == 0 {
+				if more := (heap() - before) >> 20; more > 2 {
+					t.Fatalf("%d objects, kept in %d KiB: %d MiB more on the heap when number %d is yielded", count, caches.Stats()[0].Bytes>>10, more, read)
+				}
+			}
+			if read++; read > 1500 {
+				break
+			}
+		}
+	})
+}

@@ -1,0 +1,24 @@
+package ident
+
+import "k8s.io/apimachinery/pkg/util/resourceversion"
+
+// Resource versions of one resource are compared as numbers (KEP-5504). A version that is no
+// number can be compared with none: all functions report false for it.
+
+// IsNewer reports whether resource version a is later than b.
+func IsNewer(a, b string) bool {
+	order, err := resourceversion.CompareResourceVersion(a, b)
+	return err == nil && order > 0
+}
+
+// HasReached reports whether resource version a is b or later.
+func HasReached(a, b string) bool {
+	order, err := resourceversion.CompareResourceVersion(a, b)
+	return err == nil && order >= 0
+}
+
+// IsComparable reports whether a resource version can be compared with others.
+func IsComparable(version string) bool {
+	_, err := resourceversion.CompareResourceVersion(version, "1")
+	return err == nil
+}
