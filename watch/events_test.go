@@ -17,14 +17,14 @@ import (
 	"github.com/yare-go/yare/watch"
 )
 
-// odd is a thing whose spec does not fit its Go type.
-func odd(name string, version int) string {
+// misfit returns a thing whose spec does not fit its Go type.
+func misfit(name string, version int) string {
 	return strings.Replace(object(name, version), `"size":`, `"size":"?","was":`, 1)
 }
 
-// tellEvent is an event in short: the sign of what happened, namespace unless it is
-// default, name, version, and what is known of its content.
-func tellEvent(e watch.Event[thing], err error) string {
+// eventText returns an event in short: a sign for its type, the namespace unless that is default,
+// name, version, and size.
+func eventText(e watch.Event[thing], err error) string {
 	id := func(t *thing) string {
 		text := t.Name + t.ResourceVersion
 		if t.Namespace != "default" {
@@ -51,22 +51,22 @@ func tellEvent(e watch.Event[thing], err error) string {
 	return "!"
 }
 
-// events are what the script makes of a watch, up to its nth.
-func events(ctx context.Context, s *script, n int) (told []string) {
+// events returns the first n events of a watch of the script.
+func events(ctx context.Context, s *script, n int) (published []string) {
 	for e, err := range watch.Events(ctx, kube.All[thing](kube.NewClientFromHandler(s))) {
-		if told = append(told, tellEvent(e, err)); len(told) >= n {
+		if published = append(published, eventText(e, err)); len(published) >= n {
 			break
 		}
 	}
-	return told
+	return published
 }
 
 func TestEvents(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {
-		name    string
-		answers []answer
-		told    string
+		name      string
+		answers   []answer
+		published string
 	}{
 		{
 			name: "added, modified, deleted, and synced once",
@@ -74,7 +74,7 @@ func TestEvents(t *testing.T) {
 				stream(added(object("a", 1)), endOfList("5"), modified(object("a", 6)), deleted(object("a", 7)), gone()),
 				stream(added(object("b", 8)), endOfList("9"), modified(object("b", 10))),
 			},
-			told: "+a1(1) = ~a6(6) -a7(7) +b8(8) ~b10(10)",
+			published: "+a1(1) = ~a6(6) -a7(7) +b8(8) ~b10(10)",
 		},
 		{
 			name: "promise 3: an object that vanished in the gap is deleted, and only its metadata is known",
@@ -82,90 +82,90 @@ func TestEvents(t *testing.T) {
 				stream(added(object("a", 1)), endOfList("5"), gone()),
 				stream(endOfList("9"), added(object("b", 10))),
 			},
-			told: "+a1(1) = -a1(0)? +b10(10)",
+			published: "+a1(1) = -a1(0)? +b10(10)",
 		},
 		{
 			name: "promise 4: an object that cannot be decoded is reported each time, its neighbours are served",
 			answers: []answer{stream(
-				added(object("a", 1)), added(odd("b", 2)), added(object("c", 3)), endOfList("5"),
-				modified(odd("b", 6)), modified(object("a", 7)),
+				added(object("a", 1)), added(misfit("b", 2)), added(object("c", 3)), endOfList("5"),
+				modified(misfit("b", 6)), modified(object("a", 7)),
 			)},
-			told: "+a1(1) !b2 +c3(3) = !b6 ~a7(7)",
+			published: "+a1(1) !b2 +c3(3) = !b6 ~a7(7)",
 		},
 		{
 			name: "promise 4: in pages",
 			answers: []answer{
 				refuse(422, "Invalid"),
-				page("5", "", object("a", 1), odd("b", 2), object("c", 3)),
+				page("5", "", object("a", 1), misfit("b", 2), object("c", 3)),
 				stream(modified(object("b", 6))),
 			},
-			told: "+a1(1) !b2 +c3(3) = +b6(6)",
+			published: "+a1(1) !b2 +c3(3) = +b6(6)",
 		},
 		{
 			name: "promise 4: never seen so far, it is added once it can be decoded",
 			answers: []answer{stream(
-				added(odd("a", 1)), endOfList("5"), modified(odd("a", 6)), modified(object("a", 7)), modified(object("a", 8)),
+				added(misfit("a", 1)), endOfList("5"), modified(misfit("a", 6)), modified(object("a", 7)), modified(object("a", 8)),
 			)},
-			told: "!a1 = !a6 +a7(7) ~a8(8)",
+			published: "!a1 = !a6 +a7(7) ~a8(8)",
 		},
 		{
 			name: "promise 4: never seen, its end is none",
 			answers: []answer{stream(
-				added(odd("a", 1)), endOfList("5"), deleted(odd("a", 6)), added(object("a", 7)), modified(object("a", 8)),
+				added(misfit("a", 1)), endOfList("5"), deleted(misfit("a", 6)), added(object("a", 7)), modified(object("a", 8)),
 			)},
-			told: "!a1 = +a7(7) ~a8(8)",
+			published: "!a1 = +a7(7) ~a8(8)",
 		},
 		{
 			name: "promise 4: never seen, and missing after a relist",
 			answers: []answer{
-				stream(added(odd("a", 1)), endOfList("5"), gone()),
+				stream(added(misfit("a", 1)), endOfList("5"), gone()),
 				stream(endOfList("9"), added(object("a/other", 10))),
 			},
-			told: "!a1 = +a10(10)",
+			published: "!a1 = +a10(10)",
 		},
 		{
 			name: "promise 4: a version that does not fit leaves the object to be known",
 			answers: []answer{stream(
-				added(object("a", 1)), endOfList("5"), modified(odd("a", 6)), modified(object("a", 7)),
+				added(object("a", 1)), endOfList("5"), modified(misfit("a", 6)), modified(object("a", 7)),
 			)},
-			told: "+a1(1) = !a6 ~a7(7)",
+			published: "+a1(1) = !a6 ~a7(7)",
 		},
 		{
 			name: "promise 4: deleted in a form that does not fit, only its metadata is known",
 			answers: []answer{stream(
-				added(object("a", 1)), endOfList("5"), deleted(odd("a", 6)), added(object("b", 7)),
+				added(object("a", 1)), endOfList("5"), deleted(misfit("a", 6)), added(object("b", 7)),
 			)},
-			told: "+a1(1) = -a6(0)? +b7(7)",
+			published: "+a1(1) = -a6(0)? +b7(7)",
 		},
 		{
 			name: "promise 4: one that cannot be decoded takes the name of another",
 			answers: []answer{
 				stream(added(object("a", 1)), endOfList("5"), gone()),
-				stream(added(odd("a/other", 8)), endOfList("9"), modified(object("a/other", 10))),
+				stream(added(misfit("a/other", 8)), endOfList("9"), modified(object("a/other", 10))),
 			},
-			told: "+a1(1) = -a1(0)? !a8 +a10(10)",
+			published: "+a1(1) = -a1(0)? !a8 +a10(10)",
 		},
 		{
-			name:    "promise 4: metadata that cannot be read",
-			answers: []answer{stream(added(`{"metadata":{"name":"a","resourceVersion":7}}`), added(object("b", 2)), endOfList("5"))},
-			told:    "! +b2(2) =",
+			name:      "promise 4: metadata that cannot be read",
+			answers:   []answer{stream(added(`{"metadata":{"name":"a","resourceVersion":7}}`), added(object("b", 2)), endOfList("5"))},
+			published: "! +b2(2) =",
 		},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
 			synctest.Test(t, func(t *testing.T) {
-				want := strings.Fields(c.told)
+				want := strings.Fields(c.published)
 				ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 				defer cancel()
 				got := events(ctx, &script{t: t, answers: c.answers}, len(want))
-				// A decode error without a name is told as one.
+				// A decode error without a name is published as one.
 				for i := range got {
 					if strings.HasPrefix(want[i], "!") && len(want[i]) == 1 && strings.HasPrefix(got[i], "!") {
 						got[i] = "!"
 					}
 				}
 				if diff := cmp.Diff(want, got); diff != "" {
-					t.Errorf("told (-want +got):\n%s", diff)
+					t.Errorf("published (-want +got):\n%s", diff)
 				}
 			})
 		})
@@ -214,19 +214,19 @@ func TestNamespacesAreMerged(t *testing.T) {
 			return nil, errors.New("not expected")
 		}
 		client := kube.NewClientFromHandler(s).InNamespaces("one", "two")
-		var told []string
+		var published []string
 		for e, err := range watch.Events(t.Context(), kube.All[thing](client)) {
-			if told = append(told, tellEvent(e, err)); len(told) == 4 {
+			if published = append(published, eventText(e, err)); len(published) == 4 {
 				break
 			}
 		}
-		if diff := cmp.Diff([]string{"+one/a1(1)", "+two/a2(2)", "=", "-one/a9(9)"}, told); diff != "" {
-			t.Errorf("told (-want +got):\n%s", diff)
+		if diff := cmp.Diff([]string{"+one/a1(1)", "+two/a2(2)", "=", "-one/a9(9)"}, published); diff != "" {
+			t.Errorf("published (-want +got):\n%s", diff)
 		}
 	})
 }
 
-// What is wrong with the question is one error, and the end, without any request.
+// A client or a selector that is wrong leads to one error and the end, without any request.
 func TestErrorOfTheQuestionIsTheEnd(t *testing.T) {
 	t.Parallel()
 	s := &script{t: t}
@@ -244,7 +244,7 @@ func TestErrorOfTheQuestionIsTheEnd(t *testing.T) {
 			var errs []error
 			sequence(func(err error) { errs = append(errs, err) })
 			if len(errs) != 1 || errs[0] == nil {
-				t.Errorf("told: %v", errs)
+				t.Errorf("published: %v", errs)
 			}
 		})
 	}

@@ -32,9 +32,8 @@ func TestServerStreamsTheList(t *testing.T) {
 	}
 }
 
-// An object that moves out of a selector is deleted for its watch, in the
-// last state that matched, and added when it moves in
-// again.
+// An object that moves out of a selector is deleted for its watch, in the last state that
+// matched. It is added when it moves in again.
 func TestSelectorsOnAServer(t *testing.T) {
 	t.Parallel()
 	cluster := yaretest.Start(t)
@@ -77,7 +76,7 @@ func TestDefinitionComesAndGoes(t *testing.T) {
 	namespace := cluster.Namespace(t)
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
-	told := make(chan string)
+	published := make(chan string)
 	var running sync.WaitGroup
 	defer running.Wait()
 	defer cancel()
@@ -97,21 +96,21 @@ func TestDefinitionComesAndGoes(t *testing.T) {
 				}
 			}
 			select {
-			case told <- text:
+			case published <- text:
 			case <-ctx.Done():
 				return
 			}
 		}
 	})
-	// next is what is told next, besides that the definition is missing and other reports.
+	// next waits for the next event, and skips reports.
 	next := func(want string) {
 		t.Helper()
-		for text := range told {
+		for text := range published {
 			if text == want {
 				return
 			}
 			if text != "" && text != "missing" {
-				t.Fatalf("told %q, and not %q", text, want)
+				t.Fatalf("published %q, and not %q", text, want)
 			}
 		}
 	}
@@ -155,7 +154,7 @@ func TestServerBreaks(t *testing.T) {
 	f := followThings(t, narrow)
 	want := "[ +a1 +b1 ] ="
 	f.expect(t, want)
-	then := func(t *testing.T, told string) { t.Helper(); want += " " + told; f.expect(t, want) }
+	then := func(t *testing.T, published string) { t.Helper(); want += " " + published; f.expect(t, want) }
 
 	t.Run("the API server is restarted", func(t *testing.T) {
 		cluster.Restart(t, yaretest.APIServer)
@@ -169,13 +168,13 @@ func TestServerBreaks(t *testing.T) {
 		put(newThing(namespace, "a", 3), newThing(namespace, "c", 1))
 		remove(t, client, namespace, "b")
 		f.mend()
-		// It depends on what the new API server remembers whether that is told one by one
+		// It depends on the memory of the new API server whether that is published one by one
 		// or as a difference.
 		yaretest.Eventually(t, func() error {
 			got := strings.TrimPrefix(strings.Join(f.all(), " "), "")
 			for _, part := range []string{" ~a3", " +c1", " -b"} {
 				if strings.Count(got, part) != 1 {
-					return fmt.Errorf("told %s, in which %q is not there once", got, part)
+					return fmt.Errorf("published %s, in which %q is not there once", got, part)
 				}
 			}
 			return nil
@@ -232,7 +231,7 @@ func TestServerBreaks(t *testing.T) {
 	})
 }
 
-// waitUntil is for what may take longer than one Eventually does.
+// waitUntil waits for longer than one Eventually does.
 func waitUntil(t *testing.T, done func() bool) error {
 	t.Helper()
 	for range 1500 {
@@ -269,19 +268,19 @@ func TestServerWithoutStreamingLists(t *testing.T) {
 	writers.Wait()
 	f := followThings(t, narrow)
 	yaretest.Eventually(t, func() error {
-		if told := f.all(); len(told) < many+1 {
-			return fmt.Errorf("told of %d", len(told))
+		if published := f.all(); len(published) < many+1 {
+			return fmt.Errorf("published of %d", len(published))
 		}
 		return nil
 	})
-	told := f.all()
+	published := f.all()
 	for i := range many {
-		if want := fmt.Sprintf("+t%04d%d", i, i); told[i] != want {
-			t.Fatalf("the event %d is %s, not %s", i, told[i], want)
+		if want := fmt.Sprintf("+t%04d%d", i, i); published[i] != want {
+			t.Fatalf("the event %d is %s, not %s", i, published[i], want)
 		}
 	}
-	if lists := f.count("list"); lists < 3 || told[many] != "=" {
-		t.Errorf("%d pages, and then %s", lists, told[many])
+	if lists := f.count("list"); lists < 3 || published[many] != "=" {
+		t.Errorf("%d pages, and then %s", lists, published[many])
 	}
 	// A gap that the server does not remember.
 	f.sever()
@@ -290,9 +289,9 @@ func TestServerWithoutStreamingLists(t *testing.T) {
 	cluster.Compact(t)
 	cluster.Restart(t, yaretest.APIServer)
 	f.mend()
-	f.expect(t, strings.Join(told, " ")+" ~t00090 -t0007?")
+	f.expect(t, strings.Join(published, " ")+" ~t00090 -t0007?")
 	apply(t, client, newThing(namespace, "t0009", 1))
-	f.expect(t, strings.Join(told, " ")+" ~t00090 -t0007? ~t00091")
+	f.expect(t, strings.Join(published, " ")+" ~t00090 -t0007? ~t00091")
 }
 
 // A server that asks etcd for everything.

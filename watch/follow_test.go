@@ -13,23 +13,23 @@ import (
 	"github.com/yare-go/yare/kube"
 )
 
-// a case is a server's behaviour, what is told of it, and what is asked for meanwhile.
+// scripted is a case: a server's answers, the changes that are published, and the requests.
 type scripted struct {
-	name    string
-	answers []answer
-	told    string
-	asked   []string
+	name      string
+	answers   []answer
+	published string
+	asked     []string
 }
 
 func (c scripted) run(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := &script{t: t, answers: c.answers}
-		want := strings.Fields(c.told)
+		want := strings.Fields(c.published)
 		ctx, cancel := context.WithTimeout(t.Context(), 20*time.Minute)
 		defer cancel()
-		told := follow(ctx, s, enough(len(want)))
-		if diff := cmp.Diff(want, told); diff != "" {
-			t.Errorf("told (-want +got):\n%s", diff)
+		published := follow(ctx, s, enough(len(want)))
+		if diff := cmp.Diff(want, published); diff != "" {
+			t.Errorf("published (-want +got):\n%s", diff)
 		}
 		if diff := cmp.Diff(c.asked, s.requests()); diff != "" {
 			t.Errorf("asked (-want +got):\n%s", diff)
@@ -56,8 +56,8 @@ func TestGoneRestartsFromFreshList(t *testing.T) {
 				stream(added(object("a", 1)), endOfList("5"), gone()),
 				stream(added(object("a", 7)), endOfList("8"), hang()),
 			},
-			told:  "+a1 = ~a7 =",
-			asked: []string{"watch all", "watch all"},
+			published: "+a1 = ~a7 =",
+			asked:     []string{"watch all", "watch all"},
 		},
 		{
 			name: "as an HTTP status",
@@ -66,8 +66,8 @@ func TestGoneRestartsFromFreshList(t *testing.T) {
 				refuse(410, "Expired"),
 				stream(added(object("a", 7)), endOfList("8"), hang()),
 			},
-			told:  "+a1 = ! ~a7 =",
-			asked: []string{"watch all", "watch from 5", "watch all"},
+			published: "+a1 = ! ~a7 =",
+			asked:     []string{"watch all", "watch from 5", "watch all"},
 		},
 		{
 			name: "of a server that pages lists",
@@ -77,8 +77,8 @@ func TestGoneRestartsFromFreshList(t *testing.T) {
 				stream(gone()),
 				page("8", "", object("a", 7)),
 			},
-			told:  "+a1 = ~a7 =",
-			asked: []string{"watch all", "list", "watch from 5", "list"},
+			published: "+a1 = ~a7 =",
+			asked:     []string{"watch all", "list", "watch from 5", "list"},
 		},
 	})
 }
@@ -93,8 +93,8 @@ func TestWatchResumesWhereItWas(t *testing.T) {
 				stream(endOfList("5"), added(object("a", 6)), modified(object("a", 9)), broken()),
 				stream(modified(object("a", 12)), hang()),
 			},
-			told:  "= +a6 ~a9 ! ~a12",
-			asked: []string{"watch all", "watch from 9"},
+			published: "= +a6 ~a9 ! ~a12",
+			asked:     []string{"watch all", "watch from 9"},
 		},
 		{
 			name: "after a deletion, whose version is that of the deletion",
@@ -102,8 +102,8 @@ func TestWatchResumesWhereItWas(t *testing.T) {
 				stream(added(object("a", 1)), endOfList("5"), deleted(object("a", 8))),
 				stream(added(object("b", 9)), hang()),
 			},
-			told:  "+a1 = -a8 +b9",
-			asked: []string{"watch all", "watch from 8"},
+			published: "+a1 = -a8 +b9",
+			asked:     []string{"watch all", "watch from 8"},
 		},
 		{
 			name: "after a bookmark",
@@ -111,8 +111,8 @@ func TestWatchResumesWhereItWas(t *testing.T) {
 				stream(endOfList("5"), bookmark("70")),
 				stream(added(object("a", 71)), hang()),
 			},
-			told:  "= +a71",
-			asked: []string{"watch all", "watch from 70"},
+			published: "= +a71",
+			asked:     []string{"watch all", "watch from 70"},
 		},
 		{
 			name: "after a clean end, without a report",
@@ -121,8 +121,8 @@ func TestWatchResumesWhereItWas(t *testing.T) {
 				stream(pause(time.Minute)),
 				stream(added(object("a", 6)), hang()),
 			},
-			told:  "= +a6",
-			asked: []string{"watch all", "watch from 5", "watch from 5"},
+			published: "= +a6",
+			asked:     []string{"watch all", "watch from 5", "watch from 5"},
 		},
 		{
 			name: "the items of a streaming list are in no order: its end mark counts",
@@ -130,8 +130,8 @@ func TestWatchResumesWhereItWas(t *testing.T) {
 				stream(added(object("a", 40)), added(object("b", 3)), endOfList("50"), pause(time.Minute)),
 				stream(added(object("c", 51)), hang()),
 			},
-			told:  "+a40 +b3 = +c51",
-			asked: []string{"watch all", "watch from 50"},
+			published: "+a40 +b3 = +c51",
+			asked:     []string{"watch all", "watch from 50"},
 		},
 		{
 			name: "an ERROR event other than 410",
@@ -139,8 +139,8 @@ func TestWatchResumesWhereItWas(t *testing.T) {
 				stream(endOfList("5"), added(object("a", 6)), frame("ERROR", status(500, "InternalError"))),
 				stream(added(object("b", 7)), hang()),
 			},
-			told:  "= +a6 ! +b7",
-			asked: []string{"watch all", "watch from 6"},
+			published: "= +a6 ! +b7",
+			asked:     []string{"watch all", "watch from 6"},
 		},
 		{
 			name: "a stream that breaks in the middle of a frame",
@@ -148,8 +148,8 @@ func TestWatchResumesWhereItWas(t *testing.T) {
 				stream(endOfList("5"), added(object("a", 6)), part{bytes: `{"type":"ADDED","obj`}),
 				stream(added(object("b", 7)), hang()),
 			},
-			told:  "= +a6 ! +b7",
-			asked: []string{"watch all", "watch from 6"},
+			published: "= +a6 ! +b7",
+			asked:     []string{"watch all", "watch from 6"},
 		},
 	})
 }
@@ -167,8 +167,8 @@ func TestInitialState(t *testing.T) {
 				page("5", "", object("c", 3)),
 				stream(added(object("d", 6)), hang()),
 			},
-			told:  "+a1 +b2 +c3 = +d6",
-			asked: []string{"watch all", "list", "list next", "watch from 5"},
+			published: "+a1 +b2 +c3 = +d6",
+			asked:     []string{"watch all", "list", "list next", "watch from 5"},
 		},
 		{
 			name: "a server that ignores the question and just watches",
@@ -177,8 +177,8 @@ func TestInitialState(t *testing.T) {
 				page("5", "", object("a", 1)),
 				stream(hang()),
 			},
-			told:  "+a1 =",
-			asked: []string{"watch all", "list"},
+			published: "+a1 =",
+			asked:     []string{"watch all", "list"},
 		},
 		{
 			name: "silent once is a server that stalled, and silent twice one that does not know streaming lists",
@@ -191,8 +191,8 @@ func TestInitialState(t *testing.T) {
 				stream(gone()),
 				page("7", "", object("a", 7)),
 			},
-			told:  "= = ! +a7 =",
-			asked: []string{"watch all", "list", "watch from 5", "watch all", "list", "watch from 6", "list"},
+			published: "= = ! +a7 =",
+			asked:     []string{"watch all", "list", "watch from 5", "watch all", "list", "watch from 6", "list"},
 		},
 		{
 			// A ghost is an object of an aborted attempt that was deleted before the next.
@@ -201,8 +201,8 @@ func TestInitialState(t *testing.T) {
 				stream(added(object("a", 1)), added(object("ghost", 2)), broken()),
 				stream(added(object("a", 1)), endOfList("5"), hang()),
 			},
-			told:  "+a1 +ghost2 ! -ghost2? =",
-			asked: []string{"watch all", "watch all"},
+			published: "+a1 +ghost2 ! -ghost2? =",
+			asked:     []string{"watch all", "watch all"},
 		},
 		{
 			name: "a streaming list that ends early is not taken for complete",
@@ -210,8 +210,8 @@ func TestInitialState(t *testing.T) {
 				stream(added(object("a", 1))),
 				stream(added(object("a", 1)), added(object("b", 2)), endOfList("5"), hang()),
 			},
-			told:  "+a1 ! +b2 =",
-			asked: []string{"watch all", "watch all"},
+			published: "+a1 ! +b2 =",
+			asked:     []string{"watch all", "watch all"},
 		},
 		{
 			name: "an expired continue token restarts the list and leaves no ghost",
@@ -222,44 +222,44 @@ func TestInitialState(t *testing.T) {
 				page("9", "next", object("b", 2)),
 				page("9", "", object("c", 3)),
 			},
-			told:  "+ghost1 +b2 +c3 -ghost1? =",
-			asked: []string{"watch all", "list", "list next", "list", "list next"},
+			published: "+ghost1 +b2 +c3 -ghost1? =",
+			asked:     []string{"watch all", "list", "list next", "list", "list next"},
 		},
 		{
 			name: "deleted while the list is streamed",
 			answers: []answer{
 				stream(added(object("a", 1)), added(object("b", 2)), deleted(object("a", 4)), endOfList("5"), hang()),
 			},
-			told:  "+a1 +b2 -a4 =",
-			asked: []string{"watch all"},
+			published: "+a1 +b2 -a4 =",
+			asked:     []string{"watch all"},
 		},
 	})
 }
 
-// Promise 3: after a relist, the difference is told, whatever happened in the gap.
-func TestRelistTellsTheDifference(t *testing.T) {
+// Promise 3: after a relist, the difference is published, whatever happened in the gap.
+func TestRelistPublishesTheDifference(t *testing.T) {
 	t.Parallel()
 	before := stream(added(object("a", 1)), added(object("b", 2)), added(object("c", 3)), endOfList("5"), gone())
 	runScripts(t, []scripted{
 		{
-			name:    "vanished objects are deleted, unchanged ones are not mentioned",
-			answers: []answer{before, stream(added(object("a", 1)), added(object("b", 7)), endOfList("9"), hang())},
-			told:    "+a1 +b2 +c3 = ~b7 -c3? =",
-			asked:   []string{"watch all", "watch all"},
+			name:      "vanished objects are deleted, unchanged ones are not mentioned",
+			answers:   []answer{before, stream(added(object("a", 1)), added(object("b", 7)), endOfList("9"), hang())},
+			published: "+a1 +b2 +c3 = ~b7 -c3? =",
+			asked:     []string{"watch all", "watch all"},
 		},
 		{
-			name:    "another object of the same name is a deletion and an addition",
-			answers: []answer{before, stream(added(object("a/other", 7)), added(object("b", 2)), added(object("c", 3)), endOfList("9"), hang())},
-			told:    "+a1 +b2 +c3 = -a1? +a7 =",
-			asked:   []string{"watch all", "watch all"},
+			name:      "another object of the same name is a deletion and an addition",
+			answers:   []answer{before, stream(added(object("a/other", 7)), added(object("b", 2)), added(object("c", 3)), endOfList("9"), hang())},
+			published: "+a1 +b2 +c3 = -a1? +a7 =",
+			asked:     []string{"watch all", "watch all"},
 		},
 		{
 			name: "a recreated object whose deletion was missed in a watch",
 			answers: []answer{
 				stream(added(object("a", 1)), endOfList("5"), modified(object("a/other", 6)), deleted(object("a", 7)), added(object("b", 8)), hang()),
 			},
-			told:  "+a1 = -a1? +a6 +b8",
-			asked: []string{"watch all"},
+			published: "+a1 = -a1? +a6 +b8",
+			asked:     []string{"watch all"},
 		},
 		{
 			name: "a resumed watch that repeats itself",
@@ -267,8 +267,8 @@ func TestRelistTellsTheDifference(t *testing.T) {
 				stream(added(object("a", 1)), endOfList("5"), broken()),
 				stream(added(object("a", 1)), modified(object("a", 6)), hang()),
 			},
-			told:  "+a1 = ! ~a6",
-			asked: []string{"watch all", "watch from 5"},
+			published: "+a1 = ! ~a6",
+			asked:     []string{"watch all", "watch from 5"},
 		},
 	})
 }
@@ -314,8 +314,8 @@ func TestRetryAfterIsRespected(t *testing.T) {
 			},
 			stream(endOfList("5"), hang()),
 		}}
-		if told := follow(t.Context(), s, enough(1)); told[0] != "=" {
-			t.Errorf("a server that is busy for a moment was reported: %v", told)
+		if published := follow(t.Context(), s, enough(1)); published[0] != "=" {
+			t.Errorf("a server that is busy for a moment was reported: %v", published)
 		}
 		if gap := s.times[1].Sub(s.times[0]); gap < 17*time.Second {
 			t.Errorf("asked again after %s", gap)
@@ -361,7 +361,7 @@ func TestShortWaitsAfterALongOutage(t *testing.T) {
 		back := len(s.answers)
 		s.answers = append(s.answers, busy, busy,
 			refuse(410, "Expired"), stream(added(object("a", 8)), endOfList("8"), broken()), away, refuse(410, "Expired"), stream(endOfList("9"), hang()))
-		follow(t.Context(), s, func(told []string) bool { return strings.Count(strings.Join(told, ""), "=") == 3 })
+		follow(t.Context(), s, func(published []string) bool { return strings.Count(strings.Join(published, ""), "=") == 3 })
 		for i := back + 1; i < len(s.times); i++ {
 			if gap := s.times[i].Sub(s.times[i-1]); gap > 2*time.Second {
 				t.Errorf("the wait before the request %d (%s) is %s", i-back, s.asked[i], gap)

@@ -85,12 +85,12 @@ func (l *link) count(prefix string) (n int) {
 	return n
 }
 
-// following is a watch that runs.
+// following is a running watch and what it has published.
 type following struct {
 	link
-	mu     sync.Mutex
-	told   []string // names and sizes, without what is due to errors
-	errors []error
+	mu        sync.Mutex
+	published []string // signs, names and sizes
+	errors    []error
 }
 
 // followThings watches things until the end of t.
@@ -118,17 +118,17 @@ func (f *following) take(e watch.Event[thing], err error) {
 	id := func(t *thing) string { return fmt.Sprintf("%s%d", t.Name, t.Spec.Size) }
 	switch e := e.(type) {
 	case watch.Added[thing]:
-		f.told = append(f.told, "+"+id(e.Object))
+		f.published = append(f.published, "+"+id(e.Object))
 	case watch.Modified[thing]:
-		f.told = append(f.told, "~"+id(e.Object))
+		f.published = append(f.published, "~"+id(e.Object))
 	case watch.Deleted[thing]:
 		if e.Stale {
-			f.told = append(f.told, "-"+e.Object.Name+"?")
+			f.published = append(f.published, "-"+e.Object.Name+"?")
 		} else {
-			f.told = append(f.told, "-"+id(e.Object))
+			f.published = append(f.published, "-"+id(e.Object))
 		}
 	case watch.Synced[thing]:
-		f.told = append(f.told, "=")
+		f.published = append(f.published, "=")
 	}
 }
 
@@ -142,16 +142,16 @@ func (f *following) reports() string {
 func (f *following) all() []string {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	return slices.Clone(f.told)
+	return slices.Clone(f.published)
 }
 
-// expect waits until exactly this was told, in this order; what is in brackets may come in
+// expect waits until exactly this was published, in this order; what is in brackets may come in
 // any order among itself.
-func (f *following) expect(t *testing.T, told string) {
+func (f *following) expect(t *testing.T, published string) {
 	t.Helper()
 	yaretest.Eventually(t, func() error {
-		if diff := cmp.Diff(ordered(strings.Fields(told)), ordered(groupLike(strings.Fields(told), f.all()))); diff != "" {
-			return fmt.Errorf("told (-want +got):\n%s", diff)
+		if diff := cmp.Diff(ordered(strings.Fields(published)), ordered(groupLike(strings.Fields(published), f.all()))); diff != "" {
+			return fmt.Errorf("published (-want +got):\n%s", diff)
 		}
 		return nil
 	})
@@ -189,7 +189,7 @@ func groupLike(pattern, words []string) []string {
 	return append(out, words...)
 }
 
-// newThing is a thing; labels are pairs of "name=value".
+// newThing returns a thing. Labels have the form "name=value".
 func newThing(namespace, name string, size int, labels ...string) *thing {
 	o := &thing{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name}, Spec: thingSpec{Size: size}}
 	for _, l := range labels {

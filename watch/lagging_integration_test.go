@@ -84,8 +84,8 @@ func TestAPIServerThatLags(t *testing.T) {
 		}
 	})
 	waiting.Wait()
-	if told := fresh.all(); slices.Contains(told, "=") {
-		t.Errorf("a new process takes the past for complete: %q", told)
+	if published := fresh.all(); slices.Contains(published, "=") {
+		t.Errorf("a new process takes the past for complete: %q", published)
 	}
 
 	etcd.release()
@@ -261,14 +261,14 @@ func (f *following) expectLast(t *testing.T, states ...string) {
 	t.Helper()
 	yaretest.Eventually(t, func() error {
 		last := map[string]string{}
-		for _, told := range f.all() {
-			if state := strings.TrimLeft(told, "+~"); state != told {
+		for _, published := range f.all() {
+			if state := strings.TrimLeft(published, "+~"); state != published {
 				last[state[:1]] = state
 			}
 		}
 		for _, want := range states {
 			if last[want[:1]] != want {
-				return fmt.Errorf("told: %q, not yet %q", f.all(), want)
+				return fmt.Errorf("published: %q, not yet %q", f.all(), want)
 			}
 		}
 		return nil

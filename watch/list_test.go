@@ -95,8 +95,8 @@ func TestUnreadableMetadataIsSkipped(t *testing.T) {
 			answers: []answer{
 				stream(added(object("a", 1)), added(`{"metadata":{"name":7}}`), added(object("b", 2)), endOfList("5"), hang()),
 			},
-			told:  "+a1 ! +b2 =",
-			asked: []string{"watch all"},
+			published: "+a1 ! +b2 =",
+			asked:     []string{"watch all"},
 		},
 		{
 			name: "in a page",
@@ -104,8 +104,8 @@ func TestUnreadableMetadataIsSkipped(t *testing.T) {
 				refuse(422, "Invalid"),
 				page("5", "", object("a", 1), `{"metadata":{}}`, object("b", 2)),
 			},
-			told:  "+a1 ! +b2 =",
-			asked: []string{"watch all", "list"},
+			published: "+a1 ! +b2 =",
+			asked:     []string{"watch all", "list"},
 		},
 	})
 }
@@ -120,16 +120,16 @@ func TestUnreadableObjectIsNotMissingFromARelist(t *testing.T) {
 	noNamespace := `{"metadata":{"namespace":7,"name":"a","uid":"a","resourceVersion":"6"}}`
 	runScripts(t, []scripted{
 		{
-			name:    "in a streaming list: only what is missing is deleted",
-			answers: []answer{before, stream(added(unreadable), endOfList("9"), hang())},
-			told:    "+a1 +b2 = ! -b2? =",
-			asked:   []string{"watch all", "watch all"},
+			name:      "in a streaming list: only what is missing is deleted",
+			answers:   []answer{before, stream(added(unreadable), endOfList("9"), hang())},
+			published: "+a1 +b2 = ! -b2? =",
+			asked:     []string{"watch all", "watch all"},
 		},
 		{
-			name:    "in pages",
-			answers: []answer{before, refuse(422, "Invalid"), page("9", "", unreadable), stream(modified(object("a", 10)), hang())},
-			told:    "+a1 +b2 = ! -b2? = ~a10",
-			asked:   []string{"watch all", "watch all", "list", "watch from 9"},
+			name:      "in pages",
+			answers:   []answer{before, refuse(422, "Invalid"), page("9", "", unreadable), stream(modified(object("a", 10)), hang())},
+			published: "+a1 +b2 = ! -b2? = ~a10",
+			asked:     []string{"watch all", "watch all", "list", "watch from 9"},
 		},
 		{
 			name: "its name cannot be read: nothing is missing, and the next list decides",
@@ -137,22 +137,22 @@ func TestUnreadableObjectIsNotMissingFromARelist(t *testing.T) {
 				before, stream(added(unnamed), endOfList("9"), bookmark("10"), gone()),
 				stream(added(object("a", 6)), endOfList("12"), hang()),
 			},
-			told:  "+a1 +b2 = ! = ~a6 -b2? =",
-			asked: []string{"watch all", "watch all", "watch all"},
+			published: "+a1 +b2 = ! = ~a6 -b2? =",
+			asked:     []string{"watch all", "watch all", "watch all"},
 		},
 		{
-			name:    "its namespace cannot be read",
-			answers: []answer{before, stream(added(noNamespace), endOfList("9"), hang())},
-			told:    "+a1 +b2 = ! =",
-			asked:   []string{"watch all", "watch all"},
+			name:      "its namespace cannot be read",
+			answers:   []answer{before, stream(added(noNamespace), endOfList("9"), hang())},
+			published: "+a1 +b2 = ! =",
+			asked:     []string{"watch all", "watch all"},
 		},
 		{
 			name: "what was known of it is no measure for what follows: the server was restored",
 			answers: []answer{
 				stream(added(object("a", 100)), endOfList("100"), gone()), stream(added(unreadable), endOfList("9"), modified(object("a", 10)), hang()),
 			},
-			told:  "+a100 = ! = ~a10",
-			asked: []string{"watch all", "watch all"},
+			published: "+a100 = ! = ~a10",
+			asked:     []string{"watch all", "watch all"},
 		},
 	})
 }

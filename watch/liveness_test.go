@@ -12,16 +12,15 @@ import (
 	"github.com/yare-go/yare/watch"
 )
 
-// liveness follows a script and returns the changes of the stream's own state beside those of
-// objects: "(" for an opened watch, ")" for an ended one, "list" for the beginning of a list.
-// It ends before the first pause that is longer than the limit.
+// liveness follows a script and returns the first n changes, reports included: "(" for an opened
+// watch, ")" for an ended one, "list" for the beginning of a list, and the others as follow does.
 func liveness(t *testing.T, s *script, n int) []string {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), time.Hour)
 	defer cancel()
 	var changes []string
 	for change, err := range watch.Follow(ctx, s, things) {
-		text := tell(change, err)
+		text := changeText(change, err)
 		switch change.Type {
 		case watch.ChangeListStarted:
 			text = "list"

@@ -10,7 +10,7 @@ import (
 	"github.com/yare-go/yare/watch"
 )
 
-// A watch that is resumed too early tells old events again: nothing of it is news, and
+// A watch that is resumed too early shows old events again: none of them is published, and
 // above all nothing goes back in time.
 func TestOldEventsAreNoNews(t *testing.T) {
 	t.Parallel()
@@ -21,8 +21,8 @@ func TestOldEventsAreNoNews(t *testing.T) {
 				stream(added(object("a", 1)), modified(object("a", 6)), modified(object("a", 7)), endOfList("5"), broken()),
 				stream(modified(object("a", 6)), modified(object("a", 7)), modified(object("a", 8)), hang()),
 			},
-			told:  "+a1 ~a6 ~a7 = ! ~a8",
-			asked: []string{"watch all", "watch from 5"},
+			published: "+a1 ~a6 ~a7 = ! ~a8",
+			asked:     []string{"watch all", "watch from 5"},
 		},
 		{
 			name: "the predecessor under the same name, and its end",
@@ -30,8 +30,8 @@ func TestOldEventsAreNoNews(t *testing.T) {
 				stream(added(object("a/old", 1)), deleted(object("a/old", 6)), added(object("a/new", 7)), endOfList("5"), broken()),
 				stream(modified(object("a/old", 3)), deleted(object("a/old", 6)), added(object("a/new", 7)), added(object("b", 8)), hang()),
 			},
-			told:  "+a1 -a6 +a7 = ! +b8",
-			asked: []string{"watch all", "watch from 5"},
+			published: "+a1 -a6 +a7 = ! +b8",
+			asked:     []string{"watch all", "watch from 5"},
 		},
 		{
 			name: "an object that had left the selector and is back",
@@ -39,8 +39,8 @@ func TestOldEventsAreNoNews(t *testing.T) {
 				stream(added(object("a", 1)), deleted(object("a", 6)), added(object("a", 7)), endOfList("5"), broken()),
 				stream(deleted(object("a", 6)), added(object("a", 7)), added(object("b", 8)), hang()),
 			},
-			told:  "+a1 -a6 +a7 = ! +b8",
-			asked: []string{"watch all", "watch from 5"},
+			published: "+a1 -a6 +a7 = ! +b8",
+			asked:     []string{"watch all", "watch from 5"},
 		},
 		{
 			name: "an object that came and went",
@@ -48,14 +48,14 @@ func TestOldEventsAreNoNews(t *testing.T) {
 				stream(added(object("a", 6)), modified(object("a", 7)), deleted(object("a", 8)), endOfList("5"), broken()),
 				stream(added(object("a", 6)), modified(object("a", 7)), deleted(object("a", 8)), added(object("a/new", 9)), hang()),
 			},
-			told:  "+a6 ~a7 -a8 = ! +a9",
-			asked: []string{"watch all", "watch from 5"},
+			published: "+a6 ~a7 -a8 = ! +a9",
+			asked:     []string{"watch all", "watch from 5"},
 		},
 		{
-			name:    "an object of a list that is known to be deleted",
-			answers: []answer{stream(deleted(object("a", 6)), added(object("a", 1)), endOfList("6"), hang())},
-			told:    "=",
-			asked:   []string{"watch all"},
+			name:      "an object of a list that is known to be deleted",
+			answers:   []answer{stream(deleted(object("a", 6)), added(object("a", 1)), endOfList("6"), hang())},
+			published: "=",
+			asked:     []string{"watch all"},
 		},
 		{
 			// It is a measure within one list only: a server may have been set back.
@@ -64,8 +64,8 @@ func TestOldEventsAreNoNews(t *testing.T) {
 				stream(added(object("a", 1)), deleted(object("a", 6)), broken()),
 				stream(added(object("a", 1)), endOfList("5"), hang()),
 			},
-			told:  "+a1 -a6 ! +a1 =",
-			asked: []string{"watch all", "watch all"},
+			published: "+a1 -a6 ! +a1 =",
+			asked:     []string{"watch all", "watch all"},
 		},
 	})
 }
@@ -78,16 +78,16 @@ func TestBusyServerIsTroubleOnlyWhenItLasts(t *testing.T) {
 	busy := refuse(429, "TooManyRequests")
 	runScripts(t, []scripted{
 		{
-			name:    "for a moment",
-			answers: []answer{busy, busy, stream(added(object("a", 1)), endOfList("5"))},
-			told:    "+a1 =",
-			asked:   []string{"watch all", "watch all", "watch all"},
+			name:      "for a moment",
+			answers:   []answer{busy, busy, stream(added(object("a", 1)), endOfList("5"))},
+			published: "+a1 =",
+			asked:     []string{"watch all", "watch all", "watch all"},
 		},
 		{
-			name:    "for longer",
-			answers: []answer{busy, busy, busy, busy, stream(endOfList("5"))},
-			told:    "! =",
-			asked:   []string{"watch all", "watch all", "watch all", "watch all", "watch all"},
+			name:      "for longer",
+			answers:   []answer{busy, busy, busy, busy, stream(endOfList("5"))},
+			published: "! =",
+			asked:     []string{"watch all", "watch all", "watch all", "watch all", "watch all"},
 		},
 	})
 }
@@ -97,16 +97,16 @@ func TestNonsenseIsReported(t *testing.T) {
 	t.Parallel()
 	runScripts(t, []scripted{
 		{
-			name:    "an event of an unknown type",
-			answers: []answer{stream(endOfList("5"), frame("RENAMED", object("a", 6))), stream(added(object("a", 7)))},
-			told:    "= ! +a7",
-			asked:   []string{"watch all", "watch from 5"},
+			name:      "an event of an unknown type",
+			answers:   []answer{stream(endOfList("5"), frame("RENAMED", object("a", 6))), stream(added(object("a", 7)))},
+			published: "= ! +a7",
+			asked:     []string{"watch all", "watch from 5"},
 		},
 		{
-			name:    "a list without a resourceVersion",
-			answers: []answer{refuse(422, "Invalid"), page("", ""), page("5", "")},
-			told:    "! =",
-			asked:   []string{"watch all", "list", "list"},
+			name:      "a list without a resourceVersion",
+			answers:   []answer{refuse(422, "Invalid"), page("", ""), page("5", "")},
+			published: "! =",
+			asked:     []string{"watch all", "list", "list"},
 		},
 		{
 			name: "a watch without a stream",
@@ -114,14 +114,14 @@ func TestNonsenseIsReported(t *testing.T) {
 				func(*kube.Request) (*kube.Response, error) { return &kube.Response{Code: 200}, nil },
 				stream(endOfList("5")),
 			},
-			told:  "! =",
-			asked: []string{"watch all", "watch all"},
+			published: "! =",
+			asked:     []string{"watch all", "watch all"},
 		},
 		{
-			name:    "what is no JSON",
-			answers: []answer{stream(part{bytes: "<html>"}), stream(endOfList("5"))},
-			told:    "! =",
-			asked:   []string{"watch all", "watch all"},
+			name:      "what is no JSON",
+			answers:   []answer{stream(part{bytes: "<html>"}), stream(endOfList("5"))},
+			published: "! =",
+			asked:     []string{"watch all", "watch all"},
 		},
 	})
 }

@@ -17,9 +17,9 @@ import (
 	"github.com/yare-go/yare/watch"
 )
 
-// Promises 1, 2, 3 and 6: whatever a server does, what is told is well-formed, and when the
+// Promises 1, 2, 3 and 6: whatever a server does, what is published is well-formed, and when the
 // server comes to rest, it is what the server has.
-func TestFollowTellsTheTruth(t *testing.T) {
+func TestFollowMatchesTheServer(t *testing.T) {
 	t.Parallel()
 	seeds := 1000
 	if testing.Short() {
@@ -38,7 +38,7 @@ func TestFollowTellsTheTruth(t *testing.T) {
 	}
 }
 
-// FuzzFollow is the same with actions that the fuzzer finds.
+// FuzzFollow does the same with actions that the fuzzer finds.
 func FuzzFollow(f *testing.F) {
 	f.Add(uint64(1), []byte("\x00\x00\x01\x01\x80\x06\x00\x02"))
 	f.Add(uint64(2), []byte("\x02\x00\x08\x03\x80\x04\xff\xff\x80\x0e"))
@@ -53,7 +53,7 @@ func runModel(t *testing.T, seed uint64, actions []byte) {
 	synctest.Test(t, func(t *testing.T) {
 		m := newModel(seed)
 		ctx, cancel := context.WithCancel(t.Context())
-		w := &witness{t: t, model: m, told: map[string]modelObject{}, versions: map[string]int{}}
+		w := &witness{t: t, model: m, published: map[string]modelObject{}, versions: map[string]int{}}
 		var running sync.WaitGroup
 		running.Go(func() { w.follow(ctx) })
 		for ; len(actions) > 1; actions = actions[2:] {
@@ -93,37 +93,39 @@ func runModel(t *testing.T, seed uint64, actions []byte) {
 	})
 }
 
-// witness takes in what is told, and checks each step.
+// witness records what is published, and checks each step.
 type witness struct {
 	t     *testing.T
 	model *model
 
-	mu       sync.Mutex
-	told     map[string]modelObject
-	versions map[string]int // the highest of each uid
-	listed   int
-	restores int      // that the current list has taken into account
-	steps    []string // the last of them
+	mu        sync.Mutex
+	published map[string]modelObject
+	versions  map[string]int // the highest of each uid
+	listed    int
+	restores  int      // that the current list has taken into account
+	open      bool     // whether a watch is open
+	steps     []string // the last of them
 }
 
 func (w *witness) follow(ctx context.Context) {
 	slow := rand.New(rand.NewPCG(1, 3))
 	for change, err := range watch.Follow(ctx, kube.HandlerFunc(w.model.Do), things) {
-		w.take(change, err)
+		w.record(change, err)
 		if slow.IntN(20) == 0 {
 			time.Sleep(time.Duration(slow.IntN(2000)) * time.Millisecond)
 		}
 	}
 }
 
-func (w *witness) take(c watch.Change, err error) {
+func (w *witness) record(c watch.Change, err error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	step := tell(c, err)
+	step := changeText(c, err)
 	if w.steps = append(w.steps, step); len(w.steps) > 30 {
 		w.steps = w.steps[1:]
 	}
-	before, had := w.told[c.Key.Name]
+	w.check(err == nil || !w.open, "reported while a watch is open: %v", err)
+	before, had := w.published[c.Key.Name]
 	version, _ := strconv.Atoi(c.ResourceVersion)
 	switch c.Type {
 	case watch.ChangeAdded:
@@ -138,9 +140,18 @@ func (w *witness) take(c watch.Change, err error) {
 		} else {
 			w.check(version == before.version, "the last version that was seen is another: %v", before)
 		}
-		delete(w.told, c.Key.Name)
+		delete(w.published, c.Key.Name)
+		return
+	case watch.ChangeWatchOpened:
+		w.check(!w.open, "opened although a watch is open")
+		w.open = true
+		return
+	case watch.ChangeWatchEnded:
+		w.check(w.open, "ended although no watch is open")
+		w.open = false
 		return
 	case watch.ChangeListStarted:
+		w.check(!w.open, "a list begins although a watch is open")
 		if n := w.model.restoreCount(); n > w.restores {
 			// Versions that were seen before mean nothing any more.
 			w.restores, w.listed = n, 0
@@ -151,17 +162,17 @@ func (w *witness) take(c watch.Change, err error) {
 		if w.model.restoreCount() > w.restores {
 			return // the state of the list may be one that was lost since
 		}
-		at, ok := w.model.was(w.told, w.listed)
-		w.check(ok, "the server was never in this state: %v", w.told)
+		at, ok := w.model.hadState(w.published, w.listed)
+		w.check(ok, "the server was never in this state: %v", w.published)
 		w.listed = at
 		return
 	default:
 		return
 	}
 	w.check(c.Object != nil, "there is no object")
-	w.check(version > w.versions[string(c.UID)], "the version %d was told already", w.versions[string(c.UID)])
+	w.check(version > w.versions[string(c.UID)], "the version %d was published already", w.versions[string(c.UID)])
 	w.versions[string(c.UID)] = version
-	w.told[c.Key.Name] = modelObject{name: c.Key.Name, uid: string(c.UID), version: version}
+	w.published[c.Key.Name] = modelObject{name: c.Key.Name, uid: string(c.UID), version: version}
 }
 
 func (w *witness) check(ok bool, format string, args ...any) {
@@ -175,8 +186,8 @@ func (w *witness) compare(want map[string]modelObject) {
 	w.t.Helper()
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	if !maps.Equal(want, w.told) {
-		w.t.Errorf("after %v, when the server rests (-has +told):\n%s", w.steps,
-			cmp.Diff(want, w.told, cmp.AllowUnexported(modelObject{})))
+	if !maps.Equal(want, w.published) {
+		w.t.Errorf("after %v, when the server rests (-has +published):\n%s", w.steps,
+			cmp.Diff(want, w.published, cmp.AllowUnexported(modelObject{})))
 	}
 }

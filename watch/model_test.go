@@ -18,7 +18,7 @@ import (
 )
 
 // model is an API server in memory, with everything that can go wrong with one. It keeps
-// all states that it ever had, so that what was told can be compared with them.
+// all states that it ever had, so that what was published can be compared with them.
 type model struct {
 	mu      sync.Mutex
 	rng     *rand.Rand
@@ -51,7 +51,7 @@ type modelEvent struct {
 	version int
 }
 
-// failure is what happens to a request in place of an answer.
+// failure returns the error that a request gets in place of an answer.
 type failure func(r *kube.Request) error
 
 func newModel(seed uint64) *model {
@@ -63,8 +63,8 @@ func newModel(seed uint64) *model {
 	return m
 }
 
-// commit makes a change the next version, and tells it to all watches. The caller holds mu.
-func (m *model) commit(kind string, o modelObject) {
+// commitLocked makes a change the next version, and wakes all watches.
+func (m *model) commitLocked(kind string, o modelObject) {
 	m.version++
 	o.version = m.version
 	if kind == "DELETED" {
@@ -90,21 +90,21 @@ func (m *model) write(what int, name string) {
 	old, away := m.hidden[name]
 	switch {
 	case what == 0 && there:
-		m.commit("MODIFIED", o)
+		m.commitLocked("MODIFIED", o)
 	case what == 1 && there:
-		m.commit("DELETED", o)
+		m.commitLocked("DELETED", o)
 	case what == 2 && there: // under the same name comes another
-		m.commit("DELETED", o)
+		m.commitLocked("DELETED", o)
 		m.create(name)
 	case what == 3 && there: // it moves out of the selector
 		m.hidden[name] = o
-		m.commit("DELETED", o)
+		m.commitLocked("DELETED", o)
 	case what == 4:
-		m.commit("", modelObject{})
+		m.commitLocked("", modelObject{})
 	case there:
 	case away && what == 3: // it moves into it again
 		delete(m.hidden, name)
-		m.commit("ADDED", old)
+		m.commitLocked("ADDED", old)
 	default:
 		delete(m.hidden, name)
 		m.create(name)
@@ -113,7 +113,7 @@ func (m *model) write(what int, name string) {
 
 func (m *model) create(name string) {
 	m.uids++
-	m.commit("ADDED", modelObject{name: name, uid: fmt.Sprintf("uid%d", m.uids)})
+	m.commitLocked("ADDED", modelObject{name: name, uid: fmt.Sprintf("uid%d", m.uids)})
 }
 
 // fault lets something go wrong.
@@ -208,8 +208,9 @@ func (m *model) now() map[string]modelObject {
 	return maps.Clone(m.state)
 }
 
-// was says whether the server was in this state once, at from or later, and when.
-func (m *model) was(state map[string]modelObject, from int) (at int, ok bool) {
+// hadState reports whether the server was in this state at version from or later, and returns
+// that version.
+func (m *model) hadState(state map[string]modelObject, from int) (at int, ok bool) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	for at := from; at < len(m.history); at++ {
@@ -271,7 +272,7 @@ func (m *model) page(r *kube.Request) (*kube.Response, error) {
 	return page(strconv.Itoa(at), next, items...)(r)
 }
 
-// modelNames are the objects that there can be, in the order of lists.
+// modelNames are the names of all objects of the model, in the order of lists.
 var modelNames = []string{"a", "b", "c", "d", "e", "f"}
 
 func (m *model) watch(r *kube.Request) (*kube.Response, error) {
@@ -373,7 +374,7 @@ func (s *modelStream) Read(p []byte) (int, error) {
 	return n, nil
 }
 
-// next is what is sent next, if there is something to be sent.
+// next returns what is sent next, or no text if there is nothing to send.
 func (s *modelStream) next() (text string, pause time.Duration, err error) {
 	m := s.model
 	m.mu.Lock()
@@ -381,7 +382,7 @@ func (s *modelStream) next() (text string, pause time.Duration, err error) {
 	pause = time.Duration(m.rng.IntN(40)) * time.Millisecond
 	switch {
 	case s.silent:
-		// Not even its end is told.
+		// Not even its end is sent.
 		s.until = time.Now().Add(100 * time.Hour)
 		return "", 0, nil
 	case s.tail != "":

@@ -22,52 +22,52 @@ func TestRestoredServerIsFound(t *testing.T) {
 	first := stream(added(object("a", 90)), added(object("b", 100)), endOfList("100"), broken())
 	relist := stream(added(object("a", 50)), endOfList("60"), hang())
 	for _, c := range []struct {
-		name    string
-		answers []answer // until the watch that stays silent
-		probe   answer
-		told    string // from the report of the probe on
+		name      string
+		answers   []answer // until the watch that stays silent
+		probe     answer
+		published string // from the report of the probe on
 	}{
 		{
 			name: "its version is lower", answers: []answer{first, stream(hang())},
-			probe: page("60", ""), told: "! ~a50 -b100? =",
+			probe: page("60", ""), published: "! ~a50 -b100? =",
 		},
 		{
 			name: "it was away for a while", answers: []answer{first, refuse(503, ""), refuse(503, ""), stream(hang())},
-			probe: page("60", ""), told: "! ~a50 -b100? =",
+			probe: page("60", ""), published: "! ~a50 -b100? =",
 		},
 		{
 			name: "its watch ended in good order, but before it was asked to",
 			answers: []answer{
 				stream(added(object("a", 90)), added(object("b", 100)), endOfList("100"), pause(time.Minute)), stream(hang()),
 			},
-			probe: page("60", ""), told: "! ~a50 -b100? =",
+			probe: page("60", ""), published: "! ~a50 -b100? =",
 		},
 		{
 			name:    "it has passed the version, and the newest object is not there",
 			answers: []answer{first, stream(hang())},
-			probe:   page("120", ""), told: "! ~a50 -b100? =",
+			probe:   page("120", ""), published: "! ~a50 -b100? =",
 		},
 		{
 			name:    "it has passed the version, and the newest object is older",
 			answers: []answer{first, stream(hang())},
-			probe:   page("120", "", object("b", 70)), told: "! ~a50 -b100? =",
+			probe:   page("120", "", object("b", 70)), published: "! ~a50 -b100? =",
 		},
 		{
 			name:    "it has passed the version, and the newest object has changed without an event",
 			answers: []answer{stream(added(object("b", 90)), endOfList("100"), broken()), stream(hang())},
-			probe:   page("120", "", object("b", 95)), told: "! +a50 -b90? =",
+			probe:   page("120", "", object("b", 95)), published: "! +a50 -b90? =",
 		},
 		{
 			name:    "it has passed the version, and another object has the name",
 			answers: []answer{first, stream(hang())},
-			probe:   page("120", "", object("b/other", 70)), told: "! ~a50 -b100? =",
+			probe:   page("120", "", object("b/other", 70)), published: "! ~a50 -b100? =",
 		},
 		{
 			name: "it has passed the version, and a deleted object is back",
 			answers: []answer{
 				stream(added(object("a", 90)), added(object("b", 95)), endOfList("100"), deleted(object("b", 101)), broken()), stream(hang()),
 			},
-			probe: page("120", "", object("b", 95)), told: "! ~a50 =",
+			probe: page("120", "", object("b", 95)), published: "! ~a50 =",
 		},
 	} {
 		t.Run(c.name, func(t *testing.T) {
@@ -76,19 +76,19 @@ func TestRestoredServerIsFound(t *testing.T) {
 				s := &script{t: t, answers: append(c.answers, relist), probe: c.probe}
 				ctx, cancel := context.WithTimeout(t.Context(), 5*time.Minute)
 				defer cancel()
-				want := strings.Fields(c.told)
+				want := strings.Fields(c.published)
 				lists := 0
-				told := follow(ctx, s, func(told []string) bool {
-					if told[len(told)-1] == "=" {
+				published := follow(ctx, s, func(published []string) bool {
+					if published[len(published)-1] == "=" {
 						lists++
 					}
 					return lists == 2
 				})
-				if len(told) < len(want) {
-					t.Fatalf("told: %q", told)
+				if len(published) < len(want) {
+					t.Fatalf("published: %q", published)
 				}
-				if diff := cmp.Diff(want, told[len(told)-len(want):]); diff != "" {
-					t.Errorf("told (-want +got):\n%s", diff)
+				if diff := cmp.Diff(want, published[len(published)-len(want):]); diff != "" {
+					t.Errorf("published (-want +got):\n%s", diff)
 				}
 			})
 		})
@@ -194,9 +194,9 @@ func TestProbeIsRepeatedUntilItIsAnswered(t *testing.T) {
 			}
 			return page("60", "")(r)
 		}
-		told := follow(t.Context(), s, enough(6))
-		if diff := cmp.Diff(strings.Fields("+a100 = ! ! ~a50 ="), told); diff != "" {
-			t.Errorf("told (-want +got):\n%s", diff)
+		published := follow(t.Context(), s, enough(6))
+		if diff := cmp.Diff(strings.Fields("+a100 = ! ! ~a50 ="), published); diff != "" {
+			t.Errorf("published (-want +got):\n%s", diff)
 		}
 	})
 }

@@ -33,7 +33,7 @@ var things = kube.Stream{Resource: kube.Resource{
 	Plural:           "things",
 }}
 
-// answer is what a scripted server does with one request.
+// answer serves one request of a scripted server.
 type answer func(r *kube.Request) (*kube.Response, error)
 
 // script is a Handler that gives one answer after the other, and records the requests. When it
@@ -171,7 +171,7 @@ func mark(version, end string) string {
 	return fmt.Sprintf(`{"kind":"Thing","metadata":{"resourceVersion":%q%s}}`, version, annotations)
 }
 
-// object is a thing: its name is its uid too, unless that is given after a slash.
+// object returns a thing. Its uid is its name, unless a uid is given after a slash.
 func object(name string, version int) string {
 	name, uid, given := strings.Cut(name, "/")
 	if !given {
@@ -221,25 +221,26 @@ func (b *body) Read(p []byte) (int, error) {
 	return n, nil
 }
 
-// follow runs a stream against a script until until says that it has seen enough, and
-// returns what was told, in short: "+a1" for a at version 1 added, "~" modified, "-"
-// deleted, "=" a finished list, "!" a report.
-func follow(ctx context.Context, s *script, until func(told []string) bool) []string {
-	var told []string
+// follow follows a script until enough returns true, and returns what was published, in short:
+// "+a1" for a at version 1 added, "~" modified, "-" deleted, "=" a complete list, "!" a report.
+// It leaves out the changes that liveness shows.
+func follow(ctx context.Context, s *script, enough func(published []string) bool) []string {
+	var published []string
 	for change, err := range watch.Follow(ctx, s, things) {
 		switch change.Type {
 		case watch.ChangeBookmark, watch.ChangeListStarted, watch.ChangeWatchOpened, watch.ChangeWatchEnded:
 			continue
 		}
-		told = append(told, tell(change, err))
-		if until(told) {
+		published = append(published, changeText(change, err))
+		if enough(published) {
 			break
 		}
 	}
-	return told
+	return published
 }
 
-func tell(c watch.Change, err error) string {
+// changeText returns a change in short: see follow.
+func changeText(c watch.Change, err error) string {
 	if err != nil {
 		return "!"
 	}
@@ -259,5 +260,7 @@ func tell(c watch.Change, err error) string {
 	}
 }
 
-// enough ends after n entries, and then waits for the state machine to settle.
-func enough(n int) func([]string) bool { return func(told []string) bool { return len(told) >= n } }
+// enough ends a sequence after n entries.
+func enough(n int) func([]string) bool {
+	return func(published []string) bool { return len(published) >= n }
+}

@@ -21,8 +21,8 @@ func TestSilentWatchIsReplaced(t *testing.T) {
 				stream(endOfList("5"), pause(time.Minute), bookmark("6"), hang()),
 				stream(added(object("a", 7)), hang()),
 			},
-			told:  "= +a7",
-			asked: []string{"watch all", "watch from 6"},
+			published: "= +a7",
+			asked:     []string{"watch all", "watch from 6"},
 		},
 		{
 			name: "of a server without bookmarks, when the watch is overdue",
@@ -32,8 +32,8 @@ func TestSilentWatchIsReplaced(t *testing.T) {
 				stream(hang()),
 				stream(added(object("a", 7)), hang()),
 			},
-			told:  "= +a7",
-			asked: []string{"watch all", "list", "watch from 5", "watch from 5"},
+			published: "= +a7",
+			asked:     []string{"watch all", "list", "watch from 5", "watch from 5"},
 		},
 	})
 }
@@ -43,10 +43,10 @@ func TestSilentWatchIsReplaced(t *testing.T) {
 func TestSilenceWithoutBookmarksIsNormal(t *testing.T) {
 	t.Parallel()
 	runScripts(t, []scripted{{
-		name:    "four minutes",
-		answers: []answer{stream(endOfList("5"), pause(4*time.Minute), added(object("a", 6)), hang())},
-		told:    "= +a6",
-		asked:   []string{"watch all"},
+		name:      "four minutes",
+		answers:   []answer{stream(endOfList("5"), pause(4*time.Minute), added(object("a", 6)), hang())},
+		published: "= +a6",
+		asked:     []string{"watch all"},
 	}})
 }
 

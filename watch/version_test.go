@@ -32,9 +32,9 @@ func TestRefusedVersionIsGivenUp(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			scripted{
-				answers: []answer{first, refusal, refusal, refusal, refusal, again},
-				told:    "+a1 = ! ! ! ! +b7 -a1? =",
-				asked:   []string{"watch all", "watch from 5", "watch from 5", "watch from 5", "watch from 5", "watch all"},
+				answers:   []answer{first, refusal, refusal, refusal, refusal, again},
+				published: "+a1 = ! ! ! ! +b7 -a1? =",
+				asked:     []string{"watch all", "watch from 5", "watch from 5", "watch from 5", "watch from 5", "watch all"},
 			}.run(t)
 		})
 	}
@@ -52,11 +52,11 @@ func TestVersionSurvivesAnOutage(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			c := scripted{answers: []answer{stream(added(object("a", 1)), endOfList("5"))}, told: "+a1 =", asked: []string{"watch all"}}
+			c := scripted{answers: []answer{stream(added(object("a", 1)), endOfList("5"))}, published: "+a1 =", asked: []string{"watch all"}}
 			for range 8 {
-				c.answers, c.told, c.asked = append(c.answers, failure), c.told+" !", append(c.asked, "watch from 5")
+				c.answers, c.published, c.asked = append(c.answers, failure), c.published+" !", append(c.asked, "watch from 5")
 			}
-			c.answers, c.told, c.asked = append(c.answers, stream(added(object("b", 6)), hang())), c.told+" +b6", append(c.asked, "watch from 5")
+			c.answers, c.published, c.asked = append(c.answers, stream(added(object("b", 6)), hang())), c.published+" +b6", append(c.asked, "watch from 5")
 			c.run(t)
 		})
 	}
@@ -98,16 +98,16 @@ func TestLaggingServerIsWaitedFor(t *testing.T) {
 	t.Parallel()
 	runScripts(t, []scripted{
 		{
-			name:    "it answers a list",
-			answers: []answer{refuse(422, "Invalid"), tooLarge, tooLarge, page("5", "", object("a", 1)), stream(hang())},
-			told:    "+a1 =",
-			asked:   []string{"watch all", "list", "list", "list"},
+			name:      "it answers a list",
+			answers:   []answer{refuse(422, "Invalid"), tooLarge, tooLarge, page("5", "", object("a", 1)), stream(hang())},
+			published: "+a1 =",
+			asked:     []string{"watch all", "list", "list", "list"},
 		},
 		{
-			name:    "it answers a streaming list",
-			answers: []answer{tooLarge, tooLarge, stream(added(object("a", 1)), endOfList("5"), hang())},
-			told:    "+a1 =",
-			asked:   []string{"watch all", "watch all", "watch all"},
+			name:      "it answers a streaming list",
+			answers:   []answer{tooLarge, tooLarge, stream(added(object("a", 1)), endOfList("5"), hang())},
+			published: "+a1 =",
+			asked:     []string{"watch all", "watch all", "watch all"},
 		},
 		{
 			name: "it answers a watch",
@@ -115,8 +115,8 @@ func TestLaggingServerIsWaitedFor(t *testing.T) {
 				stream(added(object("a", 1)), endOfList("5"), pause(time.Minute)),
 				tooLarge, tooLarge, stream(added(object("b", 6)), hang()),
 			},
-			told:  "+a1 = +b6",
-			asked: []string{"watch all", "watch from 5", "watch from 5", "watch from 5"},
+			published: "+a1 = +b6",
+			asked:     []string{"watch all", "watch from 5", "watch from 5", "watch from 5"},
 		},
 		{
 			name: "it goes on answering so: the version is given up",
@@ -124,8 +124,8 @@ func TestLaggingServerIsWaitedFor(t *testing.T) {
 				stream(added(object("a", 100)), endOfList("100"), pause(time.Minute)),
 				tooLarge, tooLarge, tooLarge, tooLarge, stream(added(object("a", 50)), endOfList("60"), hang()),
 			},
-			told:  "+a100 = ! ~a50 =",
-			asked: []string{"watch all", "watch from 100", "watch from 100", "watch from 100", "watch from 100", "watch all"},
+			published: "+a100 = ! ~a50 =",
+			asked:     []string{"watch all", "watch from 100", "watch from 100", "watch from 100", "watch from 100", "watch all"},
 		},
 	})
 }
