@@ -51,7 +51,7 @@ func sweep(parent string) {
 		return
 	}
 	for _, lock := range locks {
-		if !filelock.Held(lock, filelock.Shared) {
+		if !filelock.IsHeld(lock, filelock.Shared) {
 			_ = os.RemoveAll(filepath.Dir(lock)) // it may belong to another user
 		}
 	}

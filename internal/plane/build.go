@@ -21,8 +21,8 @@ type builder struct {
 	tool    goTool
 	src     source
 	console *console.Console
-	// kubernetes is the version of Kubernetes the source requires, "" if it is not known
-	// yet or it requires none.
+	// kubernetes is the version of Kubernetes that the source requires. It is "" if it is not
+	// known yet, or if the source requires none.
 	kubernetes string
 }
 
@@ -38,7 +38,7 @@ func (f Finder) builder(src source) (builder, error) {
 	return b, err
 }
 
-// build leaves the binary in dir.
+// build builds the binary in dir.
 func (b builder) build(ctx context.Context, dir string) error {
 	started := time.Now()
 	task := b.console.Task()
@@ -66,8 +66,8 @@ func (b builder) build(ctx context.Context, dir string) error {
 
 	p := newBuildProgress(task, started)
 	defer p.stop()
-	// How many packages there are is good to know, not needed; and the downloads that a
-	// first build begins with happen here.
+	// The number of packages is only shown, so an error does not matter. The downloads of a first
+	// build happen here.
 	if out, err := b.list(ctx, p, source, env); err == nil {
 		p.total(strings.Count(out, "\n"))
 	}
@@ -75,7 +75,7 @@ func (b builder) build(ctx context.Context, dir string) error {
 		if context.Cause(ctx) != nil {
 			return fmt.Errorf("compiling the control plane: interrupted: %w", context.Cause(ctx))
 		}
-		return &BuildError{Err: err, Output: p.errors()}
+		return &BuildError{Err: err, Output: p.errorText()}
 	}
 	p.stop()
 	task.Done()
@@ -89,7 +89,7 @@ func (b builder) list(ctx context.Context, p *buildProgress, dir string, env []s
 	return out.String(), err
 }
 
-// A download is what `go mod download -json` tells.
+// A download is the output of `go mod download -json`.
 type download struct {
 	Version, Dir, GoMod, Error string
 }
@@ -123,11 +123,11 @@ func (b builder) download(ctx context.Context) (download, error) {
 	return d, nil
 }
 
-// buildFlags are the flags of go build and go install.
+// buildFlags returns the flags of go build and go install.
 func buildFlags(kubernetes string) []string {
 	ldflags := "-s -w"
 	if major, minor, ok := majorMinor(kubernetes); ok {
-		// Else the servers would call themselves v0.0.0-master+$Format:%H$.
+		// Otherwise the servers would report the version v0.0.0-master+$Format:%H$.
 		const variable = " -X k8s.io/component-base/version."
 		ldflags += variable + "gitVersion=" + kubernetes + variable + "gitMajor=" + major +
 			variable + "gitMinor=" + minor + variable + "gitTreeState=clean"
@@ -148,7 +148,7 @@ func majorMinor(version string) (major, minor string, ok bool) {
 	return major, minor, ok && ok2
 }
 
-// kubernetesVersion is the version of Kubernetes that a go.mod requires, or "".
+// kubernetesVersion returns the version of Kubernetes that a go.mod requires, or "".
 func kubernetesVersion(gomod string) (string, error) {
 	data, err := os.ReadFile(gomod)
 	if err != nil {

@@ -10,8 +10,8 @@ import (
 	"github.com/yare-go/yare/internal/plane/console"
 )
 
-// buildProgress reads what `go build -v` writes on standard error, shows how far it is,
-// and keeps what is neither a package nor a download: that is what went wrong.
+// buildProgress reads the standard error of `go build -v` and shows the progress. It keeps the
+// lines that are neither a package nor a download: they say what went wrong.
 type buildProgress struct {
 	task    *console.Task
 	started time.Time
@@ -34,7 +34,7 @@ func newBuildProgress(task *console.Task, started time.Time) *buildProgress {
 	return p
 }
 
-// tick shows the time go by also while the compiler is silent.
+// tick shows the elapsed time, also while the compiler is silent.
 func (p *buildProgress) tick() {
 	ticker := time.NewTicker(250 * time.Millisecond)
 	defer ticker.Stop()
@@ -104,8 +104,8 @@ func (p *buildProgress) line(line string) {
 	}
 }
 
-// errors is the end of what the go command complained about.
-func (p *buildProgress) errors() string {
+// errorText returns the end of the go command's error messages.
+func (p *buildProgress) errorText() string {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	said := p.said

@@ -40,7 +40,7 @@ type cache struct {
 // in the folder it is given, under the name of the binary.
 func (c cache) get(ctx context.Context, key string, build func(ctx context.Context, dir string) error) (string, error) {
 	path := filepath.Join(c.dir, key, binaryName)
-	if use(path) {
+	if markUsed(path) {
 		return path, nil
 	}
 	lock, err := c.lock(ctx, filepath.Dir(path))
@@ -48,7 +48,7 @@ func (c cache) get(ctx context.Context, key string, build func(ctx context.Conte
 		return "", err
 	}
 	defer lock.Close()
-	if use(path) { // Another process built it while we waited.
+	if markUsed(path) { // another process built it meanwhile
 		return path, nil
 	}
 	if err := c.buildLocked(ctx, path, build); err != nil {
@@ -58,20 +58,20 @@ func (c cache) get(ctx context.Context, key string, build func(ctx context.Conte
 	return path, nil
 }
 
-// use tells whether the binary is there, and marks it as used now.
-func use(path string) bool {
+// markUsed marks the binary as used now, and reports whether it exists.
+func markUsed(path string) bool {
 	info, err := os.Stat(path)
 	if err != nil || !info.Mode().IsRegular() {
 		return false
 	}
 	now := time.Now()
-	_ = os.Chtimes(path, now, now) // A cache that cannot be written is still one to read.
+	_ = os.Chtimes(path, now, now) // a cache that cannot be written can still be read
 	return true
 }
 
 func (c cache) buildLocked(ctx context.Context, path string, build func(context.Context, string) error) error {
 	folder := filepath.Dir(path)
-	// We hold the lock: whatever is left of a build was left by one that was interrupted.
+	// This process holds the lock, so what is there of a build is left by an interrupted one.
 	leftovers, err := filepath.Glob(filepath.Join(folder, "build-*"))
 	if err != nil {
 		return fmt.Errorf("looking for interrupted builds: %w", err)
@@ -95,14 +95,13 @@ func (c cache) buildLocked(ctx context.Context, path string, build func(context.
 	return nil
 }
 
-// lock waits for the lock of a key. It also returns when somebody else has built the
-// binary; the caller looks again.
+// lock waits for the lock of a key. Another process may have built the binary meanwhile.
 func (c cache) lock(ctx context.Context, folder string) (*os.File, error) {
 	task := c.console.Task()
 	defer task.Done()
 	started := time.Now()
 	for {
-		// Again each time: prune may have removed the folder.
+		// This is repeated, because prune may have removed the folder.
 		if err := os.MkdirAll(folder, 0o755); err != nil {
 			return nil, fmt.Errorf("making the cache folder of the control plane: %w: "+
 				"make it writable, or set XDG_CACHE_HOME to a folder that is", err)
@@ -115,7 +114,7 @@ func (c cache) lock(ctx context.Context, folder string) (*os.File, error) {
 			return nil, fmt.Errorf("opening the lock of the control plane's cache: %w", err)
 		}
 		err = filelock.Try(file, filelock.Exclusive)
-		if err == nil && filelock.Current(file) {
+		if err == nil && filelock.IsCurrent(file) {
 			if err := file.Truncate(0); err == nil {
 				_, _ = file.WriteAt([]byte(strconv.Itoa(os.Getpid())), 0)
 			}
@@ -135,7 +134,7 @@ func (c cache) lock(ctx context.Context, folder string) (*os.File, error) {
 	}
 }
 
-// holder says which process holds the lock.
+// holder returns a description of the process that holds the lock.
 func holder(folder string) string {
 	data, err := os.ReadFile(filepath.Join(folder, "lock"))
 	if pid := strings.TrimSpace(string(data)); err == nil && pid != "" {
@@ -144,8 +143,8 @@ func holder(folder string) string {
 	return "another process"
 }
 
-// prune removes binaries that have not been used for long, and are in nobody's use. It is
-// housekeeping: what fails is tried again after the next build.
+// prune removes binaries that have not been used for long and are not in use now. It ignores
+// errors: it runs again after the next build.
 func (c cache) prune(current string) {
 	entries, err := os.ReadDir(c.dir)
 	if err != nil {
@@ -177,15 +176,15 @@ func (c cache) prune(current string) {
 	}
 }
 
-// remove removes the folder of a key, unless somebody builds in it or runs its binary: a
-// running plane starts its children from that file, and so holds a lock on it.
+// remove removes the folder of a key, unless a process builds in it or runs its binary. A running
+// plane holds a lock on its binary, because it starts its children from that file.
 func (c cache) remove(folder string) {
 	lock, err := os.OpenFile(filepath.Join(folder, "lock"), os.O_RDWR|os.O_CREATE, 0o644)
 	if err != nil {
 		return
 	}
 	defer lock.Close()
-	if filelock.Try(lock, filelock.Exclusive) != nil || filelock.Held(filepath.Join(folder, binaryName), filelock.Exclusive) {
+	if filelock.Try(lock, filelock.Exclusive) != nil || filelock.IsHeld(filepath.Join(folder, binaryName), filelock.Exclusive) {
 		return
 	}
 	_ = os.RemoveAll(folder)

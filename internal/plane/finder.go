@@ -18,10 +18,10 @@ type Finder struct {
 	Dir string
 	// Env replaces the environment of this process.
 	Env []string
-	// Cache is the folder binaries are kept in; yare/controlplane in the user's cache
-	// folder by default.
+	// Cache is the folder binaries are kept in. The default is yare/controlplane in the user's
+	// cache folder.
 	Cache string
-	// Console is told what takes long. It may be nil.
+	// Console shows the progress of a build. It may be nil.
 	Console *console.Console
 
 	// version and noClone replace what this program knows of itself, for tests.
@@ -82,7 +82,8 @@ func (f Finder) get(ctx context.Context, src source) (string, error) {
 	})
 }
 
-// cacheFolder is a folder of yare's own in the user's cache folder. It need not exist.
+// cacheFolder returns the path of one of yare's folders in the user's cache folder. It need not
+// exist.
 func cacheFolder(name string) (string, error) {
 	dir, err := os.UserCacheDir()
 	if err != nil {
@@ -115,5 +116,5 @@ func (f Finder) ownVersion() string {
 	return OwnVersion()
 }
 
-// errNoSource reports source that vanished while it was looked at.
+// errNoSource means that the source vanished while it was read.
 var errNoSource = errors.New("the folder holds no source of the control plane")

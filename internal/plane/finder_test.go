@@ -261,7 +261,7 @@ func realGo(t *testing.T) string {
 	return path
 }
 
-func TestCompileErrorIsTold(t *testing.T) {
+func TestCompileErrorIsReturned(t *testing.T) {
 	t.Parallel()
 	root := clone(t)
 	writeTree(t, root, map[string]string{"controlplane/main.go": "package main\n\nfunc main() { nothing() }\n"})

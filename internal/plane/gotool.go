@@ -12,8 +12,8 @@ import (
 	"github.com/yare-go/yare/internal/plane/process"
 )
 
-// output runs a go command and returns what it printed. Its error holds what it said on
-// standard error.
+// output runs a go command and returns its standard output. The error includes its standard
+// error.
 func (t goTool) output(ctx context.Context, dir string, env []string, args ...string) (string, error) {
 	var stdout, stderr bytes.Buffer
 	err := t.run(ctx, dir, env, &stdout, &stderr, args...)
@@ -37,16 +37,16 @@ func (t goTool) run(ctx context.Context, dir string, env []string, stdout, stder
 	return process.Run(ctx, cmd)
 }
 
-// buildEnv is the environment the control plane is built in. What the user has set for
-// their own module must not reach it: it is another module, and a program for this
-// machine. Where modules come from (GOPROXY, GOPRIVATE, …) stays theirs.
+// buildEnv returns the environment the control plane is built in. It leaves out what users set for
+// their own module, because the control plane is another module, and a program for this machine.
+// It keeps where modules come from (GOPROXY, GOPRIVATE, …).
 func (t goTool) buildEnv() []string {
 	dropped := map[string]bool{
 		"GOFLAGS": true, "GOWORK": true, "GOOS": true, "GOARCH": true, "CGO_ENABLED": true, "GOBIN": true,
 		"GO111MODULE": true, "GOEXPERIMENT": true, "GODEBUG": true, "PWD": true,
 	}
-	// The compilers may take some more memory and collect less garbage: that saves a
-	// twentieth of the time. Whoever sets GOGC knows better.
+	// With more memory the compilers collect less garbage, which saves a twentieth of the time.
+	// A GOGC of the user comes later and wins.
 	env := []string{"GOGC=200"}
 	for _, variable := range t.env {
 		name, _, _ := strings.Cut(variable, "=")
@@ -54,7 +54,7 @@ func (t goTool) buildEnv() []string {
 			env = append(env, variable)
 		}
 	}
-	// Set rather than left out: an unset variable would be looked up in `go env -w`.
+	// The variables are set, not left out: an unset one would be looked up in `go env -w`.
 	return append(env, "GOFLAGS=-mod=readonly", "GOWORK=off", "CGO_ENABLED=0", "GO111MODULE=on",
 		"GOOS="+runtime.GOOS, "GOARCH="+runtime.GOARCH)
 }

@@ -13,8 +13,8 @@ import (
 	"strings"
 )
 
-// key names the binary that a build would give: it changes when the source, the Go
-// version, the platform or the flags do.
+// key returns the name of the binary that a build would make. It changes with the source, the Go
+// version, the platform and the flags.
 func (b builder) key(ctx context.Context) (string, error) {
 	goVersion, err := b.goVersion(ctx)
 	if err != nil {
@@ -41,8 +41,8 @@ func (b builder) key(ctx context.Context) (string, error) {
 	return hex.EncodeToString(hash.Sum(nil))[:32], nil
 }
 
-// goVersion is the version of the Go that would build: the source's go.mod may ask for
-// another than the one that is installed.
+// goVersion returns the version of Go that would build the source, whose go.mod may ask for
+// another version than the installed one.
 func (b builder) goVersion(ctx context.Context) (string, error) {
 	dir := b.src.dir
 	if dir == "" {

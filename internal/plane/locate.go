@@ -31,9 +31,9 @@ type source struct {
 	version  string // a version of the nested module
 }
 
-// locate decides where the control plane comes from: the binary that the environment
-// names; the source beside the yare module that the user's module requires, replaces or
-// is; the published version that goes with it.
+// locate returns where the control plane comes from: the binary that the environment names, or the
+// source beside the yare module that the user's module requires, replaces or is, or the published
+// version that belongs to that module.
 func (f Finder) locate(ctx context.Context) (source, error) {
 	if name := f.getenv(PrebuiltVariable); name != "" {
 		path, err := checkPrebuilt(name)
@@ -67,7 +67,7 @@ func checkPrebuilt(name string) (string, error) {
 	return path, nil
 }
 
-// A listedModule is what `go list -m -json` tells of the yare module.
+// A listedModule is the output of `go list -m -json` for the yare module.
 type listedModule struct {
 	Path    string
 	Version string
@@ -77,9 +77,9 @@ type listedModule struct {
 	Error   *struct{ Err string }
 }
 
-// requiredModule asks the go command which yare module the user's module means, so that
-// replace directives and workspaces are honoured. It is nil when there is no module, or
-// one that does not require yare.
+// requiredModule returns the yare module that the user's module means. It asks the go command, so
+// that replace directives and workspaces count. It returns nil when there is no module, or the
+// module does not require yare.
 func (f Finder) requiredModule(ctx context.Context) (*listedModule, error) {
 	tool, err := f.goTool()
 	if err != nil {
@@ -130,7 +130,7 @@ func (m *listedModule) source() (source, error) {
 	return source{version: m.Version}, nil
 }
 
-// ownSource is where the control plane of this very program comes from: used where no
+// ownSource returns where the control plane of this very program comes from. It counts where no
 // module says anything else.
 func (f Finder) ownSource() (source, error) {
 	version := f.ownVersion()
@@ -150,7 +150,7 @@ func (f Finder) ownSource() (source, error) {
 	return source{version: version}, nil
 }
 
-// hasNested tells whether the root of a yare module has the control plane beside it.
+// hasNested reports whether the root of a yare module has the control plane beside it.
 func hasNested(root string) bool {
 	data, err := os.ReadFile(filepath.Join(root, "controlplane", "go.mod"))
 	return err == nil && modfile.ModulePath(data) == nestedPath
@@ -168,8 +168,8 @@ func cloneOfThisProgram() string {
 	return root
 }
 
-// OwnVersion is the version of the yare module in this program, "" for one that was built
-// from a folder.
+// OwnVersion returns the version of the yare module in this program, or "" if it was built from a
+// folder.
 func OwnVersion() string {
 	info, ok := debug.ReadBuildInfo()
 	if !ok {

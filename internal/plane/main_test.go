@@ -16,8 +16,8 @@ import (
 	"github.com/yare-go/yare/internal/plane/process"
 )
 
-// A test program that is called with helperVariable set is one of several processes of a
-// test; called as the control plane binary, it is a fake one.
+// A test program that is called with helperVariable set is one of several processes of a test.
+// Called by the name of the control plane binary, it is a fake of it.
 const helperVariable = "YARE_PLANE_TEST_HELPER"
 
 func TestMain(m *testing.M) {
@@ -58,9 +58,9 @@ func eventually(t *testing.T, what string, f func() bool) {
 	}
 }
 
-// gone tells whether a process has ended. One that init has not collected yet has.
-func gone(pid int) bool {
-	if !process.Alive(pid) {
+// hasEnded reports whether a process has ended. It may not have been reaped yet.
+func hasEnded(pid int) bool {
+	if !process.IsAlive(pid) {
 		return true
 	}
 	stat, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
@@ -103,7 +103,8 @@ func clone(t *testing.T) string {
 	return dir
 }
 
-// environ is the environment of this process without what tests set differently.
+// environ returns the environment of this process without what tests set differently, and with
+// more.
 func environ(more ...string) []string {
 	var env []string
 	for _, variable := range os.Environ() {

@@ -19,26 +19,26 @@ import (
 	"github.com/yare-go/yare/internal/plane/process"
 )
 
-// Options say what is started and how. All fields may be left out.
+// Options describe the control plane to start. All fields are optional.
 type Options struct {
 	// Finder finds the binary, if Binary does not name it.
 	Finder Finder
 	Binary string
-	// Kubeconfig is the file that gives access to the cluster, made when it is ready and
-	// removed at its end; one in the plane's own folder by default.
+	// Kubeconfig is the path of the kubeconfig file, which exists while the cluster can be used.
+	// The default is a file in the plane's own folder.
 	Kubeconfig string
-	// Nodes is the number of simulated nodes; the binary's default if 0.
+	// Nodes is the number of simulated nodes. 0 means the binary's default.
 	Nodes int
 	// APIServerArgs are more arguments for kube-apiserver.
 	APIServerArgs []string
 	// Title is the name of this plane in the list of the user's planes ("yare dev ./book"), in
 	// which `yare kubectl` finds it. A plane without a title is not listed.
 	Title string
-	// Verbose asks the control plane for its own log, which goes to Log.
+	// Verbose makes the control plane write its own log to Log.
 	Verbose bool
-	// Log gets what the control plane writes on standard error. It may be nil.
+	// Log gets the control plane's standard error. It may be nil.
 	Log io.Writer
-	// Console is told what goes on. It may be nil.
+	// Console gets progress and unexpected ends. It may be nil.
 	Console *console.Console
 }
 
@@ -50,16 +50,16 @@ type Plane struct {
 	console *console.Console
 	booting *console.Task
 	stderr  *tail
-	started chan message  // gets the first of ready and failed
+	started chan message  // receives the first event ready or failed
 	inUse   *os.File      // its shared lock keeps the binary in the cache
-	closing chan struct{} // closed when we want it to end
+	closing chan struct{} // closed by Close
 	close   sync.Once
 	entry   *entry
 	ready   message
 }
 
-// Start starts a control plane and waits until it is ready to be used. The context is for
-// that wait only: the plane runs until Close, or until this process ends.
+// Start starts a control plane and waits until it can be used. The end of ctx ends that wait
+// only: the plane runs until Close, or until this process ends.
 func Start(ctx context.Context, o Options) (*Plane, error) {
 	if o.Finder.Console == nil {
 		o.Finder.Console = o.Console
@@ -81,7 +81,7 @@ func Start(ctx context.Context, o Options) (*Plane, error) {
 	}
 	if o.Title != "" {
 		if p.entry, err = register(p, o.Title, o.Finder.Dir); err != nil {
-			// The cluster is as good without.
+			// The cluster can be used without the entry.
 			o.Console.Printf("`yare kubectl` will not find this control plane by itself: %v", err)
 		}
 	}
@@ -127,10 +127,11 @@ func launch(o Options) (*Plane, error) {
 		p.booting.Done()
 		return nil, err
 	}
-	// Best effort: a folder that cannot be locked is no cache of ours.
+	// An error does not matter: a file that cannot be locked is not in the cache.
 	_ = filelock.Try(p.inUse, filelock.Shared)
-	// No signal when we die: the end of its input tells it so, on every system, and once. (Linux
-	// may send that signal several times, and a second one asks for a hasty end.)
+	// The plane gets no signal when this process dies: it sees the end of its input, on every
+	// system, and once. (Linux may send the signal several times, and a second one asks for a
+	// hasty end.)
 	if p.process, err = process.Start(cmd, 0); err != nil {
 		_ = p.inUse.Close()
 		p.booting.Done()
@@ -143,7 +144,7 @@ func launch(o Options) (*Plane, error) {
 func (p *Plane) handleLine(line []byte) {
 	var m message
 	if err := json.Unmarshal(line, &m); err != nil {
-		_, _ = fmt.Fprintf(p.stderr, "%s\n", line) // Not of the protocol: part of the log.
+		_, _ = fmt.Fprintf(p.stderr, "%s\n", line) // not of the protocol: part of the log
 		return
 	}
 	switch m.Event {
@@ -154,7 +155,7 @@ func (p *Plane) handleLine(line []byte) {
 	case "ready", "failed":
 		select {
 		case p.started <- m:
-		default: // Not the first: its end is told by Done.
+		default: // the plane was ready before: its end closes Done
 		}
 	case "exited":
 		text := m.Component + " ended unexpectedly"
@@ -172,14 +173,14 @@ func (p *Plane) waitReady(ctx context.Context) error {
 	defer p.booting.Done()
 	select {
 	case m := <-p.started:
-		return p.isReady(m)
+		return p.handleStarted(m)
 	case <-p.process.Done():
 	case <-ctx.Done():
 		return fmt.Errorf("waiting for the control plane to become ready: %w", context.Cause(ctx))
 	}
 	select {
-	case m := <-p.started: // It said why before it ended.
-		return p.isReady(m)
+	case m := <-p.started: // it reported the cause before it ended
+		return p.handleStarted(m)
 	default:
 	}
 	text := "it ended before it was ready"
@@ -192,7 +193,8 @@ func (p *Plane) waitReady(ctx context.Context) error {
 	return fmt.Errorf("starting the control plane %s: %s", p.binary, text)
 }
 
-func (p *Plane) isReady(m message) error {
+// handleStarted keeps an event ready, and returns the error of an event failed.
+func (p *Plane) handleStarted(m message) error {
 	if m.Event == "ready" {
 		p.ready = m
 		return nil
@@ -207,32 +209,32 @@ func (p *Plane) isReady(m message) error {
 	return fmt.Errorf("starting the control plane: %s", text)
 }
 
-// Kubeconfig is the path of the file that gives access to the cluster.
+// Kubeconfig returns the path of the kubeconfig file.
 func (p *Plane) Kubeconfig() string { return p.ready.Kubeconfig }
 
-// Server is the URL of the API server.
+// Server returns the URL of the API server.
 func (p *Plane) Server() string { return p.ready.Server }
 
-// Dir is the plane's temporary folder, with the logs of its components.
+// Dir returns the plane's temporary folder, with the logs of its components.
 func (p *Plane) Dir() string { return p.ready.Dir }
 
-// Binary is the path of the control plane binary, which is a kubectl too.
+// Binary returns the path of the control plane binary, which is a kubectl too.
 func (p *Plane) Binary() string { return p.binary }
 
-// Boot is how long the plane took to be ready, by its own count.
+// Boot returns how long the plane took to become ready, by its own clock.
 func (p *Plane) Boot() time.Duration {
 	return time.Duration(p.ready.Seconds * float64(time.Second))
 }
 
-// Pids are the process ids of the components as they were when the plane became ready.
+// Pids returns the process IDs of the components at the time when the plane became ready.
 func (p *Plane) Pids() map[string]int { return p.ready.Pids }
 
-// Stop ends a component as an administrator would; it stays down until StartComponent.
+// Stop ends a component as an administrator would. It stays down until StartComponent.
 func (p *Plane) Stop(ctx context.Context, component string) error {
 	return p.do(ctx, "stop", component)
 }
 
-// Kill ends a component as a crash would (kill -9); it stays down until StartComponent.
+// Kill ends a component as a crash would (kill -9). It stays down until StartComponent.
 func (p *Plane) Kill(ctx context.Context, component string) error {
 	return p.do(ctx, "kill", component)
 }
@@ -257,7 +259,7 @@ func (p *Plane) Resume(ctx context.Context, component string) error {
 	return p.do(ctx, "resume", component)
 }
 
-// Compact forgets etcd's history and returns the revision up to which it did.
+// Compact drops etcd's history, and returns the revision up to which it did.
 func (p *Plane) Compact(ctx context.Context) (int64, error) {
 	m, err := p.control.call(ctx, p.Done(), "compact", "")
 	return m.Revision, err
@@ -268,10 +270,10 @@ func (p *Plane) do(ctx context.Context, verb, component string) error {
 	return err
 }
 
-// Done is closed when the control plane has ended.
+// Done returns a channel that is closed when the control plane has ended.
 func (p *Plane) Done() <-chan struct{} { return p.process.Done() }
 
-// Err says why the control plane ended; nil while it runs, and after a Close.
+// Err returns why the control plane ended. It returns nil while the plane runs and after Close.
 func (p *Plane) Err() error {
 	select {
 	case <-p.process.Done():
@@ -302,7 +304,7 @@ func (p *Plane) Close() {
 		task := p.console.Task()
 		defer task.Done()
 		task.Set("stopping the control plane")
-		// The end of its input says the same; a plane that no longer reads gets a signal.
+		// The plane ends at the end of its input. If it no longer reads, it gets a signal.
 		_ = p.control.in.Close()
 		timer := time.NewTimer(20 * time.Second)
 		defer timer.Stop()

@@ -11,7 +11,7 @@ import (
 )
 
 // The real control plane: compiled if it is not in the cache yet.
-func TestRealControlPlane(t *testing.T) {
+func TestControlPlane(t *testing.T) {
 	t.Parallel()
 	p, err := Start(t.Context(), Options{Nodes: 2, Console: console.ForTests("yare")})
 	if err != nil {
@@ -47,7 +47,7 @@ func TestRealControlPlane(t *testing.T) {
 		t.Errorf("%s is left: %v", p.Dir(), err)
 	}
 	for name, pid := range p.Pids() {
-		if !gone(pid) {
+		if !hasEnded(pid) {
 			t.Errorf("%s still runs", name)
 		}
 	}

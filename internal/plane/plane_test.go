@@ -48,7 +48,7 @@ func TestStartAndSteer(t *testing.T) {
 		t.Errorf("a command without an answer: %v", err)
 	}
 	if !strings.Contains(said.String(), "kube-apiserver ended unexpectedly: on purpose; it is started again") {
-		t.Errorf("an unexpected end is not told:\n%s", said.String())
+		t.Errorf("an unexpected end is not reported:\n%s", said.String())
 	}
 	pids := p.Pids()
 	p.Close()
@@ -63,7 +63,7 @@ func TestStartAndSteer(t *testing.T) {
 		t.Errorf("the folder is still there: %v", err)
 	}
 	for name, pid := range pids {
-		if !gone(pid) {
+		if !hasEnded(pid) {
 			t.Errorf("%s still runs", name)
 		}
 	}
@@ -101,8 +101,7 @@ func TestUnexpectedEnd(t *testing.T) {
 	}
 }
 
-// A process that starts a plane and is killed: the kernel tells the plane on Linux, and
-// the end of its input does everywhere.
+// When a process that started a plane is killed, the plane ends by the end of its input.
 func TestParentKilled(t *testing.T) {
 	t.Parallel()
 	self, err := os.Executable()
@@ -129,7 +128,7 @@ func TestParentKilled(t *testing.T) {
 	}
 	kill9(t, parent.Process.Pid)
 	_ = parent.Wait()
-	eventually(t, "plane and component are gone", func() bool { return gone(up) && gone(etcd) })
+	eventually(t, "plane and component are gone", func() bool { return hasEnded(up) && hasEnded(etcd) })
 	eventually(t, "the kubeconfig is gone", func() bool {
 		_, err := os.Stat(kubeconfig)
 		return errors.Is(err, os.ErrNotExist)

@@ -144,7 +144,7 @@ func listIn(dir string) ([]Running, error) {
 	}
 	var running []Running
 	for _, name := range names {
-		if !filelock.Held(name, filelock.Shared) {
+		if !filelock.IsHeld(name, filelock.Shared) {
 			// A new- file is unlocked for the moment between its making and its locking.
 			if info, err := os.Stat(name); err == nil && (filepath.Ext(name) == ".json" || time.Since(info.ModTime()) > time.Minute) {
 				_ = os.Remove(name)

@@ -1,5 +1,5 @@
-// Package console tells a person what a program is doing, line by line: what happened, and
-// what is being done now.
+// Package console shows a person what a program does, line by line: what happened, and what the
+// program is doing now.
 //
 // On a terminal the present is one line at the bottom that is rewritten; elsewhere it is a
 // line now and then, so that a log shows that work goes on without being flooded.
@@ -20,8 +20,8 @@ import (
 // it is shown again.
 const quiet = 10 * time.Second
 
-// A Console writes lines that begin with a name, so that they can be told from what other
-// programs write beside it. A nil Console says nothing. Its methods may be called from
+// A Console writes lines that begin with a name, which distinguishes them from the output of other
+// programs. A nil Console writes nothing. Its methods may be called from
 // several goroutines.
 type Console struct {
 	mu     sync.Mutex
@@ -61,15 +61,15 @@ func New(out io.Writer, name string) *Console {
 	return c
 }
 
-// Live tells whether a person is looking at a terminal.
-func (c *Console) Live() bool { return c != nil && c.live }
+// IsLive reports whether the console writes to a terminal.
+func (c *Console) IsLive() bool { return c != nil && c.live }
 
 // Printf writes one line.
 func (c *Console) Printf(format string, args ...any) {
 	c.write(fmt.Sprintf(format, args...), "")
 }
 
-// Block writes a text of several lines, indented: what a compiler said, the end of a log.
+// Block writes a text of several lines, indented, such as the messages of a compiler.
 func (c *Console) Block(text string) {
 	text = strings.TrimRight(text, "\n")
 	if text != "" {
@@ -92,7 +92,7 @@ func (c *Console) write(text, indent string) {
 	c.draw()
 }
 
-// A Task is something that takes long. What it says of itself is shown until it is done.
+// A Task is work that takes long. Its text is shown until it is done.
 type Task struct {
 	console *Console
 	text    string
@@ -112,7 +112,7 @@ func (c *Console) Task() *Task {
 	return t
 }
 
-// Set says what the task is doing now.
+// Set sets the text of the task.
 func (t *Task) Set(format string, args ...any) {
 	c := t.console
 	if c == nil {
@@ -170,14 +170,14 @@ func (c *Console) draw() {
 	if len(texts) == 0 {
 		return
 	}
-	// A line that wraps could not be erased. The prefix is taken at its full length,
-	// colours included: a few columns less do no harm.
+	// A line that wraps could not be erased. The prefix counts with its colours: a few columns
+	// less do no harm.
 	text := cut(strings.Join(texts, " | "), c.width()-len(c.prefix)-1)
 	_, _ = io.WriteString(c.out, c.prefix+text)
 	c.drawn = true
 }
 
-// cut shortens a text to so many characters.
+// cut returns text shortened to n characters.
 func cut(text string, n int) string {
 	runes := []rune(text)
 	if n < 1 {
@@ -192,7 +192,7 @@ func cut(text string, n int) string {
 	return string(runes[:n-3]) + "..."
 }
 
-// Duration writes a duration as a person would say it: 3.4s, 47s, 3m07s.
+// Duration returns a duration as people write it: 3.4s, 47s, 3m07s.
 func Duration(d time.Duration) string {
 	switch {
 	case d < 10*time.Second:

@@ -8,16 +8,16 @@ import (
 	"github.com/yare-go/yare/internal/plane/process"
 )
 
-// ForTests returns a console that reaches the person who runs `go test`, which keeps what
-// a passing test prints to itself: the terminal, or else the standard error of the go
-// command, or else our own. Several test processes write there at once, so it only ever
-// writes whole lines.
+// ForTests returns a console that reaches the person who runs `go test`, which hides the output of
+// a passing test. It writes to the terminal, or else to the standard error of the go command, or
+// else to that of this process. Several test processes write there at once, so it writes whole
+// lines only.
 //
 // The file it may have opened stays open as long as the process.
 func ForTests(name string) *Console {
 	c := New(testOutput(), name)
 	c.live = false
-	c.patience = quiet // Each test that starts a control plane would say so.
+	c.patience = quiet // otherwise each test that starts a control plane would write a line
 	c.prefix = name + ": "
 	return c
 }

@@ -1,6 +1,6 @@
-// Package fakeplane is a control plane that is none: a stand-in for the binary, for tests
-// of what starts and steers it. A test program becomes it when it is called as the binary
-// is, so nothing has to be built.
+// Package fakeplane is a fake of the control plane binary, for tests of the code that starts and
+// controls it. A test program acts as the fake when it is called by the name of the binary, so
+// nothing has to be built.
 package fakeplane
 
 import (
@@ -23,10 +23,11 @@ import (
 // BinaryName is the name a link to the test program must have for Main to act.
 const BinaryName = "controlplane"
 
-// LogVariable names a file that the fake kubectl adds its calls to.
+// LogVariable is the environment variable that names a file to which the fake kubectl appends its
+// calls.
 const LogVariable = "YARE_FAKE_LOG"
 
-// Link makes a file in dir that is the fake binary, and returns its path.
+// Link creates the fake binary in dir and returns its path.
 func Link(dir string) (string, error) {
 	self, err := os.Executable()
 	if err != nil {
@@ -36,8 +37,8 @@ func Link(dir string) (string, error) {
 	return name, os.Symlink(self, name)
 }
 
-// Main acts as the control plane binary and ends the process, if it was called as one. A
-// TestMain calls it first.
+// Main acts as the control plane binary and ends the process, if the process was called by that
+// name. A TestMain calls Main first.
 func Main() {
 	if filepath.Base(os.Args[0]) != BinaryName || len(os.Args) < 2 {
 		return
@@ -48,7 +49,7 @@ func Main() {
 	case "kubectl":
 		os.Exit(kubectl(os.Args[2:]))
 	case "child":
-		// Ends with its parent, as the real components do.
+		// It ends with its parent, as the real components do.
 		_, _ = io.Copy(io.Discard, os.Stdin)
 		os.Exit(0)
 	}
@@ -132,7 +133,7 @@ func serve(say func(map[string]any), dir string) {
 			_ = os.RemoveAll(dir)
 			os.Exit(3)
 		case c.Do == "pause":
-			// No answer: what a plane does that hangs.
+			// There is no answer, as from a plane that hangs.
 		default:
 			say(map[string]any{"event": "exited", "component": c.Component, "error": "on purpose"})
 			say(map[string]any{"id": c.ID, "ok": true})

@@ -1,5 +1,5 @@
-// Package filelock locks files between processes. The lock belongs to the open file, so
-// the kernel gives it back when its holder dies, however it dies.
+// Package filelock locks files between processes. The lock belongs to the open file, so the
+// kernel releases it when its holder dies, however it dies.
 package filelock
 
 import (
@@ -37,9 +37,9 @@ func Try(f *os.File, mode Mode) error {
 	}
 }
 
-// Held tells whether the file of this name could not be locked in this mode now: whether
-// somebody holds an exclusive lock (asked with Shared), or any lock (asked with Exclusive).
-func Held(name string, mode Mode) bool {
+// IsHeld reports whether another process holds a lock on the named file that conflicts with
+// mode: with Shared an exclusive lock, with Exclusive any lock.
+func IsHeld(name string, mode Mode) bool {
 	f, err := os.Open(name)
 	if err != nil {
 		return false
@@ -48,9 +48,9 @@ func Held(name string, mode Mode) bool {
 	return errors.Is(Try(f, mode), ErrHeld)
 }
 
-// Current tells whether f is still the file of its name: whoever waited for a lock may
+// IsCurrent reports whether f is still the file of its name. A process that waited for a lock may
 // have got it on a file that was removed in the meantime.
-func Current(f *os.File) bool {
+func IsCurrent(f *os.File) bool {
 	opened, err := f.Stat()
 	if err != nil {
 		return false

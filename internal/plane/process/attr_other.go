@@ -8,13 +8,14 @@ func attributes(syscall.Signal) *syscall.SysProcAttr {
 	return &syscall.SysProcAttr{Setpgid: true}
 }
 
-// ParentIsGo tells whether this process was started by the go command. This system does
-// not tell.
+// ParentIsGo reports whether this process was started by the go command. On this system it always
+// returns false.
 func ParentIsGo() bool { return false }
 
-// ParentArgs is the command line of the parent process, nil where it cannot be read.
+// ParentArgs returns the command line of the parent process. On this system it always returns
+// nil.
 func ParentArgs() []string { return nil }
 
-// EndWithGo makes this process end with the go command that runs it, where the system can
-// do that. This one cannot.
+// EndWithGo makes this process end with the go command that runs it. On this system it does
+// nothing.
 func EndWithGo() {}

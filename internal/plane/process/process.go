@@ -20,12 +20,12 @@ import (
 type Process struct {
 	cmd  *exec.Cmd
 	done chan struct{}
-	err  error // what Wait answered; written before done is closed
+	err  error // the result of Wait; written before done is closed
 }
 
-// Start starts cmd. When this process dies, the child gets the signal orphaned (Linux; 0
-// for none), possibly more than once: the kernel sends it when the thread that is the
-// child's parent ends, and then hands the child to another thread that may be ending too.
+// Start starts cmd. When this process dies, the child gets the signal orphaned (on Linux; 0 means
+// none), possibly more than once: the kernel sends it when the thread that is the child's parent
+// ends, and then hands the child to another thread that may be ending too.
 func Start(cmd *exec.Cmd, orphaned syscall.Signal) (*Process, error) {
 	cmd.SysProcAttr = attributes(orphaned)
 	if cmd.WaitDelay == 0 {
@@ -53,18 +53,18 @@ func Start(cmd *exec.Cmd, orphaned syscall.Signal) (*Process, error) {
 	return p, nil
 }
 
-// Pid is the process id of the child, and the id of its group.
+// Pid returns the process ID of the child, which is the ID of its group too.
 func (p *Process) Pid() int { return p.cmd.Process.Pid }
 
-// Done is closed when the child has ended and its output has been read.
+// Done returns a channel that is closed when the child has ended and its output has been read.
 func (p *Process) Done() <-chan struct{} { return p.done }
 
-// Err says how the child ended: nil for status 0. It is meaningful after Done.
+// Err returns how the child ended: nil for status 0. Before the end of the child it returns nil.
 func (p *Process) Err() error {
 	select {
 	case <-p.done:
 		if errors.Is(p.err, exec.ErrWaitDelay) {
-			return nil // It ended well; a grandchild still held the pipe.
+			return nil // it ended well, and a grandchild still held the pipe
 		}
 		return p.err
 	default:
@@ -120,8 +120,8 @@ func Run(ctx context.Context, cmd *exec.Cmd) error {
 	}
 }
 
-// Alive tells whether a process of this id exists.
-func Alive(pid int) bool {
+// IsAlive reports whether a process of this ID exists.
+func IsAlive(pid int) bool {
 	err := syscall.Kill(pid, 0)
 	return err == nil || errors.Is(err, os.ErrPermission)
 }
