@@ -29,8 +29,24 @@ type place struct {
 	path []string
 	// many is true within a list or a map, where a path names no single value.
 	many bool
-	// open are the types being described around this place.
+	// open holds the types that are being described around this place.
 	open []step
+	// scope leads from the field to this place, as in the keys of a tag: items, values.
+	scope []string
+	// types holds the keys type=… of the tag of the field, for any scope.
+	types []directive
+}
+
+// within returns the place of the elements of a list (items) or the values of a map (values).
+func (p place) within(scope string) place {
+	p.many = true
+	p.scope = append(slices.Clone(p.scope), scope)
+	return p
+}
+
+// typeKey returns the key of a tag that gives this place the type name.
+func (p place) typeKey(name string) string {
+	return directive{scope: p.scope, key: "type", value: name, given: true}.String()
 }
 
 // step is one type on the way down, and the field that led to it.
@@ -59,6 +75,7 @@ func (b *builder) object(t kube.Type) *Schema {
 		return &Schema{Type: typeObject}
 	}
 	root := b.structure(t.Go, place{name: name})
+	b.typeRules(t.Go, place{name: name}, root)
 	root.Description = b.comments.ofRoot(t.Go)
 	if root.Properties["metadata"] == nil {
 		b.failf(name, "the type has no metadata; embed metav1.TypeMeta `json:\"\"` and metav1.ObjectMeta `json:\"metadata,omitempty\"`")
@@ -84,18 +101,37 @@ func (b *builder) inRoot(f field) (s *Schema, fixed bool) {
 	return nil, false
 }
 
-// schema is that of a t at a place, or nil when there is none and a problem was kept.
+// schema returns the schema of a t at a place, or nil after a problem.
 func (b *builder) schema(t reflect.Type, at place) *Schema {
 	for t.Kind() == reflect.Pointer {
 		t = t.Elem()
 	}
+	for _, d := range at.types {
+		if slices.Equal(d.scope, at.scope) {
+			return b.typeOfTag(d, at)
+		}
+	}
 	s := b.bare(t, at)
-	if s != nil && s.Description == "" {
+	if s == nil {
+		return nil
+	}
+	b.typeRules(t, at, s)
+	if s.Description == "" {
 		s.Description = b.comments.ofType(t)
 	}
 	return s
 }
 
+// typeOfTag returns the schema that d, a type=… in the tag of a field, stands for.
+func (b *builder) typeOfTag(d directive, at place) *Schema {
+	s, err := ofType(d.value)
+	if err != nil {
+		b.failf(at.name, "the tag crd:%q: %v", d.String(), err)
+	}
+	return s
+}
+
+// bare returns the schema of a t without its description and the rules of the type.
 func (b *builder) bare(t reflect.Type, at place) *Schema {
 	s, known, err := wellKnown(t)
 	if !known && t.Name() != "" {
@@ -111,7 +147,7 @@ func (b *builder) bare(t reflect.Type, at place) *Schema {
 	if text, unknown := custom(t); text {
 		return &Schema{Type: typeString}
 	} else if unknown {
-		b.failf(at.name, "%s encodes itself, so its schema cannot be seen; give it a method OpenAPISchemaType() []string, or tag the field crd:\"type=string\" (or what it is in JSON)", t)
+		b.failf(at.name, "%s encodes itself, so its schema cannot be seen; give it a method OpenAPISchemaType() []string, or tag the field crd:%q (or what it is in JSON)", t, at.typeKey(typeString))
 		return nil
 	}
 	for i, open := range at.open {
@@ -120,8 +156,8 @@ func (b *builder) bare(t reflect.Type, at place) *Schema {
 			for _, step := range at.open[i+1:] {
 				trail = append(trail, step.via)
 			}
-			b.failf(at.name, "the type %s contains itself (%s → %s), and a schema cannot; tag one of these fields crd:\"type=object\", which takes any fields, or make it a runtime.RawExtension",
-				t, strings.Join(append(trail, at.name), " → "), t)
+			b.failf(at.name, "the type %s contains itself (%s → %s), and a schema cannot; tag %s crd:%q, which takes any fields, or make it a runtime.RawExtension",
+				t, strings.Join(append(trail, at.name), " → "), t, at.name, at.typeKey(typeObject))
 			return nil
 		}
 	}
@@ -184,8 +220,7 @@ func (b *builder) list(t reflect.Type, at place) *Schema {
 			return &Schema{Type: typeString, Format: "byte"}
 		}
 	}
-	at.many = true
-	items := b.schema(t.Elem(), at)
+	items := b.schema(t.Elem(), at.within("items"))
 	if items == nil {
 		return nil
 	}
@@ -209,8 +244,7 @@ func (b *builder) dictionary(t reflect.Type, at place) *Schema {
 		b.failf(at.name, "the keys of a map must be plain strings, and %s encodes itself", t.Key())
 		return nil
 	}
-	at.many = true
-	values := b.schema(t.Elem(), at)
+	values := b.schema(t.Elem(), at.within("values"))
 	if values == nil {
 		return nil
 	}
@@ -247,13 +281,12 @@ func (b *builder) structure(t reflect.Type, at place) *Schema {
 		}
 	}
 	slices.Sort(s.Required)
-	b.typeRules(t, at, s)
 	refine(t, s)
 	return s
 }
 
-// typeRules adds the rules that t has, or, if it has no method of its own, those of the
-// structs that it embeds.
+// typeRules adds to s the rules of t: those of its method Rules or, if t is a struct without
+// one, those of the structs that it embeds.
 func (b *builder) typeRules(t reflect.Type, at place, s *Schema) {
 	defer func() {
 		if p := recover(); p != nil {
@@ -262,6 +295,9 @@ func (b *builder) typeRules(t reflect.Type, at place, s *Schema) {
 	}()
 	if rules := rulesOf(t); rules != nil {
 		b.rules(ownerOf(t, at).name+": its method Rules", s, rules)
+		return
+	}
+	if t.Kind() != reflect.Struct || s.Properties == nil {
 		return
 	}
 	for i := range t.NumField() {

@@ -7,35 +7,36 @@ import (
 	"go/parser"
 	"go/token"
 	"io/fs"
+	"iter"
 	"path"
 	"reflect"
+	"strings"
 
 	"github.com/yare-go/yare/kube"
 )
 
-// comments are the doc comments of one package, out of the files that a Definition brings.
-// A nil *comments has none.
+// comments holds the doc comments of one package, from the Source of a Definition. A nil
+// *comments has none.
 type comments struct {
-	// pkg is the package that the files are taken for: the one of the type that has the
-	// Definition.
+	// pkg is the path of the package: the one of the type that has the Definition.
 	pkg   string
 	types map[string]string
-	// fields are by type and field, as in WebAppSpec.Image, or WebAppSpec.Probe.Path in a
-	// struct without a name.
+	// fields holds comments by type and field, as in WebAppSpec.Image, or
+	// WebAppSpec.Probe.Path in a struct without a name.
 	fields map[string]string
-	// wholes are the comments of aliases of kube.CustomResource, by the name of the spec.
-	wholes map[string]string
-	// fail keeps a problem.
+	// aliases holds the comments of aliases of kube.CustomResource, by the name of the spec.
+	aliases map[string]string
+	// fail records a problem.
 	fail func(error)
 }
 
 // kubePackage is where CustomResource is declared.
 var kubePackage = reflect.TypeFor[kube.Resource]().PkgPath()
 
-// definer is the type that has the Definition of t: the spec of a custom resource, else
-// the type itself.
+// definer returns the type that has the Definition of t: the spec of a kube.CustomResource,
+// otherwise t itself.
 func definer(t reflect.Type) reflect.Type {
-	if t.PkgPath() == kubePackage && declared(t) == "CustomResource" {
+	if t.PkgPath() == kubePackage && declaredName(t) == "CustomResource" {
 		if spec, ok := t.FieldByName("Spec"); ok {
 			return spec.Type
 		}
@@ -43,21 +44,39 @@ func definer(t reflect.Type) reflect.Type {
 	return t
 }
 
-// commentsOf reads the Source of the Definition of t.
+// commentsOf returns the comments in the Source of the Definition of t.
 func commentsOf(t kube.Type, fail func(error)) *comments {
 	source := t.Definition.Source
 	if source == nil {
 		return nil
 	}
 	owner := definer(t.Go)
-	c := &comments{
-		pkg:    owner.PkgPath(),
-		types:  map[string]string{},
-		fields: map[string]string{},
-		wholes: map[string]string{},
-		fail:   fail,
+	files, err := filesOf(source, owner)
+	if err != nil {
+		fail(fmt.Errorf("%s: its Definition's Source cannot be read: %w", kube.TypeName(t.Go), err))
+		return nil
 	}
-	found := false
+	c := &comments{
+		pkg:     owner.PkgPath(),
+		types:   map[string]string{},
+		fields:  map[string]string{},
+		aliases: map[string]string{},
+		fail:    fail,
+	}
+	for _, file := range files {
+		c.read(file)
+	}
+	return c
+}
+
+// filesOf returns the files of the package of owner in source: those in the folder of the
+// file that declares owner, with its package clause. A folder that is embedded as a whole
+// also holds tests and, below it, other packages, whose types can have the same names.
+func filesOf(source fs.FS, owner reflect.Type) ([]*ast.File, error) {
+	pkg, _, _ := strings.Cut(owner.String(), ".")
+	folders := map[string][]*ast.File{}
+	var home string
+	found, declared := false, false
 	err := fs.WalkDir(source, ".", func(name string, entry fs.DirEntry, err error) error {
 		if err != nil || entry.IsDir() || path.Ext(name) != ".go" {
 			return err
@@ -67,47 +86,77 @@ func commentsOf(t kube.Type, fail func(error)) *comments {
 			return err
 		}
 		found = true
-		file, err := parser.ParseFile(token.NewFileSet(), name, text, parser.ParseComments|parser.SkipObjectResolution)
+		file, err := parser.ParseFile(token.NewFileSet(), name, text, parser.PackageClauseOnly)
 		if err != nil {
 			return err
 		}
-		c.read(file)
+		// Only a package of tests has its types in test files.
+		isTest := strings.HasSuffix(name, "_test.go") && !strings.HasSuffix(pkg, "_test")
+		if file.Name.Name != pkg || isTest {
+			return nil
+		}
+		file, err = parser.ParseFile(token.NewFileSet(), name, text, parser.ParseComments|parser.SkipObjectResolution)
+		if err != nil {
+			return err
+		}
+		folder := path.Dir(name)
+		folders[folder] = append(folders[folder], file)
+		if !declared && declares(file, declaredName(owner)) {
+			home, declared = folder, true
+		}
 		return nil
 	})
 	if err == nil && !found {
 		err = errors.New("it holds no Go file")
 	}
-	if err != nil {
-		fail(fmt.Errorf("%s: its Definition's Source cannot be read: %w", kube.TypeName(t.Go), err))
-		return nil
+	return folders[home], err
+}
+
+// declares reports whether file declares a type called name.
+func declares(file *ast.File, name string) bool {
+	for spec := range typeSpecs(file) {
+		if spec.Name.Name == name {
+			return true
+		}
 	}
-	return c
+	return false
+}
+
+// typeSpecs is a sequence of the types that file declares, with their comments.
+func typeSpecs(file *ast.File) iter.Seq2[*ast.TypeSpec, *ast.CommentGroup] {
+	return func(yield func(*ast.TypeSpec, *ast.CommentGroup) bool) {
+		for _, d := range file.Decls {
+			group, ok := d.(*ast.GenDecl)
+			if !ok || group.Tok != token.TYPE {
+				continue
+			}
+			for _, spec := range group.Specs {
+				spec, ok := spec.(*ast.TypeSpec)
+				if !ok {
+					continue
+				}
+				doc := spec.Doc
+				if doc == nil && !group.Lparen.IsValid() {
+					doc = group.Doc
+				}
+				if !yield(spec, doc) {
+					return
+				}
+			}
+		}
+	}
 }
 
 // read adds the declarations of one file. Of two with the same name, as for two operating
 // systems, the first counts.
 func (c *comments) read(file *ast.File) {
-	for _, d := range file.Decls {
-		group, ok := d.(*ast.GenDecl)
-		if !ok || group.Tok != token.TYPE {
-			continue
+	for spec, doc := range typeSpecs(file) {
+		if name := specOfAlias(spec.Type); name != "" && c.aliases[name] == "" {
+			c.aliases[name] = fold(doc.Text())
 		}
-		for _, spec := range group.Specs {
-			spec, ok := spec.(*ast.TypeSpec)
-			if !ok {
-				continue
-			}
-			doc := spec.Doc
-			if doc == nil && !group.Lparen.IsValid() {
-				doc = group.Doc
-			}
-			if name := wholeOf(spec.Type); name != "" && c.wholes[name] == "" {
-				c.wholes[name] = fold(doc.Text())
-			}
-			if _, twice := c.types[spec.Name.Name]; !twice {
-				c.types[spec.Name.Name] = fold(doc.Text())
-				c.readFields(spec.Name.Name, spec.Type)
-			}
+		if _, twice := c.types[spec.Name.Name]; !twice {
+			c.types[spec.Name.Name] = fold(doc.Text())
+			c.readFields(spec.Name.Name, spec.Type)
 		}
 	}
 }
@@ -129,7 +178,7 @@ func (c *comments) readFields(name string, expr ast.Expr) {
 			}
 			names := f.Names
 			if len(names) == 0 {
-				names = []*ast.Ident{embedded(f.Type)}
+				names = []*ast.Ident{embeddedName(f.Type)}
 			}
 			for _, n := range names {
 				c.fields[name+"."+n.Name] = text
@@ -139,46 +188,46 @@ func (c *comments) readFields(name string, expr ast.Expr) {
 	}
 }
 
-// embedded is the name that an embedded field has by its type.
-func embedded(expr ast.Expr) *ast.Ident {
+// embeddedName returns the name that an embedded field has by its type.
+func embeddedName(expr ast.Expr) *ast.Ident {
 	switch t := expr.(type) {
 	case *ast.Ident:
 		return t
 	case *ast.StarExpr:
-		return embedded(t.X)
+		return embeddedName(t.X)
 	case *ast.SelectorExpr:
 		return t.Sel
 	case *ast.IndexExpr:
-		return embedded(t.X)
+		return embeddedName(t.X)
 	case *ast.IndexListExpr:
-		return embedded(t.X)
+		return embeddedName(t.X)
 	}
 	return ast.NewIdent("_")
 }
 
-// wholeOf is the name of the spec in kube.CustomResource[Spec, Status], and nothing for
-// other types.
-func wholeOf(expr ast.Expr) string {
+// specOfAlias returns the name of the spec in kube.CustomResource[Spec, Status]. It is empty
+// for other types.
+func specOfAlias(expr ast.Expr) string {
 	list, ok := expr.(*ast.IndexListExpr)
-	if !ok || len(list.Indices) != 2 || embedded(list.X).Name != "CustomResource" {
+	if !ok || len(list.Indices) != 2 || embeddedName(list.X).Name != "CustomResource" {
 		return ""
 	}
-	return embedded(list.Indices[0]).Name
+	return embeddedName(list.Indices[0]).Name
 }
 
-// ofType is the comment of t, if t is declared in the package.
+// ofType returns the comment of t, if t is declared in the package.
 func (c *comments) ofType(t reflect.Type) string {
 	if c == nil || t.PkgPath() != c.pkg || t.Name() == "" {
 		return ""
 	}
-	text, ok := c.types[declared(t)]
+	text, ok := c.types[declaredName(t)]
 	if !ok {
 		c.fail(fmt.Errorf("%s: the Source of the Definition does not hold the file that declares it; embed all files with types of the resource, as in //go:embed *.go", t))
 	}
 	return text
 }
 
-// ofField is the comment of f, if f is declared in the package.
+// ofField returns the comment of f, if f is declared in the package.
 func (c *comments) ofField(f field) string {
 	if c == nil || f.in.pkg != c.pkg {
 		return ""
@@ -186,14 +235,14 @@ func (c *comments) ofField(f field) string {
 	return c.fields[f.in.decl+"."+f.Name]
 }
 
-// ofRoot is the comment of the whole object: of the alias that puts it together, or of the
-// struct that is declared for it.
+// ofRoot returns the comment of the whole object: that of the alias of kube.CustomResource,
+// or of the struct that is declared for it.
 func (c *comments) ofRoot(t reflect.Type) string {
 	if c == nil {
 		return ""
 	}
 	if owner := definer(t); owner != t {
-		return c.wholes[declared(owner)]
+		return c.aliases[declaredName(owner)]
 	}
 	return c.ofType(t)
 }

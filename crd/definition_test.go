@@ -319,3 +319,29 @@ func TestForeignDefinition(t *testing.T) {
 	wantError(t, "custom resource of crd_test.routeSpec", own)
 	wantError(t, "set Foreign in the Definition if another project defines the kind", own)
 }
+
+// Descriptions were taken from tests, and from other packages with types of the same name.
+func TestDescriptionsOfOtherPackages(t *testing.T) {
+	t.Parallel()
+	text := func(pkg, comment string) *fstest.MapFile {
+		return &fstest.MapFile{Data: []byte("package " + pkg + "\n\n// " + comment + "\ntype routeSpec struct{}\n")}
+	}
+	own := typeOf[kube.CustomResource[routeSpec, kube.None]](t)
+	definition := *own.Definition
+	own.Definition = &definition
+	for name, source := range map[string]fstest.MapFS{
+		"another package in the folder":     {"a.go": text("main", "Wrong."), "b.go": text("crd_test", "Right.")},
+		"another package in a folder below": {"a/a.go": text("a", "Wrong."), "b.go": text("crd_test", "Right.")},
+		"a package of that name elsewhere":  {"b.go": text("crd_test", "Right."), "c/a.go": &fstest.MapFile{Data: []byte("package crd_test\n\n// Wrong.\ntype other struct{}\n")}},
+	} {
+		definition.Source = source
+		crds, err := crd.From(own)
+		if err != nil {
+			t.Errorf("%s: %v", name, err)
+			continue
+		}
+		if got := crds[0].Spec.Versions[0].Schema.OpenAPIV3Schema.Properties["spec"].Description; got != "Right." {
+			t.Errorf("%s: the description is %q", name, got)
+		}
+	}
+}

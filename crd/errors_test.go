@@ -34,7 +34,7 @@ func TestRefused(t *testing.T) {
 		{"interface", held[interface{ String() string }], []string{"interface", "json.RawMessage"}},
 		{"map key", held[map[int]string], []string{"map[int]string", "must be strings"}},
 		{"opaque", held[opaque], []string{"crd_test.opaque", "OpenAPISchemaType", "type=string"}},
-		{"recursive", held[recursive], []string{"crd_test.recursive.Children", "contains itself", "→ crd_test.recursive", `crd:"type=object"`}},
+		{"recursive", held[recursive], []string{"crd_test.recursive.Children", "contains itself", "→ crd_test.recursive", `crd:"items.type=object"`}},
 		{"mutual recursion", held[left], []string{"crd_test.left.Right → crd_test.right.Lefts → crd_test.left"}},
 		{"no json tag", held[struct {
 			ImageName string
@@ -93,6 +93,12 @@ func TestRefused(t *testing.T) {
 		{"default against pattern", held[struct {
 			A string `json:"a" crd:"default=A,pattern='^[a-z]$'"`
 		}], []string{`"A" does not match`}},
+		{"default against format", held[struct {
+			A string `json:"a" crd:"default=nowhere,format=ipv4"`
+		}], []string{`"nowhere" is not of the format ipv4`}},
+		{"default of a format that only a server checks", held[struct {
+			A string `json:"a" crd:"default=x,format=creditcard"`
+		}], []string{"only a server can check"}},
 		{"default of a struct", held[struct {
 			A Inner `json:"a" crd:"default='{\"b\": 1}'"`
 		}], []string{"lacks the required field a", "unknown field b"}},
@@ -132,6 +138,26 @@ func TestRefused(t *testing.T) {
 		{"set of structs", held[struct {
 			A []items `json:"a" crd:"listType=set"`
 		}], []string{"items.mapType=atomic"}},
+		{"set of nullable items", held[struct {
+			A []string `json:"a" crd:"listType=set,items.nullable"`
+		}], []string{".V.A:", "items that are not nullable"}},
+		{"nullable key", held[struct {
+			A []struct {
+				Key string `json:"key" crd:"nullable"`
+			} `json:"a" crd:"listType=map,listMapKey=key"`
+		}], []string{".V.A:", "listMapKey=key: a key must not be nullable"}},
+		{"opaque items", held[struct {
+			A []opaque `json:"a"`
+		}], []string{"crd_test.opaque encodes itself", `tag the field crd:"items.type=string"`}},
+		{"opaque values of lists", held[struct {
+			A map[string][]opaque `json:"a"`
+		}], []string{`tag the field crd:"values.items.type=string"`}},
+		{"type of the items of a string", held[struct {
+			A string `json:"a" crd:"items.type=string"`
+		}], []string{"items. is for lists"}},
+		{"type of items", held[struct {
+			A []string `json:"a" crd:"items.type=text"`
+		}], []string{`"text" is not one of string`}},
 		{"unique items", held[struct {
 			A []string `json:"a" crd:"uniqueItems"`
 		}], []string{"listType=set"}},

@@ -1,6 +1,7 @@
 package crd
 
 import (
+	"cmp"
 	"fmt"
 	"reflect"
 	"slices"
@@ -24,7 +25,14 @@ func (b *builder) field(f field, outer place) (s *Schema, required bool) {
 		many: outer.many,
 		open: outer.open,
 	}
-	if s = b.fieldType(f, at, directives, tagged); s == nil {
+	// That a field is nullable decides what a default of null means, wherever it stands.
+	slices.SortStableFunc(directives, func(a, b directive) int { return cmp.Compare(order(a), order(b)) })
+	for _, d := range directives {
+		if d.key == "type" {
+			at.types = append(at.types, d)
+		}
+	}
+	if s = b.fieldType(f, at); s == nil {
 		return nil, false
 	}
 	if text := b.comments.ofField(f); text != "" {
@@ -39,7 +47,7 @@ func (b *builder) field(f field, outer place) (s *Schema, required bool) {
 		switch {
 		case len(d.scope) > 0:
 			target, err := d.target(s)
-			if err == nil {
+			if err == nil && d.key != "type" { // schema has obeyed that
 				err = d.apply(target)
 			}
 			if err != nil {
@@ -57,7 +65,7 @@ func (b *builder) field(f field, outer place) (s *Schema, required bool) {
 		case d.key == "wide":
 			wide = &d
 		case d.key == "type":
-			// fieldType has seen to it.
+			// schema has obeyed it.
 		default:
 			if err := d.apply(s); err != nil {
 				tagged(err)
@@ -85,19 +93,11 @@ func (b *builder) field(f field, outer place) (s *Schema, required bool) {
 	return s, required
 }
 
-// fieldType is the schema before the tag: the one of the Go type, unless the tag has a
-// type.
-func (b *builder) fieldType(f field, at place, directives []directive, tagged func(error)) *Schema {
-	for _, d := range directives {
-		if d.key == "type" && len(d.scope) == 0 {
-			s, err := ofType(d.value)
-			if err != nil {
-				tagged(fmt.Errorf("type: %w", err))
-			}
-			return s
-		}
-	}
-	if f.quoted {
+// fieldType returns the schema of f before the other keys of its tag change it: that of the
+// Go type, or that of a key type.
+func (b *builder) fieldType(f field, at place) *Schema {
+	typed := slices.ContainsFunc(at.types, func(d directive) bool { return len(d.scope) == 0 })
+	if f.quoted && !typed {
 		switch f.Type.Kind() {
 		case reflect.Bool, reflect.String, reflect.Float32, reflect.Float64,
 			reflect.Int, reflect.Int8, reflect.Int16, reflect.Int32, reflect.Int64,
@@ -109,7 +109,15 @@ func (b *builder) fieldType(f field, at place, directives []directive, tagged fu
 	return b.schema(f.Type, at)
 }
 
-// target is the schema that the scope of d leads to from s.
+// order returns the position of d among the keys of a tag.
+func order(d directive) int {
+	if d.key == "nullable" {
+		return 0
+	}
+	return 1
+}
+
+// target returns the schema that the scope of d leads to from s.
 func (d directive) target(s *Schema) (*Schema, error) {
 	for _, scope := range d.scope {
 		switch {
@@ -123,7 +131,7 @@ func (d directive) target(s *Schema) (*Schema, error) {
 			return nil, fmt.Errorf("%s: values. is for maps, and this is of type %s", d, s.kind())
 		}
 	}
-	if slices.Contains([]string{"required", "optional", "column", "wide", "type", "default"}, d.key) {
+	if slices.Contains([]string{"required", "optional", "column", "wide", "default"}, d.key) {
 		return nil, fmt.Errorf("%s: %s is for the field itself, not for what is in it", d, d.key)
 	}
 	return s, nil

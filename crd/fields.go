@@ -13,7 +13,8 @@ type field struct {
 	reflect.StructField
 	// name is the JSON name.
 	name string
-	// omitted is true when the encoder may leave the field out.
+	// omitted is true if the encoder may leave the field out, because of its own tag or
+	// because an embedded pointer around it is nil.
 	omitted bool
 	// quoted is true when the json tag has the option string.
 	quoted bool
@@ -39,11 +40,11 @@ func ownerOf(t reflect.Type, at place) owner {
 	if t.Name() == "" {
 		return owner{name: at.name, pkg: at.pkg, decl: at.decl}
 	}
-	return owner{name: t.String(), pkg: t.PkgPath(), decl: declared(t)}
+	return owner{name: t.String(), pkg: t.PkgPath(), decl: declaredName(t)}
 }
 
-// declared is the name under which t is declared: type arguments are left out.
-func declared(t reflect.Type) string {
+// declaredName returns the name of the declaration of t, without type arguments.
+func declaredName(t reflect.Type) string {
 	name, _, _ := strings.Cut(t.Name(), "[")
 	return name
 }
@@ -52,31 +53,55 @@ func declared(t reflect.Type) string {
 // are declared. Of two with one name the one that is less deeply embedded counts. What
 // encoding/json would drop without a word is a problem here.
 func (b *builder) fields(t reflect.Type, at place) []field {
-	all := b.collect(t, ownerOf(t, at), 0, nil)
-	var kept []field
-	for i, f := range all {
-		rivals := slices.DeleteFunc(slices.Clone(all), func(o field) bool { return o.name != f.name || o.depth > f.depth })
-		switch {
-		case slices.ContainsFunc(rivals, func(o field) bool { return o.depth < f.depth }):
-		case len(rivals) > 1:
-			other := rivals[0]
-			if other.Name == f.Name && other.in == f.in {
-				other = rivals[1]
+	all := b.collect(nil, t, ownerOf(t, at), 0, false, nil)
+	// first holds the index of the first field with a name at its least depth, and second
+	// that of another field with the same name and depth.
+	first, second := make(map[string]int, len(all)), map[string]int{}
+	for i := range all {
+		f := &all[i]
+		switch j, taken := first[f.name]; {
+		case !taken || f.depth < all[j].depth:
+			first[f.name] = i
+			delete(second, f.name)
+		case f.depth == all[j].depth:
+			if _, taken := second[f.name]; !taken {
+				second[f.name] = i
 			}
+		}
+	}
+	if len(first) == len(all) {
+		return all
+	}
+	kept := make([]field, 0, len(first))
+	for i := range all {
+		f := &all[i]
+		winner := first[f.name]
+		rival, contested := second[f.name]
+		switch {
+		case f.depth > all[winner].depth: // the encoder does not see it
+		case contested:
+			if i != winner {
+				rival = winner
+			}
+			other := &all[rival]
 			b.failf(f.in.name+"."+f.Name, "the JSON name %q is taken by %s.%s as well", f.name, other.in.name, other.Name)
 		default:
-			kept = append(kept, all[i])
+			kept = append(kept, *f)
 		}
 	}
 	return kept
 }
 
-func (b *builder) collect(t reflect.Type, in owner, depth int, open []reflect.Type) (all []field) {
+// collect appends to all the fields of t, which the struct in declares at this depth of
+// embedding, and those of the structs that t embeds. omitted is true if an embedded pointer
+// leads to t. open holds the structs around t.
+func (b *builder) collect(all []field, t reflect.Type, in owner, depth int, omitted bool, open []reflect.Type) []field {
 	if slices.Contains(open, t) {
 		b.failf(in.name, "the struct embeds itself")
-		return nil
+		return all
 	}
 	open = append(slices.Clone(open), t)
+	all = slices.Grow(all, t.NumField())
 	for i := range t.NumField() {
 		sf := t.Field(i)
 		elem := sf.Type
@@ -102,7 +127,7 @@ func (b *builder) collect(t reflect.Type, in owner, depth int, open []reflect.Ty
 		}
 		options := strings.Split(tag, ",")
 		f := field{StructField: sf, name: options[0], tag: own, depth: depth, in: in}
-		f.omitted = slices.Contains(options[1:], "omitempty") || slices.Contains(options[1:], "omitzero")
+		f.omitted = omitted || slices.Contains(options[1:], "omitempty") || slices.Contains(options[1:], "omitzero")
 		f.quoted = slices.Contains(options[1:], "string")
 		switch {
 		case f.name != "":
@@ -115,7 +140,8 @@ func (b *builder) collect(t reflect.Type, in owner, depth int, open []reflect.Ty
 				b.failf(name, "encoding/json cannot fill an embedded pointer to a struct that is not exported; embed the struct itself")
 				continue
 			}
-			all = append(all, b.collect(elem, ownerOf(elem, place{name: name}), depth+1, open)...)
+			viaPointer := omitted || sf.Type.Kind() == reflect.Pointer
+			all = b.collect(all, elem, ownerOf(elem, place{name: name}), depth+1, viaPointer, open)
 		case slices.Contains(options[1:], "inline"):
 			b.failf(name, "encoding/json does not know the option inline; embed the field (write its type without a name)")
 		default:

@@ -15,7 +15,7 @@ func fold(text string) string {
 			blank = true
 			continue
 		}
-		if strings.HasPrefix(line, "+") || word == "nolint" || strings.HasPrefix(word, "nolint:") {
+		if strings.HasPrefix(word, "+") || word == "nolint" || strings.HasPrefix(word, "nolint:") {
 			continue
 		}
 		indented := line != word

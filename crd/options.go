@@ -208,11 +208,7 @@ func setPattern(s *Schema, d directive) error {
 // setFormat refuses what a server does not know, because it would check nothing.
 func setFormat(s *Schema, d directive) error {
 	known := map[string][]string{
-		typeString: {
-			"bsonobjectid", "byte", "cidr", "creditcard", "date", "date-time", "datetime", "duration", "email",
-			"hexcolor", "hostname", "ipv4", "ipv6", "isbn", "isbn10", "isbn13", "k8s-long-name", "k8s-short-name",
-			"mac", "password", "rgbcolor", "ssn", "uri", "uuid", "uuid3", "uuid4", "uuid5",
-		},
+		typeString:  slices.Sorted(maps.Keys(formats)),
 		typeInteger: {"int32", "int64"},
 		typeNumber:  {"double", "float"},
 	}[s.Type]
@@ -346,12 +342,17 @@ func (s *Schema) checkList() (problems []error) {
 				refuse("listMapKey=%s: the items have no such field; they have %s", key, strings.Join(slices.Sorted(maps.Keys(s.Items.Properties)), ", "))
 			case p.kind() == typeArray || p.kind() == typeObject || p.kind() == typeAny:
 				refuse("listMapKey=%s: a key must be a scalar, and this is of type %s", key, p.kind())
+			case p.Nullable:
+				refuse("listMapKey=%s: a key must not be nullable: servers refuse that", key)
 			case p.Default == nil && !slices.Contains(s.Items.Required, key):
 				refuse("listMapKey=%s: a key must be required or have a default", key)
 			}
 		}
 	case s.ListType == "set":
 		i := s.Items
+		if i.Nullable {
+			refuse("listType=set needs items that are not nullable: servers refuse others; leave items.nullable out")
+		}
 		if i.kind() == typeAny || i.Type == typeObject && i.MapType != "atomic" || i.Type == typeArray && i.ListType != "atomic" {
 			refuse("listType=set needs items that are scalars, or atomic (items.mapType=atomic, items.listType=atomic)")
 		}

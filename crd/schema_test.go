@@ -104,6 +104,49 @@ properties:
         key: {type: string}
         operator: {type: string}
         values: {type: array, items: {type: string}}`},
+		{"type of items", held[struct {
+			A []opaque            `json:"a" crd:"items.type=string,items.minLength=1"`
+			B map[string][]opaque `json:"b,omitempty" crd:"values.items.type=integer"`
+			C []recursive         `json:"c,omitempty" crd:"items.type=object"`
+		}], `
+type: object
+properties:
+  a: {type: array, items: {type: string, minLength: 1}}
+  b: {type: object, additionalProperties: {type: array, items: {type: integer}}}
+  c: {type: array, items: {type: object, x-kubernetes-preserve-unknown-fields: true}}`},
+		{"default null", held[struct {
+			A *string           `json:"a,omitempty" crd:"nullable,default=null"`
+			B *int32            `json:"b,omitempty" crd:"default=null,nullable"`
+			C string            `json:"c,omitempty" crd:"default=null"`
+			D map[string]string `json:"d,omitempty" crd:"nullable,default=null"`
+		}], `
+type: object
+properties:
+  a: {type: string, nullable: true, default: null}
+  b: {type: integer, format: int32, nullable: true, default: null}
+  c: {type: string, default: "null"}
+  d: {type: object, additionalProperties: {type: string}, nullable: true, default: null}`},
+		{"embedded pointer", held[struct {
+			*Inner
+			C string `json:"c"`
+		}], `
+type: object
+required: [c]
+properties:
+  a: {type: string}
+  b: {type: integer, format: int32}
+  c: {type: string}`},
+		{"struct in an embedded pointer", held[struct{ *Outer }], `
+type: object
+properties:
+  a: {type: string}
+  b: {type: integer, format: int32}
+  c: {type: boolean}`},
+		{"rules of a named string", held[ruledName], `{type: string, x-kubernetes-validations: [{rule: "self != 'x'", message: no x}]}`},
+		{"rules of a named list", held[ruledList], `
+type: array
+items: {type: string, x-kubernetes-validations: [{rule: "self != 'x'", message: no x}]}
+x-kubernetes-validations: [{rule: size(self) < 3}]`},
 		{"ObjectMeta within", held[struct {
 			M metav1.ObjectMeta `json:"metadata,omitempty"`
 		}], `
@@ -328,6 +371,16 @@ type ruled struct {
 }
 
 func (ruled) Rules() []kube.Rule { return []kube.Rule{{Rule: "self.a != 'x'", Message: "no x"}} }
+
+type ruledName string
+
+func (ruledName) Rules() []kube.Rule {
+	return []kube.Rule{{Rule: "self != 'x'", Message: "no x"}}
+}
+
+type ruledList []ruledName
+
+func (ruledList) Rules() []kube.Rule { return []kube.Rule{{Rule: "size(self) < 3"}} }
 
 type embedsRuled struct{ ruled }
 

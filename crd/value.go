@@ -15,7 +15,7 @@ import (
 
 // literal reads text from a tag as a value of s.
 func literal(s *Schema, text string) (json.RawMessage, error) {
-	if text == "null" && s.Nullable && s.Type != typeString {
+	if text == "null" && s.Nullable {
 		return json.RawMessage(text), nil
 	}
 	switch s.kind() {
@@ -72,8 +72,8 @@ func decode(text json.RawMessage) (value any) {
 	return value
 }
 
-// refusals are the reasons for which a server would refuse value as an s, rules in CEL and
-// formats apart. A default is checked by them, because a server that refuses a default
+// refusals returns the reasons for which a server would refuse value as an s, apart from rules
+// in CEL. A default is checked by them, because a server that refuses a default
 // refuses the whole definition, without naming a Go type.
 func (s *Schema) refusals(value any, what string) (wrong []string) {
 	refuse := func(format string, args ...any) {
@@ -132,6 +132,13 @@ func (s *Schema) refuseString(v, what string) (wrong []string) {
 		if re, err := regexp.Compile(s.Pattern); err == nil && !re.MatchString(v) {
 			refuse("%q does not match the pattern %s", v, s.Pattern)
 		}
+	}
+	switch check, known := formats[s.Format]; {
+	case !known || s.Type != typeString: // servers do not check it either
+	case check == nil:
+		refuse("%q is of the format %s, which only a server can check: write a pattern instead of the format", v, s.Format)
+	case !check(v):
+		refuse("%q is not of the format %s", v, s.Format)
 	}
 	return wrong
 }
