@@ -48,13 +48,15 @@ func newSandbox(t *testing.T) *sandbox {
 	if err != nil {
 		t.Fatal(err)
 	}
-	// The go command's telemetry may still write there when a test ends, so what cannot be
-	// removed is no failure.
-	home, err := os.MkdirTemp("", "yare-test-home-")
-	if err != nil {
+	// The go command's telemetry would write there even after the test.
+	home := t.TempDir()
+	telemetry := filepath.Join(home, ".config", "go", "telemetry")
+	if err := os.MkdirAll(telemetry, 0o755); err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() { _ = os.RemoveAll(home) })
+	if err := os.WriteFile(filepath.Join(telemetry, "mode"), []byte("off"), 0o644); err != nil {
+		t.Fatal(err)
+	}
 	s := &sandbox{t: t, dir: t.TempDir(), tmp: t.TempDir(), log: filepath.Join(t.TempDir(), "log")}
 	for _, variable := range os.Environ() {
 		if name, _, _ := strings.Cut(variable, "="); name != "KUBECONFIG" && name != "GOFLAGS" && name != "PWD" {
