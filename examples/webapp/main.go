@@ -31,13 +31,13 @@ type WebAppSpec struct {
 type WebAppStatus struct {
 	// How many pods serve.
 	AvailableReplicas int32 `json:"availableReplicas" crd:"column=Available"`
-	// Whether as many pods serve as are desired.
+	// Whether the desired number of pods serves, all of them with the desired image.
 	Ready bool `json:"ready" crd:"column"`
 	// The same as a standard condition, with a reason.
 	Conditions []metav1.Condition `json:"conditions,omitempty"`
 }
 
-// Definition says which resource a WebApp is.
+// Definition returns the definition of WebApps.
 func (WebAppSpec) Definition() kube.Definition {
 	return kube.Definition{Group: "example.com", Version: "v1", Kind: "WebApp", ShortNames: []string{"wa"}, Source: source}
 }
@@ -56,25 +56,25 @@ func reconcile(ctx context.Context, app *WebApp, c *kube.Client) (controller.Act
 	if err != nil {
 		return controller.Done(), err
 	}
-	available, reason := live.Status.AvailableReplicas, "Progressing"
-	ready := live.Status.ObservedGeneration == live.Generation && available >= app.Spec.Replicas
+	s, want, reason := live.Status, app.Spec.Replicas, "Progressing"
+	ready := s.ObservedGeneration == live.Generation && s.Replicas == want && s.UpdatedReplicas == want && s.AvailableReplicas == want
 	if ready {
 		reason = "Available"
 	}
-	app.Status.AvailableReplicas, app.Status.Ready = available, ready
+	app.Status.AvailableReplicas, app.Status.Ready = s.AvailableReplicas, ready
 	kube.SetCondition(&app.Status.Conditions, app, "Ready", ready, reason,
-		fmt.Sprintf("%d of %d pods are available", available, app.Spec.Replicas))
-	slog.Info("reconciled", "namespace", app.Namespace, "name", app.Name, "available", available)
+		fmt.Sprintf("%d of %d pods are updated, %d available", s.UpdatedReplicas, want, s.AvailableReplicas))
+	slog.Info("reconciled", "namespace", app.Namespace, "name", app.Name, "available", s.AvailableReplicas)
 	return controller.RequeueAfter(5 * time.Minute), c.ApplyStatus(ctx, app)
 }
 
-// cleanup has nothing to do in the cluster: the garbage collector takes the Deployment.
+// cleanup only logs. The garbage collector deletes the Deployment.
 func cleanup(_ context.Context, app *WebApp, _ *kube.Client) (controller.Action, error) {
 	slog.Info("cleaned up", "namespace", app.Namespace, "name", app.Name)
 	return controller.Done(), nil
 }
 
-// deployment is what should be there for app.
+// deployment returns the desired Deployment of app.
 func deployment(app *WebApp) *appsv1.Deployment {
 	labels := map[string]string{"app": app.Name}
 	return &appsv1.Deployment{

@@ -57,7 +57,7 @@ spec:
 
 func TestWebApp(t *testing.T) { webapp(t).Test(t) }
 
-// ready is an error while a WebApp does not say that it is, of its present generation.
+// ready returns an error unless a WebApp reports that it is ready at its current generation.
 func ready(object *unstructured.Unstructured, s operatortest.State) error {
 	var app WebApp
 	if err := runtime.DefaultUnstructuredConverter.FromUnstructured(object.Object, &app); err != nil {

@@ -8,7 +8,10 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
+	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/yare-go/yare/internal/operatortest"
@@ -16,7 +19,7 @@ import (
 	"github.com/yare-go/yare/yaretest"
 )
 
-// What users of a WebApp see of it.
+// What users of a WebApp see.
 func TestWhatUsersSee(t *testing.T) {
 	cluster := yaretest.Start(t)
 	kind, err := kube.TypeOf[WebApp]()
@@ -69,14 +72,14 @@ func TestWhatUsersSee(t *testing.T) {
 			}
 			return nil
 		})
-		// A label changes nothing of it, and a new message does not make a transition.
+		// A label does not change the condition.
 		cluster.Kubectl(t, "", "label", "--namespace", namespace, "wa", "hello", "tier=front")
 		operator.WaitForLog(t, `"cause":"WebApp `+namespace+`/hello modified"`)
 		after := condition(yaretest.WaitForCondition(t, apps, "hello", "Ready"))
 		if diff := cmp.Diff(before, after); diff != "" {
 			t.Errorf("nothing happened, and yet its condition changed (-before +after):\n%s", diff)
 		}
-		// Disturbed and changed, it becomes ready again, at the new generation.
+		// After a disturbance and a change it becomes ready again, at the new generation.
 		cluster.Kubectl(t, "", "scale", "--namespace", namespace, "--replicas=0", "deployment/hello")
 		apply("nginx:1.28")
 		yaretest.WaitFor(t, apps, "hello", func(app *WebApp) error {
@@ -85,6 +88,46 @@ func TestWhatUsersSee(t *testing.T) {
 			}
 			return nil
 		})
+	})
+	t.Run("rollout that fails", func(t *testing.T) {
+		// It was reported as ready while the pods of the old image served. There is no place
+		// for another pod, so that a rollout cannot begin.
+		quotas := kube.Namespaced[corev1.ResourceQuota](cluster.Client(t), namespace)
+		if _, err := quotas.Create(t.Context(), &corev1.ResourceQuota{
+			ObjectMeta: metav1.ObjectMeta{Name: "full"},
+			Spec:       corev1.ResourceQuotaSpec{Hard: corev1.ResourceList{corev1.ResourcePods: resource.MustParse("2")}},
+		}); err != nil {
+			t.Fatal(err)
+		}
+		yaretest.WaitFor(t, quotas, "full", func(q *corev1.ResourceQuota) error {
+			if used := q.Status.Used[corev1.ResourcePods]; used.Value() != 2 {
+				return fmt.Errorf("the quota is used by %s pods", used.String())
+			}
+			return nil
+		})
+		apply("nginx:1.29")
+		deployments := kube.Namespaced[appsv1.Deployment](cluster.Client(t), namespace)
+		stuck := yaretest.WaitFor(t, deployments, "hello", func(d *appsv1.Deployment) error {
+			for _, c := range d.Status.Conditions {
+				if c.Type == appsv1.DeploymentReplicaFailure && c.Status == corev1.ConditionTrue && d.Status.ObservedGeneration == d.Generation {
+					return nil
+				}
+			}
+			return fmt.Errorf("the rollout is not stuck: %+v", d.Status)
+		})
+		if stuck.Status.AvailableReplicas != 2 || stuck.Status.UpdatedReplicas != 0 {
+			t.Errorf("the old pods do not serve: %+v", stuck.Status)
+		}
+		apps := kube.Namespaced[WebApp](cluster.Client(t), namespace)
+		yaretest.WaitFor(t, apps, "hello", func(app *WebApp) error {
+			c := condition(app)
+			if c.ObservedGeneration != app.Generation || app.Status.Ready || c.Message != "0 of 2 pods are updated, 2 available" {
+				return fmt.Errorf("while the rollout fails its status is %+v", app.Status)
+			}
+			return nil
+		})
+		cluster.Kubectl(t, "", "delete", "--namespace", namespace, "resourcequota", "full")
+		yaretest.WaitForCondition(t, apps, "hello", "Ready")
 	})
 	t.Run("log", func(t *testing.T) {
 		operator.WaitForLog(t, `"msg":"reconciled","namespace":"`+namespace+`","name":"hello"`)
@@ -100,7 +143,7 @@ func TestWhatUsersSee(t *testing.T) {
 	}
 }
 
-// condition is the one called Ready.
+// condition returns the condition Ready of app.
 func condition(app *WebApp) *metav1.Condition {
 	return meta.FindStatusCondition(app.Status.Conditions, "Ready")
 }
