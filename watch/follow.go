@@ -150,7 +150,7 @@ func (f *follower) handleError(ctx context.Context, err error) bool {
 		b.failures++
 		n = b.failures
 	}
-	if !f.listing && isVersionRefusal(err) {
+	if f.version != "" && isVersionRefusal(err) {
 		if b.versionRefusals++; b.versionRefusals >= maxVersionRefusals {
 			f.version = ""
 			b.versionRefusals = 0

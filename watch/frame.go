@@ -18,8 +18,8 @@ var errBadFrame = errors.New("the server sent what is no event")
 
 // isMalformed reports whether err is due to the bytes of a watch, and not to its connection.
 func isMalformed(err error) bool {
-	var syntax *jsontext.SyntacticError
-	return errors.As(err, &syntax) && !errors.Is(err, io.ErrUnexpectedEOF)
+	_, ok := errors.AsType[*jsontext.SyntacticError](err)
+	return ok && !errors.Is(err, io.ErrUnexpectedEOF)
 }
 
 // handleFrame publishes what one event of the server changes.

@@ -161,7 +161,7 @@ func (f *follower) readFrames(ctx context.Context, stream io.Reader, timeout tim
 		switch cause := context.Cause(ctx); {
 		case cause != nil:
 			return f.watchError(cause)
-		case isMalformed(err):
+		case err != nil && isMalformed(err):
 			return f.watchError(fmt.Errorf("%w: %w", errBadFrame, err))
 		case err != nil:
 			return f.watchError(err)
