@@ -39,7 +39,7 @@ var layers = map[string][]string{
 	"crd":            {"kube"},
 	"watch":          {"kube", "internal/jsonscan", "internal/ident"},
 	"cache":          {"kube", "watch", "internal/jsonscan", "internal/ident"},
-	"controller":     {"kube", "watch", "cache", "internal/jsonscan"},
+	"controller":     {"kube", "watch", "cache", "internal/jsonscan", "internal/ident"},
 	"events":         {"kube", "controller"},
 	"operator":       {"kube", "crd", "watch", "cache", "controller"},
 	"internal/plane": {},

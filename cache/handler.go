@@ -83,7 +83,7 @@ func (h *handler) readLive(ctx context.Context, r *kube.Request, k overlay.Key, 
 			break // the next read asks again
 		}
 		c.overlay.Settle(k, began, c.valueOf(r, k, answer, response.Body))
-	case kube.IsNotFound(err) && !kube.IsNoResource(err):
+	case kube.IsNotFound(err):
 		c.overlay.Settle(k, began, overlay.Entry{Kind: overlay.Tombstone, Observed: shown})
 	default:
 		return nil, err

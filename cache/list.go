@@ -48,7 +48,7 @@ func (h *handler) list(ctx context.Context, r *kube.Request) (*kube.Response, er
 		switch {
 		case err == nil:
 			written[k.In()] = lookupResult{certain: true, present: true, written: response.Body}
-		case kube.IsNotFound(err) && !kube.IsNoResource(err):
+		case kube.IsNotFound(err):
 			written[k.In()] = lookupResult{certain: true}
 		default:
 			return nil, err

@@ -44,8 +44,8 @@ func (v *View) recordWrite(r *kube.Request, began overlay.Tick, response *kube.R
 		}
 		return
 	}
-	if k.Name == "" && r.Subresource == "" { // a create
-		k.Name = nameIn(r.Body)
+	if k.Name == "" && r.Subresource == "" {
+		k.Name = r.ObjectName()
 	}
 	if err != nil {
 		switch {
@@ -95,19 +95,6 @@ func isDryRun(r *kube.Request) bool {
 	return kube.Unmarshal(r.Body, &options) == nil && len(options.DryRun) > 0
 }
 
-// nameIn returns the name in the metadata of an object, or "" if there is none.
-func nameIn(object []byte) string {
-	var named struct {
-		Metadata struct {
-			Name string `json:"name"`
-		} `json:"metadata"`
-	}
-	if kube.Unmarshal(object, &named) != nil {
-		return ""
-	}
-	return named.Metadata.Name
-}
-
 // mayHaveHappened reports whether a write may have been carried out, or a part of it, although
 // it failed. An error that is not a server's answer, and that does not say that nothing was
 // sent, leaves that open.
@@ -123,9 +110,9 @@ func (v *View) contradicts(r *kube.Request, k overlay.Key, err error) bool {
 	if !ok || e.Unknown {
 		return true
 	}
-	refused := kube.IsInvalid(err) && (r.ContentType == kube.ContentJSONPatch || isOtherUID(e))
+	refused := kube.IsInvalid(err) && (r.ContentType == kube.ContentJSONPatch || kube.IsUIDConflict(e))
 	conflict := kube.IsConflict(err) && !kube.IsApplyConflict(err)
-	missing := kube.IsNotFound(err) && !kube.IsNoResource(err)
+	missing := kube.IsNotFound(err)
 	if !refused && !conflict && !missing && !kube.IsAlreadyExists(err) {
 		return false
 	}
@@ -145,20 +132,6 @@ func (v *View) contradicts(r *kube.Request, k overlay.Key, err error) bool {
 	default:
 		return true
 	}
-}
-
-// isOtherUID reports whether e is the refusal of an apply to an object that was created anew.
-// For most resources that is no conflict.
-func isOtherUID(e *kube.Error) bool {
-	if e.Answer.Details == nil {
-		return false
-	}
-	for _, cause := range e.Answer.Details.Causes {
-		if cause.Field == "metadata.uid" {
-			return true
-		}
-	}
-	return false
 }
 
 // entryOf returns what the answer of a write that succeeded says.

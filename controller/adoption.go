@@ -106,7 +106,7 @@ func (a *adoption) handler(next kube.Handler, owner kube.Ref) kube.Handler {
 // decided about.
 func isOutdated(err error) bool {
 	e, ok := kube.AsError(err)
-	return ok && (kube.IsConflict(err) && !kube.IsApplyConflict(err) || isOtherUID(e))
+	return ok && (kube.IsConflict(err) && !kube.IsApplyConflict(err) || kube.IsUIDConflict(e))
 }
 
 // claims reports whether the object in body has a controlling owner reference to owner.
@@ -179,7 +179,7 @@ func (a *adoption) decide(ctx context.Context, next kube.Handler, r *kube.Reques
 			Cluster: r.Cluster, Verb: kube.VerbGet, Resource: r.Resource, Namespace: r.Namespace, Name: r.Name,
 			Representation: kube.MetadataOnly,
 		})
-		if isGone(err) {
+		if kube.IsNotFound(err) {
 			return decision{isCached: live.Known}, nil
 		}
 		if err == nil {
@@ -285,7 +285,7 @@ func (d decision) reclaim(ctx context.Context, next kube.Handler, r *kube.Reques
 		patch.Query = map[string][]string{"fieldManager": {manager}}
 	}
 	_, err = next.Do(ctx, &patch)
-	if kube.IsInvalid(err) || isGone(err) {
+	if kube.IsInvalid(err) || kube.IsNotFound(err) {
 		// A test failed: the object has changed.
 		return predecessorConflict(r, owner)
 	}

@@ -20,7 +20,7 @@ import (
 
 // planting returns a controller whose Gardens each apply the Plant rose as their child, as tall
 // as the Garden is large. watched says whether it watches Plants.
-func planting(results *journal, watched bool, write []kube.WriteOption, options ...controller.Option) *controller.Controller[Garden] {
+func planting(results *journal, watched bool, write []kube.ApplyOption, options ...controller.Option) *controller.Controller[Garden] {
 	options = append(options, controller.OnResult(results.result), controller.FieldManager("us"))
 	if watched {
 		options = append(options, controller.Owns[Plant]())
@@ -59,7 +59,7 @@ func roses(t *testing.T) kube.Resource {
 type adoptionCase struct {
 	// before makes the Plant. It returns the Garden that applies, which exists.
 	before func(t *testing.T, s *server, c *kube.Client) *Garden
-	write  []kube.WriteOption
+	write  []kube.ApplyOption
 	option controller.Option
 	// refused is a part of the error, if the apply is to be refused.
 	refused string
@@ -87,7 +87,7 @@ func TestAdoption(t *testing.T) {
 		},
 		"somebody else's": {before: somebodyElses, refused: "kube.Adopt()"},
 		"somebody else's, adopted on purpose": {
-			before: somebodyElses, write: []kube.WriteOption{kube.Adopt()}, kept: true,
+			before: somebodyElses, write: []kube.ApplyOption{kube.Adopt()}, kept: true,
 		},
 		"another owner's": {
 			before: func(t *testing.T, _ *server, c *kube.Client) *Garden {
@@ -95,7 +95,7 @@ func TestAdoption(t *testing.T) {
 				apply(t, c.WithFieldManager("us"), kube.OwnedBy(create(t, c, garden("kew")), plant("rose")))
 				return create(t, c, garden("eden"))
 			},
-			write: []kube.WriteOption{kube.Adopt()}, refused: `"kew" controls it`,
+			write: []kube.ApplyOption{kube.Adopt()}, refused: `"kew" controls it`,
 		},
 		"its own": {
 			before: func(t *testing.T, _ *server, c *kube.Client) *Garden {

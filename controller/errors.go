@@ -37,27 +37,9 @@ func consists(err error, holds func(error) bool) bool {
 func isConflict(err error) bool {
 	return consists(err, func(err error) bool {
 		e, ok := err.(*kube.Error) //nolint:errorlint // consists unwraps
-		return ok && (kube.IsConflict(e) && !kube.IsApplyConflict(e) || isOtherUID(e) || kube.IsNamespaceTerminating(e))
+		return ok && (kube.IsConflict(e) && !kube.IsApplyConflict(e) || kube.IsUIDConflict(e) || kube.IsNamespaceTerminating(e))
 	})
 }
-
-// isOtherUID tells that the object has been made anew since it was read. To an apply on a
-// custom resource the server says so as if somebody wanted to change its uid.
-func isOtherUID(e *kube.Error) bool {
-	if !kube.IsInvalid(e) || e.Answer.Details == nil || len(e.Answer.Details.Causes) == 0 {
-		return false
-	}
-	for _, cause := range e.Answer.Details.Causes {
-		if cause.Field != "metadata.uid" {
-			return false
-		}
-	}
-	return true
-}
-
-// isGone tells that the object is not there; that the server does not know the resource
-// says nothing about the object.
-func isGone(err error) bool { return kube.IsNotFound(err) && !kube.IsNoResource(err) }
 
 // askedWait is how long the server asked to be left alone, in any of the errors in err.
 func askedWait(err error) (d time.Duration) {

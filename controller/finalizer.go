@@ -73,7 +73,7 @@ func (e *engine[T]) setFinalizers(ctx context.Context, c *kube.Client, obj kube.
 // error, if it is gone. The server answers a test that failed with 422, and says no more:
 // so that this, too, is known only from what is there now.
 func (e *engine[T]) decideAgain(ctx context.Context, obj kube.Object, refused error, attempt int) (*T, error) {
-	if isGone(refused) {
+	if kube.IsNotFound(refused) {
 		return nil, nil
 	}
 	failed := fmt.Errorf("set the finalizers: %w", refused)
@@ -81,7 +81,7 @@ func (e *engine[T]) decideAgain(ctx context.Context, obj kube.Object, refused er
 		return nil, failed
 	}
 	t, err := e.api(e.runtime.Client, obj.GetNamespace()).Get(ctx, obj.GetName())
-	if isGone(err) {
+	if kube.IsNotFound(err) {
 		return nil, nil
 	}
 	if err != nil {

@@ -88,7 +88,7 @@ func TestListsFromTheCache(t *testing.T) {
 		reconcile := func(ctx context.Context, g *Garden, c *kube.Client) (controller.Action, error) {
 			found = nil
 			for _, selectors := range [][]kube.Selector{
-				{kube.OwnerIs(g)}, {byHeight.Is("1")}, {byHeight.Is("1"), kube.OwnerIs(g)}, {kube.Labels("bed=a"), kube.OwnerIs(g)},
+				{kube.OwnerIs(g)}, {byHeight.Is("1")}, {byHeight.Is("1"), kube.OwnerIs(g)}, {kube.Label("bed", "a"), kube.OwnerIs(g)},
 			} {
 				plants, err := kube.Namespaced[Plant](c, g.Namespace).List(ctx, selectors...)
 				if err != nil {
@@ -134,7 +134,7 @@ func TestSelectedObjectsAreReadFromTheCache(t *testing.T) {
 			g.Status.Size = g.Spec.Size
 			return controller.Done(), c.ApplyStatus(ctx, g)
 		}
-		mine := controller.Select(kube.Labels("gardener=me"))
+		mine := controller.Select(kube.Label("gardener", "me"))
 		names := make(chan kube.Ref, 1)
 		start(t, c, controller.New(reconcile, controller.For(mine), controller.Owns[Plant](mine), controller.From(controller.Channel(names))))
 		synctest.Wait()

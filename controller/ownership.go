@@ -36,9 +36,7 @@ func checkOwnership(r *kube.Request, owner kube.Ref) error {
 		return nil
 	}
 	ref := r.Ref()
-	if ref.Name == "" {
-		ref.Name = nameIn(r.Body) // of a create
-	}
+	ref.Name = r.ObjectName()
 	for _, reference := range child.Metadata.OwnerReferences {
 		if reference.UID != string(owner.UID) {
 			continue

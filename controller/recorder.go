@@ -37,9 +37,7 @@ func (r *recorder) Do(ctx context.Context, request *kube.Request) (*kube.Respons
 		return response, err
 	}
 	w := Write{Verb: request.Verb, Object: request.Ref(), Subresource: request.Subresource}
-	if w.Object.Name == "" {
-		w.Object.Name = nameIn(request.Body) // of a create
-	}
+	w.Object.Name = request.ObjectName()
 	at := placeOf(request.Resource, request.Namespace, w.Object.Name)
 	r.begins(at)
 	var made echo
@@ -86,18 +84,6 @@ func (r *recorder) made(request *kube.Request, response *kube.Response, w *Write
 	default:
 		return echo{answer.Metadata.UID, answer.Metadata.ResourceVersion}
 	}
-}
-
-func nameIn(body []byte) string {
-	var object struct {
-		Metadata struct {
-			Name string `json:"name"`
-		} `json:"metadata"`
-	}
-	if kube.Unmarshal(body, &object) != nil {
-		return ""
-	}
-	return object.Metadata.Name
 }
 
 // seen is what was noted so far.

@@ -6,10 +6,9 @@ import (
 	"fmt"
 	"time"
 
-	"k8s.io/apimachinery/pkg/util/resourceversion"
-
 	"github.com/yare-go/yare/cache"
 	"github.com/yare-go/yare/controller/internal/queue"
+	"github.com/yare-go/yare/internal/ident"
 	"github.com/yare-go/yare/kube"
 )
 
@@ -104,9 +103,9 @@ func (e *engine[T]) read(ctx context.Context, key queue.Key) (t *T, err error) {
 	if selecting {
 		// What answered may be another stream, and behind the own one.
 		switch {
-		case isGone(err):
+		case kube.IsNotFound(err):
 			t, err = e.api(e.runtime.Client, key.Namespace).Get(ctx, key.Name)
-		case err == nil && olderThan(e.object(t).GetResourceVersion(), stored.ResourceVersion):
+		case err == nil && ident.IsNewer(stored.ResourceVersion, e.object(t).GetResourceVersion()):
 			var object []byte
 			if object, err = stored.Bytes(); err == nil {
 				t, err = api.Decode(object)
@@ -114,17 +113,12 @@ func (e *engine[T]) read(ctx context.Context, key queue.Key) (t *T, err error) {
 		}
 	}
 	switch {
-	case isGone(err):
+	case kube.IsNotFound(err):
 		return nil, nil
 	case err != nil:
 		return nil, err
 	}
 	return t, nil
-}
-
-func olderThan(version, other string) bool {
-	order, err := resourceversion.CompareResourceVersion(version, other)
-	return err == nil && order < 0
 }
 
 // clientFor is the client of one call.

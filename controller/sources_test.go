@@ -31,7 +31,7 @@ func TestForWithSelector(t *testing.T) {
 		create(t, c, mine)
 		create(t, c, garden("theirs"))
 		names := make(chan kube.Ref, 2)
-		start(t, c, controller.New(noting(&calls), controller.For(controller.Select(kube.Labels("gardener=me"))),
+		start(t, c, controller.New(noting(&calls), controller.For(controller.Select(kube.Label("gardener", "me"))),
 			controller.From(controller.Channel(names))))
 		synctest.Wait()
 		names <- kube.Ref{Namespace: "default", Name: "theirs"}

@@ -102,7 +102,7 @@ func TestReconcileUsesNoStoreThatIsBehindItsTrigger(t *testing.T) {
 		case w.form == kube.MetadataOnly:
 			return watchesPlantMetadata()
 		case w.selector != "":
-			return controller.Owns[Plant](controller.Select(kube.Labels(w.selector)))
+			return controller.Owns[Plant](controller.Select(kube.ParseLabels(w.selector)))
 		default:
 			return controller.Owns[Plant]()
 		}
@@ -192,7 +192,7 @@ func TestReadsAreAsNewAsTheChangesOfTheirNamespaceOnly(t *testing.T) {
 			reconciles++
 			_, err := kube.Get[Plant](ctx, c, "default", "lily")
 			return controller.RequeueAfter(time.Minute), err
-		}, controller.Owns[Plant](controller.Select(kube.Labels("app=x"))))
+		}, controller.Owns[Plant](controller.Select(kube.ParseLabels("app=x"))))
 		start(t, c, bystander(controller.Owns[Plant]()), gardens)
 		time.Sleep(10 * time.Second)
 		s.refuseWatches(map[plantWatch]int{{}: http.StatusServiceUnavailable})

@@ -20,8 +20,11 @@ type API[T any] struct {
 	subresource    string
 	representation Representation
 	hasStatus      bool
-	object         func(*T) Object
-	err            error
+	// statusApart is true for a type whose resource is known to have a status subresource, so
+	// that a write of the object leaves the status alone.
+	statusApart bool
+	object      func(*T) Object
+	err         error
 }
 
 // All is T in every namespace, or in those that the client is narrowed to; or a
@@ -39,7 +42,9 @@ func Namespaced[T any, P ObjectOf[T]](c *Client, namespace string) API[T] {
 
 func newAPI[T any, P ObjectOf[T]](c *Client, namespace string) API[T] {
 	t, err := TypeOf[T, P]()
-	return makeAPI[T, P](c, t.Resource, namespace, Full, err == nil && t.HasStatus(), err)
+	a := makeAPI[T, P](c, t.Resource, namespace, Full, err == nil && t.HasStatus(), err)
+	a.statusApart = a.hasStatus && (t.Definition == nil || !t.Definition.Foreign)
+	return a
 }
 
 // Dynamic is a resource without a Go type of its own. An empty namespace means all.
@@ -69,6 +74,9 @@ func makeAPI[T any, P ObjectOf[T]](c *Client, r Resource, namespace string, form
 		err = fmt.Errorf("%s live outside of namespaces, so there are none in %q: use kube.All", r, namespace)
 	case namespace != "":
 		err = checkSegment("namespace", namespace)
+	}
+	if err == nil && namespace == "" && !r.ClusterScoped {
+		err = c.namespacesErr
 	}
 	return API[T]{
 		client: c, resource: r, namespace: namespace, representation: form, hasStatus: hasStatus,
@@ -107,7 +115,7 @@ func (a API[T]) request(verb Verb, name string) *Request {
 }
 
 // one checks that a names one object.
-func (a API[T]) one(verb Verb, name string) error {
+func (a API[T]) requireName(verb Verb, name string) error {
 	switch {
 	case a.err != nil:
 		return a.err
@@ -124,7 +132,7 @@ func (a API[T]) one(verb Verb, name string) error {
 
 // whole checks that a is no view on a subresource, where only reading and writing of what
 // is there make sense.
-func (a API[T]) whole(verb Verb, name string) error {
+func (a API[T]) rejectSubresource(verb Verb, name string) error {
 	if a.err == nil && a.subresource != "" {
 		return fmt.Errorf("%s %s/%s %q: this can be done to the whole object only", verb, a.resource, a.subresource, name)
 	}
@@ -146,7 +154,7 @@ func (a API[T]) do(ctx context.Context, r *Request) (*T, error) {
 
 // Get reads one object.
 func (a API[T]) Get(ctx context.Context, name string) (*T, error) {
-	if err := a.one(VerbGet, name); err != nil {
+	if err := a.requireName(VerbGet, name); err != nil {
 		return nil, err
 	}
 	return a.do(ctx, a.request(VerbGet, name))
@@ -184,9 +192,6 @@ func (a API[T]) List(ctx context.Context, selectors ...Selector) ([]*T, error) {
 		return all, errors.Join(bad...)
 	}
 }
-
-// pageSize is how many objects a list asks for at a time.
-const pageSize = "500"
 
 // Each is List, one decoded object at a time and one page of the server's in memory. An
 // object that does not fit T comes as a [*DecodeError], and the sequence goes on; any

@@ -5,6 +5,8 @@ import (
 	"errors"
 	"fmt"
 	"net/url"
+	"slices"
+	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -60,7 +62,7 @@ func TestGet(t *testing.T) {
 func TestListFollowsItsPages(t *testing.T) {
 	t.Parallel()
 	s := scripted(t, answer(page("next", item("a"), item("b"))), answer(page("", item("c"))))
-	pods, err := Namespaced[corev1.Pod](NewClientFromHandler(s), "ns").List(t.Context(), Labels("app=web"), Fields("metadata.name!=x"), Labels("tier in (a,b)"))
+	pods, err := Namespaced[corev1.Pod](NewClientFromHandler(s), "ns").List(t.Context(), Label("app", "web"), ParseFields("metadata.name!=x"), ParseLabels("tier in (a,b)"))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -77,6 +79,34 @@ func TestListFollowsItsPages(t *testing.T) {
 	}
 	if pods[0].Kind != "Pod" {
 		t.Errorf("the kind, which items lack, is not filled in: %+v", pods[0].TypeMeta)
+	}
+}
+
+// Bug: a page had 500 objects whatever their size. Pages of large objects are smaller.
+func TestPagesAdaptToTheSizeOfObjects(t *testing.T) {
+	t.Parallel()
+	large := `{"metadata":{"name":"p"},"data":{"k":"` + strings.Repeat("x", 1<<20) + `"}}`
+	s := scripted(t,
+		answer(page("1", item("a"))),
+		answer(page("2", slices.Repeat([]string{large}, 50)...)),
+		answer(page("3", slices.Repeat([]string{large}, 20)...)),
+		answer(page("", item("b"))))
+	if _, err := All[corev1.ConfigMap](NewClientFromHandler(s)).List(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	var limits []string
+	for _, r := range s.got {
+		limits = append(limits, r.Query.Get("limit"))
+	}
+	if diff := cmp.Diff([]string{"500", "500", "10", "10"}, limits); diff != "" {
+		t.Error(diff)
+	}
+	for _, test := range []struct{ items, size, want int }{
+		{0, 100, 500}, {500, 1 << 20, 500}, {500, 16 << 20, 250}, {100, 8 << 20, 100}, {5, 50 << 20, 10},
+	} {
+		if got := nextLimit(test.items, test.size); got != test.want {
+			t.Errorf("after %d objects in %d bytes the limit is %d, want %d", test.items, test.size, got, test.want)
+		}
 	}
 }
 
@@ -162,7 +192,7 @@ func TestNarrowedClient(t *testing.T) {
 	}
 	_, err1 := All[corev1.Node](c).List(ctx)
 	_, err2 := Namespaced[corev1.Pod](c, "three").List(ctx)
-	_, err3 := All[corev1.Pod](c.InNamespaces("one", "")).List(ctx) // the empty name is all
+	_, err3 := All[corev1.Pod](c.AllNamespaces()).List(ctx)
 	if err := errors.Join(err1, err2, err3); err != nil {
 		t.Fatal(err)
 	}
@@ -233,8 +263,8 @@ func TestBadInputMakesNoRequest(t *testing.T) {
 		"unstructured":             {func() error { _, err := All[unstructured.Unstructured](c).List(ctx); return err }, "use kube.Dynamic"},
 		"incomplete resource":      {func() error { _, err := Dynamic(c, Resource{Plural: "x"}, "").List(ctx); return err }, "needs Version, Kind and Plural"},
 		"no client":                {func() error { _, err := All[corev1.Pod](nil).List(ctx); return err }, "pods: the client is nil"},
-		"bad label selector":       {func() error { _, err := pods.List(ctx, Labels("a=b"), Labels("a==b=c")); return err }, `label selector "a==b=c"`},
-		"bad field selector":       {func() error { _, err := pods.List(ctx, Fields("metadata.name")); return err }, `field selector "metadata.name"`},
+		"bad label selector":       {func() error { _, err := pods.List(ctx, Label("a", "b"), ParseLabels("a==b=c")); return err }, `label selector "a==b=c"`},
+		"bad field selector":       {func() error { _, err := pods.List(ctx, ParseFields("metadata.name")); return err }, `field selector "metadata.name"`},
 		"no status":                {func() error { _, err := Namespaced[corev1.ConfigMap](c, "ns").Status().Get(ctx, "c"); return err }, "configmaps (v1.ConfigMap) have no status"},
 		"no custom status":         {func() error { _, err := All[planet](c).Status().Get(ctx, "p"); return err }, "the custom resource of kube.planetSpec) have no status"},
 		"watch of two namespaces": {func() error {
@@ -261,6 +291,27 @@ func TestBadInputMakesNoRequest(t *testing.T) {
 		"apply nothing":                 {func() error { _, err := Apply[corev1.Pod](ctx, c, nil); return err }, "patch pods: the object is nil"},
 		"apply without a name":          {func() error { _, err := Apply(ctx, c, pod("ns", "")); return err }, "patch pods: the name is empty"},
 		"apply without a namespace":     {func() error { _, err := Apply(ctx, c, pod("", "p")); return err }, "it has no namespace"},
+		"apply what was read": {func() error {
+			p := pod("ns", "p")
+			p.ManagedFields = []metav1.ManagedFieldsEntry{{Manager: "them"}}
+			_, err := Apply(ctx, c, p)
+			return err
+		}, `apply pods "ns/p": the object was read, because it has managedFields`},
+		"apply what was read and stripped": {func() error {
+			p := pod("ns", "p")
+			p.CreationTimestamp = metav1.Unix(1, 0)
+			_, err := Apply(ctx, c, p)
+			return err
+		}, "build a new object"},
+		"apply unstructured what was read": {func() error {
+			u := &unstructured.Unstructured{Object: map[string]any{"metadata": map[string]any{
+				"name": "g", "namespace": "ns", "creationTimestamp": "2026-01-02T03:04:05Z"}}}
+			gadgets, err := ResourceOf[gadget]()
+			if err == nil {
+				_, err = Dynamic(c, gadgets, "").Apply(ctx, u)
+			}
+			return err
+		}, "the object was read"},
 		"scale without a name":          {func() error { _, err := pods.SetScale(ctx, "", 1); return err }, "the name is empty"},
 		"get scale without a name":      {func() error { _, err := pods.GetScale(ctx, ""); return err }, "the name is empty"},
 		"apply the status of nothing":   {func() error { return c.ApplyStatus(ctx, nil) }, "no pointer to an object"},
@@ -275,8 +326,15 @@ func TestBadInputMakesNoRequest(t *testing.T) {
 		"delete nothing":                {func() error { return c.Delete(ctx, nil) }, "no pointer to an object"},
 		"delete without a namespace":    {func() error { return c.Delete(ctx, pod("", "p")) }, "the namespace is missing"},
 		"delete cluster in a namespace": {func() error { return c.Delete(ctx, &corev1.Node{ObjectMeta: named("ns", "n")}) }, "live outside of namespaces"},
-		"delete all everywhere":         {func() error { return All[corev1.Pod](c).DeleteAll(ctx, nil) }, "delete all pods: name a namespace"},
-		"delete all, bad selector":      {func() error { return pods.DeleteAll(ctx, []Selector{Labels("!")}) }, "label selector"},
+		"delete all everywhere":         {func() error { return All[corev1.Pod](c).DeleteAll(ctx, nil) }, "delete all pods: the namespace is missing"},
+		"delete all, no selector":       {func() error { return pods.DeleteAll(ctx, nil) }, "select with kube.Everything"},
+		"delete all, empty selector":    {func() error { return pods.DeleteAll(ctx, []Selector{ParseLabels("")}) }, "select with kube.Everything"},
+		"delete all by owner": {func() error {
+			return pods.DeleteAll(ctx, []Selector{OwnerIs(&corev1.Pod{ObjectMeta: metav1.ObjectMeta{UID: "u"}})})
+		}, "narrow lists only"},
+		"list in no namespaces":      {func() error { _, err := All[corev1.Pod](c.InNamespaces()).List(ctx); return err }, "narrowed to no namespaces"},
+		"list in an empty namespace": {func() error { _, err := All[corev1.Pod](c.InNamespaces("a", "")).List(ctx); return err }, "whose name is empty"},
+		"delete all, bad selector":   {func() error { return pods.DeleteAll(ctx, []Selector{ParseLabels("!")}) }, "label selector"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

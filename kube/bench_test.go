@@ -47,7 +47,7 @@ func BenchmarkApplyBody(b *testing.B) {
 	p := newPruner()
 	b.ReportAllocs()
 	for b.Loop() {
-		if _, err := p.applyBody(&d, typ.Resource, ""); err != nil {
+		if _, err := p.applyBody(&d, typ.Resource, true); err != nil {
 			b.Fatal(err)
 		}
 	}

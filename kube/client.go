@@ -19,10 +19,12 @@ type Client struct {
 	cluster    string
 	manager    string
 	namespaces []string
-	prune      *pruner
+	// namespacesErr says what is wrong with namespaces.
+	namespacesErr error
+	prune         *pruner
 }
 
-// ClientOption changes what [NewClient] makes.
+// ClientOption changes what [NewClient] returns.
 type ClientOption func(*clientOptions)
 
 type clientOptions struct {
@@ -42,14 +44,15 @@ func Timeout(d time.Duration) ClientOption { return func(o *clientOptions) { o.t
 // watches are not limited. Default: 64. A number below 1 means 1.
 func LimitWrites(n int) ClientOption { return func(o *clientOptions) { o.writes = n } }
 
-// OnWarning is called with each remark that the server makes on a request, such as that
-// its version is deprecated; concurrently; nil drops them. Default: each text is logged once.
+// OnWarning sets a function that gets each remark that the server makes on a request, such as
+// that its version is deprecated. Several requests call it concurrently. Nil drops the remarks.
+// Default: each text is logged once.
 func OnWarning(f func(r *Request, text string)) ClientOption {
 	return func(o *clientOptions) { o.warn = f }
 }
 
-// NewClient talks to the server that config names. Credentials, TLS and proxies are up to
-// client-go; its throttling is not used, because the server's priority and fairness does
+// NewClient returns a client of the server that config names. Credentials, TLS and proxies are
+// up to client-go. Its throttling is not used, because the server's priority and fairness does
 // that job. The user agent is the program's name if config has none.
 func NewClient(config *rest.Config, options ...ClientOption) (*Client, error) {
 	if config == nil {
@@ -78,29 +81,43 @@ func NewClient(config *rest.Config, options ...ClientOption) (*Client, error) {
 	return NewClientFromHandler(retry{next: limitWrites(o.writes, t), limit: o.timeout}).WithFieldManager(program), nil
 }
 
-// NewClientOf puts types on top of any Handler.
+// NewClientFromHandler returns a client on top of any Handler. It neither repeats nor limits
+// requests.
 func NewClientFromHandler(h Handler) *Client {
 	return &Client{handler: h, manager: "yare", prune: newPruner()}
 }
 
+// mostWarnings bounds how many different texts of warnings a client remembers.
+const mostWarnings = 256
+
+// warnOnce returns a function that logs each text once. It forgets them all when it has met
+// too many.
 func warnOnce() func(*Request, string) {
-	var said sync.Map
+	var mu sync.Mutex
+	logged := make(map[string]bool)
 	return func(r *Request, text string) {
-		if _, before := said.LoadOrStore(text, true); !before {
+		mu.Lock()
+		before := logged[text]
+		if len(logged) >= mostWarnings {
+			clear(logged)
+		}
+		logged[text] = true
+		mu.Unlock()
+		if !before {
 			slog.Warn("the server warns", "verb", r.Verb, "resource", r.Resource.String(), "warning", text)
 		}
 	}
 }
 
-// With is a client whose requests pass through wrap first.
+// With returns a client whose requests pass through wrap first.
 func (c *Client) With(wrap func(next Handler) Handler) *Client {
 	d := *c
 	d.handler = wrap(c.handler)
 	return &d
 }
 
-// WithFieldManager is a client whose writes are recorded under this name in the
-// managedFields of objects. Two that apply the same object under one name take each
+// WithFieldManager returns a client whose writes are recorded under this name in the
+// managedFields of objects. Two managers of one name that apply the same object take each
 // other's fields away. Default: the name of the program.
 func (c *Client) WithFieldManager(name string) *Client {
 	d := *c
@@ -108,32 +125,44 @@ func (c *Client) WithFieldManager(name string) *Client {
 	return &d
 }
 
-// FieldManager is the name that writes are recorded under.
+// FieldManager returns the name that writes are recorded under.
 func (c *Client) FieldManager() string { return c.manager }
 
-// InNamespaces is a client for which "all namespaces" means these. With none, or with the
-// empty name among them, it means all.
+// InNamespaces returns a client for which "all namespaces" means these. If there are none, or
+// one of them is empty, each use of all namespaces is an error. See [Client.AllNamespaces].
 func (c *Client) InNamespaces(namespaces ...string) *Client {
 	d := *c
-	d.namespaces = nil
-	if !slices.Contains(namespaces, "") {
-		d.namespaces = slices.Compact(slices.Sorted(slices.Values(namespaces)))
+	d.namespaces, d.namespacesErr = slices.Compact(slices.Sorted(slices.Values(namespaces))), nil
+	switch {
+	case len(namespaces) == 0:
+		d.namespacesErr = errors.New("the client is narrowed to no namespaces: name at least one, or use Client.AllNamespaces")
+	case slices.Contains(namespaces, ""):
+		d.namespacesErr = errors.New("the client is narrowed to a namespace whose name is empty: name it, or use Client.AllNamespaces")
 	}
 	return &d
 }
 
-// Namespaces are those that the client is narrowed to; none means all.
+// AllNamespaces returns a client for which "all namespaces" means all of the cluster. That is
+// the default.
+func (c *Client) AllNamespaces() *Client {
+	d := *c
+	d.namespaces, d.namespacesErr = nil, nil
+	return &d
+}
+
+// Namespaces returns those that the client is narrowed to. None means all.
 func (c *Client) Namespaces() []string { return slices.Clone(c.namespaces) }
 
-// InCluster is a client whose requests carry the name of another cluster, for a Handler
-// that tells clusters apart. The home cluster's name is empty.
+// InCluster returns a client whose requests carry the name of another cluster. Some Handler
+// must pass them on to that cluster: a client of [NewClient] has one server only, and refuses
+// them. The home cluster's name is empty.
 func (c *Client) InCluster(cluster string) *Client {
 	d := *c
 	d.cluster = cluster
 	return &d
 }
 
-// Do passes a request through the pipeline.
+// Do passes a request through the layers of the client.
 func (c *Client) Do(ctx context.Context, r *Request) (*Response, error) {
 	if r.Cluster == "" && c.cluster != "" {
 		inCluster := *r

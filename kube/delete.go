@@ -4,24 +4,30 @@ import (
 	"cmp"
 	"context"
 	"fmt"
-	"strings"
+	"slices"
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 )
 
-// DeleteOption changes how something is deleted.
-type DeleteOption func(*metav1.DeleteOptions)
+// DeleteOption changes how something is deleted. [DryRun] is one too.
+type DeleteOption interface{ changeDelete(*metav1.DeleteOptions) }
 
-// OfUID deletes only this very object, and not another of the same name.
+type deleteOption func(*metav1.DeleteOptions)
+
+func (f deleteOption) changeDelete(o *metav1.DeleteOptions) { f(o) }
+
+// RequireUID deletes only the object that has this uid, and not another one of its name: see
+// [IsUIDConflict].
 func RequireUID(uid types.UID) DeleteOption {
-	return func(o *metav1.DeleteOptions) { preconditions(o).UID = &uid }
+	return deleteOption(func(o *metav1.DeleteOptions) { preconditions(o).UID = &uid })
 }
 
-// OfVersion deletes only if the object has not changed since this resourceVersion.
+// RequireResourceVersion deletes only if the object has not changed since this
+// resourceVersion: see [IsConflict].
 func RequireResourceVersion(resourceVersion string) DeleteOption {
-	return func(o *metav1.DeleteOptions) { preconditions(o).ResourceVersion = &resourceVersion }
+	return deleteOption(func(o *metav1.DeleteOptions) { preconditions(o).ResourceVersion = &resourceVersion })
 }
 
 func preconditions(o *metav1.DeleteOptions) *metav1.Preconditions {
@@ -31,27 +37,24 @@ func preconditions(o *metav1.DeleteOptions) *metav1.Preconditions {
 	return o.Preconditions
 }
 
-// Propagation says what becomes of the objects that the deleted one owns. Default: the
-// server's, which for nearly all resources is to delete them in the background.
+// Propagation sets what happens to the objects that the deleted one owns. Default: that of
+// the server, which for nearly all resources is to delete them in the background.
 func Propagation(policy metav1.DeletionPropagation) DeleteOption {
-	return func(o *metav1.DeleteOptions) { o.PropagationPolicy = &policy }
+	return deleteOption(func(o *metav1.DeleteOptions) { o.PropagationPolicy = &policy })
 }
 
-// GracePeriod is how long the object has to end by itself, rounded up to the second. Zero
-// is at once, which for a Pod means without waiting for its node. Default: its own.
+// GracePeriod sets how long the object has to end by itself, rounded up to the second. Zero
+// means at once, which for a Pod means without waiting for its node. Default: that of the
+// object.
 func GracePeriod(d time.Duration) DeleteOption {
 	seconds := int64((d + time.Second - 1) / time.Second)
-	return func(o *metav1.DeleteOptions) { o.GracePeriodSeconds = &seconds }
+	return deleteOption(func(o *metav1.DeleteOptions) { o.GracePeriodSeconds = &seconds })
 }
 
-// DryRunDelete lets the server do all but delete.
-func DryRunDelete() DeleteOption {
-	return func(o *metav1.DeleteOptions) { o.DryRun = []string{metav1.DryRunAll} }
-}
-
-// Delete deletes by name. That it is gone already is an error: see [IsNotFound].
+// Delete deletes the object of that name. If there is none, the error is one that
+// [IsNotFound] reports; [IgnoreNotFound] drops it.
 func (a API[T]) Delete(ctx context.Context, name string, options ...DeleteOption) error {
-	if err := cmp.Or(a.one(VerbDelete, name), a.whole(VerbDelete, name)); err != nil {
+	if err := cmp.Or(a.requireName(VerbDelete, name), a.rejectSubresource(VerbDelete, name)); err != nil {
 		return err
 	}
 	r := a.request(VerbDelete, name)
@@ -62,16 +65,22 @@ func (a API[T]) Delete(ctx context.Context, name string, options ...DeleteOption
 	return err
 }
 
-// DeleteAll deletes all that match, one namespace at a time.
+// DeleteAll deletes all objects that match, one namespace at a time. There must be a selector;
+// [Everything] empties the namespaces.
 func (a API[T]) DeleteAll(ctx context.Context, selectors []Selector, options ...DeleteOption) error {
 	streams, err := a.Streams(selectors...)
-	if err = cmp.Or(err, a.whole(VerbDeleteCollection, "")); err != nil {
+	if err = cmp.Or(err, a.rejectSubresource(VerbDeleteCollection, "")); err != nil {
 		return err
 	}
 	for _, s := range streams {
-		if s.Namespace == "" && !a.resource.ClusterScoped {
-			return fmt.Errorf("delete all %s: name a namespace: use kube.Namespaced", a.resource)
+		switch {
+		case s.Namespace == "" && !a.resource.ClusterScoped:
+			return fmt.Errorf("delete all %s: the namespace is missing: use kube.Namespaced", a.resource)
+		case s.LabelSelector == "" && s.FieldSelector == "" && !slices.ContainsFunc(selectors, func(s Selector) bool { return s.everything }):
+			return fmt.Errorf("delete all %s: no selector narrows it: select with kube.Everything to delete all of them", a.resource)
 		}
+	}
+	for _, s := range streams {
 		r := s.Request(VerbDeleteCollection)
 		r.Representation = Full
 		if err := deleteBody(r, options); err != nil {
@@ -90,7 +99,7 @@ func deleteBody(r *Request, options []DeleteOption) error {
 	}
 	o := metav1.DeleteOptions{TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "DeleteOptions"}}
 	for _, option := range options {
-		option(&o)
+		option.changeDelete(&o)
 	}
 	if p := o.Preconditions; p != nil {
 		if p.UID != nil {
@@ -108,8 +117,9 @@ func deleteBody(r *Request, options []DeleteOption) error {
 	return nil
 }
 
-// Delete deletes obj: exactly this one if it has a UID. That it is gone already, or that
-// another has taken its name, is no error.
+// Delete deletes obj: exactly this one if it has a uid, else the one of its name. If it is
+// gone already, the error is one that [IgnoreNotFound] drops: one that [IsNotFound] reports,
+// or, if another object has taken its name, [IsUIDConflict].
 func (c *Client) Delete(ctx context.Context, obj Object, options ...DeleteOption) error {
 	t, err := typeOfLive(VerbDelete, obj)
 	if err != nil {
@@ -119,17 +129,5 @@ func (c *Client) Delete(ctx context.Context, obj Object, options ...DeleteOption
 		options = append([]DeleteOption{RequireUID(uid)}, options...)
 	}
 	a := makeAPI[metav1.PartialObjectMetadata](c, t.Resource, obj.GetNamespace(), Full, false, nil)
-	err = a.Delete(ctx, obj.GetName(), options...)
-	if IsNotFound(err) && !IsNoResource(err) || obj.GetUID() != "" && IsConflict(err) && otherUID(err) {
-		return nil
-	}
-	return err
-}
-
-// otherUID tells the conflict over a uid from that over a resourceVersion. The server has
-// two places that find it, each with words of its own; there is no other difference.
-func otherUID(err error) bool {
-	e, ok := AsError(err)
-	return ok && (strings.Contains(e.Answer.Message, "UID in the precondition") ||
-		strings.Contains(e.Answer.Message, "UID in precondition"))
+	return a.Delete(ctx, obj.GetName(), options...)
 }

@@ -14,6 +14,6 @@
 // Callers name one type parameter; that a pointer to it is an object is checked by the
 // compiler:
 //
-//	pods, err := kube.Namespaced[corev1.Pod](client, "default").List(ctx, kube.Labels("app=web"))
+//	pods, err := kube.Namespaced[corev1.Pod](client, "default").List(ctx, kube.Label("app", "web"))
 //	live, err := kube.Apply(ctx, client, deployment)
 package kube

@@ -12,13 +12,13 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// Error is a request that did not succeed: what was tried on which object, and what the
-// server said, or why it could not be asked.
+// Error describes a request that did not succeed: what was tried on which object, and what the
+// server answered, or why it could not be asked.
 type Error struct {
 	Verb        Verb
 	Ref         Ref
 	Subresource string
-	// Code is the HTTP status. 0: there was no answer.
+	// Code is the HTTP status of the answer. It is 0 if there was no answer.
 	Code int
 	// Answer is the server's own Status, made up from the HTTP status where it sent none.
 	Answer metav1.Status
@@ -28,8 +28,8 @@ type Error struct {
 	Unknown bool
 	// Err is the cause when there was no answer.
 	Err error
-	// permanent is true for what failed on this side and would do so again: what cannot be
-	// asked at all, and what the caller did not wait for.
+	// permanent is true for a request that failed on this side and would fail again: one that
+	// cannot be sent at all, or one that its caller did not wait for.
 	permanent bool
 }
 
@@ -67,7 +67,7 @@ func (e *Error) Error() string {
 
 func (e *Error) Unwrap() error { return e.Err }
 
-// Status is the server's answer; with it the functions of apimachinery's package errors
+// Status returns the server's answer. With it the functions of apimachinery's package errors
 // understand an Error.
 func (e *Error) Status() metav1.Status { return e.Answer }
 
@@ -79,14 +79,14 @@ const MaxRetryDelay = time.Minute
 // [MaxRetryDelay]. It is zero if the server asks for none.
 func (e *Error) RetryDelay() time.Duration { return min(max(e.RetryAfter, 0), MaxRetryDelay) }
 
-// newError is an Error about r.
+// newError returns an Error about r.
 func newError(r *Request) *Error {
 	ref := r.Ref()
 	ref.UID = ""
 	return &Error{Verb: r.Verb, Ref: ref, Subresource: r.Subresource}
 }
 
-// AsError finds the Error in err.
+// AsError returns the first Error in the tree of err. It reports false if there is none.
 func AsError(err error) (*Error, bool) {
 	var e *Error
 	ok := errors.As(err, &e)
@@ -106,31 +106,40 @@ func hasReason(err error, code int, reasons ...metav1.StatusReason) bool {
 	return e.Answer.Reason == "" && e.Code == code
 }
 
-// IsNotFound tells that there is no such object, or that the server does not know the
-// resource: see [IsNoResource].
+// IsNotFound reports whether the server knows the resource and has no such object. That it
+// does not know the resource is not included: see [IsNoResource].
 func IsNotFound(err error) bool {
-	return hasReason(err, http.StatusNotFound, metav1.StatusReasonNotFound)
+	return hasReason(err, http.StatusNotFound, metav1.StatusReasonNotFound) && !IsNoResource(err)
 }
 
-// IsNoResource tells that the server does not serve the resource at all; for a custom
-// resource: its CustomResourceDefinition is not there (yet).
+// IgnoreNotFound returns nil if err reports that the object is gone, and err otherwise: that
+// there is none of its name ([IsNotFound]), or another one ([IsUIDConflict]).
+func IgnoreNotFound(err error) error {
+	if IsNotFound(err) || IsUIDConflict(err) {
+		return nil
+	}
+	return err
+}
+
+// IsNoResource reports whether the server does not serve the resource at all. Of a custom
+// resource the CustomResourceDefinition does not exist, or not yet.
 func IsNoResource(err error) bool {
 	e, ok := AsError(err)
 	return ok && e.Code == http.StatusNotFound && (e.Answer.Details == nil || e.Answer.Details.Name == "")
 }
 
-// IsAlreadyExists tells that an object of that name is there.
+// IsAlreadyExists reports whether a create failed because an object of that name exists.
 func IsAlreadyExists(err error) bool { return hasReason(err, 0, metav1.StatusReasonAlreadyExists) }
 
-// IsConflict tells that the object has changed since it was read, that it is not the one
-// that a precondition names, or that another field manager owns a field: see
-// [IsApplyConflict].
+// IsConflict reports whether a write failed because the object has changed since it was read,
+// because it is not the one that a precondition names, or because another field manager owns a
+// field. See [IsUIDConflict] and [IsApplyConflict].
 func IsConflict(err error) bool {
 	return hasReason(err, http.StatusConflict, metav1.StatusReasonConflict)
 }
 
-// IsApplyConflict tells that other field managers own fields that were to be applied. The
-// causes in the error's Answer name them.
+// IsApplyConflict reports whether an apply with [NoForce] failed because other field managers
+// own fields that were to be applied. The causes in the error's Answer name them.
 func IsApplyConflict(err error) bool {
 	e, ok := AsError(err)
 	if !ok || !IsConflict(err) || e.Answer.Details == nil {
@@ -144,6 +153,31 @@ func IsApplyConflict(err error) bool {
 	return false
 }
 
+// IsUIDConflict reports whether a write failed for no other reason than that the object of
+// that name is not the one that was meant: it was deleted and made anew.
+func IsUIDConflict(err error) bool {
+	e, ok := AsError(err)
+	switch {
+	case !ok:
+		return false
+	case IsConflict(err):
+		// The registry and the storage of an API server find it, each with words of its own.
+		// A conflict over the resourceVersion does not differ in anything else.
+		return strings.Contains(e.Answer.Message, "UID in the precondition") ||
+			strings.Contains(e.Answer.Message, "UID in precondition")
+	case IsInvalid(err) && e.Answer.Details != nil && len(e.Answer.Details.Causes) > 0:
+		// To an apply of most resources the server says that the uid cannot be changed.
+		for _, cause := range e.Answer.Details.Causes {
+			if cause.Field != "metadata.uid" {
+				return false
+			}
+		}
+		return true
+	default:
+		return false
+	}
+}
+
 // IsNamespaceTerminating reports whether the object could not be created because its namespace
 // is being deleted.
 func IsNamespaceTerminating(err error) bool {
@@ -153,45 +187,47 @@ func IsNamespaceTerminating(err error) bool {
 	})
 }
 
-// IsInvalid tells that the server found the object, or a JSON patch, to be wrong. The
+// IsInvalid reports whether the server found the object, or a JSON patch, to be wrong. The
 // causes in the error's Answer name the fields.
 func IsInvalid(err error) bool {
 	return hasReason(err, http.StatusUnprocessableEntity, metav1.StatusReasonInvalid)
 }
 
-// IsBadRequest tells that the server did not understand the request.
+// IsBadRequest reports whether the server did not understand the request.
 func IsBadRequest(err error) bool {
 	return hasReason(err, http.StatusBadRequest, metav1.StatusReasonBadRequest)
 }
 
-// IsForbidden tells that the account may not do this.
+// IsForbidden reports whether the account may not do this.
 func IsForbidden(err error) bool {
 	return hasReason(err, http.StatusForbidden, metav1.StatusReasonForbidden)
 }
 
-// IsUnauthorized tells that the server does not accept the credentials.
+// IsUnauthorized reports whether the server does not accept the credentials.
 func IsUnauthorized(err error) bool {
 	return hasReason(err, http.StatusUnauthorized, metav1.StatusReasonUnauthorized)
 }
 
-// IsGone tells that a resourceVersion or a continue token is too old to go on from.
+// IsGone reports whether a resourceVersion or a continue token is too old to go on from. It
+// does not concern objects that were deleted: see [IsNotFound].
 func IsGone(err error) bool {
 	return hasReason(err, http.StatusGone, metav1.StatusReasonExpired, metav1.StatusReasonGone)
 }
 
-// IsTooManyRequests tells that the server, or a disruption budget, asks to wait.
+// IsTooManyRequests reports whether the server, or a disruption budget, asks to wait.
 func IsTooManyRequests(err error) bool {
 	return hasReason(err, http.StatusTooManyRequests, metav1.StatusReasonTooManyRequests)
 }
 
-// IsUnknown tells that a write may have been carried out although it failed: the
+// IsUnknown reports whether a write may have been carried out although it failed: the
 // connection broke, or the server gave up waiting for it.
 func IsUnknown(err error) bool {
 	e, ok := AsError(err)
 	return ok && e.Unknown
 }
 
-// IsUnreachable tells that there was no answer at all, although the caller waited for one.
+// IsUnreachable reports whether there was no answer at all, although the caller waited for
+// one.
 func IsUnreachable(err error) bool {
 	e, ok := AsError(err)
 	return ok && e.Code == 0 && !e.permanent

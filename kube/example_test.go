@@ -100,7 +100,7 @@ func Example() {
 	if err != nil {
 		log.Fatal(err)
 	}
-	for deployment, err := range kube.Namespaced[appsv1.Deployment](client, namespace).Each(ctx, kube.Labels("app=shop")) {
+	for deployment, err := range kube.Namespaced[appsv1.Deployment](client, namespace).Each(ctx, kube.Label("app", "shop")) {
 		if err != nil {
 			log.Fatal(err)
 		}

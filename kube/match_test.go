@@ -43,7 +43,7 @@ func TestListByOwnerAndIndex(t *testing.T) {
 			t.Parallel()
 			s := scripted(t, answer(page("next", podOn("a", "n1", "u1"), podOn("b", "n2", "u1"))),
 				answer(page("", podOn("c", "n1", "u2"), `{"metadata":{"name":"misfit"},"spec":{"nodeName":[]}}`)))
-			pods, err := All[corev1.Pod](NewClientFromHandler(s)).List(t.Context(), append(c.selectors, Labels("app=web"))...)
+			pods, err := All[corev1.Pod](NewClientFromHandler(s)).List(t.Context(), append(c.selectors, Label("app", "web"))...)
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -17,6 +17,9 @@ import (
 // struct that was never touched shows up as {}, a nil slice as null, and the server would
 // record both as fields that the author owns.
 //
+// The JSON alone does not say enough: the port 0 of an IntOrString and the quantity "0" are
+// also what their zero values encode as. So the Go value is followed along with its JSON.
+//
 // What is the cure for types of k8s.io/api is too much for types that define themselves:
 // their schema requires every struct without omitempty, and has no defaults to give to
 // what is inside of one that is missing. So there {} goes unless the tag says omitempty.
@@ -44,6 +47,12 @@ type plan struct {
 
 type member struct {
 	plan *plan
+	// index is the path to the field, as reflect has it.
+	index []int
+	// dropZero is set for a struct that encodes itself and is not behind a pointer: its zero
+	// value says nothing, although its JSON is not empty. A zero that was set counts if the
+	// Go value differs, as that of a Quantity does and that of an IntOrString does not.
+	dropZero bool
 	// dropEmpty is set for a struct that is not behind a pointer: without content it says
 	// nothing.
 	dropEmpty bool
@@ -55,31 +64,47 @@ var serverWritten = map[string]bool{
 	"deletionTimestamp": true, "deletionGracePeriodSeconds": true,
 }
 
-// applyBody encodes obj for an apply: without what it does not say, and of the status
-// subresource the status alone.
-func (p *pruner) applyBody(obj Object, r Resource, subresource string) ([]byte, error) {
+// applyBody encodes obj for an apply, without what it does not say. withStatus is false for a
+// resource whose status is written by itself: a server ignores it here.
+func (p *pruner) applyBody(obj Object, r Resource, withStatus bool) ([]byte, error) {
 	full, err := Marshal(obj)
 	if err != nil {
 		return nil, err
 	}
-	_, defined := obj.(Defined)
-	root := p.plan(planKey{reflect.TypeOf(obj).Elem(), defined})
-	dst := openObject(r, len(full))
-	if subresource != "" {
-		identity := map[string]string{"name": obj.GetName()}
-		for k, v := range map[string]string{
-			"namespace": obj.GetNamespace(), "uid": string(obj.GetUID()), "resourceVersion": obj.GetResourceVersion(),
-		} {
-			if v != "" {
-				identity[k] = v
-			}
-		}
-		metadata, err := Marshal(identity)
-		if err != nil {
-			return nil, err
-		}
-		dst = append(append(dst, `,"metadata":`...), metadata...)
+	return p.appendMembers(openObject(r, len(full)), full, obj, func(name string) bool {
+		return name != "status" || withStatus
+	})
+}
+
+// statusBody encodes the status of obj for an apply, and of its metadata what names the
+// object, at that resource version.
+func (p *pruner) statusBody(obj Object, r Resource, resourceVersion string) ([]byte, error) {
+	full, err := Marshal(obj)
+	if err != nil {
+		return nil, err
 	}
+	identity := map[string]string{"name": obj.GetName()}
+	for k, v := range map[string]string{
+		"namespace": obj.GetNamespace(), "uid": string(obj.GetUID()), "resourceVersion": resourceVersion,
+	} {
+		if v != "" {
+			identity[k] = v
+		}
+	}
+	metadata, err := Marshal(identity)
+	if err != nil {
+		return nil, err
+	}
+	dst := append(append(openObject(r, len(full)), `,"metadata":`...), metadata...)
+	return p.appendMembers(dst, full, obj, func(name string) bool { return name == "status" })
+}
+
+// appendMembers appends the members of obj, whose JSON is full, for which wanted returns
+// true, and closes the object. dst holds the kind already.
+func (p *pruner) appendMembers(dst, full []byte, obj Object, wanted func(name string) bool) ([]byte, error) {
+	value := reflect.ValueOf(obj).Elem()
+	_, defined := obj.(Defined)
+	root := p.plan(planKey{value.Type(), defined})
 	d := jsonDecoder(full)
 	if token, err := d.ReadToken(); err != nil || token.Kind() != '{' {
 		return nil, errors.Join(errors.New("it is no JSON object"), err)
@@ -89,25 +114,23 @@ func (p *pruner) applyBody(obj Object, r Resource, subresource string) ([]byte, 
 		if err != nil {
 			return nil, err
 		}
+		m := root.members[name]
 		switch {
-		case name == "apiVersion" || name == "kind",
-			subresource != "" && name != subresource:
+		case name == "apiVersion" || name == "kind" || !wanted(name):
 			err = d.SkipValue()
 		case name == "metadata":
-			m := member{plan: root.members[name].plan}
 			if m.plan == nil { // of an unstructured object it must go too
 				m.plan = &plan{members: map[string]member{}}
 			}
-			dst, err = p.member(dst, d, name, m, serverWritten)
+			m.dropEmpty = false
+			dst, err = p.member(dst, d, name, m, value, serverWritten)
+		case name == "status":
+			// An empty status is left out. Nothing then takes the place of what was
+			// applied before; from {} the server makes null, and finds that invalid.
+			m.dropEmpty = true
+			dst, err = p.member(dst, d, name, m, value, nil)
 		default:
-			m := root.members[name]
-			if name == "status" {
-				// With the status of an object it is not for this apply to say. With
-				// the subresource, nothing takes the place of what was applied before,
-				// but from {} the server makes null, and then finds that invalid.
-				m.dropEmpty = true
-			}
-			dst, err = p.member(dst, d, name, m, nil)
+			dst, err = p.member(dst, d, name, m, value, nil)
 		}
 		if err != nil {
 			return nil, err
@@ -116,15 +139,20 @@ func (p *pruner) applyBody(obj Object, r Resource, subresource string) ([]byte, 
 	return append(dst, '}'), nil
 }
 
-// member appends one member of an object, unless it says nothing.
-func (p *pruner) member(dst []byte, d *jsontext.Decoder, name string, m member, without map[string]bool) ([]byte, error) {
+// member appends one member of an object, unless it says nothing. in is the struct that has
+// the member.
+func (p *pruner) member(dst []byte, d *jsontext.Decoder, name string, m member, in reflect.Value, without map[string]bool) ([]byte, error) {
+	value := m.of(in)
+	if m.dropZero && value.IsValid() && value.IsZero() {
+		return dst, d.SkipValue()
+	}
 	before := len(dst)
 	if dst[before-1] != '{' {
 		dst = append(dst, ',')
 	}
 	dst = append(appendString(dst, name), ':')
 	start := len(dst)
-	dst, err := p.value(dst, d, m.plan, without)
+	dst, err := p.value(dst, d, m.plan, value, without)
 	if err != nil {
 		return nil, err
 	}
@@ -134,23 +162,29 @@ func (p *pruner) member(dst []byte, d *jsontext.Decoder, name string, m member, 
 	return dst, nil
 }
 
-// value appends the next value.
-func (p *pruner) value(dst []byte, d *jsontext.Decoder, how *plan, without map[string]bool) ([]byte, error) {
-	kind := d.PeekKind()
-	switch {
-	case kind == '{' && how != nil && (how.members != nil || how.elem != nil):
-		return p.objectValue(dst, d, how, without)
-	case kind == '[' && how != nil && how.elem != nil:
+// value appends the next value, which is the JSON of the Go value v.
+func (p *pruner) value(dst []byte, d *jsontext.Decoder, how *plan, v reflect.Value, without map[string]bool) ([]byte, error) {
+	if how == nil || how.members == nil && how.elem == nil {
+		raw, err := d.ReadValue()
+		return append(dst, raw...), err
+	}
+	for v.Kind() == reflect.Pointer {
+		v = v.Elem()
+	}
+	switch kind := d.PeekKind(); {
+	case kind == '{':
+		return p.objectValue(dst, d, how, v, without)
+	case kind == '[' && how.elem != nil:
 		if _, err := d.ReadToken(); err != nil {
 			return nil, err
 		}
 		dst = append(dst, '[')
-		for first := true; d.PeekKind() != ']'; first = false {
-			if !first {
+		for i := 0; d.PeekKind() != ']'; i++ {
+			if i > 0 {
 				dst = append(dst, ',')
 			}
 			var err error
-			if dst, err = p.value(dst, d, how.elem, nil); err != nil {
+			if dst, err = p.value(dst, d, how.elem, elementAt(v, i), nil); err != nil {
 				return nil, err
 			}
 		}
@@ -162,7 +196,7 @@ func (p *pruner) value(dst []byte, d *jsontext.Decoder, how *plan, without map[s
 	}
 }
 
-func (p *pruner) objectValue(dst []byte, d *jsontext.Decoder, how *plan, without map[string]bool) ([]byte, error) {
+func (p *pruner) objectValue(dst []byte, d *jsontext.Decoder, how *plan, v reflect.Value, without map[string]bool) ([]byte, error) {
 	if _, err := d.ReadToken(); err != nil {
 		return nil, err
 	}
@@ -176,13 +210,17 @@ func (p *pruner) objectValue(dst []byte, d *jsontext.Decoder, how *plan, without
 		case without[name]:
 			err = d.SkipValue()
 		case how.members != nil:
-			dst, err = p.member(dst, d, name, how.members[name], nil)
+			dst, err = p.member(dst, d, name, how.members[name], v, nil)
 		default: // a map: every key was put there on purpose
 			if dst[len(dst)-1] != '{' {
 				dst = append(dst, ',')
 			}
 			dst = append(appendString(dst, name), ':')
-			dst, err = p.value(dst, d, how.elem, nil)
+			var element reflect.Value
+			if how.elem.members != nil || how.elem.elem != nil {
+				element = elementOf(v, name)
+			}
+			dst, err = p.value(dst, d, how.elem, element, nil)
 		}
 		if err != nil {
 			return nil, err
@@ -190,6 +228,34 @@ func (p *pruner) objectValue(dst []byte, d *jsontext.Decoder, how *plan, without
 	}
 	_, err := d.ReadToken()
 	return append(dst, '}'), err
+}
+
+// of returns the member of a struct, or the invalid Value if it is not known.
+func (m member) of(in reflect.Value) reflect.Value {
+	if in.Kind() != reflect.Struct || len(m.index) == 0 {
+		return reflect.Value{}
+	}
+	v, err := in.FieldByIndexErr(m.index)
+	if err != nil { // inside of an embedded pointer that is nil
+		return reflect.Value{}
+	}
+	return v
+}
+
+// elementAt returns an element of a slice, or the invalid Value if it is not known.
+func elementAt(v reflect.Value, i int) reflect.Value {
+	if v.Kind() != reflect.Slice && v.Kind() != reflect.Array || i >= v.Len() {
+		return reflect.Value{}
+	}
+	return v.Index(i)
+}
+
+// elementOf returns an element of a map, or the invalid Value if it is not known.
+func elementOf(v reflect.Value, key string) reflect.Value {
+	if v.Kind() != reflect.Map || v.Type().Key().Kind() != reflect.String {
+		return reflect.Value{}
+	}
+	return v.MapIndex(reflect.ValueOf(key).Convert(v.Type().Key()))
 }
 
 func readName(d *jsontext.Decoder) (string, error) {
@@ -255,6 +321,7 @@ func (p *pruner) addMembers(members map[string]member, key planKey, outside []re
 				p.addMembers(inner, planKey{ft, key.tagged}, outside)
 				for k, m := range inner {
 					if _, outer := members[k]; !outer {
+						m.index = append([]int{i}, m.index...)
 						members[k] = m
 					}
 				}
@@ -267,12 +334,13 @@ func (p *pruner) addMembers(members map[string]member, key planKey, outside []re
 		if name == "" {
 			name = f.Name
 		}
-		members[name] = member{
-			plan: p.planLocked(planKey{f.Type, key.tagged}),
+		m := member{plan: p.planLocked(planKey{f.Type, key.tagged}), index: []int{i}}
+		if f.Type.Kind() == reflect.Struct && (!key.tagged || mayBeOmitted(options)) {
 			// What encodes itself may mean its {}, as a RawExtension does.
-			dropEmpty: f.Type.Kind() == reflect.Struct && !encodesItself(f.Type) &&
-				(!key.tagged || mayBeOmitted(options)),
+			m.dropZero = encodesItself(f.Type)
+			m.dropEmpty = !m.dropZero
 		}
+		members[name] = m
 	}
 }
 

@@ -13,6 +13,7 @@ import (
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	networkingv1 "k8s.io/api/networking/v1"
+	policyv1 "k8s.io/api/policy/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -28,7 +29,12 @@ func applied(t *testing.T, obj Object, subresource string) map[string]any {
 	if err != nil {
 		typ.Resource = Resource{GroupVersionKind: obj.GetObjectKind().GroupVersionKind(), Plural: "things"}
 	}
-	data, err := newPruner().applyBody(obj, typ.Resource, subresource)
+	var data []byte
+	if subresource == "" {
+		data, err = newPruner().applyBody(obj, typ.Resource, false)
+	} else {
+		data, err = newPruner().statusBody(obj, typ.Resource, obj.GetResourceVersion())
+	}
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -78,6 +84,33 @@ type rich struct {
 	Hidden        string                 `json:"-"`
 	Strings       []string               `json:"strings"`
 	EmptyButThere []string               `json:"emptyButThere"`
+}
+
+type sparse struct {
+	*SparsePointed `json:",inline"`
+	Port           intstr.IntOrString            `json:"port,omitempty"`
+	PPort          *intstr.IntOrString           `json:"pPort,omitempty"`
+	Quantity       resource.Quantity             `json:"quantity,omitempty"`
+	Duration       metav1.Duration               `json:"duration,omitempty"`
+	Time           metav1.Time                   `json:"time,omitempty"`
+	MicroTime      metav1.MicroTime              `json:"microTime"`
+	Ports          []intstr.IntOrString          `json:"ports"`
+	ByName         map[string]intstr.IntOrString `json:"byName"`
+	Inner          map[string]sparseInner        `json:"inner"`
+}
+
+type sparseInner struct {
+	Optional intstr.IntOrString `json:"optional,omitempty"`
+	Required intstr.IntOrString `json:"required"`
+}
+
+// SparsePointed is embedded as a pointer.
+type SparsePointed struct {
+	FarPort intstr.IntOrString `json:"farPort,omitempty"`
+}
+
+func (sparse) Definition() Definition {
+	return Definition{Group: "example.com", Version: "v1", Kind: "Sparse"}
 }
 
 // Shared is embedded.
@@ -148,6 +181,22 @@ func TestApplySendsWhatItsAuthorSaid(t *testing.T) {
 				"annotations": map[string]any{}},
 			"spec": map[string]any{"null": nil, "map": map[string]any{}, "list": []any{nil}},
 		}}, `{"metadata":{"name":"n","annotations":{}},"spec":{"null":null,"map":{},"list":[null]}}`},
+
+		{"Bug: a target port that nobody named", &corev1.Service{ObjectMeta: meta, Spec: corev1.ServiceSpec{Ports: []corev1.ServicePort{{Port: 80}}}},
+			`{"metadata":{"name":"n","namespace":"ns"},"spec":{"ports":[{"port":80}]}}`},
+		{"a target port", &corev1.Service{ObjectMeta: meta, Spec: corev1.ServiceSpec{Ports: []corev1.ServicePort{{Port: 80, TargetPort: intstr.FromString("http")}}}},
+			`{"metadata":{"name":"n","namespace":"ns"},"spec":{"ports":[{"port":80,"targetPort":"http"}]}}`},
+		{"ports behind pointers", &policyv1.PodDisruptionBudget{ObjectMeta: meta, Spec: policyv1.PodDisruptionBudgetSpec{MinAvailable: &port}},
+			`{"metadata":{"name":"n","namespace":"ns"},"spec":{"minAvailable":0}}`},
+		{"Bug: a divisor that nobody named", &corev1.Pod{ObjectMeta: meta, Spec: corev1.PodSpec{Containers: []corev1.Container{{Name: "c", Env: []corev1.EnvVar{
+			{Name: "unsaid", ValueFrom: &corev1.EnvVarSource{ResourceFieldRef: &corev1.ResourceFieldSelector{Resource: "limits.cpu"}}},
+			{Name: "zero", ValueFrom: &corev1.EnvVarSource{ResourceFieldRef: &corev1.ResourceFieldSelector{Resource: "limits.cpu", Divisor: quantity}}},
+		}}}}}, `{"metadata":{"name":"n","namespace":"ns"},"spec":{"containers":[{"name":"c","env":[
+			{"name":"unsaid","valueFrom":{"resourceFieldRef":{"resource":"limits.cpu"}}},
+			{"name":"zero","valueFrom":{"resourceFieldRef":{"resource":"limits.cpu","divisor":"0"}}}]}]}}`},
+		{"zero values of a custom resource that are optional", &CustomResource[sparse, None]{ObjectMeta: meta, Spec: sparse{
+			Ports: []intstr.IntOrString{{}}, ByName: map[string]intstr.IntOrString{"a": {}}, Inner: map[string]sparseInner{"b": {}}, PPort: &port,
+		}}, `{"metadata":{"name":"n","namespace":"ns"},"spec":{"ports":[0],"byName":{"a":0},"inner":{"b":{"required":0}},"pPort":0}}`},
 
 		{"a custom resource, untouched", &object{ObjectMeta: meta}, richly("")},
 		{"Bug: an empty spec, which the schema requires", &planet{ObjectMeta: metav1.ObjectMeta{Name: "n"}}, `{"metadata":{"name":"n"},"spec":{}}`},
@@ -255,7 +304,7 @@ func checkLossless(t *testing.T, name string, obj Object) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	body, err := newPruner().applyBody(obj, typ.Resource, "")
+	body, err := newPruner().applyBody(obj, typ.Resource, true)
 	if err != nil {
 		t.Fatalf("%s: %v", name, err)
 	}
@@ -304,7 +353,7 @@ func TestPrunerIsSafeForConcurrentUse(t *testing.T) {
 					t.Error(err)
 					return
 				}
-				if _, err := p.applyBody(obj, typ.Resource, ""); err != nil {
+				if _, err := p.applyBody(obj, typ.Resource, true); err != nil {
 					t.Error(err)
 				}
 			}

@@ -58,7 +58,8 @@ type Request struct {
 	Namespace   string
 	Name        string
 	Subresource string
-	// Query holds further parameters, such as labelSelector or fieldManager.
+	// Query holds further parameters, such as labelSelector or fieldManager. A get with
+	// parameters is not answered from a cache.
 	Query url.Values
 	// Body is empty for requests without one.
 	Body []byte
@@ -84,6 +85,23 @@ type Preconditions struct {
 // Ref is the object that r is about.
 func (r *Request) Ref() Ref {
 	return Ref{Cluster: r.Cluster, Resource: r.Resource, Namespace: r.Namespace, Name: r.Name, UID: r.Preconditions.UID}
+}
+
+// ObjectName returns the name of the object that r is about. A create has it only in its Body;
+// it is empty if the server is to make one.
+func (r *Request) ObjectName() string {
+	if r.Name != "" || r.Verb != VerbCreate {
+		return r.Name
+	}
+	var object struct {
+		Metadata struct {
+			Name string `json:"name"`
+		} `json:"metadata"`
+	}
+	if Unmarshal(r.Body, &object) != nil {
+		return ""
+	}
+	return object.Metadata.Name
 }
 
 // Response is what came back: the server's own bytes.

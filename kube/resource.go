@@ -28,9 +28,9 @@ func (r Resource) GroupResource() schema.GroupResource {
 // HoldsSecrets tells a resource whose contents nobody keeps or shows who was not asked to.
 func (r Resource) IsSecret() bool { return r.Group == "" && r.Plural == "secrets" }
 
-// isQuestion tells a resource whose objects are questions, such as a SubjectAccessReview: to
+// isReview tells a resource whose objects are questions, such as a SubjectAccessReview: to
 // create one is to ask it, and it has no name.
-func (r Resource) isQuestion() bool {
+func (r Resource) isReview() bool {
 	return r.Group == "authorization.k8s.io" || r.Group == "authentication.k8s.io"
 }
 

@@ -90,10 +90,10 @@ func interrupted(caller context.Context, e *Error) error {
 
 // again says whether and when to try once more.
 func (h retry) again(r *Request, e *Error, attempt int) (time.Duration, bool) {
-	if attempt == retryAttempts || !passing(r, e) {
+	if attempt == retryAttempts || !isTransient(r, e) {
 		return 0, false
 	}
-	if e.Unknown && !repeatable(r) {
+	if e.Unknown && !isRepeatable(r) {
 		return 0, false
 	}
 	backoff := 100 * time.Millisecond << (attempt - 1)
@@ -102,7 +102,7 @@ func (h retry) again(r *Request, e *Error, attempt int) (time.Duration, bool) {
 }
 
 // passing tells failures that may be over soon from those that will not change.
-func passing(r *Request, e *Error) bool {
+func isTransient(r *Request, e *Error) bool {
 	switch {
 	case e.permanent:
 		return false
@@ -118,7 +118,7 @@ func passing(r *Request, e *Error) bool {
 }
 
 // repeatable tells writes that can be carried out twice.
-func repeatable(r *Request) bool {
+func isRepeatable(r *Request) bool {
 	switch r.Verb {
 	case VerbUpdate:
 		return r.Preconditions.ResourceVersion != ""
@@ -137,11 +137,11 @@ func (h retry) ownSuccess(ctx context.Context, r *Request, e *Error) (*Response,
 	switch r.Verb {
 	case VerbDelete:
 		// The uid that was to go is not there any more.
-		if IsNotFound(e) && !IsNoResource(e) || otherUID(e) || IsConflict(e) && h.isDeleted(ctx, r) {
+		if IsNotFound(e) || IsUIDConflict(e) || IsConflict(e) && h.isDeleted(ctx, r) {
 			return &Response{Code: http.StatusOK, Body: []byte(`{"kind":"Status","apiVersion":"v1","status":"Success"}`)}, true
 		}
 	case VerbUpdate:
-		if IsNotFound(e) && !IsNoResource(e) && isLastWord(r.Body) {
+		if IsNotFound(e) && isLastWord(r.Body) {
 			return &Response{Code: http.StatusOK, Body: r.Body}, true
 		}
 		if !IsConflict(e) {
@@ -171,7 +171,7 @@ func (h retry) isDeleted(ctx context.Context, r *Request) bool {
 	}
 	live, err := h.next.Do(ctx, readOf(r))
 	if err != nil {
-		return IsNotFound(err) && !IsNoResource(err)
+		return IsNotFound(err)
 	}
 	var object struct {
 		Metadata fate `json:"metadata"`

@@ -22,7 +22,7 @@ type Replicas struct {
 
 // GetScale reads the scale subresource.
 func (a API[T]) GetScale(ctx context.Context, name string) (*Replicas, error) {
-	if err := a.one(VerbGet, name); err != nil {
+	if err := a.requireName(VerbGet, name); err != nil {
 		return nil, err
 	}
 	a.subresource = "scale"
@@ -31,12 +31,12 @@ func (a API[T]) GetScale(ctx context.Context, name string) (*Replicas, error) {
 
 // SetScale sets the wanted number, whatever it was.
 func (a API[T]) SetScale(ctx context.Context, name string, replicas int32, options ...WriteOption) (*Replicas, error) {
-	if err := a.one(VerbPatch, name); err != nil {
+	if err := a.requireName(VerbPatch, name); err != nil {
 		return nil, err
 	}
 	a.subresource = "scale"
 	r := a.request(VerbPatch, name)
-	r.Query, _ = a.writeQuery(options)
+	r.Query = a.writeQuery(options)
 	r.ContentType = ContentMergePatch
 	r.Body = []byte(`{"spec":{"replicas":` + strconv.Itoa(int(replicas)) + `}}`)
 	return a.scale(ctx, r)

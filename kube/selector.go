@@ -9,12 +9,16 @@ import (
 
 	"k8s.io/apimachinery/pkg/fields"
 	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/selection"
 )
 
 // Selector narrows a list, a watch or a collection. Several selectors must all match. A
 // Selector that is not well formed is an error of what it is used for.
 type Selector struct {
-	labels, fields string
+	// labels and fields are requirements, each in its canonical form.
+	labels, fields []string
+	// everything is true for the selector that says that nothing is to be narrowed.
+	everything bool
 	// match is for lists only.
 	match *Match
 	err   error
@@ -22,45 +26,111 @@ type Selector struct {
 
 var errListsOnly = errors.New("owners and indexes narrow lists only, because servers do not know them: select by labels or fields")
 
-// Labels selects by a label expression, such as "app=web,tier!=cache" or "env in (a,b)".
-func Labels(expression string) Selector {
-	if _, err := labels.Parse(expression); err != nil {
+// Everything selects all objects. [API.DeleteAll] wants it said.
+func Everything() Selector { return Selector{everything: true} }
+
+// Label selects by the value of one label.
+func Label(key, value string) Selector { return labelSelector(key, selection.Equals, value) }
+
+// LabelIn selects objects whose label has one of the values.
+func LabelIn(key string, values ...string) Selector {
+	return labelSelector(key, selection.In, values...)
+}
+
+// LabelExists selects objects that have the label, whatever its value.
+func LabelExists(key string) Selector { return labelSelector(key, selection.Exists) }
+
+func labelSelector(key string, operator selection.Operator, values ...string) Selector {
+	requirement, err := labels.NewRequirement(key, operator, values)
+	if err != nil {
+		return Selector{err: fmt.Errorf("select by the label %q: %w", key, err)}
+	}
+	return Selector{labels: []string{canonicalLabel(*requirement)}}
+}
+
+// ParseLabels selects by a label expression, such as "app=web,tier!=cache" or "env in (a,b)".
+// What comes from elsewhere does not belong into an expression, where a comma begins a new
+// requirement: use [Label].
+func ParseLabels(expression string) Selector {
+	parsed, err := labels.Parse(expression)
+	if err != nil {
 		return Selector{err: fmt.Errorf("label selector %q: %w", expression, err)}
 	}
-	return Selector{labels: expression}
+	requirements, _ := parsed.Requirements()
+	texts := make([]string, 0, len(requirements))
+	for _, r := range requirements {
+		texts = append(texts, canonicalLabel(r))
+	}
+	return Selector{labels: texts}
 }
 
-// Fields selects by a field expression, such as "metadata.name=web". Which fields can be
-// selected by is up to the server; metadata.name and metadata.namespace always can.
-func Fields(expression string) Selector {
-	if _, err := fields.ParseSelector(expression); err != nil {
+// canonicalLabel returns the one text for all ways to write a requirement.
+func canonicalLabel(r labels.Requirement) string {
+	values := r.ValuesUnsorted()
+	operator := r.Operator()
+	switch {
+	case operator == selection.DoubleEquals, operator == selection.In && len(values) == 1:
+		operator = selection.Equals
+	case operator == selection.NotIn && len(values) == 1:
+		operator = selection.NotEquals
+	}
+	if written, err := labels.NewRequirement(r.Key(), operator, values); err == nil {
+		r = *written
+	}
+	return r.String() // sorts the values
+}
+
+// Field selects by the value of one field, such as metadata.name. Which fields can be selected
+// by is up to the server; metadata.name and metadata.namespace always can.
+func Field(name, value string) Selector {
+	if name == "" || strings.ContainsAny(name, `=!,\`) {
+		return Selector{err: fmt.Errorf("select by the field %q: it is no name of a field", name)}
+	}
+	return Selector{fields: []string{canonicalField(fields.Requirement{Operator: selection.Equals, Field: name, Value: value})}}
+}
+
+// ParseFields selects by a field expression, such as "metadata.name=web,status.phase!=Running".
+// What comes from elsewhere does not belong into an expression, where a comma begins a new
+// requirement: use [Field].
+func ParseFields(expression string) Selector {
+	parsed, err := fields.ParseSelector(expression)
+	if err != nil {
 		return Selector{err: fmt.Errorf("field selector %q: %w", expression, err)}
 	}
-	return Selector{fields: expression}
+	var texts []string
+	for _, r := range parsed.Requirements() {
+		texts = append(texts, canonicalField(r))
+	}
+	return Selector{fields: texts}
 }
 
-// withoutMatches are those that servers know.
+func canonicalField(r fields.Requirement) string {
+	operator := "="
+	if r.Operator == selection.NotEquals {
+		operator = "!="
+	}
+	return r.Field + operator + fields.EscapeValue(r.Value)
+}
+
+// withoutMatches returns the selectors that servers know.
 func withoutMatches(selectors []Selector) []Selector {
 	return slices.DeleteFunc(slices.Clone(selectors), func(s Selector) bool { return s.match != nil })
 }
 
-// join makes one label expression and one field expression of many.
+// join returns the label expression and the field expression of all selectors together. One
+// selection has one text, whatever the order of its requirements, so that it is one Stream.
 func join(selectors []Selector) (labelSelector, fieldSelector string, err error) {
 	var l, f []string
 	var errs []error
 	for _, s := range selectors {
-		if s.labels != "" {
-			l = append(l, s.labels)
-		}
-		if s.fields != "" {
-			f = append(f, s.fields)
-		}
-		errs = append(errs, s.err)
+		l, f, errs = append(l, s.labels...), append(f, s.fields...), append(errs, s.err)
 	}
-	return strings.Join(l, ","), strings.Join(f, ","), errors.Join(errs...)
+	slices.Sort(l)
+	slices.Sort(f)
+	return strings.Join(slices.Compact(l), ","), strings.Join(slices.Compact(f), ","), errors.Join(errs...)
 }
 
-// selectorQuery puts selectors into a query, which is nil if there are none.
+// selectorQuery puts selectors into a query, which is empty if there are none.
 func selectorQuery(labelSelector, fieldSelector string) url.Values {
 	q := url.Values{}
 	if labelSelector != "" {

@@ -9,6 +9,7 @@ import (
 	"iter"
 	"net/http"
 	"slices"
+	"strconv"
 
 	"github.com/go-json-experiment/json/jsontext"
 
@@ -97,18 +98,28 @@ type Page struct {
 	Unreadable []error
 }
 
-// Pages lists s as it is now, page by page. An error ends it; [IsGone] tells that the
-// list has become too old while it was read, and must be read from its beginning.
+// Pages lists s as it is now, page by page. Pages of large objects have fewer of them. An error
+// ends the list. If [IsGone] reports it, the list has become too old while it was read, and
+// must be read from its beginning.
 func (s Stream) Pages(ctx context.Context, h Handler) iter.Seq2[*Page, error] {
 	return s.pages(ctx, h, nil)
 }
 
+const (
+	// mostItems is how many objects a list asks for at a time, unless they are large.
+	mostItems = 500
+	// leastItems is how many it asks for however large they are.
+	leastItems = 10
+	// pageBytes is the size that a page should not exceed.
+	pageBytes = 8 << 20
+)
+
 // pages is Pages of the objects that meet all conditions.
 func (s Stream) pages(ctx context.Context, h Handler, matches []Match) iter.Seq2[*Page, error] {
 	return func(yield func(*Page, error) bool) {
-		next := ""
+		next, limit := "", mostItems
 		for {
-			r := s.Request(VerbList, "limit", pageSize, "continue", next)
+			r := s.Request(VerbList, "limit", strconv.Itoa(limit), "continue", next)
 			r.Matches = matches
 			response, err := h.Do(ctx, r)
 			if err != nil {
@@ -126,6 +137,7 @@ func (s Stream) pages(ctx context.Context, h Handler, matches []Match) iter.Seq2
 				yield(nil, e)
 				return
 			}
+			limit = nextLimit(len(page.Items), len(response.Body))
 			items, err := meeting(matches, page.Items)
 			if err != nil {
 				yield(nil, fmt.Errorf("list %s: %w", s, err))
@@ -168,6 +180,15 @@ func pagesOf(items iter.Seq2[jsontext.Value, error]) iter.Seq2[*Page, error] {
 		}
 		yield(page, nil)
 	}
+}
+
+// nextLimit returns how many objects the next page should have, if the last one had so many
+// and was so large.
+func nextLimit(items, size int) int {
+	if items == 0 || size <= pageBytes*items/mostItems {
+		return mostItems
+	}
+	return max(leastItems, pageBytes*items/size)
 }
 
 // Frame is one event of a watch as the server sent it.

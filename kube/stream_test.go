@@ -69,7 +69,7 @@ func TestWatch(t *testing.T) {
 `)
 	s := scripted(t, step)
 	var got []string
-	for event, err := range Namespaced[corev1.Pod](NewClientFromHandler(s), "ns").Watch(t.Context(), "7", Labels("a=b")) {
+	for event, err := range Namespaced[corev1.Pod](NewClientFromHandler(s), "ns").Watch(t.Context(), "7", Label("a", "b")) {
 		switch _, bad := errors.AsType[*DecodeError](err); {
 		case bad:
 			got = append(got, event.Type+" does not fit")

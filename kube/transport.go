@@ -112,6 +112,9 @@ func (b *watchBody) Close() error {
 }
 
 func (t *transport) request(ctx context.Context, r *Request) (*http.Request, error) {
+	if r.Cluster != "" {
+		return nil, fmt.Errorf("the request is for the cluster %q, and this client knows only %s: pass it on to a client of that cluster, with a Handler of your own in Client.With", r.Cluster, t.base.Host)
+	}
 	for what, value := range map[string]string{"namespace": r.Namespace, "name": r.Name} {
 		if err := checkSegment(what, value); value != "" && err != nil {
 			return nil, err

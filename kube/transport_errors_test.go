@@ -43,9 +43,9 @@ func TestErrorsOfTheServer(t *testing.T) {
 		want    []string
 	}{
 		{"not found", 404, "application/json", notFoundBody, `pods "p" not found (NotFound)`, []string{"NotFound", "api NotFound"}},
-		{"no resource", 404, "text/plain; charset=utf-8", "404 page not found\n", "404 page not found (HTTP 404)", []string{"NotFound", "NoResource", "api NotFound"}},
+		{"no resource", 404, "text/plain; charset=utf-8", "404 page not found\n", "404 page not found (HTTP 404)", []string{"NoResource", "api NotFound"}},
 		{"no resource, as a Status", 404, "application/json", status(404, "NotFound", "the server could not find the requested resource", `,"details":{}`),
-			"the server could not find", []string{"NotFound", "NoResource", "api NotFound"}},
+			"the server could not find", []string{"NoResource", "api NotFound"}},
 		{"exists", 409, "application/json", status(409, "AlreadyExists", "exists", ""), "exists (AlreadyExists)", []string{"AlreadyExists", "api AlreadyExists"}},
 		{"conflict", 409, "application/json; charset=utf-8", status(409, "Conflict", "modified", ""), "modified (Conflict)", []string{"Conflict", "api Conflict"}},
 		{"apply conflict", 409, "application/json", status(409, "Conflict", "owned", `,"details":{"causes":[{"reason":"FieldManagerConflict","message":"by m","field":".spec"}]}`),

@@ -5,12 +5,14 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"log/slog"
 	"net"
 	"net/http"
 	"net/http/httptest"
 	"net/url"
 	"os"
 	"path/filepath"
+	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -204,6 +206,43 @@ func TestWarnings(t *testing.T) {
 	}
 	if diff := cmp.Diff([]string{"get: v1beta1 is deprecated", `get: unknown field "a"`}, texts); diff != "" {
 		t.Error(diff)
+	}
+}
+
+// Bug: the texts of warnings were kept for the life of the process.
+func TestWarningsAreLoggedOnceAndBounded(t *testing.T) { //nolint:paralleltest // it sets the default logger
+	var logged strings.Builder
+	before := slog.Default()
+	slog.SetDefault(slog.New(slog.NewTextHandler(&logged, nil)))
+	defer slog.SetDefault(before)
+	warn := warnOnce()
+	for range 3 {
+		warn(of(VerbGet), "text 0")
+	}
+	if n := strings.Count(logged.String(), "text 0"); n != 1 {
+		t.Errorf("logged %d times", n)
+	}
+	for i := range 4 * mostWarnings {
+		warn(of(VerbGet), fmt.Sprintf("text %d", i))
+	}
+	warn(of(VerbGet), "text 0")
+	if n := strings.Count(logged.String(), `"text 0"`); n != 2 {
+		t.Errorf("logged %d times: it is still remembered after %d others", n, 4*mostWarnings)
+	}
+}
+
+// Bug: over HTTP a request for another cluster went to the home cluster.
+func TestRequestForAnotherClusterIsRefused(t *testing.T) {
+	t.Parallel()
+	c := serve(t, func(_ http.ResponseWriter, r *http.Request) { t.Errorf("sent %s %s", r.Method, r.URL) })
+	_, err := Get[corev1.Pod](t.Context(), c.InCluster("west"), "ns", "p")
+	wantError(t, err, `for the cluster "west"`, "Client.With")
+	if IsUnreachable(err) {
+		t.Errorf("it is called unreachable: %v", err)
+	}
+	_, err = Apply(t.Context(), c.InCluster("west"), &corev1.Pod{ObjectMeta: named("ns", "p")})
+	if wantError(t, err, "west"); IsUnknown(err) {
+		t.Errorf("it may have been carried out: %v", err)
 	}
 }
 

@@ -8,9 +8,16 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// WriteOption changes how something is written.
-type WriteOption func(*writeOptions)
+// ApplyOption changes how something is applied.
+type ApplyOption interface{ changeApply(*writeOptions) }
 
+// WriteOption changes how something is written: created, replaced, patched or applied.
+type WriteOption interface {
+	ApplyOption
+	changeWrite(*writeOptions)
+}
+
+// writeOptions are what the options of a write amount to.
 type writeOptions struct {
 	dryRun  bool
 	manager string
@@ -19,31 +26,67 @@ type writeOptions struct {
 	adopt   bool
 }
 
-// DryRun lets the server do all but store the result.
-func DryRun() WriteOption { return func(o *writeOptions) { o.dryRun = true } }
+type applyOption func(*writeOptions)
 
-// FieldManager records this write under another name than the client's.
-func FieldManager(name string) WriteOption { return func(o *writeOptions) { o.manager = name } }
+func (f applyOption) changeApply(o *writeOptions) { f(o) }
 
-// NoForce makes an apply fail, as [IsApplyConflict] tells, where another manager owns a
-// field and wants another value. Without it the fields are taken over, which is what
-// Kubernetes recommends to controllers.
-func NoForce() WriteOption { return func(o *writeOptions) { o.noForce = true } }
+type writeOption func(*writeOptions)
+
+func (f writeOption) changeApply(o *writeOptions) { f(o) }
+func (f writeOption) changeWrite(o *writeOptions) { f(o) }
+
+// DryRunOption is the option of [DryRun], for writes and for deletes.
+type DryRunOption struct{}
+
+func (DryRunOption) changeApply(o *writeOptions)          { o.dryRun = true }
+func (DryRunOption) changeWrite(o *writeOptions)          { o.dryRun = true }
+func (DryRunOption) changeDelete(o *metav1.DeleteOptions) { o.DryRun = []string{metav1.DryRunAll} }
+
+// DryRun makes the server do all but store the result of a write, or all but delete.
+func DryRun() DryRunOption { return DryRunOption{} }
+
+// FieldManager records this write under another name than that of the client.
+func FieldManager(name string) WriteOption {
+	return writeOption(func(o *writeOptions) { o.manager = name })
+}
+
+// NoForce makes an apply fail where another manager owns a field and wants another value: see
+// [IsApplyConflict]. Without NoForce the fields are taken over, which is what Kubernetes
+// recommends to controllers.
+func NoForce() ApplyOption { return applyOption(func(o *writeOptions) { o.noForce = true }) }
 
 // Strict makes the server refuse fields that it does not know, instead of dropping them.
-func Strict() WriteOption { return func(o *writeOptions) { o.strict = true } }
+func Strict() WriteOption { return writeOption(func(o *writeOptions) { o.strict = true }) }
 
 // Adopt lets an apply in a controller take over an object that somebody else made, as a child
 // of the reconciled object. The garbage collector will delete that object with its owner.
 // Without Adopt the controller refuses such an apply: see controller.ErrForeignChild. An object
 // that another owner controls is refused either way.
-func Adopt() WriteOption { return func(o *writeOptions) { o.adopt = true } }
+func Adopt() ApplyOption { return applyOption(func(o *writeOptions) { o.adopt = true }) }
 
-func (a API[T]) writeQuery(options []WriteOption) (url.Values, writeOptions) {
+// writeQuery returns the parameters of a write.
+func (a API[T]) writeQuery(options []WriteOption) url.Values {
 	o := writeOptions{manager: a.client.manager}
 	for _, option := range options {
-		option(&o)
+		option.changeWrite(&o)
 	}
+	return o.query()
+}
+
+// applyQuery returns the parameters of an apply, and its options.
+func (a API[T]) applyQuery(options []ApplyOption) (url.Values, writeOptions) {
+	o := writeOptions{manager: a.client.manager}
+	for _, option := range options {
+		option.changeApply(&o)
+	}
+	q := o.query()
+	if !o.noForce {
+		q.Set("force", "true")
+	}
+	return q, o
+}
+
+func (o writeOptions) query() url.Values {
 	q := url.Values{}
 	if o.dryRun {
 		q.Set("dryRun", "All")
@@ -54,7 +97,7 @@ func (a API[T]) writeQuery(options []WriteOption) (url.Values, writeOptions) {
 	if o.strict {
 		q.Set("fieldValidation", "Strict")
 	}
-	return q, o
+	return q
 }
 
 // encode is the body of a write of obj, with its kind filled in. It is filled into the
@@ -83,7 +126,7 @@ func (a API[T]) given(verb Verb, t *T) (Object, error) {
 }
 
 // place is a in the namespace of obj.
-func (a API[T]) place(verb Verb, obj Object) (API[T], error) {
+func (a API[T]) inNamespaceOf(verb Verb, obj Object) (API[T], error) {
 	if a.err != nil {
 		return a, a.err
 	}
@@ -113,17 +156,17 @@ func (a API[T]) Create(ctx context.Context, t *T, options ...WriteOption) (*T, e
 	if err != nil {
 		return nil, err
 	}
-	if err := a.whole(VerbCreate, obj.GetName()); err != nil {
+	if err := a.rejectSubresource(VerbCreate, obj.GetName()); err != nil {
 		return nil, err
 	}
-	if a, err = a.place(VerbCreate, obj); err != nil {
+	if a, err = a.inNamespaceOf(VerbCreate, obj); err != nil {
 		return nil, err
 	}
-	if obj.GetName() == "" && obj.GetGenerateName() == "" && !a.resource.isQuestion() {
+	if obj.GetName() == "" && obj.GetGenerateName() == "" && !a.resource.isReview() {
 		return nil, fmt.Errorf("create %s: it has neither a name nor a generateName", a.resource)
 	}
 	r := a.request(VerbCreate, "")
-	r.Query, _ = a.writeQuery(options)
+	r.Query = a.writeQuery(options)
 	if r.Body, err = a.encode(obj); err != nil {
 		return nil, err
 	}
@@ -141,14 +184,14 @@ func (a API[T]) Replace(ctx context.Context, t *T, options ...WriteOption) (*T, 
 	if err != nil {
 		return nil, err
 	}
-	if a, err = a.place(VerbUpdate, obj); err == nil {
-		err = a.one(VerbUpdate, obj.GetName())
+	if a, err = a.inNamespaceOf(VerbUpdate, obj); err == nil {
+		err = a.requireName(VerbUpdate, obj.GetName())
 	}
 	if err != nil {
 		return nil, err
 	}
 	r := a.request(VerbUpdate, obj.GetName())
-	r.Query, _ = a.writeQuery(options)
+	r.Query = a.writeQuery(options)
 	r.Preconditions = Preconditions{UID: obj.GetUID(), ResourceVersion: obj.GetResourceVersion()}
 	if r.Body, err = a.encode(obj); err != nil {
 		return nil, err
@@ -158,32 +201,41 @@ func (a API[T]) Replace(ctx context.Context, t *T, options ...WriteOption) (*T, 
 
 // Patch changes parts of the object of that name, and returns the whole.
 func (a API[T]) Patch(ctx context.Context, name string, patch Patch, options ...WriteOption) (*T, error) {
-	if err := a.one(VerbPatch, name); err != nil {
+	if err := a.requireName(VerbPatch, name); err != nil {
 		return nil, err
 	}
 	if err := patch.check(); err != nil {
 		return nil, fmt.Errorf("patch %s %s: %w", a.resource, quoted(a.namespace, name), err)
 	}
 	r := a.request(VerbPatch, name)
-	r.Query, _ = a.writeQuery(options)
+	r.Query = a.writeQuery(options)
 	r.ContentType, r.Body = patch.contentType, patch.body
 	return a.do(ctx, r)
 }
 
-// Apply declares what t says, by server-side apply, and returns what is live; t is left
-// alone. Fields that this manager applied before and that t does not have any more are
-// removed. What t does not say is not sent: nil values, and structs without any content
-// that are not behind a pointer. Numbers, strings and booleans follow their json tags, so
-// that a zero without omitempty is a value that is meant; so do the structs of a type with
-// a [Definition], whose schema requires what has no omitempty: such a struct is sent as {} when
+// Apply declares what t says, by server-side apply, and returns what is live. It does not
+// change t. Fields that this manager applied before and that t does not have any more are
+// removed.
+//
+// What t does not say is not sent: nil values; the zero values of structs that encode
+// themselves, such as an IntOrString or a Quantity; and structs without any content. Behind a
+// pointer, in a list or in a map, all of these are sent. Numbers, strings and booleans follow
+// their json tags, so that a zero without omitempty is sent. So do the structs of a type with a
+// [Definition], whose schema requires what has no omitempty: such a struct is sent as {} when
 // it is empty. Tag it omitzero if emptying it is to remove what was in it.
-func (a API[T]) Apply(ctx context.Context, t *T, options ...WriteOption) (*T, error) {
+//
+// t must be built for the apply. An object that was read has the fields of all managers, and
+// an apply of it would take over all of them: an object with managedFields or a
+// creationTimestamp is an error. A uid and a resourceVersion are preconditions.
+//
+// The status of a resource with a status subresource is not sent: see [Client.ApplyStatus].
+func (a API[T]) Apply(ctx context.Context, t *T, options ...ApplyOption) (*T, error) {
 	obj, err := a.given(VerbPatch, t)
 	if err != nil {
 		return nil, err
 	}
-	if a, err = a.place(VerbPatch, obj); err == nil {
-		err = a.one(VerbPatch, obj.GetName())
+	if a, err = a.inNamespaceOf(VerbPatch, obj); err == nil {
+		err = a.requireName(VerbPatch, obj.GetName())
 	}
 	if err != nil {
 		return nil, err
@@ -195,50 +247,44 @@ func (a API[T]) Apply(ctx context.Context, t *T, options ...WriteOption) (*T, er
 	return a.do(ctx, r)
 }
 
-func (a API[T]) applyRequest(obj Object, options []WriteOption) (*Request, error) {
-	query, o := a.writeQuery(options)
-	if !o.noForce {
-		query.Set("force", "true")
+// applyRequest returns the apply of obj.
+func (a API[T]) applyRequest(obj Object, options []ApplyOption) (*Request, error) {
+	switch {
+	case a.subresource != "":
+		return a.applyStatusRequest(obj, obj.GetResourceVersion(), options)
+	case len(obj.GetManagedFields()) > 0:
+		return nil, a.errWasRead(obj, "managedFields")
+	case obj.GetCreationTimestamp() != (metav1.Time{}):
+		return nil, a.errWasRead(obj, "a creationTimestamp")
 	}
-	r := a.request(VerbPatch, obj.GetName())
-	r.Query, r.ContentType, r.Adopt = query, ContentApply, o.adopt
-	r.Preconditions = Preconditions{UID: obj.GetUID(), ResourceVersion: obj.GetResourceVersion()}
-	var err error
-	if r.Body, err = a.client.prune.applyBody(obj, a.resource, a.subresource); err != nil {
+	body, err := a.client.prune.applyBody(obj, a.resource, !a.statusApart)
+	return a.newApply(obj, obj.GetResourceVersion(), body, err, options)
+}
+
+// applyStatusRequest returns the apply of the status of obj to that resource version.
+func (a API[T]) applyStatusRequest(obj Object, resourceVersion string, options []ApplyOption) (*Request, error) {
+	body, err := a.client.prune.statusBody(obj, a.resource, resourceVersion)
+	return a.newApply(obj, resourceVersion, body, err, options)
+}
+
+// newApply returns the apply of a body, or why there is none.
+func (a API[T]) newApply(obj Object, resourceVersion string, body []byte, err error, options []ApplyOption) (*Request, error) {
+	if err != nil {
 		return nil, fmt.Errorf("encode %s %s: %w", a.resource, quoted(obj.GetNamespace(), obj.GetName()), err)
 	}
+	r := a.request(VerbPatch, obj.GetName())
+	query, o := a.applyQuery(options)
+	r.Query, r.ContentType, r.Body, r.Adopt = query, ContentApply, body, o.adopt
+	r.Preconditions = Preconditions{UID: obj.GetUID(), ResourceVersion: resourceVersion}
 	return r, nil
 }
 
-// Apply declares t in its own namespace: see [API.Apply].
-func Apply[T any, P ObjectOf[T]](ctx context.Context, c *Client, t *T, options ...WriteOption) (*T, error) {
-	return All[T, P](c).Apply(ctx, t, options...)
+func (a API[T]) errWasRead(obj Object, has string) error {
+	return fmt.Errorf("apply %s %s: the object was read, because it has %s: an apply of it would take over the fields of all managers: build a new object with the fields to declare",
+		a.resource, quoted(obj.GetNamespace(), obj.GetName()), has)
 }
 
-// ApplyStatus declares the status of obj, and nothing else of it; an empty one takes away
-// what this manager applied before. The object must have
-// been read: its uid and resourceVersion go along, so that the status of an object that
-// was deleted and made anew is not overwritten.
-func (c *Client) ApplyStatus(ctx context.Context, obj Object, options ...WriteOption) error {
-	t, err := typeOfLive(VerbPatch, obj)
-	if err != nil {
-		return err
-	}
-	a := makeAPI[metav1.PartialObjectMetadata](c, t.Resource, obj.GetNamespace(), Full, t.HasStatus(), nil)
-	a.subresource = "status"
-	switch err := a.one(VerbPatch, obj.GetName()); {
-	case !t.HasStatus():
-		return fmt.Errorf("apply the status of %s: %s has none", t.Resource, TypeName(t.Go))
-	case err != nil:
-		return err
-	case obj.GetUID() == "":
-		return fmt.Errorf("apply the status of %s %s: it has no uid: read the object first, or use what Apply returned",
-			t.Resource, quoted(obj.GetNamespace(), obj.GetName()))
-	}
-	r, err := a.applyRequest(obj, options)
-	if err != nil {
-		return err
-	}
-	_, err = c.Do(ctx, r)
-	return err
+// Apply declares t in its own namespace: see [API.Apply].
+func Apply[T any, P ObjectOf[T]](ctx context.Context, c *Client, t *T, options ...ApplyOption) (*T, error) {
+	return All[T, P](c).Apply(ctx, t, options...)
 }

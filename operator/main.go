@@ -169,7 +169,10 @@ func (p program) run(ctx context.Context, o options, needs kube.Needs) error {
 	if err != nil {
 		return err
 	}
-	client = client.WithFieldManager(p.name).InNamespaces(o.namespaces...)
+	client = client.WithFieldManager(p.name)
+	if len(o.namespaces) > 0 {
+		client = client.InNamespaces(o.namespaces...)
+	}
 	connection := newConnectionReporter(log, config.Host, crdCommand(p.name), needs)
 	var listener net.Listener
 	if o.listen != "" {

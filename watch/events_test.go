@@ -233,8 +233,8 @@ func TestErrorOfTheQuestionIsTheEnd(t *testing.T) {
 	client := kube.NewClientFromHandler(s)
 	clusterWide := kube.Resource{GroupVersionKind: things.Resource.GroupVersionKind, Plural: "things", ClusterScoped: true}
 	for name, sequence := range map[string]func(func(error)){
-		"a bad label selector":                 all(watch.Events(t.Context(), kube.All[thing](client), kube.Labels("a in"))),
-		"a bad field selector":                 all(watch.Events(t.Context(), kube.All[thing](client), kube.Fields("nothing"))),
+		"a bad label selector":                 all(watch.Events(t.Context(), kube.All[thing](client), kube.ParseLabels("a in"))),
+		"a bad field selector":                 all(watch.Events(t.Context(), kube.All[thing](client), kube.ParseFields("nothing"))),
 		"a bad namespace":                      all(watch.Events(t.Context(), kube.Namespaced[thing](client, "../x"))),
 		"no namespace":                         all(watch.Events(t.Context(), kube.Namespaced[thing](client, ""))),
 		"a cluster-scoped kind in a namespace": all(watch.Events(t.Context(), kube.Dynamic(client, clusterWide, "default"))),

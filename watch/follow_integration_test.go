@@ -41,8 +41,8 @@ func TestSelectorsOnAServer(t *testing.T) {
 	namespace := cluster.Namespace(t)
 	narrow := client.InNamespaces(namespace)
 	apply(t, client, newThing(namespace, "a", 1, "team=red"), newThing(namespace, "b", 1, "team=blue"))
-	red := followThings(t, narrow, kube.Labels("team=red"))
-	onlyB := followThings(t, narrow, kube.Fields("metadata.name=b"))
+	red := followThings(t, narrow, kube.Label("team", "red"))
+	onlyB := followThings(t, narrow, kube.Field("metadata.name", "b"))
 	red.expect(t, "+a1 =")
 	onlyB.expect(t, "+b1 =")
 	apply(t, client, newThing(namespace, "a", 2, "team=blue")) // out

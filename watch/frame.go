@@ -107,7 +107,7 @@ func (f *follower) remove(object []byte) error {
 // advance moves the version to watch from, which never goes back: a server that repeats itself
 // makes no progress.
 func (f *follower) advance(version string) {
-	if f.listing || version == "" || version == f.version || ident.IsOlder(version, f.version) {
+	if f.listing || version == "" || version == f.version || ident.IsNewer(f.version, version) {
 		return
 	}
 	f.version = version

@@ -144,7 +144,7 @@ func (s expectedState) read(ctx context.Context, h kube.Handler) (serverState, e
 // version that the watch began with is on its way.
 func (s expectedState) isLost(state serverState) bool {
 	switch {
-	case ident.IsOlder(state.version, s.version):
+	case ident.IsNewer(s.version, state.version):
 		return true
 	case s.newest.key.Name == "":
 		return false

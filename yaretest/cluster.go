@@ -117,7 +117,7 @@ func (c *Cluster) Namespace(t testing.TB) string {
 	t.Cleanup(func() {
 		ctx, cancel := cleanupContext()
 		defer cancel()
-		if err := client.Delete(ctx, made); err != nil && c.plane.Err() == nil {
+		if err := kube.IgnoreNotFound(client.Delete(ctx, made)); err != nil && c.plane.Err() == nil {
 			t.Logf("the namespace %s is left behind: %v", made.Name, err)
 		}
 	})

@@ -57,7 +57,7 @@ func TestProxyNotesRequests(t *testing.T) {
 	_, got := maps.Get(ctx, "a")
 	_, replaced := maps.Replace(ctx, made)
 	_, patched := maps.Patch(ctx, "a", kube.MergePatch(map[string]any{"data": map[string]any{"k": "v"}}))
-	for _, err := range []error{listed, got, replaced, patched, maps.Delete(ctx, "a"), maps.DeleteAll(ctx, nil)} {
+	for _, err := range []error{listed, got, replaced, patched, maps.Delete(ctx, "a"), maps.DeleteAll(ctx, []kube.Selector{kube.Everything()})} {
 		if err != nil {
 			t.Error(err)
 		}

@@ -47,7 +47,7 @@ func reconcile(ctx context.Context, echo *Echo, c *kube.Client) (controller.Acti
 
 // cleanup deletes the Deployment before the Echo goes; that it is gone already is fine.
 func cleanup(ctx context.Context, echo *Echo, c *kube.Client) (controller.Action, error) {
-	return controller.Done(), c.Delete(ctx, deployment(echo))
+	return controller.Done(), kube.IgnoreNotFound(c.Delete(ctx, deployment(echo)))
 }
 
 // deployment is what should be there for echo.

@@ -44,7 +44,7 @@ func newThing(name string, size int, labels ...string) *thing {
 	return o
 }
 
-func apply(t *testing.T, c *kube.Client, o *thing, options ...kube.WriteOption) *thing {
+func apply(t *testing.T, c *kube.Client, o *thing, options ...kube.ApplyOption) *thing {
 	t.Helper()
 	applied, err := kube.Apply(t.Context(), c, o, options...)
 	if err != nil {
@@ -264,7 +264,7 @@ func TestWatches(t *testing.T) {
 		apply(t, c, newThing("a", 1, "x=y"))
 		all := open(t, s, things(t), "sendInitialEvents", "true", "resourceVersionMatch", "NotOlderThan")
 		all.check("+a101", "=101=")
-		selected := open(t, s, things(t, kube.Labels("x=y")), "resourceVersion", "100")
+		selected := open(t, s, things(t, kube.Label("x", "y")), "resourceVersion", "100")
 		selected.check("+a101")
 		apply(t, c, newThing("a", 1, "x=z"))
 		selected.check("-a102")
@@ -272,13 +272,13 @@ func TestWatches(t *testing.T) {
 		apply(t, c, newThing("a", 2, "x=y"))
 		selected.check("+a103")
 		// Who resumes sees what happened since, in order.
-		open(t, s, things(t, kube.Labels("x=y")), "resourceVersion", "101").check("-a102", "+a103")
+		open(t, s, things(t, kube.Label("x", "y")), "resourceVersion", "101").check("-a102", "+a103")
 		if err := c.Delete(t.Context(), newThing("a", 0)); err != nil {
 			t.Fatal(err)
 		}
 		selected.check("-a104")
 		all.check("~a103", "-a104")
-		named := open(t, s, things(t, kube.Fields("metadata.name=b")), "resourceVersion", "104")
+		named := open(t, s, things(t, kube.Field("metadata.name", "b")), "resourceVersion", "104")
 		apply(t, c, newThing("b", 1))
 		apply(t, c, newThing("c", 1))
 		named.check("+b105")
@@ -420,7 +420,7 @@ func TestKindsWithoutGenerations(t *testing.T) {
 	if err != nil || made.Generation != 0 || made.Name == "" {
 		t.Errorf("%+v, %v", made, err)
 	}
-	if err := kube.Namespaced[corev1.ConfigMap](c, "default").DeleteAll(t.Context(), nil); err != nil || len(s.Objects("configmaps")) != 0 {
+	if err := kube.Namespaced[corev1.ConfigMap](c, "default").DeleteAll(t.Context(), []kube.Selector{kube.Everything()}); err != nil || len(s.Objects("configmaps")) != 0 {
 		t.Errorf("after the deletion of all: %v, %v", err, s.Objects("configmaps"))
 	}
 	verbs := []kube.Verb{}

@@ -4,7 +4,6 @@ import (
 	"strconv"
 
 	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/apimachinery/pkg/util/resourceversion"
 )
 
 // Version is one version of one object: its uid and its resource version. Either may be empty.
@@ -73,19 +72,12 @@ func (v Version) HasSameUID(o Version) bool {
 	return v.uid == o.uid && v.texts().uid == o.texts().uid
 }
 
-// Before reports whether the resource version of v is lower than that of o. See [IsOlder].
+// Before reports whether the resource version of v is lower than that of o. See [IsNewer].
 func (v Version) Before(o Version) bool {
 	if v.number != 0 && o.number != 0 {
 		return v.number < o.number
 	}
-	return IsOlder(v.ResourceVersion(), o.ResourceVersion())
-}
-
-// IsOlder reports whether the resource version a is lower than b, as a number (KEP-5504). It is
-// false if they cannot be compared.
-func IsOlder(a, b string) bool {
-	order, err := resourceversion.CompareResourceVersion(a, b)
-	return err == nil && order < 0
+	return IsNewer(o.ResourceVersion(), v.ResourceVersion())
 }
 
 func (v Version) texts() inexact {

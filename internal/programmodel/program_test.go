@@ -177,9 +177,9 @@ func (w *world) options(p *plan) []controller.Option {
 	selected := controller.Select()
 	switch p.source {
 	case ownsByController:
-		selected = controller.Select(kube.Labels("app=" + p.name))
+		selected = controller.Select(kube.Label("app", p.name))
 	case ownsByTier:
-		selected = controller.Select(kube.Labels("tier=y"))
+		selected = controller.Select(kube.Label("tier", "y"))
 	}
 	switch {
 	case p.waits:

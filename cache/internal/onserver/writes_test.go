@@ -105,7 +105,7 @@ func TestReadYourWrites(t *testing.T) {
 		return err
 	}
 	everything := func(ctx context.Context, a api, _ *unstructured.Unstructured) error {
-		return a.DeleteAll(ctx, nil, kube.GracePeriod(0))
+		return a.DeleteAll(ctx, []kube.Selector{kube.Everything()}, kube.GracePeriod(0))
 	}
 	label := patch(kube.MergePatch(map[string]any{"metadata": map[string]any{"labels": map[string]string{"x": "y"}}}))
 	final := patch(kube.MergePatch(map[string]any{"metadata": map[string]any{"finalizers": []string{"onserver.example.com/f"}}}))
@@ -124,7 +124,7 @@ func TestReadYourWrites(t *testing.T) {
 		"ConfigMap": {configMaps, configMap, []step{
 			{"create", create, 0}, {"label", label, 0}, {"apply", apply, 0}, {"apply again", apply, 0}, {"delete", remove(), 0},
 			{"create anew", create, 0}, {"finalizer", final, 0}, {"delete, held", remove(), 0}, {"let go", let, 0},
-			{"apply anew", apply, 0}, {"try to delete", remove(kube.DryRunDelete()), 0}, {"delete", remove(), 0},
+			{"apply anew", apply, 0}, {"try to delete", remove(kube.DryRun()), 0}, {"delete", remove(), 0},
 		}},
 		"Service": {services, service, []step{{"create", create, 0}, {"delete", remove(), 0}, {"create anew", create, 0}}},
 		"Pod": {pods, pod, []step{

@@ -174,7 +174,7 @@ func (p *twins) both(do func(api kube.API[unstructured.Unstructured], name strin
 }
 
 // apply applies what is wanted to both, and tells how many requests the check let through.
-func (p *twins) apply(body string, options ...kube.WriteOption) int {
+func (p *twins) apply(body string, options ...kube.ApplyOption) int {
 	p.t.Helper()
 	p.catchUp()
 	before := p.sent.Load()

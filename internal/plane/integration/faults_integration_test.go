@@ -113,7 +113,7 @@ func (b *breakable) goesOn(t *testing.T) {
 		return nil
 	})
 	yaretest.Eventually(t, func() error {
-		left, err := b.pods().List(t.Context(), kube.Labels("app="+name))
+		left, err := b.pods().List(t.Context(), kube.Label("app", name))
 		if err == nil && len(left) > 0 {
 			err = fmt.Errorf("%d Pods are left", len(left))
 		}
@@ -203,7 +203,7 @@ func (b *breakable) hasItsNodes(t *testing.T) {
 		}
 		return nil
 	})
-	pods, err := b.pods().List(t.Context(), kube.Labels("app=everywhere"))
+	pods, err := b.pods().List(t.Context(), kube.Label("app", "everywhere"))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -153,7 +153,7 @@ func TestBadAnnotationsAreTold(t *testing.T) {
 	p = waitForPod(t, pods, "a", runs(true))
 	warnings := func() (map[string]string, error) {
 		events, err := kube.Namespaced[corev1.Event](client, namespace).List(t.Context(),
-			kube.Fields("involvedObject.uid="+string(p.UID)+",reason=InvalidSimulation"))
+			kube.Field("involvedObject.uid", string(p.UID)), kube.Field("reason", "InvalidSimulation"))
 		told := map[string]string{}
 		for _, e := range events {
 			if e.Type != corev1.EventTypeWarning {

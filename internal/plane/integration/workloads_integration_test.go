@@ -58,7 +58,7 @@ func TestDeployment(t *testing.T) {
 	patch(t, deployments, "web", map[string]any{"spec": map[string]any{"template": map[string]any{"spec": map[string]any{"containers": container}}}})
 	cluster.Kubectl(t, "", "rollout", "status", "deployment/web", "--namespace", namespace, "--timeout=60s")
 	yaretest.Eventually(t, func() error {
-		pods, err := kube.Namespaced[corev1.Pod](cluster.Client(t), namespace).List(t.Context(), kube.Labels("app=web"))
+		pods, err := kube.Namespaced[corev1.Pod](cluster.Client(t), namespace).List(t.Context(), kube.Label("app", "web"))
 		if err != nil || len(pods) != 1 {
 			return fmt.Errorf("%d Pods, %v", len(pods), err)
 		}
@@ -109,7 +109,7 @@ func TestServiceHasThePodsAsEndpoints(t *testing.T) {
 		if err != nil {
 			return err
 		}
-		slices, err := kube.Namespaced[discoveryv1.EndpointSlice](client, namespace).List(t.Context(), kube.Labels(discoveryv1.LabelServiceName+"=web"))
+		slices, err := kube.Namespaced[discoveryv1.EndpointSlice](client, namespace).List(t.Context(), kube.Label(discoveryv1.LabelServiceName, "web"))
 		if err != nil {
 			return err
 		}
