@@ -6,11 +6,12 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// oneFolder says what the argument is for, which cobra's own check does not.
+// oneFolder checks that there is one folder. Its errors say what the argument is for, unlike those
+// of cobra's own check.
 func oneFolder(cmd *cobra.Command, args []string) error {
 	folders := len(args)
 	if dash := cmd.ArgsLenAtDash(); dash >= 0 {
-		folders = dash // what follows is the operator's
+		folders = dash // what follows are the operator's arguments
 	}
 	switch folders {
 	case 1:

@@ -20,7 +20,7 @@ own. It applies the CustomResourceDefinitions that the operator prints (its subc
 crd) and the objects in DIR/sample.yaml, where there is one.
 
 When a Go file of the operator's module is saved, the operator is built and started
-again; a version that does not compile is told, and the one before goes on. When
+again; a version that does not compile is reported, and the one before goes on. When
 sample.yaml is saved, it is applied again. An operator that ends with an error is
 started again, later each time. Ctrl-C ends all of it and leaves nothing behind.
 
@@ -29,7 +29,7 @@ samples is ready: Deployments and their like are rolled out; a condition Ready o
 Available is True; status.ready is true; anything else is there. A custom resource whose
 definition has status.ready or status.conditions is waited for until it has a status.
 
-ARGS are given to the operator. Without any it gets -v, upon which it tells of every
+ARGS are given to the operator. Without any it gets -v, with which it logs for every
 reconcile what caused it and what it wrote.`,
 		Example: `  yare dev ./examples/book
   yare dev . --until-ready --timeout 1m

@@ -9,8 +9,8 @@ import (
 	"github.com/yare-go/yare/internal/plane/process"
 )
 
-// invocation is what to type in another terminal to call this program: "yare", or
-// "go run ./cmd/yare" if that is how it was called.
+// invocation returns what to type in another terminal to call this program: "yare", or
+// "go run ./cmd/yare" if it was called so.
 func invocation() string {
 	if process.ParentIsGo() {
 		if command := withoutOurs(process.ParentArgs(), os.Args[1:]); command != "" {
@@ -30,7 +30,8 @@ func invocation() string {
 	return executable
 }
 
-// withoutOurs is the command line of a go command without the arguments that are ours.
+// withoutOurs returns the command line of a go command without the arguments of this program, or
+// "" if it does not end with them.
 func withoutOurs(parent, ours []string) string {
 	n := len(parent) - len(ours)
 	if n < 2 {

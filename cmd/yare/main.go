@@ -21,9 +21,8 @@ func main() {
 func run() int {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM, syscall.SIGHUP)
 	defer stop()
-	// The first signal asks for a clean end; a second Ctrl-C ends yare at once. A second
-	// SIGTERM does not: Linux may send the signal that tells of a parent's death once for
-	// each of its threads.
+	// The first signal asks for a clean end; a second Ctrl-C ends yare at once. A second SIGTERM
+	// does not: at a parent's death Linux may send it once for each thread of the parent.
 	context.AfterFunc(ctx, func() { signal.Reset(os.Interrupt) })
 
 	out := console.New(os.Stderr, "yare")
@@ -53,8 +52,8 @@ kept in your cache folder.`,
 			}
 			return nil
 		},
-		SilenceUsage:  true, // A run-time error is not a question about usage.
-		SilenceErrors: true, // Printed once, by run.
+		SilenceUsage:  true, // a run-time error is not a question about usage
+		SilenceErrors: true, // run prints them, once
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			return cmd.Help()
 		},

@@ -50,7 +50,7 @@ func up(cmd *cobra.Command, o plane.Options) error {
 	p, err := plane.Start(ctx, o)
 	if err != nil {
 		if ctx.Err() != nil {
-			return nil // Interrupted, as the user wanted.
+			return nil // interrupted by the user
 		}
 		return err
 	}

@@ -66,7 +66,7 @@ func onlyCRDs(items []unstructured.Unstructured) error {
 	return nil
 }
 
-// indented is the last lines of a text, to stand below an error.
+// indented returns the last lines of a text, indented below an error.
 func indented(text string) string {
 	lines := strings.Split(strings.TrimSpace(text), "\n")
 	if lines[0] == "" {
@@ -95,7 +95,7 @@ func parseObjects(data []byte) ([]unstructured.Unstructured, error) {
 			return nil, fmt.Errorf("it is not YAML: %w", err)
 		}
 		var content map[string]any
-		if err := utiljson.Unmarshal(data, &content); err != nil { // Keeps integers integers.
+		if err := utiljson.Unmarshal(data, &content); err != nil { // keeps integers integers
 			return nil, fmt.Errorf("it is no object: %w", err)
 		}
 		if len(content) > 0 {
@@ -119,6 +119,7 @@ func (c crds) apply(ctx context.Context, k kubectl) error {
 	return nil
 }
 
+// names returns the names of the CustomResourceDefinitions.
 func (c crds) names() []string {
 	var names []string
 	for _, item := range c.items {
@@ -127,7 +128,7 @@ func (c crds) names() []string {
 	return names
 }
 
-// readSample reads the objects of sample.yaml; there is none if the file is missing.
+// readSample returns the text and the objects of sample.yaml, or none if the file does not exist.
 func readSample(name string) (text string, items []unstructured.Unstructured, err error) {
 	data, err := os.ReadFile(name)
 	if errors.Is(err, os.ErrNotExist) {

@@ -15,7 +15,7 @@ import (
 	"github.com/yare-go/yare/internal/plane/console"
 )
 
-// Options say what is developed and how.
+// Options describe what is developed, and how.
 type Options struct {
 	Dir        string        // the operator's folder
 	Args       []string      // the operator's arguments
@@ -28,12 +28,12 @@ type Options struct {
 	Console    *console.Console
 }
 
-// Run runs until ctx ends, which is a good end, or until something is wrong that no saved
-// file can mend. It leaves no process and no file.
+// Run runs the loop until ctx ends, and then returns nil, or until an error occurs that no saved
+// file can repair. It leaves no process and no file.
 func Run(ctx context.Context, o Options) error {
 	program, err := inspect(ctx, o.Dir)
 	if err != nil {
-		return ended(ctx, err)
+		return unlessEnded(ctx, err)
 	}
 	work, err := newWorkdir(os.TempDir())
 	if err != nil {
@@ -44,14 +44,13 @@ func Run(ctx context.Context, o Options) error {
 	s := &session{Options: o, program: program, work: work, files: newFiles(program)}
 	defer s.close()
 	if err := s.begin(ctx); err != nil {
-		return ended(ctx, err)
+		return unlessEnded(ctx, err)
 	}
-	return ended(ctx, s.loop(ctx))
+	return unlessEnded(ctx, s.loop(ctx))
 }
 
-// ended makes the end that the user asked for a good one: what failed then failed because
-// of that.
-func ended(ctx context.Context, err error) error {
+// unlessEnded returns err, or nil if ctx has ended: then err is a consequence of that.
+func unlessEnded(ctx context.Context, err error) error {
 	if ctx.Err() != nil {
 		return nil
 	}
@@ -71,12 +70,12 @@ type session struct {
 
 	builds  int
 	built   string           // the newest binary that was built, "" before the first
-	crds    crds             // as it prints them
+	crds    crds             // as the newest binary prints them
 	applied string           // the text of the CRDs that the server has
 	sample  string           // the text of the sample that the server has
 	restart <-chan time.Time // when an operator that ended is started again
 	waiting string           // why the samples are not ready
-	ready   time.Time        // since when they are, without a break
+	ready   time.Time        // since when the samples are ready, without a break
 }
 
 func (s *session) close() {
@@ -135,7 +134,7 @@ func (s *session) log() io.Writer {
 	return nil
 }
 
-// firstBuild builds until there is something that compiles, and reads its CRDs.
+// firstBuild builds until the operator compiles, and reads its CRDs.
 func (s *session) firstBuild(ctx context.Context) error {
 	for {
 		err := s.build(ctx)
@@ -158,12 +157,12 @@ func (s *session) firstBuild(ctx context.Context) error {
 
 // build builds the operator and reads the CRDs it prints.
 func (s *session) build(ctx context.Context) error {
-	s.files.learn(ctx)
+	s.files.refresh(ctx)
 	started := time.Now()
 	task := s.Console.Task()
 	defer task.Done()
 	if s.built == "" {
-		// Later the operator itself is writing to the terminal.
+		// Later the operator itself writes to the terminal.
 		stop := every(time.Second, func() {
 			task.Set("building %s (%s)", s.Dir, console.Duration(time.Since(started)))
 		})
@@ -175,7 +174,7 @@ func (s *session) build(ctx context.Context) error {
 		return err
 	}
 	if s.built != "" && same(s.built, binary) {
-		_ = os.Remove(binary) // The folder goes at the end in any case.
+		_ = os.Remove(binary) // an error does not matter: the folder is removed at the end
 		return errUnchanged
 	}
 	printed, err := printedCRDs(ctx, binary, s.Dir)

@@ -9,23 +9,24 @@ import (
 	"time"
 )
 
-// How often the files are looked at. They are a few dozen: looking costs less than being
-// told would in code, and works on every file system and with every editor's way to save.
+// lookEvery is how often the files are compared with their last state. They are a few dozen:
+// polling needs less code than notifications, and works on every file system and with every
+// editor's way to save.
 const lookEvery = 300 * time.Millisecond
 
-// A stamp tells one state of a file from another.
+// A stamp identifies the state of a file.
 type stamp struct {
 	modified time.Time
 	size     int64
 }
 
-// A files watches the source files of a program. It is used by one goroutine.
+// files watches the source files of a program. One goroutine uses it.
 type files struct {
 	program program
-	folders map[string]bool // every Go file in them counts, also one that is new
+	folders map[string]bool // every Go file in them counts, also a new one
 	single  map[string]bool // files that count by name
 	seen    map[string]stamp
-	// The last look found changes that may not be all there yet.
+	// changing holds the files whose change may not be complete yet.
 	changing map[string]bool
 }
 
@@ -38,12 +39,12 @@ func newFiles(p program) *files {
 	}
 }
 
-// sample is the file of objects to try the operator with.
+// sample returns the path of the file of objects to try the operator with.
 func (p program) sample() string { return filepath.Join(p.dir, "sample.yaml") }
 
-// learn asks the go command which folders the program is made of, and takes the files as
-// they are now for known. What cannot be learned (a go.mod half written) stays as it was.
-func (f *files) learn(ctx context.Context) {
+// refresh asks the go command which folders the program consists of. New files in them are not
+// changes. If the go command fails (a go.mod half written), the folders stay as they were.
+func (f *files) refresh(ctx context.Context) {
 	packages, err := f.program.packages(ctx)
 	if err == nil && len(packages) > 0 {
 		f.folders = map[string]bool{f.program.dir: true}
@@ -59,8 +60,8 @@ func (f *files) learn(ctx context.Context) {
 			}
 		}
 	}
-	// Only what is new to us becomes known here: a file that was saved since the last
-	// look is still a change.
+	// Only new files become known here: a file that was saved since the last look is still a
+	// change.
 	for name, now := range f.look() {
 		if _, known := f.seen[name]; !known {
 			f.seen[name] = now
@@ -93,9 +94,9 @@ func (f *files) look() map[string]stamp {
 	return found
 }
 
-// changes returns the files that were saved, made or removed since the last time, once
-// they have come to rest: an editor may write a file in several steps, and a checkout
-// writes many.
+// changes returns the files that were saved, made or removed since the last call that returned
+// some. It returns them when no file has changed since the last look: an editor may write a file
+// in several steps, and a checkout writes many.
 func (f *files) changes() []string {
 	found := f.look()
 	moved := map[string]bool{}

@@ -18,8 +18,8 @@ type kubectl struct {
 	kubeconfig string
 }
 
-// run runs kubectl with a text as its standard input and returns what it printed. Its
-// error is what kubectl said.
+// run runs kubectl with input as its standard input and returns its standard output. The error
+// includes its standard error.
 func (k kubectl) run(ctx context.Context, input string, args ...string) (string, error) {
 	ctx, cancel := context.WithTimeout(ctx, time.Minute)
 	defer cancel()
@@ -40,13 +40,13 @@ func (k kubectl) run(ctx context.Context, input string, args ...string) (string,
 	return "", fmt.Errorf("kubectl %s: %w", args[0], err)
 }
 
-// applySample applies a sample. A server that has just been told of a new kind, or is
-// just being restarted, is asked again for a while.
+// applySample applies a sample. While the server does not serve a new kind yet, or restarts, it
+// tries again.
 func (k kubectl) applySample(ctx context.Context, text string) (string, error) {
 	until := time.Now().Add(10 * time.Second)
 	for {
 		out, err := k.run(ctx, text, "apply", "--server-side", "--force-conflicts", "--field-manager=yare-dev", "-f", "-")
-		if err == nil || !passing(err) || time.Now().After(until) {
+		if err == nil || !isTransient(err) || time.Now().After(until) {
 			return out, err
 		}
 		select {
@@ -57,8 +57,8 @@ func (k kubectl) applySample(ctx context.Context, text string) (string, error) {
 	}
 }
 
-// passing tells whether waiting can help.
-func passing(err error) bool {
+// isTransient reports whether the same call may succeed later.
+func isTransient(err error) bool {
 	for _, text := range []string{"no matches for kind", "could not find the requested resource", "connection refused", "EOF"} {
 		if strings.Contains(err.Error(), text) {
 			return true

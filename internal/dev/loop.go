@@ -16,15 +16,15 @@ import (
 )
 
 const (
-	// How often the samples are looked at with UntilReady.
+	// readyEvery is how often the samples are checked with UntilReady.
 	readyEvery = 500 * time.Millisecond
-	// An operator that crashes at its start must not pass for one that works: the samples
-	// must stay ready, and the operator alive, for so long.
+	// settled is how long the samples must stay ready, and the operator alive: an operator that
+	// crashes at its start does not work.
 	settled = 2 * time.Second
 )
 
-// loop follows saved files, the operator and the control plane, until one of them, or ctx,
-// ends it.
+// loop handles saved files and the ends of the operator and the control plane, until ctx ends or
+// an error cannot be repaired by a save.
 func (s *session) loop(ctx context.Context) error {
 	if err := s.deploy(ctx); err != nil {
 		return err
@@ -51,7 +51,7 @@ func (s *session) loop(ctx context.Context) error {
 			return fmt.Errorf("not ready after %s: %s", s.Timeout, s.waiting)
 		case <-look.C:
 			if names := s.files.changes(); len(names) > 0 {
-				err = s.saved(ctx, names)
+				err = s.handleSave(ctx, names)
 			}
 		case <-s.runner.ended():
 			s.operatorEnded()
@@ -59,7 +59,7 @@ func (s *session) loop(ctx context.Context) error {
 			s.restart = nil
 			s.run()
 		case <-readiness:
-			if s.isReady(ctx) {
+			if s.checkReady(ctx) {
 				s.Console.Printf("everything is ready (%s)", console.Duration(time.Since(started)))
 				return nil
 			}
@@ -70,15 +70,15 @@ func (s *session) loop(ctx context.Context) error {
 	}
 }
 
-// saved does what a change of files asks for.
-func (s *session) saved(ctx context.Context, names []string) error {
+// handleSave builds and deploys what the saved files change.
+func (s *session) handleSave(ctx context.Context, names []string) error {
 	sample := s.program.sample()
 	if slices.Contains(names, sample) {
 		names = slices.DeleteFunc(names, func(name string) bool { return name == sample })
 		if len(names) == 0 {
 			return s.applySample(ctx)
 		}
-		s.sample = "" // Applied with the new operator.
+		s.sample = "" // applied with the new operator
 	}
 	s.Console.Printf("%s; building again", changed(names))
 	err := s.build(ctx)
@@ -90,7 +90,7 @@ func (s *session) saved(ctx context.Context, names []string) error {
 		return err
 	case errors.Is(err, errUnchanged):
 		s.Console.Printf("the program is the same as before")
-		if !s.runner.running() || s.runner.binary != s.built {
+		if !s.runner.isRunning() || s.runner.binary != s.built {
 			return s.deploy(ctx)
 		}
 		return s.applySample(ctx)
@@ -111,20 +111,20 @@ func changed(names []string) string {
 	return fmt.Sprintf("%s and %d more changed", filepath.Base(names[0]), len(names)-1)
 }
 
-// meanwhile says what goes on until the next save.
+// meanwhile returns a description of what happens until the next save.
 func (s *session) meanwhile() string {
-	if s.runner.running() {
+	if s.runner.isRunning() {
 		return "the operator built before goes on until the next save"
 	}
 	return "waiting for the next save"
 }
 
-// deploy brings the newest build to the cluster: its CRDs, then itself, then the sample.
-// It fails only where no save can help.
+// deploy applies the CRDs of the newest build, starts the build, and applies the sample. It returns
+// an error only if no save can repair it.
 func (s *session) deploy(ctx context.Context) error {
 	if s.crds.text != s.applied && len(s.crds.items) > 0 { // other projects may define its kinds
 		if err := s.crds.apply(ctx, s.kubectl); err != nil {
-			return s.failed(ctx, err)
+			return s.reportUnlessFinal(ctx, err)
 		}
 		s.applied = s.crds.text
 		s.Console.Printf("applied %s", strings.Join(s.crds.names(), ", "))
@@ -134,8 +134,9 @@ func (s *session) deploy(ctx context.Context) error {
 	return s.applySample(ctx)
 }
 
-// failed tells of something that the next save may mend, unless nobody is there to save.
-func (s *session) failed(ctx context.Context, err error) error {
+// reportUnlessFinal prints an error that the next save may repair. With UntilReady nobody saves, so
+// it returns the error.
+func (s *session) reportUnlessFinal(ctx context.Context, err error) error {
 	if ctx.Err() != nil || s.UntilReady {
 		return err
 	}
@@ -145,7 +146,7 @@ func (s *session) failed(ctx context.Context, err error) error {
 }
 
 func (s *session) run() {
-	again := s.runner.running()
+	again := s.runner.isRunning()
 	old := s.runner.binary
 	if again {
 		s.Console.Printf("stopping the operator")
@@ -156,12 +157,12 @@ func (s *session) run() {
 	}
 	s.Console.Printf("running %s (process %d)", s.Dir, s.runner.current.Pid())
 	if old != "" && old != s.built {
-		_ = os.Remove(old) // The folder goes at the end in any case.
+		_ = os.Remove(old) // an error does not matter: the folder is removed at the end
 	}
 }
 
 func (s *session) operatorEnded() {
-	pause, how := s.runner.reap()
+	pause, how := s.runner.recordEnd()
 	if s.UntilReady {
 		s.ready = time.Time{}
 		s.waiting = fmt.Sprintf("the operator ended by itself (%s)", status(how))
@@ -181,7 +182,7 @@ func status(how error) string {
 	return how.Error()
 }
 
-// applySample applies sample.yaml, if it is there and the server does not have it.
+// applySample applies sample.yaml, if the file exists and the server does not have its content.
 func (s *session) applySample(ctx context.Context) error {
 	name := filepath.Join(s.Dir, "sample.yaml")
 	text, _, err := readSample(s.program.sample())
@@ -208,8 +209,9 @@ func (s *session) applySample(ctx context.Context) error {
 	return nil
 }
 
-// isReady tells whether operator and samples have been well for a while, and notes why not.
-func (s *session) isReady(ctx context.Context) bool {
+// checkReady reports whether operator and samples have been ready for a while. It records since
+// when they are, or why they are not.
+func (s *session) checkReady(ctx context.Context) bool {
 	why := s.unready(ctx)
 	if why != "" {
 		if why != s.waiting {
@@ -224,10 +226,11 @@ func (s *session) isReady(ctx context.Context) bool {
 	return time.Since(s.ready) >= settled
 }
 
+// unready returns why operator and samples are not ready, or "" if they are.
 func (s *session) unready(ctx context.Context) string {
-	if !s.runner.running() {
+	if !s.runner.isRunning() {
 		if s.waiting != "" {
-			return s.waiting // How it ended.
+			return s.waiting // how it ended
 		}
 		return "the operator does not run"
 	}

@@ -70,7 +70,7 @@ func inspect(ctx context.Context, shown string) (program, error) {
 		strings.Contains(pkg.Error.Err, "build constraints exclude all"):
 		return p, fmt.Errorf("%s holds no Go main package (%s): name the folder of an operator's main package", shown, pkg.Error.Err)
 	case hasGoFile(dir):
-		return p, nil // A file that does not parse: the build says where.
+		return p, nil // a file does not parse: the build says where
 	}
 	return p, fmt.Errorf("%s holds no Go main package: %s", shown, pkg.Error.Err)
 }
@@ -80,8 +80,8 @@ func hasGoFile(dir string) bool {
 	return err == nil && len(names) > 0
 }
 
-// run runs the go command in the program's folder, and returns what it wrote on standard
-// output and standard error.
+// run runs the go command in the program's folder, and returns its standard output and standard
+// error.
 func (p program) run(ctx context.Context, args ...string) (out, said string, err error) {
 	var stdout, stderr bytes.Buffer
 	cmd := exec.Command(p.goCmd, args...)
@@ -92,8 +92,8 @@ func (p program) run(ctx context.Context, args ...string) (out, said string, err
 	return stdout.String(), stderr.String(), err
 }
 
-// env is the user's environment: their flags, workspace and proxy are theirs to set. Only
-// the platform is this machine's, because the operator runs here.
+// env returns the user's environment with their flags, workspace and proxy. Only the platform is
+// that of this machine, because the operator runs here.
 func (p program) env() []string {
 	var env []string
 	for _, variable := range os.Environ() {
@@ -125,15 +125,15 @@ func (p program) build(ctx context.Context, output string) error {
 	return &compileError{said: p.fromHere(said)}
 }
 
-// fromHere turns the file names in a compiler's output, which are relative to the
-// program's folder, into ones that begin as the user wrote that folder.
+// fromHere replaces the file names in a compiler's output, which are relative to the program's
+// folder, with names that begin as the user wrote that folder.
 func (p program) fromHere(said string) string {
 	var out []string
 	for line := range strings.SplitSeq(strings.TrimRight(said, "\n"), "\n") {
 		name, rest, ok := strings.Cut(line, ":")
 		switch {
 		case strings.HasPrefix(line, "#"):
-			continue // "# import/path": the file names say it.
+			continue // "# import/path": the file names say it
 		case ok && strings.HasSuffix(name, ".go") && strings.HasPrefix(name, "."):
 			line = filepath.Join(p.shown, name) + ":" + rest
 		}
@@ -142,7 +142,7 @@ func (p program) fromHere(said string) string {
 	return strings.Join(out, "\n")
 }
 
-// A sourcePackage is what `go list` tells of one package of the program.
+// A sourcePackage is the output of `go list` for one package of the program.
 type sourcePackage struct {
 	Dir        string
 	EmbedFiles []string
@@ -152,8 +152,8 @@ type sourcePackage struct {
 	}
 }
 
-// packages lists those packages of the program that belong to the user's own module, or
-// modules if there is a workspace.
+// packages returns the packages of the program that belong to the user's own module, or modules if
+// there is a workspace.
 func (p program) packages(ctx context.Context) ([]sourcePackage, error) {
 	out, said, err := p.run(ctx, "list", "-e", "-deps", "-json=Dir,EmbedFiles,Module", ".")
 	if err != nil {

@@ -7,13 +7,12 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 )
 
-// notReady says why an object is not ready yet; "" if it is. definitions are the
-// operator's own CRDs.
+// notReady returns why an object is not ready yet, or "" if it is. definitions are the operator's
+// own CRDs.
 //
-// What an object says of itself decides: a rollout for Deployments and their like, the
-// condition Ready or Available, status.ready. A custom resource whose definition has
-// status.ready or conditions is waited for until it says something. Whatever has no such
-// thing is ready when it exists.
+// The object's status decides: a rollout for Deployments and their like, the condition Ready or
+// Available, status.ready. A custom resource whose definition has status.ready or conditions is
+// not ready before it has a status. An object without any of these is ready when it exists.
 func notReady(object unstructured.Unstructured, definitions []unstructured.Unstructured) string {
 	if object.GetDeletionTimestamp() != nil {
 		return "it is being deleted"
@@ -32,9 +31,9 @@ func notReady(object unstructured.Unstructured, definitions []unstructured.Unstr
 		if phase, _, _ := unstructured.NestedString(status, "phase"); phase == "Succeeded" {
 			return ""
 		}
-		return condition(status, "Ready")
+		return conditionNotTrue(status, "Ready")
 	case "Job":
-		return condition(status, "Complete")
+		return conditionNotTrue(status, "Complete")
 	}
 	if ready, ok := status["ready"]; ok {
 		if ready != true {
@@ -44,21 +43,22 @@ func notReady(object unstructured.Unstructured, definitions []unstructured.Unstr
 	}
 	for _, name := range []string{"Ready", "Available"} {
 		if hasCondition(status, name) {
-			return condition(status, name)
+			return conditionNotTrue(status, name)
 		}
 	}
-	if promised := promises(object, definitions); promised != "" {
+	if field := readinessField(object, definitions); field != "" {
 		if !hasStatus || len(status) == 0 {
 			return "it has no status yet"
 		}
-		if promised == "ready" {
+		if field == "ready" {
 			return "status.ready is not set"
 		}
 	}
 	return ""
 }
 
-// rollout judges the kinds of the group apps.
+// rollout returns why an object of the group apps is not rolled out, or "" if it is. known is
+// false for kinds without a rollout.
 func rollout(object unstructured.Unstructured, status map[string]any) (reason string, known bool) {
 	number := func(field string) int64 {
 		n, _ := asInt(status[field])
@@ -128,8 +128,8 @@ func hasCondition(status map[string]any, name string) bool {
 	return false
 }
 
-// condition says why the condition of this name is not true; "" if it is.
-func condition(status map[string]any, name string) string {
+// conditionNotTrue returns why the condition of this name is not True, or "" if it is.
+func conditionNotTrue(status map[string]any, name string) string {
 	for _, c := range conditions(status) {
 		if c["type"] != name || c["status"] == "True" {
 			if c["type"] == name {
@@ -148,9 +148,9 @@ func condition(status map[string]any, name string) string {
 	return "it has no condition " + name + " yet"
 }
 
-// promises says what the definition of a custom resource has in its status that tells
-// readiness: "ready", "conditions" or nothing.
-func promises(object unstructured.Unstructured, definitions []unstructured.Unstructured) string {
+// readinessField returns the field that, by the definition of a custom resource, shows its
+// readiness in the status: "ready", "conditions" or "".
+func readinessField(object unstructured.Unstructured, definitions []unstructured.Unstructured) string {
 	gvk := object.GroupVersionKind()
 	for _, d := range definitions {
 		group, _, _ := unstructured.NestedString(d.Object, "spec", "group")
@@ -175,7 +175,7 @@ func promises(object unstructured.Unstructured, definitions []unstructured.Unstr
 	return ""
 }
 
-// name is how an object is called in messages.
+// name returns the name of an object in messages.
 func name(object unstructured.Unstructured) string {
 	return strings.ToLower(object.GetKind()) + "/" + object.GetName()
 }

@@ -13,13 +13,13 @@ import (
 const (
 	firstPause = time.Second
 	longest    = 30 * time.Second
-	// An operator that ran this long was well: its next end is a new beginning.
+	// wellAfter is how long an operator must have run for its pauses to begin anew.
 	wellAfter = time.Minute
-	// How long an operator may take to end its work.
+	// stopGrace is how long an operator may take to end.
 	stopGrace = 15 * time.Second
 )
 
-// A runner runs the operator, one process at a time. It is used by one goroutine.
+// A runner runs the operator, one process at a time. One goroutine uses it.
 type runner struct {
 	args       []string // of the operator
 	kubeconfig string
@@ -34,7 +34,7 @@ func (r *runner) start(binary string) error {
 	r.stop()
 	cmd := exec.Command(binary, r.args...)
 	cmd.Env = append(os.Environ(), "KUBECONFIG="+r.kubeconfig)
-	// Its output is the terminal itself, so that it writes as it would without us.
+	// Its output is the terminal itself, so that it writes as it would without yare.
 	cmd.Stdout, cmd.Stderr = os.Stdout, os.Stderr
 	p, err := process.Start(cmd, syscall.SIGKILL)
 	if err != nil {
@@ -52,9 +52,11 @@ func (r *runner) stop() {
 	}
 }
 
-func (r *runner) running() bool { return r.current != nil }
+// isRunning reports whether the operator runs.
+func (r *runner) isRunning() bool { return r.current != nil }
 
-// ended is closed when the operator ends by itself; nil, which never is, if none runs.
+// ended returns a channel that is closed when the operator ends by itself. It returns nil if none
+// runs.
 func (r *runner) ended() <-chan struct{} {
 	if r.current == nil {
 		return nil
@@ -62,9 +64,9 @@ func (r *runner) ended() <-chan struct{} {
 	return r.current.Done()
 }
 
-// reap takes note of an operator that ended by itself: after what pause it is to be
-// started again, and how it did.
-func (r *runner) reap() (pause time.Duration, how error) {
+// recordEnd records that the operator ended by itself. It returns the pause before the next start,
+// and how the operator ended.
+func (r *runner) recordEnd() (pause time.Duration, how error) {
 	how = r.current.Err()
 	if time.Since(r.since) >= wellAfter {
 		r.pause = 0
