@@ -91,9 +91,9 @@ func ownsMembers(owned map[string]any, all []map[string]any, wanted, live map[st
 
 func ownsItems(owned map[string]any, all []map[string]any, wanted, live []any) bool {
 	found := 0
-	// positions holds, for each wanted item, its index in live. An apply puts the items that
-	// it names in its own order.
-	positions := make([]int, len(wanted))
+	// positions holds, for each wanted item, its index in live, or -1 until it is found. An
+	// apply puts the items that it names in its own order.
+	positions := slices.Repeat([]int{-1}, len(wanted))
 	for name, part := range owned {
 		if name == "." {
 			continue
@@ -102,57 +102,63 @@ func ownsItems(owned map[string]any, all []map[string]any, wanted, live []any) b
 		if !isSet {
 			return false
 		}
-		switch {
-		case strings.HasPrefix(name, "k:"):
+		w, l := -1, -1
+		if text, ok := strings.CutPrefix(name, "k:"); ok {
 			var keys map[string]any
-			if utiljson.Unmarshal([]byte(name[2:]), &keys) != nil {
+			if utiljson.Unmarshal([]byte(text), &keys) != nil {
 				return false
 			}
-			w, l := indexOfKeys(wanted, keys, true), indexOfKeys(live, keys, false)
-			if w < 0 || l < 0 || !ownsExactly(set, below(all, name), wanted[w], live[l]) {
+			if w, l = indexOfKeys(wanted, keys, true), indexOfKeys(live, keys, false); w < 0 || l < 0 ||
+				!ownsExactly(set, below(all, name), wanted[w], live[l]) {
 				return false
 			}
-			positions[w] = l
-		case strings.HasPrefix(name, "v:"):
+		} else if text, ok := strings.CutPrefix(name, "v:"); ok {
 			var v any
-			if utiljson.Unmarshal([]byte(name[2:]), &v) != nil {
+			if utiljson.Unmarshal([]byte(text), &v) != nil {
 				return false
 			}
-			w, l := indexOfValue(wanted, v), indexOfValue(live, v)
-			if w < 0 || l < 0 {
-				return false
-			}
-			positions[w] = l
-		default:
+			w, l = indexOfValue(wanted, v), indexOfValue(live, v)
+		}
+		// An item that leaves a key out can be taken for two items, but is only one of them.
+		if w < 0 || l < 0 || positions[w] >= 0 {
 			return false
 		}
+		positions[w] = l
 		found++
 	}
 	return found == len(wanted) && slices.IsSorted(positions)
 }
 
 // indexOfKeys returns the index of the only item with these keys, or -1 if there is none or
-// more than one. With defaulted, an item may leave keys out: the server sets them.
+// more than one. With defaulted, an item may leave keys out, because the server sets them; an
+// item that has all of them precedes such items.
 func indexOfKeys(items []any, keys map[string]any, defaulted bool) int {
-	match := -1
+	exact, partial, exacts, partials := -1, -1, 0, 0
 	for i := range items {
 		item, ok := items[i].(map[string]any)
 		if !ok {
 			return -1
 		}
-		same := true
+		same, missing := true, false
 		for k, v := range keys {
 			value, set := item[k]
-			same = same && (set && reflect.DeepEqual(value, v) || !set && defaulted)
+			same = same && (!set || reflect.DeepEqual(value, v))
+			missing = missing || !set
 		}
-		if same && match >= 0 {
-			return -1
-		}
-		if same {
-			match = i
+		switch {
+		case same && !missing:
+			exact, exacts = i, exacts+1
+		case same && defaulted:
+			partial, partials = i, partials+1
 		}
 	}
-	return match
+	switch {
+	case exacts == 1:
+		return exact
+	case exacts == 0 && partials == 1:
+		return partial
+	}
+	return -1
 }
 
 func indexOfValue(items []any, v any) int {

@@ -32,6 +32,8 @@ func TestOwnsExactly(t *testing.T) {
 		{"a keyed list, a value in it", `{"f:a":{"k:{\"p\":80}":{".":{},"f:p":{},"f:n":{}}}}`, `{"a":[{"p":80,"n":"x"}]}`, `{"a":[{"p":80,"n":"y"}]}`, false},
 		{"a defaulted key", `{"f:a":{"k:{\"p\":80,\"q\":\"TCP\"}":{".":{},"f:p":{}}}}`, `{"a":[{"p":80}]}`, `{"a":[{"p":80,"q":"TCP"},{"p":80,"q":"UDP"}]}`, true},
 		{"two that a defaulted key could be", `{"f:a":{"k:{\"p\":80,\"q\":\"TCP\"}":{".":{},"f:p":{}}}}`, `{"a":[{"p":80},{"p":80,"q":"TCP"}]}`, `{"a":[{"p":80,"q":"TCP"}]}`, false},
+		{"a defaulted key beside one that is set", `{"f:a":{"k:{\"p\":80,\"q\":\"TCP\"}":{".":{},"f:p":{}},"k:{\"p\":80,\"q\":\"UDP\"}":{".":{},"f:p":{},"f:q":{}}}}`, `{"a":[{"p":80},{"p":80,"q":"UDP"}]}`, `{"a":[{"p":80,"q":"TCP"},{"p":80,"q":"UDP"}]}`, true},
+		{"an item that is not owned, beside one that could have two keys", `{"f:a":{"k:{\"p\":80,\"q\":\"TCP\"}":{".":{},"f:p":{}},"k:{\"p\":80,\"q\":\"UDP\"}":{".":{},"f:p":{}}}}`, `{"a":[{"p":80},{"p":81}]}`, `{"a":[{"p":80,"q":"TCP"},{"p":80,"q":"UDP"},{"p":81,"q":"TCP"}]}`, false},
 		{"the same twice", `{"f:a":{"v:\"x\"":{}}}`, `{"a":["x","x"]}`, `{"a":["x"]}`, false},
 		{"a notation of the future", `{"f:a":{"i:0":{}}}`, `{"a":[1]}`, `{"a":[1]}`, false},
 		{"another kind of value", `{"f:a":{"f:b":{}}}`, `{"a":{"b":1}}`, `{"a":[1]}`, false},
