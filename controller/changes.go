@@ -16,7 +16,7 @@ func (e *engine[T]) take(id int, sub *subscription, change Change) {
 	}
 	if sub.source.isSelf() && change.Type == Deleted {
 		// Also if a predicate keeps the round away that would find that it is gone.
-		e.drop(queue.Key{Namespace: change.Before.Namespace, Name: change.Before.Name}, change.Before.UID)
+		e.failures.forget(queue.Key{Namespace: change.Before.Namespace, Name: change.Before.Name}, change.Before.UID)
 	}
 	if !sub.source.isSelf() || !endsLife(change) {
 		pass, err := sub.source.passes(change)

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"reflect"
+	"slices"
 	"strings"
 	"time"
 	"unicode"
@@ -27,8 +28,10 @@ type Controller[T any] struct {
 	object    func(*T) kube.Object
 	reconcile Func[T]
 	finalizer string
-	cleanup   Func[T]
-	backoff   func(t *T, err error, attempt int) time.Duration
+	// retired holds the finalizers of earlier versions of the program.
+	retired []string
+	cleanup Func[T]
+	backoff func(t *T, err error, attempt int) time.Duration
 }
 
 // New makes a controller of T. What is wrong with its type or its options is an error of
@@ -89,12 +92,13 @@ func (c *Controller[T]) check() {
 	}
 }
 
-// Finalizer has cleanup called before an object goes. The finalizer of that name is added
-// before anything else is done for an object, and taken away when cleanup is [Done]; from
-// the deletion on the reconcile function is not called. Cleanup is called at least once,
-// maybe for an object that was never reconciled. The name must be qualified, such as
-// webapp.example.com/cleanup, and is best never changed: objects that carry another are
-// held by it.
+// Finalizer calls cleanup before an object is deleted. The controller adds the finalizer name
+// before anything else is done for an object, and removes it when cleanup returns [Done]. From
+// the deletion on, the reconcile function is not called. Cleanup is called at least once, maybe
+// for an object that was never reconciled. The name must be qualified, such as
+// webapp.example.com/cleanup. A program that changes the name, or needs no cleanup any more,
+// names the former finalizer in [Controller.RetiredFinalizers]: objects that carry it could
+// never be deleted otherwise.
 func (c *Controller[T]) Finalizer(name string, cleanup Func[T]) *Controller[T] {
 	if c.finalizer != "" {
 		c.wrong(fmt.Errorf("there is the finalizer %q already: call the second cleanup from the first", c.finalizer))
@@ -124,7 +128,7 @@ func (c *Controller[T]) Backoff(policy func(t *T, err error, attempt int) time.D
 // Needs are the definition of T, if it defines itself, and the permissions that the
 // controller itself uses; those of the reconcile function only its author knows.
 func (c *Controller[T]) Needs() (kube.Needs, error) {
-	if err := errors.Join(c.errs...); err != nil {
+	if err := errors.Join(append(slices.Clone(c.errs), c.checkRetired())...); err != nil {
 		return kube.Needs{}, fmt.Errorf("the controller of %s: %w", kube.TypeName(reflect.TypeFor[T]()), err)
 	}
 	needs := kube.Needs{Names: []string{c.name}, FieldManagers: []string{c.manager}}
@@ -133,7 +137,7 @@ func (c *Controller[T]) Needs() (kube.Needs, error) {
 	}
 	verbs := []kube.Verb{kube.VerbGet, kube.VerbList, kube.VerbWatch}
 	own := kube.Access{Resource: c.kind.Resource, Verbs: verbs}
-	if c.finalizer != "" {
+	if c.finalizer != "" || len(c.retired) > 0 {
 		own.Verbs = append(verbs[:3:3], kube.VerbPatch)
 	}
 	needs.Access = append(needs.Access, own)

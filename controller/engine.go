@@ -33,7 +33,8 @@ type engine[T any] struct {
 	// there when another source asks for them.
 	subs, own []*subscription
 	echoes    echoes
-	objects
+	failures  failures
+	calls     runningCalls
 }
 
 // subscription is one stream of one source.
@@ -43,8 +44,8 @@ type subscription struct {
 	synced chan struct{}
 	open   *cache.Subscription
 
-	mu   sync.Mutex
-	told teller
+	mu       sync.Mutex
+	throttle logThrottle
 }
 
 // shows tells whether the stream has an object among those that it selects, so that it will
@@ -64,9 +65,10 @@ func (c *Controller[T]) Start(ctx context.Context, rt *Runtime) error {
 	}
 	e := &engine[T]{
 		Controller: c, runtime: rt, log: rt.Log,
-		queue:   queue.New(),
-		remaps:  newRemaps(),
-		objects: objects{known: make(map[queue.Key]*object)},
+		queue:    queue.New(),
+		remaps:   newRemaps(),
+		failures: failures{byKey: make(map[queue.Key]*failure)},
+		calls:    runningCalls{calls: make(map[queue.Key]runningCall)},
 	}
 	if e.log == nil {
 		e.log = slog.Default()
@@ -100,7 +102,11 @@ func (e *engine[T]) run(ctx context.Context) error {
 	defer cancel(nil)
 	var running sync.WaitGroup
 	for range e.concurrency {
-		running.Go(func() { e.worker(ctx, work) })
+		running.Go(func() { e.worker(ctx, work, &running) })
+	}
+	running.Go(func() { e.logLongCalls(ctx) })
+	if len(e.self.selectors) > 0 && (e.finalizer != "" || len(e.retired) > 0) {
+		running.Go(func() { e.runSource(ctx, SourceFunc(e.emitDeselected)) })
 	}
 	running.Go(func() { e.remap(ctx) })
 	for _, s := range e.custom {

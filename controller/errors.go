@@ -1,8 +1,6 @@
 package controller
 
 import (
-	"fmt"
-	"runtime/debug"
 	"time"
 
 	"github.com/yare-go/yare/kube"
@@ -50,18 +48,4 @@ func askedWait(err error) (d time.Duration) {
 		return false
 	})
 	return d
-}
-
-// panicError is a panic that became the error of one object.
-type panicError struct {
-	where string
-	value any
-	stack []byte
-}
-
-func (e *panicError) Error() string { return fmt.Sprintf("%s panicked: %v", e.where, e.value) }
-
-// panicked is the error of a panic, to be called where it was recovered.
-func panicked(where string, value any) error {
-	return &panicError{where: where, value: value, stack: debug.Stack()}
 }

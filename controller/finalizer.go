@@ -8,7 +8,7 @@ import (
 	"github.com/yare-go/yare/kube"
 )
 
-// finalizerAttempts is how often the finalizers are decided on anew when others change
+// finalizerAttempts is how often a change of the finalizers is decided, when others change
 // them at the same time.
 const finalizerAttempts = 5
 
@@ -16,28 +16,32 @@ func hasFinalizer(obj kube.Object, name string) bool {
 	return name != "" && slices.Contains(obj.GetFinalizers(), name)
 }
 
-// addFinalizer adds the finalizer, and returns the object as it is then: nil if it must
-// not be added, because the object is being deleted or gone.
-func (e *engine[T]) addFinalizer(ctx context.Context, c *kube.Client, t *T) (*T, error) {
+// addFinalizer adds the finalizer, and returns the object as it is then. It reports whether the
+// object has the finalizer: a finalizer is not added to an object that is being deleted or
+// gone.
+func (e *engine[T]) addFinalizer(ctx context.Context, c *kube.Client, t *T) (updated *T, hasIt bool, err error) {
 	for attempt := 1; ; attempt++ {
 		obj := e.object(t)
 		switch {
 		case obj.GetDeletionTimestamp() != nil:
-			return nil, nil
+			return t, false, nil
 		case hasFinalizer(obj, e.finalizer):
-			return t, nil // somebody was quicker: another instance of this program
+			return t, true, nil // another instance of this program was quicker
 		}
 		patched, err := e.setFinalizers(ctx, c, obj, append(slices.Clone(obj.GetFinalizers()), e.finalizer))
 		if err == nil {
-			return patched, nil
+			return patched, true, nil
 		}
-		if t, err = e.decideAgain(ctx, obj, err, attempt); t == nil {
-			return nil, err
+		live, exists, err := e.decideAgain(ctx, obj, err, attempt)
+		if !exists {
+			return t, false, err
 		}
+		t = live
 	}
 }
 
-// removeFinalizer takes the finalizer away, upon which the object may go.
+// removeFinalizer removes the finalizer. If no other finalizer is left, the server deletes an
+// object that is being deleted.
 func (e *engine[T]) removeFinalizer(ctx context.Context, c *kube.Client, obj kube.Object) error {
 	for attempt := 1; hasFinalizer(obj, e.finalizer); attempt++ {
 		_, err := e.setFinalizers(ctx, c, obj,
@@ -45,19 +49,19 @@ func (e *engine[T]) removeFinalizer(ctx context.Context, c *kube.Client, obj kub
 		if err == nil {
 			return nil
 		}
-		t, err := e.decideAgain(ctx, obj, err, attempt)
-		if t == nil {
+		live, exists, err := e.decideAgain(ctx, obj, err, attempt)
+		if !exists {
 			return err
 		}
-		obj = e.object(t)
+		obj = e.object(live)
 	}
 	return nil
 }
 
-// setFinalizers replaces the finalizers of obj, by a patch that tests its uid and the list
-// that it replaces.
+// setFinalizers replaces the finalizers of obj by a patch that tests the uid of obj and the list
+// that the patch replaces.
 func (e *engine[T]) setFinalizers(ctx context.Context, c *kube.Client, obj kube.Object, wanted []string) (*T, error) {
-	// A list that is not there is null to a test.
+	// To a test, a list that does not exist is null.
 	var before any
 	if f := obj.GetFinalizers(); len(f) > 0 {
 		before = f
@@ -69,31 +73,31 @@ func (e *engine[T]) setFinalizers(ctx context.Context, c *kube.Client, obj kube.
 	))
 }
 
-// decideAgain reads live an object whose finalizers the server refused to set: nil, and no
-// error, if it is gone. The server answers a test that failed with 422, and says no more:
-// so that this, too, is known only from what is there now.
-func (e *engine[T]) decideAgain(ctx context.Context, obj kube.Object, refused error, attempt int) (*T, error) {
+// decideAgain reads the object live whose finalizers the server refused to set. It reports
+// whether the object still exists under its uid, so that the caller can decide again. The
+// server answers a failed test with 422 and without details, so only a read shows the reason.
+func (e *engine[T]) decideAgain(ctx context.Context, obj kube.Object, refused error, attempt int) (live *T, exists bool, err error) {
 	if kube.IsNotFound(refused) {
-		return nil, nil
+		return nil, false, nil
 	}
 	failed := fmt.Errorf("set the finalizers: %w", refused)
 	if !kube.IsInvalid(refused) && !kube.IsConflict(refused) || attempt == finalizerAttempts {
-		return nil, failed
+		return nil, false, failed
 	}
 	t, err := e.api(e.runtime.Client, obj.GetNamespace()).Get(ctx, obj.GetName())
 	if kube.IsNotFound(err) {
-		return nil, nil
+		return nil, false, nil
 	}
 	if err != nil {
-		return nil, err
+		return nil, false, err
 	}
-	live := e.object(t)
+	now := e.object(t)
 	switch {
-	case live.GetUID() != obj.GetUID():
-		return nil, nil // it is gone, and another has its name
-	case kube.IsInvalid(refused) && slices.Equal(live.GetFinalizers(), obj.GetFinalizers()) &&
-		(live.GetDeletionTimestamp() == nil) == (obj.GetDeletionTimestamp() == nil):
-		return nil, failed // not because of the tests: they would have held
+	case now.GetUID() != obj.GetUID():
+		return nil, false, nil // the object is gone, and another object has its name
+	case kube.IsInvalid(refused) && slices.Equal(now.GetFinalizers(), obj.GetFinalizers()) &&
+		(now.GetDeletionTimestamp() == nil) == (obj.GetDeletionTimestamp() == nil):
+		return nil, false, failed // the tests would have passed: the server has another reason
 	}
-	return t, nil
+	return t, true, nil
 }

@@ -21,6 +21,7 @@ type settings struct {
 	// formerManagers are names that manager had in earlier releases.
 	formerManagers []string
 	concurrency    int
+	timeout        time.Duration
 	grace          time.Duration
 	self           source // the reconciled kind: its selectors and predicates
 	sources        []source
@@ -78,8 +79,21 @@ func ShutdownGrace(d time.Duration) Option {
 	}
 }
 
-// OnResult is called with the result of every call, by the worker that made it, before the
-// object can be reconciled again. A panic in it is told, and changes nothing.
+// Timeout ends the context of a reconcile or cleanup that has not returned after d. The call
+// then counts as failed. A call that ignores its context keeps its object and its worker until
+// it returns, and the log says so. Default: no timeout; the log warns of a call that has been
+// running for five minutes.
+func Timeout(d time.Duration) Option {
+	return func(s *settings) {
+		if d <= 0 {
+			s.wrong(fmt.Errorf("the timeout %s is not positive: leave controller.Timeout out for none", d))
+		}
+		s.timeout = d
+	}
+}
+
+// OnResult calls f with the result of every reconcile and cleanup, in the worker's goroutine,
+// before the object can be reconciled again. A panic in f is logged and changes nothing.
 func OnResult(f func(Result)) Option {
 	return func(s *settings) {
 		if f == nil {
@@ -90,9 +104,11 @@ func OnResult(f func(Result)) Option {
 	}
 }
 
-// For narrows the objects that are reconciled, and the changes of theirs that matter. One
-// that no longer matches a selector is not reconciled any more, and not cleaned up either:
-// a selector and a [Controller.Finalizer] go together only if nothing ever stops matching.
+// For restricts which objects are reconciled, and which of their changes matter. With a
+// [Controller.Finalizer], an object that has the finalizer and stops matching the selectors is
+// cleaned up as a deleted object is, and its finalizer is removed. So is an object that stopped
+// matching while the program was down. Therefore a finalizer belongs to one selection: programs
+// that divide the objects of a kind by selectors need finalizers of different names.
 func For(options ...SourceOption) Option {
 	return func(s *settings) { s.wrong(s.self.narrow(options)) }
 }

@@ -3,6 +3,7 @@ package controller
 import (
 	"context"
 	"errors"
+	"fmt"
 	"log/slog"
 	"strings"
 	"time"
@@ -11,55 +12,86 @@ import (
 	"github.com/yare-go/yare/kube"
 )
 
-// report tells a result: an error in one line, when it is new or has come often; with -v,
-// every call. Known is nil if nothing went wrong.
-func (e *engine[T]) report(t *T, known *object, r Result) {
-	e.reportError(t, known, r)
+// report logs a result and passes it to the observer and the author's functions. It logs an
+// error when the error is new or has come often, and at the level Debug every result. f is nil
+// if the reconcile succeeded.
+func (e *engine[T]) report(t *T, f *failure, r Result) {
+	e.logError(t, f, r)
 	if e.log.Enabled(context.Background(), slog.LevelDebug) {
 		e.log.Debug(verb(r), append(e.about(r), details(r)...)...)
 	}
 	if e.runtime.Observer != nil {
-		e.guard("the observer of results", func() { e.runtime.Observer.Result(r) })
+		e.guardAuthor("the observer of results", func() { e.runtime.Observer.Result(r) })
 	}
-	for _, f := range e.onResult {
-		e.guard("a function for results", func() { f(r) })
+	for _, onResult := range e.onResult {
+		e.guardAuthor("a function for results", func() { onResult(r) })
 	}
 }
 
-func (e *engine[T]) reportError(t *T, known *object, r Result) {
-	if r.Err == nil || !IsTerminal(r.Err) && isConflict(r.Err) {
+// logError logs the error of a result, unless the log has it already.
+func (e *engine[T]) logError(t *T, f *failure, r Result) {
+	if r.Err == nil {
 		return
 	}
 	text, retry := r.Err.Error(), "when it changes"
 	if r.Next > 0 {
 		retry = r.Next.Round(10 * time.Millisecond).String()
 	}
-	// What the server finds to be wrong is likely to be wrong again until the object
-	// changes: it is retried, because that may be up to somebody else, but told only once.
-	if IsTerminal(r.Err) || kube.IsInvalid(r.Err) {
+	attributes := append(e.about(r), "error", r.Err, "retry", retry)
+	isFirst := false
+	switch {
+	case !IsTerminal(r.Err) && isConflict(r.Err):
+		lasted := time.Since(f.conflictsSince)
+		if lasted < f.conflictReportAfter {
+			return
+		}
+		f.conflictReportAfter = 2 * lasted
+		attributes = append(attributes, "conflicts", f.conflictCount, "for", lasted.Round(time.Second).String())
+	case IsTerminal(r.Err), kube.IsInvalid(r.Err):
+		// The server is likely to refuse the same object again. The reconcile is retried,
+		// because others may mend the reason, but the error is logged once for each edition of
+		// the object.
 		var obj kube.Object
 		if t != nil {
 			obj = e.object(t)
 		}
-		if !known.told.first(edition(obj, r.Err) + " " + text) {
+		if f.throttle.record(edition(obj, r.Err)+" "+text) > 1 {
 			return
 		}
-	} else if !known.told.worthTelling(text) {
-		return
+		isFirst = true
+	default:
+		count := f.throttle.record(text)
+		if !shouldLog(count) {
+			return
+		}
+		if isFirst = count == 1; !isFirst {
+			attributes = append(attributes, "times", count)
+		}
 	}
-	attributes := append(e.about(r), "error", r.Err, "retry", retry)
-	if known.told.times > 1 {
-		attributes = append(attributes, "times", known.told.times)
-	}
-	e.log.Error(failed(r), append(attributes, stackOf(r.Err, known.told.times == 1)...)...)
+	e.log.Error(failed(r), append(attributes, stackOf(r.Err, isFirst)...)...)
 }
 
-// about is what a line of the log is about.
+// edition identifies the state of an object apart from its status.
+func edition(obj kube.Object, err error) string {
+	if misfit, ok := errors.AsType[*kube.DecodeError](err); ok {
+		return misfit.ResourceVersion
+	}
+	switch {
+	case obj == nil:
+		return ""
+	case obj.GetGeneration() == 0: // the kind has no generation
+		return obj.GetResourceVersion()
+	default:
+		return fmt.Sprint(obj.GetGeneration(), obj.GetLabels(), obj.GetAnnotations())
+	}
+}
+
+// about returns the attributes that name the controller and the object.
 func (e *engine[T]) about(r Result) []any {
 	return []any{"controller", e.name, "namespace", r.Object.Namespace, "name", r.Object.Name}
 }
 
-// stackOf is where a panic was, for the log, the first time that it is told.
+// stackOf returns the stack of a panic as an attribute, the first time that it is logged.
 func stackOf(err error, first bool) []any {
 	if p, ok := errors.AsType[*panicError](err); ok && first {
 		return []any{"stack", string(p.stack)}
@@ -107,14 +139,13 @@ func written(writes []Write) string {
 	return strings.Join(texts, ", ")
 }
 
-// reportSource tells what went wrong while a change was looked at. What is wrong with a
-// function is wrong with it for thousands of objects.
+// reportSource logs an error that occurred while a change was attributed to objects. A fault of
+// a function concerns thousands of objects, so repetitions are throttled.
 func (e *engine[T]) reportSource(sub *subscription, r cache.Record, err error) {
 	sub.mu.Lock()
-	worth := sub.told.worthTelling(err.Error())
-	times := sub.told.times
+	times := sub.throttle.record(err.Error())
 	sub.mu.Unlock()
-	if !worth {
+	if !shouldLog(times) {
 		return
 	}
 	attributes := []any{"controller", e.name, "kind", sub.source.kind.Resource.Kind, "namespace", r.Namespace, "name", r.Name, "error", err}

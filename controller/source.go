@@ -37,17 +37,18 @@ func (s *source) isSelf() bool { return !s.owned && s.names == nil && s.referenc
 // passes asks the predicates. What they say of a panic is yes: a change too many does no
 // harm.
 func (s *source) passes(c Change) (pass bool, err error) {
-	defer func() {
-		if p := recover(); p != nil {
-			pass, err = true, panicked("a predicate of "+s.kind.Resource.String(), p)
+	what := "a predicate"
+	pass = true
+	err = guard(&what, func() error {
+		for _, predicate := range s.predicates {
+			if !predicate(c) {
+				pass = false
+				break
+			}
 		}
-	}()
-	for _, predicate := range s.predicates {
-		if !predicate(c) {
-			return false, nil
-		}
-	}
-	return true, nil
+		return nil
+	})
+	return pass || err != nil, err
 }
 
 // keys are the objects that a change of the source's object r concerns.
@@ -120,10 +121,10 @@ type owned struct {
 }
 
 func (s *source) call(c *kube.Client, object []byte) (refs []kube.Ref, err error) {
-	defer func() {
-		if p := recover(); p != nil {
-			err = panicked("the function from "+s.kind.Resource.String()+" to names", p)
-		}
-	}()
-	return s.names(c, object)
+	what := "the map function"
+	err = guard(&what, func() (err error) {
+		refs, err = s.names(c, object)
+		return err
+	})
+	return refs, err
 }

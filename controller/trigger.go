@@ -109,14 +109,8 @@ func (c channel) Run(ctx context.Context, emit func(Trigger)) error {
 func (e *engine[T]) runSource(ctx context.Context, s Source) {
 	for attempt := 1; ; attempt++ {
 		started := time.Now()
-		err := func() (err error) {
-			defer func() {
-				if p := recover(); p != nil {
-					err = panicked("a source", p)
-				}
-			}()
-			return s.Run(ctx, e.emit)
-		}()
+		what := "a source"
+		err := guard(&what, func() error { return s.Run(ctx, e.emit) })
 		if err == nil || ctx.Err() != nil {
 			return
 		}

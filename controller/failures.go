@@ -1,0 +1,95 @@
+package controller
+
+import (
+	"sync"
+	"time"
+
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/yare-go/yare/controller/internal/queue"
+)
+
+// failures remembers the objects whose last reconcile failed, until a reconcile succeeds or the
+// object is gone. It holds nothing about other objects.
+type failures struct {
+	mu    sync.Mutex
+	byKey map[queue.Key]*failure
+}
+
+// failure is what is remembered about one object. Only the worker that has the object's key
+// uses it, except for uid, which failures.mu guards.
+type failure struct {
+	// uid is empty as long as the object could not be read.
+	uid types.UID
+	// errorCount is the number of reconciles in a row that failed for any reason.
+	errorCount int
+	// backoffCount is the number of failures in a row without conflicts. The back-off policy
+	// sees it.
+	backoffCount int
+	// conflictCount is the number of conflicts in a row, and conflictsSince the time of the
+	// first of them.
+	conflictCount  int
+	conflictsSince time.Time
+	// conflictReportAfter is how long conflicts must last before they are logged (again).
+	conflictReportAfter time.Duration
+	// isWaitLogged is true once the log says that the deleted object waits for finalizers.
+	isWaitLogged bool
+	throttle     logThrottle
+}
+
+// failureFor returns the failure of an object. It adds one if the object has none, or if the
+// object's uid differs from the recorded one. An empty uid matches every object.
+func (f *failures) failureFor(k queue.Key, uid types.UID) *failure {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	found, ok := f.byKey[k]
+	if !ok || uid != "" && found.uid != "" && found.uid != uid {
+		found = &failure{}
+		f.byKey[k] = found
+	}
+	if uid != "" {
+		found.uid = uid
+	}
+	return found
+}
+
+// forget removes the failure of an object. An empty uid matches every object.
+func (f *failures) forget(k queue.Key, uid types.UID) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if found, ok := f.byKey[k]; ok && (uid == "" || found.uid == uid) {
+		delete(f.byKey, k)
+	}
+}
+
+// recordConflict counts a conflict. It returns for how long conflicts have lasted.
+func (f *failure) recordConflict(now time.Time) time.Duration {
+	if f.conflictCount == 0 {
+		f.conflictsSince, f.conflictReportAfter = now, firstConflictReport
+	}
+	f.conflictCount++
+	return now.Sub(f.conflictsSince)
+}
+
+// firstConflictReport is how long conflicts are retried quietly. A conflict is expected now and
+// then. Conflicts that last are a quarrel with another writer, or a child that cannot go.
+const firstConflictReport = time.Minute
+
+// logThrottle counts how often the same text came in a row.
+type logThrottle struct {
+	text  string
+	count int
+}
+
+// record counts an occurrence of text, and returns how often text has come in a row.
+func (t *logThrottle) record(text string) int {
+	if text != t.text {
+		t.text, t.count = text, 0
+	}
+	t.count++
+	return t.count
+}
+
+// shouldLog reports whether the count-th occurrence of a text in a row is logged: the first,
+// the second, the fourth, the eighth and so on.
+func shouldLog(count int) bool { return count&(count-1) == 0 }

@@ -1,0 +1,310 @@
+package controller
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"time"
+
+	"github.com/yare-go/yare/cache"
+	"github.com/yare-go/yare/controller/internal/queue"
+	"github.com/yare-go/yare/internal/ident"
+	"github.com/yare-go/yare/kube"
+)
+
+// reconciliation is the reconcile, or the cleanup, of one object.
+type reconciliation[T any] struct {
+	item    queue.Item
+	started time.Time
+	// step names the running step, for the error of a panic.
+	step string
+	// object is nil if the object could not be read.
+	object *T
+	trace  *recorder
+	result Result
+	// isOver is true if the controller has nothing (more) to do for the object.
+	isOver bool
+	// isFinishing is true once the author's functions for results may be running.
+	isFinishing bool
+}
+
+// errExited is the error of a reconcile that ended its goroutine.
+var errExited = errors.New("the function called runtime.Goexit: return an error instead")
+
+// worker reconciles one object after the other, until ctx ends. The calls themselves run under
+// work, which ends later.
+func (e *engine[T]) worker(ctx, work context.Context, running *sync.WaitGroup) {
+	var r *reconciliation[T]
+	defer func() {
+		if r == nil {
+			return
+		}
+		// One of the author's functions has called runtime.Goexit, which ends this goroutine.
+		// Another worker takes its place.
+		outcome := queue.Outcome{Failed: true, RetryAfter: DefaultBackoff(r.item.Attempt + 1)}
+		defer func() {
+			e.queue.Done(r.item.Key, outcome)
+			running.Go(func() { e.worker(ctx, work, running) })
+		}()
+		if !r.isFinishing {
+			outcome = e.finish(r, fmt.Errorf("%s: %w", r.step, errExited))
+		}
+	}()
+	for {
+		item, ok := e.queue.Get(ctx)
+		if !ok {
+			return
+		}
+		r = &reconciliation[T]{item: item, started: time.Now()}
+		err := guard(&r.step, func() error { return e.reconcileItem(work, r) })
+		outcome := e.finish(r, err)
+		r = nil
+		e.queue.Done(item.Key, outcome)
+	}
+}
+
+// reconcileItem does what is due for one object: its cleanup, or its reconcile.
+func (e *engine[T]) reconcileItem(ctx context.Context, r *reconciliation[T]) error {
+	key := r.item.Key
+	ref := kube.Ref{Resource: e.kind.Resource, Namespace: key.Namespace, Name: key.Name}
+	r.result = Result{Controller: e.name, Object: ref, Causes: r.item.Causes.String(), Waited: r.item.Waited}
+
+	r.step = "the decoding of the object"
+	t, found, err := e.read(ctx, key)
+	switch {
+	case err != nil:
+		if _, isMisfit := errors.AsType[*kube.DecodeError](err); isMisfit {
+			return Terminal(err) // only a change of the object can help
+		}
+		return err
+	case found == absent:
+		r.isOver = true
+		return nil
+	}
+	obj := e.object(t)
+	ref.UID = obj.GetUID()
+	r.object, r.result.Object = t, ref
+	ctx, cancel := e.withTimeout(ctx)
+	defer cancel()
+	r.trace = e.newTrace(ctx)
+	client := e.clientFor(key, ref, r.trace)
+
+	r.step = "the update of the finalizers"
+	t, exists, err := e.removeRetired(ctx, client, t)
+	if err != nil || !exists {
+		r.isOver = true
+		return err
+	}
+	obj = e.object(t)
+	isDeleting := obj.GetDeletionTimestamp() != nil
+	r.object, r.result.Cleanup = t, isDeleting || found == deselected
+	switch hasIt := hasFinalizer(obj, e.finalizer); {
+	case r.result.Cleanup && !hasIt:
+		r.isOver = true
+		return nil
+	case r.result.Cleanup:
+		action, err := e.callAuthor(ctx, r, "the cleanup function", e.cleanup, client)
+		if err != nil || action.open {
+			return err
+		}
+		r.step = "the update of the finalizers"
+		return e.removeFinalizer(ctx, client, obj)
+	case e.finalizer != "" && !hasIt:
+		var added bool
+		if t, added, err = e.addFinalizer(ctx, client, t); err != nil || !added {
+			// The object is being deleted or gone. The change that says so is on its way.
+			return err
+		}
+		r.object = t
+	}
+	_, err = e.callAuthor(ctx, r, "the reconcile function", e.reconcile, client)
+	return err
+}
+
+// withTimeout returns the context of one reconcile.
+func (e *engine[T]) withTimeout(ctx context.Context) (context.Context, context.CancelFunc) {
+	if e.timeout <= 0 {
+		return ctx, func() {}
+	}
+	return context.WithTimeoutCause(ctx, e.timeout, fmt.Errorf("the timeout of the controller %s, %s, has passed", e.name, e.timeout))
+}
+
+// callAuthor calls the reconcile or the cleanup function, and records when the next call is
+// due. The error of a call whose timeout has passed says so.
+func (e *engine[T]) callAuthor(ctx context.Context, r *reconciliation[T], step string, f Func[T], client *kube.Client) (Action, error) {
+	r.step = step
+	reportAfter := longCall
+	if e.timeout > 0 {
+		reportAfter = e.timeout + timeoutSlack
+	}
+	e.calls.begin(r.item.Key, reportAfter)
+	defer e.calls.end(r.item.Key)
+	action, err := f(ctx, r.object, client)
+	r.result.Next = action.after
+	if cause := context.Cause(ctx); err != nil && cause != nil && !errors.Is(err, cause) {
+		err = fmt.Errorf("%w: %w", cause, err)
+	}
+	return action, err
+}
+
+// presence says what the controller has to do with an object.
+type presence int
+
+const (
+	// absent: the object does not exist, or never concerned the controller.
+	absent presence = iota
+	// selected: the object exists, and the controller reconciles it.
+	selected
+	// deselected: the object exists and has the finalizer, but it matches the selectors of
+	// [For] no more.
+	deselected
+)
+
+// read returns the object of key. The object is at least as new as what triggered the
+// reconcile. It is nil only if it is absent, or with an error.
+func (e *engine[T]) read(ctx context.Context, key queue.Key) (*T, presence, error) {
+	stored, isStored := e.stored(key)
+	isSelecting := len(e.self.selectors) > 0
+	if isSelecting && !isStored {
+		return e.readDeselected(ctx, key)
+	}
+	api := e.api(e.client, key.Namespace)
+	t, err := api.Get(ctx, key.Name)
+	if isSelecting {
+		// Another stream may have answered, and be behind the controller's own.
+		switch {
+		case kube.IsNotFound(err):
+			t, err = e.api(e.runtime.Client, key.Namespace).Get(ctx, key.Name)
+		case err == nil && ident.IsNewer(stored.ResourceVersion, e.object(t).GetResourceVersion()):
+			var object []byte
+			if object, err = stored.Bytes(); err == nil {
+				t, err = api.Decode(object)
+			}
+		}
+	}
+	switch {
+	case kube.IsNotFound(err):
+		return nil, absent, nil
+	case err != nil:
+		return nil, absent, err
+	}
+	return t, selected, nil
+}
+
+// newTrace returns the trace of one reconcile, whose context is ctx.
+func (e *engine[T]) newTrace(ctx context.Context) *recorder {
+	return &recorder{
+		begins: e.echoes.begin,
+		ends: func(at place, made echo) {
+			for _, t := range e.echoes.end(at, made) {
+				e.trigger(t)
+			}
+		},
+		over: func() error { return context.Cause(ctx) },
+	}
+}
+
+// clientFor returns the client of one reconcile. A request passes, from the outermost handler
+// to the innermost: the trace, the check of owner references, the no-op check, adoption, and
+// the cache.
+func (e *engine[T]) clientFor(key queue.Key, self kube.Ref, trace *recorder) *kube.Client {
+	isTrigger := func(r kube.Resource, live *cache.Live) bool { return e.triggersSelf(key, self, r, live) }
+	return e.client.With(func(cached kube.Handler) kube.Handler {
+		adopting := e.adoption.handler(cached, self)
+		skipping := e.applies.Handler(adopting, isTrigger)
+		trace.next = ownership(skipping, self)
+		return trace
+	})
+}
+
+// triggersSelf reports whether a change to the object live of resource r would trigger the
+// reconcile of key again. Predicates do not count: their author says that the changes that
+// they reject do not matter.
+func (e *engine[T]) triggersSelf(key queue.Key, self kube.Ref, r kube.Resource, live *cache.Live) bool {
+	for _, sub := range e.subs {
+		s := sub.source
+		if s.kind.Resource != r || len(s.selectors) > 0 && !sub.shows(live.Record) {
+			continue
+		}
+		// A map function sees an object in the form of its own stream.
+		object := live.Bytes
+		switch {
+		case sub.stream.Representation == kube.MetadataOnly:
+			object = live.Metadata
+		case live.Representation == kube.MetadataOnly:
+			object = func() ([]byte, error) { return nil, errors.New("only the metadata is cached") }
+		}
+		keys, err := s.keys(e.runtime.Client, e.kind.Resource, live.Record, object)
+		if err != nil {
+			continue
+		}
+		for _, k := range keys {
+			if k.Key == key && (k.uid == "" || k.uid == string(self.UID)) {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// finish reports the result of a reconcile whose error is err, and returns when the next one
+// is due. An error decides over the action that came with it.
+func (e *engine[T]) finish(r *reconciliation[T], err error) queue.Outcome {
+	r.isFinishing = true
+	key, result := r.item.Key, &r.result
+	if err == nil && r.isOver {
+		return e.finishOver(r)
+	}
+	if r.trace != nil {
+		result.Reads, result.Writes = r.trace.seen()
+	}
+	result.Err, result.Duration = err, time.Since(r.started)
+	if err == nil {
+		e.failures.forget(key, "")
+		e.report(r.object, nil, *result)
+		return queue.Outcome{RequeueAfter: result.Next}
+	}
+	f := e.failures.failureFor(key, result.Object.UID)
+	f.errorCount++
+	result.Attempt = f.errorCount
+	outcome := queue.Outcome{Failed: true}
+	switch {
+	case IsTerminal(err):
+		f.backoffCount, f.conflictCount = 0, 0
+		result.Next, outcome.Failed = 0, false
+	case isConflict(err):
+		f.recordConflict(time.Now())
+		result.Next = exponential(firstConflict, longestConflict, f.conflictCount)
+	default:
+		f.backoffCount++
+		f.conflictCount = 0
+		result.Next = e.retryDelay(r.object, err, f.backoffCount)
+	}
+	outcome.RetryAfter = result.Next
+	e.report(r.object, f, *result)
+	return outcome
+}
+
+// finishOver ends the work on an object that the controller has nothing to do for. If the
+// object is being deleted and waits for finalizers of others, it is checked once more after a
+// while.
+func (e *engine[T]) finishOver(r *reconciliation[T]) queue.Outcome {
+	if r.object != nil {
+		if isWaiting, checkAfter := e.logWaiting(r); isWaiting {
+			return queue.Outcome{RequeueAfter: checkAfter}
+		}
+	}
+	e.failures.forget(r.item.Key, r.result.Object.UID)
+	return queue.Outcome{Forget: true}
+}
+
+// retryDelay returns the back-off after a failure: what the policy says, or longer if the
+// server asks for more.
+func (e *engine[T]) retryDelay(t *T, err error, attempt int) (d time.Duration) {
+	d = DefaultBackoff(attempt)
+	if t != nil {
+		e.guardAuthor("the backoff policy", func() { d = max(e.backoff(t, err, attempt), time.Millisecond) })
+	}
+	return max(d, askedWait(err))
+}

@@ -1,0 +1,138 @@
+package controller
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/validation"
+
+	"github.com/yare-go/yare/controller/internal/queue"
+	"github.com/yare-go/yare/kube"
+)
+
+// RetiredFinalizers names finalizers that earlier versions of the program added, and that need
+// no cleanup any more. The controller removes them from each object that it reconciles, and
+// from objects that are being deleted. Without it an object that carries such a finalizer can
+// never be deleted. The option can go when every object has been reconciled once.
+func (c *Controller[T]) RetiredFinalizers(names ...string) *Controller[T] {
+	for _, name := range names {
+		if problems := validation.IsQualifiedName(name); len(problems) > 0 {
+			c.wrong(fmt.Errorf("the retired finalizer %q is not valid: %s", name, problems[0]))
+		}
+	}
+	c.retired = append(c.retired, names...)
+	return c
+}
+
+// checkRetired reports a finalizer that is in use and retired at once.
+func (c *Controller[T]) checkRetired() error {
+	if c.finalizer != "" && slices.Contains(c.retired, c.finalizer) {
+		return fmt.Errorf("the finalizer %q is retired and in use: take it out of RetiredFinalizers", c.finalizer)
+	}
+	return nil
+}
+
+// removeRetired removes the retired finalizers from t, and returns the object as it is then. It
+// reports whether the object still exists.
+func (e *engine[T]) removeRetired(ctx context.Context, c *kube.Client, t *T) (updated *T, exists bool, err error) {
+	isRetired := func(name string) bool { return slices.Contains(e.retired, name) }
+	for attempt := 1; ; attempt++ {
+		obj := e.object(t)
+		before := obj.GetFinalizers()
+		if len(e.retired) == 0 || !slices.ContainsFunc(before, isRetired) {
+			return t, true, nil
+		}
+		patched, err := e.setFinalizers(ctx, c, obj, slices.DeleteFunc(slices.Clone(before), isRetired))
+		if err == nil {
+			return patched, true, nil
+		}
+		live, exists, err := e.decideAgain(ctx, obj, err, attempt)
+		if !exists {
+			return t, false, err
+		}
+		t = live
+	}
+}
+
+// waitingCheck is how long an object may wait for its finalizers before the log says so.
+const waitingCheck = time.Minute
+
+// logWaiting logs, once, that an object that is being deleted has waited for finalizers for
+// some time. It reports whether the object waits, and returns when to check again. 0 is never.
+func (e *engine[T]) logWaiting(r *reconciliation[T]) (isWaiting bool, checkAfter time.Duration) {
+	obj := e.object(r.object)
+	deleted := obj.GetDeletionTimestamp()
+	waitsFor := slices.DeleteFunc(slices.Clone(obj.GetFinalizers()), func(name string) bool {
+		return name == metav1.FinalizerDeleteDependents || name == metav1.FinalizerOrphanDependents
+	})
+	if deleted == nil || len(waitsFor) == 0 {
+		return false, 0
+	}
+	f := e.failures.failureFor(r.item.Key, obj.GetUID())
+	if f.isWaitLogged {
+		return true, 0
+	}
+	if waited := time.Since(deleted.Time); waited < waitingCheck {
+		return true, waitingCheck - waited
+	}
+	f.isWaitLogged = true
+	e.log.Warn("an object that is being deleted waits for finalizers", "controller", e.name,
+		"namespace", obj.GetNamespace(), "name", obj.GetName(), "finalizers", strings.Join(waitsFor, ", "),
+		"hint", "if an earlier version of this program added one, name it in RetiredFinalizers")
+	return true, 0
+}
+
+// readDeselected returns an object that the own streams do not show, if the controller still
+// has to clean it up: it has a finalizer of the controller, and matches the selectors of [For]
+// no more.
+func (e *engine[T]) readDeselected(ctx context.Context, key queue.Key) (*T, presence, error) {
+	if e.finalizer == "" && len(e.retired) == 0 {
+		return nil, absent, nil
+	}
+	api := e.api(e.runtime.Client, key.Namespace)
+	t, err := api.Get(ctx, key.Name)
+	switch {
+	case kube.IsNotFound(err):
+		return nil, absent, nil
+	case err != nil:
+		return nil, absent, err
+	case !e.hasOwnFinalizer(e.object(t).GetFinalizers()):
+		return nil, absent, nil
+	}
+	// It may match again. Then its own stream is about to show it.
+	matching, err := api.List(ctx, append(slices.Clone(e.self.selectors), kube.Field("metadata.name", key.Name))...)
+	if err != nil {
+		return nil, absent, err
+	}
+	if len(matching) > 0 {
+		return nil, absent, nil
+	}
+	return t, deselected, nil
+}
+
+// hasOwnFinalizer reports whether the controller's finalizer, or a retired one, is among names.
+func (e *engine[T]) hasOwnFinalizer(names []string) bool {
+	return slices.ContainsFunc(names, func(name string) bool {
+		return name == e.finalizer || slices.Contains(e.retired, name)
+	})
+}
+
+// emitDeselected emits a trigger for each object that has a finalizer of the controller and
+// that the own streams do not show: the object stopped matching the selectors of [For] while
+// the program was down.
+func (e *engine[T]) emitDeselected(ctx context.Context, emit func(Trigger)) error {
+	for m, err := range kube.Metadata(e.runtime.Client, e.kind.Resource, "").Each(ctx) {
+		if err != nil {
+			return fmt.Errorf("look for objects that match no more: %w", err)
+		}
+		_, isStored := e.stored(queue.Key{Namespace: m.Namespace, Name: m.Name})
+		if !isStored && e.hasOwnFinalizer(m.Finalizers) {
+			emit(Trigger{Namespace: m.Namespace, Name: m.Name, Cause: "no longer selected"})
+		}
+	}
+	return nil
+}

@@ -1,0 +1,89 @@
+package controller
+
+import (
+	"context"
+	"sync"
+	"time"
+
+	"github.com/yare-go/yare/controller/internal/queue"
+)
+
+const (
+	// longCall is how long a reconcile without a timeout may run before the log says so.
+	longCall = 5 * time.Minute
+	// timeoutSlack is how long after its timeout a reconcile may return before the log says
+	// that it ignores its context.
+	timeoutSlack = 10 * time.Second
+	// runningCheck is the interval of the checks.
+	runningCheck = time.Minute
+)
+
+// runningCalls holds the calls of reconcile and cleanup functions that have not returned.
+type runningCalls struct {
+	mu    sync.Mutex
+	calls map[queue.Key]runningCall
+}
+
+type runningCall struct {
+	started time.Time
+	// reportAfter is the duration from which on the call is logged (again).
+	reportAfter time.Duration
+}
+
+// begin records that a call for k has started.
+func (r *runningCalls) begin(k queue.Key, reportAfter time.Duration) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.calls[k] = runningCall{started: time.Now(), reportAfter: reportAfter}
+}
+
+// end records that the call for k has returned.
+func (r *runningCalls) end(k queue.Key) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	delete(r.calls, k)
+}
+
+// takeLong returns the calls that have been running for longer than their reportAfter, with
+// their durations, and doubles their reportAfter.
+func (r *runningCalls) takeLong(now time.Time) map[queue.Key]time.Duration {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	var long map[queue.Key]time.Duration
+	for k, c := range r.calls {
+		d := now.Sub(c.started)
+		if d < c.reportAfter {
+			continue
+		}
+		if long == nil {
+			long = make(map[queue.Key]time.Duration)
+		}
+		long[k] = d
+		c.reportAfter = 2 * d
+		r.calls[k] = c
+	}
+	return long
+}
+
+// logLongCalls logs calls that do not return, until ctx ends. Such a call keeps its object and
+// its worker: a second call for the object would break the promise that an object has one
+// worker, and calls beyond the concurrency might never return either.
+func (e *engine[T]) logLongCalls(ctx context.Context) {
+	ticker := time.NewTicker(runningCheck)
+	defer ticker.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case now := <-ticker.C:
+			for k, d := range e.calls.takeLong(now) {
+				text, hint := "a reconcile does not return", "give the controller a Timeout, and pass the context to what may block"
+				if e.timeout > 0 {
+					text, hint = "a reconcile ignores that its context has ended", "pass the context to what may block"
+				}
+				e.log.Warn(text, "controller", e.name, "namespace", k.Namespace, "name", k.Name,
+					"running", d.Round(time.Second).String(), "concurrency", e.concurrency, "hint", hint)
+			}
+		}
+	}
+}
