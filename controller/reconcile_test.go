@@ -315,7 +315,7 @@ func TestObjectThatStopsMatchingIsCleanedUp(t *testing.T) {
 		return start(t, c, controller.New(func(_ context.Context, g *Garden, _ *kube.Client) (controller.Action, error) {
 			calls.note("reconciled " + g.Name)
 			return controller.Done(), nil
-		}, controller.For(controller.Select(kube.Labels("tended=yes")))).
+		}, controller.For(controller.Select(kube.Label("tended", "yes")))).
 			Finalizer(finalizer, func(_ context.Context, g *Garden, _ *kube.Client) (controller.Action, error) {
 				calls.note("cleaned up " + g.Name)
 				return controller.Done(), nil
