@@ -8,7 +8,7 @@ import (
 )
 
 func TestBook(t *testing.T) {
-	operatortest.Example{
+	operatortest.Watcher{
 		Group: "example.technosophos.com", Plural: "books",
 		Manifest: func(name string, changed bool) string {
 			title := "A Title"

@@ -48,8 +48,8 @@ spec:
 		Tampers: append(operatortest.Tampers("", "%s"), operatortest.LabelTampers()...),
 		Bad: []operatortest.Bad{
 			{Name: "replicas-are-a-word", Spec: "{replicas: many}", Field: "spec.replicas", Good: "{replicas: 1}"},
-			{Name: "negative", Spec: "{replicas: -1}", Field: "spec.replicas", Good: "{replicas: 1}", Told: operatortest.OncePerChange},
-			{Name: "nothing", Spec: "{}", Field: "spec.replicas", Good: "{replicas: 1}", Told: operatortest.Never},
+			{Name: "negative", Spec: "{replicas: -1}", Field: "spec.replicas", Good: "{replicas: 1}", Reported: operatortest.OncePerChange},
+			{Name: "nothing", Spec: "{}", Field: "spec.replicas", Good: "{replicas: 1}", Reported: operatortest.Never},
 		},
 	}.Test(t)
 }

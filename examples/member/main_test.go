@@ -20,7 +20,7 @@ func manifest(name, spec string) string {
 }
 
 func TestMember(t *testing.T) {
-	operatortest.Example{
+	operatortest.Watcher{
 		Group: "helloworld.apimeister.com", Plural: "members",
 		Manifest: func(name string, changed bool) string {
 			if changed {

@@ -53,8 +53,8 @@ spec:
 		),
 		Bad: []operatortest.Bad{
 			{Name: "replicas-are-a-word", Spec: "{replicas: many, image: nginx}", Field: "spec.replicas", Good: `{replicas: 1, image: "nginx:1.28"}`},
-			{Name: "no-image", Spec: "{replicas: 1}", Field: "spec.image", Good: `{replicas: 1, image: "nginx:1.28"}`, Told: operatortest.OncePerChange},
-			{Name: "negative", Spec: `{replicas: -1, image: nginx}`, Field: "spec.replicas", Good: `{replicas: 1, image: "nginx:1.28"}`, Told: operatortest.OncePerChange},
+			{Name: "no-image", Spec: "{replicas: 1}", Field: "spec.image", Good: `{replicas: 1, image: "nginx:1.28"}`, Reported: operatortest.OncePerChange},
+			{Name: "negative", Spec: `{replicas: -1, image: nginx}`, Field: "spec.replicas", Good: `{replicas: 1, image: "nginx:1.28"}`, Reported: operatortest.OncePerChange},
 		},
 	}.Test(t)
 }

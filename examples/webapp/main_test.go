@@ -49,8 +49,8 @@ spec:
 		Tampers: append(operatortest.Tampers("", "web"), operatortest.LabelTampers()...),
 		Bad: []operatortest.Bad{
 			{Name: "image-is-a-number", Spec: "{image: 5, replicas: 1}", Field: "spec.image", Good: `{image: "nginx:1.28", replicas: 1}`},
-			{Name: "no-image", Spec: "{replicas: 1}", Field: "spec.image", Good: `{image: "nginx:1.28", replicas: 1}`, Told: operatortest.OncePerChange},
-			{Name: "negative", Spec: `{image: "nginx:1.28", replicas: -1}`, Field: "spec.replicas", Good: `{image: "nginx:1.28", replicas: 1}`, Told: operatortest.OncePerChange},
+			{Name: "no-image", Spec: "{replicas: 1}", Field: "spec.image", Good: `{image: "nginx:1.28", replicas: 1}`, Reported: operatortest.OncePerChange},
+			{Name: "negative", Spec: `{image: "nginx:1.28", replicas: -1}`, Field: "spec.replicas", Good: `{image: "nginx:1.28", replicas: 1}`, Reported: operatortest.OncePerChange},
 		},
 	}
 }

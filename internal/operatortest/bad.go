@@ -11,8 +11,8 @@ import (
 	"github.com/yare-go/yare/yaretest"
 )
 
-// storeBad puts the definition in place: one that lets everything through, to begin with,
-// so that bad objects can be stored; then the true one.
+// storeBad applies a definition that allows everything, stores the bad objects, and then applies
+// the true definition.
 func (s *suite) storeBad(t *testing.T) {
 	t.Helper()
 	strict := crd(t, s.program)
@@ -41,16 +41,16 @@ func (s *suite) storeBad(t *testing.T) {
 	}
 	apply(strict)
 	for _, bad := range s.Bad {
-		yaretest.Eventually(t, func() error { return s.refused(t, bad) })
+		yaretest.Eventually(t, func() error { return s.checkRefused(t, bad) })
 	}
 }
 
-// refused is nil if the schema refuses a bad object, with the name of the field.
-func (s *suite) refused(t *testing.T, bad Bad) error {
+// checkRefused returns nil if the schema refuses a bad object and names the field.
+func (s *suite) checkRefused(t *testing.T, bad Bad) error {
 	_, stderr, err := s.cluster.TryKubectl(t, s.withSpec(bad.Name+"-2", bad.Spec), "create", "--validate=false", "--dry-run=server", "--namespace", s.bad, "-f", "-")
 	switch {
 	case err == nil:
-		return fmt.Errorf("the schema takes the spec %s", bad.Spec)
+		return fmt.Errorf("the schema allows the spec %s", bad.Spec)
 	case !strings.Contains(stderr, bad.Field):
 		return fmt.Errorf("the spec %s is refused without the field's name, %s: %s", bad.Spec, bad.Field, stderr)
 	}
@@ -62,13 +62,13 @@ func (s *suite) withSpec(name, spec string) string {
 		s.Resource.Group, s.Resource.Version, s.Resource.Kind, name, spec)
 }
 
-// Objects that were stored before the schema forbade them are reported, once per change,
-// while the others go on; mended, they become ready.
+// Objects that were stored before the schema refused them are reported, once per change, while the
+// others are reconciled. Repaired, they become ready.
 func (s *suite) testBadObjects(t *testing.T) {
 	w := s.worldIn(t, s.bad, s.account.Proxy(t))
 	w.start(t)
 	w.apply(t, "good", first)
-	w.become(t, "good", first)
+	w.waitUntilReady(t, "good", first)
 	w.waitForReports(t, 1)
 	for _, bad := range s.Bad {
 		patch := kube.MergePatch(map[string]any{"metadata": map[string]any{"annotations": map[string]any{"a": "change"}}})
@@ -78,13 +78,13 @@ func (s *suite) testBadObjects(t *testing.T) {
 	}
 	w.waitForReports(t, 2)
 	w.apply(t, "good", second)
-	w.become(t, "good", second)
+	w.waitUntilReady(t, "good", second)
 	for _, bad := range s.Bad {
-		n := w.reports(bad.Name)
-		if bad.Told == OncePerChange && n != 2 {
+		n := w.reportCount(bad.Name)
+		if bad.Reported == OncePerChange && n != 2 {
 			t.Errorf("%s was there and then changed once, and was reported %d times", bad.Name, n)
 		}
-		if bad.Told == Never && n > 0 {
+		if bad.Reported == Never && n > 0 {
 			t.Errorf("%s was reported %d times", bad.Name, n)
 		}
 	}
@@ -92,15 +92,15 @@ func (s *suite) testBadObjects(t *testing.T) {
 		s.cluster.Kubectl(t, s.withSpec(bad.Name, bad.Good), "replace", "--namespace", s.bad, "-f", "-")
 	}
 	for _, bad := range s.Bad {
-		w.become(t, bad.Name, second)
+		w.waitUntilReady(t, bad.Name, second)
 		w.delete(t, bad.Name)
-		w.gone(t, bad.Name)
+		w.waitUntilGone(t, bad.Name)
 	}
 	w.stop(t)
 }
 
-// reports is how often an error of an object was logged.
-func (w *world) reports(name string) (n int) {
+// reportCount returns how often an error of an object was logged.
+func (w *world) reportCount(name string) (n int) {
 	for _, line := range errorLines(w.operator) {
 		if strings.Contains(line, fmt.Sprintf("%q:%q", "name", name)) {
 			n++
@@ -114,7 +114,7 @@ func (w *world) waitForReports(t *testing.T, times int) {
 	t.Helper()
 	yaretest.Eventually(t, func() error {
 		for _, bad := range w.Bad {
-			if n := w.reports(bad.Name); bad.Told == OncePerChange && n < times {
+			if n := w.reportCount(bad.Name); bad.Reported == OncePerChange && n < times {
 				return fmt.Errorf("%s was reported %d times", bad.Name, n)
 			}
 		}

@@ -10,8 +10,8 @@ import (
 	"github.com/yare-go/yare/yaretest"
 )
 
-// Killed at any of its writes, before or after the server carried it out, and started
-// again, the operator brings about what it would have otherwise.
+// An operator that is killed at any of its writes, before or after the server carried it out, and
+// started again, achieves the same as without the crash.
 func (s *suite) testCrashes(t *testing.T) {
 	whole := s.world(t)
 	whole.start(t)
@@ -23,8 +23,8 @@ func (s *suite) testCrashes(t *testing.T) {
 		want = append(want, chapter.check(t, whole))
 		writes := whole.proxy.Writes()[before:]
 		t.Logf("its writes when an object is %s: %v", chapter.name, writes)
-		// How many status writes there are depends on how quickly Pods become ready: the
-		// crash that a run does not come to, it does without. One of each kind is certain.
+		// The number of status writes depends on how quickly Pods become ready, so a run may not
+		// reach the write at which it should crash. One write of each kind is certain.
 		certain := kindsOf(writes)
 		for n := range writes {
 			for _, moment := range []yaretest.Moment{yaretest.BeforeWrite, yaretest.AfterWrite} {
@@ -34,13 +34,13 @@ func (s *suite) testCrashes(t *testing.T) {
 			}
 		}
 	}
-	whole.alone(t)
+	whole.requireNothingLeft(t)
 	whole.stop(t)
-	whole.noErrors(t)
+	whole.requireNoErrors(t)
 	inParallel(t, 6, tests)
 }
 
-// crash is one at a write in a chapter of the story.
+// crash is a crash at a write in a chapter of the story.
 type crash struct {
 	chapter, write int
 	moment         yaretest.Moment
@@ -57,25 +57,25 @@ func (s *suite) testCrash(t *testing.T, want []state, c crash) {
 		chapter.act(t, w)
 		chapter.check(t, w)
 		if i == c.chapter {
-			// What the write was for may be there before the way is cut.
+			// The chapter may end before the connection is cut.
 			if c.certain {
 				yaretest.Eventually(t, func() error {
-					if w.revive(t); w.crashes == 0 {
+					if w.restartIfCut(t); w.crashes == 0 {
 						return fmt.Errorf("it made no write %d when an object was %s", c.write, chapter.name)
 					}
 					return nil
 				})
 			}
-			w.revive(t)
+			w.restartIfCut(t)
 			w.proxy.CutAtWrite(math.MaxInt/2, c.moment) // not in another chapter
 		}
 		compareStates(t, chapter.name, want[i], chapter.check(t, w))
 	}
-	w.alone(t)
+	w.requireNothingLeft(t)
 	w.stop(t)
 }
 
-// kindsOf counts the writes that differ in more than their outcome.
+// kindsOf returns the number of writes that differ in more than their outcome.
 func kindsOf(writes []yaretest.Request) int {
 	kinds := make(map[string]bool)
 	for _, w := range writes {
@@ -84,8 +84,8 @@ func kindsOf(writes []yaretest.Request) int {
 	return len(kinds)
 }
 
-// story is the life of an object. Check waits until all is as it must be at the end of a
-// chapter, and returns how it is then.
+// story is the life of an object. check waits until the cluster is as it must be at the end of a
+// chapter, and returns the state then.
 var story = []struct {
 	name  string
 	act   func(*testing.T, *world)
@@ -94,22 +94,22 @@ var story = []struct {
 	{
 		"created",
 		func(t *testing.T, w *world) { w.apply(t, "app", first) },
-		func(t *testing.T, w *world) state { return w.become(t, "app", first) },
+		func(t *testing.T, w *world) state { return w.waitUntilReady(t, "app", first) },
 	},
 	{
 		"changed",
 		func(t *testing.T, w *world) { w.apply(t, "app", second) },
-		func(t *testing.T, w *world) state { return w.become(t, "app", second) },
+		func(t *testing.T, w *world) state { return w.waitUntilReady(t, "app", second) },
 	},
 	{
 		"deleted",
 		func(t *testing.T, w *world) { w.delete(t, "app") },
-		func(t *testing.T, w *world) state { w.gone(t, "app"); return nil },
+		func(t *testing.T, w *world) state { w.waitUntilGone(t, "app"); return nil },
 	},
 }
 
-// alone fails t if anything was left or made that nobody asked for.
-func (w *world) alone(t *testing.T) {
+// requireNothingLeft fails t if children are left.
+func (w *world) requireNothingLeft(t *testing.T) {
 	t.Helper()
 	for _, child := range parse(t, w.Children("app", first)) {
 		left, err := w.apiOf(t, child).List(t.Context())

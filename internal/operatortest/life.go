@@ -13,9 +13,9 @@ func (s *suite) testSample(t *testing.T) {
 	w := s.worldIn(t, "default", s.account.Proxy(t))
 	w.start(t)
 	s.cluster.Kubectl(t, "", "apply", "-f", "sample.yaml")
-	w.become(t, s.Sample, s.SampleState)
+	w.waitUntilReady(t, s.Sample, s.SampleState)
 	s.cluster.Kubectl(t, "", "delete", "-f", "sample.yaml")
-	w.gone(t, s.Sample)
+	w.waitUntilGone(t, s.Sample)
 	w.stop(t)
 }
 
@@ -24,9 +24,9 @@ func (s *suite) testLife(t *testing.T) {
 	w := s.world(t)
 	w.apply(t, "before", first) // before the operator starts
 	w.start(t)
-	w.become(t, "before", first)
+	w.waitUntilReady(t, "before", first)
 	w.apply(t, "fresh", first)
-	w.become(t, "fresh", first)
+	w.waitUntilReady(t, "fresh", first)
 	uids := w.uids(t, "fresh")
 	for _, state := range []State{
 		{Replicas: 3, Image: first.Image},
@@ -35,24 +35,24 @@ func (s *suite) testLife(t *testing.T) {
 		second,
 	} {
 		w.apply(t, "fresh", state)
-		w.become(t, "fresh", state)
+		w.waitUntilReady(t, "fresh", state)
 	}
-	// They were changed, and not made anew.
+	// The children were changed, not recreated.
 	for name, uid := range w.uids(t, "fresh") {
 		if uid != uids[name] {
-			t.Errorf("a change of the object made %s anew", name)
+			t.Errorf("a change of the object recreated %s", name)
 		}
 	}
 	w.delete(t, "fresh")
-	w.gone(t, "fresh")
-	w.become(t, "before", first)
+	w.waitUntilGone(t, "fresh")
+	w.waitUntilReady(t, "before", first)
 	w.stop(t)
-	// The operator being gone, what it made stays.
-	w.become(t, "before", first)
-	w.noErrors(t)
+	// Without the operator the children stay.
+	w.waitUntilReady(t, "before", first)
+	w.requireNoErrors(t)
 }
 
-// uids are those of the children.
+// uids returns the UIDs of the children, by kind and name.
 func (w *world) uids(t *testing.T, name string) map[string]string {
 	t.Helper()
 	uids := make(map[string]string)
@@ -66,23 +66,23 @@ func (w *world) uids(t *testing.T, name string) map[string]string {
 	return uids
 }
 
-// noErrors is for a life without trouble.
-func (w *world) noErrors(t *testing.T) {
+// requireNoErrors fails t if the operator logged an error or a warning.
+func (w *world) requireNoErrors(t *testing.T) {
 	t.Helper()
 	for _, line := range errorLines(w.operator) {
 		t.Errorf("there was no trouble, but it logged: %s", line)
 	}
 }
 
-// Somebody deletes or changes a child: it is put back.
+// A child that others delete or change is restored.
 func (s *suite) testTampering(t *testing.T) {
 	w := s.world(t)
 	w.apply(t, "app", first)
 	w.start(t)
-	before := w.become(t, "app", first)
+	before := w.waitUntilReady(t, "app", first)
 	for _, child := range parse(t, s.Children("app", first)) {
 		uids := w.uids(t, "app")
-		// By the API, and not waiting, as a slip of the hand would be.
+		// The deletion does not wait for the child's end, as one by accident would not.
 		if err := w.apiOf(t, child).Delete(t.Context(), child.GetName()); err != nil {
 			t.Fatal(err)
 		}
@@ -92,22 +92,22 @@ func (s *suite) testTampering(t *testing.T) {
 			}
 			return nil
 		})
-		compareStates(t, "after the "+child.GetKind()+" was deleted", before, w.become(t, "app", first))
+		compareStates(t, "after the "+child.GetKind()+" was deleted", before, w.waitUntilReady(t, "app", first))
 	}
 	for _, tamper := range s.Tampers {
-		args, stdin := tamper.of("app")
+		args, stdin := tamper.arguments("app")
 		generations := w.versions(t, "app")
 		s.cluster.Kubectl(t, stdin, append(args, "--namespace", w.namespace)...)
 		if now := w.versions(t, "app"); now == generations {
 			t.Errorf("%s: it changed nothing, so that nothing is tested", tamper.Name)
 		}
-		w.become(t, "app", first)
+		w.waitUntilReady(t, "app", first)
 	}
 	w.stop(t)
-	w.noErrors(t)
+	w.requireNoErrors(t)
 }
 
-// versions changes with every change of the children.
+// versions returns a text that changes with every change of the children.
 func (w *world) versions(t *testing.T, name string) (all string) {
 	t.Helper()
 	for _, child := range parse(t, w.Children(name, first)) {
@@ -120,13 +120,14 @@ func (w *world) versions(t *testing.T, name string) (all string) {
 	return all
 }
 
-// Deleted while the operator is down: finished when it is back, and no finalizer is left.
+// An object that is deleted while the operator is down is gone when the operator is back: no
+// finalizer is left.
 func (s *suite) testDeletedWhileDown(t *testing.T) {
 	w := s.world(t)
 	w.apply(t, "app", first)
 	w.apply(t, "never-seen", first)
 	w.start(t)
-	w.become(t, "app", first)
+	w.waitUntilReady(t, "app", first)
 	w.operator.Kill()
 	w.apply(t, "new", first) // there is no finalizer to hold it
 	w.delete(t, "new")
@@ -137,19 +138,19 @@ func (s *suite) testDeletedWhileDown(t *testing.T) {
 		}
 	}
 	w.start(t)
-	w.gone(t, "app")
-	w.gone(t, "new")
-	w.become(t, "never-seen", first)
+	w.waitUntilGone(t, "app")
+	w.waitUntilGone(t, "new")
+	w.waitUntilReady(t, "never-seen", first)
 	w.stop(t)
-	w.noErrors(t)
+	w.requireNoErrors(t)
 }
 
-// An object of the same name as one before is another.
+// An object that is recreated under its name gets children of its own.
 func (s *suite) testMadeAnew(t *testing.T) {
 	w := s.world(t)
 	w.start(t)
 	w.apply(t, "app", first)
-	w.become(t, "app", first)
+	w.waitUntilReady(t, "app", first)
 	for _, down := range []bool{false, true} {
 		old, uids := w.uid(t, "app"), w.uids(t, "app")
 		if down {
@@ -160,26 +161,26 @@ func (s *suite) testMadeAnew(t *testing.T) {
 			w.start(t)
 			down = false
 		}
-		// As soon as the name is free; what belonged to the old one may still be there.
+		// The name is free. Children of the old object may still exist.
 		yaretest.Eventually(t, func() error { return missing(t.Context(), w.api(), "app") })
 		w.apply(t, "app", second)
 		if down {
 			w.start(t)
 		}
-		w.become(t, "app", second)
+		w.waitUntilReady(t, "app", second)
 		if w.uid(t, "app") == old {
 			t.Fatal("it is not another object")
 		}
 		for name, uid := range w.uids(t, "app") {
 			if uid == uids[name] {
-				t.Errorf("%s is that of the object that was deleted", name)
+				t.Errorf("%s belongs to the object that was deleted", name)
 			}
 		}
 		w.apply(t, "app", first)
-		w.become(t, "app", first)
+		w.waitUntilReady(t, "app", first)
 	}
 	w.stop(t)
-	w.noErrors(t)
+	w.requireNoErrors(t)
 }
 
 func (w *world) uid(t *testing.T, name string) string {
@@ -191,7 +192,7 @@ func (w *world) uid(t *testing.T, name string) string {
 	return string(object.GetUID())
 }
 
-// With the rights that the test lists, in one namespace, and nothing else, it works.
+// The operator works with the rights that the test lists, in one namespace, and no others.
 func (s *suite) testFewRights(t *testing.T) {
 	namespace := s.cluster.Namespace(t)
 	account := s.cluster.ServiceAccount(t, namespace)
@@ -202,12 +203,12 @@ func (s *suite) testFewRights(t *testing.T) {
 	w := s.worldIn(t, namespace, account.Proxy(t))
 	w.start(t)
 	w.apply(t, "app", first)
-	w.become(t, "app", first)
+	w.waitUntilReady(t, "app", first)
 	w.apply(t, "app", second)
-	w.become(t, "app", second)
+	w.waitUntilReady(t, "app", second)
 	w.delete(t, "app")
-	w.gone(t, "app")
+	w.waitUntilGone(t, "app")
 	w.stop(t)
-	w.noErrors(t)
+	w.requireNoErrors(t)
 	s.checkRules(t, w.proxy.Requests())
 }

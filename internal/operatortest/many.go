@@ -32,10 +32,10 @@ func (s *suite) testMany(t *testing.T) {
 	}
 	s.cluster.Kubectl(t, manifest.String(), "create", "--namespace", w.namespace, "-f", "-")
 	for name, state := range states {
-		w.become(t, name, state)
+		w.waitUntilReady(t, name, state)
 	}
 	w.stop(t)
-	w.noErrors(t)
+	w.requireNoErrors(t)
 
 	writes := slices.DeleteFunc(w.proxy.Writes(), func(r yaretest.Request) bool { return r.Code == 0 })
 	slices.SortFunc(writes, func(a, b yaretest.Request) int { return a.Began.Compare(b.Began) })
@@ -58,8 +58,8 @@ func (s *suite) testMany(t *testing.T) {
 		slices.MaxFunc(writes, func(a, b yaretest.Request) int { return a.Answered.Compare(b.Answered) }).Answered.Sub(writes[0].Began).Round(time.Millisecond))
 }
 
-// owner is the name of the object that a write is for: that of the child without what
-// the operator adds.
+// owner returns the name of the object that a write is for: the name of the child without the
+// suffix that the operator adds.
 func (s *suite) owner(r yaretest.Request) string {
 	name, _, _ := strings.Cut(r.Name, "-deployment")
 	name, _, _ = strings.Cut(name, "-service")

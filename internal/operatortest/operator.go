@@ -10,59 +10,60 @@ import (
 	"github.com/yare-go/yare/yaretest"
 )
 
-// Operator is an operator in the current folder, and what it must bring about.
+// Operator describes an operator in the current folder, and what it must achieve.
 type Operator struct {
 	// Resource is what it reconciles.
 	Resource kube.Resource
-	// Sample is the name of the object in sample.yaml, and SampleState what that says.
+	// Sample is the name of the object in sample.yaml. SampleState is its state.
 	Sample      string
 	SampleState State
-	// Object is an object in some state, as YAML.
+	// Object returns an object in a state, as YAML.
 	Object func(name string, s State) string
-	// Children are what there must be for it, as YAML documents: every value in them must
-	// be found in the cluster, and lists must be of the same length.
+	// Children returns the children that must exist for an object, as YAML documents. The cluster
+	// must have every value in them, and lists of the same length.
 	Children func(name string, s State) string
-	// Ready is an error while the object does not say of itself that it is ready; nil if
-	// it never says so.
+	// Ready returns an error while the object's status does not say that it is ready. It is nil if
+	// the status never says so.
 	Ready func(object *unstructured.Unstructured, s State) error
-	// Rules are all that the operator may do.
+	// Rules are the only rights of the operator.
 	Rules []rbacv1.PolicyRule
-	// Finalizer is the one that each object carries, if there is one.
+	// Finalizer is the finalizer of each object, or "".
 	Finalizer string
-	// Requeues is true if it looks again by itself within ten seconds.
+	// Requeues is true if the operator requeues each object within ten seconds.
 	Requeues bool
-	// Tampers are what somebody may do to the children, besides deleting them.
+	// Tampers are changes of the children by others, besides deletions.
 	Tampers []Tamper
-	// Bad are objects that make no sense.
+	// Bad are objects that the schema must refuse.
 	Bad []Bad
 }
 
-// State is what users ask an operator for.
+// State is the state of an object that users want.
 type State struct {
 	Replicas int
 	Image    string // empty if the operator has no choice of images
 }
 
-// Bad is the spec of an object that makes no sense.
+// Bad is the spec of an object that the schema must refuse.
 type Bad struct {
 	Name string
 	// Spec is in YAML's flow style, such as {replicas: many}.
 	Spec string
-	// Field is what the schema finds fault with.
+	// Field is the field that the schema must refuse.
 	Field string
-	// Good is a spec that is right, and the same as second.
-	Good string
-	Told Told
+	// Good is a valid spec, equal to the state second.
+	Good     string
+	Reported Reporting
 }
 
-// Told is how often an operator tells of a bad object that got past the schema.
-type Told int
+// Told is how often an operator reports an object that was stored before the schema refused it.
+type Reporting int
 
 // The ways.
 const (
-	// OncePerChange is for what the operator cannot read, and for what the server refuses.
-	OncePerChange Told = iota
-	// Never is for what makes some sense all the same.
+	// OncePerChange is for a spec that the operator cannot read, and for one whose children the
+	// server refuses.
+	OncePerChange Reporting = iota
+	// Never is for a spec that works all the same.
 	Never
 )
 
@@ -74,8 +75,7 @@ var (
 // Test runs all tests of the operator.
 func (o Operator) Test(t *testing.T) {
 	s := o.setUp(t)
-	// Not t.Parallel, which would let no more of them run than there are processors: what
-	// they do most is wait.
+	// t.Parallel would let no more tests run than there are processors, and these mostly wait.
 	inParallel(t, 6, []subtest{
 		{"definition", func(t *testing.T) { checkDefinition(t, s.program) }},
 		{"sample", s.testSample},
@@ -88,7 +88,7 @@ func (o Operator) Test(t *testing.T) {
 		{"at rest", s.testAtRest},
 		{"bad objects", s.testBadObjects},
 	})
-	// By itself, because it leaves no time for the others.
+	// It runs by itself, because it leaves no processor time for the others.
 	t.Run("many", s.testMany)
 }
 
@@ -97,9 +97,9 @@ type suite struct {
 	Operator
 	cluster *yaretest.Cluster
 	program string
-	// account has the operator's rights, everywhere.
+	// account has the operator's rights in all namespaces.
 	account *yaretest.ServiceAccount
-	// bad is where bad objects were stored before there was a schema against it.
+	// bad is the namespace of the objects that were stored before the schema refused them.
 	bad string
 }
 

@@ -17,8 +17,9 @@ import (
 // state is an object and its children, without what differs from one run to the next.
 type state map[string]map[string]any
 
-// look says how everything is, or what is not as it must be for an object.
-func (w *world) look(t *testing.T, name string, s State) (state, error) {
+// check returns the state of an object and its children, or an error that says what is not as it
+// must be.
+func (w *world) check(t *testing.T, name string, s State) (state, error) {
 	t.Helper()
 	object, err := w.api().Get(t.Context(), name)
 	if err != nil {
@@ -35,22 +36,22 @@ func (w *world) look(t *testing.T, name string, s State) (state, error) {
 			return nil, err
 		}
 	}
-	all := state{w.Resource.Kind: essence(object)}
+	all := state{w.Resource.Kind: normalized(object)}
 	for _, want := range parse(t, w.Children(name, s)) {
 		child, err := w.apiOf(t, want).Get(t.Context(), want.GetName())
 		if err != nil {
 			return nil, err
 		}
-		if err := asWanted(object, want, child); err != nil {
+		if err := checkChild(object, want, child); err != nil {
 			return nil, fmt.Errorf("%s %s: %w", child.GetKind(), child.GetName(), err)
 		}
-		all[child.GetKind()] = essence(child)
+		all[child.GetKind()] = normalized(child)
 	}
 	return all, nil
 }
 
-// asWanted says what is wrong with a child.
-func asWanted(owner, want, child *unstructured.Unstructured) error {
+// checkChild returns an error if a child is not as it must be.
+func checkChild(owner, want, child *unstructured.Unstructured) error {
 	if child.GetDeletionTimestamp() != nil {
 		return fmt.Errorf("it is being deleted")
 	}
@@ -58,7 +59,7 @@ func asWanted(owner, want, child *unstructured.Unstructured) error {
 	if len(owners) != 1 || owners[0].UID != owner.GetUID() || owners[0].Controller == nil || !*owners[0].Controller {
 		return fmt.Errorf("its owners are %+v, and should be the %s %s %s", owners, owner.GetKind(), owner.GetName(), owner.GetUID())
 	}
-	if diff := lacking("", want.Object, child.Object); diff != "" {
+	if diff := difference("", want.Object, child.Object); diff != "" {
 		return fmt.Errorf("%s", diff)
 	}
 	if child.GetKind() != "Deployment" {
@@ -67,13 +68,13 @@ func asWanted(owner, want, child *unstructured.Unstructured) error {
 	return rolledOut(child)
 }
 
-// lacking says which value of want is not in got.
-func lacking(path string, want, got any) string {
+// difference describes a value of want that is not in got. It returns "" if there is none.
+func difference(path string, want, got any) string {
 	switch want := want.(type) {
 	case map[string]any:
 		values, _ := got.(map[string]any)
 		for key, value := range want {
-			if diff := lacking(path+"."+key, value, values[key]); diff != "" {
+			if diff := difference(path+"."+key, value, values[key]); diff != "" {
 				return diff
 			}
 		}
@@ -84,7 +85,7 @@ func lacking(path string, want, got any) string {
 			return fmt.Sprintf("%s has %d elements in place of %d", path, len(values), len(want))
 		}
 		for i := range want {
-			if diff := lacking(fmt.Sprintf("%s[%d]", path, i), want[i], values[i]); diff != "" {
+			if diff := difference(fmt.Sprintf("%s[%d]", path, i), want[i], values[i]); diff != "" {
 				return diff
 			}
 		}
@@ -97,7 +98,7 @@ func lacking(path string, want, got any) string {
 	}
 }
 
-// rolledOut is an error while not all Pods of a Deployment are of its template, and serve.
+// rolledOut returns an error unless all Pods of a Deployment have its template and are available.
 func rolledOut(object *unstructured.Unstructured) error {
 	var d appsv1.Deployment
 	if err := convert(object, &d); err != nil {
@@ -122,8 +123,9 @@ func convert(from *unstructured.Unstructured, to any) error {
 	return kube.Unmarshal(data, to)
 }
 
-// essence is an object without what a server makes up, and without what others observe.
-func essence(object *unstructured.Unstructured) map[string]any {
+// normalized returns an object without the values that a server generates, and without the status
+// of children, which others write.
+func normalized(object *unstructured.Unstructured) map[string]any {
 	o := object.DeepCopy().Object
 	meta := o["metadata"].(map[string]any)
 	for _, key := range []string{"uid", "resourceVersion", "creationTimestamp", "namespace"} {
@@ -133,8 +135,8 @@ func essence(object *unstructured.Unstructured) map[string]any {
 	for _, owner := range owners {
 		delete(owner.(map[string]any), "uid")
 	}
-	// Who owns which field is part of the state; when is not, nor what the server's own
-	// controllers noted.
+	// The owners of fields are part of the state. Times are not, nor are the entries of the server's
+	// own controllers.
 	var managers []any
 	entries, _ := meta["managedFields"].([]any)
 	for _, e := range entries {
@@ -162,7 +164,7 @@ func essence(object *unstructured.Unstructured) map[string]any {
 	return o
 }
 
-// withoutUIDs replaces the uids in the fields that a manager owns.
+// withoutUIDs returns a field manager's entry with the UIDs in it replaced.
 func withoutUIDs(entry map[string]any) any {
 	var walk func(any) any
 	walk = func(v any) any {

@@ -5,27 +5,27 @@ import (
 	"strings"
 )
 
-// Tamper is what somebody does to the children of an object, with kubectl.
+// Tamper is a change of an object's children by kubectl.
 type Tamper struct {
 	Name string
 	args []string
-	// stdin is what kubectl reads.
+	// stdin is the standard input of kubectl.
 	stdin string
 }
 
-// Kubectl is a Tamper; in its arguments, %s is the name of the object.
+// Kubectl returns a Tamper that runs kubectl. In the arguments, %s is the name of the object.
 func Kubectl(name string, args ...string) Tamper { return Tamper{Name: name, args: args} }
 
-// of are the arguments and the standard input, for an object of that name.
-func (m Tamper) of(name string) (args []string, stdin string) {
+// arguments returns the arguments and the standard input for an object of that name.
+func (m Tamper) arguments(name string) (args []string, stdin string) {
 	for _, arg := range m.args {
 		args = append(args, strings.ReplaceAll(arg, "%s", name))
 	}
 	return args, strings.ReplaceAll(m.stdin, "%s", name)
 }
 
-// Tampers are what somebody may do to a Deployment that is called like the object with a
-// suffix; in the name of its container, %s is the name of the object.
+// Tampers returns changes of a Deployment whose name is the object's name and a suffix. In the name
+// of its container, %s is the name of the object.
 func Tampers(suffix, container string) []Tamper {
 	deployment := "deployment/%s" + suffix
 	force := Kubectl("another field manager with force", "apply", "--server-side", "--force-conflicts", "--field-manager=somebody", "-f", "-")
@@ -49,8 +49,7 @@ spec:
 	}
 }
 
-// LabelTampers are what somebody may do to the labels of a Deployment that is called like
-// the object, and has a label app.
+// LabelTampers returns changes of the label app of a Deployment that has the object's name.
 func LabelTampers() []Tamper {
 	return []Tamper{
 		Kubectl("another label", "label", "deployment/%s", "--overwrite", "app=other"),

@@ -27,7 +27,7 @@ type world struct {
 	crashes int
 }
 
-// world makes a world whose operator does not run yet.
+// world returns a world in a new namespace. Its operator does not run yet.
 func (s *suite) world(t *testing.T) *world {
 	t.Helper()
 	return s.worldIn(t, s.cluster.Namespace(t), s.account.Proxy(t))
@@ -39,7 +39,7 @@ func (s *suite) worldIn(t *testing.T, namespace string, proxy *yaretest.Proxy) *
 	t.Cleanup(func() {
 		for _, r := range proxy.Requests() {
 			if r.Code == http.StatusForbidden {
-				t.Errorf("it may not, and yet it tried to: %s", r)
+				t.Errorf("it tried what it has no right to: %s", r)
 				break
 			}
 		}
@@ -60,8 +60,8 @@ func (w *world) stop(t *testing.T) {
 	}
 }
 
-// revive kills the operator and starts it again, if its connection was cut.
-func (w *world) revive(t *testing.T) {
+// restartIfCut kills the operator and starts it again if its connection was cut.
+func (w *world) restartIfCut(t *testing.T) {
 	t.Helper()
 	select {
 	case <-w.proxy.Cut():
@@ -77,7 +77,7 @@ func (w *world) api() kube.API[unstructured.Unstructured] {
 	return kube.Dynamic(w.client, w.Resource, w.namespace)
 }
 
-// apply makes an object, or changes it.
+// apply creates or changes an object.
 func (w *world) apply(t *testing.T, name string, s State) {
 	t.Helper()
 	object := parse(t, w.Object(name, s))[0]
@@ -94,22 +94,23 @@ func (w *world) delete(t *testing.T, name string) {
 	}
 }
 
-// become waits until everything is as it must be for an object, and says how it is then.
-func (w *world) become(t *testing.T, name string, s State) (state state) {
+// waitUntilReady waits until an object and its children are as they must be, and returns their
+// state.
+func (w *world) waitUntilReady(t *testing.T, name string, s State) (state state) {
 	t.Helper()
 	yaretest.Eventually(t, func() (err error) {
-		w.revive(t)
-		state, err = w.look(t, name, s)
+		w.restartIfCut(t)
+		state, err = w.check(t, name, s)
 		return err
 	})
 	return state
 }
 
-// gone waits until nothing is left of an object.
-func (w *world) gone(t *testing.T, name string) {
+// waitUntilGone waits until an object and its children do not exist.
+func (w *world) waitUntilGone(t *testing.T, name string) {
 	t.Helper()
 	yaretest.Eventually(t, func() error {
-		w.revive(t)
+		w.restartIfCut(t)
 		if err := missing(t.Context(), w.api(), name); err != nil {
 			return err
 		}
@@ -133,7 +134,7 @@ func missing(ctx context.Context, api kube.API[unstructured.Unstructured], name 
 	}
 }
 
-// kinds are the resources of children.
+// kinds holds the resources of children, by kind.
 var kinds = map[string]kube.Resource{
 	"Deployment": {GroupVersionKind: schema.GroupVersionKind{Group: "apps", Version: "v1", Kind: "Deployment"}, Plural: "deployments"},
 	"Service":    {GroupVersionKind: schema.GroupVersionKind{Version: "v1", Kind: "Service"}, Plural: "services"},

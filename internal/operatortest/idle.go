@@ -21,15 +21,16 @@ var crds = kube.Resource{
 	Plural:           "customresourcedefinitions", ClusterScoped: true,
 }
 
-// When all is as it should be, the operator asks for nothing; after a restart as well.
+// When the cluster is as it should be, the operator sends no request. After a restart it writes
+// nothing.
 func (s *suite) testAtRest(t *testing.T) {
 	w := s.world(t)
 	w.apply(t, "app", first)
 	w.start(t)
-	w.become(t, "app", first)
+	w.waitUntilReady(t, "app", first)
 	w.proxy.RequireIdle(t, 10*time.Second, w.operator)
 	if s.Requeues {
-		w.operator.WaitForLog(t, `"cause":"requeue"`) // that cost nothing
+		w.operator.WaitForLog(t, `"cause":"requeue"`) // which sent no request
 	}
 	w.stop(t)
 	before := len(w.proxy.Writes())
@@ -40,7 +41,7 @@ func (s *suite) testAtRest(t *testing.T) {
 	if again := w.proxy.Writes()[before:]; len(again) > 0 {
 		t.Errorf("started again, with nothing to do, it wrote %v", again)
 	}
-	w.noErrors(t)
+	w.requireNoErrors(t)
 }
 
 // checkRules fails t if a write that the rules allow was never made: the list of rules is
@@ -54,8 +55,8 @@ func (s *suite) checkRules(t *testing.T, made []yaretest.Request) {
 				plural += "." + group
 			}
 			for _, verb := range rule.Verbs {
-				// Get and list are for when a watch does not tell, and an apply asks for create
-				// as well as patch when there is nothing yet.
+				// Get and list are needed when no watch shows the object. An apply needs create as
+				// well as patch when the object does not exist yet.
 				if verb == "get" || verb == "list" || verb == "create" {
 					continue
 				}
@@ -69,12 +70,12 @@ func (s *suite) checkRules(t *testing.T, made []yaretest.Request) {
 	}
 }
 
-// Rule is what an operator may do with a resource.
+// Rule returns the right to use verbs on a resource.
 func Rule(group, resource string, verbs ...string) rbacv1.PolicyRule {
 	return rbacv1.PolicyRule{APIGroups: []string{group}, Resources: []string{resource}, Verbs: verbs}
 }
 
-// errorLines are what a program logged of errors.
+// errorLines returns the errors and warnings that a program logged.
 func errorLines(p *yaretest.Process) (lines []string) {
 	for _, line := range p.Log() {
 		if strings.Contains(line, `"level":"ERROR"`) || strings.Contains(line, `"level":"WARN"`) {

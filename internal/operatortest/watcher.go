@@ -1,0 +1,257 @@
+// Package operatortest holds the tests that the examples share. It runs each example as the program
+// that users run, against a real control plane: an [Operator] through the life of its objects, with
+// crashes at each of its writes, and a [Watcher], which prints what happens to the objects of a
+// kind.
+package operatortest
+
+import (
+	"errors"
+	"fmt"
+	"os/exec"
+	"slices"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	rbacv1 "k8s.io/api/rbac/v1"
+
+	"github.com/yare-go/yare/yaretest"
+)
+
+// Watcher is a program in the current folder that prints what happens to the objects of a kind.
+type Watcher struct {
+	// Group and Plural name its resource.
+	Group, Plural string
+	// Manifest returns an object in one of two states, as YAML.
+	Manifest func(name string, changed bool) string
+	// Sample is the name of the object in sample.yaml. SampleLine is what the program prints when
+	// the object is added.
+	Sample, SampleLine string
+	// Started holds the lines at the start of the program.
+	Started []string
+	// Added, Modified and Deleted return the lines for an object of Manifest.
+	Added, Modified, Deleted func(name string) []string
+	// IsError reports whether a line may be due to an error.
+	IsError func(line string) bool
+}
+
+// Test runs all tests of the program.
+func (w Watcher) Test(t *testing.T) {
+	for name, test := range map[string]func(*testing.T){
+		"definition":      w.testDefinition,
+		"sample":          w.testSample,
+		"life":            w.testLife,
+		"namespaces":      w.testNamespaces,
+		"few rights":      w.testFewRights,
+		"server restarts": w.testServerRestarts,
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			test(t)
+		})
+	}
+}
+
+// crd returns the definition that the program prints.
+func crd(t *testing.T, program string) string {
+	t.Helper()
+	out, err := exec.Command(program, "crd").Output()
+	if err != nil {
+		t.Fatalf("%s crd: %v", program, err)
+	}
+	return string(out)
+}
+
+// cluster returns the shared control plane, with the definition in place.
+func (w Watcher) cluster(t *testing.T, program string) *yaretest.Cluster {
+	t.Helper()
+	cluster := yaretest.Start(t)
+	w.define(t, cluster, program)
+	return cluster
+}
+
+// define applies the definition as the documentation says.
+func (w Watcher) define(t *testing.T, cluster *yaretest.Cluster, program string) {
+	t.Helper()
+	definition := crd(t, program)
+	// Tests that run side by side do this at the same moment. Of two that both found no definition,
+	// the slower one fails, because it exists.
+	yaretest.Eventually(t, func() error {
+		_, stderr, err := cluster.TryKubectl(t, definition, "apply", "-f", "-")
+		if err != nil {
+			return fmt.Errorf("kubectl apply -f -: %w: %s", err, stderr)
+		}
+		return nil
+	})
+	cluster.Kubectl(t, "", "wait", "--for=condition=Established", "--timeout=60s", "crd/"+w.Plural+"."+w.Group)
+}
+
+func (w Watcher) apply(t *testing.T, c *yaretest.Cluster, namespace, name string, changed bool) {
+	t.Helper()
+	c.Kubectl(t, w.Manifest(name, changed), "apply", "--namespace", namespace, "-f", "-")
+}
+
+func (w Watcher) delete(t *testing.T, c *yaretest.Cluster, namespace, name string) {
+	t.Helper()
+	c.Kubectl(t, "", "delete", "--namespace", namespace, w.Plural+"."+w.Group, name)
+}
+
+// waitForAll waits until the program has printed the last of lines.
+func waitForAll(t *testing.T, p *yaretest.Process, lines []string) {
+	t.Helper()
+	p.WaitForLine(t, lines[len(lines)-1])
+}
+
+func compare(t *testing.T, want, got []string) {
+	t.Helper()
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("printed (-want +got):\n%s", diff)
+	}
+}
+
+// crd.yaml is what the program prints, and a server takes it.
+func (w Watcher) testDefinition(t *testing.T) {
+	program := yaretest.Build(t, ".")
+	checkDefinition(t, program)
+	w.cluster(t, program)
+	yaretest.Start(t).Kubectl(t, "", "apply", "-f", "crd.yaml")
+}
+
+// The sample works unchanged.
+func (w Watcher) testSample(t *testing.T) {
+	program := yaretest.Build(t, ".")
+	cluster := w.cluster(t, program)
+	namespace := cluster.Namespace(t)
+	p := cluster.Run(t, program, "--namespace", namespace)
+	cluster.Kubectl(t, "", "apply", "--namespace", namespace, "-f", "sample.yaml")
+	p.WaitForLine(t, w.SampleLine)
+	if status := p.Interrupt(t); status != 0 {
+		t.Errorf("after SIGINT the status is %d", status)
+	}
+	compare(t, append(slices.Clone(w.Started), w.SampleLine), p.Lines())
+}
+
+// An object that exists before the start, and one that is added, modified and deleted: each change
+// is printed once.
+func (w Watcher) testLife(t *testing.T) {
+	program := yaretest.Build(t, ".")
+	cluster := w.cluster(t, program)
+	namespace := cluster.Namespace(t)
+	w.apply(t, cluster, namespace, "before", false)
+
+	p := cluster.Run(t, program, "run", "--namespace", namespace)
+	waitForAll(t, p, w.Added("before"))
+	w.apply(t, cluster, namespace, "fresh", false)
+	waitForAll(t, p, w.Added("fresh"))
+	w.apply(t, cluster, namespace, "before", true)
+	w.delete(t, cluster, namespace, "before")
+	waitForAll(t, p, w.Deleted("before"))
+
+	// Another start begins with what is there then.
+	second := cluster.Run(t, program, "--namespace", namespace)
+	waitForAll(t, second, w.Added("fresh"))
+	for _, each := range []*yaretest.Process{p, second} {
+		if status := each.Interrupt(t); status != 0 {
+			t.Errorf("after SIGINT the status is %d", status)
+		}
+	}
+	compare(t, slices.Concat(w.Started, w.Added("before"), w.Added("fresh"),
+		w.Modified("before"), w.Deleted("before")), p.Lines())
+	compare(t, slices.Concat(w.Started, w.Added("fresh")), second.Lines())
+	for _, line := range p.Log() {
+		t.Errorf("there was no trouble, but it logged: %s", line)
+	}
+}
+
+// With --namespace, which may be repeated, the others are not shown; without, all are.
+func (w Watcher) testNamespaces(t *testing.T) {
+	program := yaretest.Build(t, ".")
+	cluster := w.cluster(t, program)
+	one, two, other := cluster.Namespace(t), cluster.Namespace(t), cluster.Namespace(t)
+	all := cluster.Run(t, program)
+	narrow := cluster.Run(t, program, "--namespace", one, "-n="+two)
+	// The other's comes first, so that it would be seen before those that are waited for.
+	for _, object := range []struct{ namespace, name string }{{other, "hidden-" + other}, {one, "first-" + one}, {two, "second-" + two}} {
+		w.apply(t, cluster, object.namespace, object.name, false)
+		waitForAll(t, all, w.Added(object.name))
+	}
+	waitForAll(t, narrow, w.Added("first-"+one))
+	waitForAll(t, narrow, w.Added("second-"+two))
+	narrow.Interrupt(t)
+	got := slices.Sorted(slices.Values(narrow.Lines()))
+	compare(t, slices.Sorted(slices.Values(slices.Concat(w.Started, w.Added("first-"+one), w.Added("second-"+two)))), got)
+}
+
+// In its own namespace, with the right to list and watch its kind and nothing else, it
+// runs as well.
+func (w Watcher) testFewRights(t *testing.T) {
+	program := yaretest.Build(t, ".")
+	cluster := w.cluster(t, program)
+	namespace := cluster.Namespace(t)
+	account := cluster.ServiceAccount(t, namespace)
+	account.Allow(t, namespace, rbacv1.PolicyRule{
+		APIGroups: []string{w.Group}, Resources: []string{w.Plural}, Verbs: []string{"get", "list", "watch"},
+	})
+	p := yaretest.Run(t, account.Kubeconfig(), program, "--namespace", namespace)
+	w.apply(t, cluster, namespace, "fresh", false)
+	waitForAll(t, p, w.Added("fresh"))
+	if status := p.Interrupt(t); status != 0 {
+		t.Errorf("after SIGINT the status is %d", status)
+	}
+	compare(t, w.Added("fresh"), w.withoutErrors(p.Lines()))
+}
+
+// withoutErrors leaves out what is printed at the start, and what may be due to errors.
+func (w Watcher) withoutErrors(lines []string) []string {
+	var rest []string
+	for _, line := range lines[min(len(lines), len(w.Started)):] {
+		if !w.IsError(line) {
+			rest = append(rest, line)
+		}
+	}
+	return rest
+}
+
+// When the API server is stopped, or crashes, the program reports an error. Afterwards it goes on
+// where it was, and repeats nothing.
+func (w Watcher) testServerRestarts(t *testing.T) {
+	program := yaretest.Build(t, ".")
+	cluster := yaretest.New(t)
+	w.define(t, cluster, program)
+	w.apply(t, cluster, "default", "before", false)
+	p := cluster.Run(t, program)
+	waitForAll(t, p, w.Added("before"))
+	want := w.Added("before")
+	for name, end := range map[string]func(testing.TB, string){"stopped": cluster.Stop, "killed": cluster.Kill} {
+		before := w.errors(p)
+		end(t, yaretest.APIServer)
+		yaretest.Eventually(t, func() error {
+			if w.errors(p) == before {
+				return errNoError
+			}
+			return nil
+		})
+		cluster.StartComponent(t, yaretest.APIServer)
+		w.apply(t, cluster, "default", name, false)
+		waitForAll(t, p, w.Added(name))
+		want = slices.Concat(want, w.Added(name))
+	}
+	w.delete(t, cluster, "default", "before")
+	waitForAll(t, p, w.Deleted("before"))
+	if status := p.Interrupt(t); status != 0 {
+		t.Errorf("after SIGINT the status is %d", status)
+	}
+	compare(t, slices.Concat(want, w.Deleted("before")), w.withoutErrors(p.Lines()))
+}
+
+// errors counts the lines that are due to errors.
+func (w Watcher) errors(p *yaretest.Process) (n int) {
+	for _, line := range p.Lines() {
+		if w.IsError(line) {
+			n++
+		}
+	}
+	return n
+}
+
+var errNoError = errors.New("the server is away, and no error was reported")
