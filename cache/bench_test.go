@@ -39,10 +39,7 @@ func changeOf(object string) watch.Change {
 
 // alone is a stream that follows nothing.
 func alone(handle kube.Stream, options ...Option) *stream {
-	c := New(nil, options...)
-	s := &stream{caches: c, handle: handle, cancel: func() {}}
-	s.store = newStore(handle, s.troubleOfIndex)
-	return s
+	return newStream(New(nil, options...), handle, func() {})
 }
 
 // heap is what is in use after a collection. One round frees what nobody has; encoders at
@@ -77,10 +74,10 @@ func BenchmarkHeap(b *testing.B) {
 				for i := range k.count {
 					c := changeOf(k.object(random, i))
 					from := processCPU()
-					s.take(c)
+					s.apply(c)
 					cpu += processCPU() - from
 				}
-				s.take(watch.Change{Type: watch.ChangeListed})
+				s.apply(watch.Change{Type: watch.ChangeListed})
 				after := heap()
 				reportHeap(b, s, after-before, k.count)
 				b.ReportMetric(float64(heap()-before)/float64(k.count), "heap-idle-B/object")
@@ -135,9 +132,9 @@ func reportHeap(b *testing.B, s *stream, bytes int64, count int) {
 func filled(k kube.Stream, object func(samples, int) string, count int) *stream {
 	s, random := alone(k), newSamples(1)
 	for i := range count {
-		s.take(changeOf(object(random, i)))
+		s.apply(changeOf(object(random, i)))
 	}
-	s.take(watch.Change{Type: watch.ChangeListed})
+	s.apply(watch.Change{Type: watch.ChangeListed})
 	return s
 }
 
@@ -156,7 +153,7 @@ func BenchmarkInsert(b *testing.B) {
 			for i := range b.N {
 				c := changes[i%len(changes)]
 				c.ResourceVersion = fmt.Sprint(1000 + i)
-				s.take(c)
+				s.apply(c)
 			}
 			b.ReportMetric(float64((processCPU()-from).Nanoseconds())/float64(b.N), "cpu-ns/op")
 		})

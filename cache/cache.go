@@ -53,36 +53,30 @@ func New(h kube.Handler, o ...Option) *Cache {
 //
 // Trouble of the stream is no error of Open: it is reported to [OnError], and dealt with.
 // Error: [ErrClosed].
-func (c *Cache) Open(ctx context.Context, stream kube.Stream, subscriber Subscriber) (*Subscription, error) {
+func (c *Cache) Open(ctx context.Context, id kube.Stream, subscriber Subscriber) (*Subscription, error) {
 	sub := &Subscription{subscriber: subscriber}
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.closed {
-		return nil, fmt.Errorf("open %s: %w", stream, ErrClosed)
+		return nil, fmt.Errorf("open %s: %w", id, ErrClosed)
 	}
-	i := slices.IndexFunc(c.streams, is(stream))
-	if i >= 0 {
+	if i := slices.IndexFunc(c.streams, func(s *stream) bool { return s.id == id }); i >= 0 {
 		s := c.streams[i]
 		sub.stream = s
 		c.start(s, func() { s.join(sub) })
 	} else {
-		sub.stream = c.begin(ctx, stream, sub)
+		sub.stream = c.begin(ctx, id, sub)
 	}
 	sub.stream.users++
 	sub.unhook = context.AfterFunc(ctx, func() { c.expire(sub) })
 	return sub, nil
 }
 
-// is finds a stream by its identity.
-func is(handle kube.Stream) func(*stream) bool {
-	return func(s *stream) bool { return s.handle == handle }
-}
-
-// begin starts a stream with its first subscriber. The caller has c.mu.
-func (c *Cache) begin(ctx context.Context, handle kube.Stream, first *Subscription) *stream {
+// begin starts a stream with its first subscriber. The caller holds c.mu.
+func (c *Cache) begin(ctx context.Context, id kube.Stream, first *Subscription) *stream {
 	ctx, cancel := context.WithCancel(context.WithoutCancel(ctx))
-	s := &stream{caches: c, handle: handle, cancel: cancel, subscriptions: []*Subscription{first}}
-	s.store = newStore(handle, s.troubleOfIndex)
+	s := newStream(c, id, cancel)
+	s.subscriptions = []*Subscription{first}
 	c.streams = append(c.streams, s)
 	c.start(s, func() { s.follow(ctx) })
 	return s

@@ -146,8 +146,8 @@ func (m *metadata) ownerList() []Owner {
 	return owners
 }
 
-// sameOwners tells whether owners are those that were read.
-func (m *metadata) sameOwners(owners []Owner) bool {
+// isSameOwners reports whether owners are those that were read.
+func (m *metadata) isSameOwners(owners []Owner) bool {
 	if len(owners) != len(m.owners) {
 		return false
 	}

@@ -102,12 +102,12 @@ func TestContentOfEveryKind(t *testing.T) {
 		for name, object := range fixtures(t) {
 			k := kube.Key{Namespace: "ns", Name: name}
 			want[k] = string(object)
-			s.take(watch.Change{Type: watch.ChangeModified, Object: object,
+			s.apply(watch.Change{Type: watch.ChangeModified, Object: object,
 				Key: k, UID: types.UID(name), ResourceVersion: string(rune('1' + round)),
 			})
 		}
 	}
-	s.take(watch.Change{Type: watch.ChangeListed})
+	s.apply(watch.Change{Type: watch.ChangeListed})
 	if st := s.stats(); st.Dictionaries == 0 || st.Bytes > st.JSON/2 {
 		t.Errorf("nothing was compressed: %+v", st)
 	}
@@ -199,7 +199,7 @@ func TestIdentity(t *testing.T) {
 	for _, text := range []string{"", "a", newSamples(1).uid(), strings.ToUpper(newSamples(1).uid()), strings.Repeat("x", 36), "00000000-0000-0000-0000-000000000000"} {
 		for _, version := range []string{"", "0", "1", "01", "+1", "-1", "18446744073709551615", "18446744073709551616", "abc"} {
 			s := alone(webApps)
-			s.take(watch.Change{Type: watch.ChangeAdded, Object: []byte(`{"metadata":{"name":"a"}}`),
+			s.apply(watch.Change{Type: watch.ChangeAdded, Object: []byte(`{"metadata":{"name":"a"}}`),
 				Key: kube.Key{Name: "a"}, UID: types.UID(text), ResourceVersion: version,
 			})
 			o, _ := s.store.Get(kube.Key{Namespace: "", Name: "a"})

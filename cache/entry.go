@@ -6,6 +6,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/types"
 
+	"github.com/yare-go/yare/cache/internal/codec"
 	"github.com/yare-go/yare/internal/ident"
 	"github.com/yare-go/yare/kube"
 )
@@ -26,10 +27,10 @@ type entry struct {
 	annotations, finalizers uint64
 	// owners is nil if there are none. Objects of one owner share it.
 	owners *[]Owner
-	// doubt is set once a newer version came that could not be read.
-	doubt *kube.DecodeError
-	// coding is how the content is written, nil: as it was sent.
-	coding *coding
+	// unreadable is not nil once a newer version came that could not be read.
+	unreadable *kube.DecodeError
+	// codec is what the content is written with. It is nil if the content is as it was sent.
+	codec *codec.Codec
 	// data are the values of the labels, and behind them the content.
 	data string
 	// values is the length of the former, in bytes.
@@ -39,10 +40,10 @@ type entry struct {
 	deleting bool
 }
 
-// key is the place of the object.
+// key returns the key of the object.
 func (e *entry) key() kube.Key { return kube.Key{Namespace: e.namespace.Value(), Name: e.name} }
 
-// labels are those of the object.
+// labels returns the labels of the object.
 func (e *entry) labels() Labels {
 	if e.values == 0 {
 		return Labels{}
@@ -50,7 +51,7 @@ func (e *entry) labels() Labels {
 	return Labels{keys: e.labelKeys, values: e.data[:e.values]}
 }
 
-// ownerList are the owners of the object.
+// ownerList returns the owners of the object.
 func (e *entry) ownerList() []Owner {
 	if e.owners == nil {
 		return nil
@@ -58,8 +59,8 @@ func (e *entry) ownerList() []Owner {
 	return slices.Clip(*e.owners)
 }
 
-// ownedBy tells whether one of the owners has that uid.
-func (e *entry) ownedBy(owner types.UID) bool {
+// isOwnedBy reports whether one of the owners has that UID.
+func (e *entry) isOwnedBy(owner types.UID) bool {
 	if e.owners != nil {
 		for _, o := range *e.owners {
 			if o.UID == owner {
@@ -70,10 +71,10 @@ func (e *entry) ownedBy(owner types.UID) bool {
 	return false
 }
 
-// content is what is kept of the JSON.
+// content returns what is kept of the JSON.
 func (e *entry) content() string { return e.data[e.values:] }
 
-// record is the entry as others see it.
+// record returns the record of the object.
 func (e *entry) record() Record {
 	return Record{
 		Namespace: e.namespace.Value(), Name: e.name, UID: e.version.UID(), ResourceVersion: e.version.ResourceVersion(),
@@ -82,20 +83,23 @@ func (e *entry) record() Record {
 	}
 }
 
-// readable is false once a newer version came that could not be read.
-func (e *entry) readable() bool { return e.doubt == nil }
+// isReadable reports whether no newer version came that could not be read.
+func (e *entry) isReadable() bool { return e.unreadable == nil }
+
+// is reports whether the entry is that of k.
+func (e *entry) is(k kube.Key) bool { return e.name == k.Name && e.namespace.Value() == k.Namespace }
 
 // append appends the JSON to dst.
 func (e *entry) append(dst []byte) ([]byte, error) {
-	if !e.readable() {
-		return dst, e.doubt
+	if !e.isReadable() {
+		return dst, e.unreadable
 	}
 	return e.appendContent(dst)
 }
 
 func (e *entry) appendContent(dst []byte) ([]byte, error) {
-	if e.coding == nil {
+	if e.codec == nil {
 		return append(dst, e.content()...), nil
 	}
-	return e.coding.decode(dst, e.content(), int(e.size))
+	return e.codec.Decode(dst, e.content(), int(e.size))
 }

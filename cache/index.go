@@ -4,25 +4,59 @@ import (
 	"fmt"
 	"slices"
 
+	"github.com/yare-go/yare/cache/internal/slots"
 	"github.com/yare-go/yare/kube"
 )
 
-// index is one of Store.Index.
-type index struct {
+// recordIndex finds entries by values that their records have.
+type recordIndex[V comparable] struct {
+	slots.Index[V]
+	// values appends those of an entry.
+	values func(dst []V, e *entry) []V
+	// before and after are buffers of replace.
+	before, after []V
+}
+
+func newRecordIndex[V comparable](values func([]V, *entry) []V) *recordIndex[V] {
+	return &recordIndex[V]{Index: slots.NewIndex[V](), values: values}
+}
+
+// replace puts after into a slot, in place of before. Either may be nil.
+func (x *recordIndex[V]) replace(slot uint32, before, after *entry) {
+	x.before, x.after = x.before[:0], x.after[:0]
+	if before != nil {
+		x.before = x.values(x.before, before)
+	}
+	if after != nil {
+		x.after = x.values(x.after, after)
+	}
+	x.Replace(slot, x.before, x.after)
+}
+
+// replacer is a recordIndex of any type.
+type replacer interface {
+	replace(slot uint32, before, after *entry)
+}
+
+// contentIndex is one of Store.Index: it finds entries by values that its author's function
+// takes from their contents.
+type contentIndex struct {
+	slots.Index[string]
 	of *kube.Index
-	// values are those of the object in a slot. A slot without any has none.
+	// values are those of the entry in a slot. A slot without any has none.
 	values map[uint32][]string
-	slots  postings[string]
-	// ready is closed when all objects are in it that were there before it was.
+	// ready is closed once all entries are in the index that precede it.
 	ready chan struct{}
 }
 
-func newIndex(of *kube.Index) *index {
-	return &index{of: of, values: make(map[uint32][]string), slots: make(postings[string]), ready: make(chan struct{})}
+func newContentIndex(of *kube.Index) *contentIndex {
+	return &contentIndex{
+		Index: slots.NewIndex[string](), of: of, values: make(map[uint32][]string), ready: make(chan struct{}),
+	}
 }
 
-// valuesOf are those of an object, which is JSON.
-func (x *index) valuesOf(k kube.Key, object []byte) ([]string, error) {
+// valuesOf returns the values of an object, which is JSON.
+func (x *contentIndex) valuesOf(k kube.Key, object []byte) ([]string, error) {
 	values, err := x.of.Values(object)
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", k, err)
@@ -32,8 +66,8 @@ func (x *index) valuesOf(k kube.Key, object []byte) ([]string, error) {
 	return slices.Compact(values), nil
 }
 
-// isReady tells whether it can be used.
-func (x *index) isReady() bool {
+// isReady reports whether the index can be used.
+func (x *contentIndex) isReady() bool {
 	select {
 	case <-x.ready:
 		return true
@@ -42,14 +76,9 @@ func (x *index) isReady() bool {
 	}
 }
 
-// set notes the values of the object in a slot, in place of what was noted.
-func (x *index) set(slot uint32, values []string) {
-	for _, v := range x.values[slot] {
-		x.slots.remove(v, slot)
-	}
-	for _, v := range values {
-		x.slots.add(v, slot)
-	}
+// set gives the entry in a slot these values, in place of those that it had.
+func (x *contentIndex) set(slot uint32, values []string) {
+	x.Replace(slot, x.values[slot], values)
 	if len(values) > 0 {
 		x.values[slot] = values
 	} else {

@@ -179,7 +179,7 @@ func (m matcher) filter(store *Store) (f Filter, rest []kube.Match) {
 		if each.Owner != "" && f.Owner == "" {
 			f.Owner, each.Owner = each.Owner, ""
 		}
-		if each.Index != nil && f.Index == nil && store.indexed(each.Index) {
+		if each.Index != nil && f.Index == nil && store.hasIndex(each.Index) {
 			f.Index, f.Value, each.Index = each.Index, each.Value, nil
 		}
 		if each.Owner != "" || each.Index != nil {

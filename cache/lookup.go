@@ -97,7 +97,7 @@ func (c *Cache) observedVersion(k overlay.Key, uid types.UID) string {
 // collection returns what s holds, selectors apart.
 func (s *stream) collection() overlay.Collection {
 	return overlay.Collection{
-		Cluster: s.handle.Cluster, Group: s.handle.Resource.Group, Plural: s.handle.Resource.Plural, Namespace: s.handle.Namespace,
+		Cluster: s.id.Cluster, Group: s.id.Resource.Group, Plural: s.id.Resource.Plural, Namespace: s.id.Namespace,
 	}
 }
 

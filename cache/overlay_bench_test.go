@@ -12,7 +12,7 @@ import (
 // made all the same fail.
 func benchClient(b *testing.B, s *stream) (*Cache, kube.Handler) {
 	b.Helper()
-	c := s.caches
+	c := s.cache
 	c.streams = []*stream{s}
 	return c, c.Handler(kube.HandlerFunc(func(_ context.Context, r *kube.Request) (*kube.Response, error) {
 		b.Fatalf("a request was made: %s %s", r.Verb, r.Ref())

@@ -188,11 +188,11 @@ func (run *overlayRun) rest() {
 	if before := run.server.requests; before > 0 {
 		for _, k := range run.keys {
 			for _, s := range run.caches.snapshot() {
-				if s.store.selects() || s.handle.Namespace != "" && s.handle.Namespace != k.Namespace {
+				if s.store.selects() || s.id.Namespace != "" && s.id.Namespace != k.Namespace {
 					continue
 				}
 				_, _ = run.client.Do(run.t.Context(), &kube.Request{
-					Verb: kube.VerbGet, Resource: s.handle.Resource, Representation: s.handle.Representation, Namespace: k.Namespace, Name: k.Name,
+					Verb: kube.VerbGet, Resource: s.id.Resource, Representation: s.id.Representation, Namespace: k.Namespace, Name: k.Name,
 				})
 			}
 		}

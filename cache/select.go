@@ -19,25 +19,24 @@ func (s *Store) All(f Filter) iter.Seq[Object] {
 	return func(yield func(Object) bool) {
 		m := newMatch(f)
 		for _, e := range entries {
-			if m.entry(e) && !yield(Object{Record: e.record(), entry: e}) {
+			if m.matches(e) && !yield(Object{Record: e.record(), entry: e}) {
 				return
 			}
 		}
 	}
 }
 
-// candidates are a part of the entries in which all are that f can match: those of the
-// most selective index that applies. What an author's index says is settled here, because
-// an entry does not show it.
+// candidates returns a superset of the matching entries, taken from the smallest applicable
+// index. A content index decides here, because an entry does not have its values.
 func (s *Store) candidates(f Filter) []*entry {
 	s.mu.RLock()
 	defer s.mu.RUnlock()
 	if f.Index != nil {
-		x := s.index(f.Index)
+		x := s.contentIndex(f.Index)
 		if x == nil || !x.isReady() {
 			panic(fmt.Sprintf("%s: the index %q is not kept: add it with Store.Index", s.stream, f.Index))
 		}
-		return s.at(x.slots[f.Value])
+		return s.at(x.Slots(f.Value))
 	}
 	best, found := []uint32(nil), false
 	consider := func(slots []uint32) {
@@ -46,24 +45,24 @@ func (s *Store) candidates(f Filter) []*entry {
 		}
 	}
 	if f.Namespace != "" && s.namespaces != nil {
-		consider(s.namespaces[unique.Make(f.Namespace)])
+		consider(s.namespaces.Slots(unique.Make(f.Namespace)))
 	}
 	if f.Owner != "" {
 		u, _ := ident.NewUID(string(f.Owner))
-		consider(s.owners[u])
+		consider(s.owners.Slots(u))
 	}
 	if f.Labels != nil && len(s.labels) > 0 {
 		requirements, _ := f.Labels.Requirements()
 		for _, r := range requirements {
 			if v, ok := onlyValue(r); ok && s.labels[r.Key()] != nil {
-				consider(s.labels[r.Key()][v])
+				consider(s.labels[r.Key()].Slots(v))
 			}
 		}
 	}
 	if found {
 		return s.at(best)
 	}
-	all := make([]*entry, 0, s.table.used)
+	all := make([]*entry, 0, s.table.Len())
 	for _, e := range s.slots {
 		if e != nil {
 			all = append(all, e)
@@ -72,7 +71,7 @@ func (s *Store) candidates(f Filter) []*entry {
 	return all
 }
 
-// at are the entries in slots.
+// at returns the entries in slots.
 func (s *Store) at(slots []uint32) []*entry {
 	entries := make([]*entry, len(slots))
 	for i, slot := range slots {
@@ -81,7 +80,7 @@ func (s *Store) at(slots []uint32) []*entry {
 	return entries
 }
 
-// onlyValue is the value that r demands.
+// onlyValue returns the value that r demands, if there is only one.
 func onlyValue(r labels.Requirement) (string, bool) {
 	switch r.Operator() {
 	case selection.Equals, selection.DoubleEquals, selection.In:
@@ -91,13 +90,13 @@ func onlyValue(r labels.Requirement) (string, bool) {
 	return "", false
 }
 
-// match tells which entries a filter matches, the author's index apart. It is for one
-// goroutine.
+// match decides which entries a filter matches, the content index apart. It must not be used
+// concurrently.
 type match struct {
 	filter    Filter
 	namespace unique.Handle[string]
-	// labels are those that are looked at: behind a pointer that is used again, they need
-	// no memory of their own for each object.
+	// labels are those of the entry at hand: behind a pointer that is used again, they need no
+	// memory of their own for each entry.
 	labels *Labels
 }
 
@@ -112,11 +111,11 @@ func newMatch(f Filter) match {
 	return m
 }
 
-func (m *match) entry(e *entry) bool {
+func (m *match) matches(e *entry) bool {
 	if m.filter.Namespace != "" && e.namespace != m.namespace {
 		return false
 	}
-	if m.filter.Owner != "" && !e.ownedBy(m.filter.Owner) {
+	if m.filter.Owner != "" && !e.isOwnedBy(m.filter.Owner) {
 		return false
 	}
 	if m.filter.Labels == nil {

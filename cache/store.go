@@ -2,75 +2,89 @@ package cache
 
 import (
 	"fmt"
+	"hash/maphash"
 	"slices"
 	"sync"
 	"unique"
 
+	"github.com/yare-go/yare/cache/internal/codec"
 	"github.com/yare-go/yare/cache/internal/overlay"
+	"github.com/yare-go/yare/cache/internal/slots"
 	"github.com/yare-go/yare/internal/ident"
 	"github.com/yare-go/yare/kube"
 )
 
 // Store holds the objects of one stream. All methods can be used concurrently; reads wait
-// neither for compression nor for each other.
-//
-// It has one writer, its stream, which prepares everything outside of the lock: under it,
-// one entry takes the place of another.
+// neither for compression nor for each other. Only its [Writer] changes it.
 type Store struct {
 	stream kube.Stream
+	// report reports what went wrong in an index function.
 	report func(error)
 
 	mu sync.RWMutex
 	// slots hold the entries; nil are those in free. An object keeps its slot for as long
-	// as it is there.
+	// as it exists.
 	slots []*entry
 	free  []uint32
-	table table
+	table slots.Table
 	// namespaces is nil if there can be only one.
-	namespaces postings[unique.Handle[string]]
-	// owners are by the uids of all owners. A uid that is no plain one is a hash, so that
-	// what is found has to be looked at.
-	owners postings[ident.UID]
-	// labels are by key and value, for the keys that were asked for.
-	labels  map[string]postings[string]
-	indexes []*index
+	namespaces *recordIndex[unique.Handle[string]]
+	// owners are by the UIDs of all owners. A UID that is no UUID is a hash, so that what is
+	// found has to be looked at.
+	owners *recordIndex[ident.UID]
+	// labels are by key and value, for the keys of IndexLabel.
+	labels map[string]*recordIndex[string]
+	// recordIndexes are namespaces, owners and labels.
+	recordIndexes  []replacer
+	contentIndexes []*contentIndex
+	// version is the resource version that the stream has reached, or empty.
 	version string
-	synced  bool
+	// synced is true once the stream has been listed completely.
+	synced bool
 	// watch is what is known of the watches of the stream.
 	watch watchState
 	// newest are the newest changes that the stream has published.
 	newest newestChanges
-	// bytes is the length of all contents as they are kept, json as they were sent.
-	bytes, json int64
-	// codings are those that entries are written with.
-	codings []*coding
-
-	// builder and compressor are the writer's own.
-	builder    builder
-	compressor compressor
+	// contentSize is the length of all contents as they are kept, jsonSize as they were sent,
+	// in bytes.
+	contentSize, jsonSize int64
+	// codecs holds, for each codec that contents are written with, their number.
+	codecs map[*codec.Codec]int
 }
 
-func newStore(stream kube.Stream, report func(error)) *Store {
+// newStore returns an empty Store and its Writer. The Writer reports errors of index functions
+// to reportLater, while other goroutines wait for it; the Store reports them to report.
+func newStore(stream kube.Stream, report, reportLater func(error)) (*Store, *Writer) {
 	s := &Store{
-		stream: stream, report: report,
-		owners: make(postings[ident.UID]), labels: make(map[string]postings[string]),
+		stream: stream, report: report, labels: make(map[string]*recordIndex[string]), codecs: make(map[*codec.Codec]int),
 	}
+	s.owners = newRecordIndex(func(dst []ident.UID, e *entry) []ident.UID {
+		for _, o := range e.ownerList() {
+			u, _ := ident.NewUID(string(o.UID))
+			dst = append(dst, u)
+		}
+		return dst
+	})
+	s.recordIndexes = []replacer{s.owners}
 	if stream.Namespace == "" && !stream.Resource.ClusterScoped {
-		s.namespaces = make(postings[unique.Handle[string]])
+		s.namespaces = newRecordIndex(func(dst []unique.Handle[string], e *entry) []unique.Handle[string] {
+			return append(dst, e.namespace)
+		})
+		s.recordIndexes = append(s.recordIndexes, s.namespaces)
 	}
-	// Compressed together, one content tells something of another by its size: none of a
-	// Secret is. Its annotations can hold all of it, so that this goes for metadata too.
-	s.compressor.off = stream.Resource.IsSecret()
-	return s
+	// Contents that are compressed together disclose something of one another by their size. Those
+	// of Secrets must not. Their annotations can hold all of a Secret, so that this includes
+	// metadata.
+	return s, &Writer{store: s, report: reportLater, plain: stream.Resource.IsSecret()}
 }
 
-// selects tells a store that does not show all objects. Single reads are served from it only
-// of those that it shows.
+// selects reports whether the stream has a selector. Such a store serves a get only for objects
+// that it contains.
 func (s *Store) selects() bool {
 	return s.stream.LabelSelector != "" || s.stream.FieldSelector != "" || s.stream.ShardSelector != ""
 }
 
-// Stream is what the store holds.
+// Stream returns the stream that the store holds.
 func (s *Store) Stream() kube.Stream { return s.stream }
 
 // Get returns the object of that key. Its Cluster does not count.
@@ -84,31 +98,44 @@ func (s *Store) Get(k kube.Key) (Object, bool) {
 	return Object{Record: e.record(), entry: e}, true
 }
 
-// find is the entry of k, or nil. The caller has the lock, or is the writer.
+// find returns the entry of k, or nil. The caller holds the lock, or is the writer.
 func (s *Store) find(k kube.Key) *entry {
-	if slot, ok := s.table.find(s.slots, k); ok {
+	if slot, ok := s.slotOf(k); ok {
 		return s.slots[slot]
 	}
 	return nil
 }
 
-// Len is how many objects there are.
+// slotOf returns the slot of k. The caller holds the lock, or is the writer.
+func (s *Store) slotOf(k kube.Key) (slot uint32, ok bool) {
+	return s.table.Find(hashOfKey(k), func(slot uint32) bool { return s.slots[slot].is(k) })
+}
+
+// hashOfSlot returns the hash of the key in a slot. The caller is the writer.
+func (s *Store) hashOfSlot(slot uint32) uint64 { return hashOfKey(s.slots[slot].key()) }
+
+func hashOfKey(k kube.Key) uint64 {
+	// The names in one namespace differ, and mostly so do the names in all.
+	return maphash.String(hashSeed, k.Name) ^ 31*maphash.String(hashSeed, k.Namespace)
+}
+
+// Len returns the number of objects.
 func (s *Store) Len() int {
 	s.mu.RLock()
 	defer s.mu.RUnlock()
-	return s.table.used
+	return s.table.Len()
 }
 
-// Synced is true once the stream has been listed completely. It stays true.
+// Synced reports whether the stream has been listed completely at least once.
 func (s *Store) Synced() bool {
 	s.mu.RLock()
 	defer s.mu.RUnlock()
 	return s.synced
 }
 
-// Version is the resourceVersion that the stream has progressed to: all changes up to it
-// are in the store. It is empty before the first list is complete, and goes back only if
-// the server does.
+// Version returns the resource version that the stream has reached: all changes up to it are in
+// the store. It is empty before the first list is complete, and goes back only if the server
+// does.
 func (s *Store) Version() string {
 	s.mu.RLock()
 	defer s.mu.RUnlock()
@@ -151,12 +178,22 @@ func (s *Store) newestIn(namespace string) newestChange {
 	return s.newest.in(namespace)
 }
 
-// Index keeps x from now on: every object under the values that the function of x returns
-// for it, which is called for every object that is there, and then for every change, by the
-// goroutine of the stream, so that it must not block. A panic in it is reported, and its
-// object is not indexed. The index can be used when Index has returned; to repeat it does
-// nothing. Error: x is no index of what the stream holds, or the stream holds no whole
-// objects.
+// stats returns the figures that the store knows.
+func (s *Store) stats() Stats {
+	s.mu.RLock()
+	defer s.mu.RUnlock()
+	st := Stats{Synced: s.synced, Objects: s.table.Len(), Bytes: s.contentSize, JSON: s.jsonSize}
+	for c := range s.codecs {
+		st.Dictionary += int64(c.DictionarySize())
+	}
+	return st
+}
+
+// Index keeps x from now on: every object under the values that the function of x returns for
+// it. The goroutine of the stream calls the function for every change, so it must not block. A
+// panic in it is reported to [OnError], and the object is not indexed. The index can be used
+// once Index has returned. To add an index twice has no effect. Error: x is not an index of what
+// the stream holds, or the stream holds metadata only.
 func (s *Store) Index(x *kube.Index) error {
 	err := x.CheckResource(s.stream.Resource)
 	if err == nil && s.stream.Representation != kube.Full {
@@ -166,17 +203,17 @@ func (s *Store) Index(x *kube.Index) error {
 		return fmt.Errorf("%s: %w", s.stream, err)
 	}
 	s.mu.Lock()
-	if there := s.index(x); there != nil {
+	if existing := s.contentIndex(x); existing != nil {
 		s.mu.Unlock()
-		<-there.ready
+		<-existing.ready
 		return nil
 	}
-	// From now on the writer takes care of what changes.
-	added := newIndex(x)
-	s.indexes = append(s.indexes, added)
-	there := slices.Clone(s.slots)
+	// From now on the writer indexes what changes.
+	added := newContentIndex(x)
+	s.contentIndexes = append(s.contentIndexes, added)
+	entries := slices.Clone(s.slots)
 	s.mu.Unlock()
-	for slot, e := range there {
+	for slot, e := range entries {
 		if e == nil {
 			continue
 		}
@@ -198,9 +235,9 @@ func (s *Store) Index(x *kube.Index) error {
 	return nil
 }
 
-// index is what is kept of x, or nil. The caller has the lock.
-func (s *Store) index(x *kube.Index) *index {
-	for _, each := range s.indexes {
+// contentIndex returns the index of x, or nil. The caller holds the lock.
+func (s *Store) contentIndex(x *kube.Index) *contentIndex {
+	for _, each := range s.contentIndexes {
 		if each.of == x {
 			return each
 		}
@@ -208,30 +245,33 @@ func (s *Store) index(x *kube.Index) *index {
 	return nil
 }
 
-// indexed tells whether x is kept and can be used.
-func (s *Store) indexed(x *kube.Index) bool {
+// hasIndex reports whether x is kept and can be used.
+func (s *Store) hasIndex(x *kube.Index) bool {
 	s.mu.RLock()
 	defer s.mu.RUnlock()
-	there := s.index(x)
-	return there != nil && there.isReady()
+	existing := s.contentIndex(x)
+	return existing != nil && existing.isReady()
 }
 
-// IndexLabel makes it cheap to select by the equality of the label key. It changes no
-// result, and can be repeated.
+// IndexLabel makes it cheap to select by the equality of the label key. It changes no result.
+// To add a key twice has no effect.
 func (s *Store) IndexLabel(key string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.labels[key] != nil {
 		return
 	}
-	p := make(postings[string])
-	for slot, e := range s.slots {
-		if e == nil {
-			continue
-		}
+	x := newRecordIndex(func(dst []string, e *entry) []string {
 		if v, ok := e.labels().Lookup(key); ok {
-			p.add(v, uint32(slot))
+			dst = append(dst, v)
+		}
+		return dst
+	})
+	for slot, e := range s.slots {
+		if e != nil {
+			x.replace(uint32(slot), nil, e)
 		}
 	}
-	s.labels[key] = p
+	s.labels[key] = x
+	s.recordIndexes = append(s.recordIndexes, x)
 }

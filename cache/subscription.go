@@ -41,7 +41,7 @@ func (s *Subscription) Close() {
 
 // leave does what Close does, but for the context.
 func (s *Subscription) leave() {
-	last := s.stream.caches.release(s.stream)
+	last := s.stream.cache.release(s.stream)
 	s.leaving.Store(true)
 	s.mu.Lock()
 	s.subscriber = nil // and what it holds on to

@@ -61,7 +61,7 @@ func (v *View) coveringStore(cluster string, r kube.Resource, namespace string, 
 	var found *Store
 	var exact bool
 	for _, s := range v.cache.snapshot() {
-		h := s.handle
+		h := s.id
 		if h.Cluster != cluster || !sameResource(h.Resource, r) ||
 			s.store.selects() ||
 			h.Namespace != "" && h.Namespace != namespace ||
@@ -85,8 +85,8 @@ func (v *View) storeFor(k overlay.Key, r kube.Resource, form kube.Representation
 		return store, false
 	}
 	for _, s := range v.cache.snapshot() {
-		if !s.mayHold(k) || !s.store.selects() || !sameResource(s.handle.Resource, r) ||
-			s.handle.Representation != form && s.handle.Representation != kube.Full ||
+		if !s.mayHold(k) || !s.store.selects() || !sameResource(s.id.Resource, r) ||
+			s.id.Representation != form && s.id.Representation != kube.Full ||
 			!s.store.Synced() || !v.isCurrent(s, k.Namespace) || !condition(s.store) {
 			continue
 		}

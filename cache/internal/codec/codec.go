@@ -1,4 +1,7 @@
-package cache
+// Package codec compresses contents that resemble one another, each by itself. A [Codec] writes
+// them against a dictionary made of some of them; a [Compressor] decides when there is enough to
+// make one of, and when another one would be better.
+package codec
 
 import (
 	"fmt"
@@ -9,18 +12,16 @@ import (
 	"github.com/klauspost/compress/zstd"
 )
 
-// coding is how contents are written: by zstd, against a dictionary of raw content. It
-// belongs to one store, and lives as long as an entry that was written with it.
+// Codec compresses contents by zstd, against a dictionary of raw content. It may be used
+// concurrently.
 //
 // Encoders and decoders are bound to a dictionary, and an encoder takes most of a megabyte.
 // So there are only those in use, one of each as a rule; what lies idle for two rounds of
 // the garbage collector is freed by it.
-type coding struct {
+type Codec struct {
 	dictionary []byte
 	encoders   sync.Pool // of *zstd.Encoder
 	decoders   sync.Pool // of *decoder
-	// entries is the number of entries that are written with it. Guarded by Store.mu.
-	entries int
 }
 
 type decoder struct {
@@ -29,8 +30,8 @@ type decoder struct {
 }
 
 const (
-	// dictionaryID is needed for a frame to have a dictionary at all. Which one it is, the
-	// entry knows.
+	// dictionaryID is needed for a frame to have a dictionary at all. The caller knows which one
+	// it is.
 	dictionaryID = 1
 	// magic begins every frame, and is not kept.
 	magic = "\x28\xb5\x2f\xfd"
@@ -41,10 +42,14 @@ const (
 	spare = 16
 )
 
-func newCoding(dictionary []byte) *coding { return &coding{dictionary: dictionary} }
+// New returns a Codec with a dictionary, which must not change.
+func New(dictionary []byte) *Codec { return &Codec{dictionary: dictionary} }
 
-// encode appends content to dst, compressed.
-func (c *coding) encode(dst, content []byte) ([]byte, error) {
+// DictionarySize returns the size of the dictionary in bytes.
+func (c *Codec) DictionarySize() int { return len(c.dictionary) }
+
+// Encode appends content to dst, compressed.
+func (c *Codec) Encode(dst, content []byte) ([]byte, error) {
 	encoder, ok := c.encoders.Get().(*zstd.Encoder)
 	if !ok {
 		var err error
@@ -63,13 +68,13 @@ func (c *coding) encode(dst, content []byte) ([]byte, error) {
 	return slices.Delete(dst, before, before+len(magic)), nil
 }
 
-// cost is the length of contents when they are encoded, in bytes.
-func (c *coding) cost(contents [][]byte) int {
+// Cost returns the total length of contents when they are encoded, in bytes.
+func (c *Codec) Cost(contents [][]byte) int {
 	total := 0
 	var buffer []byte
 	for _, content := range contents {
 		var err error
-		if buffer, err = c.encode(buffer[:0], content); err != nil {
+		if buffer, err = c.Encode(buffer[:0], content); err != nil {
 			return math.MaxInt
 		}
 		total += len(buffer)
@@ -77,8 +82,8 @@ func (c *coding) cost(contents [][]byte) int {
 	return total
 }
 
-// decode appends to dst what encode made data of, which was size bytes.
-func (c *coding) decode(dst []byte, data string, size int) ([]byte, error) {
+// Decode appends to dst the content of size bytes that Encode made data of.
+func (c *Codec) Decode(dst []byte, data string, size int) ([]byte, error) {
 	d, ok := c.decoders.Get().(*decoder)
 	if !ok {
 		made, err := zstd.NewReader(nil,

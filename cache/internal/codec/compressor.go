@@ -1,0 +1,151 @@
+package codec
+
+// Compressor decides how the contents of a store are written: as they are until enough of them
+// is known, then against a dictionary made of some, and against another one when that fits no
+// more. Its caller keeps the contents, provides samples, and writes old contents anew. It must
+// not be used concurrently. The zero Compressor is ready.
+type Compressor struct {
+	// current is nil until there is a dictionary.
+	current *Codec
+	// adopted counts the dictionaries.
+	adopted uint64
+	// plainSize is the length of the contents that came before the first dictionary, in bytes,
+	// and plainCount their number.
+	plainSize, plainCount int
+
+	// contentSize and encodedSize are the lengths of the contents in the current round, before
+	// and after, in bytes; count is their number.
+	contentSize, encodedSize, count int
+	// bestRatio is the best ratio of encodedSize to contentSize that the current dictionary has
+	// had in a round, or 0.
+	bestRatio float64
+	// patience is how many rounds must pass before another dictionary is tried.
+	patience int
+	// failures counts the tries in a row that led to nothing.
+	failures int
+	// retrainAt is the number of contents at which another dictionary is tried whatever the ratio
+	// is: the first contents are often those of one namespace.
+	retrainAt int
+}
+
+const (
+	// MinSize is the length of the contents that are worth compressing, in bytes.
+	MinSize = 256
+	// minSamples is how many contents make a dictionary if they are small.
+	minSamples = 64
+	// roundLength is how many contents are judged together.
+	roundLength = 256
+	// worseBy is the factor by which the ratio may rise before another dictionary is tried.
+	worseBy = 1.2
+	// betterBy is the factor by which another dictionary must save.
+	betterBy = 0.9
+	// growth is the factor by which the contents must grow before another dictionary is tried.
+	growth = 8
+)
+
+// Current returns the codec in use, or nil if there is no dictionary yet.
+func (c *Compressor) Current() *Codec { return c.current }
+
+// Adopted returns how many dictionaries there were so far.
+func (c *Compressor) Adopted() uint64 { return c.adopted }
+
+// Append appends content to dst, and returns the codec that it is written with: nil if it is
+// written as it is.
+func (c *Compressor) Append(dst, content []byte) ([]byte, *Codec) {
+	if c.current == nil || len(content) < MinSize {
+		return append(dst, content...), nil
+	}
+	before := len(dst)
+	encoded, err := c.current.Encode(dst, content)
+	size, used := len(encoded)-before, c.current
+	if err != nil || size >= len(content)-len(content)/8 { // not worth decoding
+		encoded, size, used = append(encoded[:before], content...), len(content), nil
+	}
+	c.contentSize, c.encodedSize, c.count = c.contentSize+len(content), c.encodedSize+size, c.count+1
+	return encoded, used
+}
+
+// RecordContent records that a new content of at least MinSize is kept.
+func (c *Compressor) RecordContent(size int) {
+	if c.current == nil {
+		c.plainSize += size
+		c.plainCount++
+	}
+}
+
+// Train makes a dictionary of samples if one is due, and reports whether it is the current one
+// now. total is the number of all contents; resting reports that no more are expected soon.
+func (c *Compressor) Train(total int, resting bool, samples func() [][]byte) (adopted bool) {
+	if c.current == nil {
+		if c.hasEnough(resting) {
+			c.adopt(New(MakeDictionary(samples())), total)
+			return true
+		}
+		return false
+	}
+	if !c.endRound(total) {
+		return false
+	}
+	// A dictionary fits by itself what it was made of: the test is the other half.
+	var half, rest [][]byte
+	for i, sample := range samples() {
+		if i%2 == 0 {
+			half = append(half, sample)
+		} else {
+			rest = append(rest, sample)
+		}
+	}
+	another := New(MakeDictionary(half))
+	if float64(another.Cost(rest)) < betterBy*float64(c.current.Cost(rest)) {
+		c.adopt(another, total)
+		return true
+	}
+	c.failures++
+	c.patience = 1 << min(c.failures, 10)
+	return false
+}
+
+// hasEnough reports whether a first dictionary can be made.
+func (c *Compressor) hasEnough(resting bool) bool {
+	switch {
+	case c.plainSize >= 512<<10:
+		return true
+	case c.plainCount >= minSamples:
+		return c.plainSize >= MaxDictionarySize
+	default:
+		return resting && c.plainSize >= 2*MaxDictionarySize
+	}
+}
+
+// endRound ends the round if it is long enough. It returns whether another dictionary should be
+// tried.
+func (c *Compressor) endRound(total int) (retrain bool) {
+	if total >= c.retrainAt {
+		c.retrainAt = growth * total
+		return true
+	}
+	if c.count < roundLength {
+		return false
+	}
+	ratio := float64(c.encodedSize) / float64(c.contentSize)
+	c.contentSize, c.encodedSize, c.count = 0, 0, 0
+	if c.bestRatio == 0 || ratio < c.bestRatio {
+		c.bestRatio = ratio
+	}
+	if c.patience > 0 {
+		c.patience--
+		return false
+	}
+	return ratio > worseBy*c.bestRatio
+}
+
+// adopt makes a codec the current one.
+func (c *Compressor) adopt(new *Codec, total int) {
+	c.current = new
+	c.adopted++
+	c.contentSize, c.encodedSize, c.count, c.bestRatio = 0, 0, 0, 0
+	c.failures = 0
+	// What it costs to write everything anew is spread over as much that is new.
+	c.patience = max(4, total/roundLength)
+	c.retrainAt = max(c.retrainAt, growth*total)
+}

@@ -1,0 +1,65 @@
+package cache
+
+import (
+	"testing"
+	"testing/synctest"
+
+	"github.com/yare-go/yare/kube"
+)
+
+// Regression: an index function and the function of OnError ran while the store, or the stream,
+// was locked. One that read the cache, or waited for somebody who did, hung the stream.
+func TestTheAuthorsFunctionsRunWithoutLocks(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		server := newServer()
+		var sub *Subscription
+		ready := make(chan struct{})
+		// join subscribes once more, and waits until that is synced.
+		join := func() {
+			<-ready
+			synced := make(chan struct{})
+			other := open(t, t.Context(), sub.stream.cache, webApps, func(c Change) {
+				if c.Type == Synced {
+					close(synced)
+				}
+			})
+			<-synced
+			other.Close()
+			sub.Store().IndexLabel("team")
+		}
+		reported := 0
+		c := New(server, OnError(func(kube.Stream, error) { reported++; join() }))
+		defer c.Close()
+		server.put(a, small(a, "1", ""))
+		sub = open(t, t.Context(), c, webApps, func(Change) {})
+		close(ready)
+		synctest.Wait()
+		// Two indexes whose functions read the store, one of them added by the other's function
+		// while a change is on its way.
+		indexed := 0
+		second := kube.NewIndex("second", func(*webApp) []string { indexed++; sub.Store().Len(); panic("no value") })
+		added := false
+		first := kube.NewIndex("first", func(w *webApp) []string {
+			if w.Name == "b" && !added {
+				added = true
+				go func() {
+					if err := sub.Store().Index(second); err != nil {
+						t.Error(err)
+					}
+				}()
+				synctest.Wait()
+			}
+			sub.Store().Len()
+			return []string{"x"}
+		})
+		if err := sub.Store().Index(first); err != nil {
+			t.Fatal(err)
+		}
+		server.put(b, small(b, "2", ""))
+		synctest.Wait()
+		if got := sub.Store().Len(); got != 2 || indexed == 0 || reported == 0 {
+			t.Errorf("%d objects, %d calls of the second function, %d reports", got, indexed, reported)
+		}
+	})
+}
