@@ -230,7 +230,11 @@ type part interface {
 // owner returns the controller of a plan.
 func owner[S spec](w *world, p *plan) part {
 	c := controller.New(func(ctx context.Context, o *parent[S], c *kube.Client) (controller.Action, error) {
-		return controller.Done(), reconcile(ctx, w, p, o, c)
+		err := reconcile(ctx, w, p, o, c)
+		if err != nil {
+			w.log("the reconcile of %s %s/%s failed: %v", p.name, o.Namespace, o.Name, err)
+		}
+		return controller.Done(), err
 	}, w.options(p)...)
 	c.Backoff(func(_ *parent[S], err error, attempt int) time.Duration {
 		if errors.Is(err, errWaits) {

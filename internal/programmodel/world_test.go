@@ -115,6 +115,7 @@ func (w *world) after(ctx context.Context, r *kube.Request) error {
 		return nil
 	}
 	w.mu.Lock()
+	w.logLocked("the program sends %s %s/%s %s/%s as %s", r.Verb, r.Resource.Plural, r.Subresource, r.Namespace, r.Name, r.Query.Get("fieldManager"))
 	var wait time.Duration
 	lost := false
 	if !w.calm {
@@ -126,6 +127,7 @@ func (w *world) after(ctx context.Context, r *kube.Request) error {
 	w.mu.Unlock()
 	time.Sleep(wait)
 	if lost {
+		w.log("the fate of %s %s/%s is not known", r.Verb, r.Namespace, r.Name)
 		return &kube.Error{Verb: r.Verb, Ref: r.Ref(), Unknown: true, Err: context.DeadlineExceeded}
 	}
 	return nil
@@ -194,6 +196,7 @@ func (w *world) show(controller string, at place, version, uid string, gone bool
 	newest := w.server.Version()
 	w.mu.Lock()
 	defer w.mu.Unlock()
+	w.logLocked("%s is shown %v at %s, gone: %t", controller, at, version, gone)
 	v, err := strconv.Atoi(version)
 	if err != nil || v > newest || w.restored && !w.noticed {
 		return
@@ -210,7 +213,6 @@ func (w *world) show(controller string, at place, version, uid string, gone bool
 	if all[at].version < f.version {
 		all[at] = f
 	}
-	w.logLocked("%s is shown %v at %s, gone: %t", controller, at, version, gone)
 }
 
 // write records the answer to a write of the program.
