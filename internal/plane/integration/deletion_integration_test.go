@@ -11,7 +11,7 @@ import (
 	"github.com/yare-go/yare/yaretest"
 )
 
-// terminating is an error unless a Pod is being deleted and still runs.
+// terminating returns an error unless a Pod is being deleted and still runs.
 func terminating(p *corev1.Pod) error {
 	if p.DeletionTimestamp == nil {
 		return errors.New("it is not being deleted")
@@ -19,7 +19,7 @@ func terminating(p *corev1.Pod) error {
 	return runs(true)(p)
 }
 
-// newPodWithGrace is a Pod that gets that long to end by itself.
+// newPodWithGrace returns a Pod with a termination grace period.
 func newPodWithGrace(name string, seconds int64, annotations ...string) *corev1.Pod {
 	p := newPod(name, annotations...)
 	p.Spec.TerminationGracePeriodSeconds = &seconds
@@ -45,7 +45,7 @@ func TestDeletionHonoursTheGracePeriod(t *testing.T) {
 	for _, name := range []string{"default", "slow", "too-slow", "hurried", "hastened", "forced"} {
 		waitForPod(t, pods, name, runs(true))
 	}
-	waitForPod(t, pods, "held", isHeld)
+	waitForPod(t, pods, "held", heldPending)
 
 	remove(t, pods, "forced")
 	waitForPod(t, pods, "forced", terminating)

@@ -1,7 +1,7 @@
-// Package integration holds the embedded control plane to what it promises: that it is a
-// real one, that its nodes look alive and its Pods fare as they are told to, that the
-// garbage collector knows new kinds at once, that any part of it can fail and come back,
-// and that nothing is left of it at its end, however that comes.
+// Package integration tests the embedded control plane: that it is a real one, that its nodes are
+// alive and its Pods follow their annotations, that the garbage collector knows new kinds at once,
+// that failed syncs are retried soon, that any component can fail and come back, and that nothing
+// is left at its end, however it ends.
 //
-// The control plane is a module of its own, which these tests know only by its binary.
+// The control plane is a module of its own. These tests use its binary only.
 package integration

@@ -17,7 +17,7 @@ import (
 	"github.com/yare-go/yare/yaretest"
 )
 
-// processes are how many a running plane has: up and its components.
+// processes returns the number of processes of a running plane: up and its components.
 func processes() int { return 1 + len(components()) }
 
 // The ends of planes come one after the other: several that start at the same time would
@@ -35,7 +35,7 @@ func TestTheEnd(t *testing.T) {
 	t.Run("a component keeps ending", endsWithAComponentThatKeepsEnding)
 }
 
-// nothingRuns is an error if a process is left that has to do with a home.
+// nothingRuns returns an error if a process is left that belongs to a home.
 func nothingRuns(t *testing.T, home string) error {
 	if left := mentioning(t, home); len(left) > 0 {
 		return fmt.Errorf("processes are left:\n%s", strings.Join(left, "\n"))
@@ -193,7 +193,7 @@ func (p *program) waitUntilReady(t *testing.T) ready {
 	return r
 }
 
-// areGone is an error if a component lives.
+// areGone returns an error if a component lives.
 func (r ready) areGone() error {
 	for name, pid := range r.Pids {
 		if alive(pid) {

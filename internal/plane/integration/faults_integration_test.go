@@ -21,20 +21,20 @@ import (
 	"github.com/yare-go/yare/yaretest"
 )
 
-// components are all of a plane, in an order in which each can be ended by its process id:
+// components holds all components, in an order in which each can be ended by its process ID:
 // those that depend on the API server are restarted after it, so it is last.
 func components() []string {
 	return []string{yaretest.Kubelet, yaretest.Scheduler, yaretest.ControllerManager, yaretest.Etcd, yaretest.APIServer}
 }
 
-// patient is a context for what is done to a part of the plane.
+// patient returns a context for what is done to a component of the plane.
 func patient(t *testing.T) context.Context {
 	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
 	t.Cleanup(cancel)
 	return ctx
 }
 
-// breakable is a control plane of one test's own, and what it kept from the beginning.
+// breakable is a control plane of one test's own, and what the test made in it at the beginning.
 type breakable struct {
 	*plane.Plane
 	client *kube.Client
@@ -45,7 +45,7 @@ type breakable struct {
 
 const breakableNodes = 3
 
-// breakableNamespace is there from the start, and goes with the plane.
+// breakableNamespace exists from the start, and ends with the plane.
 const breakableNamespace = metav1.NamespaceDefault
 
 // One plane is broken in every way, one after the other, and each time goes on with all

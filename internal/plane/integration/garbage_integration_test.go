@@ -22,7 +22,7 @@ type (
 	emptiedSpec      struct{}
 	withdrawnSpec    struct{}
 
-	// Each is the kind of one test alone, which makes it.
+	// Each kind belongs to one test, which defines it.
 	followed     = kube.CustomResource[followedSpec, kube.None]
 	followedNext = kube.CustomResource[followedNextSpec, kube.None]
 	propagated   = kube.CustomResource[propagatedSpec, kube.None]

@@ -35,7 +35,7 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// beParent starts a control plane, tells its process ids, and waits to be killed.
+// beParent starts a control plane, prints its process IDs, and waits to be killed.
 func beParent(binary string) int {
 	p, err := plane.Start(context.Background(), plane.Options{Binary: binary})
 	if err == nil {
@@ -49,7 +49,7 @@ func beParent(binary string) int {
 	return 0
 }
 
-// shared is the control plane that tests share which break no part of it.
+// shared returns the control plane of the tests that break no component of it.
 func shared(t *testing.T) *yaretest.Cluster {
 	t.Helper()
 	skipIfShort(t)
@@ -63,7 +63,7 @@ func skipIfShort(t *testing.T) {
 	}
 }
 
-// findBinary is the control plane's binary, built if need be.
+// findBinary returns the path of the control plane's binary, which it builds if need be.
 func findBinary(t *testing.T) string {
 	t.Helper()
 	skipIfShort(t)
@@ -74,7 +74,7 @@ func findBinary(t *testing.T) string {
 	return binary
 }
 
-// clientOf is a client with the rights that a kubeconfig gives.
+// clientOf returns a client with the rights of a kubeconfig.
 func clientOf(t *testing.T, kubeconfig string) *kube.Client {
 	t.Helper()
 	config, _, err := kube.ConfigSource{Kubeconfig: kubeconfig}.Load()

@@ -30,7 +30,7 @@ func TestNodeIsReadyAndSaysThatItIsSimulated(t *testing.T) {
 	}
 }
 
-// healthy is an error unless a node is Ready, under no pressure, and open for Pods.
+// healthy returns an error unless a node is Ready, under no pressure, and accepts Pods.
 func healthy(n *corev1.Node) error {
 	ready := false
 	for _, c := range n.Status.Conditions {

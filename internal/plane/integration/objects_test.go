@@ -21,12 +21,12 @@ const (
 	exitCode       = simulate + "exit-code"
 )
 
-// podSpec is that of a Pod with one container, whose image nobody will ever ask for.
+// podSpec returns the spec of a Pod with one container, whose image is never pulled.
 func podSpec() corev1.PodSpec {
 	return corev1.PodSpec{Containers: []corev1.Container{{Name: "main", Image: "example.com/image:1"}}}
 }
 
-// newPod is a Pod with annotations, given as name, value, name, value, …
+// newPod returns a Pod with annotations, given as name, value, name, value, …
 func newPod(name string, annotations ...string) *corev1.Pod {
 	p := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: name, Annotations: map[string]string{}}, Spec: podSpec()}
 	for i := 0; i < len(annotations); i += 2 {
@@ -35,13 +35,13 @@ func newPod(name string, annotations ...string) *corev1.Pod {
 	return p
 }
 
-// selected are the labels of a workload's Pods, and the selector of them.
+// selected returns the labels of a workload's Pods, and the selector for them.
 func selected(app string) (map[string]string, *metav1.LabelSelector) {
 	labels := map[string]string{"app": app}
 	return labels, &metav1.LabelSelector{MatchLabels: labels}
 }
 
-// podTemplate is that of a workload.
+// podTemplate returns the Pod template of a workload.
 func podTemplate(labels map[string]string, annotations ...string) corev1.PodTemplateSpec {
 	p := newPod("", annotations...)
 	return corev1.PodTemplateSpec{ObjectMeta: metav1.ObjectMeta{Labels: labels, Annotations: p.Annotations}, Spec: p.Spec}
@@ -79,7 +79,7 @@ func remove[T any](t *testing.T, api kube.API[T], name string, options ...kube.D
 	}
 }
 
-// annotate changes annotations, given as name, value, name, value, …
+// annotate sets annotations, given as name, value, name, value, …
 func annotate(t *testing.T, pods kube.API[corev1.Pod], name string, annotations ...string) {
 	t.Helper()
 	patch(t, pods, name, map[string]any{"metadata": map[string]any{"annotations": newPod("", annotations...).Annotations}})
@@ -96,7 +96,7 @@ func waitForPod(t *testing.T, pods kube.API[corev1.Pod], name string, check func
 	})
 }
 
-// runs is an error unless a Pod is Running, and Ready or not.
+// runs returns a check that fails unless a Pod is Running, and Ready or not.
 func runs(ready bool) func(*corev1.Pod) error {
 	return func(p *corev1.Pod) error {
 		if p.Status.Phase != corev1.PodRunning {
@@ -109,7 +109,7 @@ func runs(ready bool) func(*corev1.Pod) error {
 	}
 }
 
-// ended is an error unless a Pod ended with that exit code.
+// ended returns a check that fails unless a Pod ended with that exit code.
 func ended(code int32) func(*corev1.Pod) error {
 	phase := corev1.PodSucceeded
 	if code != 0 {

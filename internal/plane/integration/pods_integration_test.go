@@ -14,7 +14,7 @@ import (
 	"github.com/yare-go/yare/yaretest"
 )
 
-// podsIn are the Pods of a new namespace, in which Pods can be created at once.
+// podsIn returns the Pods of a new namespace, in which Pods can be created at once.
 func podsIn(t *testing.T, cluster *yaretest.Cluster) kube.API[corev1.Pod] {
 	t.Helper()
 	return podsOf(t, cluster.Client(t), cluster.Namespace(t))
@@ -101,7 +101,7 @@ func TestReadinessGateIsHonoured(t *testing.T) {
 	waitForPod(t, pods, "a", runs(true))
 }
 
-// kubectl says what is the matter instead of leaving a riddle.
+// kubectl reports the cause.
 func TestLogsAndExecSayThatItIsSimulated(t *testing.T) {
 	t.Parallel()
 	cluster := shared(t)

@@ -9,10 +9,10 @@ import (
 	"testing"
 )
 
-// canSeeProcesses says that mentioning finds what there is.
+// canSeeProcesses is true if mentioning finds processes.
 const canSeeProcesses = true
 
-// alive tells whether a process runs. One that only waits to be buried does not.
+// alive reports whether a process runs. A process that only waits to be reaped does not run.
 func alive(pid int) bool {
 	stat, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
 	if err != nil {
@@ -23,8 +23,8 @@ func alive(pid int) bool {
 	return len(fields) > 0 && fields[0] != "Z" && fields[0] != "X"
 }
 
-// mentioning are the command lines of all processes that have a folder's path in their
-// arguments or their environment.
+// mentioning returns the command lines of all processes that have a folder's path in their arguments
+// or their environment.
 func mentioning(t *testing.T, folder string) []string {
 	t.Helper()
 	entries, err := filepath.Glob("/proc/[0-9]*")

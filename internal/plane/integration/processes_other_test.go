@@ -7,7 +7,7 @@ import (
 	"testing"
 )
 
-// canSeeProcesses says that mentioning finds what there is. This system hides it.
+// canSeeProcesses is true if mentioning finds processes. This system hides them.
 const canSeeProcesses = false
 
 func alive(pid int) bool { return syscall.Kill(pid, 0) == nil }

@@ -41,7 +41,7 @@ func newHome(t *testing.T) (home, tmp string) {
 	return home, tmp
 }
 
-// files are all files and folders below a home, but its temporary folder itself.
+// files returns all files and folders below a home, except its temporary folder itself.
 func files(t *testing.T, home string) []string {
 	t.Helper()
 	var all []string
@@ -57,7 +57,7 @@ func files(t *testing.T, home string) []string {
 	return all
 }
 
-// environment is that of a program whose home is elsewhere.
+// environment returns the environment of a program with another home.
 func environment(home string, more ...string) []string {
 	return append(os.Environ(), append([]string{
 		"HOME=" + home, "TMPDIR=" + filepath.Join(home, "tmp"), "XDG_CACHE_HOME=" + filepath.Join(home, ".cache"), "KUBECONFIG=",
@@ -180,7 +180,7 @@ func (p *program) status(t *testing.T) int {
 	return p.cmd.ProcessState.ExitCode()
 }
 
-// listedByNobody tells whether a user who owns nothing can list a file or folder. Only root
+// listedByNobody reports whether a user who owns nothing can list a file or folder. Only root
 // can ask.
 func listedByNobody(t *testing.T, path string) bool {
 	t.Helper()

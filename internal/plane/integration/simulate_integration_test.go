@@ -13,7 +13,8 @@ import (
 	"github.com/yare-go/yare/yaretest"
 )
 
-// crashes is an error unless a Pod's container was restarted that often, and waits again.
+// crashes returns a check that fails unless a Pod's container was restarted so many times, and waits
+// again.
 func crashes(restarts, code int32) func(*corev1.Pod) error {
 	return func(p *corev1.Pod) error {
 		if p.Status.Phase != corev1.PodRunning || len(p.Status.ContainerStatuses) == 0 {
@@ -33,8 +34,8 @@ func crashes(restarts, code int32) func(*corev1.Pod) error {
 	}
 }
 
-// isHeld is an error unless a Pod stays Pending as if its image were missing.
-func isHeld(p *corev1.Pod) error {
+// heldPending returns an error unless a Pod stays Pending as if its image were missing.
+func heldPending(p *corev1.Pod) error {
 	if p.Status.Phase != corev1.PodPending || p.Spec.NodeName == "" || len(p.Status.ContainerStatuses) == 0 {
 		return errors.New("it is not pending on its node")
 	}
@@ -67,7 +68,7 @@ func TestAnnotations(t *testing.T) {
 		{"crash-loop", always, []string{outcome, "crash-loop"}, crashes(2, 1)},
 		{"crash-loop-code", always, []string{outcome, "crash-loop", exitCode, "137"}, crashes(1, 137)},
 		{"crash-loop-never", never, []string{outcome, "crash-loop"}, ended(1)},
-		{"pending", always, []string{outcome, "pending"}, isHeld},
+		{"pending", always, []string{outcome, "pending"}, heldPending},
 		{"ready-soon", always, []string{readyAfter, "3s"}, runs(true)},
 		{"ready-late", always, []string{readyAfter, "1h"}, runs(false)},
 		{"complete", never, []string{completeAfter, "2s"}, ended(0)},
@@ -86,7 +87,7 @@ func TestAnnotations(t *testing.T) {
 	}
 	// The others had their time by now; what should take an hour has not happened.
 	for name, still := range map[string]func(*corev1.Pod) error{
-		"default": runs(true), "pending": isHeld, "ready-late": runs(false), "complete-late": runs(true),
+		"default": runs(true), "pending": heldPending, "ready-late": runs(false), "complete-late": runs(true),
 	} {
 		if err := still(get(t, pods, name)); err != nil {
 			t.Errorf("later, %s: %v", name, err)
@@ -116,7 +117,7 @@ func TestAnnotationsCanBeChanged(t *testing.T) {
 	long.Spec.RestartPolicy = corev1.RestartPolicyNever
 	create(t, pods, long)
 
-	waitForPod(t, pods, "held", isHeld)
+	waitForPod(t, pods, "held", heldPending)
 	annotate(t, pods, "held", outcome, "")
 	waitForPod(t, pods, "late", runs(false))
 	annotate(t, pods, "late", readyAfter, "100ms")
@@ -138,7 +139,7 @@ func TestAnnotationsCanBeChanged(t *testing.T) {
 	waitForPod(t, pods, "late", runs(false))
 }
 
-// A value that makes no sense is told, and ignored.
+// An invalid value is reported, and ignored.
 func TestBadAnnotationsAreTold(t *testing.T) {
 	t.Parallel()
 	cluster := shared(t)
@@ -154,23 +155,23 @@ func TestBadAnnotationsAreTold(t *testing.T) {
 	warnings := func() (map[string]string, error) {
 		events, err := kube.Namespaced[corev1.Event](client, namespace).List(t.Context(),
 			kube.Field("involvedObject.uid", string(p.UID)), kube.Field("reason", "InvalidSimulation"))
-		told := map[string]string{}
+		reported := map[string]string{}
 		for _, e := range events {
 			if e.Type != corev1.EventTypeWarning {
 				t.Errorf("an Event of type %s: %s", e.Type, e.Message)
 			}
 			for name, value := range bad {
 				if strings.Contains(e.Message, name+":") && strings.Contains(e.Message, fmt.Sprintf("%q", value)) {
-					told[name] = e.Message
+					reported[name] = e.Message
 				}
 			}
 		}
-		return told, err
+		return reported, err
 	}
 	all := func() error {
-		told, err := warnings()
-		if err == nil && len(told) != len(bad) {
-			err = fmt.Errorf("of %v it was told only of %v", bad, told)
+		reported, err := warnings()
+		if err == nil && len(reported) != len(bad) {
+			err = fmt.Errorf("of %v it reported only %v", bad, reported)
 		}
 		return err
 	}

@@ -17,7 +17,7 @@ import (
 	"github.com/yare-go/yare/yaretest"
 )
 
-// newDeployment is a Deployment of Pods with one container.
+// newDeployment returns a Deployment of Pods with one container.
 func newDeployment(name string, replicas int32) *appsv1.Deployment {
 	labels, selector := selected(name)
 	return &appsv1.Deployment{
@@ -26,7 +26,7 @@ func newDeployment(name string, replicas int32) *appsv1.Deployment {
 	}
 }
 
-// rolledOut is an error unless that many replicas are available, all of them new.
+// rolledOut returns a check that fails unless so many replicas are available, all of them new.
 func rolledOut(replicas int32) func(*appsv1.Deployment) error {
 	return func(d *appsv1.Deployment) error {
 		s := d.Status
@@ -196,7 +196,7 @@ func TestStatefulSet(t *testing.T) {
 	available(1)
 }
 
-// newJob is a Job, and annotations of its Pods.
+// newJob returns a Job whose Pods have annotations.
 func newJob(name string, policy corev1.RestartPolicy, backoffLimit int32, annotations ...string) *batchv1.Job {
 	template := podTemplate(nil, annotations...)
 	template.Spec.RestartPolicy = policy
