@@ -10,7 +10,7 @@ import (
 	"github.com/yare-go/yare/kube"
 )
 
-// builder makes the schema of one root type, and keeps what is wrong with it.
+// builder builds the schema of one root type, and collects its problems.
 type builder struct {
 	root      reflect.Type
 	hasStatus bool
@@ -19,15 +19,15 @@ type builder struct {
 	problems  []error
 }
 
-// place is where in the Go types and in the object the builder stands.
+// place is the position of the builder in the Go types and in the object.
 type place struct {
 	// name is the Go name of the field, for errors.
 	name string
-	// pkg and decl find the comments of a struct without a name: see owner.
+	// pkg and decl locate the comments of a struct without a name: see owner.
 	pkg, decl string
-	// path are the JSON names from the root.
+	// path holds the JSON names from the root.
 	path []string
-	// many is true within a list or a map, where a path names no single value.
+	// many is true within a list or a map, where a path does not name a single value.
 	many bool
 	// open holds the types that are being described around this place.
 	open []step
@@ -49,25 +49,25 @@ func (p place) typeKey(name string) string {
 	return directive{scope: p.scope, key: "type", value: name, given: true}.String()
 }
 
-// step is one type on the way down, and the field that led to it.
+// step is a type that is being described, and the field that led to it.
 type step struct {
 	t   reflect.Type
 	via string
 }
 
-// failf keeps a problem of the type or field called name.
+// failf records a problem of the type or field called name.
 func (b *builder) failf(name, format string, args ...any) {
 	b.problem(fmt.Errorf("%s: %s", name, fmt.Sprintf(format, args...)))
 }
 
-// problem keeps err, once: a type that is used twice has the same problem twice.
+// problem records err once: a type that is used twice has the same problem twice.
 func (b *builder) problem(err error) {
 	if !slices.ContainsFunc(b.problems, func(o error) bool { return o.Error() == err.Error() }) {
 		b.problems = append(b.problems, err)
 	}
 }
 
-// object is the schema of the whole object.
+// object returns the schema of the whole object.
 func (b *builder) object(t kube.Type) *Schema {
 	name := kube.TypeName(t.Go)
 	if _, unknown := custom(t.Go); unknown {
@@ -84,7 +84,7 @@ func (b *builder) object(t kube.Type) *Schema {
 	return root
 }
 
-// inRoot is the schema of the fields that every object has, and false for all others.
+// inRoot returns the schema of a field that every object has. It is not fixed for others.
 func (b *builder) inRoot(f field) (s *Schema, fixed bool) {
 	switch f.name {
 	case "apiVersion":
@@ -95,7 +95,7 @@ func (b *builder) inRoot(f field) (s *Schema, fixed bool) {
 		if qualified(f.Type) != metaPackage+".ObjectMeta" {
 			b.failf(f.in.name+"."+f.Name, "metadata must be a metav1.ObjectMeta")
 		}
-		// A server knows the rest of it, and refuses a schema that says more.
+		// Servers know its fields, and refuse a schema that describes them.
 		return &Schema{Type: typeObject}, true
 	}
 	return nil, false
@@ -167,7 +167,7 @@ func (b *builder) bare(t reflect.Type, at place) *Schema {
 	return b.plain(t, at)
 }
 
-// plain is the schema of a type that encoding/json encodes by its kind.
+// plain returns the schema of a type that encoding/json encodes by its kind.
 func (b *builder) plain(t reflect.Type, at place) *Schema {
 	integer := func(format string, low, top float64) *Schema {
 		return &Schema{Type: typeInteger, Format: format, Minimum: &low, Maximum: &top}
@@ -200,7 +200,7 @@ func (b *builder) plain(t reflect.Type, at place) *Schema {
 	case reflect.Slice, reflect.Array:
 		return b.list(t, at)
 	case reflect.Map:
-		return b.dictionary(t, at)
+		return b.mapping(t, at)
 	case reflect.Struct:
 		return b.structure(t, at)
 	case reflect.Interface:
@@ -214,6 +214,7 @@ func (b *builder) plain(t reflect.Type, at place) *Schema {
 	return nil
 }
 
+// list returns the schema of a slice or an array.
 func (b *builder) list(t reflect.Type, at place) *Schema {
 	if t.Kind() == reflect.Slice && t.Elem().Kind() == reflect.Uint8 {
 		if text, unknown := custom(t.Elem()); !text && !unknown {
@@ -235,7 +236,8 @@ func (b *builder) list(t reflect.Type, at place) *Schema {
 	return s
 }
 
-func (b *builder) dictionary(t reflect.Type, at place) *Schema {
+// mapping returns the schema of a map.
+func (b *builder) mapping(t reflect.Type, at place) *Schema {
 	if t.Key().Kind() != reflect.String {
 		b.failf(at.name, "the keys of a map must be strings, and those of %s are %s", t, t.Key())
 		return nil
@@ -251,6 +253,7 @@ func (b *builder) dictionary(t reflect.Type, at place) *Schema {
 	return &Schema{Type: typeObject, AdditionalProperties: values}
 }
 
+// structure returns the schema of a struct, without the rules of its type.
 func (b *builder) structure(t reflect.Type, at place) *Schema {
 	isRoot := t == b.root && len(at.path) == 0 && !at.many
 	if isRoot {
@@ -313,8 +316,7 @@ func (b *builder) typeRules(t reflect.Type, at place, s *Schema) {
 	}
 }
 
-// rules adds rules to s, after what a server demands of them. That they compile it alone
-// can tell.
+// rules adds rules to s. It checks what servers demand of them, except that they compile.
 func (b *builder) rules(name string, s *Schema, rules []kube.Rule) {
 	for _, r := range rules {
 		switch {

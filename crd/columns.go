@@ -9,7 +9,7 @@ import (
 	"github.com/yare-go/yare/kube"
 )
 
-// column keeps the column that the tag of a field at a place asks for.
+// column adds the column that the tag of a field at a place asks for.
 func (b *builder) column(d, wide *directive, s *Schema, at place) error {
 	if at.many {
 		return fmt.Errorf("%s: a column shows one value, and this field is within a list or a map; name a path in the Definition's Columns", d)
@@ -35,7 +35,7 @@ func (b *builder) column(d, wide *directive, s *Schema, at place) error {
 	return nil
 }
 
-// columnType is the type of a column that shows an s, or nothing if it cannot.
+// columnType returns the type of a column that shows an s. It is empty if no column can.
 func columnType(s *Schema) string {
 	switch s.kind() {
 	case typeString:
@@ -51,7 +51,7 @@ func columnType(s *Schema) string {
 	return ""
 }
 
-// jsonPath is the path of names from the root, as kubectl writes it.
+// jsonPath returns the path of names from the root, as kubectl writes it.
 func jsonPath(names []string) string {
 	var b strings.Builder
 	for _, name := range names {
@@ -61,8 +61,8 @@ func jsonPath(names []string) string {
 	return b.String()
 }
 
-// find follows a path of plain names. plain is false for a path that has more in it, such
-// as a filter, about which nothing can be said.
+// find returns the schema at a path of plain names, or nil if there is none. plain is false if
+// the path contains more, such as a filter: then it cannot be checked.
 func find(root *Schema, path string) (s *Schema, plain bool) {
 	if strings.ContainsAny(path, `[]()*?@\"'{}`) || strings.Contains(path, "..") {
 		return nil, false
@@ -83,7 +83,7 @@ func find(root *Schema, path string) (s *Schema, plain bool) {
 	return s, true
 }
 
-// allColumns are those of the fields, those of the Definition, and the age.
+// allColumns returns the columns of the fields, those of the Definition, and the age.
 func (b *builder) allColumns(root *Schema, defined []kube.Column) []Column {
 	columns := b.columns
 	for _, d := range defined {
@@ -125,7 +125,7 @@ func (b *builder) allColumns(root *Schema, defined []kube.Column) []Column {
 	return columns
 }
 
-// scale is the scale subresource, whose paths must name what a server can read there.
+// scale returns the scale subresource. Its paths must name fields that a server can read.
 func (b *builder) scale(root *Schema, d kube.Scale) *Scale {
 	s := &Scale{SpecReplicasPath: d.SpecReplicas, StatusReplicasPath: d.StatusReplicas, LabelSelectorPath: d.Selector}
 	if s.SpecReplicasPath == "" {
@@ -144,7 +144,7 @@ func (b *builder) scale(root *Schema, d kube.Scale) *Scale {
 		case !plain:
 			b.failf(name, "%s %q must be a path of field names, as in .spec.replicas", what, path)
 		case found == nil:
-			b.failf(name, "%s %s names no field; add one of type %s, or say where it is", what, path, kind)
+			b.failf(name, "%s %s names no field; add one of type %s, or name another path", what, path, kind)
 		case found.Type != kind:
 			b.failf(name, "%s %s is of type %s, and must be of type %s", what, path, found.kind(), kind)
 		}

@@ -30,7 +30,7 @@ type comments struct {
 	fail func(error)
 }
 
-// kubePackage is where CustomResource is declared.
+// kubePackage is the path of the package that declares CustomResource.
 var kubePackage = reflect.TypeFor[kube.Resource]().PkgPath()
 
 // definer returns the type that has the Definition of t: the spec of a kube.CustomResource,
@@ -222,7 +222,7 @@ func (c *comments) ofType(t reflect.Type) string {
 	}
 	text, ok := c.types[declaredName(t)]
 	if !ok {
-		c.fail(fmt.Errorf("%s: the Source of the Definition does not hold the file that declares it; embed all files with types of the resource, as in //go:embed *.go", t))
+		c.fail(fmt.Errorf("%s: the Source of the Definition does not hold the file that declares it, which must not be a test: embed all files with types of the resource, as in //go:embed *.go", t))
 	}
 	return text
 }

@@ -13,8 +13,8 @@ import (
 	corev1 "k8s.io/api/core/v1"
 )
 
-// The API server is the judge: it must take every definition of these tests, find nothing
-// wrong with it, and then take and refuse the objects that it should.
+// The API server accepts every definition of these tests and finds nothing wrong with it, and
+// then accepts and refuses the objects that it should.
 func TestServer(t *testing.T) {
 	t.Parallel()
 	if testing.Short() {
@@ -35,8 +35,8 @@ func TestServer(t *testing.T) {
 	t.Run("uses", func(t *testing.T) { t.Parallel(); usesTheDefinition(t, cluster) })
 }
 
-// conditions must all be good: NonStructuralSchema and its like do not keep a definition
-// from being served.
+// conditions checks the conditions of the definitions. Some of them, such as
+// NonStructuralSchema, do not keep a definition from being served.
 func conditions(t *testing.T, cluster *yaretest.Cluster, crds []*crd.CustomResourceDefinition) {
 	var live struct {
 		Items []struct {
@@ -68,7 +68,7 @@ func conditions(t *testing.T, cluster *yaretest.Cluster, crds []*crd.CustomResou
 	}
 }
 
-// renamed gives the definition of a case a name of its own.
+// renamed returns c with a kind of its own, by its number.
 func renamed(c *crd.CustomResourceDefinition, i int) *crd.CustomResourceDefinition {
 	kind := fmt.Sprintf("Holder%d", i)
 	c.Spec.Names = crd.Names{Plural: strings.ToLower(kind) + "s", Singular: strings.ToLower(kind), Kind: kind, ListKind: kind + "List"}
@@ -76,8 +76,8 @@ func renamed(c *crd.CustomResourceDefinition, i int) *crd.CustomResourceDefiniti
 	return c
 }
 
-// define puts definitions in place as a user would, which needs that each fits into
-// kubectl's annotation, and waits until they are served.
+// define applies definitions as a user would, and waits until they are served. Each must fit
+// into the annotation of kubectl.
 func define(t *testing.T, cluster *yaretest.Cluster, crds []*crd.CustomResourceDefinition) {
 	t.Helper()
 	var manifest strings.Builder
@@ -100,7 +100,7 @@ func acceptsAndRefuses(t *testing.T, cluster *yaretest.Cluster) {
 	}
 	for _, tc := range []struct {
 		name, object string
-		// want are in the refusal; none means that the object is taken.
+		// want holds parts of the refusal. If it is empty, the object is accepted.
 		want []string
 	}{
 		{"book", "apiVersion: example.technosophos.com/v1\nkind: Book\nmetadata: {generateName: b-}\nspec: {title: Moby Dick, authors: [Herman Melville]}", nil},
@@ -166,7 +166,7 @@ func acceptsAndRefuses(t *testing.T, cluster *yaretest.Cluster) {
 	}
 }
 
-// usesTheDefinition looks at what the server does with an object beyond taking it: defaults, pruning, columns,
+// usesTheDefinition checks what the server does with objects: defaults, pruning, columns,
 // subresources, explanations.
 func usesTheDefinition(t *testing.T, cluster *yaretest.Cluster) {
 	namespace := cluster.Namespace(t)
@@ -207,8 +207,8 @@ func usesTheDefinition(t *testing.T, cluster *yaretest.Cluster) {
 	eventuallyExplains(t, cluster, "webapp", "WebApp is a web application.")
 }
 
-// eventuallyExplains waits for the server's OpenAPI document, which follows a definition
-// after some seconds.
+// eventuallyExplains waits for an explanation. The OpenAPI document of a server has a new
+// definition after some seconds.
 func eventuallyExplains(t *testing.T, cluster *yaretest.Cluster, what, want string) {
 	t.Helper()
 	var got, stderr string

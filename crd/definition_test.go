@@ -33,7 +33,7 @@ func must[T any, P kube.DefinedObjectOf[T]](t *testing.T) *crd.CustomResourceDef
 	return c
 }
 
-// all are the definitions of the resources of these tests.
+// all returns the definitions of the resources of these tests.
 func all(t *testing.T) []*crd.CustomResourceDefinition {
 	t.Helper()
 	crds, err := crd.From(
@@ -222,7 +222,7 @@ func TestFromStorage(t *testing.T) {
 	other := *now.Definition
 	other.Storage = true
 	now.Definition = &other
-	wantError(t, "both say Storage", now, old)
+	wantError(t, "both set Storage", now, old)
 }
 
 func TestFromConflicts(t *testing.T) {
@@ -261,7 +261,7 @@ func wantError(t *testing.T, want string, types ...kube.Type) {
 	}
 }
 
-// The output depends on nothing but the types, and both forms say the same.
+// The output depends on the types only, and both forms have the same content.
 func TestWrite(t *testing.T) {
 	t.Parallel()
 	var first, second, asJSON bytes.Buffer
@@ -305,7 +305,7 @@ func (routeSpec) Definition() kube.Definition {
 }
 
 // A definition of another project is for tests only. A group of the Kubernetes community, in
-// which servers want to see an approval, is no error then.
+// which servers ask for an approval, is no error then.
 func TestForeignDefinition(t *testing.T) {
 	t.Parallel()
 	d := must[kube.CustomResource[routeSpec, kube.None]](t)

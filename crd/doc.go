@@ -1,5 +1,5 @@
-// Package crd makes a CustomResourceDefinition of a Go type: the type is the schema, and
-// what Go cannot say stands in a struct tag or in the [kube.Definition].
+// Package crd makes a CustomResourceDefinition of a Go type. The type is the schema. What Go
+// cannot express is in a struct tag or in the [kube.Definition].
 //
 //	type WebAppSpec struct {
 //		// Image is the container image to run.
@@ -11,91 +11,101 @@
 //	definition, err := crd.Of[WebApp]()
 //	err = crd.WriteYAML(os.Stdout, definition)
 //
-// Nothing asks a server. What a server would refuse is, where that can be told cheaply, an
-// error that names the Go type, the field and the tag; all errors of a type are told at
-// once. What only a server can tell is whether a CEL rule compiles, and whether it is too
-// expensive: put maxItems, maxLength and maxProperties on what a rule iterates over.
+// No server is needed. What a server would refuse is an error here, which names the Go type,
+// the field and the tag. All errors of a type are reported together. Only a server can decide
+// whether a CEL rule compiles, and whether it is too expensive: put maxItems, maxLength and
+// maxProperties on what a rule iterates over.
 //
 // # Types
 //
-// A field is what encoding/json makes of it: its name comes from the json tag, which must
-// be there; embedded structs without a name are inlined; fields that are not exported or
-// tagged json:"-" are left out. Maps need string keys. Known by what they are in JSON are
-// time.Time and the types Time, MicroTime, Duration, Condition, LabelSelector and
-// ObjectMeta of metav1, resource.Quantity, intstr.IntOrString, runtime.RawExtension,
-// json.RawMessage, json.Number, any, and types with MarshalText and UnmarshalText, which
-// are strings. Types of k8s.io/api, such as corev1.PodTemplateSpec, are structs like
-// others; their lists are atomic, and they have no descriptions. A list of
+// The fields of an object are those of encoding/json. A field has the name of its json tag,
+// which is required. The fields of embedded structs without a name belong to the struct
+// around them. Fields that are not exported, or tagged json:"-", are left out. Maps have
+// string keys.
+//
+// These types have the schema of their JSON: time.Time; the types Time, MicroTime, Duration,
+// Condition, LabelSelector and ObjectMeta of metav1; resource.Quantity; intstr.IntOrString;
+// runtime.RawExtension; json.RawMessage; json.Number; any; and types with MarshalText and
+// UnmarshalText, which are strings. Types of k8s.io/api, such as corev1.PodTemplateSpec, are
+// structs like others. Their lists are atomic, and they have no descriptions. A list of
 // metav1.Condition is a map by type.
 //
-// A type that encodes itself in another way has to say as what: by a method
-// OpenAPISchemaType() []string, and perhaps OpenAPISchemaFormat() string; or each field
-// does, by crd:"type=string". That tag also ends a recursion, which a schema cannot
-// express: crd:"type=object" takes any fields.
+// Any other type that encodes itself needs a method OpenAPISchemaType() []string, and may have
+// OpenAPISchemaFormat() string; or each field of that type has the tag crd:"type=string", and
+// each list of it crd:"items.type=string". A schema cannot be recursive: end a recursion with
+// crd:"type=object" or crd:"items.type=object", which accepts any fields.
 //
 // # Required
 //
-// A field is required if the encoder always writes a value for it. So it is optional with
-// omitempty or omitzero; if its zero value is null in JSON, because it is a pointer, a
-// slice, a map, any, a metav1.Time or a RawExtension (a server drops a null where it is not
-// allowed, and would then miss the field in an object that came straight from its struct);
-// and if it has a default. The tags required and optional overrule this. A status is never
-// required. In types of k8s.io the same rule holds, for reflection does not see their
-// comments: containers of a PodSpec are optional here, until the Pod is created.
+// A field is required if the encoder always writes a value for it. It is optional in these
+// cases:
+//
+//   - It has omitempty or omitzero.
+//   - It belongs to a struct that is embedded by a pointer, which may be nil.
+//   - Its zero value is null in JSON: a pointer, a slice, a map, any, a metav1.Time or a
+//     RawExtension. A server drops a null where it is not allowed, and would then miss the
+//     field in an object that came straight from its struct.
+//   - It has a default.
+//
+// The tags required and optional overrule this. A status is never required. The rule also
+// holds for types of k8s.io, because reflection does not see their comments: the containers of
+// a PodSpec are optional here, until the Pod is created.
 //
 // # The crd tag
 //
-// Keys are separated by commas. A value may stand in single quotes, and must if it has a
-// comma in it; a quote inside is written twice. In a struct tag a backslash is written \\.
+// Keys are separated by commas. A value may be in single quotes, and must be if it contains a
+// comma. A quote inside is written twice. In a struct tag a backslash is written \\.
 //
 //	required, optional        overrule the rule above
-//	default=3                 the value of a missing field; JSON for lists and structs
-//	nullable                  null is kept; not with an enum
-//	enum=a|b|c                the values there are
+//	default=3                 the value of a missing field; JSON for lists and structs; null
+//	                          is possible for a field that is nullable
+//	nullable                  null is kept; not with an enum, for keys of a list, or for
+//	                          items of a set
+//	enum=a|b|c                the possible values
 //	minimum=0 maximum=10      bounds of a number
 //	exclusiveMinimum=0        a bound that is not allowed itself; so exclusiveMaximum.
 //	                          Without a value it goes with the minimum before it
 //	multipleOf=5
 //	minLength=1 maxLength=63  characters of a string
 //	pattern='^[a-z]+$'        a regular expression
-//	format=uri                one of those that a server checks; others are an error
+//	format=uri                a format that servers check; others are an error
 //	minItems=1 maxItems=9     of a list
 //	listType=map              atomic (the default of a server), set, or map
-//	listMapKey=name           a field of the items that is required or has a default; may
-//	                          be repeated
+//	listMapKey=name           a field of the items that is required or has a default, and is
+//	                          not nullable; may be repeated
 //	minProperties=1 maxProperties=9 mapType=atomic
 //	                          of a map or struct
 //	preserveUnknownFields     keeps fields that the struct does not have
 //	embeddedResource          the object has apiVersion, kind and metadata
-//	type=string               instead of what the Go type says: string, integer, number,
+//	type=string               replaces the schema of the Go type: string, integer, number,
 //	                          boolean, object (of any fields), int-or-string, any
 //	rule='self > 0'           a rule in CEL; may be repeated
 //	message='must be positive'
-//	                          what to say when the rule before it does not hold
+//	                          the error if the rule before it does not hold
 //	column, column=Name       a column of kubectl get; without a name the JSON name with a
-//	                          capital
+//	                          capital letter
 //	wide                      the column is for kubectl get -o wide
 //
-// items. before a key puts it on the elements of a list, values. on those of a map, as in
-// items.minLength=1 or items.values.enum=a|b. Lists, maps and structs within other structs
-// get defaults only when what is around them is there: tag that default='{}'.
+// The prefix items. applies a key to the elements of a list, and values. to those of a map, as
+// in items.minLength=1, values.type=string or items.values.enum=a|b. Lists, maps and structs
+// within a struct get their defaults only if that struct is present: tag it default='{}'.
 //
-// Rules about several fields of a struct are returned by its method Rules() []kube.Rule;
-// rules about the whole object are the Definition's.
+// A method Rules() []kube.Rule of a type, such as a struct or a named string, returns rules in
+// CEL for its values. Rules for the whole object are in the Definition.
 //
 // # Descriptions
 //
-// A program cannot see its own comments, so a [kube.Definition] may bring the files that
-// its types are declared in, as Source:
+// A program cannot read its own comments. A [kube.Definition] may therefore have the files
+// that declare its types, as Source:
 //
 //	//go:embed main.go
 //	var source embed.FS
 //
-// The files are taken for the package of the type that has the Definition, and must hold
-// every type of that package that the resource uses. A field's comment describes the
-// field; where there is none, the comment of its type does. The whole object is described
-// by the comment of the alias type WebApp = kube.CustomResource[…], or of the struct that
-// wraps another module's type. Lines of a paragraph are joined; lines that begin with +,
-// and directives such as go: and nolint, are left out. Types of other packages have no
-// descriptions.
+// Source must contain every file that declares a type of the resource in the package of the
+// type with the Definition. Test files and files of other packages are ignored. The comment of
+// a field describes the field. A field without a comment has the description of its type. The
+// whole object has the comment of the alias type WebApp = kube.CustomResource[…], or of the
+// struct that wraps a type of another module. The lines of a paragraph are joined. Lines that
+// begin with +, and directives such as go: and nolint, are left out. Types of other packages
+// have no descriptions.
 package crd

@@ -9,7 +9,7 @@ import (
 	"github.com/yare-go/yare/kube"
 )
 
-// Each refused type names itself, the field and what to write.
+// The error of a refused type names the type, the field and what to write.
 func TestRefused(t *testing.T) {
 	t.Parallel()
 	type (
@@ -74,7 +74,7 @@ func TestRefused(t *testing.T) {
 		}], []string{"enum=1|two", `"two" must be a whole number`}},
 		{"enum twice", held[struct {
 			A string `json:"a" crd:"enum=x|x"`
-		}], []string{`"x" is there twice`}},
+		}], []string{`"x" occurs twice`}},
 		{"enum and nullable", held[struct {
 			A *string `json:"a" crd:"enum=x,nullable"`
 		}], []string{"takes no null where there is an enum"}},
@@ -210,7 +210,7 @@ func TestRefused(t *testing.T) {
 	}
 }
 
-// All mistakes are told at once, and each of them once.
+// All mistakes are reported together, and each of them once.
 func TestAllProblemsAtOnce(t *testing.T) {
 	t.Parallel()
 	type wrong struct {

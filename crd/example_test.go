@@ -14,7 +14,7 @@ type TeamSpec struct {
 	Size int32  `json:"size,omitempty" crd:"minimum=1,default=1"`
 }
 
-// Definition says which resource a team is.
+// Definition returns the definition of teams.
 func (TeamSpec) Definition() kube.Definition {
 	return kube.Definition{Group: "example.com", Version: "v1", Kind: "Team"}
 }
@@ -93,7 +93,7 @@ func (typoSpec) Definition() kube.Definition {
 	return kube.Definition{Group: "example.com", Version: "v1", Kind: "Typo"}
 }
 
-// A mistake in a tag is told with its place and with what to write.
+// The error of a mistake in a tag names its place and what to write.
 func ExampleOf_mistake() {
 	_, err := crd.Of[kube.CustomResource[typoSpec, kube.None]]()
 	fmt.Println(err)

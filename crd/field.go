@@ -7,8 +7,8 @@ import (
 	"slices"
 )
 
-// field is the schema of f, which stands in the struct at outer, and whether it is
-// required. A nil schema means that a problem was kept.
+// field returns the schema of f, a field of the struct at outer, and whether it is required.
+// The schema is nil after a problem.
 func (b *builder) field(f field, outer place) (s *Schema, required bool) {
 	name := f.in.name + "." + f.Name
 	tagged := func(err error) { b.failf(name, "the tag crd:%q: %v", f.tag, err) }
@@ -132,7 +132,7 @@ func (d directive) target(s *Schema) (*Schema, error) {
 		}
 	}
 	if slices.Contains([]string{"required", "optional", "column", "wide", "default"}, d.key) {
-		return nil, fmt.Errorf("%s: %s is for the field itself, not for what is in it", d, d.key)
+		return nil, fmt.Errorf("%s: %s is for the field itself, not for its elements", d, d.key)
 	}
 	return s, nil
 }

@@ -8,7 +8,7 @@ import (
 	"unicode/utf8"
 )
 
-// field is a field of a struct as JSON has it: embedded structs are already taken apart.
+// field is a field of a JSON object. The fields of embedded structs are fields of their own.
 type field struct {
 	reflect.StructField
 	// name is the JSON name.
@@ -16,7 +16,7 @@ type field struct {
 	// omitted is true if the encoder may leave the field out, because of its own tag or
 	// because an embedded pointer around it is nil.
 	omitted bool
-	// quoted is true when the json tag has the option string.
+	// quoted is true if the json tag has the option string.
 	quoted bool
 	// tag is the crd tag.
 	tag string
@@ -28,14 +28,14 @@ type field struct {
 
 // owner is the struct around a field.
 type owner struct {
-	// name is the type's, or the field's of which it is the nameless type, for errors.
+	// name is that of the type or, for a type without a name, that of the field, for errors.
 	name string
-	// pkg and decl find its comments: the package, and the names from the type declared in
-	// it down to this struct, as in WebAppSpec or WebAppSpec.Probe.
+	// pkg and decl locate its comments: the package, and the names from the declared type to
+	// this struct, as in WebAppSpec or WebAppSpec.Probe.
 	pkg, decl string
 }
 
-// ownerOf is t as an owner of fields; at is where a t without a name stands.
+// ownerOf returns t as an owner of fields. A t without a name is identified by its place.
 func ownerOf(t reflect.Type, at place) owner {
 	if t.Name() == "" {
 		return owner{name: at.name, pkg: at.pkg, decl: at.decl}
@@ -49,9 +49,9 @@ func declaredName(t reflect.Type) string {
 	return name
 }
 
-// fields are those of t that encoding/json reads and writes, in the order in which they
-// are declared. Of two with one name the one that is less deeply embedded counts. What
-// encoding/json would drop without a word is a problem here.
+// fields returns the fields of t that encoding/json reads and writes, in the order of their
+// declaration. Of two with one name the less deeply embedded one counts. A field that
+// encoding/json would silently drop is a problem.
 func (b *builder) fields(t reflect.Type, at place) []field {
 	all := b.collect(nil, t, ownerOf(t, at), 0, false, nil)
 	// first holds the index of the first field with a name at its least depth, and second
@@ -134,7 +134,7 @@ func (b *builder) collect(all []field, t reflect.Type, in owner, depth int, omit
 			all = append(all, f)
 		case sf.Anonymous && elem.Kind() == reflect.Struct:
 			if own != "" {
-				b.failf(name, "the tag crd:%q has no place on an embedded struct, whose fields stand in the object around it; tag those", own)
+				b.failf(name, "the tag crd:%q has no meaning on an embedded struct, whose fields belong to the object around it; tag these fields", own)
 			}
 			if !sf.IsExported() && sf.Type.Kind() == reflect.Pointer {
 				b.failf(name, "encoding/json cannot fill an embedded pointer to a struct that is not exported; embed the struct itself")
@@ -151,8 +151,8 @@ func (b *builder) collect(all []field, t reflect.Type, in owner, depth int, omit
 	return all
 }
 
-// camel is a Go name as Kubernetes writes it in JSON: Image becomes image, URLPath becomes
-// urlPath.
+// camel returns a Go name as Kubernetes writes it in JSON: image for Image, urlPath for
+// URLPath.
 func camel(name string) string {
 	runes := []rune(name)
 	for i := range runes {
@@ -164,7 +164,7 @@ func camel(name string) string {
 	return string(runes)
 }
 
-// capital is a JSON name as the head of a column.
+// capital returns a JSON name as the head of a column.
 func capital(name string) string {
 	r, size := utf8.DecodeRuneInString(name)
 	return string(unicode.ToUpper(r)) + name[size:]

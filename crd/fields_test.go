@@ -7,7 +7,7 @@ import (
 	"testing"
 )
 
-// The mistakes that go vet finds as well, and so cannot be written down as types.
+// Mistakes that go vet finds too, so that they cannot be types of this file.
 func TestMistakesInStructTags(t *testing.T) {
 	t.Parallel()
 	type inner struct {

@@ -2,9 +2,10 @@ package crd
 
 import "strings"
 
-// fold makes a description of a comment: lines of a paragraph are joined, paragraphs stay
-// apart, lists and indented lines stay lines. Lines for tools are left out, such as
-// +optional and nolint. (The go: directives are not part of a comment's text.)
+// fold returns a comment as a description. The lines of a paragraph are joined. Paragraphs,
+// list items and indented lines stay separate. Lines for tools, such as +optional and nolint,
+// are left out, wherever they are indented to. (The go: directives are not part of the text
+// of a comment.)
 func fold(text string) string {
 	var b strings.Builder
 	blank, item, verbatim := false, false, false
@@ -40,7 +41,7 @@ func fold(text string) string {
 	return b.String()
 }
 
-// isItem is true for a line that begins an item of a list.
+// isItem reports whether a line begins an item of a list.
 func isItem(line string) bool {
 	if strings.HasPrefix(line, "- ") || strings.HasPrefix(line, "* ") {
 		return true

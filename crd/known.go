@@ -13,24 +13,24 @@ import (
 
 const metaPackage = "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-// Patterns of the types whose text a server cannot check by itself: what their decoders
-// refuse must never get into the cluster.
+// Patterns of types whose text a server does not know. They accept nothing that the decoders
+// of the types refuse.
 const (
 	quantityPattern = `^[+-]?([0-9]+(\.[0-9]*)?|\.[0-9]+)([KMGTPE]i|[numkMGTPE]|[eE][+-]?[0-9]+)?$`
 	durationPattern = `^[+-]?(0|(([0-9]+(\.[0-9]*)?|\.[0-9]+)(ns|us|µs|μs|ms|s|m|h))+)$`
 )
 
-// qualified is the full name of a type. Well-known types are told by it and not by
-// importing them, which would link them into every operator.
+// qualified returns the full name of a type. Well-known types are recognized by their name: an
+// import would link them into every operator.
 func qualified(t reflect.Type) string { return t.PkgPath() + "." + t.Name() }
 
-// wellKnown is the schema of types that are not what their Go declaration looks like.
+// wellKnown returns the schema of a type whose JSON differs from its Go declaration.
 func wellKnown(t reflect.Type) (s *Schema, known bool, err error) {
 	switch qualified(t) {
 	case "time.Time", metaPackage + ".Time", metaPackage + ".MicroTime":
 		return &Schema{Type: typeString, Format: "date-time"}, true, nil
 	case "time.Duration":
-		return nil, true, errors.New("encoding/json writes a time.Duration as a number of nanoseconds, which nobody wants to read; use metav1.Duration, which is text such as 5m")
+		return nil, true, errors.New("encoding/json writes a time.Duration as a number of nanoseconds, which is hard to read; use metav1.Duration, which is text such as 5m")
 	case metaPackage + ".Duration":
 		return &Schema{Type: typeString, Pattern: durationPattern}, true, nil
 	case "k8s.io/apimachinery/pkg/util/intstr.IntOrString":
@@ -55,13 +55,14 @@ func wellKnown(t reflect.Type) (s *Schema, known bool, err error) {
 	return nil, false, nil
 }
 
+// intOrString returns the schema of a number or a string.
 func intOrString() *Schema {
 	return &Schema{IntOrString: true, AnyOf: []*Schema{{Type: typeInteger}, {Type: typeString}}}
 }
 
-// embeddedMetadata is the metadata of an object within an object, such as the template of
-// a Pod: what an author may say there. An object without properties would lose the labels,
-// because a server prunes what the schema does not name.
+// embeddedMetadata returns the schema of the metadata of an object within an object, such as
+// the template of a Pod, with the fields that an author may set. A server prunes fields that
+// the schema does not name.
 func embeddedMetadata() *Schema {
 	words := func() *Schema {
 		return &Schema{Type: typeObject, AdditionalProperties: &Schema{Type: typeString}}
@@ -76,7 +77,7 @@ func embeddedMetadata() *Schema {
 	}}
 }
 
-// refine adds to the schema of a well-known struct what reflection cannot see.
+// refine adds to the schema of a well-known struct the rules that reflection cannot see.
 func refine(t reflect.Type, s *Schema) {
 	switch qualified(t) {
 	case metaPackage + ".LabelSelector":
@@ -103,12 +104,12 @@ func refine(t reflect.Type, s *Schema) {
 	}
 }
 
-// isCondition tells the one list that Kubernetes keeps by a key everywhere.
+// isCondition reports whether lists of t are maps by type by the API conventions.
 func isCondition(t reflect.Type) bool { return qualified(t) == metaPackage+".Condition" }
 
-// encodesNull is true for types whose zero value is null in JSON. A server drops a null
-// from a field that is not nullable, so such a field cannot be required: an object fresh
-// from its Go struct would be refused.
+// encodesNull reports whether the zero value of t is null in JSON. A server drops a null from a
+// field that is not nullable. If such a field were required, an object straight from its Go
+// struct would be refused.
 func encodesNull(t reflect.Type) bool {
 	switch t.Kind() {
 	case reflect.Pointer, reflect.Interface, reflect.Map, reflect.Slice:
@@ -121,8 +122,8 @@ func encodesNull(t reflect.Type) bool {
 	return false
 }
 
-// selfDescribed is the schema of a type that says what it is in JSON, by the methods that
-// OpenAPI generators of Kubernetes ask for.
+// selfDescribed returns the schema of a type that describes its JSON by the methods that the
+// OpenAPI generators of Kubernetes call.
 func selfDescribed(t reflect.Type) (s *Schema, described bool, err error) {
 	value := reflect.New(t).Interface()
 	typer, ok := value.(interface{ OpenAPISchemaType() []string })
@@ -149,7 +150,7 @@ func selfDescribed(t reflect.Type) (s *Schema, described bool, err error) {
 	return s, true, nil
 }
 
-// ofType is the schema that a type's name alone gives: what type= in a tag means.
+// ofType returns the schema for the value of a key type= in a tag.
 func ofType(name string) (*Schema, error) {
 	switch name {
 	case typeString, typeInteger, typeNumber, typeBoolean:
@@ -165,7 +166,7 @@ func ofType(name string) (*Schema, error) {
 	return nil, fmt.Errorf("%q is not one of string, integer, number, boolean, object (of any fields), int-or-string, any", name)
 }
 
-// custom says whether t writes its own JSON, and whether that is known to be a string.
+// custom reports whether t encodes itself: as text, or as JSON of an unknown form.
 func custom(t reflect.Type) (text, unknown bool) {
 	p := reflect.PointerTo(t)
 	switch {
@@ -178,7 +179,7 @@ func custom(t reflect.Type) (text, unknown bool) {
 	}
 }
 
-// rulesOf are the rules that a struct type has by itself.
+// rulesOf returns the rules of the method Rules of t, or nil if t has none.
 func rulesOf(t reflect.Type) []kube.Rule {
 	if ruled, ok := reflect.New(t).Interface().(interface{ Rules() []kube.Rule }); ok {
 		return ruled.Rules()

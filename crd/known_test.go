@@ -9,8 +9,8 @@ import (
 	"k8s.io/apimachinery/pkg/api/resource"
 )
 
-// What the patterns take, the decoders must take: else an object is stored that no
-// operator can read. What the decoders take and the patterns refuse is odd on purpose.
+// The decoders accept what the patterns accept: otherwise an object could be stored that no
+// operator can read. The patterns refuse some odd texts that the decoders accept.
 func TestPatternsAgreeWithDecoders(t *testing.T) {
 	t.Parallel()
 	odd := []string{".", "m"}

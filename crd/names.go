@@ -10,6 +10,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation"
 )
 
+// scope returns the scope of t, in the words of the API.
 func scope(t kube.Type) string {
 	if t.Resource.ClusterScoped {
 		return "Cluster"
@@ -17,7 +18,8 @@ func scope(t kube.Type) string {
 	return "Namespaced"
 }
 
-// mergeNames is what the versions of one kind agree on, and where they do not.
+// mergeNames returns the names of the versions of one kind, and a problem for each name that
+// differs.
 func mergeNames(types []kube.Type) (Names, []error) {
 	first := types[0]
 	kind := first.Resource.Kind
@@ -70,7 +72,7 @@ func isCommunityGroup(group string) bool {
 	return strings.HasSuffix("."+group, ".k8s.io") || strings.HasSuffix("."+group, ".kubernetes.io")
 }
 
-// checkGroup refuses the groups that a server refuses.
+// checkGroup returns a problem if servers refuse the group of t.
 func checkGroup(t kube.Type) []error {
 	group := t.Resource.Group
 	switch {
@@ -85,6 +87,7 @@ func checkGroup(t kube.Type) []error {
 	return nil
 }
 
+// checkLabels returns a problem for each name that is no DNS label.
 func checkLabels(t kube.Type, what string, names []string) (problems []error) {
 	for _, name := range names {
 		if wrong := validation.IsDNS1035Label(name); len(wrong) > 0 {

@@ -28,14 +28,13 @@ func Of[T any, P kube.DefinedObjectOf[T]]() (*CustomResourceDefinition, error) {
 	return all[0], nil
 }
 
-// From is the CustomResourceDefinitions of types, sorted by name: types of one group and
-// kind are the versions of one. The same type given twice counts once.
+// From returns the CustomResourceDefinitions of types, sorted by name. Types of one group and
+// kind are versions of one resource. A type that is given twice counts once.
 //
-// The versions of a kind must agree on plural and scope; short names and categories may
-// be left to one of them. Objects are stored in the version whose Definition says
-// Storage, else in the highest by the priority of Kubernetes versions. The API server
-// converts between versions by changing apiVersion only, so what one of them lacks is
-// lost on the way through it.
+// The versions of a kind must have the same plural and scope. Short names and categories may
+// be in one of them only. Objects are stored in the version whose Definition sets Storage, or
+// else in the highest by the priority of Kubernetes versions. The API server converts between
+// versions by changing apiVersion only: a field that a version lacks is lost in it.
 func From(types ...kube.Type) ([]*CustomResourceDefinition, error) {
 	var problems []error
 	kinds := map[schema.GroupKind][]kube.Type{}
@@ -67,7 +66,7 @@ func From(types ...kube.Type) ([]*CustomResourceDefinition, error) {
 		all = append(all, c)
 	}
 	if len(problems) > 0 {
-		// kinds is a map: without an order the same mistake would read differently each time.
+		// kinds is a map, and the same problems should give the same text.
 		slices.SortFunc(problems, func(a, b error) int { return cmp.Compare(a.Error(), b.Error()) })
 		return nil, errors.Join(problems...)
 	}
@@ -77,7 +76,7 @@ func From(types ...kube.Type) ([]*CustomResourceDefinition, error) {
 	return all, nil
 }
 
-// merge makes one definition of the versions of one kind.
+// merge returns the definition of a kind with these versions.
 func merge(types []kube.Type) (*CustomResourceDefinition, error) {
 	slices.SortStableFunc(types, func(a, b kube.Type) int {
 		return version.CompareKubeAwareVersionStrings(b.Resource.Version, a.Resource.Version)
@@ -101,7 +100,7 @@ func merge(types []kube.Type) (*CustomResourceDefinition, error) {
 		}
 		if t.Definition.Storage {
 			if storage >= 0 {
-				problems = append(problems, fmt.Errorf("%s and %s both say Storage: objects of %s are stored in one version only",
+				problems = append(problems, fmt.Errorf("%s and %s both set Storage: objects of %s are stored in one version only",
 					kube.TypeName(types[storage].Go), kube.TypeName(t.Go), c.Metadata.Name))
 			}
 			storage = i
@@ -116,7 +115,7 @@ func merge(types []kube.Type) (*CustomResourceDefinition, error) {
 	return c, errors.Join(problems...)
 }
 
-// newVersion is the version that t is, not yet the stored one.
+// newVersion returns the version that t is. It does not set Storage.
 func newVersion(t kube.Type) (Version, error) {
 	b := &builder{root: t.Go, hasStatus: t.HasStatus()}
 	b.comments = commentsOf(t, b.problem)

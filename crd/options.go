@@ -11,9 +11,9 @@ import (
 	"strings"
 )
 
-// option is what one key of the crd tag does to a schema.
+// option is the effect of one key of the crd tag on a schema.
 type option struct {
-	// on are the schema types it has a meaning for; none means all of them.
+	// on holds the schema types for which the key has a meaning. Empty: all of them.
 	on  []string
 	set func(s *Schema, d directive) error
 }
@@ -30,7 +30,7 @@ const (
 	typeAny         = "any"
 )
 
-// kind is the type of s by the names above.
+// kind returns the type of s by the names above.
 func (s *Schema) kind() string {
 	switch {
 	case s.IntOrString:
@@ -42,7 +42,7 @@ func (s *Schema) kind() string {
 	}
 }
 
-// options are the keys of the crd tag that change a schema. The keys about the field as a
+// options holds the keys of the crd tag that change a schema. The keys about the field as a
 // whole (required, optional, column, wide, type) are not among them.
 var options = map[string]option{
 	"minimum":          {numbers(), number(func(s *Schema) **float64 { return &s.Minimum })},
@@ -74,9 +74,10 @@ var options = map[string]option{
 	"message":               {nil, setMessage},
 }
 
+// numbers returns the types of numbers.
 func numbers() []string { return []string{typeInteger, typeNumber} }
 
-// allowed are the keys with a meaning for a schema of this type, for error messages.
+// allowed returns the keys with a meaning for a schema of this type, for error messages.
 func allowed(kind string) string {
 	keys := []string{"required", "optional", "type"}
 	for key, o := range options {
@@ -96,7 +97,7 @@ func allowed(kind string) string {
 	return strings.Join(keys, ", ")
 }
 
-// apply changes s as d says.
+// apply changes s by d.
 func (d directive) apply(s *Schema) error {
 	o, known := options[d.key]
 	if !known {
@@ -112,6 +113,7 @@ func (d directive) apply(s *Schema) error {
 	return nil
 }
 
+// number returns an option that sets a number.
 func number(place func(*Schema) **float64) func(*Schema, directive) error {
 	return func(s *Schema, d directive) error {
 		v, err := parseNumber(s, d)
@@ -126,6 +128,7 @@ func number(place func(*Schema) **float64) func(*Schema, directive) error {
 	}
 }
 
+// parseNumber returns the value of d as a number for an s.
 func parseNumber(s *Schema, d directive) (float64, error) {
 	if _, err := literal(&Schema{Type: typeNumber}, d.value); err != nil {
 		return 0, fmt.Errorf("the value must be a number, as in %s=3", d.key)
@@ -140,7 +143,8 @@ func parseNumber(s *Schema, d directive) (float64, error) {
 	return v, nil
 }
 
-// exclusive takes the bound with it, or is a flag beside the one given by another key.
+// exclusive returns an option that sets an exclusive bound. Without a value it makes the bound
+// that another key has set exclusive.
 func exclusive(bound string, place func(*Schema) (**float64, *bool)) func(*Schema, directive) error {
 	return func(s *Schema, d directive) error {
 		at, is := place(s)
@@ -159,6 +163,7 @@ func exclusive(bound string, place func(*Schema) (**float64, *bool)) func(*Schem
 	}
 }
 
+// count returns an option that sets a whole number from 0 up.
 func count(place func(*Schema) **int64) func(*Schema, directive) error {
 	return func(s *Schema, d directive) error {
 		v, err := strconv.ParseInt(d.value, 10, 64)
@@ -170,6 +175,7 @@ func count(place func(*Schema) **int64) func(*Schema, directive) error {
 	}
 }
 
+// flag returns an option without a value.
 func flag(place func(*Schema) *bool) func(*Schema, directive) error {
 	return func(s *Schema, d directive) error {
 		if d.given {
@@ -180,6 +186,7 @@ func flag(place func(*Schema) *bool) func(*Schema, directive) error {
 	}
 }
 
+// word returns an option whose value is one of words.
 func word(place func(*Schema) *string, words ...string) func(*Schema, directive) error {
 	return func(s *Schema, d directive) error {
 		if !slices.Contains(words, d.value) {
@@ -190,10 +197,12 @@ func word(place func(*Schema) *string, words ...string) func(*Schema, directive)
 	}
 }
 
+// useInstead returns an option that is an error with advice.
 func useInstead(advice string) func(*Schema, directive) error {
 	return func(*Schema, directive) error { return errors.New(advice) }
 }
 
+// setPattern sets a regular expression, in the syntax of Go, which servers use.
 func setPattern(s *Schema, d directive) error {
 	if d.value == "" {
 		return errors.New("the value must be a regular expression")
@@ -205,7 +214,7 @@ func setPattern(s *Schema, d directive) error {
 	return nil
 }
 
-// setFormat refuses what a server does not know, because it would check nothing.
+// setFormat sets a format. Servers ignore formats that they do not know, so these are errors.
 func setFormat(s *Schema, d directive) error {
 	known := map[string][]string{
 		typeString:  slices.Sorted(maps.Keys(formats)),
@@ -219,17 +228,19 @@ func setFormat(s *Schema, d directive) error {
 	return nil
 }
 
+// setListMapKey adds a key of a list map.
 func setListMapKey(s *Schema, d directive) error {
 	if d.value == "" {
 		return errors.New("the value must be the JSON name of a field of the items")
 	}
-	// Conditions are a map by type without being told; to say so all the same is fine.
+	// Conditions have the key type already.
 	if !slices.Contains(s.ListMapKeys, d.value) {
 		s.ListMapKeys = append(s.ListMapKeys, d.value)
 	}
 	return nil
 }
 
+// setEmbeddedResource makes s an object with apiVersion, kind and metadata.
 func setEmbeddedResource(s *Schema, d directive) error {
 	if d.given {
 		return errors.New("it takes no value: write embeddedResource")
@@ -238,6 +249,7 @@ func setEmbeddedResource(s *Schema, d directive) error {
 	return nil
 }
 
+// setEnum sets the values that s may have.
 func setEnum(s *Schema, d directive) error {
 	if !d.given {
 		return errors.New("the values are missing, as in enum=a|b")
@@ -251,13 +263,14 @@ func setEnum(s *Schema, d directive) error {
 			continue
 		}
 		if slices.ContainsFunc(s.Enum, func(v json.RawMessage) bool { return string(v) == string(value) }) {
-			problems = append(problems, fmt.Errorf("%s is there twice", value))
+			problems = append(problems, fmt.Errorf("%s occurs twice", value))
 		}
 		s.Enum = append(s.Enum, value)
 	}
 	return errors.Join(problems...)
 }
 
+// setDefault sets the default of s, which finish checks.
 func setDefault(s *Schema, d directive) error {
 	if !d.given {
 		return errors.New("the value is missing, as in default=3")
@@ -270,6 +283,7 @@ func setDefault(s *Schema, d directive) error {
 	return nil
 }
 
+// setRule adds a rule in CEL.
 func setRule(s *Schema, d directive) error {
 	if strings.TrimSpace(d.value) == "" {
 		return errors.New("the value must be a rule in CEL, as in rule='self > 0'")
@@ -278,6 +292,7 @@ func setRule(s *Schema, d directive) error {
 	return nil
 }
 
+// setMessage sets the message of the last rule.
 func setMessage(s *Schema, d directive) error {
 	if len(s.Validations) == 0 || s.Validations[len(s.Validations)-1].Message != "" {
 		return errors.New("it belongs to a rule, and must come after one")
@@ -289,7 +304,7 @@ func setMessage(s *Schema, d directive) error {
 	return nil
 }
 
-// finish looks at what several keys say together.
+// finish returns the problems of keys that do not go together.
 func (s *Schema) finish() []error {
 	var problems []error
 	refuse := func(format string, args ...any) { problems = append(problems, fmt.Errorf(format, args...)) }
@@ -312,7 +327,7 @@ func (s *Schema) finish() []error {
 		refuse("embeddedResource without properties of its own needs preserveUnknownFields, or nothing of it would be stored")
 	}
 	if s.Nullable && len(s.Enum) > 0 {
-		// Its validation skips a null in the enum, and then misses it there.
+		// Its validation removes a null from the enum, and then refuses null as a value.
 		refuse("nullable with an enum: a server takes no null where there is an enum; leave nullable out, or write a rule instead of the enum")
 	}
 	problems = append(problems, s.checkList()...)
@@ -324,7 +339,7 @@ func (s *Schema) finish() []error {
 	return problems
 }
 
-// checkList is what a server demands of lists that are merged by their items.
+// checkList returns the reasons for which a server refuses a list that is a set or a map.
 func (s *Schema) checkList() (problems []error) {
 	refuse := func(format string, args ...any) { problems = append(problems, fmt.Errorf(format, args...)) }
 	switch {
@@ -343,7 +358,7 @@ func (s *Schema) checkList() (problems []error) {
 			case p.kind() == typeArray || p.kind() == typeObject || p.kind() == typeAny:
 				refuse("listMapKey=%s: a key must be a scalar, and this is of type %s", key, p.kind())
 			case p.Nullable:
-				refuse("listMapKey=%s: a key must not be nullable: servers refuse that", key)
+				refuse("listMapKey=%s: a key must not be nullable", key)
 			case p.Default == nil && !slices.Contains(s.Items.Required, key):
 				refuse("listMapKey=%s: a key must be required or have a default", key)
 			}
@@ -351,7 +366,7 @@ func (s *Schema) checkList() (problems []error) {
 	case s.ListType == "set":
 		i := s.Items
 		if i.Nullable {
-			refuse("listType=set needs items that are not nullable: servers refuse others; leave items.nullable out")
+			refuse("listType=set needs items that are not nullable: leave items.nullable out")
 		}
 		if i.kind() == typeAny || i.Type == typeObject && i.MapType != "atomic" || i.Type == typeArray && i.ListType != "atomic" {
 			refuse("listType=set needs items that are scalars, or atomic (items.mapType=atomic, items.listType=atomic)")

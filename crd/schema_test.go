@@ -17,7 +17,7 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-// holder is a spec with one field of any type: what a table needs.
+// holder is a spec with one field of any type.
 type holder[T any] struct {
 	V T `json:"v"`
 }
@@ -26,7 +26,7 @@ func (holder[T]) Definition() kube.Definition {
 	return kube.Definition{Group: "holders.example.com", Version: "v1", Kind: "Holder"}
 }
 
-// held is the definition of a resource whose spec holds a T.
+// held returns the definition of a resource whose spec has a field of type T.
 func held[T any]() (*crd.CustomResourceDefinition, error) {
 	return crd.Of[kube.CustomResource[holder[T], kube.None]]()
 }
@@ -332,7 +332,7 @@ func TestConditions(t *testing.T) {
 	}
 }
 
-// kubectl apply keeps the whole object in an annotation, and those may have 256 KiB.
+// kubectl apply keeps the whole object in an annotation, which can have 256 KiB.
 func TestPodSpecFitsIntoAnAnnotation(t *testing.T) {
 	t.Parallel()
 	got, err := held[corev1.PodTemplateSpec]()
@@ -349,7 +349,7 @@ func TestPodSpecFitsIntoAnAnnotation(t *testing.T) {
 	}
 }
 
-// selfDescribed encodes itself and says as what.
+// selfDescribed encodes itself, and has methods that describe the form.
 type selfDescribed struct{ parts [4]byte }
 
 func (selfDescribed) MarshalJSON() ([]byte, error) { return []byte(`"127.0.0.1"`), nil }
@@ -357,7 +357,7 @@ func (*selfDescribed) UnmarshalJSON([]byte) error  { return nil }
 func (selfDescribed) OpenAPISchemaType() []string  { return []string{"string"} }
 func (selfDescribed) OpenAPISchemaFormat() string  { return "ipv4" }
 
-// opaque encodes itself and says nothing.
+// opaque encodes itself in an unknown form.
 type opaque struct{}
 
 func (opaque) MarshalJSON() ([]byte, error) { return []byte(`"x"`), nil }

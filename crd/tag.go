@@ -7,7 +7,7 @@ import (
 	"strings"
 )
 
-// directive is one part of a crd tag: [scope.]key[=value].
+// directive is one key of a crd tag with its value: [scope.]key[=value].
 type directive struct {
 	// scope leads from the field to what the directive is about: "items" and "values",
 	// outermost first.
@@ -26,8 +26,8 @@ func (d directive) String() string {
 	return name + "=" + d.value
 }
 
-// lookup is the value of one key of a struct tag. reflect's own Lookup stops at the first
-// mistake in a tag and finds nothing after it, and the field would be unchecked.
+// lookup returns the value of one key of a struct tag, or an error if the tag is malformed:
+// the Lookup of package reflect finds nothing after the first mistake.
 func lookup(tag reflect.StructTag, key string) (string, error) {
 	value, ok := tag.Lookup(key)
 	if !ok && strings.Contains(string(tag), key+":") {
@@ -54,7 +54,8 @@ func parseTag(tag string) ([]directive, error) {
 	return all, errors.Join(problems...)
 }
 
-// nextDirective takes the first directive off text; more says whether a comma followed.
+// nextDirective returns the first directive of text and the rest. more reports whether a comma
+// followed.
 func nextDirective(text string) (d directive, rest string, more bool, err error) {
 	end := strings.IndexAny(text, "=,")
 	if end < 0 {
@@ -87,8 +88,8 @@ func nextDirective(text string) (d directive, rest string, more bool, err error)
 	return d, rest, more, nil
 }
 
-// nextValue takes a value off text, up to the comma after it or the end. In quotes, ” is
-// one quote.
+// nextValue returns the value at the beginning of text, up to a comma or the end, and the rest.
+// Two quotes inside of quotes are one.
 func nextValue(text string) (value, rest string, err error) {
 	if !strings.HasPrefix(text, "'") {
 		end := strings.IndexByte(text, ',')

@@ -47,8 +47,7 @@ func TestParseTag(t *testing.T) {
 	}
 }
 
-// Whatever is in a tag, parsing ends, and what it understood means the same when it is
-// written down again.
+// Parsing ends for every tag, and the result is the same for the tag that it is written as.
 func FuzzParseTag(f *testing.F) {
 	for _, tag := range []string{
 		"minimum=0,maximum=10", "rule='self > 0',message='it''s'", "items.enum=a|b", "a,,b", "x='", "x=''''", "=,=", "default='{\"a\": [1]}'",

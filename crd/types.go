@@ -2,8 +2,8 @@ package crd
 
 import "encoding/json"
 
-// CustomResourceDefinition is one of apiextensions.k8s.io/v1, as far as this package
-// writes it: no status, and nothing that only a server sets.
+// CustomResourceDefinition is one of apiextensions.k8s.io/v1, without a status and the fields
+// that only a server sets.
 type CustomResourceDefinition struct {
 	APIVersion string   `json:"apiVersion"`
 	Kind       string   `json:"kind"`
@@ -29,7 +29,7 @@ type Spec struct {
 	Versions []Version `json:"versions"`
 }
 
-// Names are what a resource is called.
+// Names holds the names of a resource.
 type Names struct {
 	Plural     string   `json:"plural"`
 	Singular   string   `json:"singular"`
@@ -56,13 +56,13 @@ type VersionSchema struct {
 	OpenAPIV3Schema *Schema `json:"openAPIV3Schema"`
 }
 
-// Subresources are those that a version has.
+// Subresources holds the subresources of a version.
 type Subresources struct {
 	Status *struct{} `json:"status,omitempty"`
 	Scale  *Scale    `json:"scale,omitempty"`
 }
 
-// Scale says where the scale subresource finds its values.
+// Scale holds the JSON paths of the values of the scale subresource.
 type Scale struct {
 	SpecReplicasPath   string `json:"specReplicasPath"`
 	StatusReplicasPath string `json:"statusReplicasPath"`
@@ -79,8 +79,8 @@ type Column struct {
 	Priority int32 `json:"priority,omitempty"`
 }
 
-// Schema is a structural schema: the part of OpenAPI v3, and its extensions, that a
-// CustomResourceDefinition may hold and a Go type gives rise to.
+// Schema is a structural schema: the part of OpenAPI v3 and its extensions that a
+// CustomResourceDefinition may contain and that Of and From use.
 type Schema struct {
 	Description string `json:"description,omitempty"`
 	// Type is empty for a value of any type, and for IntOrString.

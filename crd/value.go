@@ -13,7 +13,7 @@ import (
 	"unicode/utf8"
 )
 
-// literal reads text from a tag as a value of s.
+// literal returns text from a tag as a value of s, in JSON.
 func literal(s *Schema, text string) (json.RawMessage, error) {
 	if text == "null" && s.Nullable {
 		return json.RawMessage(text), nil
@@ -51,6 +51,7 @@ func literal(s *Schema, text string) (json.RawMessage, error) {
 	}
 }
 
+// quote returns text as a JSON string.
 func quote(text string) (json.RawMessage, error) {
 	if !utf8.ValidString(text) {
 		return nil, errors.New("the value is not valid UTF-8")
@@ -62,7 +63,7 @@ func quote(text string) (json.RawMessage, error) {
 	return bytes.TrimSpace(b.Bytes()), err
 }
 
-// decode keeps numbers as they are written. The text is known to be JSON.
+// decode returns the value of text, which must be JSON. Numbers stay as they are written.
 func decode(text json.RawMessage) (value any) {
 	decoder := json.NewDecoder(bytes.NewReader(text))
 	decoder.UseNumber()
@@ -73,8 +74,8 @@ func decode(text json.RawMessage) (value any) {
 }
 
 // refusals returns the reasons for which a server would refuse value as an s, apart from rules
-// in CEL. A default is checked by them, because a server that refuses a default
-// refuses the whole definition, without naming a Go type.
+// in CEL. Defaults are checked by them: a server refuses the whole definition for one
+// of its defaults, and does not name a Go type.
 func (s *Schema) refusals(value any, what string) (wrong []string) {
 	refuse := func(format string, args ...any) {
 		wrong = append(wrong, what+" "+fmt.Sprintf(format, args...))
@@ -118,6 +119,7 @@ func (s *Schema) refusals(value any, what string) (wrong []string) {
 	return wrong
 }
 
+// refuseString returns the refusals of a string.
 func (s *Schema) refuseString(v, what string) (wrong []string) {
 	refuse := func(format string, args ...any) {
 		wrong = append(wrong, what+" "+fmt.Sprintf(format, args...))
@@ -143,6 +145,7 @@ func (s *Schema) refuseString(v, what string) (wrong []string) {
 	return wrong
 }
 
+// refuseNumber returns the refusals of a number.
 func (s *Schema) refuseNumber(v json.Number, what string) (wrong []string) {
 	refuse := func(format string, args ...any) {
 		wrong = append(wrong, what+" "+fmt.Sprintf(format, args...))
@@ -171,6 +174,7 @@ func (s *Schema) refuseNumber(v json.Number, what string) (wrong []string) {
 	return wrong
 }
 
+// refuseObject returns the refusals of an object.
 func (s *Schema) refuseObject(v map[string]any, what string) (wrong []string) {
 	refuse := func(format string, args ...any) {
 		wrong = append(wrong, what+" "+fmt.Sprintf(format, args...))
@@ -199,6 +203,7 @@ func (s *Schema) refuseObject(v map[string]any, what string) (wrong []string) {
 	return wrong
 }
 
+// refuseCount refuses a count n that is out of bounds.
 func refuseCount(refuse func(string, ...any), what string, n int64, low, top *int64) {
 	if low != nil && n < *low {
 		refuse("has %d %s, fewer than %d", n, what, *low)
@@ -208,7 +213,7 @@ func refuseCount(refuse func(string, ...any), what string, n int64, low, top *in
 	}
 }
 
-// same compares numbers by value, so that 1 is 1.0.
+// same reports whether a and b are equal. Numbers are compared by value: 1 is 1.0.
 func same(a, b any) bool {
 	x, isNumber := a.(json.Number)
 	y, both := b.(json.Number)
@@ -220,6 +225,7 @@ func same(a, b any) bool {
 	return encode(a) == encode(b)
 }
 
+// encode returns value as JSON, for error messages.
 func encode(value any) string {
 	text, err := json.Marshal(value)
 	if err != nil {

@@ -27,7 +27,7 @@ type defaulted struct {
 	B string `json:"b" crd:"default=x"`
 }
 
-// verdictCases are types on which crd and a server could differ.
+// verdictCases returns types about which crd and a server could disagree.
 func verdictCases() []schemaCase {
 	return []schemaCase{
 		{name: "embedded resource", of: held[struct {

@@ -8,9 +8,9 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-// WriteYAML writes one document after the other, each begun by a line of three dashes,
-// so that kubectl apply -f - takes what it writes. Keys are in alphabetical order: the
-// same definitions are the same bytes.
+// WriteYAML writes crds as YAML documents that kubectl apply -f - accepts. Each begins with a
+// line of three dashes. Keys are in alphabetical order, so that equal definitions give equal
+// bytes.
 func WriteYAML(w io.Writer, crds ...*CustomResourceDefinition) error {
 	for _, c := range crds {
 		text, err := yaml.Marshal(c)
@@ -24,8 +24,7 @@ func WriteYAML(w io.Writer, crds ...*CustomResourceDefinition) error {
 	return nil
 }
 
-// WriteJSON writes one indented JSON document after the other, which kubectl apply -f -
-// takes as well.
+// WriteJSON writes crds as indented JSON documents that kubectl apply -f - accepts.
 func WriteJSON(w io.Writer, crds ...*CustomResourceDefinition) error {
 	encoder := json.NewEncoder(w)
 	encoder.SetEscapeHTML(false)
