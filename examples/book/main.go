@@ -1,4 +1,4 @@
-// Command book watches books and says which come and go.
+// Command book watches books, and prints which are added and deleted.
 package main
 
 import (

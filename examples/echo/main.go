@@ -23,7 +23,7 @@ type EchoSpec struct {
 	Replicas int32 `json:"replicas" crd:"minimum=0,column"`
 }
 
-// Definition says which resource an Echo is.
+// Definition returns the definition of Echoes.
 func (EchoSpec) Definition() kube.Definition {
 	return kube.Definition{
 		Group: "example.com", Version: "v1", Kind: "Echo",
@@ -31,7 +31,7 @@ func (EchoSpec) Definition() kube.Definition {
 	}
 }
 
-// Echo is a number of servers that answer with what they are sent.
+// Echo is a number of servers that answer with what they receive.
 type Echo = kube.CustomResource[EchoSpec, kube.None]
 
 func main() {
@@ -45,12 +45,12 @@ func reconcile(ctx context.Context, echo *Echo, c *kube.Client) (controller.Acti
 	return controller.RequeueAfter(10 * time.Second), err
 }
 
-// cleanup deletes the Deployment before the Echo goes; that it is gone already is fine.
+// cleanup deletes the Deployment before the Echo. It may be deleted already.
 func cleanup(ctx context.Context, echo *Echo, c *kube.Client) (controller.Action, error) {
 	return controller.Done(), kube.IgnoreNotFound(c.Delete(ctx, deployment(echo)))
 }
 
-// deployment is what should be there for echo.
+// deployment returns the desired Deployment of echo.
 func deployment(echo *Echo) *appsv1.Deployment {
 	labels := map[string]string{"app": echo.Name}
 	return &appsv1.Deployment{

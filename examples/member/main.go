@@ -1,4 +1,4 @@
-// Command member welcomes the members of a team, and sees them off.
+// Command member prints a welcome for each new member of a team, and a farewell.
 package main
 
 import (
@@ -33,7 +33,7 @@ func run(ctx context.Context, c *kube.Client) error {
 	fmt.Print("starting hello world operator\nsubscribing events of type members.helloworld.apimeister.com/v1\n")
 	for event, err := range watch.Events(ctx, kube.All[Member](c)) {
 		switch e := event.(type) {
-		case watch.Added[Member]: // of no team: only the first half of the sentence
+		case watch.Added[Member]: // without a team only the first half of the sentence
 			fmt.Println("welcome " + e.Object.Name + strings.TrimSuffix(" to the team "+e.Object.Spec.MemberOf, " to the team "))
 		case watch.Deleted[Member]:
 			fmt.Println("sad to see you go", e.Object.Name)

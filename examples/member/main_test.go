@@ -37,7 +37,7 @@ func TestMember(t *testing.T) {
 	}.Test(t)
 }
 
-// A member need not be of a team.
+// A member need not have a team.
 func TestMemberWithoutTeam(t *testing.T) {
 	t.Parallel()
 	cluster := yaretest.Start(t)

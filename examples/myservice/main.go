@@ -1,4 +1,4 @@
-// Command myservice runs the MyService operator: a Deployment and a Service before it.
+// Command myservice runs the MyService operator: a Deployment and a Service for its pods.
 package main
 
 import (
@@ -26,12 +26,12 @@ type MyServiceSpec struct {
 	Image string `json:"image" crd:"column"`
 }
 
-// Definition says which resource a MyService is.
+// Definition returns the definition of MyServices.
 func (MyServiceSpec) Definition() kube.Definition {
 	return kube.Definition{Group: "example.com", Version: "v1", Kind: "MyService", Source: source}
 }
 
-// MyService is an image that serves HTTP, and the way to reach it.
+// MyService is a Deployment of an image that serves HTTP, with a Service.
 type MyService = kube.CustomResource[MyServiceSpec, kube.None]
 
 func main() {
@@ -48,14 +48,14 @@ func reconcile(ctx context.Context, m *MyService, c *kube.Client) (controller.Ac
 	)
 }
 
-// apply puts a child of any kind in place. The garbage collector takes it away after m.
+// apply applies a child of any kind. The garbage collector deletes it after m.
 func apply[T any, P kube.ObjectOf[T]](ctx context.Context, c *kube.Client, m *MyService, child *T) error {
 	kube.OwnedBy(m, P(child))
 	_, err := kube.Apply[T, P](ctx, c, child)
 	return err
 }
 
-// deployment runs the pods of m.
+// deployment returns the Deployment that runs the pods of m.
 func deployment(m *MyService) *appsv1.Deployment {
 	labels := map[string]string{"app": m.Name}
 	return &appsv1.Deployment{
@@ -71,7 +71,7 @@ func deployment(m *MyService) *appsv1.Deployment {
 	}
 }
 
-// service finds the pods of m.
+// service returns the Service that selects the pods of m.
 func service(m *MyService) *corev1.Service {
 	return &corev1.Service{
 		ObjectMeta: metav1.ObjectMeta{Namespace: m.Namespace, Name: m.Name + "-service"},
