@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"slices"
 	"sync"
+	"sync/atomic"
 
 	"github.com/yare-go/yare/cache/internal/overlay"
 	"github.com/yare-go/yare/kube"
@@ -20,6 +21,9 @@ type Cache struct {
 	handler kube.Handler
 	options options
 	overlay *overlay.Overlay
+	// past counts the restorations of a server from a backup that streams have found. The store
+	// of a stream with a lower count shows what the restoration has undone.
+	past atomic.Uint64
 
 	mu sync.RWMutex
 	// streams are those that have a subscription, in the order in which they were opened.

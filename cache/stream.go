@@ -32,6 +32,11 @@ type stream struct {
 	subscriptions []*Subscription
 	// writer writes to store. Guarded by deliver.
 	writer *Writer
+	// listBegan is when the list began, and listPast the past of the Cache at that time.
+	listBegan overlay.Tick
+	listPast  uint64
+	// past is the past that the store is of: see Cache.past.
+	past atomic.Uint64
 	// recovery and failed belong to the goroutine of the stream. failed are the errors that it
 	// reports once it does not hold deliver any more.
 	recovery recovery
@@ -88,13 +93,10 @@ func (s *stream) apply(c watch.Change) {
 	case watch.ChangeDeleted:
 		s.remove(c)
 	case watch.ChangeListStarted:
-		s.writer.beginList()
+		s.beginList()
 	case watch.ChangeListed:
 		resting = true
-		s.lists.Add(1)
-		if first := s.writer.endList(c.ResourceVersion); first {
-			s.publish(Change{Type: Synced})
-		}
+		s.endList(c.ResourceVersion)
 	case watch.ChangeBookmark:
 		resting = true
 		s.writer.advance(c.ResourceVersion)

@@ -31,9 +31,12 @@ func (c *Cache) View(own ...*Subscription) *View {
 func (v *View) Handler(next kube.Handler) kube.Handler { return &handler{view: v, next: next} }
 
 // isCurrent reports whether the store of s has every change in a namespace that the own
-// streams of v have published. An empty namespace stands for all. What counts are the streams
+// streams of v have published, and is not of a past that was undone. An empty namespace stands for all. What counts are the streams
 // and not the object, because an object may have left the selector of an own stream.
 func (v *View) isCurrent(s *stream, namespace string) bool {
+	if !v.cache.isOfPresent(s) {
+		return false
+	}
 	c := s.collection()
 	c.Namespace = namespace
 	for _, own := range v.own {
@@ -41,6 +44,18 @@ func (v *View) isCurrent(s *stream, namespace string) bool {
 			continue
 		}
 		if newest := own.store.newestIn(namespace); !newest.isIn(s.store.Version()) {
+			return false
+		}
+	}
+	return true
+}
+
+// isWatching reports whether every own stream of v that can show an object has an open watch.
+// What happens to the object while none is open may never be shown: an object that is created
+// and deleted meanwhile is in neither the store nor the list that follows.
+func (v *View) isWatching(k overlay.Key) bool {
+	for _, own := range v.own {
+		if own.mayHold(k) && !own.store.isWatching() {
 			return false
 		}
 	}
@@ -155,7 +170,7 @@ func (v *View) Live(ref kube.Ref) Live {
 func (v *View) live(ref kube.Ref, form kube.Representation) Live {
 	k := overlay.KeyOf(ref)
 	store, partial := v.storeFor(k, ref.Resource, form, (*Store).isWatching)
-	if store == nil {
+	if store == nil || !v.isWatching(k) {
 		return Live{}
 	}
 	for _, d := range v.cache.overlay.Doubts(k.Collection) {

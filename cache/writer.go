@@ -162,6 +162,13 @@ func (w *Writer) beginList() {
 	w.store.newest.beginList()
 }
 
+// recordVanished records that an object in a namespace is gone that the store never contained.
+func (w *Writer) recordVanished(namespace string) {
+	w.store.mu.Lock()
+	defer w.store.mu.Unlock()
+	w.store.newest.recordUnknown(namespace)
+}
+
 // endList records that a list is complete, which was made at version. It reports whether the
 // list was the first one.
 func (w *Writer) endList(version string) (first bool) {

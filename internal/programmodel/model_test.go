@@ -76,7 +76,14 @@ func run(t *testing.T, seed uint64) (w *world) {
 			}
 			plans = append(plans, waiter)
 		}
-		d := &driver{world: w, plans: plans, random: steps}
+		d := &driver{world: w, plans: plans, random: steps, restores: steps.IntN(3) == 0}
+		if d.restores {
+			// A reconcile may be triggered by a stream of the restored server before another
+			// stream has noticed the restoration. Only a resync repairs what that one answered.
+			for _, p := range plans {
+				p.resync = true
+			}
+		}
 		if d.random.IntN(2) == 0 {
 			w.server.Bookmarks(time.Minute)
 		}
@@ -106,7 +113,8 @@ type driver struct {
 	random  *rand.Rand
 	plans   []*plan
 	program *program
-	// backup is a backup that can be restored. There is one in a run.
+	// backup is a backup that can be restored. There is at most one in a run.
+	restores bool
 	backup   *fakeserver.Snapshot
 	restored bool
 	delayed  []delayed
@@ -180,7 +188,9 @@ func (d *driver) step() {
 		p.triggers <- controller.Trigger{Namespace: namespace, Name: name, NotBefore: at, Cause: "later"}
 		d.delayed = append(d.delayed, delayed{target{p.name, kube.Key{Namespace: namespace, Name: name}}, at})
 	case 13:
-		if d.backup == nil {
+		if !d.restores {
+			d.fault()
+		} else if d.backup == nil {
 			backup := w.server.Snapshot()
 			d.backup = &backup
 			// A restored server does not overtake what the program has seen.

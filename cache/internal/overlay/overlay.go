@@ -115,6 +115,22 @@ func (o *Overlay) Keys(c Collection) []Key {
 	return keys
 }
 
+// RecordedBefore returns the entries in a collection that were recorded before a tick.
+func (o *Overlay) RecordedBefore(c Collection, t Tick) map[Key]Entry {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	var all map[Key]Entry
+	for k, e := range o.entries {
+		if e.tick < t && c.Contains(k) {
+			if all == nil {
+				all = make(map[Key]Entry)
+			}
+			all[k] = e
+		}
+	}
+	return all
+}
+
 // RecordVersion records that all that had happened to the resource of c when a request began
 // precedes this version. So what was in doubt then is settled for a store that reaches it.
 func (o *Overlay) RecordVersion(c Collection, began Tick, version string) {

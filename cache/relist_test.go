@@ -1,0 +1,153 @@
+package cache
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/yare-go/yare/internal/fakeserver"
+	"github.com/yare-go/yare/kube"
+)
+
+// follower is a Cache on a fake API server, with a stream of webApps that is recorded.
+type follower struct {
+	*testing.T
+	server  *fakeserver.Server
+	cache   *Cache
+	handler kube.Handler
+	stream  *fakeserver.Stream
+	changes []string
+}
+
+func newFollower(t *testing.T) *follower {
+	f := &follower{T: t, server: fakeserver.New(), stream: nil}
+	f.cache = New(f.server)
+	t.Cleanup(f.cache.Close)
+	f.stream = f.server.Stream(fakeserver.StreamID{Plural: webApps.Resource.Plural})
+	open(t, t.Context(), f.cache, webApps, func(c Change) {
+		content, err := c.AfterObject().Bytes()
+		if c.Type == Deleted {
+			content, err = c.BeforeObject().Bytes()
+		}
+		if c.Type != Synced && (err != nil || len(content) == 0) {
+			t.Errorf("the content of %s %s: %q, %v", c.Type, c.Record().Name, content, err)
+		}
+		f.changes = append(f.changes, fmt.Sprint(c.Type, " ", c.Record().Name))
+	})
+	f.handler = f.cache.Handler(f.server)
+	synctest.Wait()
+	return f
+}
+
+// do sends a request through h.
+func (f *follower) do(h kube.Handler, verb kube.Verb, name string) (*kube.Response, error) {
+	r := &kube.Request{Verb: verb, Resource: webApps.Resource, Namespace: "ns", Name: name}
+	if verb == kube.VerbPatch {
+		r.ContentType, r.Query = kube.ContentApply, map[string][]string{"fieldManager": {"test"}, "force": {"true"}}
+		r.Body = fmt.Appendf(nil, `{"metadata":{"name":%q},"spec":{"size":1}}`, name)
+	}
+	return h.Do(f.Context(), r)
+}
+
+func (f *follower) check(want ...string) {
+	f.Helper()
+	synctest.Wait()
+	if diff := cmp.Diff(want, f.changes); diff != "" {
+		f.Errorf("the changes (-want +got):\n%s", diff)
+	}
+	f.changes = nil
+}
+
+// Regression: this program created an object while the watch was away, somebody deleted the
+// object, and the list that followed contained it no more. Neither the store nor the list knew
+// the object, so nobody was triggered, and it was never created again.
+func TestDeletionOfAnObjectThatOnlyTheProgramsOwnWriteShowed(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		f := newFollower(t)
+		f.check("Synced ")
+		f.stream.Refuse(http.StatusServiceUnavailable, "")
+		f.stream.Cut()
+		for _, name := range []string{"kept", "deleted"} {
+			if _, err := f.do(f.handler, kube.VerbPatch, name); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if _, err := f.do(f.server, kube.VerbDelete, "deleted"); err != nil {
+			t.Fatal(err)
+		}
+		f.server.Compact()
+		f.stream.Allow()
+		time.Sleep(time.Minute)
+		f.check("Added kept", "Deleted deleted")
+		if _, err := f.do(f.handler, kube.VerbGet, "deleted"); !kube.IsNotFound(err) {
+			t.Errorf("reading the deleted object: %v", err)
+		}
+	})
+}
+
+// Regression: after the restoration of a backup, reads went on to return what this program had
+// written before, because the versions of that were newer.
+func TestRestorationUndoesOwnWrites(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		f := newFollower(t)
+		backup := f.server.Snapshot()
+		f.server.Advance(1000)
+		f.check("Synced ")
+		if _, err := f.do(f.server, kube.VerbPatch, "seen"); err != nil {
+			t.Fatal(err)
+		}
+		synctest.Wait()
+		f.stream.Freeze()
+		if _, err := f.do(f.handler, kube.VerbPatch, "written"); err != nil {
+			t.Fatal(err)
+		}
+		f.server.Restore(backup)
+		f.stream.Thaw()
+		time.Sleep(50 * time.Second)
+		f.check("Added seen", "Deleted seen", "Deleted written")
+		if _, err := f.do(f.handler, kube.VerbGet, "written"); !kube.IsNotFound(err) {
+			t.Errorf("reading what the restoration has undone: %v", err)
+		}
+	})
+}
+
+// Regression: after the restoration of a backup, a store that was not listed yet passed for
+// newer than the change that a stream of the new past had shown, and answered reads.
+func TestViewDoesNotUseAStoreOfThePast(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		f := newFollower(t)
+		own := webApps
+		own.LabelSelector = "a=b"
+		sub := open(t, t.Context(), f.cache, own, func(Change) {})
+		synctest.Wait()
+		backup := f.server.Snapshot()
+		f.server.Advance(1000)
+		if _, err := f.do(f.server, kube.VerbPatch, "a"); err != nil {
+			t.Fatal(err)
+		}
+		synctest.Wait()
+		f.server.Advance(1000)
+		f.stream.Bookmark()
+		f.server.Stream(fakeserver.StreamID{Plural: webApps.Resource.Plural, LabelSelector: "a=b"}).Bookmark()
+		synctest.Wait()
+		f.stream.Refuse(http.StatusServiceUnavailable, "")
+		f.server.Restore(backup)
+		time.Sleep(time.Minute)
+		live := 0
+		h := f.cache.View(sub).Handler(kube.HandlerFunc(func(ctx context.Context, r *kube.Request) (*kube.Response, error) {
+			live++
+			return f.server.Do(ctx, r)
+		}))
+		if _, err := f.do(h, kube.VerbGet, "a"); !kube.IsNotFound(err) || live != 1 {
+			t.Errorf("reading what the restoration has undone: %v, %d live reads", err, live)
+		}
+	})
+}
