@@ -247,7 +247,7 @@ func TestDevKilled(t *testing.T) {
 	}
 }
 
-// operatorPid is the process id of the nth operator that was started.
+// operatorPid returns the process ID of the nth operator that was started.
 func (s *sandbox) operatorPid(c *call, n int) int {
 	s.t.Helper()
 	found := regexp.MustCompile(`\(process (\d+)\)`).FindAllStringSubmatch(c.out.String(), -1)

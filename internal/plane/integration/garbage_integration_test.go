@@ -71,7 +71,7 @@ func letGo[T any](t *testing.T, api kube.API[T], name string) {
 }
 
 // The stock garbage collector looks for new kinds every 30 s. That the first kind is
-// followed tells when it looked, and the second comes right after that: within the bound,
+// followed shows when it looked, and the second comes right after that: within the bound,
 // the stock one would leave the second's children where they are, if not the first's.
 func TestGarbageCollectorKnowsANewKindAtOnce(t *testing.T) {
 	t.Parallel()
