@@ -1,13 +1,29 @@
-// Package operator is the program around its parts: flags, configuration, signals, logs,
-// health, metrics and subcommands. [Main] is a whole main function:
+// Package operator runs the parts of a program, and adds what every operator has: flags,
+// configuration, signals, logs, health, metrics and subcommands. [Main] is a whole main
+// function:
 //
 //	func main() { operator.Main(operator.Func[Book](run)) }
 //
-// With --listen it serves its health and its metrics, which docs/metrics.md lists.
+// With --listen the program serves its health and its metrics, which docs/metrics.md lists.
 //
-// The program runs outside of a cluster with a kubeconfig and inside of one with its
-// ServiceAccount, unchanged. It never puts its own CustomResourceDefinitions in place,
-// because what runs should not be allowed to: somebody else does that, with
+// The same program runs outside of a cluster with a kubeconfig, and inside of one with its
+// ServiceAccount. It never applies its own CustomResourceDefinitions, because its account
+// should not have that permission. Somebody else applies them, with
 //
 //	book crd | kubectl apply -f -
+//
+// # Logs
+//
+// The program logs what somebody outside of it must mend, in one line with what to do, and
+// logs once more when it is over: the server cannot be reached, it does not accept the
+// credentials, it does not know a resource, or the account lacks a permission. It logs the
+// errors of the streams of controllers when they are new, then at every doubling of their
+// number, and when the stream works again. A function that follows objects by itself, with
+// package watch, receives these errors and decides.
+//
+// # The end
+//
+// After a signal the program takes no new work. It ends within 25 seconds by default: a
+// reconcile that is under way has 15 seconds (see controller.ShutdownGrace) and 3 more to
+// return, the last events have 4 seconds, and requests for health and metrics 1 second.
 package operator

@@ -18,7 +18,7 @@ import (
 
 var errHelp = errors.New("help was asked for")
 
-// options are what the command line says.
+// options holds the values of the command line.
 type options struct {
 	command    string
 	config     kube.ConfigSource
@@ -27,28 +27,29 @@ type options struct {
 	verbose    bool
 }
 
-// namespaceList is a flag that may be repeated.
+// namespaceList is the value of a flag that may be repeated.
 type namespaceList []string
 
 func (l *namespaceList) String() string { return strings.Join(*l, ",") }
 
 func (l *namespaceList) Set(name string) error {
 	if problems := validation.IsDNS1123Label(name); len(problems) > 0 {
-		return fmt.Errorf("that is no name of a namespace: %s", problems[0])
+		return fmt.Errorf("the name of a namespace is not valid: %s", problems[0])
 	}
 	*l = append(*l, name)
 	return nil
 }
 
-// setListen takes an address without opening it.
+// setListen sets the address to listen on, and checks its form.
 func (o *options) setListen(address string) error {
 	if _, _, err := net.SplitHostPort(address); err != nil {
-		return fmt.Errorf("that is no address: write it as :8080 or 127.0.0.1:8080 (%w)", err)
+		return fmt.Errorf("the address is not valid: write it as :8080 or 127.0.0.1:8080 (%w)", err)
 	}
 	o.listen = address
 	return nil
 }
 
+// parse returns the options in args, or errHelp after printing the help.
 func (p program) parse(args []string, needs kube.Needs) (options, error) {
 	o := options{command: "run"}
 	if len(args) > 0 && !strings.HasPrefix(args[0], "-") {
@@ -84,6 +85,7 @@ func (p program) parse(args []string, needs kube.Needs) (options, error) {
 	return o, nil
 }
 
+// help prints how to call the program.
 func (p program) help(needs kube.Needs) {
 	var kinds []string
 	for _, t := range needs.Defines {
@@ -92,8 +94,8 @@ func (p program) help(needs kube.Needs) {
 	fmt.Fprintf(p.stdout, `%[1]s is a Kubernetes operator for %[2]s.
 
 Usage:
-  %[1]s [run] [flags]   run until a signal comes
-  %[1]s crd             print its CustomResourceDefinitions; to put them in place:
+  %[1]s [run] [flags]   run until a signal
+  %[1]s crd             print its CustomResourceDefinitions; to apply them:
   %[3]s
 
 Flags of run:
@@ -101,17 +103,18 @@ Flags of run:
                       variable KUBECONFIG, else ~/.kube/config, else, in a Pod, its
                       ServiceAccount
   --context NAME      the context of the kubeconfig. Default: its current one
-  --namespace NAME    look at this namespace only; may be repeated. Default: all
+  --namespace NAME    work in this namespace only; may be repeated. Default: all
   --listen ADDRESS    serve /healthz, /readyz and /metrics there, over HTTP; such as :8080.
                       Default: nowhere
   -v                  log more
 `, p.name, strings.Join(kinds, ", "), strings.Repeat(" ", len(p.name)+2)+"                "+crdCommand(p.name)+" | kubectl apply -f -")
 }
 
+// programName returns the name of the executable.
 func programName() string { return strings.TrimSuffix(filepath.Base(os.Args[0]), ".exe") }
 
-// crdCommand is how to call this program's crd again: by its name, unless it was made by
-// go run, whose result cannot be found by anybody.
+// crdCommand returns the command line that prints the definitions of this program: its name or,
+// because nobody finds the executables that go run makes, go run and its package.
 func crdCommand(name string) string {
 	if info, ok := debug.ReadBuildInfo(); ok && strings.Contains(filepath.ToSlash(os.Args[0]), "/go-build") && info.Path != "" && info.Path != "command-line-arguments" {
 		return "go run " + info.Path + " crd"

@@ -25,8 +25,7 @@ import (
 	"github.com/yare-go/yare/yaretest"
 )
 
-// gadgetServer serves one gadget. It answers the first request about gadgets when it is
-// opened.
+// gadgetServer serves one gadget. It answers requests once open is closed.
 type gadgetServer struct{ open chan struct{} }
 
 func (s gadgetServer) Do(ctx context.Context, r *kube.Request) (*kube.Response, error) {
@@ -53,7 +52,7 @@ func (s gadgetServer) Do(ctx context.Context, r *kube.Request) (*kube.Response, 
 	}
 }
 
-// quiet is a stream that says nothing more after its text, until it is closed.
+// quiet is a stream that stays open and silent after its text, until it is closed.
 type quiet struct {
 	io.Reader
 	ctx    context.Context
@@ -70,7 +69,7 @@ func (q *quiet) Read(p []byte) (int, error) {
 
 func (q *quiet) Close() error { q.cancel(); return nil }
 
-// ask is an answer of a program that listens.
+// ask returns the answer of a program that listens.
 func ask(t *testing.T, at fmt.Stringer, path string) (code int, text string) {
 	t.Helper()
 	client := http.Client{Transport: &http.Transport{DisableKeepAlives: true}}
@@ -95,8 +94,8 @@ func anywhere(t *testing.T) net.Listener {
 	return listener
 }
 
-// The life of a program as those see it who ask it: not ready, ready, ending, gone; and the
-// reconcile that is under way at the end is finished (promise 18).
+// The health of a program during its life: not ready, ready, ending, gone. The reconcile that
+// is under way at the end is finished (promise 18).
 func TestHealthFromStartToEnd(t *testing.T) {
 	t.Parallel()
 	listener := anywhere(t)
@@ -151,7 +150,7 @@ func TestHealthFromStartToEnd(t *testing.T) {
 	if err := <-ended; err != nil || !finished {
 		t.Errorf("it ended with %v; the reconcile could finish: %t", err, finished)
 	}
-	// Another program may have its port by now, so it is not dialled.
+	// Another program may have its port by now, so the test does not dial it.
 	if err := listener.(*net.TCPListener).SetDeadline(time.Time{}); !errors.Is(err, net.ErrClosed) {
 		t.Errorf("it still listens (%v)", err)
 	}
@@ -272,8 +271,8 @@ func TestAddressesThatCannotBeListenedOn(t *testing.T) {
 	checkText(t, "standard error", stderr, []string{"8080", "write it as :8080"})
 }
 
-// A program whose listener breaks says so and ends.
-func TestListenerThatBreaks(t *testing.T) {
+// A program whose listener fails ends with an error.
+func TestListenerThatFails(t *testing.T) {
 	t.Parallel()
 	listener := anywhere(t)
 	started := make(chan struct{})
@@ -314,7 +313,7 @@ func TestServicesEndLast(t *testing.T) {
 				err := Run(ctx, noServer(),
 					service{part(func(ctx context.Context) error {
 						<-ctx.Done()
-						note("the service is told")
+						note("the service is asked to end")
 						time.Sleep(time.Second)
 						note("the service has ended")
 						return nil
@@ -331,7 +330,7 @@ func TestServicesEndLast(t *testing.T) {
 				if !errors.Is(err, others) {
 					t.Errorf("the error is %v", err)
 				}
-				want := []string{"the part has ended", "the service is told", "the service has ended"}
+				want := []string{"the part has ended", "the service is asked to end", "the service has ended"}
 				if !slices.Equal(order, want) {
 					t.Errorf("the order is %q", order)
 				}
@@ -366,7 +365,7 @@ func TestListenerLeavesNothingBehind(t *testing.T) {
 		ended <- run(ctx, kube.NewClientFromHandler(server), environment{log: slog.Default(), listener: listener}, []Part{part})
 	}()
 	<-begun
-	// One who keeps his connection does not hold up the end.
+	// A client that keeps its connection does not delay the end.
 	idle, err := net.Dial("tcp", listener.Addr().String())
 	if err != nil {
 		t.Fatal(err)
@@ -387,15 +386,15 @@ func TestProgramThatListens(t *testing.T) {
 	p := start(t, nowhere(t), "slow", "--listen", "127.0.0.1:0")
 	p.WaitForLog(t, "serving health and metrics")
 	p.WaitForLine(t, "started")
-	var said struct{ Msg, Address string }
+	var logged struct{ Msg, Address string }
 	for _, line := range p.Log() {
 		if strings.Contains(line, "serving health and metrics") {
-			if err := json.Unmarshal([]byte(line), &said); err != nil {
+			if err := json.Unmarshal([]byte(line), &logged); err != nil {
 				t.Fatal(err)
 			}
 		}
 	}
-	address, err := net.ResolveTCPAddr("tcp", said.Address)
+	address, err := net.ResolveTCPAddr("tcp", logged.Address)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -413,8 +412,8 @@ func TestProgramThatListens(t *testing.T) {
 	p.WaitForLine(t, "finished")
 }
 
-// A function of the author's own that follows a stream is not ready before that is listed,
-// whether as a stream or in pages.
+// A program whose function follows a stream is not ready before the stream has been listed,
+// whether by a streaming list or in pages.
 func TestReadinessOfFunctions(t *testing.T) {
 	t.Parallel()
 	for name, streams := range map[string]bool{"streaming list": true, "pages": false} {
@@ -442,7 +441,7 @@ func TestReadinessOfFunctions(t *testing.T) {
 			for _, want := range []string{"gadgets.example.com with \"a=b\" is not synced\n", "ok\n"} {
 				yaretest.Eventually(t, func() error {
 					if _, text := ask(t, listener.Addr(), "/readyz"); text != want {
-						return fmt.Errorf("it says %q, want %q", text, want)
+						return fmt.Errorf("the answer is %q, want %q", text, want)
 					}
 					return nil
 				})

@@ -9,7 +9,7 @@ import (
 	"testing"
 )
 
-// Where nobody reads along, the log is JSON, one object a line; -v adds the details.
+// Without a terminal the log is JSON, one object a line. -v adds details.
 func TestLogForMachines(t *testing.T) {
 	t.Parallel()
 	for _, verbose := range []bool{false, true} {
@@ -31,7 +31,7 @@ func TestLogForMachines(t *testing.T) {
 	}
 }
 
-// The author's own slog calls go the same way while the program runs.
+// The author's own calls of slog write to the log of the program while it runs.
 func TestDefaultLogger(t *testing.T) {
 	before, output, flags := slog.Default(), log.Writer(), log.Flags()
 	var b bytes.Buffer
@@ -43,6 +43,6 @@ func TestDefaultLogger(t *testing.T) {
 		t.Errorf("logged: %q", b.String())
 	}
 	if slog.Default() != before || log.Writer() != output || log.Flags() != flags {
-		t.Error("what was there before is not back")
+		t.Error("the previous defaults are not restored")
 	}
 }

@@ -17,12 +17,13 @@ import (
 
 // Main runs a program made of parts, and does not return. Its subcommands:
 //
-//	run   run all parts until a signal comes, or one of them fails; the default
-//	crd   print the CustomResourceDefinitions of all parts as YAML
+//	run   run all parts until a signal, or until one of them fails; the default
+//	crd   print the CustomResourceDefinitions of all parts as YAML, except those that
+//	      belong to another project (Foreign in the Definition)
 //
-// With --help it explains its flags. Its exit status is 0 after SIGINT or SIGTERM, 1 after
-// an error, and 2 if it was called wrongly. After a signal the parts get to finish; a
-// second one ends the program at once.
+// With --help it explains its flags. The exit status is 0 after SIGINT or SIGTERM, 1 after an
+// error, and 2 if the command line is wrong. After a signal the parts may finish. A second
+// signal ends the program at once.
 func Main(parts ...Part) {
 	p := program{name: programName(), parts: parts, stdout: os.Stdout, stderr: os.Stderr}
 	ctx, stop := untilSignal(p.stderr)
@@ -31,8 +32,8 @@ func Main(parts ...Part) {
 	os.Exit(status)
 }
 
-// untilSignal is a context that ends with the first SIGINT or SIGTERM; the second ends the
-// process.
+// untilSignal returns a context that ends with the first SIGINT or SIGTERM, and a function that
+// releases it. The second signal ends the process.
 func untilSignal(stderr io.Writer) (context.Context, func()) {
 	ctx, cancel := context.WithCancel(context.Background())
 	signals := make(chan os.Signal, 2)
@@ -68,6 +69,7 @@ const (
 	statusUsage  = 2
 )
 
+// main runs the command line args, and returns the exit status.
 func (p program) main(ctx context.Context, args []string) int {
 	needs, err := needsOf(p.parts)
 	if err != nil {
@@ -92,12 +94,13 @@ func (p program) main(ctx context.Context, args []string) int {
 	return statusOK
 }
 
+// fail prints err, and returns the exit status.
 func (p program) fail(err error) int {
 	fmt.Fprintf(p.stderr, "%s: %v\n", p.name, err)
 	return statusFailed
 }
 
-// needsOf are the needs of all parts together.
+// needsOf returns the needs of all parts together, or everything that is wrong with the parts.
 func needsOf(parts []Part) (kube.Needs, error) {
 	var all kube.Needs
 	var errs []error
@@ -121,7 +124,7 @@ func needsOf(parts []Part) (kube.Needs, error) {
 	return all, errors.Join(errs...)
 }
 
-// unique is an error if one of names is taken.
+// unique returns an error if one of names is taken.
 func unique(format string, taken, names []string) error {
 	for _, name := range names {
 		if slices.Contains(taken, name) {
@@ -143,6 +146,7 @@ func ownDefinitions(needs kube.Needs) []kube.Type {
 	return own
 }
 
+// crd prints the CustomResourceDefinitions of the program.
 func (p program) crd(needs kube.Needs) error {
 	own := ownDefinitions(needs)
 	if len(own) == 0 {
@@ -156,6 +160,7 @@ func (p program) crd(needs kube.Needs) error {
 	return crd.WriteYAML(p.stdout, crds...)
 }
 
+// run runs the parts by the options of the command line.
 func (p program) run(ctx context.Context, o options, needs kube.Needs) error {
 	log := newLogger(p.stderr, o.verbose)
 	restore := setDefaultLogger(log)

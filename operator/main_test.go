@@ -27,8 +27,8 @@ func (gadgetSpec) Definition() kube.Definition {
 
 type gadget = kube.CustomResource[gadgetSpec, kube.None]
 
-// programs are what this test binary can be, besides a test: when its first argument is
-// "as:" and one of these names, it is a program made with Main.
+// programs holds the functions of programs that this test binary can be: if its first argument
+// is "as:" and one of these names, it is a program made with Main.
 var programs = map[string]func(context.Context, *kube.Client) error{
 	"watcher": func(ctx context.Context, c *kube.Client) error {
 		for e := range watch.Events(ctx, kube.All[gadget](c)) {
@@ -72,7 +72,7 @@ func TestMain(m *testing.M) {
 
 func idle(ctx context.Context, _ *kube.Client) error { <-ctx.Done(); return ctx.Err() }
 
-// call is a program called with args.
+// call runs a program with args, and returns its status and output.
 func call(args []string, parts ...Part) (status int, stdout, stderr string) {
 	var out bytes.Buffer
 	var errs sharedBuffer
@@ -81,8 +81,8 @@ func call(args []string, parts ...Part) (status int, stdout, stderr string) {
 	return status, out.String(), errs.String()
 }
 
-// sharedBuffer can be written to concurrently. While a program runs, its log is the one of
-// the process, and tests that run at the same time write to it.
+// sharedBuffer may be written to concurrently. While a program runs, its log is the default of
+// the process, to which other tests write at the same time.
 type sharedBuffer struct {
 	mu     sync.Mutex
 	buffer bytes.Buffer
@@ -105,7 +105,7 @@ func TestCommandLine(t *testing.T) {
 	for _, c := range []struct {
 		args           string
 		status         int
-		stdout, stderr []string // what is in it; none: it is empty
+		stdout, stderr []string // parts of the output; none: it is empty
 	}{
 		{"--help", 0, []string{"gadgets is a Kubernetes operator for Gadget", "--kubeconfig FILE", "--context NAME", "--namespace NAME", "-v ", " crd | kubectl apply -f -"}, nil},
 		{"-h", 0, []string{"Usage:"}, nil},
@@ -118,8 +118,8 @@ func TestCommandLine(t *testing.T) {
 		{"crd --namespace x", 2, nil, []string{"-namespace", "gadgets --help"}},
 		{"crd extra", 2, nil, []string{`no argument "extra"`}},
 		{"run extra", 2, nil, []string{`no argument "extra"`}},
-		{"--namespace Not_A_Name", 2, nil, []string{"Not_A_Name", "no name of a namespace"}},
-		{"--namespace=", 2, nil, []string{"no name of a namespace"}},
+		{"--namespace Not_A_Name", 2, nil, []string{"Not_A_Name", "the name of a namespace is not valid"}},
+		{"--namespace=", 2, nil, []string{"the name of a namespace is not valid"}},
 		{"--kubeconfig /does/not/exist", 1, nil, []string{"gadgets: load the kubeconfig", "/does/not/exist"}},
 	} {
 		t.Run(c.args, func(t *testing.T) {
@@ -165,7 +165,7 @@ type badSpec struct{}
 
 func (badSpec) Definition() kube.Definition { return kube.Definition{Group: "example.com"} }
 
-// What is wrong with the parts is said at once, all of it, before any request.
+// Everything that is wrong with the parts is reported together, before any request.
 func TestPartsThatAreWrong(t *testing.T) {
 	t.Parallel()
 	type bad = kube.CustomResource[badSpec, kube.None]

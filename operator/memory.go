@@ -8,10 +8,10 @@ import (
 	"runtime/debug"
 )
 
-// limitMemory tells the garbage collector about the memory limit of the container, which
-// Go does not look at by itself: near it, it is better to collect more often than to be
-// killed. A tenth is left for what the collector does not count. If GOMEMLIMIT is set, that
-// is what somebody wants. The returned function puts things back.
+// limitMemory sets the memory limit of the garbage collector to nine tenths of that of the
+// container, which Go does not read by itself: near it, frequent collections are better than
+// to be killed. A tenth is left for memory that the collector does not count. If GOMEMLIMIT
+// is set, limitMemory changes nothing. restore sets the previous limit.
 func limitMemory(log *slog.Logger) (restore func()) {
 	if os.Getenv("GOMEMLIMIT") != "" || runtime.GOOS != "linux" {
 		return func() {}
@@ -26,9 +26,9 @@ func limitMemory(log *slog.Logger) (restore func()) {
 	return func() { debug.SetMemoryLimit(before) }
 }
 
-// memoryLimit is the lowest limit of the control groups that this process is in, in bytes:
-// its own and those around it, as far as they can be seen from inside of a container. Root
-// is the file system's. What cannot be read sets no limit.
+// memoryLimit returns the lowest limit of the control groups of this process, in bytes: of its
+// own and of those around it, as far as they are visible in a container. root is the root of
+// the file system. A file that cannot be read sets no limit.
 func memoryLimit(root fs.FS) (limit int64, ok bool) {
 	memberships, err := fs.ReadFile(root, "proc/self/cgroup")
 	if err != nil {

@@ -8,14 +8,14 @@ import (
 	"strings"
 )
 
-// memoryGroup is where the limit of a control group is written: in the folder below top,
-// and in those between them for the groups around it. The names have no slash in front, as
-// package fs wants them.
+// memoryGroup locates the limits of a control group and of the groups around it: in the file
+// in folder, and in each folder between it and top. The names have no leading slash, as in
+// package fs.
 type memoryGroup struct {
 	top, folder, file string
 }
 
-// upwards are the folders of the group and those around it.
+// upwards returns the folder of the group and those of the groups around it.
 func (g memoryGroup) upwards() []string {
 	folders := []string{g.folder}
 	for at := g.folder; at != g.top; {
@@ -25,8 +25,8 @@ func (g memoryGroup) upwards() []string {
 	return folders
 }
 
-// memoryGroups finds the group of this process in version 2 of control groups, and in
-// version 1, because a system can have both. The formats are those of /proc/self/cgroup
+// memoryGroups returns the groups of this process in version 2 and in version 1 of control
+// groups, because a system can have both. The arguments are the contents of /proc/self/cgroup
 // and /proc/self/mountinfo: see cgroups(7) and proc_pid_mountinfo(5).
 func memoryGroups(memberships, mounts string) []memoryGroup {
 	var groups []memoryGroup
@@ -60,9 +60,8 @@ func memoryGroups(memberships, mounts string) []memoryGroup {
 	return groups
 }
 
-// below is the path from the root of a mount to the group. Inside of a container the mount
-// can begin at the very group, or the group can be named from where nothing is to be seen;
-// then what is mounted is all there is.
+// below returns the path from the root of a mount to a group. In a container the mount can
+// begin at the group itself, or the group can be outside of it. The path is empty then.
 func below(root, member string) string {
 	if strings.Contains(member+"/", "/../") {
 		return ""
@@ -76,11 +75,12 @@ func below(root, member string) string {
 	return ""
 }
 
-// mount is one line of mountinfo, as far as it matters.
+// mount is one line of mountinfo, with the fields that matter here.
 type mount struct {
 	root, point, kind, options string
 }
 
+// parseMount returns the mount of a line.
 func parseMount(line string) (mount, bool) {
 	// 42 32 0:28 /root /point rw,nosuid shared:1 - kind source options
 	before, after, ok := strings.Cut(line, " - ")
@@ -91,13 +91,13 @@ func parseMount(line string) (mount, bool) {
 	if len(first) < 5 || len(last) < 3 {
 		return mount{}, false
 	}
-	// Blanks and the like are written as octal numbers.
+	// White space is written as octal numbers.
 	plain := strings.NewReplacer(`\040`, " ", `\011`, "\t", `\012`, "\n", `\134`, `\`)
 	return mount{root: plain.Replace(first[3]), point: plain.Replace(first[4]), kind: last[0], options: last[2]}, true
 }
 
-// readLimit reads a number of bytes. Version 2 says max for none, and version 1 says the
-// largest number of pages that fits.
+// readLimit reads a number of bytes. No limit is max in version 2, and the largest number of
+// pages in version 1.
 func readLimit(root fs.FS, name string) (int64, bool) {
 	data, err := fs.ReadFile(root, name)
 	if err != nil {

@@ -13,9 +13,8 @@ import (
 	"github.com/yare-go/yare/operator/internal/metrics"
 )
 
-// figures are the metrics of one program. They see every request that the program makes,
-// and are the [controller.Observer] of its controllers. docs/metrics.md lists them; no
-// label holds the name of an object.
+// figures holds the metrics of one program. It is the [controller.Observer] of its controllers.
+// docs/metrics.md lists the metrics. No label has the name of an object.
 type figures struct {
 	registry metrics.Registry
 
@@ -31,16 +30,18 @@ type figures struct {
 	queues map[string]func() controller.QueueFigures
 }
 
-// reconcileSeconds and requestSeconds are bounds of buckets. A reconcile may wait for slow
-// systems outside of the cluster; a request ends after half a minute.
+// reconcileSeconds returns the bounds of the buckets for reconciles, which may wait for slow
+// systems outside of the cluster.
 func reconcileSeconds() []float64 {
 	return []float64{0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 300}
 }
 
+// requestSeconds returns the bounds of the buckets for requests.
 func requestSeconds() []float64 {
 	return []float64{0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30}
 }
 
+// newFigures returns the metrics, without those of streams: see collectStreams.
 func newFigures() *figures {
 	f := &figures{queues: make(map[string]func() controller.QueueFigures)}
 	r := &f.registry
@@ -54,7 +55,7 @@ func newFigures() *figures {
 		"Writes of reconciles that were not sent, because they would have changed nothing.", "controller")
 	f.collectQueues()
 	f.requests = r.Counter("yare_requests_total",
-		"Requests to the API server, repetitions not counted, by HTTP status; the code none is no answer.", "verb", "resource", "code")
+		"Requests to the API server, without repetitions, by HTTP status; the code none means no answer.", "verb", "resource", "code")
 	f.answered = r.Histogram("yare_request_duration_seconds",
 		"How long requests to the API server took, with their repetitions; of a watch, until it began.", requestSeconds(), "verb", "resource")
 	f.conflict = r.Counter("yare_write_conflicts_total",
@@ -63,15 +64,15 @@ func newFigures() *figures {
 	return f
 }
 
-// Queue takes in the figures of one controller.
-func (f *figures) Queue(name string, of func() controller.QueueFigures) {
+// Queue registers the queue of one controller.
+func (f *figures) Queue(name string, queue func() controller.QueueFigures) {
 	for _, outcome := range controller.Outcomes() {
 		f.results.Add(0, name, string(outcome))
 	}
 	f.skipped.Add(0, name)
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	f.queues[name] = of
+	f.queues[name] = queue
 }
 
 // isSubscribed reports whether a controller has subscribed to its streams.
@@ -93,6 +94,7 @@ func (f *figures) Result(r controller.Result) {
 	}
 }
 
+// collectQueues registers the metrics of queues.
 func (f *figures) collectQueues() {
 	for _, each := range []struct {
 		kind       metrics.Kind
@@ -109,20 +111,20 @@ func (f *figures) collectQueues() {
 			func(q controller.QueueFigures) float64 { return q.Oldest.Seconds() }},
 		{metrics.KindCounter, "yare_queue_retries_total", "Calls that failed and are made again.",
 			func(q controller.QueueFigures) float64 { return float64(q.Retries) }},
-		{metrics.KindCounter, "yare_queue_triggers_total", "What asked for a reconcile; several triggers can lead to one call.",
+		{metrics.KindCounter, "yare_queue_triggers_total", "Requests for a reconcile; several triggers can lead to one call.",
 			func(q controller.QueueFigures) float64 { return float64(q.Triggers) }},
 	} {
 		f.registry.Collect(each.kind, each.name, each.help, []string{"controller"}, func(emit metrics.Emit) {
 			f.mu.Lock()
 			defer f.mu.Unlock()
-			for name, of := range f.queues {
-				emit(each.value(of()), name)
+			for name, queue := range f.queues {
+				emit(each.value(queue()), name)
 			}
 		})
 	}
 }
 
-// collectStreams adds the figures of streams. It is called once, before the metrics are
+// collectStreams registers the metrics of streams. It is called once, before the metrics are
 // read.
 func (f *figures) collectStreams(stats func() []cache.Stats) {
 	for _, each := range []struct {
@@ -145,7 +147,7 @@ func (f *figures) collectStreams(stats func() []cache.Stats) {
 			func(s cache.Stats) float64 { return float64(s.JSON) }},
 		{metrics.KindCounter, "yare_stream_restarts_total", "Lists after the first: each time a watch could not be resumed.",
 			func(s cache.Stats) float64 { return float64(s.Restarts) }},
-		{metrics.KindCounter, "yare_stream_errors_total", "Troubles of the stream, those with single objects apart.",
+		{metrics.KindCounter, "yare_stream_errors_total", "Errors of the stream, without those of single objects.",
 			func(s cache.Stats) float64 { return float64(s.Errors) }},
 		{metrics.KindCounter, "yare_stream_decode_failures_total", "Versions of objects that could not be read.",
 			func(s cache.Stats) float64 { return float64(s.DecodeFailures) }},
@@ -159,7 +161,7 @@ func (f *figures) collectStreams(stats func() []cache.Stats) {
 	}
 }
 
-// selectorOf is what narrows a stream, in the words of its requests.
+// selectorOf returns the selectors of a stream, as its requests have them.
 func selectorOf(s kube.Stream) string {
 	text := ""
 	for _, selector := range []string{s.LabelSelector, s.FieldSelector, s.ShardSelector} {
@@ -174,6 +176,7 @@ func selectorOf(s kube.Stream) string {
 	return text
 }
 
+// formOf returns the representation of the objects of a stream, in words.
 func formOf(s kube.Stream) string {
 	if s.Representation == kube.Full {
 		return "full"

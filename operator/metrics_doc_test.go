@@ -10,7 +10,7 @@ import (
 	"github.com/yare-go/yare/cache"
 )
 
-// docs/metrics.md lists the metrics that there are, with their types.
+// docs/metrics.md lists all metrics with their types.
 func TestMetricsAreDocumented(t *testing.T) {
 	t.Parallel()
 	f := newFigures()
@@ -34,6 +34,6 @@ func TestMetricsAreDocumented(t *testing.T) {
 	there := list(`(?m)^# TYPE (\S+) (\S+)$`, text.String())
 	documented := list("(?m)^\\| `(\\w+)` \\| (counter|gauge|histogram) \\|", string(document))
 	if len(there) == 0 || !slices.Equal(there, documented) {
-		t.Errorf("there are\n%s\ndocumented are\n%s", strings.Join(there, "\n"), strings.Join(documented, "\n"))
+		t.Errorf("the program has\n%s\ndocumented are\n%s", strings.Join(there, "\n"), strings.Join(documented, "\n"))
 	}
 }

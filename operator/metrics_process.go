@@ -10,8 +10,8 @@ import (
 	"github.com/yare-go/yare/operator/internal/metrics"
 )
 
-// collectProcess adds what is worth knowing of the process itself, under the names that
-// Prometheus' own clients use.
+// collectProcess registers metrics of the process, by the names that the clients of Prometheus
+// use.
 func (f *figures) collectProcess() {
 	started := float64(time.Now().UnixMilli()) / 1000
 	f.gauge("process_start_time_seconds", "When the process started, in seconds since 1970.", func() float64 { return started })
@@ -21,7 +21,7 @@ func (f *figures) collectProcess() {
 	for _, each := range []struct{ name, help, of string }{
 		{"go_memstats_heap_alloc_bytes", "Live and dead objects on the heap.", "/memory/classes/heap/objects:bytes"},
 		{"go_memstats_sys_bytes", "Memory that the Go runtime has from the system.", "/memory/classes/total:bytes"},
-		{"go_gc_gomemlimit_bytes", "The limit that the garbage collector works towards.", "/gc/gomemlimit:bytes"},
+		{"go_gc_gomemlimit_bytes", "The memory limit of the garbage collector.", "/gc/gomemlimit:bytes"},
 	} {
 		f.gauge(each.name, each.help, func() float64 { return runtimeFigure(each.of) })
 	}
@@ -33,19 +33,22 @@ func (f *figures) collectProcess() {
 		[]string{"version", "go_version"}, func(emit metrics.Emit) { emit(1, version, runtime.Version()) })
 }
 
+// gauge registers a gauge without labels.
 func (f *figures) gauge(name, help string, value func() float64) {
 	f.registry.Collect(metrics.KindGauge, name, help, nil, func(emit metrics.Emit) { emit(value()) })
 }
 
+// runtimeFigure returns a metric of the Go runtime, or 0 if this Go does not have it.
 func runtimeFigure(name string) float64 {
 	sample := []runtimemetrics.Sample{{Name: name}}
 	runtimemetrics.Read(sample)
 	if sample[0].Value.Kind() != runtimemetrics.KindUint64 {
-		return 0 // this Go does not have it
+		return 0
 	}
 	return float64(sample[0].Value.Uint64())
 }
 
+// cpuSeconds returns the CPU time of the process.
 func cpuSeconds() float64 {
 	var usage syscall.Rusage
 	if syscall.Getrusage(syscall.RUSAGE_SELF, &usage) != nil {

@@ -9,19 +9,21 @@ import (
 	"github.com/yare-go/yare/kube"
 )
 
-// Part is something that a program runs: a [controller.Controller], a [Func], or a
-// [Service]. A part that needs names (see [kube.Needs]) counts as started, for the
-// readiness of the program, when it has given its queue to the Observer of rt.
+// Part is something that a program runs: a [controller.Controller], a [Func], or a [Service].
+//
+// For the readiness of the program, a part with names in its [kube.Needs] has started when
+// it has given the queue of each name to the Observer of its Runtime. The streams that any
+// other part follows with package watch must have been listed, as long as they are followed.
 type Part interface {
-	// Needs is what the part needs, or what is wrong with it. It is asked before anything
-	// is started and any request is made.
+	// Needs returns what the part needs, or what is wrong with it. It is called before any
+	// part is started and any request is sent, and must return the same each time.
 	Needs() (kube.Needs, error)
-	// Start runs the part until it is done, or ctx ends. An error ends the whole program;
-	// that ctx ended is none.
+	// Start runs the part until it is done or ctx ends. An error ends the whole program. That
+	// ctx has ended is no error.
 	Start(ctx context.Context, rt *controller.Runtime) error
 }
 
-// Func is a part that is a plain function, of a program that defines T.
+// Func returns a part that runs a function. Its program defines T.
 func Func[T any, P kube.DefinedObjectOf[T]](run func(ctx context.Context, c *kube.Client) error) Part {
 	t, err := kube.TypeOf[T, P]()
 	if err == nil && run == nil {

@@ -24,7 +24,7 @@ func noServer() *kube.Client {
 	}))
 }
 
-// untilEnd is a part that runs as long as it may, and then takes its time.
+// untilEnd returns a part that runs until its context ends, and then takes a second.
 func untilEnd(finished *bool) Part {
 	return part(func(ctx context.Context) error {
 		<-ctx.Done()
@@ -86,7 +86,7 @@ func TestRun(t *testing.T) {
 						}
 					}
 					if err != nil && strings.Contains(err.Error(), "interrupted") {
-						t.Errorf("%s: that a part was ended is told as an error: %v", form, err)
+						t.Errorf("%s: the end of the context is reported as an error: %v", form, err)
 					}
 				})
 			}

@@ -1,11 +1,10 @@
 package operator
 
-// Service is a part that the others use while they work, such as a recorder of events. The
-// program asks it to end, by its ctx, when all other parts have ended, and then waits for
-// it: so it sees the last of what they do, and must bound its own end itself. A service
-// that is done earlier ends nothing.
+// Service is a part that other parts use while they run, such as a recorder of events. Its
+// context ends when all other parts have ended. The program then waits for it. A Service must
+// bound the time that its end takes. The end of a Service does not end the program.
 type Service interface {
 	Part
-	// Service tells a service from other parts. It does nothing.
+	// Service marks a part as a service. It does nothing.
 	Service()
 }

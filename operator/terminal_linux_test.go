@@ -9,8 +9,8 @@ import (
 	"unsafe"
 )
 
-// openTerminal makes a pair of pseudo-terminals: what is written to the second is read from
-// the first.
+// openTerminal opens a pair of pseudo-terminals. The first reads what is written to the
+// second.
 func openTerminal(t *testing.T) (reader, terminal *os.File) {
 	t.Helper()
 	reader, err := os.OpenFile("/dev/ptmx", os.O_RDWR|syscall.O_NOCTTY, 0)
@@ -32,7 +32,7 @@ func openTerminal(t *testing.T) (reader, terminal *os.File) {
 	return reader, terminal
 }
 
-// On a terminal the log is for people, coloured unless NO_COLOR says otherwise.
+// On a terminal the log is text for people, in colours unless NO_COLOR is set.
 func TestLogForPeople(t *testing.T) {
 	for value, coloured := range map[string]bool{"": true, "1": false} {
 		t.Setenv("NO_COLOR", value)

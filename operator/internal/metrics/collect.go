@@ -8,19 +8,19 @@ import (
 	vm "github.com/VictoriaMetrics/metrics"
 )
 
-// Emit tells the value of one series. The values are those of the labels, in their order;
-// what is told of the same values is added up.
+// Emit records the value of one series, with the values of its labels in their order. Values of
+// the same series are added up.
 type Emit func(value float64, values ...string)
 
-// Collect registers a metric of which somebody else has the figures: collect is called each
-// time when it is read, by several goroutines.
+// Collect registers a metric whose values belong to somebody else. Each read of the metric
+// calls collect, from several goroutines.
 func (r *Registry) Collect(kind Kind, name, help string, labels []string, collect func(Emit)) {
-	of := series{name, labels}.of
+	series := series{name, labels}
 	r.add(family{name, help, kind, func(w io.Writer) {
 		sums := make(map[string]float64)
-		collect(func(v float64, values ...string) { sums[of(values)] += v })
+		collect(func(v float64, values ...string) { sums[series.with(values)] += v })
 		for _, each := range slices.Sorted(maps.Keys(sums)) {
-			vm.WriteGaugeFloat64(w, each, sums[each]) // of any kind: a sample looks the same
+			vm.WriteGaugeFloat64(w, each, sums[each]) // samples of all kinds have the same form
 		}
 	}})
 }

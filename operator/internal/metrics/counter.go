@@ -2,7 +2,7 @@ package metrics
 
 import vm "github.com/VictoriaMetrics/metrics"
 
-// Counter counts, for each combination of the values of its labels.
+// Counter counts separately for each combination of the values of its labels.
 type Counter struct {
 	series
 	set *vm.Set
@@ -15,8 +15,8 @@ func (r *Registry) Counter(name, help string, labels ...string) *Counter {
 	return c
 }
 
-// Add counts n, which must not be negative. The values are those of the labels, in their
-// order. With 0 the series is there from then on, so that its first increase can be seen.
+// Add adds n, which must not be negative, to the series with these values of the labels, in
+// their order. Adding 0 creates the series, so that its first increase is visible.
 func (c *Counter) Add(n int, values ...string) {
-	c.set.GetOrCreateCounter(c.of(values)).Add(n)
+	c.set.GetOrCreateCounter(c.with(values)).Add(n)
 }

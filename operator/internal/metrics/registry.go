@@ -1,13 +1,12 @@
-// Package metrics describes the metrics of a program, and gives them the form that
-// Prometheus reads (text, version 0.0.4).
+// Package metrics describes the metrics of a program, and writes them in the text format of
+// Prometheus, version 0.0.4.
 //
-// VictoriaMetrics/metrics counts and writes the samples. What it lacks without state that is
-// common to the whole process, and what is here: what a metric means and of which type it
-// is (HELP and TYPE), labels that are named once, and metrics of which somebody else has the
-// figures, which are asked for when they are read.
+// VictoriaMetrics/metrics counts and writes the samples. This package adds what that library
+// has only with state of the whole process: the meaning and the type of a metric (HELP and
+// TYPE), labels that are named once, and metrics whose values are collected when they are
+// read.
 //
-// The number of series is up to whoever chooses the values of labels: they must come from a
-// small set.
+// The values of labels must come from a small set, because each combination is a series.
 package metrics
 
 import (
@@ -18,11 +17,11 @@ import (
 	"sync"
 )
 
-// ContentType is that of what [Registry.WriteTo] writes.
+// ContentType is the content type of the text that [Registry.WriteTo] writes.
 const ContentType = "text/plain; version=0.0.4; charset=utf-8"
 
-// Registry is a set of metrics with different names. Its methods, and those of its
-// metrics, can be used concurrently.
+// Registry is a set of metrics with different names. Its methods and those of its metrics may
+// be called concurrently.
 type Registry struct {
 	mu       sync.Mutex
 	families []family
@@ -46,6 +45,7 @@ const (
 	kindHistogram Kind = "histogram"
 )
 
+// add registers f. It panics if the name is taken.
 func (r *Registry) add(f family) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -69,7 +69,7 @@ func (r *Registry) WriteTo(w io.Writer) (int64, error) {
 		samples.Reset()
 		f.write(&samples)
 		for line := range bytes.Lines(samples.Bytes()) {
-			// The author may have told the library to describe metrics, for his own.
+			// The library describes metrics too if the author has enabled that for the process.
 			if line[0] != '#' {
 				text.Write(line)
 			}

@@ -2,14 +2,14 @@ package metrics
 
 import "strings"
 
-// series names the series of one metric.
+// series is the name of a metric with those of its labels.
 type series struct {
 	name   string
 	labels []string
 }
 
-// of is the series with these values of its labels, as Prometheus writes it.
-func (s series) of(values []string) string {
+// with returns the name of the series with these values of its labels, as Prometheus writes it.
+func (s series) with(values []string) string {
 	if len(s.labels) != len(values) {
 		panic("the metric " + s.name + " was given a wrong number of values for its labels")
 	}
@@ -28,6 +28,7 @@ func (s series) of(values []string) string {
 	return string(append(text, '}'))
 }
 
+// appendEscaped appends the value of a label.
 func appendEscaped(text []byte, value string) []byte {
 	if !strings.ContainsAny(value, "\\\"\n") {
 		return append(text, value...)
