@@ -8,12 +8,12 @@ import (
 	"github.com/yare-go/yare/kube"
 )
 
-// ownership refuses owner references that Kubernetes forbids, before they are sent: the
-// garbage collector would take such a child for an orphan, and delete it.
-func ownership(next kube.Handler, owner kube.Ref) kube.Handler {
+// rejectForbiddenOwners returns a handler that refuses writes whose owner references to owner
+// Kubernetes forbids. The garbage collector would find no such owner, and delete the child.
+func rejectForbiddenOwners(next kube.Handler, owner kube.Ref) kube.Handler {
 	return kube.HandlerFunc(func(ctx context.Context, r *kube.Request) (*kube.Response, error) {
 		if owner.Namespace != "" && owner.UID != "" && r.Verb.IsWrite() && bytes.Contains(r.Body, []byte(owner.UID)) {
-			if err := checkOwnership(r, owner); err != nil {
+			if err := checkOwners(r, owner); err != nil {
 				return nil, err
 			}
 		}
@@ -21,7 +21,9 @@ func ownership(next kube.Handler, owner kube.Ref) kube.Handler {
 	})
 }
 
-func checkOwnership(r *kube.Request, owner kube.Ref) error {
+// checkOwners returns an error if r makes owner an owner of an object that it cannot own: an
+// object of a cluster-scoped kind, or one in another namespace.
+func checkOwners(r *kube.Request, owner kube.Ref) error {
 	if !r.Resource.ClusterScoped && r.Namespace == owner.Namespace {
 		return nil
 	}
@@ -42,7 +44,7 @@ func checkOwnership(r *kube.Request, owner kube.Ref) error {
 			continue
 		}
 		if r.Resource.ClusterScoped {
-			return Terminal(fmt.Errorf("%s %s: it lives outside of namespaces, so %s cannot own it: find it by a label instead, and delete it in a cleanup",
+			return Terminal(fmt.Errorf("%s %s: it is cluster-scoped, so %s cannot own it: find it by a label instead, and delete it in a cleanup",
 				r.Verb, ref, owner))
 		}
 		return Terminal(fmt.Errorf("%s %s: %s cannot own it across namespaces: find it by a label instead, and delete it in a cleanup",

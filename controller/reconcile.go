@@ -213,7 +213,7 @@ func (e *engine[T]) clientFor(key queue.Key, self kube.Ref, trace *recorder) *ku
 	return e.client.With(func(cached kube.Handler) kube.Handler {
 		adopting := e.adoption.handler(cached, self)
 		skipping := e.applies.Handler(adopting, isTrigger)
-		trace.next = ownership(skipping, self)
+		trace.next = rejectForbiddenOwners(skipping, self)
 		return trace
 	})
 }

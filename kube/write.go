@@ -229,6 +229,9 @@ func (a API[T]) Patch(ctx context.Context, name string, patch Patch, options ...
 // creationTimestamp is an error. A uid and a resourceVersion are preconditions.
 //
 // The status of a resource with a status subresource is not sent: see [Client.ApplyStatus].
+//
+// The client of a reconcile skips an apply that would change nothing, and returns the cached
+// object. If only the metadata is cached, as of a Secret, the result is t with the live metadata.
 func (a API[T]) Apply(ctx context.Context, t *T, options ...ApplyOption) (*T, error) {
 	obj, err := a.given(VerbPatch, t)
 	if err != nil {

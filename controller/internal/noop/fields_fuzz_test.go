@@ -244,6 +244,9 @@ func copied(object map[string]any) map[string]any {
 		panic(err)
 	}
 	result := map[string]any{}
+	if object == nil { // an apply can remove everything
+		return result
+	}
 	if err := utiljson.Unmarshal(text, &result); err != nil {
 		panic(err)
 	}
