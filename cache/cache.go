@@ -44,11 +44,11 @@ func New(h kube.Handler, o ...Option) *Cache {
 	return c
 }
 
-// Open subscribes to stream. If it is the first to do so, the stream is listed and watched
-// from now on; otherwise it shares what is there.
+// Open subscribes to the stream id. If no subscription to the stream is open, it is listed and
+// watched from now on; otherwise they share its watch and its store.
 //
-// The subscriber is told all objects as Added, then Synced once they are complete, and
-// then what changes: everything once, in the order of the stream, wherever it joins. Open
+// The subscriber receives all objects as Added, then Synced once they are complete, and
+// then every change: everything once, in the order of the stream, wherever it joins. Open
 // does not wait for any of that. The subscription ends with [Subscription.Close], or soon
 // after ctx ends. The requests of the stream have the values of the ctx that came first.
 //
@@ -86,7 +86,7 @@ func (c *Cache) begin(ctx context.Context, id kube.Stream, first *Subscription) 
 	return s
 }
 
-// start runs a goroutine of a stream. The caller has c.mu, and c is not closed.
+// start runs a goroutine of a stream. The caller holds c.mu, and c is not closed.
 func (c *Cache) start(s *stream, run func()) {
 	c.running.Add(1)
 	s.running.Go(func() {
@@ -110,8 +110,8 @@ func (c *Cache) expire(sub *Subscription) {
 	sub.once.Do(sub.leave)
 }
 
-// release takes a subscription from a stream, and tells whether it was the last one. Then
-// the stream is no more to be found.
+// release removes a subscription from a stream. It returns whether the subscription was the last
+// one; then the stream is removed too.
 func (c *Cache) release(s *stream) (last bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -122,19 +122,19 @@ func (c *Cache) release(s *stream) (last bool) {
 	return true
 }
 
-// sameResource compares what is in a URL. A store serves reads in its own version only.
-func sameResource(a, b kube.Resource) bool {
+// isSameResource reports whether two resources have the same URL. A store serves reads in its own version only.
+func isSameResource(a, b kube.Resource) bool {
 	return a.Group == b.Group && a.Version == b.Version && a.Plural == b.Plural
 }
 
-// snapshot is the streams as they are now, not to be changed.
+// snapshot returns the streams as they are now. The slice must not be changed.
 func (c *Cache) snapshot() []*stream {
 	c.mu.RLock()
 	defer c.mu.RUnlock()
 	return c.streams[:len(c.streams):len(c.streams)]
 }
 
-// Stats are the figures of all streams, in the order in which they were opened.
+// Stats returns the figures of all streams, in the order in which they were opened.
 func (c *Cache) Stats() []Stats {
 	c.mu.RLock()
 	defer c.mu.RUnlock()

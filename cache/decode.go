@@ -16,8 +16,8 @@ import (
 // hashSeed is set once and for all, so that hashes of all stores can be compared.
 var hashSeed = maphash.MakeSeed()
 
-// metadata is what is read of an object's JSON for its record. The slices are parts of the
-// JSON or of the metadata itself, which is used again and again: valid until the next read.
+// metadata holds what a record needs of an object's JSON. The slices are parts of the JSON or of
+// the metadata itself, which is used again and again: they are valid until the next read.
 type metadata struct {
 	namespace, name, uid, version []byte
 	generation                    int64
@@ -33,9 +33,9 @@ type ownerBytes struct {
 	controller             bool
 }
 
-// read reads the metadata of an object. What follows them is not looked at: the spec, and
-// mostly the status, which are the bulk. What cannot be read is left out, and the error is
-// about the first such thing; everything else is there.
+// read reads the metadata of an object. It stops behind them, before the spec and mostly the
+// status, which are the bulk. It leaves out what it cannot read, and its error is about the first
+// such field; all other fields are set.
 func (m *metadata) read(object []byte) error {
 	*m = metadata{owners: m.owners[:0], labels: m.labels}
 	s := jsonscan.New(object)
@@ -121,8 +121,8 @@ func (m *metadata) readOwners(s *jsonscan.Scanner) error {
 	return cmp.Or(err, first)
 }
 
-// hashOf reads a value and hashes how it is written, which a server does in one way. That
-// of what is empty is 0.
+// hashOf reads a value and returns the hash of its text: a server writes a value in one way. The
+// hash of an empty value is 0.
 func hashOf(s *jsonscan.Scanner, empty string) (uint64, error) {
 	raw, err := s.Raw()
 	if err != nil || string(raw) == empty || string(raw) == "null" {
@@ -131,7 +131,7 @@ func hashOf(s *jsonscan.Scanner, empty string) (uint64, error) {
 	return maphash.Bytes(hashSeed, raw), nil
 }
 
-// ownerList are the owners, as strings of their own.
+// ownerList returns the owners, with strings of their own.
 func (m *metadata) ownerList() []Owner {
 	if len(m.owners) == 0 {
 		return nil
@@ -160,7 +160,7 @@ func (m *metadata) isSameOwners(owners []Owner) bool {
 	return true
 }
 
-// recordOf reads the record of an object's JSON.
+// recordOf returns the record of an object, which is JSON.
 func recordOf(object []byte) (Record, error) {
 	var m metadata
 	if err := m.read(object); err != nil {

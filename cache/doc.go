@@ -1,28 +1,28 @@
 // Package cache keeps the objects of streams, as bytes.
 //
-// An informer decodes every object that it is sent, and keeps the decoded form. A [Store]
-// keeps what the server sent, compressed against a dictionary made from its neighbours,
-// beside a small [Record]: enough to match selectors, owners and predicates. Then
+// An informer decodes every object that it receives, and keeps the decoded form. A [Store]
+// keeps what the server sent, compressed against a dictionary made of other objects, beside a
+// small [Record]: enough to match selectors, owners and predicates. So
 //
 //   - memory is a fraction of what the decoded objects take;
-//   - every read is a private copy: [Object.Bytes] makes it, when it is asked for, and its
-//     caller can do with it what he likes;
-//   - what does not match is never decompressed, let alone decoded: [Store.All] selects by
+//   - every read is a private copy: [Object.Bytes] makes it on demand;
+//   - an object that does not match is neither decompressed nor decoded: [Store.All] selects by
 //     namespace, labels, owner and index on the records alone.
 //
-// [Cache] are the streams of a program. A [kube.Stream] that several parts of the program
-// want is one watch and one store, for as long as one of them has a [Subscription]:
+// A [Cache] holds the streams of a program. Parts of the program that want the same
+// [kube.Stream] share one watch and one store, for as long as one of them has a [Subscription]:
 //
-//	subscription, err := caches.Open(ctx, stream, func(c cache.Change) { … })
+//	subscription, err := c.Open(ctx, stream, func(change cache.Change) { … })
 //	defer subscription.Close()
 //	pod, ok := subscription.Store().Get(kube.Key{Namespace: "default", Name: "web-0"})
 //
-// A subscriber is told all that is there, then that it is synced, then all that changes,
-// without gap or repetition, whenever it joins. While it is told something, its store
-// stands still at just that change.
+// A subscriber receives all objects, then Synced, then every change, without gap or repetition,
+// whenever it joins. While it receives a change, its store stands still at that change.
 //
-// Reads through [Cache.Handler] are answered by the stores, and are at least as new as
-// every write through it.
+// The stores answer the reads through [Cache.Handler]. These are at least as new as every write
+// through it. Through [View.Handler] they are also at least as new as every change that the
+// streams of one controller have published: a reconcile never reads a state that is older than
+// what triggered it.
 //
-// Nothing starts by itself: what no stream covers is read from the server.
+// No stream starts by itself: an object that no stream covers is read from the server.
 package cache

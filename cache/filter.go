@@ -7,14 +7,14 @@ import (
 	"github.com/yare-go/yare/kube"
 )
 
-// Filter narrows what [Store.All] shows. What is set must all match; the zero value
-// matches everything.
+// Filter narrows what [Store.All] returns. All conditions that are set must match; the zero
+// value matches everything.
 type Filter struct {
 	// Namespace is empty for all namespaces.
 	Namespace string
 	// Labels is nil for all labels.
 	Labels labels.Selector
-	// Owner is the uid of one of the ownerReferences, or empty.
+	// Owner is the UID of one of the owner references, or empty.
 	Owner types.UID
 	// Index is nil, or one of [Store.Index], and Value what its function must have returned
 	// for an object, among others.

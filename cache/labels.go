@@ -20,7 +20,7 @@ type Labels struct {
 	values string
 }
 
-// LabelsOf makes Labels of a map.
+// LabelsOf returns the Labels in a map.
 func LabelsOf(m map[string]string) Labels {
 	var l labelWriter
 	for k, v := range m {
@@ -33,7 +33,7 @@ func LabelsOf(m map[string]string) Labels {
 	return Labels{keys: unique.Make(string(keys)), values: string(values)}
 }
 
-// All are the labels, sorted by key.
+// All returns the labels, sorted by key.
 func (l Labels) All() iter.Seq2[string, string] {
 	return func(yield func(string, string) bool) {
 		if l == (Labels{}) {
@@ -51,7 +51,7 @@ func (l Labels) All() iter.Seq2[string, string] {
 	}
 }
 
-// Lookup is the value of the label key, and whether there is such a label.
+// Lookup returns the value of the label key, and whether the label exists.
 func (l Labels) Lookup(key string) (value string, exists bool) {
 	for k, v := range l.All() {
 		if k == key {
@@ -64,13 +64,13 @@ func (l Labels) Lookup(key string) (value string, exists bool) {
 	return "", false
 }
 
-// Has tells whether there is a label key.
+// Has reports whether the label key exists.
 func (l Labels) Has(key string) bool {
 	_, exists := l.Lookup(key)
 	return exists
 }
 
-// Get is the value of the label key, or empty.
+// Get returns the value of the label key, or the empty string if the label does not exist.
 func (l Labels) Get(key string) string {
 	if v, exists := l.Lookup(key); exists {
 		return v
@@ -78,10 +78,10 @@ func (l Labels) Get(key string) string {
 	return ""
 }
 
-// Len is the number of labels.
+// Len returns the number of labels.
 func (l Labels) Len() int { return strings.Count(l.values, "\x00") }
 
-// Map are the labels as a map of the caller's own.
+// Map returns the labels as a map of the caller's own.
 func (l Labels) Map() map[string]string {
 	m := make(map[string]string, l.Len())
 	for k, v := range l.All() {
@@ -90,7 +90,7 @@ func (l Labels) Map() map[string]string {
 	return m
 }
 
-// String is the labels as kubectl writes them, such as app=web,tier=front.
+// String returns the labels as kubectl writes them, such as app=web,tier=front.
 func (l Labels) String() string {
 	var b strings.Builder
 	for k, v := range l.All() {
@@ -102,14 +102,13 @@ func (l Labels) String() string {
 	return b.String()
 }
 
-// labelWriter brings labels into the form that Labels has. It can be used again.
+// labelWriter collects labels in the form that Labels has. It can be used again.
 type labelWriter struct {
 	pairs        [][2][]byte
 	keys, values []byte
 }
 
-// add takes in one label. A server does not let a NUL pass; should there be one all the
-// same, then that label cannot be matched.
+// add adds one label. It leaves out a label with a NUL, which no server accepts.
 func (w *labelWriter) add(key, value []byte) {
 	if bytes.IndexByte(key, 0) < 0 && bytes.IndexByte(value, 0) < 0 {
 		w.pairs = append(w.pairs, [2][]byte{key, value})
@@ -123,7 +122,7 @@ func (w *labelWriter) finish() (keys, values []byte) {
 	w.keys, w.values = w.keys[:0], w.values[:0]
 	for i, p := range w.pairs {
 		if i+1 < len(w.pairs) && bytes.Equal(w.pairs[i+1][0], p[0]) {
-			continue // of a name that is there twice the last counts, as in encoding/json
+			continue // of equal keys the last one counts, as in encoding/json
 		}
 		w.keys = append(append(w.keys, p[0]...), 0)
 		w.values = append(append(w.values, p[1]...), 0)

@@ -2,22 +2,21 @@ package cache
 
 import "errors"
 
-var errNoContent = errors.New("there is no object")
+var errNoContent = errors.New("the cache.Object is the zero value")
 
-// Object is an object of a store: its record, and its content on demand. It stays as it
-// is when the store goes on.
+// Object is one version of an object: its record, and its content on demand. It does not change
+// when the store does.
 type Object struct {
 	Record
 	entry *entry
 }
 
-// Bytes is the JSON that the server sent, in memory that is the caller's own. It is
-// decompressed by each call, and can be called concurrently. It fails for the zero Object,
-// and with a [*kube.DecodeError] for an object of which a newer version came that has no
-// readable metadata.
+// Bytes returns the JSON that the server sent, in memory of the caller's own. Each call
+// decompresses it. Bytes may be called concurrently. Error: the Object is the zero value, or a
+// newer version came whose metadata cannot be read; then it is a [*kube.DecodeError].
 func (o Object) Bytes() ([]byte, error) { return o.AppendBytes(nil) }
 
-// AppendBytes appends what [Object.Bytes] returns to dst.
+// AppendBytes appends to dst what [Object.Bytes] returns.
 func (o Object) AppendBytes(dst []byte) ([]byte, error) {
 	if o.entry == nil {
 		return dst, errNoContent

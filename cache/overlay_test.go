@@ -349,6 +349,24 @@ func TestSecretsAreNotKeptByTheOverlay(t *testing.T) {
 	})
 }
 
+// Regression: what a write was answered with was kept in full although only the metadata of its
+// kind were followed, so that no read was ever answered with it.
+func TestContentThatNoStoreServesIsNotKept(t *testing.T) {
+	t.Parallel()
+	metadata := webApps
+	metadata.Representation = kube.MetadataOnly
+	onBench(t, []kube.Stream{metadata}, func(b *bench) {
+		b.must(request(kube.VerbCreate, "", `{"metadata":{"name":"a"},"spec":424242}`))
+		for _, k := range b.caches.overlayKeys() {
+			if e, _ := b.caches.overlay.Get(k); len(e.Object) == 0 || strings.Contains(string(e.Object), "424242") {
+				b.Errorf("kept: %s", e.Object)
+			}
+		}
+		const full = 2 // the full reads of shows
+		b.shows(full)
+	})
+}
+
 // Promise 7: a list that was begun at the server is ended there; the cache would show all
 // of it once more.
 func TestContinuedListIsTheServers(t *testing.T) {

@@ -6,8 +6,8 @@ import (
 	"github.com/yare-go/yare/kube"
 )
 
-// Record is what is kept decoded of every object: enough to match owners, selectors and
-// predicates, and to tell versions apart. It is a value; whoever has one can keep it.
+// Record holds the fields of an object that are kept decoded: enough to match owners, selectors
+// and predicates, and to distinguish versions. It is a value, and may be kept.
 type Record struct {
 	// Namespace is empty for an object outside of namespaces.
 	Namespace, Name string
@@ -18,8 +18,8 @@ type Record struct {
 	// Deleting is true once the object has a deletionTimestamp.
 	Deleting bool
 	Labels   Labels
-	// Annotations and Finalizers are hashes, for telling that something has changed. They
-	// can be compared within one process only, and are 0 where there are none.
+	// AnnotationsHash and FinalizersHash differ if the annotations or finalizers do. They can be
+	// compared within one process only, and are 0 if there are none.
 	AnnotationsHash uint64
 	FinalizersHash  uint64
 	// Owners are the ownerReferences, in their order. They are shared: do not change them.
@@ -31,8 +31,8 @@ type Record struct {
 // Key returns the key of the object in its stream, without the cluster.
 func (r Record) Key() kube.Key { return kube.Key{Namespace: r.Namespace, Name: r.Name} }
 
-// Owner is an ownerReference. The version of its kind is left out: an owner is the same in
-// all versions.
+// Owner is an owner reference. It has no version, because an owner is the same object in all
+// versions of its kind.
 type Owner struct {
 	// Group is empty for the core group.
 	Group, Kind, Name string

@@ -18,12 +18,11 @@ type Subscription struct {
 	mu sync.Mutex
 	// subscriber is nil once the subscription is closed. Guarded by mu.
 	subscriber Subscriber
-	// synced is true once the subscriber was told so. Guarded by mu.
+	// synced is true once the subscriber has received Synced. Guarded by mu.
 	synced bool
 }
 
-// Store is the store of the stream. It goes on as long as the stream has subscriptions;
-// afterwards it stands still.
+// Store returns the store of the stream. It changes as long as the stream has subscriptions.
 func (s *Subscription) Store() *Store { return s.stream.store }
 
 // Close ends the subscription. Once it has returned, the subscriber is called no more; if
@@ -39,7 +38,7 @@ func (s *Subscription) Close() {
 	})
 }
 
-// leave does what Close does, but for the context.
+// leave does what Close does, apart from the context.
 func (s *Subscription) leave() {
 	last := s.stream.cache.release(s.stream)
 	s.leaving.Store(true)

@@ -77,7 +77,7 @@ func (v *View) coveringStore(cluster string, r kube.Resource, namespace string, 
 	var exact bool
 	for _, s := range v.cache.snapshot() {
 		h := s.id
-		if h.Cluster != cluster || !sameResource(h.Resource, r) ||
+		if h.Cluster != cluster || !isSameResource(h.Resource, r) ||
 			s.store.selects() ||
 			h.Namespace != "" && h.Namespace != namespace ||
 			h.Representation != form && h.Representation != kube.Full ||
@@ -100,7 +100,7 @@ func (v *View) storeFor(k overlay.Key, r kube.Resource, form kube.Representation
 		return store, false
 	}
 	for _, s := range v.cache.snapshot() {
-		if !s.mayHold(k) || !s.store.selects() || !sameResource(s.id.Resource, r) ||
+		if !s.mayHold(k) || !s.store.selects() || !isSameResource(s.id.Resource, r) ||
 			s.id.Representation != form && s.id.Representation != kube.Full ||
 			!s.store.Synced() || !v.isCurrent(s, k.Namespace) || !condition(s.store) {
 			continue

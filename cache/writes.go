@@ -189,7 +189,7 @@ func (c *Cache) valueOf(r *kube.Request, k overlay.Key, answer writeAnswer, body
 // content would be kept for nothing, and that of a Secret must not be.
 func (c *Cache) servesFull(k overlay.Key, r kube.Resource) bool {
 	return slices.ContainsFunc(c.snapshot(), func(s *stream) bool {
-		return s.mayHold(k) && sameResource(s.id.Resource, r) && s.id.Representation == kube.Full
+		return s.mayHold(k) && isSameResource(s.id.Resource, r) && s.id.Representation == kube.Full
 	})
 }
 
