@@ -11,8 +11,9 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 )
 
-// API is the typed view on one resource, in one namespace or in all. What is wrong with
-// the type or the namespace is an error of every method, before any request.
+// API is the typed view of one resource, in one namespace or in all of them. If the type or
+// the namespace is wrong, every method returns that error, and sends no request. An API is
+// immutable and safe for concurrent use.
 type API[T any] struct {
 	client         *Client
 	resource       Resource
@@ -27,11 +28,11 @@ type API[T any] struct {
 	err         error
 }
 
-// All is T in every namespace, or in those that the client is narrowed to; or a
-// cluster-scoped T.
+// All returns the API of T in every namespace, or in those that the client is narrowed to. It
+// is also the API of a cluster-scoped T.
 func All[T any, P ObjectOf[T]](c *Client) API[T] { return newAPI[T, P](c, "") }
 
-// Namespaced is T in one namespace.
+// Namespaced returns the API of T in one namespace.
 func Namespaced[T any, P ObjectOf[T]](c *Client, namespace string) API[T] {
 	a := newAPI[T, P](c, namespace)
 	if a.err == nil && namespace == "" {
@@ -47,13 +48,14 @@ func newAPI[T any, P ObjectOf[T]](c *Client, namespace string) API[T] {
 	return a
 }
 
-// Dynamic is a resource without a Go type of its own. An empty namespace means all.
+// Dynamic returns the API of a resource without a Go type of its own. An empty namespace
+// means all.
 func Dynamic(c *Client, r Resource, namespace string) API[unstructured.Unstructured] {
 	return makeAPI[unstructured.Unstructured](c, r, namespace, Full, true, complete(r))
 }
 
-// Metadata is the metadata alone of a resource: the server sends no more. An empty
-// namespace means all.
+// Metadata returns the API of the metadata of a resource. The server sends nothing else of
+// its objects. An empty namespace means all.
 func Metadata(c *Client, r Resource, namespace string) API[metav1.PartialObjectMetadata] {
 	return makeAPI[metav1.PartialObjectMetadata](c, r, namespace, MetadataOnly, false, complete(r))
 }
@@ -84,20 +86,20 @@ func makeAPI[T any, P ObjectOf[T]](c *Client, r Resource, namespace string, form
 	}
 }
 
-// Resource is what a works on.
+// Resource returns the resource that a works on.
 func (a API[T]) Resource() Resource { return a.resource }
 
-// Err is what is wrong with the type or the namespace, if anything is.
+// Err returns what is wrong with the type or the namespace, or nil.
 func (a API[T]) Err() error { return a.err }
 
-// Object is t as an object.
+// Object returns t as an Object.
 func (a API[T]) Object(t *T) Object { return a.object(t) }
 
-// Client is the client that a was made with.
+// Client returns the client that a was made with.
 func (a API[T]) Client() *Client { return a.client }
 
-// Status is the same view on the status subresource: what is read is the whole object,
-// what is written is its status alone.
+// Status returns the same view of the status subresource. It reads whole objects, and writes
+// nothing but their status.
 func (a API[T]) Status() API[T] {
 	if a.err == nil && !a.hasStatus {
 		a.err = fmt.Errorf("%s (%s) have no status", a.resource, TypeName(reflect.TypeFor[T]()))
@@ -106,7 +108,7 @@ func (a API[T]) Status() API[T] {
 	return a
 }
 
-// request is a request of a for one object.
+// request returns a request for one object.
 func (a API[T]) request(verb Verb, name string) *Request {
 	return &Request{
 		Verb: verb, Resource: a.resource, Namespace: a.namespace, Name: name,
@@ -114,7 +116,7 @@ func (a API[T]) request(verb Verb, name string) *Request {
 	}
 }
 
-// one checks that a names one object.
+// requireName returns an error unless a and the name together name one object.
 func (a API[T]) requireName(verb Verb, name string) error {
 	switch {
 	case a.err != nil:
@@ -130,8 +132,8 @@ func (a API[T]) requireName(verb Verb, name string) error {
 	return nil
 }
 
-// whole checks that a is no view on a subresource, where only reading and writing of what
-// is there make sense.
+// rejectSubresource returns an error if a is a view of a subresource. A subresource can be
+// read and changed, but neither created nor deleted.
 func (a API[T]) rejectSubresource(verb Verb, name string) error {
 	if a.err == nil && a.subresource != "" {
 		return fmt.Errorf("%s %s/%s %q: this can be done to the whole object only", verb, a.resource, a.subresource, name)
@@ -139,7 +141,7 @@ func (a API[T]) rejectSubresource(verb Verb, name string) error {
 	return nil
 }
 
-// do makes a request and decodes the answer.
+// do sends a request and decodes the answer.
 func (a API[T]) do(ctx context.Context, r *Request) (*T, error) {
 	response, err := a.client.Do(ctx, r)
 	if err != nil {
@@ -152,7 +154,7 @@ func (a API[T]) do(ctx context.Context, r *Request) (*T, error) {
 	return t, err
 }
 
-// Get reads one object.
+// Get reads one object. A client with a cache may answer from it.
 func (a API[T]) Get(ctx context.Context, name string) (*T, error) {
 	if err := a.requireName(VerbGet, name); err != nil {
 		return nil, err
@@ -160,14 +162,14 @@ func (a API[T]) Get(ctx context.Context, name string) (*T, error) {
 	return a.do(ctx, a.request(VerbGet, name))
 }
 
-// Get reads one object: from the cache where the client has one, else from the server. The
-// namespace of a cluster-scoped object is empty.
+// Get reads one object. A client with a cache may answer from it. The namespace of a
+// cluster-scoped object is empty.
 func Get[T any, P ObjectOf[T]](ctx context.Context, c *Client, namespace, name string) (*T, error) {
 	return newAPI[T, P](c, namespace).Get(ctx, name)
 }
 
-// List reads all that match. Objects that do not fit T are left out, and the error names
-// each of them, as a [*DecodeError].
+// List reads all objects that match. Objects that do not fit T are left out, and the error
+// names each of them as a [*DecodeError].
 func (a API[T]) List(ctx context.Context, selectors ...Selector) ([]*T, error) {
 	// A list of several pages can become too old between two of them.
 	for attempt := 1; ; attempt++ {
@@ -193,9 +195,9 @@ func (a API[T]) List(ctx context.Context, selectors ...Selector) ([]*T, error) {
 	}
 }
 
-// Each is List, one decoded object at a time and one page of the server's in memory. An
-// object that does not fit T comes as a [*DecodeError], and the sequence goes on; any
-// other error ends it.
+// Each lists all objects that match, one decoded object at a time, and holds one page of the
+// list in memory. An object that does not fit T comes as a [*DecodeError], and the sequence
+// goes on. Any other error ends it.
 func (a API[T]) Each(ctx context.Context, selectors ...Selector) iter.Seq2[*T, error] {
 	return func(yield func(*T, error) bool) {
 		matches, err := a.matches(selectors)

@@ -135,7 +135,7 @@ func TestListGivesUpOnWhatIsAlwaysTooOld(t *testing.T) {
 }
 
 // One by one, the caller has the first page already, and must begin again itself.
-func TestEachTellsThatItIsTooOld(t *testing.T) {
+func TestEachReportsThatItIsTooOld(t *testing.T) {
 	t.Parallel()
 	var names []string
 	var last error
@@ -156,7 +156,7 @@ func TestEachEndsWhenItsCallerDoes(t *testing.T) {
 	}
 }
 
-// Promise 4, for lists: one object that does not fit is told, beside the others.
+// Promise 4, for lists: one object that does not fit is an error beside the others.
 func TestListWithAnObjectThatDoesNotFit(t *testing.T) {
 	t.Parallel()
 	bad := `{"metadata":{"name":"bad","namespace":"ns","uid":"u","resourceVersion":"5"},"spec":{"nodeName":7}}`
@@ -243,7 +243,7 @@ func TestMetadataOnly(t *testing.T) {
 	}
 }
 
-// What is wrong with the input is told before any request, and says what to write.
+// Wrong input is an error before any request, and the error says what to write.
 func TestBadInputMakesNoRequest(t *testing.T) {
 	t.Parallel()
 	c := NewClientFromHandler(scripted(t))

@@ -8,8 +8,8 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 )
 
-// builtinResource is the resource of a type of k8s.io/api: pkg is its package path below
-// that module. A test compares every answer with what an API server says of itself.
+// builtinResource returns the resource of a type of k8s.io/api. pkg is its package path below
+// that module. A test compares every answer with that of an API server.
 func builtinResource(pkg, typeName string) (Resource, bool) {
 	group, namespaced, cluster := builtinKinds(pkg)
 	inCluster := slices.Contains(strings.Fields(cluster), typeName)
@@ -23,8 +23,9 @@ func builtinResource(pkg, typeName string) (Resource, bool) {
 	}, true
 }
 
-// builtinKinds is the table: the group of a package, its kinds in namespaces, and its
-// kinds outside of them. It is code and not a variable, so that it costs nothing at start.
+// builtinKinds returns the group of a package, its kinds in namespaces, and its
+// cluster-scoped kinds. The table is code and not a variable, so that it costs nothing at
+// start.
 func builtinKinds(pkg string) (group, namespaced, cluster string) {
 	switch pkg {
 	case "admissionregistration/v1":

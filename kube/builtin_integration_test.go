@@ -114,7 +114,7 @@ func TestTableAgreesWithTheServer(t *testing.T) {
 	}
 }
 
-// typeOfVersion tells whether k8s.io/api had a type in an older version, by the fixtures
+// typeOfVersion reports whether k8s.io/api had a type in an older version, by the fixtures
 // that it keeps of its last four.
 func typeOfVersion(t *testing.T, minor string, gvk schema.GroupVersionKind) bool {
 	t.Helper()

@@ -13,7 +13,7 @@ import (
 	"k8s.io/client-go/rest"
 )
 
-// Client is a [Handler] with types on top. It is immutable, and safe for concurrent use.
+// Client puts types on top of a [Handler]. It is immutable and safe for concurrent use.
 type Client struct {
 	handler    Handler
 	cluster    string

@@ -12,22 +12,22 @@ import (
 	utiljson "k8s.io/apimachinery/pkg/util/json"
 )
 
-// jsonOptions are the rules of Kubernetes: encoding/json's, but for names, which must
-// match in case. The fixtures of k8s.io/api are the test.
+// jsonOptions are the rules of Kubernetes: those of encoding/json, but names must match in
+// case. The fixtures of k8s.io/api are the test.
 var jsonOptions = json.JoinOptions(
 	jsonv1.DefaultOptionsV1(),
 	json.MatchCaseInsensitiveNames(false),
 	jsontext.EscapeForHTML(false),
 )
 
-// Unmarshal decodes JSON by the rules of Kubernetes: encoding/json's, with names that
-// must match in case.
+// Unmarshal decodes JSON by the rules of Kubernetes: those of encoding/json, but names must
+// match in case.
 func Unmarshal(data []byte, into any) error { return json.Unmarshal(data, into, jsonOptions) }
 
 // Marshal encodes JSON by the rules of Kubernetes.
 func Marshal(v any) ([]byte, error) { return json.Marshal(v, jsonOptions) }
 
-// DecodeError is an object that the server sent and that does not fit its Go type.
+// DecodeError describes an object that the server sent and that does not fit its Go type.
 type DecodeError struct {
 	Ref             Ref
 	ResourceVersion string
@@ -40,7 +40,7 @@ func (e *DecodeError) Error() string {
 
 func (e *DecodeError) Unwrap() error { return e.Err }
 
-// decode makes a T of what the server sent, with its kind filled in, which the items of
+// decode returns the object that data encodes, and fills in its kind, which the items of
 // lists lack.
 func (a API[T]) decode(data []byte) (*T, error) {
 	t := new(T)
@@ -57,8 +57,8 @@ func (a API[T]) decode(data []byte) (*T, error) {
 	return t, nil
 }
 
-// decodeInto is Unmarshal, but for unstructured objects: their own method refuses an
-// object without a kind, and the items of most lists have none.
+// decodeInto decodes data into obj as Unmarshal does. Unstructured objects have a method of
+// their own, which refuses an object without a kind; the items of most lists have none.
 func decodeInto(data []byte, obj Object) error {
 	u, ok := obj.(interface{ SetUnstructuredContent(map[string]any) })
 	if !ok {
@@ -72,14 +72,14 @@ func decodeInto(data []byte, obj Object) error {
 	return nil
 }
 
-// openObject begins the JSON of an object of r.
+// openObject returns the beginning of the JSON of an object of r: its kind.
 func openObject(r Resource, size int) []byte {
 	dst := make([]byte, 0, size+len(r.Group)+len(r.Version)+len(r.Kind)+32)
 	dst = appendString(append(dst, `{"apiVersion":`...), r.GroupVersion().String())
 	return appendString(append(dst, `,"kind":`...), r.Kind)
 }
 
-// withKind is the JSON of an object with the kind of r in place of what it says.
+// withKind returns the JSON of an object with the kind of r in place of its own.
 func withKind(object []byte, r Resource) ([]byte, error) {
 	d := jsonDecoder(object)
 	if token, err := d.ReadToken(); err != nil || token.Kind() != '{' {
@@ -102,7 +102,7 @@ func withKind(object []byte, r Resource) ([]byte, error) {
 	return append(dst, '}'), nil
 }
 
-// jsonDecoder reads what Marshal wrote.
+// jsonDecoder returns a decoder of what Marshal wrote.
 func jsonDecoder(data []byte) *jsontext.Decoder {
 	return jsontext.NewDecoder(bytes.NewBuffer(data), jsontext.AllowDuplicateNames(true), jsontext.AllowInvalidUTF8(true))
 }
@@ -124,7 +124,7 @@ func (a API[T]) decodeError(data []byte, err error) error {
 	return e
 }
 
-// list is one page of a list, its items not yet decoded.
+// list is one page of a list with items that are not decoded.
 type list struct {
 	Metadata struct {
 		ResourceVersion string `json:"resourceVersion"`
@@ -133,11 +133,11 @@ type list struct {
 	Items []jsontext.Value `json:"items"`
 }
 
-// Decode makes a T of an object as the server sent it, with its kind filled in. Its error
-// is a [*DecodeError].
+// Decode returns the object that data encodes, as the server sent it, with its kind filled
+// in. An error is a [*DecodeError].
 func (a API[T]) Decode(data []byte) (*T, error) { return a.decode(data) }
 
-// Named is a T that has only its identity.
+// Named returns a T that has only its identity.
 func (a API[T]) Named(namespace, name string, uid types.UID, resourceVersion string) *T {
 	t := new(T)
 	obj := a.object(t)

@@ -6,10 +6,10 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// SetCondition sets the condition of that type, by the Kubernetes API conventions: it
-// keeps the time of the last transition unless the status changes, so that a status comes
-// to rest, and notes the generation of owner that it was observed at. The reason is one
-// word in CamelCase, and must not be empty; the message is for people.
+// SetCondition sets the condition of that type, by the Kubernetes API conventions. The time
+// of the last transition stays unless the status changes, so that a status comes to rest. The
+// condition records the generation of owner that it was observed at. The reason must be one
+// word in CamelCase, and not empty. The message is for people.
 func SetCondition(conditions *[]metav1.Condition, owner Object, conditionType string, holds bool, reason, message string) {
 	now := metav1.Condition{
 		Type: conditionType, Status: metav1.ConditionFalse, Reason: reason, Message: message,

@@ -10,8 +10,8 @@ import (
 	"k8s.io/client-go/tools/clientcmd"
 )
 
-// ConfigSource says where to look for the way to a cluster. The zero value looks where
-// kubectl does, and then for the ServiceAccount of a Pod.
+// ConfigSource describes where to look for the configuration of a client. The zero value
+// looks where kubectl does, and then for the ServiceAccount of a Pod.
 type ConfigSource struct {
 	// Kubeconfig names one file. Default: the files listed in the environment variable
 	// KUBECONFIG, merged; else ~/.kube/config; else the cluster that the program runs in.
@@ -20,8 +20,8 @@ type ConfigSource struct {
 	Context string
 }
 
-// Load finds the configuration. namespace is the one that the kubeconfig's context, or
-// the ServiceAccount, is in.
+// Load returns the configuration that it finds, and the namespace of the kubeconfig's context
+// or of the ServiceAccount.
 func (s ConfigSource) Load() (config *rest.Config, namespace string, err error) {
 	rules := clientcmd.NewDefaultClientConfigLoadingRules()
 	// An entry of KUBECONFIG that does not exist is skipped, as kubectl does; a file that

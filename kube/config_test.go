@@ -121,7 +121,7 @@ func TestConfigThatIsWrong(t *testing.T) {
 	wantError(t, err, "load the kubeconfig", bad)
 }
 
-// seen is the server's view on a request that client makes with config.
+// seen returns what the server sees of a request that client sends with config.
 func seen(t *testing.T, file string, look func(*http.Request) string, start func(*httptest.Server)) (ask func() string) {
 	t.Helper()
 	views := make(chan string, 1)
@@ -170,7 +170,7 @@ echo '{"apiVersion":"client.authentication.k8s.io/v1","kind":"ExecCredential","s
 }
 
 // The token of a ServiceAccount is a file that changes. client-go reads it again each
-// minute; here the cache is told of the time that has passed.
+// minute; here the cache gets the time that has passed.
 func TestTokenFileRotates(t *testing.T) {
 	t.Parallel()
 	token := filepath.Join(t.TempDir(), "token")

@@ -9,9 +9,9 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation"
 )
 
-// Definition is one version of one resource: what its CustomResourceDefinition says that
-// the fields of the Go type do not. Several versions of a kind are several types, each
-// with a Definition of its own; package crd merges them.
+// Definition describes one version of one resource: the part of its CustomResourceDefinition
+// that the fields of the Go type do not show. Several versions of a kind are several types,
+// each with a Definition of its own. Package crd merges them.
 type Definition struct {
 	// Group, Version and Kind name the resource, such as example.com, v1, WebApp.
 	Group, Version, Kind string
@@ -26,7 +26,7 @@ type Definition struct {
 	// Categories are groups of resources that kubectl get takes, such as "all".
 	Categories []string
 
-	// Cluster is true for a resource that lives outside of namespaces.
+	// ClusterScoped is true for a resource that lives outside of namespaces.
 	ClusterScoped bool
 
 	// Foreign is true if the kind belongs to another project, such as a Certificate of
@@ -62,11 +62,12 @@ type Definition struct {
 	Source fs.FS
 }
 
-// Defined types say themselves which resource they are. Definition is called on the zero
-// value, and must return the same each time.
+// Defined types name their own resource. Definition is called on the zero value, and must
+// return the same each time.
 type Defined interface{ Definition() Definition }
 
-// DefinedObjectOf says that *T is an Object that defines itself: a custom resource.
+// DefinedObjectOf is the constraint that *T is an Object that defines itself: a custom
+// resource.
 type DefinedObjectOf[T any] interface {
 	ObjectOf[T]
 	Defined
@@ -82,31 +83,30 @@ type Column struct {
 	Type string
 	// Description is shown by tools that describe columns.
 	Description string
-	// Wide leaves the column out unless kubectl get -o wide is asked for.
+	// Wide restricts the column to kubectl get -o wide.
 	Wide bool
 }
 
-// Rule is a validation rule in CEL, on self, and what to say when it does not hold.
+// Rule is a validation rule in CEL, on self, with the message for objects that break it.
 type Rule struct {
 	// Rule is the expression, such as "self.min <= self.max".
 	Rule string
-	// Message is what the user is told. Default: the server quotes the rule.
+	// Message is the error that the user gets. Default: the server quotes the rule.
 	Message string
 }
 
-// Scale says where the scale subresource finds its values, as JSON paths under .spec and
-// .status.
+// Scale names the values of the scale subresource, as JSON paths under .spec and .status.
 type Scale struct {
-	// SpecReplicas is where the wanted number is. Default: .spec.replicas.
+	// SpecReplicas is the path of the wanted number. Default: .spec.replicas.
 	SpecReplicas string
-	// StatusReplicas is where the observed number is. Default: .status.replicas.
+	// StatusReplicas is the path of the observed number. Default: .status.replicas.
 	StatusReplicas string
-	// Selector is where the label selector of the pods is, as a string, which a horizontal
+	// Selector is the path of the label selector of the pods, a string that a horizontal
 	// autoscaler needs. Default: none.
 	Selector string
 }
 
-// Resource is the one that d names, or what is wrong with d.
+// Resource returns the resource that d names, or an error if d is not valid.
 func (d Definition) Resource() (Resource, error) {
 	r := Resource{
 		GroupVersionKind: schema.GroupVersionKind{Group: d.Group, Version: d.Version, Kind: d.Kind},
@@ -138,7 +138,8 @@ func (d Definition) Resource() (Resource, error) {
 	return r, nil
 }
 
-// guessPlural follows English far enough for the names that kinds have.
+// guessPlural returns the plural of a kind by rules of English that go far enough for the
+// names of kinds.
 func guessPlural(kind string) string {
 	s := strings.ToLower(kind)
 	switch {

@@ -71,7 +71,7 @@ func must[T any](v T, err error) func(t *testing.T) T {
 	}
 }
 
-// owned are the fields that manager owns in obj, by paths such as .data.k.
+// owned returns the fields that manager owns in obj, by paths such as .data.k.
 func owned(t *testing.T, obj kube.Object, manager, subresource string) []string {
 	t.Helper()
 	var paths []string

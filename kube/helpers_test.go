@@ -103,7 +103,7 @@ func refuse(code int, reason metav1.StatusReason, message string, change ...func
 	}
 }
 
-// lost breaks the connection; sent tells whether the request may have arrived.
+// lost breaks the connection; sent reports whether the request may have arrived.
 func lost(sent bool) HandlerFunc {
 	return func(_ context.Context, r *Request) (*Response, error) {
 		e := newError(r)

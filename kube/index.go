@@ -12,12 +12,11 @@ import (
 //
 //	apps, err := kube.Namespaced[WebApp](c, namespace).List(ctx, bySettings.Is("blue"))
 //
-// A list that is narrowed by it is right with any client. It is cheap where the cache keeps
-// the index, as controller.Index has it do; otherwise every object is looked at.
+// A list that is narrowed by an index is correct with any client. It is cheap if the cache keeps
+// the index: see controller.Index. Otherwise every object is decoded.
 //
-// The function has its own copy of an object, may be called for any state of it, and
-// concurrently; it must depend on nothing else. An object that does not fit the type has no
-// values.
+// The function gets its own copy of an object, in any state, and must depend on nothing else. It
+// may be called concurrently. An object that does not fit the type has no values.
 type Index struct {
 	name     string
 	resource Resource
@@ -25,8 +24,8 @@ type Index struct {
 	err      error
 }
 
-// NewIndex makes an index of T. The name is for errors. What is wrong with T is an error
-// of what the index is used for.
+// NewIndex returns an index of T. Errors show its name. If T is no object, each use of the
+// index is an error.
 func NewIndex[T any, P ObjectOf[T]](name string, values func(*T) []string) *Index {
 	kind, err := TypeOf[T, P]()
 	if err == nil && values == nil {
@@ -36,23 +35,23 @@ func NewIndex[T any, P ObjectOf[T]](name string, values func(*T) []string) *Inde
 	x.values = func(object []byte) ([]string, error) {
 		t := new(T)
 		if err := Unmarshal(object, t); err != nil {
-			return nil, nil // who reads the object is told
+			return nil, nil // a read of the object returns the error
 		}
 		return values(t), nil
 	}
 	return x
 }
 
-// String is the name.
+// String returns the name.
 func (x *Index) String() string { return x.name }
 
-// Is selects the objects for which the function returns value, among others. It narrows
-// lists only: servers do not know it.
+// Is selects the objects for which the function returns value, among others. It works only in
+// lists, because servers do not know it.
 func (x *Index) Is(value string) Selector {
 	return Selector{match: &Match{Index: x, Value: value}}
 }
 
-// Of is an error unless the index is one of r, and can be used.
+// CheckResource returns an error unless x can be used for r.
 func (x *Index) CheckResource(r Resource) error {
 	switch {
 	case x == nil:
@@ -65,7 +64,8 @@ func (x *Index) CheckResource(r Resource) error {
 	return nil
 }
 
-// Values are those of an object, which is JSON. An error is a panic of the function.
+// Values returns the values of an object, which is JSON. If the function panics, Values
+// returns an error.
 func (x *Index) Values(object []byte) (values []string, err error) {
 	defer func() {
 		if p := recover(); p != nil {

@@ -23,7 +23,7 @@ import (
 	"k8s.io/client-go/kubernetes/scheme"
 )
 
-// fixtures are the JSON files that k8s.io/api has of each of its types.
+// fixtures returns the JSON files that k8s.io/api has of each of its types.
 func fixtures(t testing.TB) []string {
 	t.Helper()
 	dir, err := exec.Command("go", "list", "-m", "-f", "{{.Dir}}", "k8s.io/api").Output()
@@ -37,7 +37,7 @@ func fixtures(t testing.TB) []string {
 	return files
 }
 
-// stdMarshal is encoding/json without the escapes for HTML, which mean the same.
+// stdMarshal encodes as encoding/json does, without the escapes for HTML, which mean the same.
 func stdMarshal(t testing.TB, v any) []byte {
 	t.Helper()
 	var b bytes.Buffer

@@ -7,7 +7,7 @@ import "context"
 // can do among its clients; the limit keeps one client from having so much in flight that,
 // when something breaks, the fate of all of it is unknown.
 //
-// It stands below [retry], so that a write that waits to be repeated holds no place.
+// It stands below [retry], so that a write that waits for its repetition holds no place.
 func limitWrites(n int, next Handler) Handler {
 	places := make(chan struct{}, max(n, 1))
 	return HandlerFunc(func(ctx context.Context, r *Request) (*Response, error) {

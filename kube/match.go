@@ -10,9 +10,9 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 )
 
-// Match is a condition on the objects of a list that servers cannot select by. Whoever
-// answers the list without a server has applied it; what a server answers is looked at
-// object by object.
+// Match is a condition on the objects of a list by which servers cannot select. A handler
+// that answers the list from a cache applies it; the client applies it to what a server
+// answers.
 type Match struct {
 	// Owner is the uid of one of the ownerReferences, or empty.
 	Owner types.UID
@@ -21,7 +21,7 @@ type Match struct {
 	Value string
 }
 
-// Holds tells whether an object, which is JSON, meets the condition. An error is that of
+// Matches reports whether an object, which is JSON, meets the condition. An error is that of
 // the Index.
 func (m Match) Matches(object []byte) (bool, error) {
 	if m.Owner != "" {
@@ -43,9 +43,8 @@ func (m Match) Matches(object []byte) (bool, error) {
 	return slices.Contains(values, m.Value), err
 }
 
-// OwnerIs selects the objects one of whose ownerReferences is owner, which must have been
-// read, for its uid. It narrows lists only: servers do not know it, so that the cache, or
-// else the client, applies it.
+// OwnerIs selects objects owned by owner, which must have a uid. It works only in lists,
+// because servers do not know it.
 func OwnerIs(owner Object) Selector {
 	if uid := owner.GetUID(); uid != "" {
 		return Selector{match: &Match{Owner: uid}}
@@ -53,7 +52,7 @@ func OwnerIs(owner Object) Selector {
 	return Selector{err: fmt.Errorf("the owner %s has no uid: read it before what it owns is selected", quoted(owner.GetNamespace(), owner.GetName()))}
 }
 
-// matches are the conditions among selectors.
+// matches returns the conditions among selectors.
 func (a API[T]) matches(selectors []Selector) ([]Match, error) {
 	var all []Match
 	for _, s := range selectors {
@@ -73,7 +72,7 @@ func (a API[T]) matches(selectors []Selector) ([]Match, error) {
 	return all, nil
 }
 
-// meeting are the objects that meet all conditions.
+// meeting returns the objects that meet all conditions.
 func meeting(all []Match, objects []jsontext.Value) ([]jsontext.Value, error) {
 	if len(all) == 0 {
 		return objects, nil

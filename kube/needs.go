@@ -1,7 +1,7 @@
 package kube
 
-// Needs is what one part of a program asks of the cluster and of the program around it.
-// Definitions, permissions and the order of the start follow from it.
+// Needs describes what one part of a program requires from the cluster and from the program
+// around it. Definitions, permissions and the order of the start follow from it.
 type Needs struct {
 	// Names are what the part is called; no two parts of a program may share one.
 	Names []string
@@ -15,7 +15,7 @@ type Needs struct {
 	Access []Access
 }
 
-// Access is a permission that a part needs.
+// Access describes a permission that a part needs.
 type Access struct {
 	Resource    Resource
 	Subresource string

@@ -5,14 +5,15 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 )
 
-// Object is any Kubernetes object: metadata, and a place for its kind. It asks less than
-// runtime.Object, which wants a DeepCopyObject that somebody has to generate.
+// Object is any Kubernetes object: it has metadata and a kind. Unlike runtime.Object it needs no
+// DeepCopyObject, which would have to be generated.
 type Object interface {
 	metav1.Object
 	GetObjectKind() schema.ObjectKind
 }
 
-// ObjectOf says that *T is an Object. It is always inferred: callers name T only.
+// ObjectOf is the constraint that *T is an Object. It is always inferred: callers name only
+// T.
 type ObjectOf[T any] interface {
 	*T
 	Object
@@ -21,8 +22,8 @@ type ObjectOf[T any] interface {
 // None is the status of a custom resource without one.
 type None = struct{}
 
-// CustomResource is a whole custom resource, made from its spec, which says which
-// resource it is, and its status, which is [None] if it has none.
+// CustomResource is a whole custom resource. Its Spec names the resource. Its Status is
+// [None] if it has none.
 //
 //	type WebApp = kube.CustomResource[WebAppSpec, WebAppStatus]
 type CustomResource[Spec Defined, Status any] struct {
@@ -32,7 +33,7 @@ type CustomResource[Spec Defined, Status any] struct {
 	Status            Status `json:"status,omitzero"`
 }
 
-// Definition is the one of the Spec.
+// Definition returns the Definition of the Spec.
 func (CustomResource[Spec, Status]) Definition() Definition {
 	var spec Spec
 	return spec.Definition()

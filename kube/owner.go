@@ -2,9 +2,10 @@ package kube
 
 import metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-// OwnedBy makes owner the controlling owner of child, and returns child: the garbage
-// collector deletes it after the owner, and a controller that owns its kind is told of its
-// changes. The owner must have been read, for its uid. Other owners stay.
+// OwnedBy makes owner the controlling owner of child, and returns child. The garbage
+// collector deletes child after its owner, and a controller that owns the kind of child is
+// triggered by its changes. The owner must have been read, because the reference has its uid.
+// Other owners stay.
 func OwnedBy[O Object](owner Object, child O) O {
 	yes := true
 	ref := metav1.OwnerReference{
@@ -21,7 +22,7 @@ func OwnedBy[O Object](owner Object, child O) O {
 		switch {
 		case other.UID != ref.UID:
 			refs = append(refs, other)
-		case !there: // keeps its place, so that nothing moves when nothing changes
+		case !there: // stays where it is, so that nothing moves when nothing changes
 			refs, there = append(refs, ref), true
 		}
 	}

@@ -5,8 +5,8 @@ import (
 	"fmt"
 )
 
-// Patch is a change to parts of an object. What cannot be encoded is an error of the
-// request that it is used for.
+// Patch describes a change to parts of an object. If it cannot be encoded, the request that
+// it is used for returns the error.
 type Patch struct {
 	contentType string
 	body        []byte
@@ -21,8 +21,8 @@ func newPatch(contentType string, v any) Patch {
 	return Patch{contentType: contentType, body: body, err: err}
 }
 
-// check refuses before any request what the server would refuse, in words that say what
-// to write.
+// check returns an error for a patch that the server would refuse, in words that show what to
+// write.
 func (p Patch) check() error {
 	first := byte(0)
 	if len(p.body) > 0 {
@@ -41,16 +41,17 @@ func (p Patch) check() error {
 	return nil
 }
 
-// MergePatch sets what v says, and removes what it says is null; lists are replaced as a
-// whole (RFC 7386). v is anything that encodes as JSON, such as a map.
+// MergePatch returns a patch that sets the members of v, and removes those that are null in
+// v. Lists are replaced as a whole (RFC 7386). v is anything that encodes as a JSON object,
+// such as a map.
 func MergePatch(v any) Patch { return newPatch(ContentMergePatch, v) }
 
-// StrategicPatch is a merge patch that knows which lists are keyed. Custom resources do
-// not have it.
+// StrategicPatch returns a merge patch for which the server knows which lists are keyed.
+// Custom resources do not support it.
 func StrategicPatch(v any) Patch { return newPatch(ContentStrategicPatch, v) }
 
-// JSONPatch does one operation after the other, or none if one of them fails (RFC 6902),
-// in which case the server's answer is 422: see [IsInvalid].
+// JSONPatch returns a patch that does one operation after the other (RFC 6902). If one of
+// them fails, none is done, and the server answers 422: see [IsInvalid].
 func JSONPatch(operations ...PatchOperation) Patch {
 	return newPatch(ContentJSONPatch, operations)
 }
@@ -62,17 +63,18 @@ type PatchOperation struct {
 	Value any    `json:"value,omitempty"`
 }
 
-// TestAt goes on only if the value at path is v.
+// TestAt returns an operation that fails unless the value at path is v.
 func TestAt(path string, v any) PatchOperation { return PatchOperation{"test", path, value(v)} }
 
-// AddAt sets a member, or inserts before an element; the path "/list/-" is the list's end.
+// AddAt returns an operation that sets a member, or inserts before an element. The path
+// "/list/-" is the end of a list.
 func AddAt(path string, v any) PatchOperation { return PatchOperation{"add", path, value(v)} }
 
-// ReplaceAt replaces a value that is there.
+// ReplaceAt returns an operation that replaces a value, which must exist.
 func ReplaceAt(path string, v any) PatchOperation { return PatchOperation{"replace", path, value(v)} }
 
-// RemoveAt removes a value that is there.
+// RemoveAt returns an operation that removes a value, which must exist.
 func RemoveAt(path string) PatchOperation { return PatchOperation{Op: "remove", Path: path} }
 
-// value keeps omitempty from dropping a value that is meant: a pointer is never empty.
+// value returns a pointer to v, so that omitempty does not drop a zero value.
 func value(v any) any { return &v }

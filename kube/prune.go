@@ -13,16 +13,17 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 )
 
-// pruner encodes what an apply declares. With Go structs that is less than their JSON: a
-// struct that was never touched shows up as {}, a nil slice as null, and the server would
-// record both as fields that the author owns.
+// pruner encodes objects for an apply. An apply must say less than the JSON of Go structs: a
+// struct that was never touched encodes as {}, and a nil slice as null. The server would record
+// both as fields that the author owns.
 //
-// The JSON alone does not say enough: the port 0 of an IntOrString and the quantity "0" are
-// also what their zero values encode as. So the Go value is followed along with its JSON.
+// The JSON alone is not enough to find what was never touched: the zero values of an
+// IntOrString and of a Quantity encode as 0 and "0". So the pruner reads the Go value along with
+// its JSON.
 //
-// What is the cure for types of k8s.io/api is too much for types that define themselves:
-// their schema requires every struct without omitempty, and has no defaults to give to
-// what is inside of one that is missing. So there {} goes unless the tag says omitempty.
+// In types of k8s.io/api an empty struct is left out. Types that define themselves have a schema
+// that requires every struct without omitempty, and no defaults for the fields of a struct that
+// is missing. In those types {} is sent unless the tag has omitempty.
 type pruner struct {
 	mu    sync.Mutex
 	plans map[planKey]*plan
@@ -36,7 +37,7 @@ type planKey struct {
 
 func newPruner() *pruner { return &pruner{plans: make(map[planKey]*plan)} }
 
-// plan says how to prune the JSON of one Go type.
+// plan describes how to prune the JSON of one Go type.
 type plan struct {
 	// members is set for structs: what becomes of each member by its JSON name.
 	members map[string]member
@@ -53,19 +54,19 @@ type member struct {
 	// value says nothing, although its JSON is not empty. A zero that was set counts if the
 	// Go value differs, as that of a Quantity does and that of an IntOrString does not.
 	dropZero bool
-	// dropEmpty is set for a struct that is not behind a pointer: without content it says
-	// nothing.
+	// dropEmpty is set for a struct that is not behind a pointer: without content it is left
+	// out.
 	dropEmpty bool
 }
 
-// serverWritten are members of metadata that no apply may or should claim.
+// serverWritten holds the members of metadata that no apply may or should claim.
 var serverWritten = map[string]bool{
 	"managedFields": true, "creationTimestamp": true, "generation": true, "selfLink": true,
 	"deletionTimestamp": true, "deletionGracePeriodSeconds": true,
 }
 
-// applyBody encodes obj for an apply, without what it does not say. withStatus is false for a
-// resource whose status is written by itself: a server ignores it here.
+// applyBody returns the body of an apply of obj, without what obj does not say. withStatus is
+// false for a resource whose status is written by itself: a server ignores it here.
 func (p *pruner) applyBody(obj Object, r Resource, withStatus bool) ([]byte, error) {
 	full, err := Marshal(obj)
 	if err != nil {
@@ -76,8 +77,8 @@ func (p *pruner) applyBody(obj Object, r Resource, withStatus bool) ([]byte, err
 	})
 }
 
-// statusBody encodes the status of obj for an apply, and of its metadata what names the
-// object, at that resource version.
+// statusBody returns the body of an apply of the status of obj. Of the metadata it has only
+// what names the object, with that resource version.
 func (p *pruner) statusBody(obj Object, r Resource, resourceVersion string) ([]byte, error) {
 	full, err := Marshal(obj)
 	if err != nil {
@@ -211,7 +212,7 @@ func (p *pruner) objectValue(dst []byte, d *jsontext.Decoder, how *plan, v refle
 			err = d.SkipValue()
 		case how.members != nil:
 			dst, err = p.member(dst, d, name, how.members[name], v, nil)
-		default: // a map: every key was put there on purpose
+		default: // a map: its author set every key
 			if dst[len(dst)-1] != '{' {
 				dst = append(dst, ',')
 			}
@@ -277,8 +278,8 @@ func (p *pruner) plan(key planKey) *plan {
 	return p.planLocked(key)
 }
 
-// planLocked makes the plan of a type. A type may contain itself: its plan is put in its place
-// before it is made.
+// planLocked returns the plan of a type, and makes it if there is none. A type may contain
+// itself, so the plan is stored before it is complete.
 func (p *pruner) planLocked(key planKey) *plan {
 	if known, ok := p.plans[key]; ok {
 		return known
@@ -302,7 +303,7 @@ func (p *pruner) planLocked(key planKey) *plan {
 	return made
 }
 
-// addMembers adds those of the struct key.t, which is embedded in those of outside.
+// addMembers adds the members of the struct key.t, which is embedded in those of outside.
 func (p *pruner) addMembers(members map[string]member, key planKey, outside []reflect.Type) {
 	if slices.Contains(outside, key.t) {
 		return
@@ -336,7 +337,7 @@ func (p *pruner) addMembers(members map[string]member, key planKey, outside []re
 		}
 		m := member{plan: p.planLocked(planKey{f.Type, key.tagged}), index: []int{i}}
 		if f.Type.Kind() == reflect.Struct && (!key.tagged || mayBeOmitted(options)) {
-			// What encodes itself may mean its {}, as a RawExtension does.
+			// The {} of a type that encodes itself may be meant, as in a RawExtension.
 			m.dropZero = encodesItself(f.Type)
 			m.dropEmpty = !m.dropZero
 		}
@@ -344,7 +345,7 @@ func (p *pruner) addMembers(members map[string]member, key planKey, outside []re
 	}
 }
 
-// mayBeOmitted tells whether the options of a json tag say that the member is optional.
+// mayBeOmitted reports whether the options of a json tag make the member optional.
 func mayBeOmitted(options string) bool {
 	for option := range strings.SplitSeq(options, ",") {
 		if option == "omitempty" || option == "omitzero" {
@@ -354,7 +355,7 @@ func mayBeOmitted(options string) bool {
 	return false
 }
 
-// encodesItself tells types whose JSON is not that of their Go kind.
+// encodesItself reports whether the JSON of a type is not that of its Go kind.
 func encodesItself(t reflect.Type) bool {
 	for _, marshaler := range []reflect.Type{
 		reflect.TypeFor[stdjson.Marshaler](), reflect.TypeFor[json.MarshalerTo](), reflect.TypeFor[encoding.TextMarshaler](),

@@ -22,7 +22,7 @@ import (
 	"k8s.io/client-go/kubernetes/scheme"
 )
 
-// applied is what an apply of obj sends, without its kind.
+// applied returns what an apply of obj sends.
 func applied(t *testing.T, obj Object, subresource string) map[string]any {
 	t.Helper()
 	typ, err := TypeOfObject(obj)

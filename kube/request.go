@@ -11,7 +11,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 )
 
-// Verb is what a request does, in the words of RBAC.
+// Verb is the action of a request, in the words of RBAC.
 type Verb string
 
 // The verbs of the API.
@@ -26,7 +26,7 @@ const (
 	VerbDeleteCollection Verb = "deletecollection"
 )
 
-// Writes tells whether the verb can change something.
+// IsWrite reports whether the verb can change something.
 func (v Verb) IsWrite() bool { return v != VerbGet && v != VerbList && v != VerbWatch }
 
 // The content types of patches, and of everything else.
@@ -48,8 +48,8 @@ const (
 	MetadataOnly Representation = "metadata"
 )
 
-// Request is one call to an API server, before it has a URL. A Handler must not change
-// it: one that wants to pass on something else passes on a copy.
+// Request is one call to an API server, before it has a URL. A Handler must not change it. To
+// pass on something else, a Handler passes on a copy.
 type Request struct {
 	// Cluster is empty for the home cluster.
 	Cluster     string
@@ -66,29 +66,28 @@ type Request struct {
 	// ContentType is that of Body. Default: JSON.
 	ContentType    string
 	Representation Representation
-	// Matches are further conditions on the objects of a list. Who answers with Items has
-	// applied them; from what comes in a Body, who has asked leaves out the others.
+	// Matches are further conditions on the objects of a list. A handler that answers with
+	// Items applies them. To the objects in a Body, the caller applies them.
 	Matches []Match
-	// Preconditions are those that Body states, where a handler can see them: a write that
-	// has one can be repeated safely.
+	// Preconditions are a copy of those in Body, so that handlers see them without decoding it.
 	Preconditions Preconditions
 	// Adopt is set by [Adopt]. It is not sent.
 	Adopt bool
 }
 
-// Preconditions name the very object, or the very version of it, that a write is for.
+// Preconditions name the one object, or the one version of it, that a write is for.
 type Preconditions struct {
 	UID             types.UID
 	ResourceVersion string
 }
 
-// Ref is the object that r is about.
+// Ref returns the object that r is about.
 func (r *Request) Ref() Ref {
 	return Ref{Cluster: r.Cluster, Resource: r.Resource, Namespace: r.Namespace, Name: r.Name, UID: r.Preconditions.UID}
 }
 
-// ObjectName returns the name of the object that r is about. A create has it only in its Body;
-// it is empty if the server is to make one.
+// ObjectName returns the name of the object that r is about. A create has it only in its
+// Body. The name is empty if the server is to make one.
 func (r *Request) ObjectName() string {
 	if r.Name != "" || r.Verb != VerbCreate {
 		return r.Name
@@ -104,18 +103,18 @@ func (r *Request) ObjectName() string {
 	return object.Metadata.Name
 }
 
-// Response is what came back: the server's own bytes.
+// Response is the answer to a request, as the bytes of the server.
 type Response struct {
 	Code   int
 	Header http.Header
-	// Body is the whole answer, but for a watch.
+	// Body is the whole answer. It is empty for a watch.
 	Body []byte
 	// Stream is the answer to a watch, to be closed by the caller.
 	Stream io.ReadCloser
 	// Pings is true for a Stream whose transport checks by pings that the connection is alive,
 	// as HTTP/2 does. A Stream without pings may be dead without an error.
 	Pings bool
-	// Cached is true when no request was made for it.
+	// Cached is true if no request was sent for it.
 	Cached bool
 	// Items are, for a list that was not read from the server, its objects in place of Body. A
 	// [*DecodeError] concerns one object, which cannot be read; any other error is the last
@@ -123,13 +122,13 @@ type Response struct {
 	Items iter.Seq2[jsontext.Value, error]
 }
 
-// Handler serves requests. An answer other than 2xx is an error, an [*Error]. It must be
-// safe for concurrent use, and must return when ctx ends.
+// Handler serves requests. For an answer other than 2xx it returns an [*Error]. It must be safe
+// for concurrent use, and must return when ctx ends.
 type Handler interface {
 	Do(ctx context.Context, r *Request) (*Response, error)
 }
 
-// HandlerFunc is a function that is a Handler.
+// HandlerFunc makes a Handler of a function.
 type HandlerFunc func(ctx context.Context, r *Request) (*Response, error)
 
 // Do calls f.

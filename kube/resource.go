@@ -11,7 +11,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 )
 
-// Resource is what a URL needs to know of a kind. It is comparable.
+// Resource identifies a kind as URLs need it. It is comparable.
 type Resource struct {
 	schema.GroupVersionKind
 	// Plural is the name in URLs, such as deployments.
@@ -20,25 +20,26 @@ type Resource struct {
 	ClusterScoped bool
 }
 
-// GroupResource is the resource without its version: what RBAC and errors name.
+// GroupResource returns the resource without its version, as RBAC and errors name it.
 func (r Resource) GroupResource() schema.GroupResource {
 	return schema.GroupResource{Group: r.Group, Resource: r.Plural}
 }
 
-// HoldsSecrets tells a resource whose contents nobody keeps or shows who was not asked to.
+// IsSecret reports whether the resource holds secrets. Without a request for them, their
+// contents are neither kept nor shown.
 func (r Resource) IsSecret() bool { return r.Group == "" && r.Plural == "secrets" }
 
-// isReview tells a resource whose objects are questions, such as a SubjectAccessReview: to
-// create one is to ask it, and it has no name.
+// isReview reports whether the objects of the resource are questions to the server, such as a
+// SubjectAccessReview. Creating one asks the question, and it has no name.
 func (r Resource) isReview() bool {
 	return r.Group == "authorization.k8s.io" || r.Group == "authentication.k8s.io"
 }
 
-// String is the name that kubectl uses, such as deployments.apps.
+// String returns the name that kubectl uses, such as deployments.apps.
 func (r Resource) String() string { return r.GroupResource().String() }
 
-// Ref names one object. An empty Cluster is the home cluster; an empty UID is any object
-// of that name.
+// Ref names one object. An empty Cluster means the home cluster. An empty UID means any
+// object of that name.
 type Ref struct {
 	Cluster   string
 	Resource  Resource
@@ -47,7 +48,7 @@ type Ref struct {
 	UID       types.UID
 }
 
-// String is the resource and the name, as kubectl would write them.
+// String returns the resource and the name, as kubectl would write them.
 func (r Ref) String() string {
 	return r.Resource.String() + " " + quoted(r.Namespace, r.Name)
 }
@@ -61,25 +62,25 @@ type Type struct {
 	Go reflect.Type
 }
 
-// HasStatus is false only for a type that has no status, or whose status is [None].
+// HasStatus reports whether the type has a status that is not [None].
 func (t Type) HasStatus() bool {
 	f, ok := t.Go.FieldByName("Status")
 	return ok && f.Type != reflect.TypeFor[None]()
 }
 
-// TypeOf finds the resource of a Go type: by its Definition, or, for a type of
-// k8s.io/api, by a table. Its error says what to write instead.
+// TypeOf returns the Type of a Go type. The resource comes from its Definition or, for a type
+// of k8s.io/api, from a table. An error says what to write instead.
 func TypeOf[T any, P ObjectOf[T]]() (Type, error) {
 	return typeOf(reflect.TypeFor[T](), any(P(new(T))))
 }
 
-// ResourceOf is the resource of T.
+// ResourceOf returns the resource of T.
 func ResourceOf[T any, P ObjectOf[T]]() (Resource, error) {
 	t, err := TypeOf[T, P]()
 	return t.Resource, err
 }
 
-// TypeOfObject is [TypeOf] for a type that is known at run time only. An
+// TypeOfObject returns what [TypeOf] does, for a type that is known only at run time. An
 // unstructured.Unstructured or PartialObjectMetadata has no resource by itself.
 func TypeOfObject(obj Object) (Type, error) {
 	t := reflect.TypeOf(obj)
@@ -89,7 +90,7 @@ func TypeOfObject(obj Object) (Type, error) {
 	return typeOf(t.Elem(), reflect.New(t.Elem()).Interface())
 }
 
-// typeOfLive is [TypeOfObject] of an object that is about to be read from.
+// typeOfLive returns the Type of obj, or an error if obj is nil.
 func typeOfLive(verb Verb, obj Object) (Type, error) {
 	t, err := TypeOfObject(obj)
 	if err == nil && reflect.ValueOf(obj).IsNil() {
@@ -98,7 +99,7 @@ func typeOfLive(verb Verb, obj Object) (Type, error) {
 	return t, err
 }
 
-// typeOf is the Type of t, of which zero is a pointer to the zero value.
+// typeOf returns the Type of t. zero is a pointer to the zero value of t.
 func typeOf(t reflect.Type, zero any) (Type, error) {
 	if d, ok := zero.(Defined); ok {
 		definition, err := definitionOf(d)
@@ -127,7 +128,7 @@ func typeOf(t reflect.Type, zero any) (Type, error) {
 		TypeName(t), t.Name(), TypeName(t))
 }
 
-// definitionOf calls Definition on a zero value, which may hold a nil embedded pointer.
+// definitionOf calls Definition on a zero value, in which an embedded pointer may be nil.
 func definitionOf(d Defined) (definition Definition, err error) {
 	defer func() {
 		if p := recover(); p != nil {
@@ -137,8 +138,8 @@ func definitionOf(d Defined) (definition Definition, err error) {
 	return d.Definition(), nil
 }
 
-// TypeName is the name of a Go type as its user knows it: the whole of a custom resource
-// is named after its spec.
+// TypeName returns the name of a Go type as its user knows it. A custom resource is named
+// after its spec.
 func TypeName(t reflect.Type) string {
 	name := t.String()
 	if strings.HasPrefix(name, "kube.CustomResource[") {
@@ -149,7 +150,7 @@ func TypeName(t reflect.Type) string {
 	return name
 }
 
-// quoted is namespace and name as errors show them.
+// quoted returns namespace and name as errors show them.
 func quoted(namespace, name string) string {
 	if namespace == "" {
 		return fmt.Sprintf("%q", name)

@@ -13,16 +13,17 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 )
 
-// retry repeats what failed for a reason that passes, when that is safe:
+// retry is a Handler that repeats requests that failed for a transient reason, if that is safe:
 //
 //   - A request that the server did not take (429, or no connection) always is.
 //   - A read always is.
-//   - A write whose fate is not known is, when carrying it out twice cannot differ from
-//     once: an apply; a replace that names the resourceVersion; a delete that names the
-//     uid. The repetition may then be refused because of our own success, which counts as
-//     success. A create, other patches and unconditional deletes are not repeated.
+//   - A write of which nobody knows whether it was carried out is, if doing it twice has the
+//     effect of doing it once: an apply; a replace that names the resourceVersion; a delete
+//     that names the uid. If its repetition is refused because an earlier attempt succeeded,
+//     that counts as success. A create, other patches and unconditional deletes are not
+//     repeated.
 //
-// A watch is not repeated here: whoever watches knows better where to go on.
+// It does not repeat watches: package watch knows where to go on.
 type retry struct {
 	next Handler
 	// limit is the time within which all attempts must begin, and the time for which the
@@ -32,7 +33,7 @@ type retry struct {
 
 const retryAttempts = 5
 
-// Do passes r on, up to five times.
+// Do passes r on, at most five times.
 func (h retry) Do(ctx context.Context, r *Request) (*Response, error) {
 	if r.Verb == VerbWatch {
 		return h.next.Do(ctx, r)
@@ -73,8 +74,8 @@ func (h retry) Do(ctx context.Context, r *Request) (*Response, error) {
 	}
 }
 
-// interrupted is e for a caller that stopped waiting for the next attempt: the error of
-// its context, and what came before.
+// interrupted returns e for a caller that stopped waiting for the next attempt: the error of
+// its context, and the error before it.
 func interrupted(caller context.Context, e *Error) error {
 	if caller.Err() == nil {
 		return e
@@ -88,7 +89,7 @@ func interrupted(caller context.Context, e *Error) error {
 	return &gone
 }
 
-// again says whether and when to try once more.
+// again reports whether to repeat r after e, and after which wait.
 func (h retry) again(r *Request, e *Error, attempt int) (time.Duration, bool) {
 	if attempt == retryAttempts || !isTransient(r, e) {
 		return 0, false
@@ -101,7 +102,7 @@ func (h retry) again(r *Request, e *Error, attempt int) (time.Duration, bool) {
 	return max(backoff, e.RetryDelay()), true
 }
 
-// passing tells failures that may be over soon from those that will not change.
+// isTransient reports whether a failure may be over soon.
 func isTransient(r *Request, e *Error) bool {
 	switch {
 	case e.permanent:
@@ -117,7 +118,7 @@ func isTransient(r *Request, e *Error) bool {
 	}
 }
 
-// repeatable tells writes that can be carried out twice.
+// isRepeatable reports whether carrying out r twice has the effect of carrying it out once.
 func isRepeatable(r *Request) bool {
 	switch r.Verb {
 	case VerbUpdate:
@@ -131,8 +132,8 @@ func isRepeatable(r *Request) bool {
 	}
 }
 
-// ownSuccess tells whether e, the refusal of a repeated write, only says that the first
-// attempt was carried out.
+// ownSuccess returns the answer of a write whose repetition was refused with e, if the
+// refusal only shows that an earlier attempt was carried out.
 func (h retry) ownSuccess(ctx context.Context, r *Request, e *Error) (*Response, bool) {
 	switch r.Verb {
 	case VerbDelete:
@@ -155,7 +156,7 @@ func (h retry) ownSuccess(ctx context.Context, r *Request, e *Error) (*Response,
 	return nil, false
 }
 
-// readOf is the read of what r writes.
+// readOf returns the read of what r writes.
 func readOf(r *Request) *Request {
 	return &Request{
 		Cluster: r.Cluster, Verb: VerbGet, Resource: r.Resource, Namespace: r.Namespace,
@@ -163,7 +164,7 @@ func readOf(r *Request) *Request {
 	}
 }
 
-// isDeleted tells whether the object that r deletes is on its way out: a Namespace that is
+// isDeleted reports whether the object that r deletes is being deleted: a Namespace that is
 // refuses a second delete. With a resourceVersion it may have been somebody else's delete.
 func (h retry) isDeleted(ctx context.Context, r *Request) bool {
 	if r.Preconditions.ResourceVersion != "" {
@@ -180,8 +181,8 @@ func (h retry) isDeleted(ctx context.Context, r *Request) bool {
 		(object.Metadata.DeletionTimestamp != nil || object.Metadata.UID != r.Preconditions.UID)
 }
 
-// isLastWord tells whether body is an object that was being deleted without its last
-// finalizer: storing it is what makes it go.
+// isLastWord reports whether body is an object that is being deleted and has no finalizer any
+// more: storing it removes the object.
 func isLastWord(body []byte) bool {
 	var object struct {
 		Metadata fate `json:"metadata"`
@@ -190,7 +191,7 @@ func isLastWord(body []byte) bool {
 		object.Metadata.DeletionTimestamp != nil && len(object.Metadata.Finalizers) == 0
 }
 
-// fate is the metadata that tells what becomes of an object.
+// fate is the metadata that decides about the end of an object.
 type fate struct {
 	UID               types.UID    `json:"uid"`
 	DeletionTimestamp *metav1.Time `json:"deletionTimestamp"`

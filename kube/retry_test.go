@@ -136,7 +136,7 @@ func TestRetry(t *testing.T) {
 }
 
 // Bug: what cannot be asked at all was asked five times.
-func TestRetryNotOfHopelessRequests(t *testing.T) {
+func TestNoRetryOfPermanentErrors(t *testing.T) {
 	t.Parallel()
 	for name, change := range map[string]func(*Error){
 		"bad request": func(e *Error) { e.Code, e.Err, e.permanent = 0, errors.New("bad"), true },

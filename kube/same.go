@@ -2,9 +2,9 @@ package kube
 
 import utiljson "k8s.io/apimachinery/pkg/util/json"
 
-// sameObject tells whether two encodings say the same, apart from what the server writes
-// by itself into an object that it stores; null is the same as nothing. When in doubt it
-// says no: {} and nothing are not the same in a label selector.
+// sameObject reports whether two encodings say the same, apart from what the server writes by
+// itself into an object that it stores. A null equals a missing member. In doubt it reports
+// false: {} and a missing member differ in a label selector.
 func sameObject(live, wanted []byte) bool {
 	var l, w map[string]any
 	// Not Unmarshal: in a float64, two large integers can be the same.

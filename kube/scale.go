@@ -7,7 +7,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// Replicas is the wanted and the observed number of a resource that can be scaled.
+// Replicas is the scale subresource: the wanted and the observed number of replicas.
 type Replicas struct {
 	metav1.TypeMeta   `json:""`
 	metav1.ObjectMeta `json:"metadata,omitempty"`
@@ -29,7 +29,7 @@ func (a API[T]) GetScale(ctx context.Context, name string) (*Replicas, error) {
 	return a.scale(ctx, a.request(VerbGet, name))
 }
 
-// SetScale sets the wanted number, whatever it was.
+// SetScale sets the wanted number of replicas, whatever it was.
 func (a API[T]) SetScale(ctx context.Context, name string, replicas int32, options ...WriteOption) (*Replicas, error) {
 	if err := a.requireName(VerbPatch, name); err != nil {
 		return nil, err

@@ -26,7 +26,8 @@ type Selector struct {
 
 var errListsOnly = errors.New("owners and indexes narrow lists only, because servers do not know them: select by labels or fields")
 
-// Everything selects all objects. [API.DeleteAll] wants it said.
+// Everything returns a selector that selects all objects. [API.DeleteAll] requires it for a
+// deletion without another selector.
 func Everything() Selector { return Selector{everything: true} }
 
 // Label selects by the value of one label.

@@ -16,8 +16,8 @@ import (
 	"github.com/yare-go/yare/internal/jsonscan"
 )
 
-// Stream is the identity of what a list and a watch follow. Two parts of a program that
-// want the same Stream can share one. It is comparable.
+// Stream identifies what a list and a watch follow. Two parts of a program with equal Streams
+// can share one. It is comparable.
 type Stream struct {
 	// Cluster is empty for the home cluster.
 	Cluster  string
@@ -30,7 +30,7 @@ type Stream struct {
 	Representation Representation
 }
 
-// String names the stream in errors and logs.
+// String returns the name of the stream in errors and logs.
 func (s Stream) String() string {
 	text := s.Resource.String()
 	if s.Namespace != "" {
@@ -44,8 +44,8 @@ func (s Stream) String() string {
 	return text
 }
 
-// Streams are what to follow to see all that match: one for each namespace that the
-// client is narrowed to.
+// Streams returns the streams of all objects that match: one for each namespace that the
+// client is narrowed to. One selection gives the same Streams however it is written.
 func (a API[T]) Streams(selectors ...Selector) ([]Stream, error) {
 	if a.err != nil {
 		return nil, a.err
@@ -71,7 +71,8 @@ func (a API[T]) Streams(selectors ...Selector) ([]Stream, error) {
 	return streams, nil
 }
 
-// Request is a request of s, a list or a watch, with further parameters.
+// Request returns a request of s, such as a list or a watch, with further parameters.
+// Parameters are pairs of names and values. One with an empty value is left out.
 func (s Stream) Request(verb Verb, parameters ...string) *Request {
 	query := selectorQuery(s.LabelSelector, s.FieldSelector)
 	if s.ShardSelector != "" {
@@ -88,7 +89,7 @@ func (s Stream) Request(verb Verb, parameters ...string) *Request {
 	}
 }
 
-// Page is one page of a list, its items not decoded.
+// Page is one page of a list, with items that are not decoded.
 type Page struct {
 	// ResourceVersion is that of the whole list.
 	ResourceVersion string
@@ -114,7 +115,7 @@ const (
 	pageBytes = 8 << 20
 )
 
-// pages is Pages of the objects that meet all conditions.
+// pages lists the objects of s that meet all conditions.
 func (s Stream) pages(ctx context.Context, h Handler, matches []Match) iter.Seq2[*Page, error] {
 	return func(yield func(*Page, error) bool) {
 		next, limit := "", mostItems
@@ -191,7 +192,7 @@ func nextLimit(items, size int) int {
 	return max(leastItems, pageBytes*items/size)
 }
 
-// Frame is one event of a watch as the server sent it.
+// Frame is one event of a watch as the server sent it, not decoded.
 type Frame struct {
 	// Type is ADDED, MODIFIED, DELETED, BOOKMARK or ERROR.
 	Type string
@@ -200,8 +201,8 @@ type Frame struct {
 	Object jsontext.Value
 }
 
-// Frames reads what a watch answers, until the stream ends. That it ends is no error;
-// that it breaks off in the middle of a frame is.
+// Frames returns the events in the answer to a watch. The sequence ends without an error when
+// the stream ends, and with one when it breaks off within an event.
 func Frames(stream io.Reader) iter.Seq2[Frame, error] {
 	return func(yield func(Frame, error) bool) {
 		decoder := jsontext.NewDecoder(stream,
@@ -227,11 +228,11 @@ func Frames(stream io.Reader) iter.Seq2[Frame, error] {
 	}
 }
 
-// frameOf finds the parts of a frame, which is well formed.
+// frameOf returns the parts of a frame, which is well formed JSON.
 func frameOf(value []byte) (Frame, error) {
 	var f Frame
 	if len(value) == 0 || value[0] != '{' {
-		return f, fmt.Errorf("there is %.20q in place of an event", value)
+		return f, fmt.Errorf("%.20q is not an event", value)
 	}
 	s := jsonscan.New(value)
 	err := s.Members(func(name []byte) (err error) {
@@ -250,7 +251,7 @@ func frameOf(value []byte) (Frame, error) {
 	return f, err
 }
 
-// eventType is the text of a type; those that are known need no memory of their own.
+// eventType returns the text of a type. Known types need no memory of their own.
 func eventType(text []byte) string {
 	switch string(text) {
 	case "ADDED":
@@ -263,7 +264,7 @@ func eventType(text []byte) string {
 	return string(text)
 }
 
-// StatusError is the [*Error] that the Status in an ERROR frame stands for.
+// StatusError returns the [*Error] that the Status in an ERROR frame stands for.
 func (s Stream) StatusError(status jsontext.Value) error {
 	e := newError(s.Request(VerbWatch))
 	if err := Unmarshal(status, &e.Answer); err != nil {
@@ -275,15 +276,15 @@ func (s Stream) StatusError(status jsontext.Value) error {
 	return e
 }
 
-// WatchEvent is one event of a single watch request. For a bookmark, and for a deletion of
-// which the server sends no more, Object holds metadata alone.
+// WatchEvent is one event of a single watch request. The Object of a bookmark has only
+// metadata. So has that of a deletion, if the server sends no more.
 type WatchEvent[T any] struct {
 	Type   string
 	Object *T
 }
 
-// Watch makes one watch request from resourceVersion on, and ends with it: no list before
-// it, no repetition, which is what package watch is for.
+// Watch sends one watch request from resourceVersion on, and ends with its answer. It neither
+// lists before nor watches again; package watch does.
 func (a API[T]) Watch(ctx context.Context, resourceVersion string, selectors ...Selector) iter.Seq2[WatchEvent[T], error] {
 	return func(yield func(WatchEvent[T], error) bool) {
 		streams, err := a.Streams(selectors...)

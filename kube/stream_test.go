@@ -45,7 +45,7 @@ func TestFrames(t *testing.T) {
 	}
 }
 
-// closed tells whether a watch's body was closed.
+// closed reports whether a watch's body was closed.
 type closed struct {
 	io.Reader
 	done bool
@@ -118,7 +118,7 @@ func TestWatchRefused(t *testing.T) {
 	}
 }
 
-// Bug: a Status that has a reason but no code told nothing.
+// Bug: a Status that has a reason but no code was no error.
 func TestStatusErrorWithoutCode(t *testing.T) {
 	t.Parallel()
 	for status, gone := range map[string]bool{
@@ -138,7 +138,7 @@ func TestStatusErrorWithoutCode(t *testing.T) {
 	}
 }
 
-func TestPagesTellWhatIsNoList(t *testing.T) {
+func TestPagesOfWhatIsNoList(t *testing.T) {
 	t.Parallel()
 	for _, err := range (Stream{Resource: podResource}).Pages(t.Context(), scripted(t, answer(`{"items":{}}`))) {
 		wantError(t, err, "list pods", "read the answer")

@@ -10,8 +10,8 @@ import (
 // errNoAnswer ends a request whose server was silent for longer than its timeout.
 var errNoAnswer = errors.New("the server did not answer in time")
 
-// answerTimeout ends a request when nothing comes of it for some time: before the answer
-// begins, or between two parts of it. A whole answer may take longer, because a large page
+// answerTimeout ends a request whose server is silent for some time: before the answer begins,
+// or between two parts of it. A whole answer may take longer, because a large page
 // over a slow line would otherwise never arrive. A nil answerTimeout does nothing.
 type answerTimeout struct {
 	timer    *time.Timer

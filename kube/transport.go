@@ -47,7 +47,7 @@ func newTransport(config *rest.Config, timeout time.Duration, warn func(*Request
 	return &transport{base: base, http: &httpClient, timeout: timeout, warn: warn}, nil
 }
 
-// Do makes one HTTP request.
+// Do sends one HTTP request.
 func (t *transport) Do(ctx context.Context, r *Request) (*Response, error) {
 	caller := ctx
 	// The timeout of a watch ends with its beginning. A watch that falls silent later is
@@ -146,7 +146,7 @@ func (t *transport) request(ctx context.Context, r *Request) (*http.Request, err
 	return request, nil
 }
 
-// path is the resource's place below the server's own path.
+// path returns the path of the request's URL, below that of the server.
 func (r *Request) path(base string) string {
 	parts := make([]string, 0, 9)
 	if r.Resource.Group == "" {
@@ -210,7 +210,8 @@ func readAll(response *http.Response, timeout *answerTimeout) ([]byte, error) {
 	return body.Bytes(), err
 }
 
-// noAnswer is the error when a connection failed, at whatever stage.
+// noAnswer returns the error of a request without an answer. sent reports whether it may have
+// reached the server.
 func (t *transport) noAnswer(caller, ctx context.Context, r *Request, err error, sent bool) error {
 	e := newError(r)
 	e.Unknown = sent && r.Verb.IsWrite()
@@ -230,7 +231,7 @@ func (t *transport) noAnswer(caller, ctx context.Context, r *Request, err error,
 	return e
 }
 
-// callerGone is why nobody waits any more: always the error of ctx, whatever its cause.
+// callerGone returns why the caller stopped waiting: the error of ctx, and its cause.
 func callerGone(ctx context.Context) error {
 	err, cause := ctx.Err(), context.Cause(ctx)
 	if errors.Is(cause, err) {
@@ -239,7 +240,7 @@ func callerGone(ctx context.Context) error {
 	return fmt.Errorf("%w: %w", err, cause)
 }
 
-// refusal is the error for an answer other than 2xx.
+// refusal returns the error of an answer other than 2xx.
 func refusal(r *Request, response *http.Response) error {
 	e := newError(r)
 	e.Code = response.StatusCode
@@ -273,7 +274,8 @@ func refusal(r *Request, response *http.Response) error {
 	return e
 }
 
-// retryAfter reads the header of that name: seconds, or, as proxies write it, a date.
+// retryAfter returns the wait in the header of that name: a number of seconds or, from
+// proxies, a date.
 func retryAfter(header string) time.Duration {
 	if seconds, err := strconv.Atoi(header); err == nil {
 		return max(0, time.Duration(seconds)*time.Second)
@@ -284,7 +286,7 @@ func retryAfter(header string) time.Duration {
 	return 0
 }
 
-// warnings are the server's remarks on a request, such as on a deprecated version.
+// warnings returns the server's remarks on a request, such as that its version is deprecated.
 func warnings(h http.Header) []string {
 	values := h.Values("Warning")
 	if len(values) == 0 {

@@ -19,7 +19,7 @@ import (
 
 const notFoundBody = `{"kind":"Status","apiVersion":"v1","status":"Failure","message":"pods \"p\" not found","reason":"NotFound","details":{"name":"p","kind":"pods"},"code":404}`
 
-func TestErrorsOfTheServer(t *testing.T) {
+func TestErrorPredicates(t *testing.T) {
 	t.Parallel()
 	status := func(code int, reason metav1.StatusReason, message, more string) string {
 		return fmt.Sprintf(`{"kind":"Status","apiVersion":"v1","status":"Failure","message":%q,"reason":%q,"code":%d%s}`, message, reason, code, more)

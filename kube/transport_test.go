@@ -22,7 +22,7 @@ import (
 	"k8s.io/client-go/rest"
 )
 
-// serve is a client of a server over HTTP.
+// serve returns a client of a server over HTTP.
 func serve(t *testing.T, h http.HandlerFunc, options ...ClientOption) *Client {
 	t.Helper()
 	server := httptest.NewServer(h)
@@ -414,7 +414,7 @@ func TestConnectionIsReused(t *testing.T) {
 	}
 }
 
-// A server that is not trusted is told at once.
+// A server that is not trusted is an error at once.
 func TestUnknownCertificate(t *testing.T) {
 	t.Parallel()
 	server := httptest.NewUnstartedServer(never(t))

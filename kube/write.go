@@ -17,7 +17,7 @@ type WriteOption interface {
 	changeWrite(*writeOptions)
 }
 
-// writeOptions are what the options of a write amount to.
+// writeOptions holds the result of all options of a write.
 type writeOptions struct {
 	dryRun  bool
 	manager string
@@ -35,7 +35,7 @@ type writeOption func(*writeOptions)
 func (f writeOption) changeApply(o *writeOptions) { f(o) }
 func (f writeOption) changeWrite(o *writeOptions) { f(o) }
 
-// DryRunOption is the option of [DryRun], for writes and for deletes.
+// DryRunOption is the type of [DryRun]. It is an option of writes and of deletes.
 type DryRunOption struct{}
 
 func (DryRunOption) changeApply(o *writeOptions)          { o.dryRun = true }
@@ -100,8 +100,8 @@ func (o writeOptions) query() url.Values {
 	return q
 }
 
-// encode is the body of a write of obj, with its kind filled in. It is filled into the
-// JSON, not into a copy of the object, because the copy of an unstructured object, or of
+// encode returns the body of a write of obj, with its kind filled in. The kind goes into the
+// JSON and not into a copy of the object, because the copy of an unstructured object, or of
 // one that embeds a pointer, is not deep enough.
 func (a API[T]) encode(obj Object) ([]byte, error) {
 	data, err := Marshal(obj)
@@ -114,7 +114,7 @@ func (a API[T]) encode(obj Object) ([]byte, error) {
 	return data, nil
 }
 
-// given is t as an Object, which it is not if it is nil.
+// given returns t as an Object, or an error if it is nil.
 func (a API[T]) given(verb Verb, t *T) (Object, error) {
 	if a.err != nil {
 		return nil, a.err
@@ -125,7 +125,7 @@ func (a API[T]) given(verb Verb, t *T) (Object, error) {
 	return a.object(t), nil
 }
 
-// place is a in the namespace of obj.
+// inNamespaceOf returns a in the namespace of obj, or an error if obj does not belong into a.
 func (a API[T]) inNamespaceOf(verb Verb, obj Object) (API[T], error) {
 	if a.err != nil {
 		return a, a.err
@@ -150,7 +150,7 @@ func (a API[T]) inNamespaceOf(verb Verb, obj Object) (API[T], error) {
 	return a, nil
 }
 
-// Create creates t, and returns what the server stored.
+// Create creates t, and returns the object that the server stored.
 func (a API[T]) Create(ctx context.Context, t *T, options ...WriteOption) (*T, error) {
 	obj, err := a.given(VerbCreate, t)
 	if err != nil {
@@ -177,8 +177,8 @@ func (a API[T]) Create(ctx context.Context, t *T, options ...WriteOption) (*T, e
 	return created, err
 }
 
-// Replace puts t in place of the object of its name. With a resourceVersion, as an object
-// has that was read, it fails if the object has changed since: see [IsConflict].
+// Replace puts t in place of the object of its name. If t has a resourceVersion, as an object
+// that was read has, Replace fails if the object has changed since: see [IsConflict].
 func (a API[T]) Replace(ctx context.Context, t *T, options ...WriteOption) (*T, error) {
 	obj, err := a.given(VerbUpdate, t)
 	if err != nil {
@@ -199,7 +199,7 @@ func (a API[T]) Replace(ctx context.Context, t *T, options ...WriteOption) (*T, 
 	return a.do(ctx, r)
 }
 
-// Patch changes parts of the object of that name, and returns the whole.
+// Patch changes parts of the object of that name, and returns the whole object.
 func (a API[T]) Patch(ctx context.Context, name string, patch Patch, options ...WriteOption) (*T, error) {
 	if err := a.requireName(VerbPatch, name); err != nil {
 		return nil, err
@@ -287,7 +287,7 @@ func (a API[T]) errWasRead(obj Object, has string) error {
 		a.resource, quoted(obj.GetNamespace(), obj.GetName()), has)
 }
 
-// Apply declares t in its own namespace: see [API.Apply].
+// Apply declares t in its own namespace. See [API.Apply].
 func Apply[T any, P ObjectOf[T]](ctx context.Context, c *Client, t *T, options ...ApplyOption) (*T, error) {
 	return All[T, P](c).Apply(ctx, t, options...)
 }
