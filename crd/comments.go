@@ -122,7 +122,7 @@ func declares(file *ast.File, name string) bool {
 	return false
 }
 
-// typeSpecs is a sequence of the types that file declares, with their comments.
+// typeSpecs returns a sequence of the types that file declares, with their comments.
 func typeSpecs(file *ast.File) iter.Seq2[*ast.TypeSpec, *ast.CommentGroup] {
 	return func(yield func(*ast.TypeSpec, *ast.CommentGroup) bool) {
 		for _, d := range file.Decls {

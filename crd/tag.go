@@ -9,12 +9,12 @@ import (
 
 // directive is one key of a crd tag with its value: [scope.]key[=value].
 type directive struct {
-	// scope leads from the field to what the directive is about: "items" and "values",
+	// scope leads from the field to the schema that the directive changes: "items" and "values",
 	// outermost first.
 	scope []string
 	key   string
 	value string
-	// given tells an empty value from none.
+	// given reports whether there is a value, which may be empty.
 	given bool
 }
 

@@ -171,7 +171,7 @@ func (r *Recorder) evictLocked() bool {
 	return true
 }
 
-// allLocked is a sequence of all series.
+// allLocked yields all series.
 func (r *Recorder) allLocked(yield func(*series) bool) {
 	for _, siblings := range r.series {
 		for _, s := range siblings {

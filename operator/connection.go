@@ -13,9 +13,9 @@ import (
 	"github.com/yare-go/yare/kube"
 )
 
-// connectionReporter is a handler that logs, once and in one line, what lasts between the
-// program and its server and what can be done; and logs when it is over. The requests
-// themselves are repeated by whoever makes them.
+// connectionReporter is a handler that logs each lasting problem between the program and
+// its server once, in one line with what can be done, and once more when it is over. The
+// requests themselves are repeated by whoever makes them.
 type connectionReporter struct {
 	log        *slog.Logger
 	server     string

@@ -31,7 +31,7 @@ type environment struct {
 	connection *connectionReporter
 }
 
-// run is Run in env.
+// run runs parts as Run does, in env.
 //
 // The end comes in this order: the program reports that it is not ready, and takes no new
 // work; the parts finish what is under way, each within its grace; the services end; then

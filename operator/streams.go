@@ -13,7 +13,7 @@ const (
 	// quietFailures is how many times in a row a stream may get no answer, or an answer that
 	// breaks off, before that is logged: connections are cut now and then.
 	quietFailures = 2
-	// maxErrorTexts bounds how many different errors of one stream are told apart.
+	// maxErrorTexts bounds how many different errors of one stream are counted separately.
 	maxErrorTexts = 16
 	// objectErrorsExpire is how long after the last object that could not be processed the
 	// next one counts as the first.

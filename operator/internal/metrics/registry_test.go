@@ -112,9 +112,9 @@ func TestMistakesPanic(t *testing.T) {
 	}
 }
 
-// The library that counts describes metrics by itself once somebody in the process tells it
-// to; a metric that is described twice is an error to Prometheus. Not parallel: what is
-// told is common to the process.
+// The library that counts describes metrics too once that is enabled for the process. A metric
+// that is described twice is an error to Prometheus. Not parallel: the setting belongs to the
+// whole process.
 func TestNothingIsDescribedTwice(t *testing.T) {
 	vm.ExposeMetadata(true)
 	defer vm.ExposeMetadata(false)
