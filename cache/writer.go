@@ -40,21 +40,20 @@ func (w *Writer) upsert(c watch.Change) (before, after *entry, err error) {
 		w.advance(c.ResourceVersion)
 		return existing, nil, err
 	}
-	before = w.put(e, c.Object)
+	before = w.put(e, c)
 	w.advance(c.ResourceVersion)
 	return before, e, err
 }
 
-// put puts an entry into the store, whose content is object, and returns the one that it
-// replaces.
-func (w *Writer) put(e *entry, object []byte) (before *entry) {
+// put puts the entry of the object of c into the store, and returns the one that it replaces.
+func (w *Writer) put(e *entry, c watch.Change) (before *entry) {
 	s := w.store
 	var values [][]string
 	s.mu.Lock()
 	for len(values) < len(s.contentIndexes) { // others may add an index meanwhile
 		x := s.contentIndexes[len(values)]
 		s.mu.Unlock()
-		of, err := x.valuesOf(e.key(), object)
+		of, err := x.valuesOf(e.key(), c.Object)
 		if err != nil {
 			w.report(err)
 		}
@@ -72,7 +71,7 @@ func (w *Writer) put(e *entry, object []byte) (before *entry) {
 		s.table.Insert(slot, s.hashOfSlot)
 	}
 	s.countLocked(e, +1)
-	s.newest.record(e.namespace.Value(), e.version.ResourceVersion(), w.listing)
+	s.newest.record(e.namespace.Value(), c.ResourceVersion, w.listing)
 	for _, x := range s.recordIndexes {
 		x.replace(slot, before, e)
 	}

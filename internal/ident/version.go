@@ -33,7 +33,8 @@ func NewVersion(uid types.UID, resourceVersion string) Version {
 		texts.resourceVersion = resourceVersion
 	}
 	if texts != (inexact{}) {
-		v.inexact = &texts
+		kept := texts // only this one is on the heap
+		v.inexact = &kept
 	}
 	return v
 }
