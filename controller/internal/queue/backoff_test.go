@@ -29,10 +29,46 @@ func TestBackoff(t *testing.T) {
 			q.Add(high(a))
 			take(t, q, a)
 		},
-		"so does a resync": func(t *testing.T, q *Queue) {
+		// A resync ended every back-off.
+		"a resync changes nothing but is recorded": func(t *testing.T, q *Queue) {
 			fail(t, q)
 			q.Add(low(a))
+			item := takeAfter(t, q, 59*time.Second, a)
+			if got := item.Causes.String(); got != "resync, retry" {
+				t.Errorf("causes %q", got)
+			}
+		},
+		"a resync during the failing reconcile changes nothing": func(t *testing.T, q *Queue) {
+			q.Add(high(a))
 			take(t, q, a)
+			q.Add(low(a))
+			q.Done(a, failed)
+			takeAfter(t, q, time.Minute, a)
+		},
+		"a possible echo ends the wait once": func(t *testing.T, q *Queue) {
+			fail(t, q)
+			maybe := high(a)
+			maybe.Echo = MaybeEcho
+			q.Add(maybe)
+			round(t, q, a, failed)
+			q.Add(maybe)
+			takeAfter(t, q, time.Minute, a)
+			q.Done(a, Outcome{})
+			fail(t, q) // after a success the doubt counts again
+			q.Add(maybe)
+			take(t, q, a)
+		},
+		"a possible echo during the failing reconcile ends the wait once": func(t *testing.T, q *Queue) {
+			maybe := high(a)
+			maybe.Echo = MaybeEcho
+			q.Add(high(a))
+			take(t, q, a)
+			q.Add(maybe)
+			q.Done(a, failed)
+			take(t, q, a)
+			q.Add(maybe)
+			q.Done(a, failed)
+			takeAfter(t, q, time.Minute, a)
 		},
 		"a fresh trigger during the failing round": func(t *testing.T, q *Queue) {
 			q.Add(high(a))
@@ -89,7 +125,7 @@ func TestBackoff(t *testing.T) {
 	}
 }
 
-func TestALowTriggerDoesNotDelayTheRetry(t *testing.T) {
+func TestALowTriggerNeitherDelaysNorHastensTheRetry(t *testing.T) {
 	inBubble(t, func(t *testing.T, q *Queue) {
 		q.Add(high(a))
 		round(t, q, a, Outcome{Failed: true, RetryAfter: time.Second})
@@ -100,8 +136,8 @@ func TestALowTriggerDoesNotDelayTheRetry(t *testing.T) {
 		q.Add(low(a))
 		time.Sleep(time.Second)
 		item := take(t, q, a)
-		if item.Waited != time.Second {
-			t.Errorf("waited %v, want it from the trigger on", item.Waited)
+		if item.Waited != 10*time.Millisecond {
+			t.Errorf("waited %v, want it from the end of the back-off on", item.Waited)
 		}
 	})
 }

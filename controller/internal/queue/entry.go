@@ -13,63 +13,122 @@ type state uint8
 
 const (
 	waiting    state = iota // in delayed
-	backingOff              // in delayed, after a failure: an echo does not shorten it
-	readyLow                // in ready[Low], and in delayed if it becomes High later
-	readyHigh               // in ready[High]
+	backingOff              // in delayed, after a failure
+	ready                   // in the list of its class, and in delayed if a class above comes later
 	running                 // handed out
 )
 
-// entry is a key that is running or has a next round. What is touched together stands
-// together: with thousands of keys the cost of a round is that of reaching its memory.
+// entry is a key that is running or has a next reconcile. What is touched together stands
+// together: with thousands of keys the cost of a reconcile is that of reaching its memory.
 type entry struct {
 	key   Key
 	chain *entry // in the table
 
-	state   state
+	state state
+	// class is the list that a ready entry is in.
+	class   Priority
 	readyAt instant // since when a worker could have taken it
 
-	// next is when the next round is due. While the key is running it collects what the
+	// next is when the next reconcile is due. While the key is running it collects what the
 	// triggers of that time ask for.
 	next wish
-	// echo is the same for echoes, apart while the key is running, because only the
-	// outcome of the round says whether they count.
-	echo wish
+	// echo and maybe are the same for echoes and possible echoes, apart while the key is
+	// running, because only the outcome says whether they count.
+	echo, maybe wish
+	// isDoubtSpent is true once a possible echo has ended a back-off, until a success.
+	isDoubtSpent bool
 
-	before, after *entry // in the list of the state
+	// later holds the delayed triggers whose time has not come, sorted by it. A reconcile
+	// before their time does not remove them.
+	later []delayedTrigger
+
+	before, after *entry // in the list of the class
 
 	// index is the place in delayed, -1 outside; seq orders entries of equal time there.
 	index int
 	seq   uint64
 
 	failures int    // in a row
-	causes   Causes // of the next round
+	causes   Causes // of the next reconcile
 }
 
-// wish is when a round is wanted: at once but behind all other work, or by a certain time
-// and then before it, or both. A Low trigger must not delay a retry that is due soon, which
-// is why the first does not replace the second.
+// delayedTrigger is a trigger with a NotBefore.
+type delayedTrigger struct {
+	due   instant
+	cause Cause
+}
+
+// maxLater limits the delayed triggers of one key. Beyond it, the trigger that is closest to its
+// successor is merged into the successor: it comes late, and is not lost.
+const maxLater = 16
+
+// addLater adds a delayed trigger. One for the same time is there already.
+func (e *entry) addLater(t delayedTrigger) {
+	i := 0
+	for i < len(e.later) && e.later[i].due < t.due {
+		i++
+	}
+	if i < len(e.later) && e.later[i].due == t.due {
+		return
+	}
+	e.later = append(e.later, delayedTrigger{})
+	copy(e.later[i+1:], e.later[i:])
+	e.later[i] = t
+	if len(e.later) <= maxLater {
+		return
+	}
+	merged := 0
+	for j := range len(e.later) - 1 {
+		if e.later[j+1].due-e.later[j].due < e.later[merged+1].due-e.later[merged].due {
+			merged = j
+		}
+	}
+	e.later = append(e.later[:merged], e.later[merged+1:]...)
+}
+
+// answerLater removes the delayed triggers whose time has come, and adds their causes.
+func (e *entry) answerLater(now instant) {
+	n := 0
+	for n < len(e.later) && e.later[n].due <= now {
+		e.causes.add(e.later[n].cause)
+		n++
+	}
+	if n == 0 {
+		return
+	}
+	if n == len(e.later) {
+		e.later = nil
+		return
+	}
+	e.later = append(e.later[:0], e.later[n:]...)
+}
+
+// wish is when a reconcile is wanted: at once and before all other work, at once but behind all
+// other work, by a certain time, or several of these. A Low trigger must not delay a retry that
+// is due soon, which is why neither replaces the other.
 type wish struct {
-	due instant // never: no certain time
-	why reason  // of due
-	low bool
+	high, low bool
+	due       instant // never: no certain time
+	why       reason  // of due
 }
 
-// noWish asks for no round.
+// noWish asks for no reconcile.
 func noWish() wish { return wish{due: never} }
 
-func (w *wish) empty() bool { return !w.low && w.due == never }
+func (w *wish) isEmpty() bool { return !w.high && !w.low && w.due == never }
 
 // reason is what asked for a time.
 type reason uint8
 
 const (
-	byTrigger reason = iota // its cause was noted when it came
+	byTrigger reason = iota // the trigger holds its cause
 	byRequeue
 	byRetry
 )
 
 // merge makes w the earliest of both.
 func (w *wish) merge(o wish) {
+	w.high = w.high || o.high
 	w.low = w.low || o.low
 	if o.due < w.due {
 		w.due, w.why = o.due, o.why

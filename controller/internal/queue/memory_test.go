@@ -43,7 +43,7 @@ func TestNothingIsKeptOfAFlood(t *testing.T) {
 		q.Done(item.Key, Outcome{Failed: true, RetryAfter: time.Hour})
 	}
 	for _, key := range keys(100_000) {
-		q.Add(Trigger{Key: key})
+		q.Add(Trigger{Key: key, Priority: High})
 	}
 	for i := range 100_000 {
 		item, _ := q.Get(ctx)

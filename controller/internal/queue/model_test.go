@@ -17,32 +17,65 @@ type model struct {
 	now  time.Time
 	seq  int
 	keys map[Key]*modelKey
-	// low and high are what is ready, in order.
-	low, high []Key
-	// rounds has, for each, whether it was High although Low had work.
-	rounds        []bool
+	// ready holds what is ready, in order, by class.
+	ready [3][]Key
+	// picks holds the class of each reconcile, and which classes had work then.
+	picks         []modelPick
 	adds, retries uint64
 }
 
+type modelPick struct {
+	class   Priority
+	hadWork [3]bool
+}
+
 type modelKey struct {
-	running    bool
-	backingOff bool
-	failures   int
-	readyAt    time.Time
-	wishes     []modelWish // for the next round
-	causes     []Cause     // all, of the next round
+	running      bool
+	backingOff   bool
+	isDoubtSpent bool
+	failures     int
+	readyAt      time.Time
+	wishes       []modelWish // for the next round
+	causes       []Cause     // all, of the next reconcile
 }
 
 type modelWish struct {
 	at    time.Time
 	seq   int // since when it waits
-	low   bool
-	echo  bool
-	cause Cause // to be noted when it is due
+	class Priority
+	echo  Echo
+	// cause is recorded when the wish is due.
+	cause Cause
+	// isDelayed is true for a delayed trigger. No reconcile before notBefore answers it.
+	isDelayed bool
+	notBefore time.Time
 }
 
 func remove(keys []Key, key Key) []Key {
 	return slices.DeleteFunc(slices.Clone(keys), func(k Key) bool { return k == key })
+}
+
+// classOf returns the class that a ready key is in, or -1.
+func (m *model) classOf(key Key) int {
+	for c := range m.ready {
+		if slices.Contains(m.ready[c], key) {
+			return c
+		}
+	}
+	return -1
+}
+
+// setReady moves a key up to a class.
+func (m *model) setReady(key Key, class Priority, since time.Time) {
+	k := m.keys[key]
+	if m.classOf(key) < 0 {
+		k.readyAt = since
+	}
+	for c := range m.ready {
+		m.ready[c] = remove(m.ready[c], key)
+	}
+	m.ready[class] = append(m.ready[class], key)
+	k.backingOff = false
 }
 
 // step brings what is ready up to date.
@@ -53,36 +86,35 @@ func (m *model) step() {
 	}
 	var promoted []due
 	for key, k := range m.keys {
-		if k.running || slices.Contains(m.high, key) {
+		if k.running {
 			continue
 		}
-		wishes := slices.Clone(k.wishes)
-		wishes = slices.DeleteFunc(wishes, func(w modelWish) bool { return w.low || w.at.After(m.now) })
-		if len(wishes) > 0 {
-			promoted = append(promoted, due{key, slices.MinFunc(wishes, earlier)})
+		has := func(class Priority) bool {
+			return slices.ContainsFunc(k.wishes, func(w modelWish) bool { return w.class == class && !w.at.After(m.now) })
+		}
+		switch {
+		case has(High):
+			// At most one key gets its first High or Low wish between two steps.
+			if m.classOf(key) < int(High) {
+				m.setReady(key, High, m.now)
+			}
+		case has(Due):
+			if m.classOf(key) < int(Due) {
+				wishes := slices.DeleteFunc(slices.Clone(k.wishes), func(w modelWish) bool { return w.class != Due || w.at.After(m.now) })
+				promoted = append(promoted, due{key, slices.MinFunc(wishes, earlier)})
+			}
+		case has(Low):
+			if m.classOf(key) < 0 {
+				m.setReady(key, Low, m.now)
+			}
 		}
 	}
 	slices.SortFunc(promoted, func(x, y due) int { return earlier(x.modelWish, y.modelWish) })
 	for _, d := range promoted {
-		k := m.keys[d.Key]
-		if d.cause != (Cause{}) {
-			k.causes = append(k.causes, d.cause)
+		if !d.isDelayed {
+			m.keys[d.Key].causes = append(m.keys[d.Key].causes, d.cause)
 		}
-		if !slices.Contains(m.low, d.Key) {
-			k.readyAt = d.at
-		}
-		m.low = remove(m.low, d.Key)
-		m.high = append(m.high, d.Key)
-		k.backingOff = false
-	}
-	for key, k := range m.keys {
-		lows := slices.ContainsFunc(k.wishes, func(w modelWish) bool { return w.low })
-		if lows && !k.running && !slices.Contains(m.high, key) && !slices.Contains(m.low, key) {
-			// At most one key gets its first Low wish between two steps.
-			m.low = append(m.low, key)
-			k.readyAt = m.now
-			k.backingOff = false
-		}
+		m.setReady(d.Key, Due, d.at)
 	}
 }
 
@@ -102,46 +134,74 @@ func (m *model) add(t Trigger) {
 		k = &modelKey{}
 		m.keys[t.Key] = k
 	}
-	k.causes = append(k.causes, t.Cause)
-	if k.backingOff && t.Echo {
+	m.seq++
+	if t.NotBefore.After(m.now) {
+		same := func(w modelWish) bool { return w.isDelayed && w.at.Equal(t.NotBefore) }
+		if !slices.ContainsFunc(k.wishes, same) {
+			k.wishes = append(k.wishes, modelWish{at: t.NotBefore, seq: m.seq, class: Due, cause: t.Cause, isDelayed: true, notBefore: t.NotBefore})
+		}
+		m.step()
 		return
 	}
-	m.seq++
-	w := modelWish{at: t.NotBefore, seq: m.seq, echo: t.Echo}
-	if !t.NotBefore.After(m.now) {
-		w.at = m.now
-		w.low = t.Priority == Low
+	k.causes = append(k.causes, t.Cause)
+	if k.backingOff {
+		if t.Echo == IsEcho || t.Priority == Low || t.Echo == MaybeEcho && k.isDoubtSpent {
+			return
+		}
+		if t.Echo == MaybeEcho {
+			k.isDoubtSpent = true
+		}
 	}
-	k.wishes = append(k.wishes, w)
+	k.wishes = append(k.wishes, modelWish{at: m.now, seq: m.seq, class: t.Priority, echo: t.Echo})
 	m.step()
 }
 
 func (m *model) get() (Item, bool) {
-	if len(m.high)+len(m.low) == 0 {
+	class := -1
+	for c := range m.ready {
+		if len(m.ready[c]) > 0 {
+			class = c
+		}
+	}
+	if class < 0 {
 		return Item{}, false
 	}
-	inRow := 0
-	for _, passed := range slices.Backward(m.rounds) {
-		if !passed {
+	for c, share := range shares {
+		// The reconciles of classes above since the class had work and was passed.
+		inRow := 0
+		for _, p := range slices.Backward(m.picks) {
+			if !p.hadWork[c] || p.class <= Priority(c) {
+				break
+			}
+			inRow++
+		}
+		if len(m.ready[c]) > 0 && inRow >= share-1 {
+			class = c
 			break
 		}
-		inRow++
 	}
-	var key Key
-	if len(m.high) == 0 || len(m.low) > 0 && inRow == 4 {
-		key = m.low[0]
-		m.rounds = append(m.rounds, false)
-	} else {
-		key = m.high[0]
-		m.rounds = append(m.rounds, len(m.low) > 0)
+	pick := modelPick{class: Priority(class)}
+	for c := range m.ready {
+		pick.hadWork[c] = len(m.ready[c]) > 0
 	}
-	m.low, m.high = remove(m.low, key), remove(m.high, key)
+	m.picks = append(m.picks, pick)
+	key := m.ready[class][0]
+	m.ready[class] = m.ready[class][1:]
 	k := m.keys[key]
 	item := Item{Key: key, Attempt: k.failures, Waited: m.now.Sub(k.readyAt)}
 	for _, cause := range k.causes {
 		item.Causes.add(cause)
 	}
-	k.running, k.wishes, k.causes = true, nil, nil
+	var later []modelWish
+	slices.SortStableFunc(k.wishes, func(x, y modelWish) int { return x.notBefore.Compare(y.notBefore) })
+	for _, w := range k.wishes {
+		if w.isDelayed && w.at.After(m.now) {
+			later = append(later, w)
+		} else if w.isDelayed {
+			item.Causes.add(w.cause)
+		}
+	}
+	k.running, k.wishes, k.causes = true, later, nil
 	return item, true
 }
 
@@ -152,29 +212,39 @@ func (m *model) done(key Key, o Outcome) {
 	}
 	k.running = false
 	m.seq++
-	own := modelWish{seq: m.seq}
+	own := modelWish{seq: m.seq, class: Due}
 	switch {
 	case o.Forget:
 		k.failures = 0
+		k.isDoubtSpent = false
 	case o.Failed:
 		m.retries++
 		k.failures++
-		k.wishes = slices.DeleteFunc(k.wishes, func(w modelWish) bool { return w.echo })
+		isFresh := func(w modelWish) bool { return w.class == High && w.echo == NotEcho }
+		isMaybe := func(w modelWish) bool { return w.class == High && w.echo == MaybeEcho }
+		if slices.ContainsFunc(k.wishes, isFresh) || k.isDoubtSpent {
+			k.wishes = slices.DeleteFunc(k.wishes, isMaybe)
+		} else if slices.ContainsFunc(k.wishes, isMaybe) {
+			k.isDoubtSpent = true
+		}
+		k.wishes = slices.DeleteFunc(k.wishes, func(w modelWish) bool {
+			return w.class == Low || w.echo == IsEcho || w.class != High && w.echo == MaybeEcho
+		})
 		k.backingOff = true
 		own.at, own.cause = m.now.Add(o.RetryAfter), Cause{Change: "retry"}
 		k.wishes = append(k.wishes, own)
 	default:
 		k.failures = 0
+		k.isDoubtSpent = false
 		if o.RequeueAfter > 0 {
 			own.at, own.cause = m.now.Add(o.RequeueAfter), Cause{Change: "requeue"}
 			k.wishes = append(k.wishes, own)
 		}
 	}
 	for i := range k.wishes {
-		// What was asked for during the work begins to wait now. A trigger that is over
-		// comes before a retry without a wait: the retry is then not a cause.
+		// What was asked for during the reconcile begins to wait now.
 		w := &k.wishes[i]
-		if w.at.Before(m.now) && w.cause == (Cause{}) {
+		if w.at.Before(m.now) {
 			w.at = m.now
 		}
 		w.seq = m.seq
@@ -186,8 +256,9 @@ func (m *model) done(key Key, o Outcome) {
 }
 
 func (m *model) stats() Stats {
-	s := Stats{Ready: len(m.low) + len(m.high), Adds: m.adds, Retries: m.retries}
-	for _, key := range slices.Concat(m.low, m.high) {
+	all := slices.Concat(m.ready[:]...)
+	s := Stats{Ready: len(all), Adds: m.adds, Retries: m.retries}
+	for _, key := range all {
 		s.OldestReady = max(s.OldestReady, m.now.Sub(m.keys[key].readyAt))
 	}
 	for _, k := range m.keys {
@@ -236,8 +307,8 @@ func drive(t *testing.T, script []byte) {
 			trigger := Trigger{
 				Key:      keys[next(len(keys))],
 				Cause:    Cause{Change: "change", Name: string(rune('a' + next(5)))},
-				Priority: Priority(next(2)),
-				Echo:     next(3) == 0,
+				Priority: []Priority{Low, High}[next(2)],
+				Echo:     []Echo{NotEcho, NotEcho, MaybeEcho, IsEcho}[next(4)],
 			}
 			if next(3) == 0 {
 				trigger.NotBefore = m.now.Add(time.Duration(next(8)-1) * time.Second)
@@ -312,9 +383,13 @@ func checkInvariants(t *testing.T, q *Queue) {
 				t.Fatalf("%v: wrong place in delayed", e.key)
 			}
 			switch e.state {
-			case running, readyHigh:
+			case running:
 				if inDelayed {
-					t.Fatalf("%v: delayed in state %v", e.key, e.state)
+					t.Fatalf("%v: delayed while it runs", e.key)
+				}
+			case ready:
+				if inDelayed && e.class != Low {
+					t.Fatalf("%v: delayed in class %v", e.key, e.class)
 				}
 			case waiting, backingOff:
 				if !inDelayed {

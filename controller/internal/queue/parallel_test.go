@@ -70,7 +70,7 @@ func TestParallel(t *testing.T) {
 			for range triggers / producers {
 				key := keys[rand.IntN(len(keys))]
 				objects[key].version.Add(1)
-				trigger := Trigger{Key: key, Priority: Priority(rand.IntN(2)), Echo: rand.IntN(4) == 0}
+				trigger := Trigger{Key: key, Priority: []Priority{Low, High}[rand.IntN(2)], Echo: Echo(rand.IntN(3))}
 				if rand.IntN(10) == 0 {
 					trigger.NotBefore = time.Now().Add(rand.N(time.Millisecond))
 				}

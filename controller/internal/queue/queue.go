@@ -6,8 +6,9 @@ import (
 	"time"
 )
 
-// lowShare is the guaranteed share of Low: one of so many rounds, while it has work.
-const lowShare = 5
+// shares holds the guaranteed share of each class: one of so many reconciles, while the class
+// has work. High has the rest.
+var shares = [...]int{Low: 5, Due: 3}
 
 // Queue is the scheduler of one controller.
 type Queue struct {
@@ -16,12 +17,12 @@ type Queue struct {
 	// table holds every key that is running or has a next round, and no other.
 	table table
 
-	// ready holds the keys that a worker can take, by priority, in the order in which they
-	// became ready. Each is in one of the two and none is running.
-	ready [2]list
+	// ready holds the keys that a worker can take, by class, in the order in which they came
+	// into it. Each is in one of the lists and none is running.
+	ready [3]list
 
-	// delayed holds the keys that become High by themselves when their time comes. Those in
-	// it that are not in ready have to wait until then. None is running.
+	// delayed holds the keys that become Due by themselves when their time comes. Those in it
+	// that are not in ready have to wait until then. None is running.
 	delayed delayed
 
 	// timer fires when the nearest of delayed is due. timerAt is when that will be, never
@@ -32,8 +33,9 @@ type Queue struct {
 	// workers wait only while nothing is ready: whatever becomes ready wakes one.
 	workers workers
 
-	// overtaken is how many rounds of High were handed out in a row while Low had work.
-	overtaken int
+	// overtaken is, for each class, how many reconciles of classes above were handed out in a
+	// row while the class had work.
+	overtaken [2]int
 
 	running  int
 	shutdown bool
@@ -84,33 +86,39 @@ func (q *Queue) Add(t Trigger) {
 	if e == nil {
 		e = q.table.add(at, t.Key)
 	}
+	// Not by the distance from start: a time without a monotonic reading is about the wall
+	// clock, which may have been set since.
+	if wait := time.Until(t.NotBefore); !t.NotBefore.IsZero() && wait > 0 {
+		q.addDelayed(e, delayedTrigger{due: now.after(wait), cause: t.Cause}, now)
+		return
+	}
 	e.causes.add(t.Cause)
-	w := wishOf(&t, now)
+	w := wish{high: t.Priority != Low, low: t.Priority == Low, due: never}
 	switch {
-	case e.state == running && t.Echo:
+	case e.state == running && t.Echo == IsEcho:
 		e.echo.merge(w)
+	case e.state == running && t.Echo == MaybeEcho:
+		e.maybe.merge(w)
 	case e.state == running:
 		e.next.merge(w)
-	case e.state == backingOff && t.Echo:
-		// The retry will see what we wrote. The cause is noted, the time stays.
+	case e.state == backingOff && (t.Echo == IsEcho || w.low):
+		// The retry will see the change. The cause is kept, the time stays.
+	case e.state == backingOff && t.Echo == MaybeEcho:
+		if !e.isDoubtSpent {
+			e.isDoubtSpent = true
+			q.schedule(e, w, now)
+		}
 	default:
 		q.schedule(e, w, now)
 	}
 }
 
-// wishOf returns what t asks for.
-func wishOf(t *Trigger, now instant) wish {
-	if !t.NotBefore.IsZero() {
-		// Not by the distance from start: a time without a monotonic reading is about the
-		// wall clock, which may have been set since.
-		if wait := time.Until(t.NotBefore); wait > 0 {
-			return wish{due: now.after(wait)}
-		}
+// addDelayed records a trigger whose time has not come.
+func (q *Queue) addDelayed(e *entry, t delayedTrigger, now instant) {
+	e.addLater(t)
+	if e.state != running {
+		q.schedule(e, wish{due: e.later[0].due}, now)
 	}
-	if t.Priority == Low {
-		return wish{low: true, due: never}
-	}
-	return wish{due: now}
 }
 
 // Get blocks until there is work, and hands it out. It returns false when ctx ends or the
@@ -139,27 +147,34 @@ func (q *Queue) Get(ctx context.Context) (Item, bool) {
 
 // pick takes the next key out of ready. It returns nil if there is none.
 func (q *Queue) pick() *entry {
-	low, high := &q.ready[Low], &q.ready[High]
-	from := high
-	switch {
-	case low.len == 0:
-		q.overtaken = 0
-	case high.len == 0 || q.overtaken == lowShare-1:
-		from = low
-		q.overtaken = 0
-	default:
-		q.overtaken++
+	class := High
+	for class > Low && q.ready[class].len == 0 {
+		class--
 	}
-	e := from.first
+	for c, overtaken := range q.overtaken {
+		if q.ready[c].len > 0 && overtaken >= shares[c]-1 {
+			class = Priority(c)
+			break
+		}
+	}
+	for c := range q.overtaken {
+		if q.ready[c].len == 0 || Priority(c) >= class {
+			q.overtaken[c] = 0
+		} else {
+			q.overtaken[c]++
+		}
+	}
+	e := q.ready[class].first
 	if e != nil {
-		from.remove(e)
+		q.ready[class].remove(e)
 	}
 	return e
 }
 
-// handOut makes e running and resets what was wished for.
+// handOut makes e running, and resets what was wished for by now.
 func (q *Queue) handOut(e *entry, now instant) Item {
 	q.delayed.remove(e)
+	e.answerLater(now)
 	e.state = running
 	q.running++
 	item := Item{
@@ -186,24 +201,33 @@ func (q *Queue) Done(key Key, o Outcome) {
 	q.running--
 	failed := o.Failed && !o.Forget
 	requeue := o.RequeueAfter > 0 && !o.Failed && !o.Forget
-	if !failed && !requeue && e.next.empty() && e.echo.empty() {
+	if !failed && !requeue && e.next.isEmpty() && e.echo.isEmpty() && e.maybe.isEmpty() && len(e.later) == 0 {
 		q.table.drop(at)
 		return
 	}
 
 	now := q.tick()
-	w, echo := e.next, e.echo
-	e.next, e.echo = noWish(), noWish()
+	w, echo, maybe := e.next, e.echo, e.maybe
+	e.next, e.echo, e.maybe = noWish(), noWish(), noWish()
+	if len(e.later) > 0 {
+		w.merge(wish{due: e.later[0].due})
+	}
 	if failed {
-		// echo does not count: the retry will see what we wrote.
+		// Echoes and resyncs do not count: the retry will see what they are about.
 		e.failures++
 		q.retries++
 		e.state = backingOff
+		w.low = false
+		if maybe.high && !w.high && !e.isDoubtSpent {
+			w.high, e.isDoubtSpent = true, true
+		}
 		w.merge(wish{due: now.after(o.RetryAfter), why: byRetry})
 	} else {
 		e.failures = 0
+		e.isDoubtSpent = false
 		e.state = waiting
 		w.merge(echo)
+		w.merge(maybe)
 		if requeue {
 			w.merge(wish{due: now.after(o.RequeueAfter), why: byRequeue})
 		}
@@ -216,41 +240,52 @@ func (q *Queue) schedule(e *entry, w wish, now instant) {
 	before := e.next.due
 	e.next.merge(w)
 	switch {
-	case e.state == readyHigh:
+	case e.next.high:
+		q.setReady(e, High, now)
 	case e.next.due <= now:
-		q.promote(e, now)
+		q.setDue(e, now)
 	default:
 		if e.next.due != before {
 			q.delayed.put(e)
 			q.arm(now)
 		}
-		if e.next.low && e.state != readyLow {
-			e.state = readyLow
-			e.readyAt = now
-			q.ready[Low].push(e)
-			q.workers.wake()
+		if e.next.low {
+			q.setReady(e, Low, now)
 		}
 	}
 }
 
-// promote makes e High, because a trigger wants it or because its time has come. It could
-// have been taken since then.
-func (q *Queue) promote(e *entry, since instant) {
-	q.delayed.remove(e)
+// setDue makes e Due, because its time has come.
+func (q *Queue) setDue(e *entry, since instant) {
+	if e.state == ready && e.class >= Due {
+		return
+	}
 	switch e.next.why {
 	case byRequeue:
 		e.causes.add(Cause{Change: "requeue"})
 	case byRetry:
 		e.causes.add(Cause{Change: "retry"})
 	}
-	if e.state == readyLow {
-		q.ready[Low].remove(e)
-	} else {
+	q.setReady(e, Due, since)
+}
+
+// setReady puts e into the list of a class, unless e is in that list or one above. A worker
+// could have taken e since then.
+func (q *Queue) setReady(e *entry, class Priority, since instant) {
+	switch {
+	case e.state == ready && e.class >= class:
+		return
+	case e.state == ready:
+		q.ready[e.class].remove(e)
+	default:
 		e.readyAt = since
 		q.workers.wake()
 	}
-	e.state = readyHigh
-	q.ready[High].push(e)
+	if class != Low {
+		q.delayed.remove(e)
+	}
+	e.state, e.class = ready, class
+	q.ready[class].push(e)
 }
 
 // tick promotes what has come due, and returns the time. Every operation begins with it, so
@@ -258,7 +293,7 @@ func (q *Queue) promote(e *entry, since instant) {
 func (q *Queue) tick() instant {
 	now := instant(time.Since(q.start))
 	for q.delayed.nearest() <= now {
-		q.promote(q.delayed.entries[0], q.delayed.nearest())
+		q.setDue(q.delayed.entries[0], q.delayed.nearest())
 	}
 	return now
 }

@@ -17,7 +17,7 @@ var (
 func high(key Key) Trigger { return Trigger{Key: key, Priority: High, Cause: Cause{Change: "fresh"}} }
 func low(key Key) Trigger  { return Trigger{Key: key, Priority: Low, Cause: Cause{Change: "resync"}} }
 func echo(key Key) Trigger {
-	return Trigger{Key: key, Priority: High, Cause: Cause{Change: "echo"}, Echo: true}
+	return Trigger{Key: key, Priority: High, Cause: Cause{Change: "echo"}, Echo: IsEcho}
 }
 
 func in(d time.Duration, t Trigger) Trigger {
@@ -144,13 +144,17 @@ func TestEarliestWins(t *testing.T) {
 			q.Add(high(a))
 			q.Add(in(time.Hour, high(a)))
 			round(t, q, a, Outcome{})
+			takeAfter(t, q, time.Hour, a)
+			q.Done(a, Outcome{})
 		},
-		"of two times the earlier": func(t *testing.T, q *Queue) {
+		"of several times each": func(t *testing.T, q *Queue) {
 			q.Add(in(2*time.Hour, high(a)))
 			q.Add(in(time.Hour, high(a)))
 			q.Add(in(3*time.Hour, high(a)))
-			takeAfter(t, q, time.Hour, a)
-			q.Done(a, Outcome{})
+			for range 3 {
+				takeAfter(t, q, time.Hour, a)
+				q.Done(a, Outcome{})
+			}
 		},
 		"a trigger during the work wins over the requeue": func(t *testing.T, q *Queue) {
 			q.Add(high(a))
@@ -166,12 +170,14 @@ func TestEarliestWins(t *testing.T) {
 			q.Done(a, Outcome{RequeueAfter: time.Hour})
 			round(t, q, a, Outcome{})
 		},
-		"a later trigger during the work loses to an earlier requeue": func(t *testing.T, q *Queue) {
+		"a later trigger during the work, and an earlier requeue": func(t *testing.T, q *Queue) {
 			q.Add(high(a))
 			take(t, q, a)
 			q.Add(in(time.Hour, high(a)))
 			q.Done(a, Outcome{RequeueAfter: time.Minute})
 			takeAfter(t, q, time.Minute, a)
+			q.Done(a, Outcome{})
+			takeAfter(t, q, 59*time.Minute, a)
 			q.Done(a, Outcome{})
 		},
 		"a later trigger during the work is kept": func(t *testing.T, q *Queue) {
@@ -251,7 +257,7 @@ func TestALowKeyIsPromotedByAHighTrigger(t *testing.T) {
 	})
 }
 
-func TestWhatComesDueIsHighAndFirstComeFirstServed(t *testing.T) {
+func TestWhatComesDueIsBeforeLowAndFirstComeFirstServed(t *testing.T) {
 	inBubble(t, func(t *testing.T, q *Queue) {
 		later := Key{Name: "later"}
 		q.Add(high(b))
@@ -262,6 +268,7 @@ func TestWhatComesDueIsHighAndFirstComeFirstServed(t *testing.T) {
 		q.Add(low(later))
 		time.Sleep(3 * time.Second)
 		q.Add(high(Key{Name: "fresh"}))
+		take(t, q, Key{Name: "fresh"})
 		if item := take(t, q, a); item.Waited != 2*time.Second {
 			t.Errorf("waited %v, want it from the due time on", item.Waited)
 		}
@@ -269,7 +276,6 @@ func TestWhatComesDueIsHighAndFirstComeFirstServed(t *testing.T) {
 			t.Errorf("waited %v for %v", item.Waited, item.Causes)
 		}
 		take(t, q, c)
-		take(t, q, Key{Name: "fresh"})
 		take(t, q, later)
 	})
 }

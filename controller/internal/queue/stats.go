@@ -18,7 +18,7 @@ func (q *Queue) Stats() Stats {
 	defer q.mu.Unlock()
 	now := q.tick()
 	s := Stats{
-		Ready:   q.ready[Low].len + q.ready[High].len,
+		Ready:   q.ready[Low].len + q.ready[Due].len + q.ready[High].len,
 		Running: q.running,
 		Retries: q.retries,
 		Adds:    q.adds,
@@ -29,9 +29,11 @@ func (q *Queue) Stats() Stats {
 	if e := q.ready[Low].first; e != nil {
 		oldest = e.readyAt
 	}
-	// What was promoted from Low stands behind younger ones.
-	for e := q.ready[High].first; e != nil; e = e.after {
-		oldest = min(oldest, e.readyAt)
+	// An entry that came from a list below stands behind younger ones.
+	for _, class := range []Priority{Due, High} {
+		for e := q.ready[class].first; e != nil; e = e.after {
+			oldest = min(oldest, e.readyAt)
+		}
 	}
 	s.OldestReady = time.Duration(now - oldest)
 	return s

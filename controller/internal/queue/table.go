@@ -54,7 +54,7 @@ func (t *table) add(at **entry, key Key) *entry {
 	}
 	e.key = key
 	e.index = -1
-	e.next, e.echo = noWish(), noWish()
+	e.next, e.echo, e.maybe = noWish(), noWish(), noWish()
 	*at = e
 	t.len++
 	if t.len > len(t.buckets) {

@@ -25,9 +25,26 @@ type Priority uint8
 const (
 	// Low is for floods: initial lists and resyncs.
 	Low Priority = iota
-	// High is for what somebody waits for: fresh events and deletions. Requeues
-	// and retries that are due are High too.
+	// Due is for requeues, retries and delayed triggers whose time has come. Triggers do not
+	// have it.
+	Due
+	// High is for changes that somebody waits for: fresh events and deletions.
 	High
+)
+
+// Echo says whether a trigger is the answer to a write of the key's own reconcile. An echo does
+// not end a back-off, else every failing reconcile that wrote something first would be its own
+// reason to be retried at once.
+type Echo uint8
+
+const (
+	// NotEcho is a change that somebody else made.
+	NotEcho Echo = iota
+	// MaybeEcho is a change that the key's own reconcile may have made. It ends a back-off, but
+	// only once until a reconcile succeeds.
+	MaybeEcho
+	// IsEcho is a change that the key's own reconcile made.
+	IsEcho
 )
 
 // Trigger is a reason to reconcile Key.
@@ -36,11 +53,10 @@ type Trigger struct {
 	Cause    Cause
 	Priority Priority
 
-	// NotBefore is the earliest time of the round it asks for. Zero: at once.
+	// NotBefore is the earliest time of the reconcile that the trigger asks for. A reconcile
+	// before that time does not answer the trigger. Zero: at once.
 	NotBefore time.Time
 
-	// Echo says that the change is the answer to a write of our own. It does not
-	// shorten a back-off, else every failing round that wrote something first
-	// would be its own reason to be retried at once.
-	Echo bool
+	// Echo is ignored for a trigger with a NotBefore in the future.
+	Echo Echo
 }
