@@ -55,7 +55,7 @@ func (e *engine[T]) take(id int, sub *subscription, change Change) {
 		triggers = append(triggers, trigger)
 	}
 	r := change.Record()
-	for _, t := range e.echoes.mark(placeOf(sub.source.kind.Resource, r.Namespace, r.Name), echoOf(change), triggers) {
+	for _, t := range e.echoes.classify(targetOf(sub.source.kind.Resource, kube.Key{Cluster: sub.stream.Cluster, Namespace: r.Namespace, Name: r.Name}), versionMade(change), triggers) {
 		e.trigger(t)
 	}
 }
@@ -102,12 +102,12 @@ func (e *engine[T]) mayBe(k owned) bool {
 	return !ok || string(o.UID) == k.uid
 }
 
-// echoOf is what a write has made that led to the change.
-func echoOf(change Change) echo {
-	if change.Type == Deleted {
-		return echo{uid: change.Before.UID}
+// versionMade returns the version that a write has made if it led to the change.
+func versionMade(c Change) objectVersion {
+	if c.Type == Deleted {
+		return objectVersion{uid: c.Before.UID}
 	}
-	return echo{change.After.UID, change.After.ResourceVersion}
+	return objectVersion{c.After.UID, c.After.ResourceVersion}
 }
 
 func causeOf(sub *subscription, change Change) queue.Cause {

@@ -1,117 +1,291 @@
 package controller
 
 import (
+	"context"
 	"sync"
 
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/yare-go/yare/controller/internal/queue"
+	"github.com/yare-go/yare/internal/ident"
 	"github.com/yare-go/yare/kube"
 )
 
-// echoCount is how many writes are remembered. Streams show a write within moments.
-const echoCount = 256
-
-// echoes are the latest writes of one controller, by what they made. The cache knows which
-// changes this program made; but what another of its controllers did may be just what an
-// object of this one, which backs off, waits for.
+// echoes records the latest writes of a controller's reconciles, so that a change that a
+// reconcile made is told from the changes of others when the change comes back as a trigger of
+// the same key. A change is an echo only for the key whose reconcile wrote it: another key may
+// wait for just that change.
 //
-// A stream may show a change before the answer of the write is there. So what a change
-// triggers is held while a write to the same object is under way, until its answer tells
-// whether they are one.
+// A stream may show a change before the answer of the write has arrived. Therefore a trigger of
+// the writing key is held while the write is under way, until the answer shows whether the
+// trigger is an echo.
 type echoes struct {
-	mu   sync.Mutex
-	made map[echo]bool
+	mu sync.Mutex
+	// made holds the versions that writes were answered with. A version that a write did not
+	// make is not in it, as far as that can be known: see outcomeOf.
+	made map[objectVersion]madeBy
 	// ring holds the keys of made, the oldest at next.
-	ring [echoCount]echo
+	ring [maxMade]objectVersion
 	next int
-	// flying are the objects that are being written.
-	flying map[place]*flight
+	// inFlight holds the writes that have not been answered.
+	inFlight map[flight]*heldTriggers
+	// uncertain holds, for each key, what its reconciles wrote with an unknown outcome since
+	// the last reconcile that succeeded. A target without a name is a collection.
+	uncertain map[queue.Key][]target
 }
 
-// echo is one version of an object; an empty version is its deletion.
-type echo struct {
-	uid     types.UID
-	version string
+const (
+	// maxMade is how many writes are remembered. Streams show a write within moments.
+	maxMade = 256
+	// maxUncertain limits what is remembered of one key.
+	maxUncertain = 16
+)
+
+// objectVersion is one version of one object. An empty resourceVersion is its deletion.
+type objectVersion struct {
+	uid             types.UID
+	resourceVersion string
 }
 
-// place is an object, whatever its uid.
-type place struct {
-	group, plural, namespace, name string
+// madeBy is the key whose reconcile made a version, and how certain that is.
+type madeBy struct {
+	key  queue.Key
+	echo queue.Echo
 }
 
-func placeOf(r kube.Resource, namespace, name string) place {
-	return place{r.Group, r.Plural, namespace, name}
+// target names what a write is about, in all versions of its resource.
+type target struct {
+	cluster, group, plural, namespace, name string
 }
 
-// flight is the writes to one object that are under way.
-type flight struct {
-	writes int
-	held   []held
+func targetOf(r kube.Resource, k kube.Key) target {
+	return target{k.Cluster, r.Group, r.Plural, k.Namespace, k.Name}
 }
 
-// held is a trigger that may be an echo of change.
-type held struct {
-	trigger queue.Trigger
-	change  echo
-}
-
-// begin notes that a write is under way.
-func (e *echoes) begin(at place) {
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	if e.flying == nil {
-		e.flying = make(map[place]*flight)
-	}
-	f := e.flying[at]
-	if f == nil {
-		f = &flight{}
-		e.flying[at] = f
-	}
-	f.writes++
-}
-
-// end notes what a write made, which is the zero echo if it is not known, and gives back
-// what was held because of it.
-func (e *echoes) end(at place, made echo) []queue.Trigger {
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	if made.uid != "" && !e.made[made] {
-		if e.made == nil {
-			e.made = make(map[echo]bool, echoCount)
+// contains reports whether other is t, or part of the collection t.
+func (t target) contains(other target) bool {
+	if t.name == "" {
+		other.name = ""
+		if t.namespace == "" {
+			other.namespace = ""
 		}
-		delete(e.made, e.ring[e.next])
-		e.made[made] = true
-		e.ring[e.next] = made
-		e.next = (e.next + 1) % echoCount
 	}
-	f := e.flying[at]
-	if f.writes--; f.writes > 0 {
+	return t == other
+}
+
+// flight identifies the writes of a key's reconcile to one object.
+type flight struct {
+	key    queue.Key
+	target target
+}
+
+// heldTriggers holds the triggers that may be echoes of writes that are under way.
+type heldTriggers struct {
+	writes   int
+	triggers []heldTrigger
+}
+
+type heldTrigger struct {
+	trigger queue.Trigger
+	version objectVersion
+}
+
+func newEchoes() *echoes {
+	return &echoes{
+		made: make(map[objectVersion]madeBy, maxMade), inFlight: make(map[flight]*heldTriggers),
+		uncertain: make(map[queue.Key][]target),
+	}
+}
+
+// handler returns a handler that records the writes of a reconcile of key. It belongs directly
+// above what sends them, so that skipped applies are not recorded. shown returns the newest
+// version of an object that the controller's streams have shown. add adds a trigger that was
+// held to the queue.
+func (e *echoes) handler(next kube.Handler, key queue.Key, shown func(target) objectVersion, add func(queue.Trigger)) kube.Handler {
+	return kube.HandlerFunc(func(ctx context.Context, r *kube.Request) (*kube.Response, error) {
+		if !r.Verb.IsWrite() {
+			return next.Do(ctx, r)
+		}
+		f := flight{key, targetOf(r.Resource, kube.Key{Cluster: r.Cluster, Namespace: r.Namespace, Name: r.ObjectName()})}
+		before := shown(f.target)
+		e.beginWrite(f)
+		var outcome writeOutcome
+		defer func() {
+			for _, t := range e.endWrite(f, outcome) {
+				add(t)
+			}
+		}()
+		response, err := next.Do(ctx, r)
+		outcome = outcomeOf(r, response, err, before)
+		return response, err
+	})
+}
+
+// writeOutcome is what a write did.
+type writeOutcome struct {
+	// version is the version that the write made. It is empty if the write made none, or if
+	// that is not known.
+	version objectVersion
+	// echo is how certain it is that the write made the version.
+	echo queue.Echo
+	// isUncertain is true if it is not known what the write did.
+	isUncertain bool
+}
+
+// outcomeOf returns what a write did, by its answer. before is the newest version of the object
+// that a stream had shown when the write began.
+//
+// A write that changes nothing is answered with the version that there was, which somebody else
+// made. It is known that a write made its version only if the write created or deleted the
+// object, or named the version that it replaced.
+func outcomeOf(r *kube.Request, response *kube.Response, err error, before objectVersion) writeOutcome {
+	switch {
+	case err != nil:
+		e, ok := kube.AsError(err)
+		return writeOutcome{isUncertain: !ok || e.Unknown}
+	case r.Verb == kube.VerbDeleteCollection:
+		return writeOutcome{isUncertain: true}
+	}
+	var answer struct {
+		Kind     string `json:"kind"`
+		Metadata struct {
+			UID               types.UID `json:"uid"`
+			ResourceVersion   string    `json:"resourceVersion"`
+			DeletionTimestamp *string   `json:"deletionTimestamp"`
+		} `json:"metadata"`
+		Details struct {
+			UID types.UID `json:"uid"`
+		} `json:"details"`
+	}
+	if kube.Unmarshal(response.Body, &answer) != nil {
+		return writeOutcome{isUncertain: true}
+	}
+	uid, version := answer.Metadata.UID, answer.Metadata.ResourceVersion
+	replaced := r.Preconditions.ResourceVersion
+	switch {
+	case answer.Kind == "Status" && answer.Details.UID != "":
+		return writeOutcome{version: objectVersion{uid: answer.Details.UID}, echo: queue.IsEcho}
+	case r.Verb == kube.VerbDelete && answer.Metadata.DeletionTimestamp == nil:
+		return writeOutcome{version: objectVersion{uid: uid}, echo: queue.IsEcho}
+	case uid == "" || version == "":
+		return writeOutcome{isUncertain: true} // of a subresource, or nothing that can be read
+	case uid == before.uid && !ident.IsNewer(version, before.resourceVersion), version == replaced:
+		return writeOutcome{} // nothing has changed
+	case r.Verb == kube.VerbCreate, r.Verb == kube.VerbDelete, replaced != "":
+		return writeOutcome{version: objectVersion{uid, version}, echo: queue.IsEcho}
+	default:
+		return writeOutcome{version: objectVersion{uid, version}, echo: queue.MaybeEcho}
+	}
+}
+
+// beginWrite records that a write is under way.
+func (e *echoes) beginWrite(f flight) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	held := e.inFlight[f]
+	if held == nil {
+		held = &heldTriggers{}
+		e.inFlight[f] = held
+	}
+	held.writes++
+}
+
+// endWrite records the outcome of a write. It returns the triggers that were held because of
+// the write, and are held no more.
+func (e *echoes) endWrite(f flight, o writeOutcome) []queue.Trigger {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if o.isUncertain {
+		e.recordUncertainLocked(f)
+	}
+	if _, isKnown := e.made[o.version]; o.version.uid != "" && !isKnown {
+		delete(e.made, e.ring[e.next])
+		e.made[o.version] = madeBy{f.key, o.echo}
+		e.ring[e.next] = o.version
+		e.next = (e.next + 1) % maxMade
+	}
+	held := e.inFlight[f]
+	if held.writes--; held.writes > 0 {
 		return nil
 	}
-	delete(e.flying, at)
-	triggers := make([]queue.Trigger, 0, len(f.held))
-	for _, h := range f.held {
-		h.trigger.Echo = e.made[h.change]
+	delete(e.inFlight, f)
+	triggers := make([]queue.Trigger, 0, len(held.triggers))
+	for _, h := range held.triggers {
+		h.trigger.Echo = e.echoLocked(f, h.version)
 		triggers = append(triggers, h.trigger)
 	}
 	return triggers
 }
 
-// mark tells of triggers whether they are echoes of a change; it gives back none if that
-// is not known yet, and holds them.
-func (e *echoes) mark(at place, change echo, triggers []queue.Trigger) []queue.Trigger {
+func (e *echoes) recordUncertainLocked(f flight) {
+	targets := e.uncertain[f.key]
+	for _, t := range targets {
+		if t == f.target {
+			return
+		}
+	}
+	if len(targets) == maxUncertain {
+		targets = targets[1:]
+	}
+	e.uncertain[f.key] = append(targets, f.target)
+}
+
+// echoLocked returns whether a change of f's target to a version is an echo for f's key.
+func (e *echoes) echoLocked(f flight, v objectVersion) queue.Echo {
+	if by, isKnown := e.made[v]; isKnown {
+		if by.key == f.key {
+			return by.echo
+		}
+		return queue.NotEcho
+	}
+	for _, t := range e.uncertain[f.key] {
+		if t.contains(f.target) {
+			return queue.MaybeEcho
+		}
+	}
+	return queue.NotEcho
+}
+
+// classify sets the Echo of triggers, which a change of an object to a version has led to. It
+// returns the triggers that can be added to the queue, and holds the others.
+func (e *echoes) classify(t target, v objectVersion, triggers []queue.Trigger) []queue.Trigger {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	made := e.made[change]
-	if f := e.flying[at]; f != nil && !made {
-		for _, t := range triggers {
-			f.held = append(f.held, held{t, change})
+	rest := triggers[:0]
+	for _, trigger := range triggers {
+		f := flight{trigger.Key, t}
+		trigger.Echo = e.echoLocked(f, v)
+		if held := e.inFlight[f]; held != nil && trigger.Echo == queue.NotEcho {
+			held.triggers = append(held.triggers, heldTrigger{trigger, v})
+			continue
 		}
-		return nil
+		rest = append(rest, trigger)
 	}
-	for i := range triggers {
-		triggers[i].Echo = made
+	return rest
+}
+
+// forgetUncertain forgets the writes of unknown outcome of a key, because a reconcile has
+// succeeded since.
+func (e *echoes) forgetUncertain(k queue.Key) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	delete(e.uncertain, k)
+}
+
+// shownVersion returns the newest version of an object that the controller's streams have
+// shown.
+func (e *engine[T]) shownVersion(t target) (newest objectVersion) {
+	if t.name == "" {
+		return objectVersion{}
 	}
-	return triggers
+	for _, sub := range e.subs {
+		if r := sub.stream.Resource; r.Group != t.group || r.Plural != t.plural || sub.stream.Cluster != t.cluster {
+			continue
+		}
+		o, isShown := sub.open.Store().Get(kube.Key{Namespace: t.namespace, Name: t.name})
+		if isShown && (newest.uid == "" || ident.IsNewer(o.ResourceVersion, newest.resourceVersion)) {
+			newest = objectVersion{o.UID, o.ResourceVersion}
+		}
+	}
+	return newest
 }

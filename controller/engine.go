@@ -32,7 +32,7 @@ type engine[T any] struct {
 	// sources. They are opened in this order, so that the stores of the reconciled kind are
 	// there when another source asks for them.
 	subs, own []*subscription
-	echoes    echoes
+	echoes    *echoes
 	failures  failures
 	calls     runningCalls
 }
@@ -67,6 +67,7 @@ func (c *Controller[T]) Start(ctx context.Context, rt *Runtime) error {
 		Controller: c, runtime: rt, log: rt.Log,
 		queue:    queue.New(),
 		remaps:   newRemaps(),
+		echoes:   newEchoes(),
 		failures: failures{byKey: make(map[queue.Key]*failure)},
 		calls:    runningCalls{calls: make(map[queue.Key]runningCall)},
 	}

@@ -21,7 +21,7 @@ type reconciliation[T any] struct {
 	step string
 	// object is nil if the object could not be read.
 	object *T
-	trace  *recorder
+	trace  *requestTrace
 	result Result
 	// isOver is true if the controller has nothing (more) to do for the object.
 	isOver bool
@@ -193,25 +193,18 @@ func (e *engine[T]) read(ctx context.Context, key queue.Key) (*T, presence, erro
 }
 
 // newTrace returns the trace of one reconcile, whose context is ctx.
-func (e *engine[T]) newTrace(ctx context.Context) *recorder {
-	return &recorder{
-		begins: e.echoes.begin,
-		ends: func(at place, made echo) {
-			for _, t := range e.echoes.end(at, made) {
-				e.trigger(t)
-			}
-		},
-		over: func() error { return context.Cause(ctx) },
-	}
+func (e *engine[T]) newTrace(ctx context.Context) *requestTrace {
+	return &requestTrace{ended: func() error { return context.Cause(ctx) }}
 }
 
 // clientFor returns the client of one reconcile. A request passes, from the outermost handler
-// to the innermost: the trace, the check of owner references, the no-op check, adoption, and
-// the cache.
-func (e *engine[T]) clientFor(key queue.Key, self kube.Ref, trace *recorder) *kube.Client {
+// to the innermost: the trace, the check of owner references, the no-op check, adoption, the
+// record of echoes, and the cache.
+func (e *engine[T]) clientFor(key queue.Key, self kube.Ref, trace *requestTrace) *kube.Client {
 	isTrigger := func(r kube.Resource, live *cache.Live) bool { return e.triggersSelf(key, self, r, live) }
 	return e.client.With(func(cached kube.Handler) kube.Handler {
-		adopting := e.adoption.handler(cached, self)
+		echoing := e.echoes.handler(cached, key, e.shownVersion, e.trigger)
+		adopting := e.adoption.handler(echoing, self)
 		skipping := e.applies.Handler(adopting, isTrigger)
 		trace.next = rejectForbiddenOwners(skipping, self)
 		return trace
@@ -257,11 +250,12 @@ func (e *engine[T]) finish(r *reconciliation[T], err error) queue.Outcome {
 		return e.finishOver(r)
 	}
 	if r.trace != nil {
-		result.Reads, result.Writes = r.trace.seen()
+		result.Reads, result.Writes = r.trace.recorded()
 	}
 	result.Err, result.Duration = err, time.Since(r.started)
 	if err == nil {
 		e.failures.forget(key, "")
+		e.echoes.forgetUncertain(key)
 		e.report(r.object, nil, *result)
 		return queue.Outcome{RequeueAfter: result.Next}
 	}

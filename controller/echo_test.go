@@ -1,0 +1,237 @@
+package controller_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/yare-go/yare/controller"
+	"github.com/yare-go/yare/kube"
+)
+
+func hourlyBackoff(*Garden, error, int) time.Duration { return time.Hour }
+
+// An object that backs off waited for what another object of the same controller wrote. The
+// write was taken for an echo, and the object slept through its whole back-off.
+func TestWriteOfAnotherObjectEndsTheBackoff(t *testing.T) {
+	t.Parallel()
+	bubble(t, func(t *testing.T, s *server) {
+		var calls journal
+		c := s.client()
+		create(t, c, garden("maker"))
+		create(t, c, garden("taker"))
+		start(t, c, controller.New(func(ctx context.Context, g *Garden, c *kube.Client) (controller.Action, error) {
+			if g.Name == "maker" {
+				if g.Spec.Size < 2 {
+					return controller.Done(), nil
+				}
+				_, err := kube.Apply(ctx, c, plant("shared"))
+				return controller.Done(), err
+			}
+			_, err := kube.Get[Plant](ctx, c, "default", "shared")
+			calls.note(fmt.Sprint(err == nil))
+			return controller.Done(), err
+		}, controller.Watches(takerOfPlants)).Backoff(hourlyBackoff))
+		time.Sleep(time.Minute)
+		maker := garden("maker")
+		maker.Spec.Size = 2
+		apply(t, c, maker)
+		time.Sleep(5 * time.Second)
+		if got := calls.take(); !slices.Equal(got, []string{"false", "true"}) {
+			t.Errorf("the waiting object found its plant: %v, want at the second call", got)
+		}
+	})
+}
+
+// An object that backs off waited for its own spec, which another object of the same controller
+// wrote.
+func TestSpecWrittenByASiblingEndsTheBackoff(t *testing.T) {
+	t.Parallel()
+	bubble(t, func(t *testing.T, s *server) {
+		var calls journal
+		c := s.client()
+		create(t, c, garden("maker"))
+		create(t, c, garden("taker"))
+		start(t, c, controller.New(func(ctx context.Context, g *Garden, c *kube.Client) (controller.Action, error) {
+			if g.Name == "maker" {
+				if g.Spec.Size < 2 {
+					return controller.Done(), nil
+				}
+				sized := garden("taker")
+				sized.Spec.Size = 7
+				_, err := kube.Apply(ctx, c, sized)
+				return controller.Done(), err
+			}
+			calls.note(fmt.Sprint(g.Spec.Size))
+			if g.Spec.Size != 7 {
+				return controller.Done(), errors.New("not sized")
+			}
+			return controller.Done(), nil
+		}).Backoff(hourlyBackoff))
+		time.Sleep(time.Minute)
+		maker := garden("maker")
+		maker.Spec.Size = 2
+		apply(t, c, maker)
+		time.Sleep(5 * time.Second)
+		if got := calls.take(); !slices.Equal(got, []string{"1", "7"}) {
+			t.Errorf("sizes that the waiting object saw: %v", got)
+		}
+	})
+}
+
+// A write that changes nothing is answered with the version that a user's change has made. The
+// user's change was taken for an echo.
+func TestAnswerOfAWriteThatChangesNothingIsNoEcho(t *testing.T) {
+	t.Parallel()
+	bubble(t, func(t *testing.T, s *server) {
+		var calls journal
+		c := s.client()
+		create(t, c, kube.OwnedBy(create(t, c, garden("eden")), plant("rose")))
+		var edited atomic.Bool
+		s.before = func(r *kube.Request) error {
+			// The user's change arrives just before the reconcile's patch.
+			if r.Verb == kube.VerbPatch && r.ContentType == kube.ContentJSONPatch && edited.CompareAndSwap(false, true) {
+				_, err := kube.Namespaced[Plant](s.client(), "default").Patch(context.Background(), "rose",
+					kube.MergePatch(map[string]any{"spec": map[string]any{"height": 9}}))
+				return err
+			}
+			return nil
+		}
+		start(t, c, controller.New(func(ctx context.Context, g *Garden, c *kube.Client) (controller.Action, error) {
+			p, err := kube.Get[Plant](ctx, c, "default", "rose")
+			if err != nil {
+				return controller.Done(), err
+			}
+			// The patch changes nothing.
+			if _, err := kube.Namespaced[Plant](c, "default").Patch(ctx, "rose", kube.JSONPatch(kube.TestAt("/metadata/name", "rose"))); err != nil {
+				return controller.Done(), err
+			}
+			calls.note(fmt.Sprint(p.Spec.Height))
+			if p.Spec.Height < 9 {
+				return controller.Done(), errors.New("too small")
+			}
+			return controller.Done(), nil
+		}, controller.Owns[Plant]()).Backoff(hourlyBackoff))
+		time.Sleep(time.Minute)
+		if got := calls.take(); len(got) == 0 || got[len(got)-1] != "9" {
+			t.Errorf("heights that the reconciles saw: %v, want 9 at last", got)
+		}
+	})
+}
+
+// A reconcile that writes something new each time before it fails is not its own reason to be
+// retried: a doubtful echo ends one back-off at most.
+func TestOwnWritesDoNotHastenTheRetry(t *testing.T) {
+	t.Parallel()
+	bubble(t, func(t *testing.T, s *server) {
+		var calls atomic.Int32
+		c := s.client()
+		create(t, c, garden("eden"))
+		start(t, c, controller.New(func(ctx context.Context, g *Garden, c *kube.Client) (controller.Action, error) {
+			p := plant("rose")
+			p.Spec.Height = int(calls.Add(1))
+			if _, err := kube.Apply(ctx, c, kube.OwnedBy(g, p)); err != nil {
+				return controller.Done(), err
+			}
+			return controller.Done(), errors.New("not yet")
+		}, controller.Owns[Plant]()).Backoff(hourlyBackoff))
+		time.Sleep(30 * time.Minute)
+		if n := calls.Load(); n > 2 {
+			t.Errorf("%d calls in half an hour with a back-off of an hour, want 2 at most", n)
+		}
+	})
+}
+
+// A trigger for later was lost when another reconcile came first.
+func TestTriggerForLaterIsKept(t *testing.T) {
+	t.Parallel()
+	bubble(t, func(t *testing.T, s *server) {
+		var calls journal
+		began := time.Now()
+		c := s.client()
+		create(t, c, garden("eden"))
+		start(t, c, controller.New(func(context.Context, *Garden, *kube.Client) (controller.Action, error) {
+			calls.note(time.Since(began).Round(time.Minute).String())
+			return controller.Done(), nil
+		}, controller.From(certificateExpiry(began.Add(time.Hour)))))
+		time.Sleep(30 * time.Minute)
+		eden := garden("eden")
+		eden.Spec.Size = 2
+		apply(t, c, eden)
+		time.Sleep(24 * time.Hour)
+		if got := strings.Join(calls.take(), " "); got != "0s 30m0s 1h0m0s" {
+			t.Errorf("calls at %s", got)
+		}
+	})
+}
+
+// Requeues that were due, and a resync, were as urgent as a new object, which waited behind a
+// thousand of them.
+func TestNewObjectOvertakesDueRequeues(t *testing.T) {
+	t.Parallel()
+	bubble(t, func(t *testing.T, s *server) {
+		hour := time.Now().Add(time.Hour)
+		var waited time.Duration
+		c := s.client()
+		for i := range 300 {
+			create(t, c, garden(fmt.Sprint("g", i)))
+		}
+		start(t, c, controller.New(func(ctx context.Context, g *Garden, _ *kube.Client) (controller.Action, error) {
+			if g.Name == "fresh" && waited == 0 {
+				waited = time.Since(hour)
+			}
+			select {
+			case <-time.After(time.Second):
+			case <-ctx.Done():
+			}
+			if time.Now().Before(hour) {
+				return controller.RequeueAfter(time.Until(hour)), nil // every full hour
+			}
+			return controller.Done(), nil
+		}, controller.Concurrency(1), controller.ShutdownGrace(0)))
+		time.Sleep(time.Until(hour.Add(time.Second)))
+		create(t, c, garden("fresh"))
+		time.Sleep(time.Hour)
+		synctest.Wait()
+		if waited > 5*time.Second {
+			t.Errorf("a new object waited %s", waited)
+		}
+	})
+}
+
+// A resync ended every back-off.
+func TestResyncKeepsTheBackoff(t *testing.T) {
+	t.Parallel()
+	bubble(t, func(t *testing.T, s *server) {
+		var calls atomic.Int32
+		c := s.client()
+		create(t, c, garden("eden"))
+		start(t, c, controller.New(func(context.Context, *Garden, *kube.Client) (controller.Action, error) {
+			calls.Add(1)
+			return controller.Done(), errors.New("no")
+		}, controller.From(controller.Every(10*time.Second))).Backoff(hourlyBackoff))
+		time.Sleep(50 * time.Minute)
+		if n := calls.Load(); n != 1 {
+			t.Errorf("%d calls in less than an hour, with a back-off of an hour", n)
+		}
+	})
+}
+
+// takerOfPlants maps every Plant to the Garden taker.
+func takerOfPlants(*Plant) []kube.Ref { return []kube.Ref{{Namespace: "default", Name: "taker"}} }
+
+// certificateExpiry emits one trigger for the Garden eden, a minute after the start, for a later
+// time.
+func certificateExpiry(at time.Time) controller.Source {
+	return controller.SourceFunc(func(_ context.Context, emit func(controller.Trigger)) error {
+		time.Sleep(time.Minute)
+		emit(controller.Trigger{Namespace: "default", Name: "eden", NotBefore: at, Cause: "expiry"})
+		return nil
+	})
+}

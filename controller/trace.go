@@ -1,0 +1,64 @@
+package controller
+
+import (
+	"context"
+	"fmt"
+	"sync"
+
+	"github.com/yare-go/yare/kube"
+)
+
+// requestTrace records what one reconcile reads and writes. It is the outermost handler of the
+// reconcile's client.
+type requestTrace struct {
+	next kube.Handler
+	// ended returns an error once the reconcile's context has ended. A call that ignores its
+	// context must not write when another instance may have taken over.
+	ended func() error
+
+	mu     sync.Mutex
+	reads  int
+	writes []Write
+}
+
+func (t *requestTrace) Do(ctx context.Context, r *kube.Request) (*kube.Response, error) {
+	if err := t.ended(); err != nil {
+		return nil, fmt.Errorf("%s %s: %w", r.Verb, r.Ref(), err)
+	}
+	response, err := t.next.Do(ctx, r)
+	if !r.Verb.IsWrite() {
+		t.mu.Lock()
+		defer t.mu.Unlock()
+		t.reads++
+		return response, err
+	}
+	w := Write{Verb: r.Verb, Object: r.Ref(), Subresource: r.Subresource}
+	w.Skipped, w.Failed = err == nil && response.Cached, err != nil
+	if w.Object.Name = r.ObjectName(); w.Object.Name == "" && err == nil {
+		w.Object.Name = nameOf(response.Body) // the server generated the name
+	}
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.writes = append(t.writes, w)
+	return response, err
+}
+
+// nameOf returns the name of the object in body, or nothing.
+func nameOf(body []byte) string {
+	var object struct {
+		Metadata struct {
+			Name string `json:"name"`
+		} `json:"metadata"`
+	}
+	if kube.Unmarshal(body, &object) != nil {
+		return ""
+	}
+	return object.Metadata.Name
+}
+
+// recorded returns the number of reads, and the writes, so far.
+func (t *requestTrace) recorded() (reads int, writes []Write) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return t.reads, t.writes
+}
