@@ -17,7 +17,7 @@ type Filter struct {
 	// Owner is the UID of one of the owner references, or empty.
 	Owner types.UID
 	// Index is nil, or one of [Store.Index], and Value what its function must have returned
-	// for an object, among others.
+	// for an object, among others. An object for which the function panicked matches.
 	Index *kube.Index
 	Value string
 }

@@ -2,6 +2,7 @@ package cache
 
 import (
 	"fmt"
+	"maps"
 	"slices"
 
 	"github.com/yare-go/yare/cache/internal/slots"
@@ -45,13 +46,19 @@ type contentIndex struct {
 	of *kube.Index
 	// values are those of the entry in a slot. A slot without any has none.
 	values map[uint32][]string
+	// unknown holds the slots of the entries for which the function panicked: they may have
+	// any value.
+	unknown map[uint32]bool
+	// hasPanicked is true once the function has panicked.
+	hasPanicked bool
 	// ready is closed once all entries are in the index that precede it.
 	ready chan struct{}
 }
 
 func newContentIndex(of *kube.Index) *contentIndex {
 	return &contentIndex{
-		Index: slots.NewIndex[string](), of: of, values: make(map[uint32][]string), ready: make(chan struct{}),
+		Index: slots.NewIndex[string](), of: of, values: make(map[uint32][]string), unknown: make(map[uint32]bool),
+		ready: make(chan struct{}),
 	}
 }
 
@@ -76,12 +83,27 @@ func (x *contentIndex) isReady() bool {
 	}
 }
 
-// set gives the entry in a slot these values, in place of those that it had.
-func (x *contentIndex) set(slot uint32, values []string) {
+// candidates returns the slots of the entries that have a value, or may have it.
+func (x *contentIndex) candidates(value string) []uint32 {
+	found := x.Slots(value)
+	if len(x.unknown) == 0 {
+		return found
+	}
+	return slices.AppendSeq(slices.Clone(found), maps.Keys(x.unknown))
+}
+
+// set gives the entry in a slot these values, in place of those that it had. If they are
+// unknown, values is empty.
+func (x *contentIndex) set(slot uint32, values []string, unknown bool) {
 	x.Replace(slot, x.values[slot], values)
 	if len(values) > 0 {
 		x.values[slot] = values
 	} else {
 		delete(x.values, slot)
+	}
+	if unknown {
+		x.unknown[slot], x.hasPanicked = true, true
+	} else {
+		delete(x.unknown, slot)
 	}
 }

@@ -57,6 +57,9 @@ func (h *handler) list(ctx context.Context, r *kube.Request) (*kube.Response, er
 	// The records decide what is decompressed; the rest is decided when the list comes to it.
 	filter, rest := match.filter(store)
 	stored := store.All(filter)
+	if filter.Index != nil && store.hasPanicked(filter.Index) {
+		rest = append(rest, kube.Match{Index: filter.Index, Value: filter.Value})
+	}
 	return &kube.Response{Code: http.StatusOK, Cached: true, Items: func(yield func(jsontext.Value, error) bool) {
 		for _, l := range written {
 			if !l.present {

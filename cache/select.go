@@ -36,7 +36,7 @@ func (s *Store) candidates(f Filter) []*entry {
 		if x == nil || !x.isReady() {
 			panic(fmt.Sprintf("%s: the index %q is not kept: add it with Store.Index", s.stream, f.Index))
 		}
-		return s.at(x.Slots(f.Value))
+		return s.at(x.candidates(f.Value))
 	}
 	best, found := []uint32(nil), false
 	consider := func(slots []uint32) {

@@ -191,9 +191,9 @@ func (s *Store) stats() Stats {
 
 // Index keeps x from now on: every object under the values that the function of x returns for
 // it. The goroutine of the stream calls the function for every change, so it must not block. A
-// panic in it is reported to [OnError], and the object is not indexed. The index can be used
-// once Index has returned. To add an index twice has no effect. Error: x is not an index of what
-// the stream holds, or the stream holds metadata only.
+// panic in it is reported to [OnError], and then the object counts as one that has every value:
+// see [Filter]. The index can be used once Index has returned. To add an index twice has no
+// effect. Error: x is not an index of what the stream holds, or the stream holds metadata only.
 func (s *Store) Index(x *kube.Index) error {
 	err := x.CheckResource(s.stream.Resource)
 	if err == nil && s.stream.Representation != kube.Full {
@@ -227,7 +227,7 @@ func (s *Store) Index(x *kube.Index) error {
 		}
 		s.mu.Lock()
 		if now := s.slots[slot]; now != nil && now.name == e.name && now.version.Equal(e.version) {
-			added.set(uint32(slot), values)
+			added.set(uint32(slot), values, err != nil)
 		}
 		s.mu.Unlock()
 	}
@@ -251,6 +251,15 @@ func (s *Store) hasIndex(x *kube.Index) bool {
 	defer s.mu.RUnlock()
 	existing := s.contentIndex(x)
 	return existing != nil && existing.isReady()
+}
+
+// hasPanicked reports whether the function of x has panicked, so that objects may count that do
+// not have a value.
+func (s *Store) hasPanicked(x *kube.Index) bool {
+	s.mu.RLock()
+	defer s.mu.RUnlock()
+	existing := s.contentIndex(x)
+	return existing != nil && existing.hasPanicked
 }
 
 // IndexLabel makes it cheap to select by the equality of the label key. It changes no result.

@@ -321,7 +321,8 @@ func TestIndex(t *testing.T) {
 	if s.store.Len() != 2 || len(reports) != 1 || !strings.Contains(reports[0].Error(), "oh no") {
 		t.Errorf("%d objects, reports: %v", s.store.Len(), reports)
 	}
-	if got := len(slices.Collect(s.store.All(Filter{Index: byName, Value: "a"}))); got != 1 {
+	// The object for which the function panicked may have any value.
+	if got := len(slices.Collect(s.store.All(Filter{Index: byName, Value: "a"}))); got != 2 {
 		t.Errorf("%d objects under a", got)
 	}
 	defer func() {

@@ -48,16 +48,20 @@ func (w *Writer) upsert(c watch.Change) (before, after *entry, err error) {
 // put puts the entry of the object of c into the store, and returns the one that it replaces.
 func (w *Writer) put(e *entry, c watch.Change) (before *entry) {
 	s := w.store
-	var values [][]string
+	type indexed struct {
+		values  []string
+		unknown bool
+	}
+	var results []indexed
 	s.mu.Lock()
-	for len(values) < len(s.contentIndexes) { // others may add an index meanwhile
-		x := s.contentIndexes[len(values)]
+	for len(results) < len(s.contentIndexes) { // others may add an index meanwhile
+		x := s.contentIndexes[len(results)]
 		s.mu.Unlock()
 		of, err := x.valuesOf(e.key(), c.Object)
 		if err != nil {
 			w.report(err)
 		}
-		values = append(values, of)
+		results = append(results, indexed{of, err != nil})
 		s.mu.Lock()
 	}
 	defer s.mu.Unlock()
@@ -76,7 +80,7 @@ func (w *Writer) put(e *entry, c watch.Change) (before *entry) {
 		x.replace(slot, before, e)
 	}
 	for i, x := range s.contentIndexes {
-		x.set(slot, values[i])
+		x.set(slot, results[i].values, results[i].unknown)
 	}
 	w.recordRecent(e)
 	return before
@@ -112,7 +116,7 @@ func (w *Writer) drop(k kube.Key, version string) (before *entry) {
 		x.replace(slot, before, nil)
 	}
 	for _, x := range s.contentIndexes {
-		x.set(slot, nil)
+		x.set(slot, nil, false)
 	}
 	s.table.Remove(slot, s.hashOfSlot)
 	s.slots[slot] = nil

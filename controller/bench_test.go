@@ -23,7 +23,7 @@ func BenchmarkRound(b *testing.B) {
 	}
 	caches := cache.New(c)
 	defer caches.Close()
-	names, ended := make(chan kube.Ref), make(chan controller.Result, 1)
+	names, ended := make(chan kube.Key), make(chan controller.Result, 1)
 	part := controller.New(func(ctx context.Context, g *Garden, c *kube.Client) (controller.Action, error) {
 		if _, err := kube.Apply(ctx, c, kube.OwnedBy(g, plant("rose"))); err != nil {
 			return controller.Done(), err
@@ -47,13 +47,13 @@ func BenchmarkRound(b *testing.B) {
 		}
 	})
 	for atRest := false; !atRest; {
-		names <- kube.Ref{Namespace: "default", Name: "eden"}
+		names <- kube.Key{Namespace: "default", Name: "eden"}
 		r := <-ended
 		atRest = len(r.Writes) == 2 && r.Writes[0].Skipped && r.Writes[1].Skipped
 	}
 	b.ReportAllocs()
 	for b.Loop() {
-		names <- kube.Ref{Namespace: "default", Name: "eden"}
+		names <- kube.Key{Namespace: "default", Name: "eden"}
 		<-ended
 	}
 }

@@ -8,99 +8,152 @@ import (
 	"github.com/yare-go/yare/kube"
 )
 
-// take turns a change into triggers.
-func (e *engine[T]) take(id int, sub *subscription, change Change) {
+// handleChange triggers the objects that a change concerns, or leaves that to the mapper. It
+// runs in the goroutine of the stream.
+func (e *engine[T]) handleChange(sub *subscription, change Change) {
 	if change.Type == cache.Synced {
 		close(sub.synced)
 		return
 	}
-	if sub.source.isSelf() && change.Type == Deleted {
-		// Also if a predicate keeps the round away that would find that it is gone.
-		e.failures.forget(queue.Key{Namespace: change.Before.Namespace, Name: change.Before.Name}, change.Before.UID)
+	k := sub.keyOf(change.Record())
+	if sub.isOwn && change.Type == Deleted {
+		// A predicate may keep away the reconcile that would find that the object is gone.
+		e.failures.forget(queue.Key(k), change.Before.UID)
 	}
-	if !sub.source.isSelf() || !endsLife(change) {
-		pass, err := sub.source.passes(change)
-		if err != nil {
-			e.reportSource(sub, change.Record(), err)
-		}
-		if !pass {
-			return
-		}
-	}
-	trigger := queue.Trigger{Priority: queue.High, Cause: causeOf(sub, change)}
-	// Whoever deletes something waits for it, also if that was before the start.
-	if change.Initial && !change.After.Deleting {
-		trigger.Priority = queue.Low
-	}
-	var keys []owned
-	if change.Type != Deleted {
-		keys = e.keys(id, sub, change.AfterObject())
-	}
-	// A change may end what made the object matter, such as a label or an owner.
-	if change.Type != Added && !sub.source.isSelf() {
-		for _, k := range e.keys(id, sub, change.BeforeObject()) {
-			if !slices.Contains(keys, k) {
-				keys = append(keys, k)
-			}
-		}
-	} else if change.Type == Deleted {
-		keys = e.keys(id, sub, change.BeforeObject())
-	}
-	triggers := make([]queue.Trigger, 0, len(keys))
-	for _, k := range keys {
-		if k.uid != "" && !e.mayBe(k) {
-			continue // another has the owner's name
-		}
-		trigger.Key = k.Key
-		triggers = append(triggers, trigger)
-	}
-	r := change.Record()
-	for _, t := range e.echoes.classify(targetOf(sub.source.kind.Resource, kube.Key{Cluster: sub.stream.Cluster, Namespace: r.Namespace, Name: r.Name}), versionMade(change), triggers) {
-		e.trigger(t)
+	isAccepted := e.isAccepted(sub, change)
+	c := changesOf(sub, change)
+	switch {
+	case sub.watched.relation.isSlow():
+		e.leaveToMapper(mapKey{sub, k}, c, change, isAccepted)
+	case isAccepted:
+		e.triggerRelated(sub, k, c, e.keysOf(sub, change))
 	}
 }
 
-// endsLife reports whether an object has gone, or its deletion begins with c. Predicates
-// decide which edits matter; they must not keep a cleanup from running.
+// isAccepted reports whether the predicates of the watched kind accept change. They decide
+// which edits matter. They cannot keep away the end of an object of the reconciled kind.
+func (e *engine[T]) isAccepted(sub *subscription, change Change) bool {
+	if sub.isOwn && endsLife(change) {
+		return true
+	}
+	accepted, err := sub.watched.accepts(change)
+	if err != nil {
+		e.reportMapping(sub, change.Record(), err)
+	}
+	return accepted
+}
+
+// endsLife reports whether an object is gone, or its deletion begins with c.
 func endsLife(c Change) bool {
 	return c.Type == Deleted || c.After.Deleting && (c.Type == Added || !c.Before.Deleting)
 }
 
-// trigger passes on a trigger for an object that the controller may have.
-func (e *engine[T]) trigger(t queue.Trigger) {
-	if e.covers(t.Key) {
-		e.queue.Add(t)
+// leaveToMapper has the mapper handle a change.
+func (e *engine[T]) leaveToMapper(k mapKey, c changes, change Change, isAccepted bool) {
+	switch {
+	case !isAccepted && change.Type != Added:
+		e.mapper.addReplaced(k, change.BeforeObject())
+	case !isAccepted:
+	case change.Type == Added:
+		e.mapper.add(k, c, nil)
+	default:
+		before := change.BeforeObject()
+		e.mapper.add(k, c, &before)
 	}
 }
 
-// covers tells whether the streams of the reconciled kind can show an object of that key:
-// a program that was narrowed to some namespaces has no business in others, whatever a
-// function to names says.
-func (e *engine[T]) covers(k queue.Key) bool {
-	return k.Name != "" && slices.ContainsFunc(e.own, func(sub *subscription) bool { return sub.covers(k) })
-}
-
-func (s *subscription) covers(k queue.Key) bool {
-	return s.stream.Namespace == "" && (k.Namespace != "" || s.stream.Resource.ClusterScoped) ||
-		s.stream.Namespace != "" && s.stream.Namespace == k.Namespace
-}
-
-// stored is an object of the reconciled kind as its own stream has it.
-func (e *engine[T]) stored(k queue.Key) (cache.Object, bool) {
-	for _, sub := range e.own {
-		if sub.covers(k) {
-			return sub.open.Store().Get(kube.Key{Namespace: k.Namespace, Name: k.Name})
+// keysOf returns the objects that a change concerns by a relation that is not slow: by the
+// state after the change, and by the state before it, because the change may end what connected
+// the two, such as an owner reference.
+func (e *engine[T]) keysOf(sub *subscription, change Change) []relatedKey {
+	var keys []relatedKey
+	if change.Type != Deleted {
+		keys = e.keysOfState(sub, change.AfterObject())
+	}
+	if change.Type == Added || sub.isOwn && change.Type == Modified {
+		return keys
+	}
+	for _, t := range e.keysOfState(sub, change.BeforeObject()) {
+		if !slices.Contains(keys, t) {
+			keys = append(keys, t)
 		}
 	}
-	return cache.Object{}, false
+	return keys
 }
 
-// mayBe tells whether the owner that a child names can be the one that there is. One that
-// is not known is none, or will be: then a round is for nothing, but none is missed.
-func (e *engine[T]) mayBe(k owned) bool {
+func (e *engine[T]) keysOfState(sub *subscription, o cache.Object) []relatedKey {
+	keys, err := sub.relatedKeys(o.Record, o.Bytes, e.reconciled)
+	if err != nil {
+		e.reportMapping(sub, o.Record, err)
+	}
+	return keys
+}
+
+// triggerRelated triggers the related objects of the object k of a subscription, which has
+// changed. A trigger is an echo only if each of the changes is.
+func (e *engine[T]) triggerRelated(sub *subscription, k kube.Key, c changes, keys []relatedKey) {
+	triggers := make([]queue.Trigger, 0, len(keys))
+	for _, t := range keys {
+		if t.uid == "" || e.canBe(t) {
+			triggers = append(triggers, queue.Trigger{Key: queue.Key(t.Key), Priority: c.priority, Cause: c.cause})
+		}
+	}
+	changed := targetOf(sub.watched.kind.Resource, k)
+	for _, version := range c.earlier {
+		for _, t := range e.echoes.classify(changed, version, slices.Clone(triggers)) {
+			e.trigger(t)
+		}
+	}
+	for _, t := range e.echoes.classify(changed, c.last, triggers) {
+		e.trigger(t)
+	}
+}
+
+// canBe reports whether the owner that a child names can be the object of that key. If no such
+// object is known it may come soon, so that the reconcile may be for nothing.
+func (e *engine[T]) canBe(k relatedKey) bool {
 	o, ok := e.stored(k.Key)
 	return !ok || string(o.UID) == k.uid
 }
+
+// changes are one or more changes of a watched object.
+type changes struct {
+	priority queue.Priority
+	// cause is that of the last change.
+	cause queue.Cause
+	// last is the version that the last change made, and earlier are those that the others
+	// made. If there were too many, a zero version stands for some of them.
+	last    objectVersion
+	earlier []objectVersion
+}
+
+// changesOf returns a single change.
+func changesOf(sub *subscription, change Change) changes {
+	c := changes{priority: queue.High, cause: causeOf(sub, change), last: versionMade(change)}
+	// Somebody waits for a deletion, also if it began before the program started.
+	if change.Initial && !change.After.Deleting {
+		c.priority = queue.Low
+	}
+	return c
+}
+
+// merge adds later changes of the same object.
+func (c *changes) merge(later changes) {
+	switch {
+	case later.isEmpty():
+		return
+	case c.isEmpty():
+		*c = later
+		return
+	}
+	c.earlier = append(append(c.earlier, c.last), later.earlier...)
+	if len(c.earlier) > maxFormerStates {
+		c.earlier = append(c.earlier[:maxFormerStates-1], objectVersion{})
+	}
+	c.priority, c.cause, c.last = max(c.priority, later.priority), later.cause, later.last
+}
+
+func (c *changes) isEmpty() bool { return c.cause == queue.Cause{} }
 
 // versionMade returns the version that a write has made if it led to the change.
 func versionMade(c Change) objectVersion {
@@ -112,7 +165,7 @@ func versionMade(c Change) objectVersion {
 
 func causeOf(sub *subscription, change Change) queue.Cause {
 	r := change.Record()
-	c := queue.Cause{Kind: sub.source.kind.Resource.Kind, Namespace: r.Namespace, Name: r.Name}
+	c := queue.Cause{Kind: sub.watched.kind.Resource.Kind, Namespace: r.Namespace, Name: r.Name}
 	switch {
 	case change.Initial:
 		c.Change = "there at the start"

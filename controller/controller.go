@@ -39,7 +39,7 @@ type Controller[T any] struct {
 func New[T any, P kube.ObjectOf[T]](reconcile Func[T], options ...Option) *Controller[T] {
 	kind, err := kube.TypeOf[T, P]()
 	c := &Controller[T]{
-		settings: settings{concurrency: 8, grace: 15 * time.Second, self: source{kind: kind}, errs: []error{err}},
+		settings: settings{concurrency: 8, grace: 15 * time.Second, self: watchedKind{kind: kind}, errs: []error{err}},
 		kind:     kind,
 		api: func(client *kube.Client, namespace string) kube.API[T] {
 			if namespace == "" {
@@ -52,11 +52,11 @@ func New[T any, P kube.ObjectOf[T]](reconcile Func[T], options ...Option) *Contr
 		backoff:   func(_ *T, _ error, attempt int) time.Duration { return DefaultBackoff(attempt) },
 	}
 	if reconcile == nil {
-		c.wrong(errors.New("the reconcile function is nil: give controller.New one"))
+		c.reject(errors.New("the reconcile function is nil: give controller.New one"))
 	}
 	for i, option := range options {
 		if option == nil {
-			c.wrong(fmt.Errorf("the option %d of controller.New is nil: leave it out", i+1))
+			c.reject(fmt.Errorf("the option %d of controller.New is nil: leave it out", i+1))
 			continue
 		}
 		option(&c.settings)
@@ -77,18 +77,15 @@ func New[T any, P kube.ObjectOf[T]](reconcile Func[T], options ...Option) *Contr
 func (c *Controller[T]) check() {
 	// What is wrong with selectors shows without asking anybody.
 	_, err := c.api(kube.NewClientFromHandler(nil), "").Streams(c.self.selectors...)
-	c.wrong(err)
-	for _, s := range c.sources {
-		if s.references != nil {
-			c.wrong(s.references.CheckResource(c.kind.Resource))
-			c.self.indexes = append(c.self.indexes, s.references)
-		}
-		if r := s.kind.Resource; s.owned && r.ClusterScoped && !c.kind.Resource.ClusterScoped {
-			c.wrong(fmt.Errorf("%s live in namespaces and %s outside of them, so one cannot own the other: label them, and write controller.Watches", c.kind.Resource, r))
+	c.reject(err)
+	for _, w := range c.watched {
+		c.reject(w.relation.check(w.kind.Resource, c.kind.Resource))
+		if x := w.relation.index(); x != nil {
+			c.self.indexes = append(c.self.indexes, x)
 		}
 	}
 	if len(c.manager) > 128 || strings.ContainsFunc(c.manager, func(r rune) bool { return !unicode.IsPrint(r) }) {
-		c.wrong(fmt.Errorf("the field manager %q is not valid: give controller.FieldManager up to 128 printable characters", c.manager))
+		c.reject(fmt.Errorf("the field manager %q is not valid: give controller.FieldManager up to 128 printable characters", c.manager))
 	}
 }
 
@@ -101,13 +98,13 @@ func (c *Controller[T]) check() {
 // never be deleted otherwise.
 func (c *Controller[T]) Finalizer(name string, cleanup Func[T]) *Controller[T] {
 	if c.finalizer != "" {
-		c.wrong(fmt.Errorf("there is the finalizer %q already: call the second cleanup from the first", c.finalizer))
+		c.reject(fmt.Errorf("there is the finalizer %q already: call the second cleanup from the first", c.finalizer))
 	}
 	if problems := validation.IsQualifiedName(name); len(problems) > 0 || !strings.Contains(name, "/") {
-		c.wrong(fmt.Errorf("the finalizer %q is not valid: write it as domain/name, such as %s.example.com/cleanup", name, c.name))
+		c.reject(fmt.Errorf("the finalizer %q is not valid: write it as domain/name, such as %s.example.com/cleanup", name, c.name))
 	}
 	if cleanup == nil {
-		c.wrong(fmt.Errorf("the cleanup function of the finalizer %q is nil: without one, leave the finalizer out", name))
+		c.reject(fmt.Errorf("the cleanup function of the finalizer %q is nil: without one, leave the finalizer out", name))
 	}
 	c.finalizer, c.cleanup = name, cleanup
 	return c
@@ -119,7 +116,7 @@ func (c *Controller[T]) Finalizer(name string, cleanup Func[T]) *Controller[T] {
 // default holds.
 func (c *Controller[T]) Backoff(policy func(t *T, err error, attempt int) time.Duration) *Controller[T] {
 	if policy == nil {
-		c.wrong(errors.New("the backoff policy is nil: without one, leave Backoff out"))
+		c.reject(errors.New("the backoff policy is nil: without one, leave Backoff out"))
 	}
 	c.backoff = policy
 	return c
@@ -141,8 +138,8 @@ func (c *Controller[T]) Needs() (kube.Needs, error) {
 		own.Verbs = append(verbs[:3:3], kube.VerbPatch)
 	}
 	needs.Access = append(needs.Access, own)
-	for _, s := range c.sources {
-		needs.Access = append(needs.Access, kube.Access{Resource: s.kind.Resource, Verbs: verbs})
+	for _, w := range c.watched {
+		needs.Access = append(needs.Access, kube.Access{Resource: w.kind.Resource, Verbs: verbs})
 	}
 	return needs, nil
 }

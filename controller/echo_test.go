@@ -224,14 +224,14 @@ func TestResyncKeepsTheBackoff(t *testing.T) {
 }
 
 // takerOfPlants maps every Plant to the Garden taker.
-func takerOfPlants(*Plant) []kube.Ref { return []kube.Ref{{Namespace: "default", Name: "taker"}} }
+func takerOfPlants(*Plant) []kube.Key { return []kube.Key{{Namespace: "default", Name: "taker"}} }
 
 // certificateExpiry emits one trigger for the Garden eden, a minute after the start, for a later
 // time.
 func certificateExpiry(at time.Time) controller.Source {
 	return controller.SourceFunc(func(_ context.Context, emit func(controller.Trigger)) error {
 		time.Sleep(time.Minute)
-		emit(controller.Trigger{Namespace: "default", Name: "eden", NotBefore: at, Cause: "expiry"})
+		emit(controller.Trigger{Key: kube.Key{Namespace: "default", Name: "eden"}, NotBefore: at, Cause: "expiry"})
 		return nil
 	})
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"log/slog"
+	"slices"
 	"sync"
 	"time"
 
@@ -27,7 +28,10 @@ type engine[T any] struct {
 	applies  *noop.Checker
 	adoption *adoption
 	queue    *queue.Queue
-	remaps   *remaps
+	// mapper holds the changes of slow relations.
+	mapper *mapper
+	// reconciled is the reconciled kind as relations need it.
+	reconciled reconciledKind
 	// subs are those of the reconciled kind, which are own, and then those of the other
 	// sources. They are opened in this order, so that the stores of the reconciled kind are
 	// there when another source asks for them.
@@ -35,24 +39,6 @@ type engine[T any] struct {
 	echoes    *echoes
 	failures  failures
 	calls     runningCalls
-}
-
-// subscription is one stream of one source.
-type subscription struct {
-	source source
-	stream kube.Stream
-	synced chan struct{}
-	open   *cache.Subscription
-
-	mu       sync.Mutex
-	throttle logThrottle
-}
-
-// shows tells whether the stream has an object among those that it selects, so that it will
-// tell its next change, whatever that is.
-func (s *subscription) shows(r cache.Record) bool {
-	o, ok := s.open.Store().Get(r.Key())
-	return ok && o.UID == r.UID
 }
 
 // Start runs the controller until ctx ends: then it takes no new work, lets calls that are
@@ -66,7 +52,7 @@ func (c *Controller[T]) Start(ctx context.Context, rt *Runtime) error {
 	e := &engine[T]{
 		Controller: c, runtime: rt, log: rt.Log,
 		queue:    queue.New(),
-		remaps:   newRemaps(),
+		mapper:   newMapper(),
 		echoes:   newEchoes(),
 		failures: failures{byKey: make(map[queue.Key]*failure)},
 		calls:    runningCalls{calls: make(map[queue.Key]runningCall)},
@@ -79,8 +65,6 @@ func (c *Controller[T]) Start(ctx context.Context, rt *Runtime) error {
 
 func (e *engine[T]) run(ctx context.Context) error {
 	defer func() {
-		e.queue.Shutdown()
-		e.remaps.queue.Shutdown()
 		for _, sub := range e.subs {
 			if sub.open != nil {
 				sub.open.Close()
@@ -91,32 +75,49 @@ func (e *engine[T]) run(ctx context.Context) error {
 		return err
 	}
 	e.observe()
-	for _, sub := range e.subs {
-		select {
-		case <-sub.synced:
-		case <-ctx.Done():
-			return nil
-		}
-	}
 	// What is under way outlives ctx by the grace.
 	work, cancel := context.WithCancelCause(context.WithoutCancel(ctx))
 	defer cancel(nil)
 	var running sync.WaitGroup
+	running.Go(func() { e.mapChanges(ctx, &running) })
+	if e.waitSynced(ctx) {
+		e.startWork(ctx, work, &running)
+		<-ctx.Done()
+	}
+	e.queue.Shutdown()
+	return e.end(&running, cancel)
+}
+
+// waitSynced waits until the controller knows all objects that exist, and which objects of the
+// reconciled kind they concern. It returns false if ctx ends before.
+func (e *engine[T]) waitSynced(ctx context.Context) bool {
+	for _, sub := range e.subs {
+		select {
+		case <-sub.synced:
+		case <-ctx.Done():
+			return false
+		}
+	}
+	select {
+	case <-e.mapper.barrier():
+		return true
+	case <-ctx.Done():
+		return false
+	}
+}
+
+// startWork starts the workers and the sources.
+func (e *engine[T]) startWork(ctx, work context.Context, running *sync.WaitGroup) {
 	for range e.concurrency {
-		running.Go(func() { e.worker(ctx, work, &running) })
+		running.Go(func() { e.worker(ctx, work, running) })
 	}
 	running.Go(func() { e.logLongCalls(ctx) })
 	if len(e.self.selectors) > 0 && (e.finalizer != "" || len(e.retired) > 0) {
 		running.Go(func() { e.runSource(ctx, SourceFunc(e.emitDeselected)) })
 	}
-	running.Go(func() { e.remap(ctx) })
-	for _, s := range e.custom {
+	for _, s := range e.sources {
 		running.Go(func() { e.runSource(ctx, s) })
 	}
-	<-ctx.Done()
-	e.queue.Shutdown()
-	e.remaps.queue.Shutdown()
-	return e.end(&running, cancel)
 }
 
 // end waits for what is running.
@@ -136,37 +137,38 @@ func (e *engine[T]) end(running *sync.WaitGroup, cancel context.CancelCauseFunc)
 	case <-ended:
 		return nil
 	case <-time.After(lastWait):
-		return fmt.Errorf("the controller %s: %d calls, or a source, did not return although their context had ended %s before",
+		return fmt.Errorf("the controller %s: %d calls, a map function or a source did not return although their context had ended %s before",
 			e.name, e.queue.Stats().Running, lastWait)
 	}
 }
 
-// subscribe opens the streams of all sources, the reconciled kind first.
+// subscribe opens the streams of all watched kinds, the reconciled kind first.
 func (e *engine[T]) subscribe(ctx context.Context) error {
+	e.reconciled = reconciledKind{resource: e.kind.Resource, client: e.runtime.Client, referrers: e.referrers}
 	self := e.self
+	self.relation = selfRelation{}
 	self.streams = func(c *kube.Client) ([]kube.Stream, error) { return e.api(c, "").Streams(self.selectors...) }
-	for _, s := range append([]source{self}, e.sources...) {
-		s.referring = func(namespace, value string) []kube.Ref { return e.referring(s.references, namespace, value) }
-		streams, err := s.streams(e.runtime.Client)
+	for i, w := range append([]*watchedKind{&self}, e.watched...) {
+		streams, err := w.streams(e.runtime.Client)
 		if err != nil {
 			return fmt.Errorf("the controller %s: %w", e.name, err)
 		}
 		for _, stream := range streams {
-			if stream.Resource.IsSecret() && !s.keepSecrets {
+			if stream.Resource.IsSecret() && !w.keepSecrets {
 				stream.Representation = kube.MetadataOnly
 			}
-			e.subs = append(e.subs, &subscription{source: s, stream: stream, synced: make(chan struct{})})
+			e.subs = append(e.subs, &subscription{watched: w, isOwn: i == 0, stream: stream, synced: make(chan struct{})})
 		}
-		if e.own == nil {
-			e.own = e.subs[:len(e.subs):len(e.subs)]
+		if i == 0 {
+			e.own = slices.Clip(e.subs)
 		}
 	}
-	// Calls that are under way when ctx ends go on reading what is kept.
+	// Calls that are under way when ctx ends go on reading from the stores.
 	ctx = context.WithoutCancel(ctx)
 	var opened []*cache.Subscription
-	// From the first Open on, changes come in.
-	for id, sub := range e.subs {
-		open, err := e.runtime.Cache.Open(ctx, sub.stream, func(change cache.Change) { e.take(id, sub, change) })
+	// Changes come in from the first Open on.
+	for _, sub := range e.subs {
+		open, err := e.runtime.Cache.Open(ctx, sub.stream, func(change cache.Change) { e.handleChange(sub, change) })
 		if err != nil {
 			return fmt.Errorf("the controller %s: follow %s: %w", e.name, sub.stream, err)
 		}
@@ -183,26 +185,15 @@ func (e *engine[T]) subscribe(ctx context.Context) error {
 	return nil
 }
 
-// index has the store keep what the source wants to be indexed.
-func (s *subscription) index() error {
-	store := s.open.Store()
-	for _, key := range s.source.labelIndexes {
-		store.IndexLabel(key)
-	}
-	for _, x := range s.source.indexes {
-		if err := store.Index(x); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-// referring are the objects of the reconciled kind that have a value in x.
-func (e *engine[T]) referring(x *kube.Index, namespace, value string) (refs []kube.Ref) {
+// referrers returns the objects of the reconciled kind that have a value in x.
+func (e *engine[T]) referrers(x *kube.Index, cluster, namespace, value string) (keys []relatedKey) {
 	for _, sub := range e.own {
+		if sub.stream.Cluster != cluster {
+			continue
+		}
 		for o := range sub.open.Store().All(cache.Filter{Namespace: namespace, Index: x, Value: value}) {
-			refs = append(refs, kube.Ref{Namespace: o.Namespace, Name: o.Name})
+			keys = append(keys, relatedKey{Key: sub.keyOf(o.Record)})
 		}
 	}
-	return refs
+	return keys
 }

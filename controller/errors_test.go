@@ -62,17 +62,17 @@ func TestPanics(t *testing.T) {
 		"mapper": func(calls *journal) *controller.Controller[Garden] {
 			trip := times(4)
 			return controller.New(reconciled(calls), controller.For(controller.When(never)),
-				controller.Watches(func(p *Plant) []kube.Ref {
+				controller.Watches(func(p *Plant) []kube.Key {
 					trip()
-					return []kube.Ref{{Namespace: "default", Name: p.Name}}
+					return []kube.Key{{Namespace: "default", Name: p.Name}}
 				}))
 		},
 		"mapper of a deletion": func(calls *journal) *controller.Controller[Garden] {
 			trip := times(4)
 			return controller.New(reconciled(calls), controller.For(controller.When(never)),
-				controller.Watches(func(p *Plant) []kube.Ref {
+				controller.Watches(func(p *Plant) []kube.Key {
 					trip()
-					return []kube.Ref{{Namespace: "default", Name: p.Name}}
+					return []kube.Key{{Namespace: "default", Name: p.Name}}
 				}, controller.When(func(c controller.Change) bool { return c.Type == controller.Deleted })))
 		},
 		"predicate": func(calls *journal) *controller.Controller[Garden] {
@@ -226,7 +226,7 @@ func TestTerminal(t *testing.T) {
 		p := start(t, c, controller.New(func(_ context.Context, g *Garden, _ *kube.Client) (controller.Action, error) {
 			calls.note(fmt.Sprint("size ", g.Spec.Size))
 			return controller.RequeueAfter(time.Minute), controller.Terminal(errors.New("the size is odd"))
-		}, controller.Watches(func(*corev1.ConfigMap) []kube.Ref { return []kube.Ref{{Namespace: "default", Name: "eden"}} })))
+		}, controller.Watches(func(*corev1.ConfigMap) []kube.Key { return []kube.Key{{Namespace: "default", Name: "eden"}} })))
 		time.Sleep(time.Hour)
 		for i := range 3 {
 			create(t, c, &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: fmt.Sprint("m", i)}})

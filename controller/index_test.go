@@ -135,14 +135,14 @@ func TestSelectedObjectsAreReadFromTheCache(t *testing.T) {
 			return controller.Done(), c.ApplyStatus(ctx, g)
 		}
 		mine := controller.Select(kube.Label("gardener", "me"))
-		names := make(chan kube.Ref, 1)
+		names := make(chan kube.Key, 1)
 		start(t, c, controller.New(reconcile, controller.For(mine), controller.Owns[Plant](mine), controller.From(controller.Channel(names))))
 		synctest.Wait()
 		calls.take()
 		writes := func() int { return s.count(func(r *kube.Request) bool { return r.Verb.IsWrite() }) }
 		before := writes()
 		for range 3 {
-			names <- kube.Ref{Namespace: "default", Name: "mine"}
+			names <- kube.Key{Namespace: "default", Name: "mine"}
 			synctest.Wait()
 		}
 		if n := len(calls.take()); n != 3 {

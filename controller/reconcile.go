@@ -67,7 +67,7 @@ func (e *engine[T]) worker(ctx, work context.Context, running *sync.WaitGroup) {
 // reconcileItem does what is due for one object: its cleanup, or its reconcile.
 func (e *engine[T]) reconcileItem(ctx context.Context, r *reconciliation[T]) error {
 	key := r.item.Key
-	ref := kube.Ref{Resource: e.kind.Resource, Namespace: key.Namespace, Name: key.Name}
+	ref := kube.Ref{Cluster: key.Cluster, Resource: e.kind.Resource, Namespace: key.Namespace, Name: key.Name}
 	r.result = Result{Controller: e.name, Object: ref, Causes: r.item.Causes.String(), Waited: r.item.Waited}
 
 	r.step = "the decoding of the object"
@@ -164,18 +164,18 @@ const (
 // read returns the object of key. The object is at least as new as what triggered the
 // reconcile. It is nil only if it is absent, or with an error.
 func (e *engine[T]) read(ctx context.Context, key queue.Key) (*T, presence, error) {
-	stored, isStored := e.stored(key)
+	stored, isStored := e.stored(kube.Key(key))
 	isSelecting := len(e.self.selectors) > 0
 	if isSelecting && !isStored {
 		return e.readDeselected(ctx, key)
 	}
-	api := e.api(e.client, key.Namespace)
+	api := e.api(e.client.InCluster(key.Cluster), key.Namespace)
 	t, err := api.Get(ctx, key.Name)
 	if isSelecting {
 		// Another stream may have answered, and be behind the controller's own.
 		switch {
 		case kube.IsNotFound(err):
-			t, err = e.api(e.runtime.Client, key.Namespace).Get(ctx, key.Name)
+			t, err = e.api(e.runtime.Client.InCluster(key.Cluster), key.Namespace).Get(ctx, key.Name)
 		case err == nil && ident.IsNewer(stored.ResourceVersion, e.object(t).GetResourceVersion()):
 			var object []byte
 			if object, err = stored.Bytes(); err == nil {
@@ -202,7 +202,7 @@ func (e *engine[T]) newTrace(ctx context.Context) *requestTrace {
 // record of echoes, and the cache.
 func (e *engine[T]) clientFor(key queue.Key, self kube.Ref, trace *requestTrace) *kube.Client {
 	isTrigger := func(r kube.Resource, live *cache.Live) bool { return e.triggersSelf(key, self, r, live) }
-	return e.client.With(func(cached kube.Handler) kube.Handler {
+	return e.client.InCluster(key.Cluster).With(func(cached kube.Handler) kube.Handler {
 		echoing := e.echoes.handler(cached, key, e.shownVersion, e.trigger)
 		adopting := e.adoption.handler(echoing, self)
 		skipping := e.applies.Handler(adopting, isTrigger)
@@ -216,11 +216,10 @@ func (e *engine[T]) clientFor(key queue.Key, self kube.Ref, trace *requestTrace)
 // they reject do not matter.
 func (e *engine[T]) triggersSelf(key queue.Key, self kube.Ref, r kube.Resource, live *cache.Live) bool {
 	for _, sub := range e.subs {
-		s := sub.source
-		if s.kind.Resource != r || len(s.selectors) > 0 && !sub.shows(live.Record) {
+		if sub.watched.kind.Resource != r || sub.stream.Cluster != self.Cluster || len(sub.watched.selectors) > 0 && !sub.contains(live.Record) {
 			continue
 		}
-		// A map function sees an object in the form of its own stream.
+		// A map function receives an object in the form of its own stream.
 		object := live.Bytes
 		switch {
 		case sub.stream.Representation == kube.MetadataOnly:
@@ -228,12 +227,12 @@ func (e *engine[T]) triggersSelf(key queue.Key, self kube.Ref, r kube.Resource, 
 		case live.Representation == kube.MetadataOnly:
 			object = func() ([]byte, error) { return nil, errors.New("only the metadata is cached") }
 		}
-		keys, err := s.keys(e.runtime.Client, e.kind.Resource, live.Record, object)
+		keys, err := sub.relatedKeys(live.Record, object, e.reconciled)
 		if err != nil {
 			continue
 		}
-		for _, k := range keys {
-			if k.Key == key && (k.uid == "" || k.uid == string(self.UID)) {
+		for _, t := range keys {
+			if queue.Key(t.Key) == key && (t.uid == "" || t.uid == string(self.UID)) {
 				return true
 			}
 		}

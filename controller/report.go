@@ -139,18 +139,19 @@ func written(writes []Write) string {
 	return strings.Join(texts, ", ")
 }
 
-// reportSource logs an error that occurred while a change was attributed to objects. A fault of
-// a function concerns thousands of objects, so repetitions are throttled.
-func (e *engine[T]) reportSource(sub *subscription, r cache.Record, err error) {
+// reportMapping logs an error that occurred while the controller looked for the objects that a
+// watched object concerns. A fault of a function concerns thousands of objects, so repetitions
+// are throttled.
+func (e *engine[T]) reportMapping(sub *subscription, r cache.Record, err error) {
 	sub.mu.Lock()
 	times := sub.throttle.record(err.Error())
 	sub.mu.Unlock()
 	if !shouldLog(times) {
 		return
 	}
-	attributes := []any{"controller", e.name, "kind", sub.source.kind.Resource.Kind, "namespace", r.Namespace, "name", r.Name, "error", err}
+	attributes := []any{"controller", e.name, "kind", sub.watched.kind.Resource.Kind, "namespace", r.Namespace, "name", r.Name, "error", err}
 	if times > 1 {
 		attributes = append(attributes, "times", times)
 	}
-	e.log.Error("a change could not be attributed", append(attributes, stackOf(err, times == 1)...)...)
+	e.log.Error("the objects that a change concerns are not known", append(attributes, stackOf(err, times == 1)...)...)
 }

@@ -21,7 +21,7 @@ import (
 func (c *Controller[T]) RetiredFinalizers(names ...string) *Controller[T] {
 	for _, name := range names {
 		if problems := validation.IsQualifiedName(name); len(problems) > 0 {
-			c.wrong(fmt.Errorf("the retired finalizer %q is not valid: %s", name, problems[0]))
+			c.reject(fmt.Errorf("the retired finalizer %q is not valid: %s", name, problems[0]))
 		}
 	}
 	c.retired = append(c.retired, names...)
@@ -93,7 +93,7 @@ func (e *engine[T]) readDeselected(ctx context.Context, key queue.Key) (*T, pres
 	if e.finalizer == "" && len(e.retired) == 0 {
 		return nil, absent, nil
 	}
-	api := e.api(e.runtime.Client, key.Namespace)
+	api := e.api(e.runtime.Client.InCluster(key.Cluster), key.Namespace)
 	t, err := api.Get(ctx, key.Name)
 	switch {
 	case kube.IsNotFound(err):
@@ -129,9 +129,10 @@ func (e *engine[T]) emitDeselected(ctx context.Context, emit func(Trigger)) erro
 		if err != nil {
 			return fmt.Errorf("look for objects that match no more: %w", err)
 		}
-		_, isStored := e.stored(queue.Key{Namespace: m.Namespace, Name: m.Name})
+		k := kube.Key{Cluster: e.own[0].stream.Cluster, Namespace: m.Namespace, Name: m.Name}
+		_, isStored := e.stored(k)
 		if !isStored && e.hasOwnFinalizer(m.Finalizers) {
-			emit(Trigger{Namespace: m.Namespace, Name: m.Name, Cause: "no longer selected"})
+			emit(Trigger{Key: k, Cause: "no longer selected"})
 		}
 	}
 	return nil

@@ -26,7 +26,7 @@ func TestOneWorkerPerObjectByWhateverPath(t *testing.T) {
 	bubble(t, func(t *testing.T, s *server) {
 		var running, most atomic.Int32
 		var calls journal
-		names := make(chan kube.Ref)
+		names := make(chan kube.Key)
 		reconcile := func(ctx context.Context, g *Garden, c *kube.Client) (controller.Action, error) {
 			most.Store(max(most.Load(), running.Add(1)))
 			defer running.Add(-1)
@@ -43,8 +43,8 @@ func TestOneWorkerPerObjectByWhateverPath(t *testing.T) {
 		create(t, c, kube.OwnedBy(g, plant("rose")))
 		start(t, c, controller.New(reconcile,
 			controller.Owns[Plant](),
-			controller.Watches(func(m *corev1.ConfigMap) []kube.Ref {
-				return []kube.Ref{{Namespace: m.Namespace, Name: m.Data["garden"]}}
+			controller.Watches(func(m *corev1.ConfigMap) []kube.Key {
+				return []kube.Key{{Namespace: m.Namespace, Name: m.Data["garden"]}}
 			}),
 			controller.From(controller.Channel(names)),
 			controller.From(controller.Every(7*time.Minute)),
@@ -59,7 +59,7 @@ func TestOneWorkerPerObjectByWhateverPath(t *testing.T) {
 		create(t, c, &corev1.ConfigMap{
 			ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "config"}, Data: map[string]string{"garden": "eden"},
 		})
-		names <- kube.Ref{Namespace: "default", Name: "eden"}
+		names <- kube.Key{Namespace: "default", Name: "eden"}
 		time.Sleep(4 * time.Minute)
 		if diff := cmp.Diff([]string{"garden 1, rose 2", "garden 2, rose 2"}, calls.take()); diff != "" {
 			t.Errorf("calls (-want +got):\n%s", diff)
@@ -90,8 +90,8 @@ func TestClusterScopedOwnerOfNamespacedChildren(t *testing.T) {
 		}
 		c := s.client()
 		owner := create(t, c, &Country{ObjectMeta: metav1.ObjectMeta{Name: "peru"}})
-		start(t, c, controller.New(reconcile, controller.Owns[Garden](), controller.Watches(func(p *Plant) []kube.Ref {
-			return []kube.Ref{{Namespace: p.Namespace, Name: "peru"}} // a namespace that does not count
+		start(t, c, controller.New(reconcile, controller.Owns[Garden](), controller.Watches(func(p *Plant) []kube.Key {
+			return []kube.Key{{Namespace: p.Namespace, Name: "peru"}} // a namespace that does not count
 		})))
 		time.Sleep(2 * time.Minute)
 		for i := range 5 {

@@ -1,130 +1,117 @@
 package controller
 
 import (
+	"context"
+	"errors"
 	"fmt"
+	"time"
 
-	"github.com/yare-go/yare/cache"
-	"github.com/yare-go/yare/controller/internal/queue"
 	"github.com/yare-go/yare/kube"
 )
 
-// source is a kind whose changes trigger reconciles.
-type source struct {
-	kind       kube.Type
-	streams    func(*kube.Client) ([]kube.Stream, error)
-	selectors  []kube.Selector
-	predicates []Predicate
-	// indexes and labelIndexes are kept of what the source holds.
-	indexes      []*kube.Index
-	labelIndexes []string
-	metadataOnly bool
-	keepSecrets  bool
-
-	// At most one of these says which objects a change concerns: the owner references if
-	// owned is set, names, which is the author's function, or references, an index of the
-	// reconciled kind. Without any of them it is the reconciled kind itself.
-	owned      bool
-	names      func(*kube.Client, []byte) ([]kube.Ref, error)
-	references *kube.Index
-	// referring finds the objects of the reconciled kind that have a value in references, in
-	// one namespace, or in all of them if it is empty. It is there once the controller runs.
-	referring func(namespace, value string) []kube.Ref
+// Source emits triggers of the author's own: see [From].
+type Source interface {
+	// Run emits triggers until ctx ends or the source has no more. The controller calls Run
+	// once all streams are synced. If Run returns an error or panics, the controller logs that
+	// and calls Run again, with growing intervals. emit does not block and can be called
+	// concurrently, but not after Run has returned.
+	Run(ctx context.Context, emit func(Trigger)) error
 }
 
-// isSelf tells the reconciled kind from other sources.
-func (s *source) isSelf() bool { return !s.owned && s.names == nil && s.references == nil }
+// SourceFunc is a function as a Source.
+type SourceFunc func(ctx context.Context, emit func(Trigger)) error
 
-// passes asks the predicates. What they say of a panic is yes: a change too many does no
-// harm.
-func (s *source) passes(c Change) (pass bool, err error) {
-	what := "a predicate"
-	pass = true
-	err = guard(&what, func() error {
-		for _, predicate := range s.predicates {
-			if !predicate(c) {
-				pass = false
-				break
-			}
-		}
-		return nil
-	})
-	return pass || err != nil, err
-}
+// Run calls f.
+func (f SourceFunc) Run(ctx context.Context, emit func(Trigger)) error { return f(ctx, emit) }
 
-// keys are the objects that a change of the source's object r concerns.
-func (s *source) keys(c *kube.Client, self kube.Resource, r cache.Record, object func() ([]byte, error)) (keys []owned, err error) {
-	switch {
-	case s.owned:
-		for _, owner := range r.Owners {
-			if owner.Controller && owner.Group == self.Group && owner.Kind == self.Kind {
-				k := owned{uid: string(owner.UID)}
-				k.Name = owner.Name
-				if !self.ClusterScoped {
-					k.Namespace = r.Namespace
-				}
-				keys = append(keys, k)
-			}
+// From adds a source of triggers.
+func From(s Source) Option {
+	return func(settings *settings) {
+		switch s := s.(type) {
+		case nil:
+			settings.reject(errors.New("a source is nil: give controller.From one, such as controller.Every(time.Hour)"))
+		case checked:
+			settings.reject(s.check())
 		}
-		return keys, nil
-	case s.references != nil:
-		for _, ref := range s.referrers(self, r) {
-			keys = append(keys, owned{Key: queue.Key{Namespace: ref.Namespace, Name: ref.Name}})
-		}
-		return keys, nil
-	case s.names != nil:
-		body, err := object()
-		if err != nil {
-			return nil, err
-		}
-		refs, err := s.call(c, body)
-		if err != nil {
-			return nil, err
-		}
-		for _, ref := range refs {
-			k := owned{}
-			k.Name = ref.Name
-			switch {
-			case ref.Name == "":
-				continue // a label that is not there
-			case self.ClusterScoped:
-			case ref.Namespace == "":
-				err = fmt.Errorf("the function from %s to names names %q without a namespace: %s live in namespaces", s.kind.Resource, ref.Name, self)
-				continue
-			default:
-				k.Namespace = ref.Namespace
-			}
-			keys = append(keys, k)
-		}
-		return keys, err
-	default:
-		return []owned{{Key: queue.Key{Namespace: r.Namespace, Name: r.Name}}}, nil
+		settings.sources = append(settings.sources, s)
 	}
 }
 
-// referrers are the objects that refer to r: by its name alone, which means their own
-// namespace, or by its namespace and name.
-func (s *source) referrers(self kube.Resource, r cache.Record) []kube.Ref {
-	switch {
-	case r.Namespace == "":
-		return s.referring("", r.Name)
-	case self.ClusterScoped:
-		return s.referring("", r.Namespace+"/"+r.Name)
-	default:
-		return append(s.referring(r.Namespace, r.Name), s.referring("", r.Namespace+"/"+r.Name)...)
+// checked is a source whose mistakes are found before it runs.
+type checked interface{ check() error }
+
+// Every returns a source that triggers all objects at an interval.
+func Every(interval time.Duration) Source { return every{interval} }
+
+type every struct{ interval time.Duration }
+
+func (e every) check() error {
+	if e.interval <= 0 {
+		return fmt.Errorf("the interval %s of a source is not positive: write one such as controller.Every(time.Hour)", e.interval)
+	}
+	return nil
+}
+
+func (e every) Run(ctx context.Context, emit func(Trigger)) error {
+	ticker := time.NewTicker(e.interval)
+	defer ticker.Stop()
+	for {
+		select {
+		case <-ticker.C:
+			emit(Trigger{All: true, Cause: "every " + e.interval.String()})
+		case <-ctx.Done():
+			return nil
+		}
 	}
 }
 
-// owned is an object to reconcile, and its uid if it was found as an owner.
-type owned struct {
-	queue.Key
-	uid string
+// Channel returns a source that triggers the objects whose keys come through a channel, until
+// the channel is closed. A key that one controller receives does not reach other controllers
+// with the same channel.
+func Channel(keys <-chan kube.Key) Source { return channel(keys) }
+
+type channel <-chan kube.Key
+
+func (c channel) check() error {
+	if c == nil {
+		return errors.New("the channel of a source is nil: make it before the controller")
+	}
+	return nil
 }
 
-func (s *source) call(c *kube.Client, object []byte) (refs []kube.Ref, err error) {
-	what := "the map function"
-	err = guard(&what, func() (err error) {
-		refs, err = s.names(c, object)
-		return err
-	})
-	return refs, err
+func (c channel) Run(ctx context.Context, emit func(Trigger)) error {
+	for {
+		select {
+		case k, open := <-c:
+			if !open {
+				return nil
+			}
+			emit(Trigger{Key: k, Cause: "channel"})
+		case <-ctx.Done():
+			return nil
+		}
+	}
+}
+
+// runSource runs a source until it ends without an error, or ctx ends.
+func (e *engine[T]) runSource(ctx context.Context, s Source) {
+	for attempt := 1; ; attempt++ {
+		started := time.Now()
+		what := "a source"
+		err := guard(&what, func() error { return s.Run(ctx, e.emit) })
+		if err == nil || ctx.Err() != nil {
+			return
+		}
+		if time.Since(started) > longestRetry {
+			attempt = 1 // the source has worked meanwhile
+		}
+		wait := DefaultBackoff(attempt)
+		attributes := []any{"controller", e.name, "error", err, "retry", wait.Round(10 * time.Millisecond)}
+		e.log.Error("a source failed", append(attributes, stackOf(err, attempt == 1)...)...)
+		select {
+		case <-time.After(wait):
+		case <-ctx.Done():
+			return
+		}
+	}
 }

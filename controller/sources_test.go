@@ -30,12 +30,12 @@ func TestForWithSelector(t *testing.T) {
 		mine.Labels = map[string]string{"gardener": "me"}
 		create(t, c, mine)
 		create(t, c, garden("theirs"))
-		names := make(chan kube.Ref, 2)
+		names := make(chan kube.Key, 2)
 		start(t, c, controller.New(noting(&calls), controller.For(controller.Select(kube.Label("gardener", "me"))),
 			controller.From(controller.Channel(names))))
 		synctest.Wait()
-		names <- kube.Ref{Namespace: "default", Name: "theirs"}
-		names <- kube.Ref{Namespace: "default", Name: "mine"}
+		names <- kube.Key{Namespace: "default", Name: "theirs"}
+		names <- kube.Key{Namespace: "default", Name: "mine"}
 		synctest.Wait()
 		if diff := cmp.Diff([]string{"mine", "mine"}, calls.take()); diff != "" {
 			t.Errorf("reconciled (-want +got):\n%s", diff)
@@ -43,7 +43,7 @@ func TestForWithSelector(t *testing.T) {
 		mine.Labels["gardener"] = "you"
 		apply(t, c, mine)
 		synctest.Wait()
-		names <- kube.Ref{Namespace: "default", Name: "mine"}
+		names <- kube.Key{Namespace: "default", Name: "mine"}
 		synctest.Wait()
 		if got := calls.take(); len(got) > 0 {
 			t.Errorf("reconciled although it does not match any more: %q", got)
@@ -63,8 +63,8 @@ func TestNamesElsewhere(t *testing.T) {
 			g.Namespace = namespace
 			create(t, c, g)
 		}
-		p := start(t, c.InNamespaces("default", "second"), controller.New(noting(&calls), controller.Watches(func(*Plant) []kube.Ref {
-			return []kube.Ref{
+		p := start(t, c.InNamespaces("default", "second"), controller.New(noting(&calls), controller.Watches(func(*Plant) []kube.Key {
+			return []kube.Key{
 				{Namespace: "third", Name: "in-third"}, {Namespace: "second", Name: "in-second"}, {Namespace: "default", Name: "nobody"},
 				{Name: "without-namespace"}, {Namespace: "default"},
 			}
@@ -100,8 +100,8 @@ func TestWatchesByLabel(t *testing.T) {
 		create(t, c, garden("eden"))
 		create(t, c, garden("hortus"))
 		start(t, c, controller.New(noting(&calls), controller.WatchesMetadata(resourceOf[corev1.ConfigMap](t),
-			func(m *metav1.PartialObjectMetadata) []kube.Ref {
-				return []kube.Ref{{Namespace: "default", Name: m.Labels["garden"]}}
+			func(m *metav1.PartialObjectMetadata) []kube.Key {
+				return []kube.Key{{Namespace: "default", Name: m.Labels["garden"]}}
 			})))
 		synctest.Wait()
 		calls.take()
@@ -212,9 +212,9 @@ func TestOwnSource(t *testing.T) {
 			if runs++; runs < 3 {
 				return errors.New("no connection")
 			}
-			emit(controller.Trigger{Namespace: "default", Name: "eden", Cause: "call", NotBefore: begin.Add(time.Hour)})
-			emit(controller.Trigger{Namespace: "default", Name: "nobody"})
-			emit(controller.Trigger{Namespace: "default"})
+			emit(controller.Trigger{Key: kube.Key{Namespace: "default", Name: "eden"}, Cause: "call", NotBefore: begin.Add(time.Hour)})
+			emit(controller.Trigger{Key: kube.Key{Namespace: "default", Name: "nobody"}})
+			emit(controller.Trigger{Key: kube.Key{Namespace: "default"}})
 			<-ctx.Done()
 			return nil
 		})), controller.OnResult(calls.result)))
@@ -290,7 +290,7 @@ func TestSecretsAreKeptWhenAskedFor(t *testing.T) {
 			bubble(t, func(t *testing.T, s *server) {
 				c := s.client()
 				create(t, c, garden("eden"))
-				names := make(chan kube.Ref, 1)
+				names := make(chan kube.Key, 1)
 				reconcile := func(ctx context.Context, g *Garden, c *kube.Client) (controller.Action, error) {
 					secret := &corev1.Secret{
 						ObjectMeta: metav1.ObjectMeta{Namespace: g.Namespace, Name: g.Name}, StringData: map[string]string{"key": "value"},
@@ -306,7 +306,7 @@ func TestSecretsAreKeptWhenAskedFor(t *testing.T) {
 				time.Sleep(time.Minute)
 				sent := func() int { return s.count(func(*kube.Request) bool { return true }) }
 				before := sent()
-				names <- kube.Ref{Namespace: "default", Name: "eden"}
+				names <- kube.Key{Namespace: "default", Name: "eden"}
 				synctest.Wait()
 				if got, want := sent()-before, map[bool]int{true: 1, false: 0}[options == nil]; got != want {
 					t.Errorf("an apply and a read made %d requests, want %d", got, want)

@@ -170,8 +170,8 @@ func TestReconcileUsesNoStoreThatIsBehindItsTrigger(t *testing.T) {
 // watchesPlantMetadata triggers the garden eden.
 func watchesPlantMetadata() controller.Option {
 	r := kube.All[Plant](kube.NewClientFromHandler(nil)).Resource()
-	return controller.WatchesMetadata(r, func(m *metav1.PartialObjectMetadata) []kube.Ref {
-		return []kube.Ref{{Namespace: m.Namespace, Name: "eden"}}
+	return controller.WatchesMetadata(r, func(m *metav1.PartialObjectMetadata) []kube.Key {
+		return []kube.Key{{Namespace: m.Namespace, Name: "eden"}}
 	})
 }
 

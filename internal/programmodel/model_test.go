@@ -185,7 +185,7 @@ func (d *driver) step() {
 		after := time.Duration(d.random.IntN(600)) * time.Second
 		at := time.Now().Add(after)
 		w.log("a trigger of %s %s/%s for %s", p.name, namespace, name, at.Sub(w.started))
-		p.triggers <- controller.Trigger{Namespace: namespace, Name: name, NotBefore: at, Cause: "later"}
+		p.triggers <- controller.Trigger{Key: kube.Key{Namespace: namespace, Name: name}, NotBefore: at, Cause: "later"}
 		d.delayed = append(d.delayed, delayed{target{p.name, kube.Key{Namespace: namespace, Name: name}}, at})
 	case 13:
 		if !d.restores {

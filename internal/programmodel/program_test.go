@@ -183,9 +183,9 @@ func (w *world) options(p *plan) []controller.Option {
 	}
 	switch {
 	case p.waits:
-		options = append(options, controller.Watches(func(c *child) []kube.Ref { return keysFor(p, c) }, selected, seen))
+		options = append(options, controller.Watches(func(c *child) []kube.Key { return keysFor(p, c) }, selected, seen))
 	case p.source == watchesMetadata:
-		options = append(options, controller.WatchesMetadata(childResource, func(m *metav1.PartialObjectMetadata) []kube.Ref {
+		options = append(options, controller.WatchesMetadata(childResource, func(m *metav1.PartialObjectMetadata) []kube.Key {
 			return keysFor(p, m)
 		}, seen))
 	default:
@@ -195,16 +195,16 @@ func (w *world) options(p *plan) []controller.Option {
 }
 
 // keysFor maps a child to its parent, and for a controller that waits, to the next parent too.
-func keysFor(p *plan, o metav1.Object) []kube.Ref {
+func keysFor(p *plan, o metav1.Object) []kube.Key {
 	name, ok := strings.CutPrefix(o.GetName(), p.name+"-")
 	if !ok {
 		return nil
 	}
-	keys := []kube.Ref{{Namespace: o.GetNamespace(), Name: name}}
+	keys := []kube.Key{{Namespace: o.GetNamespace(), Name: name}}
 	if p.waits {
 		for i := range parentNames {
 			if parentNames[i] == name && i+1 < len(parentNames) {
-				keys = append(keys, kube.Ref{Namespace: o.GetNamespace(), Name: parentNames[i+1]})
+				keys = append(keys, kube.Key{Namespace: o.GetNamespace(), Name: parentNames[i+1]})
 			}
 		}
 	}

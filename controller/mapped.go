@@ -1,0 +1,112 @@
+package controller
+
+import (
+	"errors"
+	"fmt"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/yare-go/yare/kube"
+)
+
+// Watches runs the reconcile of the objects whose keys the map function keys returns when an S
+// changes. The controller calls keys with the S as it is after the change, and as it was
+// before, so that an object that an S no longer refers to is reconciled too. A key with an
+// empty name is skipped, and so is an object that the controller does not watch. A key without
+// a namespace is an error that is logged, unless the reconciled kind is cluster-scoped.
+//
+// The calls of one controller follow one another, in a goroutine of their own, and may lag
+// behind the changes: only the latest of several states of one S may be passed to keys once
+// more, and every other state once. The S is the function's own copy. If keys panics, the call
+// is repeated with growing intervals. An S that does not fit its type is logged, and runs
+// nothing. The S of a Secret has metadata only, unless [KeepSecrets] is among the options.
+func Watches[S any, P kube.ObjectOf[S]](keys func(*S) []kube.Key, options ...SourceOption) Option {
+	w, err := newWatchedKind[S, P](nil)
+	r := mapRelation{watched: w.kind.Resource}
+	if keys != nil {
+		r.keys = func(c *kube.Client, object []byte) ([]kube.Key, error) {
+			s, err := kube.All[S, P](c).Decode(object)
+			if err != nil {
+				return nil, err
+			}
+			return keys(s), nil
+		}
+	}
+	w.relation = r
+	return newWatchOption(w, errors.Join(err, r.checkFunc()), options)
+}
+
+// WatchesMetadata is [Watches] for a resource of which only the metadata is watched and
+// cached.
+func WatchesMetadata(r kube.Resource, keys func(*metav1.PartialObjectMetadata) []kube.Key, options ...SourceOption) Option {
+	m := mapRelation{watched: r}
+	if keys != nil {
+		m.keys = func(c *kube.Client, object []byte) ([]kube.Key, error) {
+			o, err := kube.Metadata(c, r, "").Decode(object)
+			if err != nil {
+				return nil, err
+			}
+			return keys(o), nil
+		}
+	}
+	w := &watchedKind{kind: kube.Type{Resource: r}, relation: m, metadataOnly: true}
+	w.streams = func(c *kube.Client) ([]kube.Stream, error) {
+		return kube.Metadata(c, r, "").Streams(w.selectors...)
+	}
+	return newWatchOption(w, m.checkFunc(), options)
+}
+
+// mapRelation connects objects by a map function.
+type mapRelation struct {
+	watched kube.Resource
+	// keys decodes an object and calls the author's function.
+	keys func(c *kube.Client, object []byte) ([]kube.Key, error)
+}
+
+// checkFunc returns an error if there is no map function.
+func (m mapRelation) checkFunc() error {
+	if m.keys == nil {
+		return fmt.Errorf("the map function of %s is nil: give one that returns the keys of the objects that a change concerns", m.watched)
+	}
+	return nil
+}
+
+func (mapRelation) check(_, _ kube.Resource) error { return nil }
+
+func (mapRelation) index() *kube.Index { return nil }
+
+func (mapRelation) isSlow() bool { return true }
+
+func (m mapRelation) relatedKeys(o watchedObject, to reconciledKind) (keys []relatedKey, err error) {
+	object, err := o.content()
+	if err != nil {
+		return nil, err
+	}
+	returned, err := m.call(to.client, object)
+	if err != nil {
+		return nil, err
+	}
+	for _, k := range returned {
+		switch {
+		case k.Name == "": // such as the value of a label that the object does not have
+			continue
+		case to.resource.ClusterScoped:
+			k.Namespace = ""
+		case k.Namespace == "":
+			err = fmt.Errorf("the map function of %s returned %w: %q, although %s live in namespaces", m.watched, errMisdirected, k.Name, to.resource)
+			continue
+		}
+		keys = append(keys, relatedKey{Key: k})
+	}
+	return keys, err
+}
+
+// call calls the map function, and returns a panic as an error.
+func (m mapRelation) call(c *kube.Client, object []byte) (keys []kube.Key, err error) {
+	what := "the map function"
+	err = guard(&what, func() (err error) {
+		keys, err = m.keys(c, object)
+		return err
+	})
+	return keys, err
+}

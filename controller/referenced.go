@@ -1,0 +1,51 @@
+package controller
+
+import (
+	"fmt"
+
+	"github.com/yare-go/yare/kube"
+)
+
+// WatchesReferenced runs the reconcile of the objects that refer to an S when that S changes.
+// The index, which is of the reconciled kind, returns what an object refers to: the names of
+// S in its own namespace, or namespace/name for those in others.
+//
+//	var bySettings = kube.NewIndex("settings", func(w *WebApp) []string { return []string{w.Spec.Settings} })
+//
+//	controller.New(reconcile, controller.WatchesReferenced[corev1.ConfigMap](bySettings))
+//
+// The index can be used in lists of the reconciled kind too. An object for which the index
+// function panics is reconciled when any S changes.
+func WatchesReferenced[S any, P kube.ObjectOf[S]](index *kube.Index, options ...SourceOption) Option {
+	w, err := newWatchedKind[S, P](referenceRelation{index})
+	return newWatchOption(w, err, options)
+}
+
+// referenceRelation connects an object with those that refer to it, according to an index.
+type referenceRelation struct{ by *kube.Index }
+
+func (r referenceRelation) check(watched, reconciled kube.Resource) error {
+	if r.by == nil {
+		return fmt.Errorf("the index of what refers to %s is nil: make one with kube.NewIndex", watched)
+	}
+	return r.by.CheckResource(reconciled)
+}
+
+func (r referenceRelation) index() *kube.Index { return r.by }
+
+// isSlow is true because one object may have a great number of referrers.
+func (referenceRelation) isSlow() bool { return true }
+
+// relatedKeys returns the objects that refer to o by its name alone, which means their own
+// namespace, or by its namespace and name.
+func (r referenceRelation) relatedKeys(o watchedObject, to reconciledKind) ([]relatedKey, error) {
+	namespace, name := o.record.Namespace, o.record.Name
+	switch {
+	case namespace == "":
+		return to.referrers(r.by, o.cluster, "", name), nil
+	case to.resource.ClusterScoped:
+		return to.referrers(r.by, o.cluster, "", namespace+"/"+name), nil
+	default:
+		return append(to.referrers(r.by, o.cluster, namespace, name), to.referrers(r.by, o.cluster, "", namespace+"/"+name)...), nil
+	}
+}

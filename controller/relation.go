@@ -1,0 +1,71 @@
+package controller
+
+import (
+	"errors"
+
+	"github.com/yare-go/yare/cache"
+	"github.com/yare-go/yare/kube"
+)
+
+// relation connects a watched kind with the reconciled kind.
+type relation interface {
+	// check returns an error unless the relation can connect the two resources.
+	check(watched, reconciled kube.Resource) error
+	// index returns the index of the reconciled kind that the relation needs, or nil.
+	index() *kube.Index
+	// isSlow reports whether relatedKeys may take long, or call a function of the author. Then
+	// the stream must not wait for relatedKeys.
+	isSlow() bool
+	// relatedKeys returns the objects of the reconciled kind that o concerns. Some of them may
+	// come with an error.
+	relatedKeys(o watchedObject, to reconciledKind) ([]relatedKey, error)
+}
+
+// watchedObject is one state of an object of a watched kind.
+type watchedObject struct {
+	cluster string
+	record  cache.Record
+	// content returns the object as JSON.
+	content func() ([]byte, error)
+}
+
+// reconciledKind is the reconciled kind, as a relation needs it.
+type reconciledKind struct {
+	resource kube.Resource
+	// client decodes objects.
+	client *kube.Client
+	// referrers returns the objects that have a value in an index. An empty namespace means
+	// all namespaces.
+	referrers func(x *kube.Index, cluster, namespace, value string) []relatedKey
+}
+
+// relatedKey is an object to reconcile.
+type relatedKey struct {
+	kube.Key
+	// uid is the uid that the object must have. It is empty if any object of that key is
+	// meant.
+	uid string
+}
+
+// errMisdirected is in the error of a map function that returned an invalid key.
+var errMisdirected = errors.New("a key without a namespace")
+
+// isLasting reports whether err, of [relation.relatedKeys], would come back for the same state of
+// the same object.
+func isLasting(err error) bool {
+	_, isMisfit := errors.AsType[*kube.DecodeError](err)
+	return isMisfit || errors.Is(err, errMisdirected)
+}
+
+// selfRelation connects the reconciled kind with itself.
+type selfRelation struct{}
+
+func (selfRelation) check(_, _ kube.Resource) error { return nil }
+
+func (selfRelation) index() *kube.Index { return nil }
+
+func (selfRelation) isSlow() bool { return false }
+
+func (selfRelation) relatedKeys(o watchedObject, _ reconciledKind) ([]relatedKey, error) {
+	return []relatedKey{{Key: kube.Key{Cluster: o.cluster, Namespace: o.record.Namespace, Name: o.record.Name}}}, nil
+}
