@@ -252,7 +252,7 @@ func (a *adoption) hasWritten(r *kube.Request, object *metav1.ObjectMeta, sinceC
 	manager := r.Query.Get("fieldManager")
 	return slices.ContainsFunc(object.ManagedFields, func(e metav1.ManagedFieldsEntry) bool {
 		return (e.Manager == manager || slices.Contains(a.former, e.Manager)) && e.Subresource == "" &&
-			e.FieldsV1 != nil && len(e.FieldsV1.Raw) > len("{}") &&
+			e.FieldsV1 != nil && len(e.FieldsV1.GetRawBytes()) > len("{}") &&
 			!(sinceCreation && e.Time.Before(&object.CreationTimestamp))
 	})
 }

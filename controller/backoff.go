@@ -22,6 +22,9 @@ func exponential(first, longest time.Duration, attempt int) time.Duration {
 	return d/2 + rand.N(d/2+1)
 }
 
+// withJitter returns d, or up to a tenth more.
+func withJitter(d time.Duration) time.Duration { return d + rand.N(d/10+1) }
+
 // DefaultBackoff waits half a second to begin with, twice as long after each failure in a
 // row, and five minutes at most; the half of each wait is left to chance.
 func DefaultBackoff(attempt int) time.Duration {

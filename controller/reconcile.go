@@ -293,11 +293,12 @@ func (e *engine[T]) finishOver(r *reconciliation[T]) queue.Outcome {
 }
 
 // retryDelay returns the back-off after a failure: what the policy says, or longer if the
-// server asks for more.
+// server asks for more. Up to a tenth is added by chance, so that objects that fail together are
+// not retried together.
 func (e *engine[T]) retryDelay(t *T, err error, attempt int) (d time.Duration) {
 	d = DefaultBackoff(attempt)
 	if t != nil {
 		e.guardAuthor("the backoff policy", func() { d = max(e.backoff(t, err, attempt), time.Millisecond) })
 	}
-	return max(d, askedWait(err))
+	return withJitter(max(d, askedWait(err)))
 }

@@ -32,7 +32,7 @@ type place struct{ plural, namespace, name string }
 
 func newServer() *server {
 	s := &server{Server: fakeserver.New(), unsynced: make(map[string]bool), synced: make(chan struct{})}
-	s.Server.Before(func(ctx context.Context, r *kube.Request) error {
+	s.Before(func(ctx context.Context, r *kube.Request) error {
 		s.mu.Lock()
 		before, hold, synced := s.before, s.unsynced[r.Resource.Plural], s.synced
 		s.mu.Unlock()

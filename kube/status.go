@@ -123,7 +123,7 @@ func fieldsOf(e *metav1.ManagedFieldsEntry) string {
 	if e.FieldsV1 == nil {
 		return ""
 	}
-	return string(e.FieldsV1.Raw)
+	return e.FieldsV1.GetRawString()
 }
 
 // adoptStatus takes over into obj what a later write of it has to know of this one. unchanged

@@ -166,7 +166,7 @@ func (m *model) get() (Item, bool) {
 	if class < 0 {
 		return Item{}, false
 	}
-	for c, share := range shares {
+	for c, share := range []int{Low: lowShare, Due: dueShare} {
 		// The reconciles of classes above since the class had work and was passed.
 		inRow := 0
 		for _, p := range slices.Backward(m.picks) {

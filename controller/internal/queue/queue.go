@@ -6,9 +6,12 @@ import (
 	"time"
 )
 
-// shares holds the guaranteed share of each class: one of so many reconciles, while the class
-// has work. High has the rest.
-var shares = [...]int{Low: 5, Due: 3}
+// The guaranteed share of a class is one of so many reconciles, while the class has work. High
+// has the rest.
+const (
+	lowShare = 5
+	dueShare = 3
+)
 
 // Queue is the scheduler of one controller.
 type Queue struct {
@@ -151,11 +154,11 @@ func (q *Queue) pick() *entry {
 	for class > Low && q.ready[class].len == 0 {
 		class--
 	}
-	for c, overtaken := range q.overtaken {
-		if q.ready[c].len > 0 && overtaken >= shares[c]-1 {
-			class = Priority(c)
-			break
-		}
+	switch {
+	case q.ready[Low].len > 0 && q.overtaken[Low] >= lowShare-1:
+		class = Low
+	case q.ready[Due].len > 0 && q.overtaken[Due] >= dueShare-1:
+		class = Due
 	}
 	for c := range q.overtaken {
 		if q.ready[c].len == 0 || Priority(c) >= class {
