@@ -40,7 +40,9 @@ func From(s Source) Option {
 // checked is a source whose mistakes are found before it runs.
 type checked interface{ check() error }
 
-// Every returns a source that triggers all objects at an interval.
+// Every returns a source that triggers all objects at an interval. Up to a tenth is added to each
+// interval by chance, so that several programs do not resync at the same moments. A resync neither
+// overtakes changes nor ends a back-off.
 func Every(interval time.Duration) Source { return every{interval} }
 
 type every struct{ interval time.Duration }
@@ -53,11 +55,9 @@ func (e every) check() error {
 }
 
 func (e every) Run(ctx context.Context, emit func(Trigger)) error {
-	ticker := time.NewTicker(e.interval)
-	defer ticker.Stop()
 	for {
 		select {
-		case <-ticker.C:
+		case <-time.After(withJitter(e.interval)):
 			emit(Trigger{All: true, Cause: "every " + e.interval.String()})
 		case <-ctx.Done():
 			return nil
