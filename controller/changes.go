@@ -18,7 +18,7 @@ func (e *engine[T]) handleChange(sub *subscription, change Change) {
 	k := sub.keyOf(change.Record())
 	if sub.isOwn && change.Type == Deleted {
 		// A predicate may keep away the reconcile that would find that the object is gone.
-		e.failures.forget(queue.Key(k), change.Before.UID)
+		e.failures.forget(k, change.Before.UID)
 	}
 	isAccepted := e.isAccepted(sub, change)
 	c := changesOf(sub, change)
@@ -95,7 +95,7 @@ func (e *engine[T]) triggerRelated(sub *subscription, k kube.Key, c changes, key
 	triggers := make([]queue.Trigger, 0, len(keys))
 	for _, t := range keys {
 		if t.uid == "" || e.canBe(t) {
-			triggers = append(triggers, queue.Trigger{Key: queue.Key(t.Key), Priority: c.priority, Cause: c.cause})
+			triggers = append(triggers, queue.Trigger{Key: t.Key, Priority: c.priority, Cause: c.cause})
 		}
 	}
 	changed := targetOf(sub.watched.kind.Resource, k)

@@ -54,8 +54,8 @@ func (c *Controller[T]) Start(ctx context.Context, rt *Runtime) error {
 		queue:    queue.New(),
 		mapper:   newMapper(),
 		echoes:   newEchoes(),
-		failures: failures{byKey: make(map[queue.Key]*failure)},
-		calls:    runningCalls{calls: make(map[queue.Key]runningCall)},
+		failures: failures{byKey: make(map[kube.Key]*failure)},
+		calls:    runningCalls{calls: make(map[kube.Key]runningCall)},
 	}
 	if e.log == nil {
 		e.log = slog.Default()

@@ -6,14 +6,14 @@ import (
 
 	"k8s.io/apimachinery/pkg/types"
 
-	"github.com/yare-go/yare/controller/internal/queue"
+	"github.com/yare-go/yare/kube"
 )
 
 // failures remembers the objects whose last reconcile failed, until a reconcile succeeds or the
 // object is gone. It holds nothing about other objects.
 type failures struct {
 	mu    sync.Mutex
-	byKey map[queue.Key]*failure
+	byKey map[kube.Key]*failure
 }
 
 // failure is what is remembered about one object. Only the worker that has the object's key
@@ -39,7 +39,7 @@ type failure struct {
 
 // failureFor returns the failure of an object. It adds one if the object has none, or if the
 // object's uid differs from the recorded one. An empty uid matches every object.
-func (f *failures) failureFor(k queue.Key, uid types.UID) *failure {
+func (f *failures) failureFor(k kube.Key, uid types.UID) *failure {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	found, ok := f.byKey[k]
@@ -54,7 +54,7 @@ func (f *failures) failureFor(k queue.Key, uid types.UID) *failure {
 }
 
 // forget removes the failure of an object. An empty uid matches every object.
-func (f *failures) forget(k queue.Key, uid types.UID) {
+func (f *failures) forget(k kube.Key, uid types.UID) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	if found, ok := f.byKey[k]; ok && (uid == "" || found.uid == uid) {

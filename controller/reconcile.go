@@ -163,8 +163,8 @@ const (
 
 // read returns the object of key. The object is at least as new as what triggered the
 // reconcile. It is nil only if it is absent, or with an error.
-func (e *engine[T]) read(ctx context.Context, key queue.Key) (*T, presence, error) {
-	stored, isStored := e.stored(kube.Key(key))
+func (e *engine[T]) read(ctx context.Context, key kube.Key) (*T, presence, error) {
+	stored, isStored := e.stored(key)
 	isSelecting := len(e.self.selectors) > 0
 	if isSelecting && !isStored {
 		return e.readDeselected(ctx, key)
@@ -200,7 +200,7 @@ func (e *engine[T]) newTrace(ctx context.Context) *requestTrace {
 // clientFor returns the client of one reconcile. A request passes, from the outermost handler
 // to the innermost: the trace, the check of owner references, the no-op check, adoption, the
 // record of echoes, and the cache.
-func (e *engine[T]) clientFor(key queue.Key, self kube.Ref, trace *requestTrace) *kube.Client {
+func (e *engine[T]) clientFor(key kube.Key, self kube.Ref, trace *requestTrace) *kube.Client {
 	isTrigger := func(r kube.Resource, live *cache.Live) bool { return e.triggersSelf(key, self, r, live) }
 	return e.client.InCluster(key.Cluster).With(func(cached kube.Handler) kube.Handler {
 		echoing := e.echoes.handler(cached, key, e.shownVersion, e.trigger)
@@ -214,7 +214,7 @@ func (e *engine[T]) clientFor(key queue.Key, self kube.Ref, trace *requestTrace)
 // triggersSelf reports whether a change to the object live of resource r would trigger the
 // reconcile of key again. Predicates do not count: their author says that the changes that
 // they reject do not matter.
-func (e *engine[T]) triggersSelf(key queue.Key, self kube.Ref, r kube.Resource, live *cache.Live) bool {
+func (e *engine[T]) triggersSelf(key kube.Key, self kube.Ref, r kube.Resource, live *cache.Live) bool {
 	for _, sub := range e.subs {
 		if sub.watched.kind.Resource != r || sub.stream.Cluster != self.Cluster || len(sub.watched.selectors) > 0 && !sub.contains(live.Record) {
 			continue
@@ -232,7 +232,7 @@ func (e *engine[T]) triggersSelf(key queue.Key, self kube.Ref, r kube.Resource, 
 			continue
 		}
 		for _, t := range keys {
-			if queue.Key(t.Key) == key && (t.uid == "" || t.uid == string(self.UID)) {
+			if t.Key == key && (t.uid == "" || t.uid == string(self.UID)) {
 				return true
 			}
 		}

@@ -10,7 +10,6 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/validation"
 
-	"github.com/yare-go/yare/controller/internal/queue"
 	"github.com/yare-go/yare/kube"
 )
 
@@ -89,7 +88,7 @@ func (e *engine[T]) logWaiting(r *reconciliation[T]) (isWaiting bool, checkAfter
 // readDeselected returns an object that the own streams do not show, if the controller still
 // has to clean it up: it has a finalizer of the controller, and matches the selectors of [For]
 // no more.
-func (e *engine[T]) readDeselected(ctx context.Context, key queue.Key) (*T, presence, error) {
+func (e *engine[T]) readDeselected(ctx context.Context, key kube.Key) (*T, presence, error) {
 	if e.finalizer == "" && len(e.retired) == 0 {
 		return nil, absent, nil
 	}

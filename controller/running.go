@@ -5,7 +5,7 @@ import (
 	"sync"
 	"time"
 
-	"github.com/yare-go/yare/controller/internal/queue"
+	"github.com/yare-go/yare/kube"
 )
 
 const (
@@ -21,7 +21,7 @@ const (
 // runningCalls holds the calls of reconcile and cleanup functions that have not returned.
 type runningCalls struct {
 	mu    sync.Mutex
-	calls map[queue.Key]runningCall
+	calls map[kube.Key]runningCall
 }
 
 type runningCall struct {
@@ -31,14 +31,14 @@ type runningCall struct {
 }
 
 // begin records that a call for k has started.
-func (r *runningCalls) begin(k queue.Key, reportAfter time.Duration) {
+func (r *runningCalls) begin(k kube.Key, reportAfter time.Duration) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.calls[k] = runningCall{started: time.Now(), reportAfter: reportAfter}
 }
 
 // end records that the call for k has returned.
-func (r *runningCalls) end(k queue.Key) {
+func (r *runningCalls) end(k kube.Key) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	delete(r.calls, k)
@@ -46,17 +46,17 @@ func (r *runningCalls) end(k queue.Key) {
 
 // takeLong returns the calls that have been running for longer than their reportAfter, with
 // their durations, and doubles their reportAfter.
-func (r *runningCalls) takeLong(now time.Time) map[queue.Key]time.Duration {
+func (r *runningCalls) takeLong(now time.Time) map[kube.Key]time.Duration {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	var long map[queue.Key]time.Duration
+	var long map[kube.Key]time.Duration
 	for k, c := range r.calls {
 		d := now.Sub(c.started)
 		if d < c.reportAfter {
 			continue
 		}
 		if long == nil {
-			long = make(map[queue.Key]time.Duration)
+			long = make(map[kube.Key]time.Duration)
 		}
 		long[k] = d
 		c.reportAfter = 2 * d

@@ -26,7 +26,7 @@ type Trigger struct {
 // emit adds a trigger of a source.
 func (e *engine[T]) emit(t Trigger) {
 	trigger := queue.Trigger{
-		Key: queue.Key(t.Key), Priority: queue.High, NotBefore: t.NotBefore, Cause: queue.Cause{Change: t.Cause},
+		Key: t.Key, Priority: queue.High, NotBefore: t.NotBefore, Cause: queue.Cause{Change: t.Cause},
 	}
 	if e.kind.Resource.ClusterScoped {
 		trigger.Key.Namespace = ""
@@ -38,7 +38,7 @@ func (e *engine[T]) emit(t Trigger) {
 	trigger.Priority = queue.Low
 	for _, sub := range e.own {
 		for o := range sub.open.Store().All(cache.Filter{}) {
-			trigger.Key = queue.Key(sub.keyOf(o.Record))
+			trigger.Key = sub.keyOf(o.Record)
 			e.queue.Add(trigger)
 		}
 	}
@@ -46,7 +46,7 @@ func (e *engine[T]) emit(t Trigger) {
 
 // trigger passes a trigger to the queue if the controller can have the object.
 func (e *engine[T]) trigger(t queue.Trigger) {
-	if e.covers(kube.Key(t.Key)) {
+	if e.covers(t.Key) {
 		e.queue.Add(t)
 	}
 }

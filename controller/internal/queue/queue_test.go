@@ -93,7 +93,9 @@ func TestOneWorkerPerKey(t *testing.T) {
 
 func TestKeysDifferByClusterAndNamespace(t *testing.T) {
 	inBubble(t, func(t *testing.T, q *Queue) {
-		keys := []Key{{"", "", "x"}, {"", "n", "x"}, {"c", "n", "x"}, {"c", "", "x"}, {"n", "", "x"}}
+		keys := []Key{
+			{Name: "x"}, {Namespace: "n", Name: "x"}, {Cluster: "c", Namespace: "n", Name: "x"}, {Cluster: "c", Name: "x"}, {Cluster: "n", Name: "x"},
+		}
 		for _, k := range keys {
 			q.Add(high(k))
 		}

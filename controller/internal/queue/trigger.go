@@ -1,23 +1,13 @@
 package queue
 
-import "time"
+import (
+	"time"
 
-// Key names one object to be reconciled. Cluster is "" for the home cluster,
-// Namespace is "" for cluster-scoped objects.
-type Key struct{ Cluster, Namespace, Name string }
+	"github.com/yare-go/yare/kube"
+)
 
-// String returns the key as namespace/name, with the cluster before it where
-// there is more than one.
-func (k Key) String() string {
-	s := k.Name
-	if k.Namespace != "" {
-		s = k.Namespace + "/" + s
-	}
-	if k.Cluster != "" {
-		s = k.Cluster + ":" + s
-	}
-	return s
-}
+// Key names one object to be reconciled.
+type Key = kube.Key
 
 // Priority orders the keys that are ready. The zero value is Low.
 type Priority uint8
