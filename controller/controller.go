@@ -61,16 +61,29 @@ func New[T any, P kube.ObjectOf[T]](reconcile Func[T], options ...Option) *Contr
 		}
 		option(&c.settings)
 	}
+	if c.manager == "" {
+		c.manager = defaultManager(c.name, kind.Resource)
+	}
 	if c.name == "" {
 		c.name = strings.ToLower(kind.Resource.Kind)
-	}
-	if c.manager == "" {
-		c.manager = c.name + "-operator"
 	}
 	if err == nil {
 		c.check()
 	}
 	return c
+}
+
+// defaultManager returns the field manager of a controller of r whose author gave it that name,
+// or none.
+func defaultManager(name string, r kube.Resource) string {
+	switch {
+	case name != "":
+		return name + "-operator"
+	case r.Group == "":
+		return strings.ToLower(r.Kind) + "-operator"
+	default:
+		return strings.ToLower(r.Kind) + "." + r.Group
+	}
 }
 
 // check finds what is wrong with options together, and with the type.

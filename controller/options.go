@@ -36,13 +36,16 @@ func (s *settings) reject(err error) {
 	}
 }
 
-// Name tells this controller from others in logs and metrics, and gives the default of its
-// field manager. Default: the kind in lower case.
+// Name sets the name of the controller in logs and metrics. Controllers of one program need
+// different names. Default: the kind in lower case.
 func Name(name string) Option { return func(s *settings) { s.name = name } }
 
-// FieldManager is the name under which the controller's writes are recorded. It must stay
-// the same over time, and differ between controllers that apply the same objects. Default:
-// the controller's name with -operator behind it.
+// FieldManager sets the field manager of the controller's writes: see
+// https://kubernetes.io/docs/reference/using-api/server-side-apply/#managers. It must differ
+// from those of other programs, and stay the same over time: an apply removes only fields that
+// the same field manager applied before. Default: the kind and its group, such as
+// database.example.com; with [Name], that name followed by -operator. A program that changes it
+// names the earlier one in [FormerFieldManagers].
 func FieldManager(name string) Option { return func(s *settings) { s.manager = name } }
 
 // FormerFieldManagers names the field managers that the controller had in earlier releases. An

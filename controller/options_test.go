@@ -110,7 +110,7 @@ func TestNeeds(t *testing.T) {
 	if len(got.Defines) != 1 || got.Defines[0].Resource.Kind != "Garden" {
 		t.Errorf("it defines %v, want Garden", got.Defines)
 	}
-	if diff := cmp.Diff([][]string{{"garden"}, {"garden-operator"}}, [][]string{got.Names, got.FieldManagers}); diff != "" {
+	if diff := cmp.Diff([][]string{{"garden"}, {"garden.test.example.com"}}, [][]string{got.Names, got.FieldManagers}); diff != "" {
 		t.Errorf("names (-want +got):\n%s", diff)
 	}
 	got, err = controller.New(noting(new(journal)), controller.Name("second"), controller.FieldManager("me")).Needs()
@@ -120,6 +120,46 @@ func TestNeeds(t *testing.T) {
 	if diff := cmp.Diff([][]string{{"second"}, {"me"}}, [][]string{got.Names, got.FieldManagers}); diff != "" {
 		t.Errorf("names (-want +got):\n%s", diff)
 	}
+}
+
+type vendorA struct{}
+
+func (vendorA) Definition() kube.Definition {
+	return kube.Definition{Group: "a.example.com", Version: "v1", Kind: "Database"}
+}
+
+type vendorB struct{}
+
+func (vendorB) Definition() kube.Definition {
+	return kube.Definition{Group: "b.example.com", Version: "v1", Kind: "Database"}
+}
+
+// Regression: the controllers of two vendors' kinds of one name had the same field manager, so
+// that each of them took the fields of the other for its own.
+func TestFieldManagersOfKindsOfOneName(t *testing.T) {
+	t.Parallel()
+	check := func(want string, p part) {
+		t.Helper()
+		needs, err := p.Needs()
+		if err != nil {
+			t.Fatal(err)
+		}
+		if diff := cmp.Diff([]string{want}, needs.FieldManagers); diff != "" {
+			t.Errorf("field managers (-want +got):\n%s", diff)
+		}
+	}
+	a := func(context.Context, *kube.CustomResource[vendorA, kube.None], *kube.Client) (controller.Action, error) {
+		return controller.Done(), nil
+	}
+	b := func(context.Context, *kube.CustomResource[vendorB, kube.None], *kube.Client) (controller.Action, error) {
+		return controller.Done(), nil
+	}
+	check("database.a.example.com", controller.New(a))
+	check("database.b.example.com", controller.New(b))
+	check("databases-of-a-operator", controller.New(a, controller.Name("databases-of-a")))
+	check("pod-operator", controller.New(func(context.Context, *corev1.Pod, *kube.Client) (controller.Action, error) {
+		return controller.Done(), nil
+	}))
 }
 
 // What mentions the reconciled type is checked by the compiler.

@@ -47,6 +47,7 @@ type WebApp = kube.CustomResource[WebAppSpec, WebAppStatus]
 
 func main() {
 	operator.Main(controller.New(reconcile,
+		controller.FieldManager("webapp-operator"),
 		controller.Owns[appsv1.Deployment](),
 	).Finalizer("webapp.example.com/cleanup", cleanup))
 }
