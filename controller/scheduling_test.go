@@ -48,6 +48,7 @@ func TestOneWorkerPerObjectByWhateverPath(t *testing.T) {
 			}),
 			controller.From(controller.Channel(names)),
 			controller.From(controller.Every(7*time.Minute)),
+			controller.ShutdownGrace(5*time.Minute), // a call may be under way at the end
 		))
 		time.Sleep(10 * time.Second) // the first call is under way
 		change := garden("eden")
