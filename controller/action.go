@@ -2,16 +2,17 @@ package controller
 
 import "time"
 
-// Action says when to come again. The zero Action is Done.
+// Action is what a reconcile or a cleanup asks for: when the next reconcile is due, and whether
+// a cleanup is finished. The zero Action is Done.
 type Action struct {
 	after time.Duration
 	open  bool
 }
 
-// RequeueAfter comes again after d, or earlier if something changes. A d that is not
-// positive, such as the time until something that is over, is due: it comes again after a
-// second, so that this is never a busy loop. From a cleanup it also means that it is not
-// finished.
+// RequeueAfter returns an Action that asks for the next reconcile after d. A change starts it
+// earlier. A d that is not positive, such as the time until a moment that has passed, counts as
+// one second, so that requeues are never a busy loop. Returned by a cleanup, it also means that
+// the cleanup is not finished.
 func RequeueAfter(d time.Duration) Action {
 	if d <= 0 {
 		d = time.Second
@@ -19,18 +20,18 @@ func RequeueAfter(d time.Duration) Action {
 	return Action{after: d, open: true}
 }
 
-// Done comes again when something changes. From a cleanup it means that it is finished,
-// and the object may go.
+// Done returns an Action that asks for no reconcile before the next change. Returned by a
+// cleanup, it means that the cleanup is finished, and the finalizer is removed.
 func Done() Action { return Action{} }
 
-// Pending is for a cleanup that is not finished: the finalizer stays, and it is called
-// again when something changes. Use [RequeueAfter] if what it waits for is not watched.
+// Pending returns an Action for a cleanup that is not finished. The finalizer stays, and the
+// cleanup is called again after the next change. Use [RequeueAfter] if the cleanup waits for
+// something that is not watched.
 func Pending() Action { return Action{open: true} }
 
-// Terminal marks an error that only a change of the object can cure. It is not retried, and
-// reported once for each change of the object. All the same the object is looked at again
-// when anything changes that is watched for it: a mark that was wrong then heals. The nil
-// error stays nil.
+// Terminal marks err as not retryable: only a change of the object can cure it. The error is
+// logged once for each change of the object. The object is reconciled again when a watched
+// object changes, so a wrong mark has no lasting effect. Terminal(nil) returns nil.
 func Terminal(err error) error {
 	if err == nil {
 		return nil
@@ -43,11 +44,11 @@ type terminal struct{ err error }
 func (t *terminal) Error() string { return t.err.Error() }
 func (t *terminal) Unwrap() error { return t.err }
 
-// IsTerminal tells that err, or one that it wraps, was marked by [Terminal]. Of errors that
-// were joined all must be: what can be retried is.
+// IsTerminal reports whether err, or an error that it wraps, was marked by [Terminal]. Joined
+// errors are terminal only if all of them are.
 func IsTerminal(err error) bool {
-	return consists(err, func(err error) bool {
-		_, ok := err.(*terminal) //nolint:errorlint // consists unwraps
+	return isEachError(err, func(err error) bool {
+		_, ok := err.(*terminal) //nolint:errorlint // isEachError unwraps
 		return ok
 	})
 }

@@ -13,7 +13,8 @@ const (
 	longestConflict = 5 * time.Second
 )
 
-// exponential doubles from first to longest. Half of it is left to chance.
+// exponential returns the wait after the attempt-th failure in a row. It doubles from first to
+// longest, and half of it is random.
 func exponential(first, longest time.Duration, attempt int) time.Duration {
 	d := longest
 	if shift := attempt - 1; shift < 20 {
@@ -25,8 +26,9 @@ func exponential(first, longest time.Duration, attempt int) time.Duration {
 // withJitter returns d, or up to a tenth more.
 func withJitter(d time.Duration) time.Duration { return d + rand.N(d/10+1) }
 
-// DefaultBackoff waits half a second to begin with, twice as long after each failure in a
-// row, and five minutes at most; the half of each wait is left to chance.
+// DefaultBackoff returns the wait after the attempt-th failure in a row, from 1 on: at most half
+// a second at first, twice as long after each failure, and five minutes in the end. Half of each
+// wait is random.
 func DefaultBackoff(attempt int) time.Duration {
 	return exponential(firstRetry, longestRetry, attempt)
 }

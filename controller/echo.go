@@ -11,10 +11,10 @@ import (
 	"github.com/yare-go/yare/kube"
 )
 
-// echoes records the latest writes of a controller's reconciles, so that a change that a
-// reconcile made is told from the changes of others when the change comes back as a trigger of
-// the same key. A change is an echo only for the key whose reconcile wrote it: another key may
-// wait for just that change.
+// echoes records the latest writes of a controller's reconciles. It distinguishes a reconcile's
+// own changes from the changes of others when they come back as triggers of the same key. A
+// change is an echo only for the key whose reconcile wrote it: another key may wait for just
+// that change.
 //
 // A stream may show a change before the answer of the write has arrived. Therefore a trigger of
 // the writing key is held while the write is under way, until the answer shows whether the

@@ -6,9 +6,9 @@ import (
 	"github.com/yare-go/yare/kube"
 )
 
-// consists tells whether err is one that holds, or wraps one, or joins only such: a
-// conflict that is joined with something else must not hide it.
-func consists(err error, holds func(error) bool) bool {
+// isEachError reports whether holds reports true for err or an error that it wraps. Of joined
+// errors this must be so for each: a conflict must not hide the error that it is joined with.
+func isEachError(err error, holds func(error) bool) bool {
 	if err == nil {
 		return false
 	}
@@ -17,10 +17,10 @@ func consists(err error, holds func(error) bool) bool {
 	}
 	switch w := err.(type) { //nolint:errorlint // it walks the tree of errors itself
 	case interface{ Unwrap() error }:
-		return consists(w.Unwrap(), holds)
+		return isEachError(w.Unwrap(), holds)
 	case interface{ Unwrap() []error }:
 		for _, each := range w.Unwrap() {
-			if !consists(each, holds) {
+			if !isEachError(each, holds) {
 				return false
 			}
 		}
@@ -31,18 +31,18 @@ func consists(err error, holds func(error) bool) bool {
 
 // isConflict reports whether err is expected in normal operation, and retried quietly: the
 // object has changed since it was read, or its namespace is being deleted. A conflict with
-// another field manager is not, because it would be the same the next time.
+// another field manager is not expected, because a retry would meet the same conflict.
 func isConflict(err error) bool {
-	return consists(err, func(err error) bool {
-		e, ok := err.(*kube.Error) //nolint:errorlint // consists unwraps
+	return isEachError(err, func(err error) bool {
+		e, ok := err.(*kube.Error) //nolint:errorlint // isEachError unwraps
 		return ok && (kube.IsConflict(e) && !kube.IsApplyConflict(e) || kube.IsUIDConflict(e) || kube.IsNamespaceTerminating(e))
 	})
 }
 
-// askedWait is how long the server asked to be left alone, in any of the errors in err.
-func askedWait(err error) (d time.Duration) {
-	consists(err, func(err error) bool {
-		if e, ok := err.(*kube.Error); ok { //nolint:errorlint // consists unwraps
+// serverDelay returns the longest delay that a server asked for in the errors in err.
+func serverDelay(err error) (d time.Duration) {
+	isEachError(err, func(err error) bool {
+		if e, ok := err.(*kube.Error); ok { //nolint:errorlint // isEachError unwraps
 			d = max(d, e.RetryDelay())
 		}
 		return false

@@ -90,6 +90,6 @@ func (t *logThrottle) record(text string) int {
 	return t.count
 }
 
-// shouldLog reports whether the count-th occurrence of a text in a row is logged: the first,
-// the second, the fourth, the eighth and so on.
+// shouldLog reports whether the count-th occurrence of a text in a row should be logged: the
+// first, the second, the fourth, the eighth and so on.
 func shouldLog(count int) bool { return count&(count-1) == 0 }

@@ -5,37 +5,36 @@ import (
 	"time"
 )
 
-// Observer is told what the controllers of a program do, for metrics and health. Its
-// methods are called by several goroutines, and must not block.
+// Observer receives what the controllers of a program do, for metrics and health. Several
+// goroutines call its methods, which must not block.
 type Observer interface {
 	// Queue is called by a controller once it has subscribed to all of its streams, which
-	// need not be synced then. Its figures can be asked for from then on, at any time and
-	// by any goroutine; after the controller has ended they stand still.
+	// need not be synced then. figures may be called from then on, at any time and by any
+	// goroutine. After the controller has ended, figures returns the last ones.
 	Queue(controller string, figures func() QueueFigures)
-	// Result is called with the result of every call of a reconcile or cleanup function, by
-	// the worker that made it.
+	// Result is called with the result of every reconcile and cleanup, by its worker.
 	Result(Result)
 }
 
-// QueueFigures are a snapshot of the queue of one controller. One that only waits for the
-// next change of an object has nothing in it.
+// QueueFigures is a snapshot of the queue of one controller. An object that only waits for its
+// next change is not in the queue.
 type QueueFigures struct {
-	// Ready is how many objects wait for a worker.
+	// Ready is the number of objects that wait for a worker.
 	Ready int
-	// Waiting is how many objects wait for their time: a requeue, or the end of a back-off.
+	// Waiting is the number of objects that wait for a requeue, a delayed trigger or the end of a
+	// back-off.
 	Waiting int
-	// Running is how many objects are being reconciled.
+	// Running is the number of objects that are being reconciled.
 	Running int
-	// Oldest is how long the one that has waited longest for a worker has been waiting.
+	// Oldest is the longest time that an object in Ready has been waiting.
 	Oldest time.Duration
-	// Retries counts the calls that failed and are made again, since the start.
+	// Retries counts the reconciles that failed and are retried, since the start.
 	Retries uint64
-	// Triggers counts what asked for a reconcile, since the start; several triggers can
-	// lead to one call.
+	// Triggers counts the triggers since the start. Several triggers can lead to one reconcile.
 	Triggers uint64
 }
 
-// observe gives the figures of the queue to the observer of the program, if there is one.
+// observe passes the figures of the queue to the observer of the program, if there is one.
 func (e *engine[T]) observe() {
 	if e.runtime.Observer == nil {
 		return
@@ -49,30 +48,30 @@ func (e *engine[T]) observe() {
 	})
 }
 
-// Outcome is how a call ended, in one word.
+// Outcome is how a reconcile ended, in one word.
 type Outcome string
 
-// The outcomes of a call.
+// The outcomes of a reconcile.
 const (
-	// Success is a call without an error.
+	// OutcomeSuccess means that there was no error.
 	OutcomeSuccess Outcome = "success"
-	// Failure is an error that is retried with growing intervals.
+	// OutcomeError means an error that is retried after a back-off.
 	OutcomeError Outcome = "error"
-	// Conflict is a write that was refused because the object had changed since it was
-	// read. It is retried at once, and no reason to worry unless it is frequent.
+	// OutcomeConflict means that a write was refused because the object had changed since it was
+	// read. The reconcile is retried soon. A conflict is no fault unless it is frequent.
 	OutcomeConflict Outcome = "conflict"
-	// Hopeless is an error that only a change of the object can cure: see [Terminal].
+	// OutcomeTerminal means an error that only a change of the object can cure: see [Terminal].
 	OutcomeTerminal Outcome = "terminal"
-	// Panic is a call that panicked. It is retried as an error is.
+	// OutcomePanic means that the function panicked. A panic is retried like an error.
 	OutcomePanic Outcome = "panic"
 )
 
-// Outcomes are all there are.
+// Outcomes returns all outcomes.
 func Outcomes() []Outcome {
 	return []Outcome{OutcomeSuccess, OutcomeError, OutcomeConflict, OutcomeTerminal, OutcomePanic}
 }
 
-// Outcome is how the call ended.
+// Outcome returns how the reconcile ended.
 func (r Result) Outcome() Outcome {
 	switch {
 	case r.Err == nil:

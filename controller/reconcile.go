@@ -64,7 +64,7 @@ func (e *engine[T]) worker(ctx, work context.Context, running *sync.WaitGroup) {
 	}
 }
 
-// reconcileItem does what is due for one object: its cleanup, or its reconcile.
+// reconcileItem runs the cleanup or the reconcile of one object.
 func (e *engine[T]) reconcileItem(ctx context.Context, r *reconciliation[T]) error {
 	key := r.item.Key
 	ref := kube.Ref{Cluster: key.Cluster, Resource: e.kind.Resource, Namespace: key.Namespace, Name: key.Name}
@@ -148,7 +148,7 @@ func (e *engine[T]) callAuthor(ctx context.Context, r *reconciliation[T], step s
 	return action, err
 }
 
-// presence says what the controller has to do with an object.
+// presence is what the controller has to do with an object.
 type presence int
 
 const (
@@ -156,8 +156,8 @@ const (
 	absent presence = iota
 	// selected: the object exists, and the controller reconciles it.
 	selected
-	// deselected: the object exists and has the finalizer, but it matches the selectors of
-	// [For] no more.
+	// deselected: the object exists and has the finalizer, but no longer matches the selectors
+	// of [For].
 	deselected
 )
 
@@ -212,8 +212,8 @@ func (e *engine[T]) clientFor(key kube.Key, self kube.Ref, trace *requestTrace) 
 }
 
 // triggersSelf reports whether a change to the object live of resource r would trigger the
-// reconcile of key again. Predicates do not count: their author says that the changes that
-// they reject do not matter.
+// reconcile of key again. Predicates do not count: their author has decided that the changes
+// that they reject do not matter.
 func (e *engine[T]) triggersSelf(key kube.Key, self kube.Ref, r kube.Resource, live *cache.Live) bool {
 	for _, sub := range e.subs {
 		if sub.watched.kind.Resource != r || sub.stream.Cluster != self.Cluster || len(sub.watched.selectors) > 0 && !sub.contains(live.Record) {
@@ -292,13 +292,13 @@ func (e *engine[T]) finishOver(r *reconciliation[T]) queue.Outcome {
 	return queue.Outcome{Forget: true}
 }
 
-// retryDelay returns the back-off after a failure: what the policy says, or longer if the
-// server asks for more. Up to a tenth is added by chance, so that objects that fail together are
-// not retried together.
+// retryDelay returns the back-off after a failure: that of the policy, or the delay that the
+// server asked for if it is longer. Up to a tenth is added at random, so that objects that fail
+// together are not retried together.
 func (e *engine[T]) retryDelay(t *T, err error, attempt int) (d time.Duration) {
 	d = DefaultBackoff(attempt)
 	if t != nil {
 		e.guardAuthor("the backoff policy", func() { d = max(e.backoff(t, err, attempt), time.Millisecond) })
 	}
-	return withJitter(max(d, askedWait(err)))
+	return withJitter(max(d, serverDelay(err)))
 }

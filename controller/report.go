@@ -49,7 +49,7 @@ func (e *engine[T]) logError(t *T, f *failure, r Result) {
 		attributes = append(attributes, "conflicts", f.conflictCount, "for", lasted.Round(time.Second).String())
 	case IsTerminal(r.Err), kube.IsInvalid(r.Err):
 		// The server is likely to refuse the same object again. The reconcile is retried,
-		// because others may mend the reason, but the error is logged once for each edition of
+		// because others may remove the reason, but the error is logged once for each edition of
 		// the object.
 		var obj kube.Object
 		if t != nil {

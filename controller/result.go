@@ -6,30 +6,30 @@ import (
 	"github.com/yare-go/yare/kube"
 )
 
-// Result is what one call of a reconcile or cleanup function came to.
+// Result is the result of one reconcile or cleanup.
 type Result struct {
 	// Controller is the name of the controller.
 	Controller string
-	// Object is what was reconciled.
+	// Object is the object that was reconciled. Its UID is empty if the object was not read.
 	Object kube.Ref
 	// Cleanup is true if the object was being deleted.
 	Cleanup bool
-	// Causes say what led to the call: the first few changes, and how many there were.
+	// Causes lists the first few causes of the reconcile, and how many there were.
 	Causes string
-	// Waited is how long it was due before a worker was free.
+	// Waited is how long the reconcile was due before a worker was free.
 	Waited time.Duration
-	// Duration is how long it took.
+	// Duration is how long the reconcile took.
 	Duration time.Duration
-	// Reads is how many objects and lists were read, from the cache or not.
+	// Reads is the number of objects and lists that were read, from the cache or live.
 	Reads int
-	// Writes are the requests that were made to change something, and those that were
-	// skipped because they would have changed nothing.
+	// Writes holds the requests that change something, including the applies that were skipped
+	// because they would have changed nothing.
 	Writes []Write
-	// Err is what went wrong.
+	// Err is the error of the reconcile, or nil.
 	Err error
-	// Attempt is how many times in a row it has gone wrong.
+	// Attempt is the number of failures in a row, including this one. It is 0 without an error.
 	Attempt int
-	// Next is when it is called again even if nothing changes; 0 is never.
+	// Next is the time until the next reconcile if nothing changes. 0 means that there is none.
 	Next time.Duration
 }
 
@@ -38,13 +38,13 @@ type Write struct {
 	Verb        kube.Verb
 	Object      kube.Ref
 	Subresource string
-	// Skipped is true if it was not sent, because it would have changed nothing.
+	// Skipped is true if the request was not sent, because it would have changed nothing.
 	Skipped bool
-	// Failed is true if it led to an error.
+	// Failed is true if the request returned an error.
 	Failed bool
 }
 
-// String is the write in short, such as: patch deployments.apps "default/web" (skipped).
+// String returns the write in short, such as: patch deployments.apps "default/web" (skipped).
 func (w Write) String() string {
 	text := string(w.Verb) + " " + w.Object.String()
 	if w.Subresource != "" {

@@ -15,8 +15,8 @@ import (
 
 // RetiredFinalizers names finalizers that earlier versions of the program added, and that need
 // no cleanup any more. The controller removes them from each object that it reconciles, and
-// from objects that are being deleted. Without it an object that carries such a finalizer can
-// never be deleted. The option can go when every object has been reconciled once.
+// from objects that are being deleted. Otherwise an object with such a finalizer could never be
+// deleted. The call can be removed from the program once every object has been reconciled.
 func (c *Controller[T]) RetiredFinalizers(names ...string) *Controller[T] {
 	for _, name := range names {
 		if problems := validation.IsQualifiedName(name); len(problems) > 0 {
@@ -27,10 +27,10 @@ func (c *Controller[T]) RetiredFinalizers(names ...string) *Controller[T] {
 	return c
 }
 
-// checkRetired reports a finalizer that is in use and retired at once.
+// checkRetired returns an error if the finalizer that is in use is also retired.
 func (c *Controller[T]) checkRetired() error {
 	if c.finalizer != "" && slices.Contains(c.retired, c.finalizer) {
-		return fmt.Errorf("the finalizer %q is retired and in use: take it out of RetiredFinalizers", c.finalizer)
+		return fmt.Errorf("the finalizer %q is both retired and in use: remove it from RetiredFinalizers", c.finalizer)
 	}
 	return nil
 }
@@ -86,8 +86,8 @@ func (e *engine[T]) logWaiting(r *reconciliation[T]) (isWaiting bool, checkAfter
 }
 
 // readDeselected returns an object that the own streams do not show, if the controller still
-// has to clean it up: it has a finalizer of the controller, and matches the selectors of [For]
-// no more.
+// has to clean it up: it has a finalizer of the controller, and no longer matches the selectors
+// of [For].
 func (e *engine[T]) readDeselected(ctx context.Context, key kube.Key) (*T, presence, error) {
 	if e.finalizer == "" && len(e.retired) == 0 {
 		return nil, absent, nil
@@ -126,7 +126,7 @@ func (e *engine[T]) hasOwnFinalizer(names []string) bool {
 func (e *engine[T]) emitDeselected(ctx context.Context, emit func(Trigger)) error {
 	for m, err := range kube.Metadata(e.runtime.Client, e.kind.Resource, "").Each(ctx) {
 		if err != nil {
-			return fmt.Errorf("look for objects that match no more: %w", err)
+			return fmt.Errorf("find objects that no longer match the selectors: %w", err)
 		}
 		k := kube.Key{Cluster: e.own[0].stream.Cluster, Namespace: m.Namespace, Name: m.Name}
 		_, isStored := e.stored(k)

@@ -13,8 +13,8 @@ type Runtime struct {
 	Client *kube.Client
 	// Cache holds the streams of all parts.
 	Cache *cache.Cache
-	// Log is where results and troubles are told.
+	// Log receives results and errors.
 	Log *slog.Logger
-	// Observer is told what the controllers do. Default: nobody.
+	// Observer receives the figures and results of the controllers. It may be nil.
 	Observer Observer
 }
