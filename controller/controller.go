@@ -16,10 +16,10 @@ import (
 )
 
 // Func is a reconcile or a cleanup function. The object is its own copy. The client reads
-// from the cache what the controller keeps there, and everything else from the server.
+// objects of watched kinds from the cache, and all others from the server.
 type Func[T any] = func(ctx context.Context, t *T, c *kube.Client) (Action, error)
 
-// Controller is one reconcile function and what makes it run. It is a part of a program;
+// Controller runs a reconcile function for the objects of one kind. It is a part of a program:
 // see package operator.
 type Controller[T any] struct {
 	settings
@@ -34,8 +34,8 @@ type Controller[T any] struct {
 	backoff func(t *T, err error, attempt int) time.Duration
 }
 
-// New makes a controller of T. What is wrong with its type or its options is an error of
-// the program when it starts, before any request.
+// New returns a controller of T. A mistake in the type or the options is an error of
+// [Controller.Needs] and [Controller.Start], before any request.
 func New[T any, P kube.ObjectOf[T]](reconcile Func[T], options ...Option) *Controller[T] {
 	kind, err := kube.TypeOf[T, P]()
 	c := &Controller[T]{
@@ -86,7 +86,7 @@ func defaultManager(name string, r kube.Resource) string {
 	}
 }
 
-// check finds what is wrong with options together, and with the type.
+// check records the mistakes in the type, and in options that do not fit one another.
 func (c *Controller[T]) check() {
 	// What is wrong with selectors shows without asking anybody.
 	_, err := c.api(kube.NewClientFromHandler(nil), "").Streams(c.self.selectors...)
@@ -123,10 +123,10 @@ func (c *Controller[T]) Finalizer(name string, cleanup Func[T]) *Controller[T] {
 	return c
 }
 
-// Backoff says how long to wait after the attempt-th failure in a row, from 1 on. Default:
-// [DefaultBackoff], also for an object that could not be read. Conflicts neither ask it nor
-// count; what the server asks for is the least. A policy that panics is told, and the
-// default holds.
+// Backoff sets the function that returns how long to wait after a failure. attempt counts the
+// failures in a row, from 1 on. Conflicts do not count, and have a back-off of their own. The
+// wait is never shorter than the server demands. [DefaultBackoff] is the default. It also
+// applies to an object that could not be read, and if policy panics, which is logged.
 func (c *Controller[T]) Backoff(policy func(t *T, err error, attempt int) time.Duration) *Controller[T] {
 	if policy == nil {
 		c.reject(errors.New("the backoff policy is nil: without one, leave Backoff out"))
@@ -135,8 +135,8 @@ func (c *Controller[T]) Backoff(policy func(t *T, err error, attempt int) time.D
 	return c
 }
 
-// Needs are the definition of T, if it defines itself, and the permissions that the
-// controller itself uses; those of the reconcile function only its author knows.
+// Needs returns the definition of T, if T defines itself, and the permissions that the
+// controller itself uses. It does not know those that the reconcile function uses.
 func (c *Controller[T]) Needs() (kube.Needs, error) {
 	if err := errors.Join(append(slices.Clone(c.errs), c.checkRetired())...); err != nil {
 		return kube.Needs{}, fmt.Errorf("the controller of %s: %w", kube.TypeName(reflect.TypeFor[T]()), err)

@@ -14,16 +14,15 @@ import (
 	"github.com/yare-go/yare/kube"
 )
 
-// lastWait is how long calls may take to return once their context has ended.
+// lastWait is how long calls may take to return after their context has ended.
 const lastWait = 3 * time.Second
 
-// engine is a controller that runs.
+// engine is a running controller.
 type engine[T any] struct {
 	*Controller[T]
 	runtime *Runtime
 	log     *slog.Logger
-	// client reads from the cache, as far as this controller may see it. It is there once the
-	// streams are subscribed to.
+	// client reads from the cache, as far as this controller may see it. It is set by subscribe.
 	client   *kube.Client
 	applies  *noop.Checker
 	adoption *adoption
@@ -32,9 +31,9 @@ type engine[T any] struct {
 	mapper *mapper
 	// reconciled is the reconciled kind as relations need it.
 	reconciled reconciledKind
-	// subs are those of the reconciled kind, which are own, and then those of the other
-	// sources. They are opened in this order, so that the stores of the reconciled kind are
-	// there when another source asks for them.
+	// subs holds the subscriptions of the reconciled kind, which are own, and then those of the
+	// other watched kinds. They are opened in this order, because relations read the stores of
+	// own.
 	subs, own []*subscription
 	echoes    *echoes
 	failures  failures
@@ -120,7 +119,7 @@ func (e *engine[T]) startWork(ctx, work context.Context, running *sync.WaitGroup
 	}
 }
 
-// end waits for what is running.
+// end waits for the goroutines of the controller. When the grace is over, it ends work.
 func (e *engine[T]) end(running *sync.WaitGroup, cancel context.CancelCauseFunc) error {
 	ended := make(chan struct{})
 	go func() {

@@ -15,11 +15,10 @@ import (
 // empty name is skipped, and so is an object that the controller does not watch. A key without
 // a namespace is an error that is logged, unless the reconciled kind is cluster-scoped.
 //
-// The calls of one controller follow one another, in a goroutine of their own, and may lag
-// behind the changes: only the latest of several states of one S may be passed to keys once
-// more, and every other state once. The S is the function's own copy. If keys panics, the call
-// is repeated with growing intervals. An S that does not fit its type is logged, and runs
-// nothing. The S of a Secret has metadata only, unless [KeepSecrets] is among the options.
+// The calls of one controller are made one after the other, in a goroutine of their own, so a
+// slow function delays only its own controller. keys may be called more than once with the
+// same state. The S is the function's own copy. If keys panics, the call is repeated with
+// growing intervals. An S that does not fit its type is logged, and runs nothing. The S of a Secret has metadata only, unless [KeepSecrets] is among the options.
 func Watches[S any, P kube.ObjectOf[S]](keys func(*S) []kube.Key, options ...SourceOption) Option {
 	w, err := newWatchedKind[S, P](nil)
 	r := mapRelation{watched: w.kind.Resource}

@@ -9,10 +9,10 @@ import (
 	"github.com/yare-go/yare/kube"
 )
 
-// Option is what a controller has besides its reconcile function.
+// Option configures a controller: see [New].
 type Option func(*settings)
 
-// settings are what is the same for controllers of all types.
+// settings are the parts of a controller that do not depend on the type of its objects.
 type settings struct {
 	name    string
 	manager string
@@ -30,6 +30,7 @@ type settings struct {
 	errs     []error
 }
 
+// reject records why the controller is not valid. A nil err is ignored.
 func (s *settings) reject(err error) {
 	if err != nil {
 		s.errs = append(s.errs, err)
@@ -60,7 +61,7 @@ func FormerFieldManagers(names ...string) Option {
 	}
 }
 
-// Concurrency is how many objects are reconciled at once. Default: 8.
+// Concurrency sets how many objects are reconciled at once. Default: 8.
 func Concurrency(n int) Option {
 	return func(s *settings) {
 		if n < 1 {
@@ -70,8 +71,8 @@ func Concurrency(n int) Option {
 	}
 }
 
-// ShutdownGrace is how long calls that are under way may go on when the program is asked
-// to end; then their context ends. Default: 15 s, so that the whole program ends within 25 s:
+// ShutdownGrace sets how long running calls may go on when the program is asked to end. Then
+// their context ends. Default: 15 s, so that the whole program ends within 25 s:
 // a Pod has 30 s by default (terminationGracePeriodSeconds).
 func ShutdownGrace(d time.Duration) Option {
 	return func(s *settings) {
@@ -116,28 +117,27 @@ func For(options ...SourceOption) Option {
 	return func(s *settings) { s.reject(s.self.narrow(options)) }
 }
 
-// Select watches only the objects that match.
+// Select watches only the objects that match all selectors.
 func Select(selectors ...kube.Selector) SourceOption {
 	return func(w *watchedKind) { w.selectors = append(w.selectors, selectors...) }
 }
 
-// When takes only the changes for which all predicates hold. For the reconciled kind, the
+// When restricts the changes that matter to those for which all predicates return true. For the reconciled kind, the
 // beginning of a deletion and the deletion itself always count, whatever the predicates
 // return: the cleanup of an object must run.
 func When(predicates ...Predicate) SourceOption {
 	return func(w *watchedKind) { w.predicates = append(w.predicates, predicates...) }
 }
 
-// Index keeps indexes of what is watched, so that lists that select by [kube.Index.Is] are
-// answered without looking at every object. They take memory for every object, and each
-// change costs a call of their functions. Of Secrets there can be one only with
-// [KeepSecrets].
+// Index adds indexes to the cache of the watched kind, so that lists that select by
+// [kube.Index.Is] do not look at every object. An index takes memory for every object, and each
+// change costs a call of its function. An index of Secrets needs [KeepSecrets].
 func Index(indexes ...*kube.Index) SourceOption {
 	return func(w *watchedKind) { w.indexes = append(w.indexes, indexes...) }
 }
 
-// IndexLabels keeps indexes of these labels, so that lists that select by the equality of one
-// are answered without looking at the labels of every object.
+// IndexLabels adds indexes of these labels to the cache of the watched kind, so that lists that
+// select by the equality of one of them do not look at every object.
 func IndexLabels(keys ...string) SourceOption {
 	return func(w *watchedKind) { w.labelIndexes = append(w.labelIndexes, keys...) }
 }

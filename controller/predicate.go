@@ -4,8 +4,8 @@ import (
 	"github.com/yare-go/yare/cache"
 )
 
-// Change is the change that a predicate decides on. Its Type says which of its records are
-// set: Before if it is Modified or Deleted, After if it is Added or Modified.
+// Change describes a change of a watched object. Before is set if Type is Modified or Deleted.
+// After is set if Type is Added or Modified.
 type Change = cache.Change
 
 // The types of a Change.
@@ -15,11 +15,11 @@ const (
 	Deleted  = cache.Deleted
 )
 
-// Predicate tells whether a change may matter. It must be quick, and is called by several
-// goroutines. One that panics is taken to have said yes.
+// Predicate reports whether a change matters. It is called concurrently, in the goroutines of
+// the streams, so it must not block. A change for which it panics matters.
 type Predicate func(Change) bool
 
-// Any is the predicate that holds if one of these does.
+// Any returns a predicate that returns true if one of predicates does.
 func Any(predicates ...Predicate) Predicate {
 	return func(c Change) bool {
 		for _, p := range predicates {
@@ -31,32 +31,33 @@ func Any(predicates ...Predicate) Predicate {
 	}
 }
 
-// GenerationChanged holds for additions and deletions, and when the spec has changed, as
-// the server counts it; also when the deletion has begun. Kinds without a generation, such
-// as ConfigMap, never change by it.
+// GenerationChanged returns true for additions and deletions, if metadata.generation has
+// changed, which counts the changes of the spec, and if the deletion of the object has begun.
+// Kinds without a generation, such as ConfigMap, have no other changes that it returns true for.
 func GenerationChanged(c Change) bool {
 	return changed(c, func(before, after cache.Record) bool {
 		return before.Generation != after.Generation || before.Deleting != after.Deleting
 	})
 }
 
-// LabelsChanged holds for additions and deletions, and when the labels have changed.
+// LabelsChanged returns true for additions and deletions, and if the labels have changed.
 func LabelsChanged(c Change) bool {
 	return changed(c, func(before, after cache.Record) bool { return before.Labels != after.Labels })
 }
 
-// AnnotationsChanged holds for additions and deletions, and when the annotations have
+// AnnotationsChanged returns true for additions and deletions, and if the annotations have
 // changed.
 func AnnotationsChanged(c Change) bool {
 	return changed(c, func(before, after cache.Record) bool { return before.AnnotationsHash != after.AnnotationsHash })
 }
 
-// FinalizersChanged holds for additions and deletions, and when the finalizers have
+// FinalizersChanged returns true for additions and deletions, and if the finalizers have
 // changed.
 func FinalizersChanged(c Change) bool {
 	return changed(c, func(before, after cache.Record) bool { return before.FinalizersHash != after.FinalizersHash })
 }
 
+// changed reports whether c is an addition or a deletion, or its records differ.
 func changed(c Change, differ func(before, after cache.Record) bool) bool {
 	return c.Type != Modified || c.Before.UID != c.After.UID || differ(c.Before, c.After)
 }

@@ -23,7 +23,7 @@ type Trigger struct {
 	NotBefore time.Time
 }
 
-// emit adds a trigger of a source.
+// emit adds a trigger of a [Source].
 func (e *engine[T]) emit(t Trigger) {
 	trigger := queue.Trigger{
 		Key: t.Key, Priority: queue.High, NotBefore: t.NotBefore, Cause: queue.Cause{Change: t.Cause},
