@@ -1,7 +1,6 @@
 package crd
 
 import (
-	"cmp"
 	"fmt"
 	"reflect"
 	"slices"
@@ -26,7 +25,7 @@ func (b *builder) field(f field, outer place) (s *Schema, required bool) {
 		open: outer.open,
 	}
 	// That a field is nullable decides what a default of null means, wherever it stands.
-	slices.SortStableFunc(directives, func(a, b directive) int { return cmp.Compare(order(a), order(b)) })
+	directives = nullableFirst(directives)
 	for _, d := range directives {
 		if d.key == "type" {
 			at.types = append(at.types, d)
@@ -109,12 +108,18 @@ func (b *builder) fieldType(f field, at place) *Schema {
 	return b.schema(f.Type, at)
 }
 
-// order returns the position of d among the keys of a tag.
-func order(d directive) int {
-	if d.key == "nullable" {
-		return 0
+// nullableFirst returns directives with the nullable ones in front, and otherwise in their
+// order.
+func nullableFirst(directives []directive) []directive {
+	var first, others []directive
+	for _, d := range directives {
+		if d.key == "nullable" {
+			first = append(first, d)
+		} else {
+			others = append(others, d)
+		}
 	}
-	return 1
+	return append(first, others...)
 }
 
 // target returns the schema that the scope of d leads to from s.

@@ -38,6 +38,7 @@ func Of[T any, P kube.DefinedObjectOf[T]]() (*CustomResourceDefinition, error) {
 func From(types ...kube.Type) ([]*CustomResourceDefinition, error) {
 	var problems []error
 	kinds := map[schema.GroupKind][]kube.Type{}
+	var order []schema.GroupKind // the keys of kinds, so that equal types have equal problems
 	for _, t := range types {
 		if t.Definition == nil {
 			problems = append(problems, fmt.Errorf("%s has no Definition: its resource %s is the server's own and needs no CustomResourceDefinition",
@@ -45,13 +46,17 @@ func From(types ...kube.Type) ([]*CustomResourceDefinition, error) {
 			continue
 		}
 		gk := t.Resource.GroupKind()
+		if kinds[gk] == nil {
+			order = append(order, gk)
+		}
 		if !slices.ContainsFunc(kinds[gk], func(o kube.Type) bool { return o.Go == t.Go }) {
 			kinds[gk] = append(kinds[gk], t)
 		}
 	}
 	var all []*CustomResourceDefinition
 	owner := map[string]kube.Type{}
-	for _, versions := range kinds {
+	for _, gk := range order {
+		versions := kinds[gk]
 		c, err := merge(versions)
 		if err != nil {
 			problems = append(problems, err)
@@ -66,8 +71,6 @@ func From(types ...kube.Type) ([]*CustomResourceDefinition, error) {
 		all = append(all, c)
 	}
 	if len(problems) > 0 {
-		// kinds is a map, and the same problems should give the same text.
-		slices.SortFunc(problems, func(a, b error) int { return cmp.Compare(a.Error(), b.Error()) })
 		return nil, errors.Join(problems...)
 	}
 	slices.SortFunc(all, func(a, b *CustomResourceDefinition) int {

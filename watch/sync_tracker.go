@@ -1,7 +1,6 @@
 package watch
 
 import (
-	"cmp"
 	"context"
 	"slices"
 	"sync"
@@ -22,7 +21,7 @@ type SyncTracker struct {
 func NewSyncTracker() *SyncTracker { return &SyncTracker{entries: make(map[*syncEntry]bool)} }
 
 // Unsynced returns the streams that are being followed and whose first list is not complete,
-// each once, sorted by their text. A stream that several calls of Follow follow is unsynced
+// each once, in no particular order. A stream that several calls of Follow follow is unsynced
 // until all of them have listed it.
 func (t *SyncTracker) Unsynced() []kube.Stream {
 	t.mu.Lock()
@@ -33,7 +32,6 @@ func (t *SyncTracker) Unsynced() []kube.Stream {
 			unsynced = append(unsynced, e.stream)
 		}
 	}
-	slices.SortFunc(unsynced, func(a, b kube.Stream) int { return cmp.Compare(a.String(), b.String()) })
 	return unsynced
 }
 
