@@ -7,6 +7,7 @@ import (
 	"iter"
 	"reflect"
 
+	"github.com/go-json-experiment/json/jsontext"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 )
@@ -15,6 +16,13 @@ import (
 // the namespace is wrong, every method returns that error, and sends no request. An API is
 // immutable and safe for concurrent use.
 type API[T any] struct {
+	resourceView
+	object func(*T) Object
+}
+
+// resourceView is the part of an API that does not depend on its type, so that its methods
+// are compiled once and not for each type.
+type resourceView struct {
 	client         *Client
 	resource       Resource
 	namespace      string
@@ -24,7 +32,6 @@ type API[T any] struct {
 	// statusApart is true for a type whose resource is known to have a status subresource, so
 	// that a write of the object leaves the status alone.
 	statusApart bool
-	object      func(*T) Object
 	err         error
 }
 
@@ -68,6 +75,15 @@ func complete(r Resource) error {
 }
 
 func makeAPI[T any, P ObjectOf[T]](c *Client, r Resource, namespace string, form Representation, hasStatus bool, err error) API[T] {
+	return API[T]{
+		resourceView: newResourceView(c, r, namespace, form, hasStatus, err),
+		object:       func(t *T) Object { return P(t) },
+	}
+}
+
+// newResourceView returns the view of r in a namespace, or in all of them if it is empty. A
+// given err becomes its error.
+func newResourceView(c *Client, r Resource, namespace string, form Representation, hasStatus bool, err error) resourceView {
 	switch {
 	case err != nil:
 	case c == nil:
@@ -80,9 +96,8 @@ func makeAPI[T any, P ObjectOf[T]](c *Client, r Resource, namespace string, form
 	if err == nil && namespace == "" && !r.ClusterScoped {
 		err = c.namespacesErr
 	}
-	return API[T]{
-		client: c, resource: r, namespace: namespace, representation: form, hasStatus: hasStatus,
-		object: func(t *T) Object { return P(t) }, err: err,
+	return resourceView{
+		client: c, resource: r, namespace: namespace, representation: form, hasStatus: hasStatus, err: err,
 	}
 }
 
@@ -109,7 +124,7 @@ func (a API[T]) Status() API[T] {
 }
 
 // request returns a request for one object.
-func (a API[T]) request(verb Verb, name string) *Request {
+func (a resourceView) request(verb Verb, name string) *Request {
 	return &Request{
 		Verb: verb, Resource: a.resource, Namespace: a.namespace, Name: name,
 		Subresource: a.subresource, Representation: a.representation,
@@ -117,7 +132,7 @@ func (a API[T]) request(verb Verb, name string) *Request {
 }
 
 // requireName returns an error unless a and the name together name one object.
-func (a API[T]) requireName(verb Verb, name string) error {
+func (a resourceView) requireName(verb Verb, name string) error {
 	switch {
 	case a.err != nil:
 		return a.err
@@ -134,7 +149,7 @@ func (a API[T]) requireName(verb Verb, name string) error {
 
 // rejectSubresource returns an error if a is a view of a subresource. A subresource can be
 // read and changed, but neither created nor deleted.
-func (a API[T]) rejectSubresource(verb Verb, name string) error {
+func (a resourceView) rejectSubresource(verb Verb, name string) error {
 	if a.err == nil && a.subresource != "" {
 		return fmt.Errorf("%s %s/%s %q: this can be done to the whole object only", verb, a.resource, a.subresource, name)
 	}
@@ -143,15 +158,24 @@ func (a API[T]) rejectSubresource(verb Verb, name string) error {
 
 // do sends a request and decodes the answer.
 func (a API[T]) do(ctx context.Context, r *Request) (*T, error) {
-	response, err := a.client.Do(ctx, r)
-	if err != nil {
+	t := new(T)
+	if err := a.doInto(ctx, r, a.object(t)); err != nil {
 		return nil, err
 	}
-	t, err := a.decode(response.Body)
+	return t, nil
+}
+
+// doInto sends a request and decodes the answer into obj.
+func (a resourceView) doInto(ctx context.Context, r *Request, obj Object) error {
+	response, err := a.client.Do(ctx, r)
+	if err != nil {
+		return err
+	}
+	err = a.decodeInto(response.Body, obj)
 	if e, ok := errors.AsType[*DecodeError](err); ok && e.Ref.Name == "" {
 		e.Ref.Namespace, e.Ref.Name = r.Namespace, r.Name // the answer does not say
 	}
-	return t, err
+	return err
 }
 
 // Get reads one object. A client with a cache may answer from it.
@@ -200,12 +224,28 @@ func (a API[T]) List(ctx context.Context, selectors ...Selector) ([]*T, error) {
 // goes on. Any other error ends it.
 func (a API[T]) Each(ctx context.Context, selectors ...Selector) iter.Seq2[*T, error] {
 	return func(yield func(*T, error) bool) {
+		for item, err := range a.items(ctx, selectors) {
+			var t *T
+			if err == nil {
+				t, err = a.decode(item)
+			}
+			if !yield(t, err) {
+				return
+			}
+		}
+	}
+}
+
+// items lists the items of all objects that match, not decoded. An item that cannot be read
+// comes as a [*DecodeError], and the sequence goes on. Any other error ends it.
+func (a resourceView) items(ctx context.Context, selectors []Selector) iter.Seq2[jsontext.Value, error] {
+	return func(yield func(jsontext.Value, error) bool) {
 		matches, err := a.matches(selectors)
 		if err != nil {
 			yield(nil, err)
 			return
 		}
-		streams, err := a.Streams(withoutMatches(selectors)...)
+		streams, err := a.streams(withoutMatches(selectors))
 		if err != nil {
 			yield(nil, err)
 			return
@@ -217,7 +257,7 @@ func (a API[T]) Each(ctx context.Context, selectors ...Selector) iter.Seq2[*T, e
 					return
 				}
 				for _, item := range page.Items {
-					if !yield(a.decode(item)) {
+					if !yield(item, nil) {
 						return
 					}
 				}

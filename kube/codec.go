@@ -44,9 +44,16 @@ func (e *DecodeError) Unwrap() error { return e.Err }
 // lists lack.
 func (a API[T]) decode(data []byte) (*T, error) {
 	t := new(T)
-	obj := a.object(t)
+	if err := a.decodeInto(data, a.object(t)); err != nil {
+		return nil, err
+	}
+	return t, nil
+}
+
+// decodeInto decodes data into obj, and fills in its kind. An error is a [*DecodeError].
+func (a resourceView) decodeInto(data []byte, obj Object) error {
 	if err := decodeInto(data, obj); err != nil {
-		return nil, a.decodeError(data, err)
+		return a.decodeError(data, err)
 	}
 	if a.representation == MetadataOnly {
 		// The server names the form here; which kind it is a form of is more useful.
@@ -54,7 +61,7 @@ func (a API[T]) decode(data []byte) (*T, error) {
 	} else if kind := obj.GetObjectKind(); kind.GroupVersionKind().Kind == "" {
 		kind.SetGroupVersionKind(a.resource.GroupVersionKind)
 	}
-	return t, nil
+	return nil
 }
 
 // decodeInto decodes data into obj as Unmarshal does. Unstructured objects have a method of
@@ -107,7 +114,7 @@ func jsonDecoder(data []byte) *jsontext.Decoder {
 	return jsontext.NewDecoder(bytes.NewBuffer(data), jsontext.AllowDuplicateNames(true), jsontext.AllowInvalidUTF8(true))
 }
 
-func (a API[T]) decodeError(data []byte, err error) error {
+func (a resourceView) decodeError(data []byte, err error) error {
 	e := &DecodeError{Ref: Ref{Cluster: a.client.cluster, Resource: a.resource}, Err: err}
 	var meta struct {
 		Metadata struct {

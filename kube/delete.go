@@ -54,6 +54,10 @@ func GracePeriod(d time.Duration) DeleteOption {
 // Delete deletes the object of that name. If there is none, the error is one that
 // [IsNotFound] reports; [IgnoreNotFound] drops it.
 func (a API[T]) Delete(ctx context.Context, name string, options ...DeleteOption) error {
+	return a.delete(ctx, name, options)
+}
+
+func (a resourceView) delete(ctx context.Context, name string, options []DeleteOption) error {
 	if err := cmp.Or(a.requireName(VerbDelete, name), a.rejectSubresource(VerbDelete, name)); err != nil {
 		return err
 	}
@@ -128,6 +132,6 @@ func (c *Client) Delete(ctx context.Context, obj Object, options ...DeleteOption
 	if uid := obj.GetUID(); uid != "" {
 		options = append([]DeleteOption{RequireUID(uid)}, options...)
 	}
-	a := makeAPI[metav1.PartialObjectMetadata](c, t.Resource, obj.GetNamespace(), Full, false, nil)
-	return a.Delete(ctx, obj.GetName(), options...)
+	a := newResourceView(c, t.Resource, obj.GetNamespace(), Full, false, nil)
+	return a.delete(ctx, obj.GetName(), options)
 }

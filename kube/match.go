@@ -53,7 +53,7 @@ func OwnerIs(owner Object) Selector {
 }
 
 // matches returns the conditions among selectors.
-func (a API[T]) matches(selectors []Selector) ([]Match, error) {
+func (a resourceView) matches(selectors []Selector) ([]Match, error) {
 	var all []Match
 	for _, s := range selectors {
 		if s.match == nil {

@@ -42,7 +42,7 @@ func (a API[T]) SetScale(ctx context.Context, name string, replicas int32, optio
 	return a.scale(ctx, r)
 }
 
-func (a API[T]) scale(ctx context.Context, r *Request) (*Replicas, error) {
+func (a resourceView) scale(ctx context.Context, r *Request) (*Replicas, error) {
 	response, err := a.client.Do(ctx, r)
 	if err != nil {
 		return nil, err

@@ -30,7 +30,7 @@ func (c *Client) ApplyStatus(ctx context.Context, obj Object, options ...ApplyOp
 	if err != nil {
 		return err
 	}
-	a := makeAPI[metav1.PartialObjectMetadata](c, t.Resource, obj.GetNamespace(), Full, t.HasStatus(), nil)
+	a := newResourceView(c, t.Resource, obj.GetNamespace(), Full, t.HasStatus(), nil)
 	a.subresource = "status"
 	switch err := a.requireName(VerbPatch, obj.GetName()); {
 	case !t.HasStatus():
@@ -75,7 +75,7 @@ type writtenMetadata struct {
 }
 
 // readLive reads the metadata of an object from the server. It reports false if that fails.
-func (a API[T]) readLive(ctx context.Context, name string) (writtenMetadata, bool) {
+func (a resourceView) readLive(ctx context.Context, name string) (writtenMetadata, bool) {
 	r := a.request(VerbGet, name)
 	r.Subresource, r.Representation = "", MetadataOnly
 	// The most recent version, by the API conventions. No cache answers a get with parameters.

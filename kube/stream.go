@@ -46,7 +46,9 @@ func (s Stream) String() string {
 
 // Streams returns the streams of all objects that match: one for each namespace that the
 // client is narrowed to. One selection gives the same Streams however it is written.
-func (a API[T]) Streams(selectors ...Selector) ([]Stream, error) {
+func (a API[T]) Streams(selectors ...Selector) ([]Stream, error) { return a.streams(selectors) }
+
+func (a resourceView) streams(selectors []Selector) ([]Stream, error) {
 	if a.err != nil {
 		return nil, a.err
 	}

@@ -65,7 +65,7 @@ func Strict() WriteOption { return writeOption(func(o *writeOptions) { o.strict 
 func Adopt() ApplyOption { return applyOption(func(o *writeOptions) { o.adopt = true }) }
 
 // writeQuery returns the parameters of a write.
-func (a API[T]) writeQuery(options []WriteOption) url.Values {
+func (a resourceView) writeQuery(options []WriteOption) url.Values {
 	o := writeOptions{manager: a.client.manager}
 	for _, option := range options {
 		option.changeWrite(&o)
@@ -74,7 +74,7 @@ func (a API[T]) writeQuery(options []WriteOption) url.Values {
 }
 
 // applyQuery returns the parameters of an apply, and its options.
-func (a API[T]) applyQuery(options []ApplyOption) (url.Values, writeOptions) {
+func (a resourceView) applyQuery(options []ApplyOption) (url.Values, writeOptions) {
 	o := writeOptions{manager: a.client.manager}
 	for _, option := range options {
 		option.changeApply(&o)
@@ -103,7 +103,7 @@ func (o writeOptions) query() url.Values {
 // encode returns the body of a write of obj, with its kind filled in. The kind goes into the
 // JSON and not into a copy of the object, because the copy of an unstructured object, or of
 // one that embeds a pointer, is not deep enough.
-func (a API[T]) encode(obj Object) ([]byte, error) {
+func (a resourceView) encode(obj Object) ([]byte, error) {
 	data, err := Marshal(obj)
 	if err == nil {
 		data, err = withKind(data, a.resource)
@@ -126,7 +126,7 @@ func (a API[T]) given(verb Verb, t *T) (Object, error) {
 }
 
 // inNamespaceOf returns a in the namespace of obj, or an error if obj does not belong into a.
-func (a API[T]) inNamespaceOf(verb Verb, obj Object) (API[T], error) {
+func (a resourceView) inNamespaceOf(verb Verb, obj Object) (resourceView, error) {
 	if a.err != nil {
 		return a, a.err
 	}
@@ -159,7 +159,7 @@ func (a API[T]) Create(ctx context.Context, t *T, options ...WriteOption) (*T, e
 	if err := a.rejectSubresource(VerbCreate, obj.GetName()); err != nil {
 		return nil, err
 	}
-	if a, err = a.inNamespaceOf(VerbCreate, obj); err != nil {
+	if a.resourceView, err = a.inNamespaceOf(VerbCreate, obj); err != nil {
 		return nil, err
 	}
 	if obj.GetName() == "" && obj.GetGenerateName() == "" && !a.resource.isReview() {
@@ -184,7 +184,7 @@ func (a API[T]) Replace(ctx context.Context, t *T, options ...WriteOption) (*T, 
 	if err != nil {
 		return nil, err
 	}
-	if a, err = a.inNamespaceOf(VerbUpdate, obj); err == nil {
+	if a.resourceView, err = a.inNamespaceOf(VerbUpdate, obj); err == nil {
 		err = a.requireName(VerbUpdate, obj.GetName())
 	}
 	if err != nil {
@@ -237,7 +237,7 @@ func (a API[T]) Apply(ctx context.Context, t *T, options ...ApplyOption) (*T, er
 	if err != nil {
 		return nil, err
 	}
-	if a, err = a.inNamespaceOf(VerbPatch, obj); err == nil {
+	if a.resourceView, err = a.inNamespaceOf(VerbPatch, obj); err == nil {
 		err = a.requireName(VerbPatch, obj.GetName())
 	}
 	if err != nil {
@@ -251,7 +251,7 @@ func (a API[T]) Apply(ctx context.Context, t *T, options ...ApplyOption) (*T, er
 }
 
 // applyRequest returns the apply of obj.
-func (a API[T]) applyRequest(obj Object, options []ApplyOption) (*Request, error) {
+func (a resourceView) applyRequest(obj Object, options []ApplyOption) (*Request, error) {
 	switch {
 	case a.subresource != "":
 		return a.applyStatusRequest(obj, obj.GetResourceVersion(), options)
@@ -265,13 +265,13 @@ func (a API[T]) applyRequest(obj Object, options []ApplyOption) (*Request, error
 }
 
 // applyStatusRequest returns the apply of the status of obj to that resource version.
-func (a API[T]) applyStatusRequest(obj Object, resourceVersion string, options []ApplyOption) (*Request, error) {
+func (a resourceView) applyStatusRequest(obj Object, resourceVersion string, options []ApplyOption) (*Request, error) {
 	body, err := a.client.prune.statusBody(obj, a.resource, resourceVersion)
 	return a.newApply(obj, resourceVersion, body, err, options)
 }
 
 // newApply returns the apply of a body, or why there is none.
-func (a API[T]) newApply(obj Object, resourceVersion string, body []byte, err error, options []ApplyOption) (*Request, error) {
+func (a resourceView) newApply(obj Object, resourceVersion string, body []byte, err error, options []ApplyOption) (*Request, error) {
 	if err != nil {
 		return nil, fmt.Errorf("encode %s %s: %w", a.resource, quoted(obj.GetNamespace(), obj.GetName()), err)
 	}
@@ -282,7 +282,7 @@ func (a API[T]) newApply(obj Object, resourceVersion string, body []byte, err er
 	return r, nil
 }
 
-func (a API[T]) errWasRead(obj Object, has string) error {
+func (a resourceView) errWasRead(obj Object, has string) error {
 	return fmt.Errorf("apply %s %s: the object was read, because it has %s: an apply of it would take over the fields of all managers: build a new object with the fields to declare",
 		a.resource, quoted(obj.GetNamespace(), obj.GetName()), has)
 }
