@@ -11,115 +11,115 @@ func TestBackoff(t *testing.T) {
 	fail := func(t *testing.T, q *Queue) {
 		t.Helper()
 		q.Add(high(a))
-		round(t, q, a, failed)
+		getAndDone(t, q, a, failed)
 		time.Sleep(time.Second)
 	}
 	for name, test := range map[string]func(t *testing.T, q *Queue){
 		"the key waits": func(t *testing.T, q *Queue) {
 			fail(t, q)
-			takeAfter(t, q, 59*time.Second, a)
+			mustGetAfter(t, q, 59*time.Second, a)
 		},
-		"RequeueAfter is for rounds that did not fail": func(t *testing.T, q *Queue) {
+		"RequeueAfter is for reconciles that did not fail": func(t *testing.T, q *Queue) {
 			q.Add(high(a))
-			round(t, q, a, Outcome{Failed: true, RetryAfter: time.Minute, RequeueAfter: time.Second})
-			takeAfter(t, q, time.Minute, a)
+			getAndDone(t, q, a, Outcome{Failed: true, RetryAfter: time.Minute, RequeueAfter: time.Second})
+			mustGetAfter(t, q, time.Minute, a)
 		},
 		"a fresh trigger ends the wait": func(t *testing.T, q *Queue) {
 			fail(t, q)
 			q.Add(high(a))
-			take(t, q, a)
+			mustGet(t, q, a)
 		},
 		// A resync ended every back-off.
 		"a resync changes nothing but is recorded": func(t *testing.T, q *Queue) {
 			fail(t, q)
 			q.Add(low(a))
-			item := takeAfter(t, q, 59*time.Second, a)
+			item := mustGetAfter(t, q, 59*time.Second, a)
 			if got := item.Causes.String(); got != "resync, retry" {
 				t.Errorf("causes %q", got)
 			}
 		},
 		"a resync during the failing reconcile changes nothing": func(t *testing.T, q *Queue) {
 			q.Add(high(a))
-			take(t, q, a)
+			mustGet(t, q, a)
 			q.Add(low(a))
 			q.Done(a, failed)
-			takeAfter(t, q, time.Minute, a)
+			mustGetAfter(t, q, time.Minute, a)
 		},
 		"a possible echo ends the wait once": func(t *testing.T, q *Queue) {
 			fail(t, q)
 			maybe := high(a)
 			maybe.Echo = MaybeEcho
 			q.Add(maybe)
-			round(t, q, a, failed)
+			getAndDone(t, q, a, failed)
 			q.Add(maybe)
-			takeAfter(t, q, time.Minute, a)
+			mustGetAfter(t, q, time.Minute, a)
 			q.Done(a, Outcome{})
 			fail(t, q) // after a success the doubt counts again
 			q.Add(maybe)
-			take(t, q, a)
+			mustGet(t, q, a)
 		},
 		"a possible echo during the failing reconcile ends the wait once": func(t *testing.T, q *Queue) {
 			maybe := high(a)
 			maybe.Echo = MaybeEcho
 			q.Add(high(a))
-			take(t, q, a)
+			mustGet(t, q, a)
 			q.Add(maybe)
 			q.Done(a, failed)
-			take(t, q, a)
+			mustGet(t, q, a)
 			q.Add(maybe)
 			q.Done(a, failed)
-			takeAfter(t, q, time.Minute, a)
+			mustGetAfter(t, q, time.Minute, a)
 		},
-		"a fresh trigger during the failing round": func(t *testing.T, q *Queue) {
+		"a fresh trigger during the failing reconcile": func(t *testing.T, q *Queue) {
 			q.Add(high(a))
-			take(t, q, a)
+			mustGet(t, q, a)
 			q.Add(high(a))
 			q.Done(a, failed)
-			take(t, q, a)
+			mustGet(t, q, a)
 		},
 		"a fresh trigger for later, but before the retry": func(t *testing.T, q *Queue) {
 			fail(t, q)
 			q.Add(in(time.Second, high(a)))
 			q.Add(echo(a))
-			takeAfter(t, q, time.Second, a)
+			mustGetAfter(t, q, time.Second, a)
 		},
-		"an echo during the wait changes nothing but is noted": func(t *testing.T, q *Queue) {
+		"an echo during the wait changes nothing but is a cause": func(t *testing.T, q *Queue) {
 			fail(t, q)
 			q.Add(echo(a))
-			item := takeAfter(t, q, 59*time.Second, a)
+			item := mustGetAfter(t, q, 59*time.Second, a)
 			if got := item.Causes.String(); got != "echo, retry" {
 				t.Errorf("causes %q", got)
 			}
 		},
-		"an echo during the failing round changes nothing but is noted": func(t *testing.T, q *Queue) {
+		"an echo during the failing reconcile changes nothing but is a cause": func(t *testing.T, q *Queue) {
 			q.Add(high(a))
-			take(t, q, a)
+			mustGet(t, q, a)
 			q.Add(echo(a))
 			q.Done(a, failed)
-			item := takeAfter(t, q, time.Minute, a)
+			item := mustGetAfter(t, q, time.Minute, a)
 			if got := item.Causes.String(); got != "echo, retry" {
 				t.Errorf("causes %q", got)
 			}
 		},
 		"a fresh trigger beside the echo": func(t *testing.T, q *Queue) {
 			q.Add(high(a))
-			take(t, q, a)
+			mustGet(t, q, a)
 			q.Add(echo(a))
 			q.Add(high(a))
 			q.Done(a, failed)
-			take(t, q, a)
+			mustGet(t, q, a)
 		},
 		"without a wait": func(t *testing.T, q *Queue) {
 			q.Add(high(a))
-			round(t, q, a, Outcome{Failed: true})
-			take(t, q, a)
+			getAndDone(t, q, a, Outcome{Failed: true})
+			mustGet(t, q, a)
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			inBubble(t, func(t *testing.T, q *Queue) {
 				test(t, q)
 				q.Done(a, Outcome{})
-				idle(t, q)
+				requireIdle(t, q)
 			})
 		})
 	}
@@ -128,14 +128,14 @@ func TestBackoff(t *testing.T) {
 func TestALowTriggerNeitherDelaysNorHastensTheRetry(t *testing.T) {
 	inBubble(t, func(t *testing.T, q *Queue) {
 		q.Add(high(a))
-		round(t, q, a, Outcome{Failed: true, RetryAfter: time.Second})
+		getAndDone(t, q, a, Outcome{Failed: true, RetryAfter: time.Second})
 		for range 10 {
 			q.Add(low(Key{Name: time.Now().String()})) // the flood
 			time.Sleep(time.Millisecond)
 		}
 		q.Add(low(a))
 		time.Sleep(time.Second)
-		item := take(t, q, a)
+		item := mustGet(t, q, a)
 		if item.Waited != 10*time.Millisecond {
 			t.Errorf("waited %v, want it from the end of the back-off on", item.Waited)
 		}
@@ -160,7 +160,7 @@ func TestAttempts(t *testing.T) {
 		if s := q.Stats(); s.Retries != 3 || s.Adds != 1 {
 			t.Errorf("%+v", s)
 		}
-		idle(t, q)
+		requireIdle(t, q)
 	})
 }
 
@@ -168,20 +168,20 @@ func TestForgetDropsTheKeyUnlessATriggerCame(t *testing.T) {
 	forget := Outcome{Forget: true, RequeueAfter: time.Second, Failed: true, RetryAfter: time.Second}
 	inBubble(t, func(t *testing.T, q *Queue) {
 		q.Add(high(a))
-		round(t, q, a, Outcome{Failed: true})
-		round(t, q, a, forget)
-		idle(t, q)
+		getAndDone(t, q, a, Outcome{Failed: true})
+		getAndDone(t, q, a, forget)
+		requireIdle(t, q)
 		if q.table.len != 0 {
 			t.Error("the key is still known")
 		}
 		q.Add(high(a))
-		round(t, q, a, Outcome{Failed: true})
-		take(t, q, a)
+		getAndDone(t, q, a, Outcome{Failed: true})
+		mustGet(t, q, a)
 		q.Add(echo(a))
 		q.Done(a, forget)
-		if item := round(t, q, a, Outcome{}); item.Attempt != 0 {
+		if item := getAndDone(t, q, a, Outcome{}); item.Attempt != 0 {
 			t.Errorf("attempt %d of what may be another object", item.Attempt)
 		}
-		idle(t, q)
+		requireIdle(t, q)
 	})
 }

@@ -6,9 +6,9 @@ import (
 	"strings"
 )
 
-// Cause is what happened, for the log. It is a value, so that keeping one costs
-// neither an allocation nor the formatting; its strings are kept until the round
-// ends, so they should not be parts of something large.
+// Cause is what happened, for the log. It is a value, so that keeping one costs neither an
+// allocation nor the formatting. Its strings are kept until the reconcile ends, so they should
+// not be parts of something large.
 type Cause struct {
 	Change                string // "added", "modified", "deleted", "resync", ...
 	Kind, Namespace, Name string // of the object that changed, if there is one
@@ -29,20 +29,20 @@ func (c Cause) String() string {
 	return b.String()
 }
 
-// maxCauses is how many different causes of one round are kept.
+// maxCauses is the number of different causes of one reconcile that are kept.
 const maxCauses = 3
 
-// Causes is why a round is run: the first few different causes, and how many
-// there were in all. The zero value is empty.
+// Causes are the causes of one reconcile: the first few different ones, and the number of all.
+// The zero value is empty.
 type Causes struct {
 	first Cause
-	// more holds the causes after the first. Most rounds have only one cause and
-	// never allocate it.
+	// more holds the causes after the first. Most reconciles have only one cause and never
+	// allocate it.
 	more  []Cause
 	count int
 }
 
-// Count is the number of all causes, also of those that were not kept.
+// Count returns the number of all causes, including those that were not kept.
 func (c Causes) Count() int { return c.count }
 
 // All yields the causes that were kept, in the order in which they came.
@@ -59,7 +59,7 @@ func (c Causes) All() iter.Seq[Cause] {
 	}
 }
 
-// String lists the causes that were kept, and the count where it is more.
+// String returns the causes that were kept, and the count if there were more.
 func (c Causes) String() string {
 	var b strings.Builder
 	kept := 0
@@ -76,7 +76,7 @@ func (c Causes) String() string {
 	return b.String()
 }
 
-// add notes a cause. An object that changes often fills one place, not all.
+// add adds a cause. Equal causes are counted, but kept once.
 func (c *Causes) add(cause Cause) {
 	c.count++
 	if c.count == 1 {

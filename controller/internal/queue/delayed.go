@@ -2,14 +2,14 @@ package queue
 
 import "container/heap"
 
-// delayed is a heap of the entries that become High at a later time, the nearest first and
-// those of equal time in the order in which they were put there.
+// delayed is a heap of the entries that become Due at a later time. The nearest time is first,
+// and equal times are in the order in which they were put there.
 type delayed struct {
 	entries []*entry
 	seq     uint64
 }
 
-// nearest is the time of the first entry, never if there is none.
+// nearest returns the time of the first entry, or never if there is none.
 func (d *delayed) nearest() instant {
 	if len(d.entries) == 0 {
 		return never
@@ -35,7 +35,7 @@ func (d *delayed) remove(e *entry) {
 	}
 }
 
-// byDue is what container/heap needs to know of delayed.
+// byDue implements heap.Interface for delayed.
 type byDue delayed
 
 func (d *byDue) Len() int { return len(d.entries) }

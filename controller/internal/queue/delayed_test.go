@@ -17,20 +17,20 @@ func TestADelayedTriggerOutlivesEarlierReconciles(t *testing.T) {
 				q.Add(in(time.Hour, high(a)))
 				q.Add(in(2*time.Hour, high(a)))
 				q.Add(high(a))
-				round(t, q, a, o)
+				getAndDone(t, q, a, o)
 				elapsed := time.Duration(0)
 				if o.RequeueAfter > 0 || o.RetryAfter > 0 {
-					takeAfter(t, q, 10*time.Minute, a)
+					mustGetAfter(t, q, 10*time.Minute, a)
 					elapsed = 10 * time.Minute
 					q.Add(high(a))
 					q.Done(a, Outcome{})
-					round(t, q, a, Outcome{})
+					getAndDone(t, q, a, Outcome{})
 				}
-				takeAfter(t, q, time.Hour-elapsed, a)
+				mustGetAfter(t, q, time.Hour-elapsed, a)
 				q.Done(a, Outcome{})
-				takeAfter(t, q, time.Hour, a)
+				mustGetAfter(t, q, time.Hour, a)
 				q.Done(a, Outcome{})
-				idle(t, q)
+				requireIdle(t, q)
 			})
 		})
 	}
@@ -39,21 +39,21 @@ func TestADelayedTriggerOutlivesEarlierReconciles(t *testing.T) {
 func TestADelayedTriggerDuringAReconcileIsKept(t *testing.T) {
 	inBubble(t, func(t *testing.T, q *Queue) {
 		q.Add(high(a))
-		take(t, q, a)
+		mustGet(t, q, a)
 		later := in(time.Hour, high(a))
 		later.Cause = Cause{Change: "expiry"}
 		q.Add(later)
 		q.Add(high(a))
 		q.Done(a, Outcome{})
-		if item := take(t, q, a); item.Causes.String() != "fresh" {
+		if item := mustGet(t, q, a); item.Causes.String() != "fresh" {
 			t.Errorf("causes %q", item.Causes.String())
 		}
 		q.Done(a, Outcome{})
-		if item := takeAfter(t, q, time.Hour, a); item.Causes.String() != "expiry" {
+		if item := mustGetAfter(t, q, time.Hour, a); item.Causes.String() != "expiry" {
 			t.Errorf("causes %q", item.Causes.String())
 		}
 		q.Done(a, Outcome{})
-		idle(t, q)
+		requireIdle(t, q)
 	})
 }
 

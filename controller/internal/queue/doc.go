@@ -1,15 +1,17 @@
 // Package queue decides which object a controller reconciles next.
 //
-// Triggers go in, rounds come out. Between the two stands one entry per key that has
-// work to do, and these rules:
+// Triggers go in, reconciles come out. Between the two stands one entry per key that has work
+// to do. These rules hold:
 //
-//   - One worker per key. A key that is being worked on is not handed out again until
-//     Done; triggers that come meanwhile cause exactly one more round, after it.
-//   - Earliest wins. A key has one next round, at the earliest time that anything asked
-//     for. What asked for a later one is served by that round, which says what follows.
-//   - A round that failed is followed by a wait. Only a fresh trigger ends it early, not
-//     the echo of our own write.
-//   - High overtakes Low, first come first served within each. While Low has work, at
-//     least one of every five rounds is Low.
-//   - Only work takes memory. A key that has nothing to do is not known.
+//   - One worker per key. A running key is not handed out again until Done. Triggers that come
+//     meanwhile cause exactly one more reconcile, after it.
+//   - Earliest wins. A key has one next reconcile, at the earliest time that a trigger, a requeue
+//     or a retry asks for. The outcome of that reconcile replaces a later requeue or retry. A
+//     delayed trigger stays until its time has come.
+//   - A failed reconcile is followed by a back-off. A fresh trigger ends the back-off early. Low
+//     triggers and echoes do not, and a possible echo does once.
+//   - High overtakes Due, and Due overtakes Low. Within a class the first comes first. While Low
+//     has work, at least one of every five reconciles is Low; while Due has work, at least one of
+//     every three is Due.
+//   - Only work takes memory. A key that has nothing to do is not in the queue.
 package queue

@@ -8,7 +8,7 @@ type instant int64
 // never is later than every time that can be asked for.
 const never instant = math.MaxInt64
 
-// state says where an entry is, and so which of its fields count.
+// state is where an entry is. It decides which of the entry's fields count.
 type state uint8
 
 const (
@@ -104,8 +104,8 @@ func (e *entry) answerLater(now instant) {
 }
 
 // wish is when a reconcile is wanted: at once and before all other work, at once but behind all
-// other work, by a certain time, or several of these. A Low trigger must not delay a retry that
-// is due soon, which is why neither replaces the other.
+// other work, by a certain time, or several of these. They do not replace one another, because a
+// Low trigger must not delay a retry that is due soon.
 type wish struct {
 	high, low bool
 	due       instant // never: no certain time
@@ -117,7 +117,7 @@ func noWish() wish { return wish{due: never} }
 
 func (w *wish) isEmpty() bool { return !w.high && !w.low && w.due == never }
 
-// reason is what asked for a time.
+// reason is the source of a due time.
 type reason uint8
 
 const (

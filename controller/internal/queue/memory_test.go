@@ -65,7 +65,7 @@ func TestNothingIsKeptOfAFlood(t *testing.T) {
 	runtime.KeepAlive(q)
 }
 
-// heapInUse is how much of it is in use.
+// heapInUse returns the bytes of the heap that are in use.
 func heapInUse() uint64 {
 	runtime.GC()
 	var m runtime.MemStats

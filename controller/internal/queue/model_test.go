@@ -35,7 +35,7 @@ type modelKey struct {
 	isDoubtSpent bool
 	failures     int
 	readyAt      time.Time
-	wishes       []modelWish // for the next round
+	wishes       []modelWish // for the next reconcile
 	causes       []Cause     // all, of the next reconcile
 }
 
@@ -285,7 +285,7 @@ func drive(t *testing.T, script []byte) {
 		script = script[1:]
 		return x % n
 	}
-	// Few keys and round times, so that much happens to each key and much at one time.
+	// Few keys and whole times, so that much happens to each key and much at one time.
 	keys := keys(6)
 	for range 2 {
 		keys = append(keys, Key{Cluster: "west", Name: keys[len(keys)-1].Name + "x"})

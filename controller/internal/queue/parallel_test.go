@@ -10,13 +10,13 @@ import (
 )
 
 // TestParallel runs real workers on real time: no key is worked on twice at once, and every
-// trigger is followed by a round that started after it.
+// trigger is followed by a reconcile that started after it.
 func TestParallel(t *testing.T) {
 	const producers, consumers, triggers = 4, 8, 20_000
 	keys := keys(50)
 	type object struct {
 		version  atomic.Int64 // raised before each trigger
-		seen     atomic.Int64 // by the last round that did not fail, at its start
+		seen     atomic.Int64 // by the last reconcile that did not fail, at its start
 		inFlight atomic.Int32
 	}
 	objects := make(map[Key]*object)

@@ -17,7 +17,7 @@ const (
 type Queue struct {
 	mu sync.Mutex
 
-	// table holds every key that is running or has a next round, and no other.
+	// table holds every key that is running or has a next reconcile, and no other.
 	table table
 
 	// ready holds the keys that a worker can take, by class, in the order in which they came
@@ -58,23 +58,23 @@ func New() *Queue {
 	}
 }
 
-// Item is one round of work, handed out by Get.
+// Item is one reconcile, handed out by Get.
 type Item struct {
 	Key     Key
 	Causes  Causes
-	Attempt int           // how many rounds of this key failed in a row before this one
+	Attempt int           // how many reconciles of this key failed in a row before this one
 	Waited  time.Duration // how long the key was ready before a worker took it
 }
 
-// Outcome is what a round says about the next one.
+// Outcome is what a reconcile asks of the next one.
 type Outcome struct {
-	RequeueAfter time.Duration // run again then, if nothing asks for it before; 0: no
-	Failed       bool          // the round ended with an error
+	RequeueAfter time.Duration // the time until the next reconcile, if no trigger comes earlier; 0: none
+	Failed       bool          // the reconcile ended with an error
 	RetryAfter   time.Duration // with Failed, in place of RequeueAfter; 0: at once
 	Forget       bool          // the object is gone: neither requeue nor retry
 }
 
-// Add notes a trigger. After Shutdown it does nothing.
+// Add adds a trigger. After Shutdown it does nothing.
 func (q *Queue) Add(t Trigger) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -142,7 +142,7 @@ func (q *Queue) Get(ctx context.Context) (Item, bool) {
 		}
 		q.mu.Lock()
 		if q.workers.rise(c) && ctx.Err() != nil {
-			q.workers.wake() // somebody else must take what this one was woken for
+			q.workers.wake() // another worker must take the key that this one was woken for
 		}
 	}
 	return Item{}, false
@@ -174,7 +174,7 @@ func (q *Queue) pick() *entry {
 	return e
 }
 
-// handOut makes e running, and resets what was wished for by now.
+// handOut makes e running, and resets what e waited for.
 func (q *Queue) handOut(e *entry, now instant) Item {
 	q.delayed.remove(e)
 	e.answerLater(now)
@@ -238,7 +238,8 @@ func (q *Queue) Done(key Key, o Outcome) {
 	q.schedule(e, w, now)
 }
 
-// schedule puts e, which is not running, where w and what it already waits for want it.
+// schedule adds w to what e waits for, and puts e into the lists that follow from it. e is not
+// running.
 func (q *Queue) schedule(e *entry, w wish, now instant) {
 	before := e.next.due
 	e.next.merge(w)
@@ -291,8 +292,8 @@ func (q *Queue) setReady(e *entry, class Priority, since instant) {
 	q.ready[class].push(e)
 }
 
-// tick promotes what has come due, and returns the time. Every operation begins with it, so
-// that what was due before comes first.
+// tick makes the entries Due whose time has come, and returns the time. Every operation begins
+// with tick, so that an earlier due time comes first.
 func (q *Queue) tick() instant {
 	now := instant(time.Since(q.start))
 	for q.delayed.nearest() <= now {
@@ -301,8 +302,8 @@ func (q *Queue) tick() instant {
 	return now
 }
 
-// arm sets the timer, if it is not early enough. It is never set back: to find nothing due
-// once is cheaper than to set it each time that a wait ends early.
+// arm sets the timer if it would fire too late. A timer that would fire too early stays: it is
+// cheaper to find nothing due once than to reset the timer each time that a wait ends early.
 func (q *Queue) arm(now instant) {
 	at := q.delayed.nearest()
 	if at >= q.timerAt || q.shutdown {
@@ -323,8 +324,8 @@ func (q *Queue) fire() {
 	q.arm(q.tick())
 }
 
-// Shutdown makes every Get return false, those that are waiting and those to come. Running
-// work is not touched; it is still to be ended by Done.
+// Shutdown makes every waiting and every later Get return false. Running keys stay running, and
+// Done must still be called for them.
 func (q *Queue) Shutdown() {
 	q.mu.Lock()
 	defer q.mu.Unlock()

@@ -37,7 +37,7 @@ func inBubble(t *testing.T, f func(t *testing.T, q *Queue)) {
 }
 
 // takeAfter gets key, which must become ready after that long and not before.
-func takeAfter(t *testing.T, q *Queue, wait time.Duration, key Key) Item {
+func mustGetAfter(t *testing.T, q *Queue, wait time.Duration, key Key) Item {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), 1000*time.Hour)
 	defer cancel()
@@ -49,22 +49,22 @@ func takeAfter(t *testing.T, q *Queue, wait time.Duration, key Key) Item {
 	return item
 }
 
-// take gets key, which must be ready.
-func take(t *testing.T, q *Queue, key Key) Item {
+// mustGet gets key, which must be ready.
+func mustGet(t *testing.T, q *Queue, key Key) Item {
 	t.Helper()
-	return takeAfter(t, q, 0, key)
+	return mustGetAfter(t, q, 0, key)
 }
 
-// round is a round of key, which must be ready.
-func round(t *testing.T, q *Queue, key Key, o Outcome) Item {
+// getAndDone gets key, which must be ready, and ends its work with o.
+func getAndDone(t *testing.T, q *Queue, key Key, o Outcome) Item {
 	t.Helper()
-	item := take(t, q, key)
+	item := mustGet(t, q, key)
 	q.Done(key, o)
 	return item
 }
 
-// idle checks that there is nothing to do, now and for ever.
-func idle(t *testing.T, q *Queue) {
+// requireIdle checks that there is nothing to do, now and later.
+func requireIdle(t *testing.T, q *Queue) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), 1000*time.Hour)
 	defer cancel()
@@ -78,14 +78,14 @@ func TestOneWorkerPerKey(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			inBubble(t, func(t *testing.T, q *Queue) {
 				q.Add(high(a))
-				take(t, q, a)
+				mustGet(t, q, a)
 				for range 3 {
 					q.Add(again)
 				}
-				idle(t, q)
+				requireIdle(t, q)
 				q.Done(a, Outcome{})
-				round(t, q, a, Outcome{})
-				idle(t, q)
+				getAndDone(t, q, a, Outcome{})
+				requireIdle(t, q)
 			})
 		})
 	}
@@ -100,7 +100,7 @@ func TestKeysDifferByClusterAndNamespace(t *testing.T) {
 			q.Add(high(k))
 		}
 		for _, k := range keys {
-			take(t, q, k)
+			mustGet(t, q, k)
 		}
 	})
 }
@@ -108,29 +108,29 @@ func TestKeysDifferByClusterAndNamespace(t *testing.T) {
 func TestTriggersDuringWorkCauseExactlyOneMoreRound(t *testing.T) {
 	inBubble(t, func(t *testing.T, q *Queue) {
 		q.Add(high(a))
-		first := take(t, q, a)
+		first := mustGet(t, q, a)
 		q.Add(high(a))
 		q.Add(low(a))
 		time.Sleep(time.Second)
 		q.Done(a, Outcome{})
-		second := take(t, q, a)
+		second := mustGet(t, q, a)
 		if first.Causes.Count() != 1 || second.Causes.Count() != 2 || second.Waited != 0 {
 			t.Errorf("causes %v, then %v after %v", first.Causes, second.Causes, second.Waited)
 		}
 		q.Done(a, Outcome{})
-		idle(t, q)
+		requireIdle(t, q)
 	})
 }
 
 func TestDoneOfAKeyThatIsNotRunningDoesNothing(t *testing.T) {
 	inBubble(t, func(t *testing.T, q *Queue) {
 		q.Done(a, Outcome{RequeueAfter: time.Second})
-		idle(t, q)
+		requireIdle(t, q)
 		q.Add(high(a))
 		q.Done(a, Outcome{})
-		round(t, q, a, Outcome{RequeueAfter: time.Minute})
+		getAndDone(t, q, a, Outcome{RequeueAfter: time.Minute})
 		q.Done(a, Outcome{})
-		takeAfter(t, q, time.Minute, a)
+		mustGetAfter(t, q, time.Minute, a)
 	})
 }
 
@@ -138,15 +138,15 @@ func TestEarliestWins(t *testing.T) {
 	for name, test := range map[string]func(t *testing.T, q *Queue){
 		"a trigger replaces a later requeue": func(t *testing.T, q *Queue) {
 			q.Add(high(a))
-			round(t, q, a, Outcome{RequeueAfter: time.Hour})
+			getAndDone(t, q, a, Outcome{RequeueAfter: time.Hour})
 			q.Add(high(a))
-			round(t, q, a, Outcome{})
+			getAndDone(t, q, a, Outcome{})
 		},
 		"a later trigger does not postpone an earlier one": func(t *testing.T, q *Queue) {
 			q.Add(high(a))
 			q.Add(in(time.Hour, high(a)))
-			round(t, q, a, Outcome{})
-			takeAfter(t, q, time.Hour, a)
+			getAndDone(t, q, a, Outcome{})
+			mustGetAfter(t, q, time.Hour, a)
 			q.Done(a, Outcome{})
 		},
 		"of several times each": func(t *testing.T, q *Queue) {
@@ -154,58 +154,58 @@ func TestEarliestWins(t *testing.T) {
 			q.Add(in(time.Hour, high(a)))
 			q.Add(in(3*time.Hour, high(a)))
 			for range 3 {
-				takeAfter(t, q, time.Hour, a)
+				mustGetAfter(t, q, time.Hour, a)
 				q.Done(a, Outcome{})
 			}
 		},
 		"a trigger during the work wins over the requeue": func(t *testing.T, q *Queue) {
 			q.Add(high(a))
-			take(t, q, a)
+			mustGet(t, q, a)
 			q.Add(high(a))
 			q.Done(a, Outcome{RequeueAfter: time.Hour})
-			round(t, q, a, Outcome{})
+			getAndDone(t, q, a, Outcome{})
 		},
 		"an echo during the work wins over the requeue": func(t *testing.T, q *Queue) {
 			q.Add(high(a))
-			take(t, q, a)
+			mustGet(t, q, a)
 			q.Add(echo(a))
 			q.Done(a, Outcome{RequeueAfter: time.Hour})
-			round(t, q, a, Outcome{})
+			getAndDone(t, q, a, Outcome{})
 		},
 		"a later trigger during the work, and an earlier requeue": func(t *testing.T, q *Queue) {
 			q.Add(high(a))
-			take(t, q, a)
+			mustGet(t, q, a)
 			q.Add(in(time.Hour, high(a)))
 			q.Done(a, Outcome{RequeueAfter: time.Minute})
-			takeAfter(t, q, time.Minute, a)
+			mustGetAfter(t, q, time.Minute, a)
 			q.Done(a, Outcome{})
-			takeAfter(t, q, 59*time.Minute, a)
+			mustGetAfter(t, q, 59*time.Minute, a)
 			q.Done(a, Outcome{})
 		},
 		"a later trigger during the work is kept": func(t *testing.T, q *Queue) {
 			q.Add(high(a))
-			take(t, q, a)
+			mustGet(t, q, a)
 			q.Add(in(time.Hour, high(a)))
 			q.Done(a, Outcome{})
-			takeAfter(t, q, time.Hour, a)
+			mustGetAfter(t, q, time.Hour, a)
 			q.Done(a, Outcome{})
 		},
 		"a time that is over is now": func(t *testing.T, q *Queue) {
 			q.Add(in(-time.Hour, high(a)))
-			round(t, q, a, Outcome{})
+			getAndDone(t, q, a, Outcome{})
 		},
 		"a time without a monotonic reading": func(t *testing.T, q *Queue) {
 			late := in(time.Hour, high(a))
 			late.NotBefore = late.NotBefore.Round(0).UTC()
 			q.Add(late)
-			takeAfter(t, q, time.Hour, a)
+			mustGetAfter(t, q, time.Hour, a)
 			q.Done(a, Outcome{})
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			inBubble(t, func(t *testing.T, q *Queue) {
 				test(t, q)
-				idle(t, q)
+				requireIdle(t, q)
 			})
 		})
 	}
@@ -251,11 +251,11 @@ func TestALowKeyIsPromotedByAHighTrigger(t *testing.T) {
 		time.Sleep(time.Second)
 		q.Add(high(b))
 		q.Add(low(c)) // and High stays High
-		take(t, q, c)
-		if item := take(t, q, b); item.Waited != time.Second || item.Causes.Count() != 2 {
+		mustGet(t, q, c)
+		if item := mustGet(t, q, b); item.Waited != time.Second || item.Causes.Count() != 2 {
 			t.Errorf("waited %v for %v", item.Waited, item.Causes)
 		}
-		take(t, q, a)
+		mustGet(t, q, a)
 	})
 }
 
@@ -263,22 +263,22 @@ func TestWhatComesDueIsBeforeLowAndFirstComeFirstServed(t *testing.T) {
 	inBubble(t, func(t *testing.T, q *Queue) {
 		later := Key{Name: "later"}
 		q.Add(high(b))
-		round(t, q, b, Outcome{RequeueAfter: 2 * time.Second})
+		getAndDone(t, q, b, Outcome{RequeueAfter: 2 * time.Second})
 		q.Add(high(c))
-		round(t, q, c, Outcome{RequeueAfter: 2 * time.Second})
+		getAndDone(t, q, c, Outcome{RequeueAfter: 2 * time.Second})
 		q.Add(in(time.Second, low(a)))
 		q.Add(low(later))
 		time.Sleep(3 * time.Second)
 		q.Add(high(Key{Name: "fresh"}))
-		take(t, q, Key{Name: "fresh"})
-		if item := take(t, q, a); item.Waited != 2*time.Second {
+		mustGet(t, q, Key{Name: "fresh"})
+		if item := mustGet(t, q, a); item.Waited != 2*time.Second {
 			t.Errorf("waited %v, want it from the due time on", item.Waited)
 		}
-		if item := take(t, q, b); item.Waited != time.Second || item.Causes.String() != "requeue" {
+		if item := mustGet(t, q, b); item.Waited != time.Second || item.Causes.String() != "requeue" {
 			t.Errorf("waited %v for %v", item.Waited, item.Causes)
 		}
-		take(t, q, c)
-		take(t, q, later)
+		mustGet(t, q, c)
+		mustGet(t, q, later)
 	})
 }
 
@@ -293,14 +293,14 @@ func TestGetEndsWithItsContext(t *testing.T) {
 		if _, ok := q.Get(ctx); ok {
 			t.Error("got something for a context that has ended")
 		}
-		take(t, q, a)
+		mustGet(t, q, a)
 	})
 }
 
 func TestShutdown(t *testing.T) {
 	inBubble(t, func(t *testing.T, q *Queue) {
 		q.Add(high(a))
-		take(t, q, a)
+		mustGet(t, q, a)
 		blocked := make(chan bool, 2)
 		for range 2 {
 			go func() {
@@ -343,7 +343,7 @@ func TestStats(t *testing.T) {
 			t.Errorf("got %+v, want %+v", s, want)
 		}
 		q.Add(high(a)) // behind b, but older
-		take(t, q, b)
+		mustGet(t, q, b)
 		want = Stats{Ready: 1, Waiting: 1, Running: 1, OldestReady: 2 * time.Second, Adds: 4}
 		if s := q.Stats(); s != want {
 			t.Errorf("got %+v, want %+v", s, want)

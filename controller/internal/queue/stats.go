@@ -8,7 +8,7 @@ type Stats struct {
 	Waiting     int           // keys that wait for their time
 	Running     int           // keys that are being worked on
 	OldestReady time.Duration // how long the oldest of Ready has been waiting
-	Retries     uint64        // rounds that failed, since New
+	Retries     uint64        // reconciles that failed, since New
 	Adds        uint64        // triggers, since New
 }
 

@@ -2,7 +2,7 @@ package queue
 
 import "hash/maphash"
 
-// fewest is how many buckets a table has at least.
+// fewest is the least number of buckets of a table.
 const fewest = 1024
 
 // table is the entries by key. A map would do, but it hashes a key four times from Add to
@@ -25,7 +25,8 @@ func newTable() table {
 	return table{seed: maphash.MakeSeed(), buckets: make([]*entry, fewest)}
 }
 
-// find returns where the pointer to the entry of key is, or would be if there is none.
+// find returns the place of the pointer to the entry of key. If there is no entry, the place
+// holds nil.
 func (t *table) find(key *Key) **entry {
 	at := t.bucket(key)
 	for *at != nil && (*at).key != *key {
@@ -63,7 +64,7 @@ func (t *table) add(at **entry, key Key) *entry {
 	return e
 }
 
-// drop takes out the entry at the place that find returned. It must be in no list.
+// drop removes the entry at the place that find returned. The entry must be in no list.
 func (t *table) drop(at **entry) {
 	e := *at
 	*at = e.chain

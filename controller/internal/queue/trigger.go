@@ -22,9 +22,8 @@ const (
 	High
 )
 
-// Echo says whether a trigger is the answer to a write of the key's own reconcile. An echo does
-// not end a back-off, else every failing reconcile that wrote something first would be its own
-// reason to be retried at once.
+// Echo is whether a trigger comes from a write of the key's own reconcile. An echo does not end
+// a back-off. Otherwise a reconcile that writes and then fails would retry itself at once.
 type Echo uint8
 
 const (

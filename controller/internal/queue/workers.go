@@ -1,13 +1,14 @@
 package queue
 
-// workers is those that wait for work. A sync.Cond would do, but for contexts.
+// workers holds the workers that wait for work. It is a sync.Cond whose waits can end with a
+// context.
 type workers struct {
 	asleep []chan struct{}
 	// spare channels are used again. There are as many as there were workers at once.
 	spare []chan struct{}
 }
 
-// sleep registers a worker. It is awake when the channel has something.
+// sleep registers a waiting worker. The returned channel receives a value when it is woken.
 func (w *workers) sleep() chan struct{} {
 	var c chan struct{}
 	if n := len(w.spare); n > 0 {
@@ -19,8 +20,8 @@ func (w *workers) sleep() chan struct{} {
 	return c
 }
 
-// wake wakes one worker, if one is asleep. It is not told for what: whoever comes first
-// takes the work.
+// wake wakes one worker, if one is asleep. The worker that comes first takes the work, which may
+// be another one.
 func (w *workers) wake() {
 	if n := len(w.asleep); n > 0 {
 		w.asleep[n-1] <- struct{}{}
@@ -28,8 +29,8 @@ func (w *workers) wake() {
 	}
 }
 
-// rise ends the sleep of the worker that got c, for whatever reason. It says whether the
-// worker has been woken: then it is the only one who knows of the work.
+// rise ends the sleep of the worker that got c. It reports whether wake has woken the worker.
+// Then no other worker has been woken for the same work.
 func (w *workers) rise(c chan struct{}) (woken bool) {
 	woken = true
 	for i := range w.asleep {

@@ -7,7 +7,7 @@ import (
 	"time"
 )
 
-// A worker that is woken and told to stop at once must not take the news with it.
+// A worker that is woken and whose context ends at once must pass the wake-up on.
 func TestWorkIsNotLostWithTheWorkerThatStops(t *testing.T) {
 	inBubble(t, func(t *testing.T, q *Queue) {
 		got := make(chan string, 2)
@@ -72,7 +72,7 @@ func TestAWorkerWakesUpForWhateverBecomesReady(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			inBubble(t, func(t *testing.T, q *Queue) {
 				q.Add(high(a))
-				take(t, q, a)
+				mustGet(t, q, a)
 				ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 				defer cancel()
 				got := make(chan bool)
