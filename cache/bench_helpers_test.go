@@ -8,7 +8,7 @@ import (
 	"github.com/yare-go/yare/kube"
 )
 
-// bench is a client over caches whose watches are told nothing unless the test says so.
+// bench is a client over caches. Its watches show changes only when the test calls catchUp.
 type bench struct {
 	*testing.T
 	server *apiServer
@@ -16,7 +16,7 @@ type bench struct {
 	client kube.Handler
 }
 
-// onBench runs a test on one, with streams that are synced.
+// onBench runs a test on a bench whose streams are synced.
 func onBench(t *testing.T, streams []kube.Stream, test func(*bench)) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
@@ -30,7 +30,7 @@ func onBench(t *testing.T, streams []kube.Stream, test func(*bench)) {
 			}
 		}
 		synctest.Wait()
-		b.tell()
+		b.catchUp()
 		test(b)
 	})
 }
@@ -46,11 +46,12 @@ func (c *Cache) overlayKeys() []overlay.Key {
 	return keys
 }
 
-// tell lets the streams catch up.
-func (b *bench) tell() {
+// catchUp lets the streams publish all changes of the server.
+func (b *bench) catchUp() {
 	b.server.tellAll()
 	synctest.Wait()
 }
+
 func request(verb kube.Verb, name, body string) *kube.Request {
 	return &kube.Request{
 		Verb: verb, Resource: webApps.Resource, Namespace: "ns", Name: name, Body: []byte(body), ContentType: kube.ContentMergePatch,
@@ -65,13 +66,13 @@ func (b *bench) others(r *kube.Request) {
 	}
 }
 
-// do is a request through the handler.
+// do sends a request through the handler.
 func (b *bench) do(r *kube.Request) (*kube.Response, error) {
 	b.Helper()
 	return b.client.Do(b.Context(), r)
 }
 
-// must is one that succeeds.
+// must sends a request that has to succeed.
 func (b *bench) must(r *kube.Request) *kube.Response {
 	b.Helper()
 	response, err := b.do(r)
@@ -81,8 +82,8 @@ func (b *bench) must(r *kube.Request) *kube.Response {
 	return response
 }
 
-// shows compares what is read, by name and in a list, in full and as metadata, with what
-// the server has; it may take so many requests.
+// shows compares what reads show, by name and in a list, in full and as metadata, with what
+// the server has. The reads may make at most so many requests.
 func (b *bench) shows(requests int) {
 	b.Helper()
 	b.server.mu.Lock()

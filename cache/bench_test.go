@@ -15,7 +15,7 @@ import (
 	"github.com/yare-go/yare/watch"
 )
 
-// kinds are what is measured.
+// kinds holds the kinds whose objects are measured.
 var kinds = []struct {
 	name   string
 	stream kube.Stream
@@ -26,7 +26,7 @@ var kinds = []struct {
 	{"Pod", pods, 5_000, samples.pod},
 }
 
-// changeOf is the change by which an object is added.
+// changeOf returns the change that adds an object.
 func changeOf(object string) watch.Change {
 	r, err := recordOf([]byte(object))
 	if err != nil {
@@ -37,13 +37,13 @@ func changeOf(object string) watch.Change {
 	}
 }
 
-// alone is a stream that follows nothing.
+// alone returns a stream that follows nothing.
 func alone(handle kube.Stream, options ...Option) *stream {
 	return newStream(New(nil, options...), handle, func() {})
 }
 
-// heap is what is in use after a collection. One round frees what nobody has; encoders at
-// rest take another one, and count here.
+// heap returns the bytes in use after one garbage collection. That frees what is unreachable.
+// Idle encoders, which need a second collection, are included.
 func heap() int64 {
 	runtime.GC()
 	var m runtime.MemStats
@@ -51,7 +51,7 @@ func heap() int64 {
 	return int64(m.HeapAlloc)
 }
 
-// processCPU is the CPU time of the process so far, which other processes do not disturb.
+// processCPU returns the CPU time of the process so far, which other processes do not disturb.
 func processCPU() time.Duration {
 	var u syscall.Rusage
 	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &u); err != nil {
@@ -60,9 +60,9 @@ func processCPU() time.Duration {
 	return time.Duration(u.Utime.Nano() + u.Stime.Nano())
 }
 
-// BenchmarkHeap is the heap that an object takes, everything included: entry, record,
-// table, indexes, dictionary, encoder. Once for the store alone, once with the stream that
-// follows a server.
+// BenchmarkHeap measures the heap that an object takes, everything included: entry, record,
+// table, indexes, dictionary, encoder. It measures the store alone, and the store with the
+// stream that follows a server.
 func BenchmarkHeap(b *testing.B) {
 	for _, k := range kinds {
 		b.Run(k.name+"/store", func(b *testing.B) {
@@ -128,7 +128,7 @@ func reportHeap(b *testing.B, s *stream, bytes int64, count int) {
 	b.ReportMetric(float64(st.Dictionaries), "dictionaries")
 }
 
-// filled is a stream with objects in it.
+// filled returns a stream with count objects in it.
 func filled(k kube.Stream, object func(samples, int) string, count int) *stream {
 	s, random := alone(k), newSamples(1)
 	for i := range count {
@@ -138,7 +138,7 @@ func filled(k kube.Stream, object func(samples, int) string, count int) *stream 
 	return s
 }
 
-// BenchmarkInsert is what taking in another version of an object costs.
+// BenchmarkInsert measures the cost of applying another version of an object.
 func BenchmarkInsert(b *testing.B) {
 	for _, k := range kinds {
 		b.Run(k.name, func(b *testing.B) {
@@ -160,8 +160,8 @@ func BenchmarkInsert(b *testing.B) {
 	}
 }
 
-// BenchmarkRecord is what reading the record of an object costs, beside what decoding
-// into a struct that has the same fields does.
+// BenchmarkRecord measures the cost of reading the record of an object, beside that of decoding
+// the object into a struct with the same fields.
 func BenchmarkRecord(b *testing.B) {
 	for _, k := range kinds {
 		object := []byte(k.object(newSamples(1), 1))
@@ -186,7 +186,7 @@ func BenchmarkRecord(b *testing.B) {
 	}
 }
 
-// narrow is what a record is made of, for a decoder.
+// narrow has the fields of a record, for a decoder.
 type narrow struct {
 	Metadata struct {
 		Namespace         string            `json:"namespace"`
@@ -208,7 +208,7 @@ type narrow struct {
 	} `json:"metadata"`
 }
 
-// BenchmarkGet is a read: found, and as bytes.
+// BenchmarkGet measures a read: finding the object, and getting its bytes.
 func BenchmarkGet(b *testing.B) {
 	for _, k := range kinds {
 		s := filled(k.stream, k.object, 2000).store

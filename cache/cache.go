@@ -13,7 +13,7 @@ import (
 )
 
 // ErrClosed is the error of [Cache.Open] after [Cache.Close].
-var ErrClosed = errors.New("the caches are closed")
+var ErrClosed = errors.New("the cache is closed")
 
 // Cache holds the streams of a program and their stores. All methods can be used
 // concurrently.
@@ -29,7 +29,7 @@ type Cache struct {
 	// streams are those that have a subscription, in the order in which they were opened.
 	streams []*stream
 	closed  bool
-	// running are the goroutines of all streams, and those that end subscriptions whose
+	// running counts the goroutines of all streams, and those that end subscriptions whose
 	// context has ended. None is added once closed is true.
 	running sync.WaitGroup
 }
@@ -47,16 +47,16 @@ func New(h kube.Handler, o ...Option) *Cache {
 // Open subscribes to the stream id. If no subscription to the stream is open, it is listed and
 // watched from now on; otherwise they share its watch and its store.
 //
-// The subscriber receives all objects as Added, then Synced once they are complete, and
-// then every change: everything once, in the order of the stream, wherever it joins. Open
-// does not wait for any of that. The subscription ends with [Subscription.Close], or soon
-// after ctx ends. The requests of the stream have the values of the ctx that came first.
+// The subscriber receives all objects as Added, then Synced, and then every change. It receives
+// each of them once, in the order of the stream, whenever it joins. Open does not wait for any
+// of them. The subscription ends with [Subscription.Close], or soon after ctx ends. The requests
+// of a stream have the values of the ctx of its first subscription.
 //
-// The contents of Secrets are in memory, as they were sent, for as long as a stream is open
-// that is not of their metadata only.
+// The contents of Secrets are in memory, uncompressed, while a stream of Secrets is open that is
+// not limited to metadata.
 //
-// Trouble of the stream is no error of Open: it is reported to [OnError], and dealt with.
-// Error: [ErrClosed].
+// Open returns only [ErrClosed]. An error of the stream is reported to [OnError], and the stream
+// goes on.
 func (c *Cache) Open(ctx context.Context, id kube.Stream, subscriber Subscriber) (*Subscription, error) {
 	sub := &Subscription{subscriber: subscriber}
 	c.mu.Lock()
@@ -67,27 +67,27 @@ func (c *Cache) Open(ctx context.Context, id kube.Stream, subscriber Subscriber)
 	if i := slices.IndexFunc(c.streams, func(s *stream) bool { return s.id == id }); i >= 0 {
 		s := c.streams[i]
 		sub.stream = s
-		c.start(s, func() { s.join(sub) })
+		c.startLocked(s, func() { s.join(sub) })
 	} else {
-		sub.stream = c.begin(ctx, id, sub)
+		sub.stream = c.beginLocked(ctx, id, sub)
 	}
 	sub.stream.users++
 	sub.unhook = context.AfterFunc(ctx, func() { c.expire(sub) })
 	return sub, nil
 }
 
-// begin starts a stream with its first subscriber. The caller holds c.mu.
-func (c *Cache) begin(ctx context.Context, id kube.Stream, first *Subscription) *stream {
+// beginLocked starts a stream with its first subscriber.
+func (c *Cache) beginLocked(ctx context.Context, id kube.Stream, first *Subscription) *stream {
 	ctx, cancel := context.WithCancel(context.WithoutCancel(ctx))
 	s := newStream(c, id, cancel)
 	s.subscriptions = []*Subscription{first}
 	c.streams = append(c.streams, s)
-	c.start(s, func() { s.follow(ctx) })
+	c.startLocked(s, func() { s.follow(ctx) })
 	return s
 }
 
-// start runs a goroutine of a stream. The caller holds c.mu, and c is not closed.
-func (c *Cache) start(s *stream, run func()) {
+// startLocked runs a goroutine of a stream. c must not be closed.
+func (c *Cache) startLocked(s *stream, run func()) {
 	c.running.Add(1)
 	s.running.Go(func() {
 		defer c.running.Done()

@@ -15,8 +15,8 @@ import (
 	"github.com/yare-go/yare/kube"
 )
 
-// note is a subscriber that writes down what it is told.
-func note(told *[]string) Subscriber {
+// recordChanges returns a subscriber that appends the changes that it receives.
+func recordChanges(changes *[]string) Subscriber {
 	return func(e Change) {
 		text := e.Type.String()
 		if e.Type != Synced {
@@ -25,7 +25,7 @@ func note(told *[]string) Subscriber {
 		if e.Initial {
 			text += " initially"
 		}
-		*told = append(*told, text)
+		*changes = append(*changes, text)
 	}
 }
 
@@ -58,11 +58,11 @@ func TestSharing(t *testing.T) {
 		defer c.Close()
 		s.put(a, small(a, "1", ""))
 		var first, second, third []string
-		one := open(t, t.Context(), c, webApps, note(&first))
+		one := open(t, t.Context(), c, webApps, recordChanges(&first))
 		synctest.Wait()
 		s.put(b, small(b, "2", ""))
 		synctest.Wait()
-		two := open(t, t.Context(), c, webApps, note(&second))
+		two := open(t, t.Context(), c, webApps, recordChanges(&second))
 		synctest.Wait()
 		if s.watches != 1 || one.Store() != two.Store() {
 			t.Errorf("%d watches, stores %p and %p", s.watches, one.Store(), two.Store())
@@ -88,7 +88,7 @@ func TestSharing(t *testing.T) {
 			t.Errorf("after the last Close: %d watches, %v", s.watching(), c.Stats())
 		}
 
-		three := open(t, t.Context(), c, webApps, note(&third))
+		three := open(t, t.Context(), c, webApps, recordChanges(&third))
 		synctest.Wait()
 		sameEvents(t, third, "Added a104 initially", "Synced")
 		if three.Store() == one.Store() {
@@ -105,9 +105,9 @@ func TestContextEndsSubscription(t *testing.T) {
 		c := New(s)
 		s.put(a, small(a, "1", ""))
 		ctx, cancel := context.WithCancel(t.Context())
-		var told []string
+		var changes []string
 		sub := open(t, ctx, c, webApps, func(e Change) {
-			note(&told)(e)
+			recordChanges(&changes)(e)
 			if e.Type == Synced {
 				cancel()
 			}
@@ -118,15 +118,15 @@ func TestContextEndsSubscription(t *testing.T) {
 		}
 		sub.Close()
 		// One whose context is over from the beginning.
-		open(t, ctx, c, webApps, note(&told)).Close()
+		open(t, ctx, c, webApps, recordChanges(&changes)).Close()
 		c.Close()
-		if _, err := c.Open(t.Context(), webApps, note(&told)); !errors.Is(err, ErrClosed) {
+		if _, err := c.Open(t.Context(), webApps, recordChanges(&changes)); !errors.Is(err, ErrClosed) {
 			t.Errorf("Open after Close: %v", err)
 		}
 	})
 }
 
-// A subscriber can open what it is told about, even its own stream.
+// A subscriber can open other streams, and its own one again.
 func TestOpenFromSubscriber(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -137,7 +137,7 @@ func TestOpenFromSubscriber(t *testing.T) {
 		var inner []string
 		open(t, t.Context(), c, webApps, func(e Change) {
 			if e.Type == Added {
-				open(t, t.Context(), c, webApps, note(&inner))
+				open(t, t.Context(), c, webApps, recordChanges(&inner))
 			}
 		})
 		synctest.Wait()
@@ -186,8 +186,8 @@ func TestRelist(t *testing.T) {
 		defer c.Close()
 		s.put(a, small(a, "1", ""))
 		s.put(b, small(b, "2", ""))
-		var told []string
-		sub := open(t, t.Context(), c, webApps, note(&told))
+		var changes []string
+		sub := open(t, t.Context(), c, webApps, recordChanges(&changes))
 		synctest.Wait()
 		// Seen by nobody: b goes, a changes, and the watch cannot be resumed.
 		s.mu.Lock()
@@ -202,8 +202,8 @@ func TestRelist(t *testing.T) {
 		s.mu.Unlock()
 		synctest.Wait()
 		waitVirtually(t)
-		slices.Sort(told[5:])
-		sameEvents(t, told, "Added a101 initially", "Added b102 initially", "Synced", "Deleted a101", "Added a150", "Deleted b102")
+		slices.Sort(changes[5:])
+		sameEvents(t, changes, "Added a101 initially", "Added b102 initially", "Synced", "Deleted a101", "Added a150", "Deleted b102")
 		st := c.Stats()[0]
 		if sub.Store().Version() != "200" || st.Restarts != 1 || st.Objects != 1 || !st.Synced || st.Subscribers != 1 {
 			t.Errorf("at %s: %+v, %v", sub.Store().Version(), st, troubles)
@@ -250,8 +250,8 @@ func TestUnreadable(t *testing.T) {
 		defer c.Close()
 		s.put(a, small(a, "1", ""))
 		s.put(b, small(b, "2", ""))
-		var told []string
-		sub := open(t, t.Context(), c, webApps, note(&told))
+		var changes []string
+		sub := open(t, t.Context(), c, webApps, recordChanges(&changes))
 		synctest.Wait()
 		s.put(a, func(int) string { return `{"metadata":{"namespace":"ns","name":"a","resourceVersion":7}}` })
 		s.put(b, func(v int) string {
@@ -275,7 +275,7 @@ func TestUnreadable(t *testing.T) {
 		if one, _ = sub.Store().Get(a); !strings.Contains(bytesOf(t, one), `"105"`) {
 			t.Errorf("a did not recover")
 		}
-		sameEvents(t, told[3:], "Modified b104", "Modified a105")
+		sameEvents(t, changes[3:], "Modified b104", "Modified a105")
 	})
 }
 
@@ -330,7 +330,7 @@ func TestCoveringStore(t *testing.T) {
 	})
 }
 
-// Secrets are not kept unless that is asked for, and never compressed.
+// The contents of Secrets are kept only if the stream asks for them, and never compressed.
 func TestSecrets(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {

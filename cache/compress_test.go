@@ -103,7 +103,7 @@ func TestIncompressible(t *testing.T) {
 	}
 }
 
-// noise are n bytes with seven bits of entropy each, or nearly.
+// noise returns n bytes with nearly seven bits of entropy each.
 func noise(n int) string {
 	random := newSamples(1)
 	b := make([]rune, n)

@@ -80,7 +80,7 @@ func (m *metadata) read(object []byte) error {
 	})
 }
 
-var errNoMetadata = errors.New("it has no metadata")
+var errNoMetadata = errors.New("the object has no metadata")
 
 func (m *metadata) readOwners(s *jsonscan.Scanner) error {
 	var first error

@@ -50,7 +50,7 @@ func compareDecoded(t *testing.T, object []byte) {
 	}
 }
 
-// fixtures are one object of every built-in kind, with every field set.
+// fixtures returns one object of every built-in kind, with every field set.
 func fixtures(t testing.TB) map[string][]byte {
 	t.Helper()
 	out, err := exec.CommandContext(t.Context(), "go", "list", "-m", "-f", "{{.Dir}}", "k8s.io/api").Output()
@@ -180,7 +180,7 @@ func FuzzRecord(f *testing.F) {
 			}
 			return
 		}
-		if twice(object) {
+		if hasDuplicates(object) {
 			return
 		}
 		if got.Name != want.Metadata.Name || string(got.UID) != string(want.Metadata.UID) {
@@ -189,8 +189,9 @@ func FuzzRecord(f *testing.F) {
 	})
 }
 
-// twice tells that a name comes more than once, where which one counts is not of interest.
-func twice(object []byte) bool {
+// hasDuplicates reports whether a name may come more than once. The test does not compare which
+// of the two counts.
+func hasDuplicates(object []byte) bool {
 	return bytes.Count(object, []byte(`"name"`)) > 1 || bytes.Count(object, []byte(`"uid"`)) > 1 || bytes.Contains(object, []byte(`\u`))
 }
 

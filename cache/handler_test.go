@@ -19,21 +19,21 @@ func TestReadsOfWhatIsSelected(t *testing.T) {
 		const lists = 2 // all of show's are sent
 		b.others(request(kube.VerbCreate, "", `{"metadata":{"name":"a","labels":{"v":"1"}},"spec":1}`))
 		b.shows(lists + 2)
-		b.tell()
+		b.catchUp()
 		b.shows(lists)
 		b.must(request(kube.VerbPatch, "a", `{"spec":2}`))
 		b.shows(lists)
-		b.tell()
+		b.catchUp()
 		b.shows(lists)
 		b.must(request(kube.VerbPatch, "a", `{"metadata":{"labels":{"v":"2"}}}`))
 		b.shows(lists) // still from what was answered
-		b.tell()
+		b.catchUp()
 		b.shows(lists + 2)
 		b.others(request(kube.VerbPatch, "a", `{"metadata":{"labels":{"v":"1"}}}`))
-		b.tell()
+		b.catchUp()
 		b.must(request(kube.VerbDelete, "a", ""))
 		b.shows(lists + 2)
-		b.tell()
+		b.catchUp()
 		b.shows(lists + 2)
 		if n := b.caches.overlay.Len(); n != 0 {
 			b.Errorf("%d entries are left", n)
@@ -51,7 +51,7 @@ func TestListsByOwnerAndIndex(t *testing.T) {
 			if err != nil {
 				b.Fatal(err)
 			}
-			b.tell()
+			b.catchUp()
 			calls := 0
 			byLabel := kube.NewIndex("label", func(w *labelled) []string { calls++; return []string{w.Labels["v"]} })
 			if indexed {
@@ -62,7 +62,7 @@ func TestListsByOwnerAndIndex(t *testing.T) {
 			for name, v := range map[string]string{"a": "1", "b": "2", "c": "1", "d": "1"} {
 				b.others(request(kube.VerbCreate, "", `{"metadata":{"name":"`+name+`","labels":{"v":"`+v+`"}}}`))
 			}
-			b.tell()
+			b.catchUp()
 			b.must(request(kube.VerbPatch, "a", `{"metadata":{"labels":{"v":"2"}}}`))
 			b.must(request(kube.VerbPatch, "b", `{"metadata":{"labels":{"v":"1"}}}`))
 			b.must(request(kube.VerbDelete, "c", ""))
@@ -88,7 +88,7 @@ func TestListsByOwnerAndIndex(t *testing.T) {
 	}
 }
 
-// labelled is the type of what bench serves.
+// labelled is the type of the objects that a bench serves.
 type labelled = kube.CustomResource[labelledSpec, int]
 
 type labelledSpec int

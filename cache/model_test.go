@@ -10,21 +10,21 @@ import (
 	"github.com/yare-go/yare/kube"
 )
 
-// listener is a subscriber that checks what it is told against what it was told before.
+// listener is a subscriber that checks each change against the changes before it.
 type listener struct {
 	t      *testing.T
 	id     int
 	store  func() *Store
 	synced bool
 	has    map[kube.Key]Record
-	told   int
+	heard  int
 	closed bool
 }
 
 func (l *listener) hear(e Change) {
-	l.told++
+	l.heard++
 	if l.closed {
-		l.t.Errorf("listener %d was told %s %s after Close", l.id, e.Type, e.Record().Key())
+		l.t.Errorf("listener %d received %s %s after Close", l.id, e.Type, e.Record().Key())
 	}
 	if e.Type != Synced && e.Initial == l.synced {
 		l.t.Errorf("listener %d: %s: Initial is %t, but synced is %t", l.id, e.Type, e.Initial, l.synced)
@@ -43,7 +43,7 @@ func (l *listener) hear(e Change) {
 		fallthrough
 	case Deleted:
 		if !had || cmp.Diff(before, e.Before, compareRecords) != "" {
-			l.t.Errorf("listener %d: %s: Old is not what was told: %s", l.id, e.Type, cmp.Diff(before, e.Before, compareRecords))
+			l.t.Errorf("listener %d: %s: Before is not the last record: %s", l.id, e.Type, cmp.Diff(before, e.Before, compareRecords))
 		}
 		if o, err := recordOf([]byte(bytesOf(l.t, e.BeforeObject()))); err != nil || o.ResourceVersion != e.Before.ResourceVersion {
 			l.t.Errorf("listener %d: the old content is at %s, the record at %s", l.id, o.ResourceVersion, e.Before.ResourceVersion)

@@ -8,8 +8,8 @@ import (
 	"github.com/yare-go/yare/kube"
 )
 
-// benchClient is a client over a store that is synced and stands still. Requests that are
-// made all the same fail.
+// benchClient returns a client over a store that is synced and does not change. A request that
+// reaches the server fails the benchmark.
 func benchClient(b *testing.B, s *stream) (*Cache, kube.Handler) {
 	b.Helper()
 	c := s.cache
@@ -20,7 +20,7 @@ func benchClient(b *testing.B, s *stream) (*Cache, kube.Handler) {
 	}))
 }
 
-// BenchmarkCachedGet is a read by name through the handler.
+// BenchmarkCachedGet measures a read by name through the handler.
 func BenchmarkCachedGet(b *testing.B) {
 	s := filled(webApps, samples.webApp, 2000)
 	_, client := benchClient(b, s)
@@ -36,7 +36,8 @@ func BenchmarkCachedGet(b *testing.B) {
 	}
 }
 
-// BenchmarkCachedList is a list that selects about 60 of 1,000 objects, through the handler.
+// BenchmarkCachedList measures a list that selects about 60 of 1,000 objects, through the
+// handler.
 func BenchmarkCachedList(b *testing.B) {
 	_, client := benchClient(b, filled(webApps, samples.webApp, 1000))
 	r := &kube.Request{Verb: kube.VerbList, Resource: webApps.Resource, Query: url.Values{"labelSelector": {"team=search,tier=front"}, "limit": {"500"}}}

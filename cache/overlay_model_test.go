@@ -297,7 +297,7 @@ func (run *overlayRun) doWrite(r *kube.Request) {
 	}
 }
 
-// effects are the versions at which the writes of a request have come about.
+// effects returns the versions that the writes of a request have made.
 func (run *overlayRun) effects(r *kube.Request) map[kube.Key]int {
 	run.server.mu.Lock()
 	defer run.server.mu.Unlock()
@@ -388,7 +388,7 @@ func versionIn(object []byte) string {
 	return o.APIVersion
 }
 
-// check tells whether what was read is what the object was at floor, or later.
+// check reports whether a read showed the object as it was at floor, or later.
 func (run *overlayRun) check(r *kube.Request, k kube.Key, got string, floor int, selector labels.Selector) {
 	run.server.mu.Lock()
 	defer run.server.mu.Unlock()

@@ -15,7 +15,7 @@ import (
 	"github.com/yare-go/yare/kube"
 )
 
-// Promise 7: each verb, while the watch is held back. What the answer tells costs no
+// Promise 7: each verb, while the watch is held back. What the answer shows costs no
 // request, and a doubt costs one.
 func TestReadYourWritesOfEachVerb(t *testing.T) {
 	t.Parallel()
@@ -85,7 +85,7 @@ func TestReadYourWritesOfEachVerb(t *testing.T) {
 					}
 					if c.before != "" {
 						b.others(request(kube.VerbCreate, "", c.before))
-						b.tell()
+						b.catchUp()
 						b.shows(0)
 					}
 					for _, w := range c.writes {
@@ -93,9 +93,9 @@ func TestReadYourWritesOfEachVerb(t *testing.T) {
 						b.must(&again)
 					}
 					b.shows(c.requests)
-					b.tell()
+					b.catchUp()
 					b.server.mark()
-					b.tell()
+					b.catchUp()
 					b.shows(1)
 					b.shows(0)
 				})
@@ -122,7 +122,7 @@ func TestRefusalsThatContradictTheCache(t *testing.T) {
 				b.Fatal(err)
 			}
 			b.shows(1)
-			b.tell()
+			b.catchUp()
 			if _, err := b.do(request(kube.VerbCreate, "", there)); !kube.IsAlreadyExists(err) {
 				b.Fatal(err)
 			}
@@ -133,7 +133,7 @@ func TestRefusalsThatContradictTheCache(t *testing.T) {
 		t.Parallel()
 		onBench(t, everything, func(b *bench) {
 			b.others(request(kube.VerbCreate, "", there))
-			b.tell()
+			b.catchUp()
 			b.others(request(kube.VerbDelete, "a", ""))
 			if _, err := b.do(request(kube.VerbPatch, "a", `{"spec":3}`)); !kube.IsNotFound(err) {
 				b.Fatal(err)
@@ -146,7 +146,7 @@ func TestRefusalsThatContradictTheCache(t *testing.T) {
 			t.Parallel()
 			onBench(t, everything, func(b *bench) {
 				b.others(request(kube.VerbCreate, "", there))
-				b.tell()
+				b.catchUp()
 				old := *b.server.objects[kube.Key{Namespace: "ns", Name: "a"}]
 				b.others(request(kube.VerbPatch, "a", `{"spec":3}`))
 				r := conditional(request(kube.VerbUpdate, "a", ""), kube.Preconditions{UID: old.Metadata.UID, ResourceVersion: old.Metadata.Version})
@@ -155,7 +155,7 @@ func TestRefusalsThatContradictTheCache(t *testing.T) {
 					b.Fatal(err)
 				}
 				b.shows(1)
-				b.tell()
+				b.catchUp()
 				if _, err := b.do(r); !kube.IsConflict(err) {
 					b.Fatal(err)
 				}
@@ -167,7 +167,7 @@ func TestRefusalsThatContradictTheCache(t *testing.T) {
 		t.Parallel()
 		onBench(t, everything, func(b *bench) {
 			b.others(request(kube.VerbCreate, "", there))
-			b.tell()
+			b.catchUp()
 			old := *b.server.objects[kube.Key{Namespace: "ns", Name: "a"}]
 			b.others(request(kube.VerbDelete, "a", ""))
 			b.others(request(kube.VerbCreate, "", there))
@@ -198,7 +198,7 @@ func TestRefusalsThatContradictTheCache(t *testing.T) {
 				t.Parallel()
 				onBench(t, everything, func(b *bench) {
 					b.others(request(kube.VerbCreate, "", there))
-					b.tell()
+					b.catchUp()
 					lossy := b.caches.Handler(kube.HandlerFunc(func(_ context.Context, r *kube.Request) (*kube.Response, error) {
 						if carried {
 							_, _, _ = b.server.serve(r)
@@ -214,9 +214,9 @@ func TestRefusalsThatContradictTheCache(t *testing.T) {
 					if got := run.items(b.must(request(kube.VerbList, "", ""))); len(got) != len(b.server.objects) {
 						b.Errorf("a list shows %v, the server has %d", got, len(b.server.objects))
 					}
-					b.tell()
+					b.catchUp()
 					b.server.mark()
-					b.tell()
+					b.catchUp()
 					b.shows(0)
 				})
 			})
@@ -229,7 +229,7 @@ func TestDryRunsAreNotWrites(t *testing.T) {
 	t.Parallel()
 	onBench(t, everything, func(b *bench) {
 		b.others(request(kube.VerbCreate, "", `{"metadata":{"name":"a"}}`))
-		b.tell()
+		b.catchUp()
 		pretend := b.caches.Handler(kube.HandlerFunc(func(_ context.Context, r *kube.Request) (*kube.Response, error) {
 			return &kube.Response{Code: 200, Body: fmt.Appendf(nil, `{"kind":"Status","details":{"uid":%q}}`, b.server.objects[kube.Key{Namespace: "ns", Name: "a"}].Metadata.UID)}, nil
 		}))
@@ -252,7 +252,7 @@ func TestRestoredServer(t *testing.T) {
 	onBench(t, everything, func(b *bench) {
 		k := kube.Key{Namespace: "ns", Name: "a"}
 		b.others(request(kube.VerbCreate, "", `{"metadata":{"name":"a"},"spec":1}`))
-		b.tell()
+		b.catchUp()
 		backup := *b.server.objects[k]
 		for i := range 50 {
 			b.must(request(kube.VerbPatch, "a", fmt.Sprintf(`{"spec":%d}`, i+10)))
@@ -266,7 +266,7 @@ func TestRestoredServer(t *testing.T) {
 		b.server.cut(false, func() bool { return true })
 		for range 10 {
 			time.Sleep(20 * time.Second)
-			b.tell()
+			b.catchUp()
 		}
 		b.shows(1)
 		b.must(request(kube.VerbPatch, "a", `{"spec":7}`))
@@ -309,7 +309,7 @@ func TestOverlayIsEmptyAtRest(t *testing.T) {
 		if n := b.caches.overlay.Len(); n != 500 {
 			b.Errorf("%d entries, want 500", n)
 		}
-		b.tell()
+		b.catchUp()
 		if n := b.caches.overlay.Len(); n != 0 {
 			b.Errorf("%d entries are left", n)
 		}
@@ -384,7 +384,7 @@ func TestContinuedListIsTheServers(t *testing.T) {
 	})
 }
 
-// Reads are private copies, those of what was written too.
+// Reads return private copies, also of objects in the overlay.
 func TestWrittenObjectsArePrivate(t *testing.T) {
 	t.Parallel()
 	onBench(t, everything, func(b *bench) {
@@ -402,7 +402,7 @@ func TestScopeThatCannotBeSettled(t *testing.T) {
 	t.Parallel()
 	onBench(t, everything, func(b *bench) {
 		b.others(request(kube.VerbCreate, "", `{"metadata":{"name":"a"}}`))
-		b.tell()
+		b.catchUp()
 		b.client = b.caches.Handler(kube.HandlerFunc(func(ctx context.Context, r *kube.Request) (*kube.Response, error) {
 			if r.Verb == kube.VerbList && r.Query.Get("limit") == "1" {
 				return nil, &kube.Error{Code: http.StatusServiceUnavailable}

@@ -69,7 +69,7 @@ func (s samples) image() string {
 		s.pick("api", "frontend", "worker", "gateway", "cron", "indexer"), s.IntN(4), s.IntN(30), s.IntN(9))
 }
 
-// webApp is a custom resource of about 1.4 KB.
+// webApp returns a custom resource of about 1.4 KB.
 func (s samples) webApp(i int) string {
 	name := fmt.Sprintf("%s-%s-%d", s.team(), s.pick("shop", "blog", "docs", "admin", "status"), i)
 	created, updated, status := s.time(), s.time(), s.time()
@@ -90,7 +90,7 @@ func (s samples) webApp(i int) string {
 		name, "team-"+s.team(), 100000+i*7+s.IntN(5), s.uid(), s.pick("debug", "info", "warn"), env, name, s.image(), replicas, replicas, status, replicas, replicas, ready)
 }
 
-// pod is a running Pod of about 4.5 KB.
+// pod returns a running Pod of about 4.5 KB.
 func (s samples) pod(i int) string {
 	// Three Pods have one ReplicaSet.
 	owner := newSamples(uint64(i / 3))

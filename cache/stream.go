@@ -61,7 +61,7 @@ func (s *stream) indexError(err error) error {
 	return fmt.Errorf("%s: %w", s.id, err)
 }
 
-// follow is the goroutine of the stream.
+// follow lists and watches the stream until ctx ends. It is the goroutine of the stream.
 func (s *stream) follow(ctx context.Context) {
 	defer s.writer.watchEnded()
 	for change, err := range watch.Follow(ctx, s.cache.handler, s.id) {

@@ -62,7 +62,7 @@ func (v *View) isWatching(k overlay.Key) bool {
 	return true
 }
 
-// anyStore is a condition on stores that all meet.
+// anyStore returns true: it is the condition on stores that every store meets.
 func anyStore(*Store) bool { return true }
 
 // coveringStore returns a synced store that v may see, that meets the condition, and that

@@ -74,7 +74,7 @@ func (n *nursery) owned(name string, owner types.UID) (child *corev1.ConfigMap) 
 func (n *nursery) refused(garden string) {
 	n.Helper()
 	yaretest.Eventually(n.T, func() error {
-		if results := n.results.takeResults(); !slices.ContainsFunc(results, func(r controller.Result) bool {
+		if results := n.results.drainResults(); !slices.ContainsFunc(results, func(r controller.Result) bool {
 			return r.Object.Name == garden && errors.Is(r.Err, controller.ErrForeignChild)
 		}) {
 			return fmt.Errorf("no apply was refused, the results are %v", results)

@@ -212,7 +212,7 @@ func (test adoptionCase) run(t *testing.T, s *server, watched bool) {
 	}
 	p := start(t, c, planting(&calls, watched, test.write, options...))
 	time.Sleep(10 * time.Second)
-	results := calls.takeResults()
+	results := calls.drainResults()
 	if test.refused != "" {
 		for _, r := range results {
 			if !errors.Is(r.Err, controller.ErrForeignChild) || !strings.Contains(fmt.Sprint(r.Err), test.refused) {
@@ -295,7 +295,7 @@ func TestAdoptionRaces(t *testing.T) {
 						}
 					}
 					time.Sleep(time.Minute)
-					if results := calls.takeResults(); !done || len(results) == 0 || !errors.Is(results[len(results)-1].Err, controller.ErrForeignChild) {
+					if results := calls.drainResults(); !done || len(results) == 0 || !errors.Is(results[len(results)-1].Err, controller.ErrForeignChild) {
 						t.Errorf("the race happened: %t; results: %+v", done, results)
 					}
 					if now := s.object("plants", "default", "rose"); fmt.Sprint(now) != fmt.Sprint(theirs) {
@@ -341,7 +341,7 @@ func TestUnwatchedChildIsReadOnce(t *testing.T) {
 		if n := reads(); n != 2 {
 			t.Errorf("%d reads of two children, want 2", n)
 		}
-		for _, r := range calls.takeResults() {
+		for _, r := range calls.drainResults() {
 			if r.Err != nil {
 				t.Error(r.Err)
 			}
@@ -370,7 +370,7 @@ func TestChildInTerminatingNamespace(t *testing.T) {
 		if lines := p.log.lines(slog.LevelError); len(lines) > 0 {
 			t.Errorf("the log has %q", lines)
 		}
-		if results := calls.takeResults(); len(results) < 2 || results[0].Outcome() != controller.OutcomeConflict {
+		if results := calls.drainResults(); len(results) < 2 || results[0].Outcome() != controller.OutcomeConflict {
 			t.Errorf("results: %+v; want quiet repetitions", results)
 		}
 	})

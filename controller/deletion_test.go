@@ -33,7 +33,7 @@ func TestPredicatesNeverHideADeletion(t *testing.T) {
 						remove(t, c, g)
 						synctest.Wait()
 					}
-					if got := calls.take(); !slices.Contains(got, "cleanup eden") {
+					if got := calls.drain(); !slices.Contains(got, "cleanup eden") {
 						t.Errorf("calls: %q, want a cleanup", got)
 					}
 					if s.object("gardens", "default", "eden") != nil {

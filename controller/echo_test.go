@@ -35,7 +35,7 @@ func TestWriteOfAnotherObjectEndsTheBackoff(t *testing.T) {
 				return controller.Done(), err
 			}
 			_, err := kube.Get[Plant](ctx, c, "default", "shared")
-			calls.note(fmt.Sprint(err == nil))
+			calls.record(fmt.Sprint(err == nil))
 			return controller.Done(), err
 		}, controller.Watches(takerOfPlants)).Backoff(hourlyBackoff))
 		time.Sleep(time.Minute)
@@ -43,7 +43,7 @@ func TestWriteOfAnotherObjectEndsTheBackoff(t *testing.T) {
 		maker.Spec.Size = 2
 		apply(t, c, maker)
 		time.Sleep(5 * time.Second)
-		if got := calls.take(); !slices.Equal(got, []string{"false", "true"}) {
+		if got := calls.drain(); !slices.Equal(got, []string{"false", "true"}) {
 			t.Errorf("the waiting object found its plant: %v, want at the second call", got)
 		}
 	})
@@ -68,7 +68,7 @@ func TestSpecWrittenByASiblingEndsTheBackoff(t *testing.T) {
 				_, err := kube.Apply(ctx, c, sized)
 				return controller.Done(), err
 			}
-			calls.note(fmt.Sprint(g.Spec.Size))
+			calls.record(fmt.Sprint(g.Spec.Size))
 			if g.Spec.Size != 7 {
 				return controller.Done(), errors.New("not sized")
 			}
@@ -79,7 +79,7 @@ func TestSpecWrittenByASiblingEndsTheBackoff(t *testing.T) {
 		maker.Spec.Size = 2
 		apply(t, c, maker)
 		time.Sleep(5 * time.Second)
-		if got := calls.take(); !slices.Equal(got, []string{"1", "7"}) {
+		if got := calls.drain(); !slices.Equal(got, []string{"1", "7"}) {
 			t.Errorf("sizes that the waiting object saw: %v", got)
 		}
 	})
@@ -112,14 +112,14 @@ func TestAnswerOfAWriteThatChangesNothingIsNoEcho(t *testing.T) {
 			if _, err := kube.Namespaced[Plant](c, "default").Patch(ctx, "rose", kube.JSONPatch(kube.TestAt("/metadata/name", "rose"))); err != nil {
 				return controller.Done(), err
 			}
-			calls.note(fmt.Sprint(p.Spec.Height))
+			calls.record(fmt.Sprint(p.Spec.Height))
 			if p.Spec.Height < 9 {
 				return controller.Done(), errors.New("too small")
 			}
 			return controller.Done(), nil
 		}, controller.Owns[Plant]()).Backoff(hourlyBackoff))
 		time.Sleep(time.Minute)
-		if got := calls.take(); len(got) == 0 || got[len(got)-1] != "9" {
+		if got := calls.drain(); len(got) == 0 || got[len(got)-1] != "9" {
 			t.Errorf("heights that the reconciles saw: %v, want 9 at last", got)
 		}
 	})
@@ -157,7 +157,7 @@ func TestTriggerForLaterIsKept(t *testing.T) {
 		c := s.client()
 		create(t, c, garden("eden"))
 		start(t, c, controller.New(func(context.Context, *Garden, *kube.Client) (controller.Action, error) {
-			calls.note(time.Since(began).Round(time.Minute).String())
+			calls.record(time.Since(began).Round(time.Minute).String())
 			return controller.Done(), nil
 		}, controller.From(certificateExpiry(began.Add(time.Hour)))))
 		time.Sleep(30 * time.Minute)
@@ -165,7 +165,7 @@ func TestTriggerForLaterIsKept(t *testing.T) {
 		eden.Spec.Size = 2
 		apply(t, c, eden)
 		time.Sleep(24 * time.Hour)
-		if got := strings.Join(calls.take(), " "); got != "0s 30m0s 1h0m0s" {
+		if got := strings.Join(calls.drain(), " "); got != "0s 30m0s 1h0m0s" {
 			t.Errorf("calls at %s", got)
 		}
 	})

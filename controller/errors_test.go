@@ -35,7 +35,7 @@ func TestPanics(t *testing.T) {
 	}
 	reconciled := func(calls *journal) controller.Func[Garden] {
 		return func(_ context.Context, g *Garden, _ *kube.Client) (controller.Action, error) {
-			calls.note(g.Name)
+			calls.record(g.Name)
 			return controller.Done(), nil
 		}
 	}
@@ -46,7 +46,7 @@ func TestPanics(t *testing.T) {
 				if g.Name == "other" {
 					trip()
 				}
-				calls.note(g.Name)
+				calls.record(g.Name)
 				return controller.Done(), nil
 			})
 		},
@@ -55,7 +55,7 @@ func TestPanics(t *testing.T) {
 			return controller.New(reconciled(new(journal))).Finalizer("test.example.com/cleanup",
 				func(_ context.Context, g *Garden, _ *kube.Client) (controller.Action, error) {
 					trip()
-					calls.note(g.Name)
+					calls.record(g.Name)
 					return controller.Done(), nil
 				})
 		},
@@ -84,7 +84,7 @@ func TestPanics(t *testing.T) {
 				if g.Name == "other" && !failed.Swap(true) {
 					return controller.Done(), errors.New("broken")
 				}
-				calls.note(g.Name)
+				calls.record(g.Name)
 				return controller.Done(), nil
 			}).Backoff(func(*Garden, error, int) time.Duration { panic("at the disco") })
 		},
@@ -122,13 +122,13 @@ func TestPanics(t *testing.T) {
 					remove(t, c, garden("other"))
 				}
 				time.Sleep(time.Hour)
-				seen := strings.Join(calls.take(), " ")
+				seen := strings.Join(calls.drain(), " ")
 				if !strings.Contains(seen, "eden") || !strings.Contains(seen, "other") {
 					t.Errorf("reconciled: %q, want both objects", seen)
 				}
 				logs := p.log.lines(slog.LevelError)
 				if len(logs) == 0 || !strings.Contains(logs[0], "panicked: at the disco") || !strings.Contains(logs[0], "stack=") {
-					t.Errorf("the log tells: %q", logs)
+					t.Errorf("the log has: %q", logs)
 				}
 			})
 		})
@@ -179,15 +179,15 @@ func TestConflicts(t *testing.T) {
 				create(t, c, garden("eden"))
 				p := start(t, c, controller.New(func(context.Context, *Garden, *kube.Client) (controller.Action, error) {
 					if tries++; tries > 1 {
-						calls.note("again")
+						calls.record("again")
 						return controller.Done(), nil
 					}
 					return controller.RequeueAfter(time.Minute), test.err
 				}, controller.OnResult(calls.result), controller.OnResult(func(controller.Result) {
-					calls.note(time.Since(begin).String())
+					calls.record(time.Since(begin).String())
 				})).Backoff(func(*Garden, error, int) time.Duration { return time.Hour }))
 				time.Sleep(2 * time.Hour)
-				results := calls.takeResults()
+				results := calls.drainResults()
 				if got := results[0].Outcome(); got != test.want || results[0].Attempt != 1 {
 					t.Errorf("the outcome is %q at attempt %d, want %q at 1", got, results[0].Attempt, test.want)
 				}
@@ -224,7 +224,7 @@ func TestTerminal(t *testing.T) {
 		c := s.client()
 		create(t, c, garden("eden"))
 		p := start(t, c, controller.New(func(_ context.Context, g *Garden, _ *kube.Client) (controller.Action, error) {
-			calls.note(fmt.Sprint("size ", g.Spec.Size))
+			calls.record(fmt.Sprint("size ", g.Spec.Size))
 			return controller.RequeueAfter(time.Minute), controller.Terminal(errors.New("the size is odd"))
 		}, controller.Watches(func(*corev1.ConfigMap) []kube.Key { return []kube.Key{{Namespace: "default", Name: "eden"}} })))
 		time.Sleep(time.Hour)
@@ -242,7 +242,7 @@ func TestTerminal(t *testing.T) {
 		if got := len(p.log.lines(slog.LevelError)); got != 2 {
 			t.Errorf("%d lines after a change, want 2", got)
 		}
-		if diff := cmp.Diff([]string{"size 1", "size 1", "size 1", "size 1", "size 3"}, calls.take()); diff != "" {
+		if diff := cmp.Diff([]string{"size 1", "size 1", "size 1", "size 1", "size 3"}, calls.drain()); diff != "" {
 			t.Errorf("calls (-want +got):\n%s", diff)
 		}
 	})
@@ -288,14 +288,14 @@ func TestObjectThatDoesNotFitItsType(t *testing.T) {
 			s.mu.Unlock()
 		}
 		p := start(t, c, controller.New(func(_ context.Context, g *Garden, _ *kube.Client) (controller.Action, error) {
-			calls.note(g.Name)
+			calls.record(g.Name)
 			return controller.Done(), nil
 		}, controller.From(controller.Every(time.Minute))))
 		time.Sleep(150 * time.Second)
 		if got, want := p.log.lines(slog.LevelError), 1; len(got) != want {
-			t.Errorf("the log tells %q, want one line", got)
+			t.Errorf("the log has %q, want one line", got)
 		}
-		if diff := cmp.Diff([]string{"g1", "g1", "g1"}, calls.take()); diff != "" {
+		if diff := cmp.Diff([]string{"g1", "g1", "g1"}, calls.drain()); diff != "" {
 			t.Errorf("reconciled (-want +got):\n%s", diff)
 		}
 	})

@@ -20,10 +20,10 @@ const finalizer = "test.example.com/cleanup"
 // gardening is a controller that notes what is called.
 func gardening(calls *journal, options ...controller.Option) *controller.Controller[Garden] {
 	return controller.New(func(_ context.Context, g *Garden, _ *kube.Client) (controller.Action, error) {
-		calls.note(fmt.Sprint("reconcile ", g.Name, " ", g.Finalizers))
+		calls.record(fmt.Sprint("reconcile ", g.Name, " ", g.Finalizers))
 		return controller.Done(), nil
 	}, options...).Finalizer(finalizer, func(_ context.Context, g *Garden, _ *kube.Client) (controller.Action, error) {
-		calls.note("cleanup " + g.Name)
+		calls.record("cleanup " + g.Name)
 		return controller.Done(), nil
 	})
 }
@@ -37,12 +37,12 @@ func TestFinalizer(t *testing.T) {
 		start(t, c, gardening(&calls))
 		create(t, c, garden("eden"))
 		synctest.Wait()
-		if got := calls.take(); len(got) == 0 || got[0] != "reconcile eden [test.example.com/cleanup]" {
+		if got := calls.drain(); len(got) == 0 || got[0] != "reconcile eden [test.example.com/cleanup]" {
 			t.Errorf("calls after the creation: %q", got)
 		}
 		remove(t, c, garden("eden"))
 		synctest.Wait()
-		if diff := cmp.Diff([]string{"cleanup eden"}, calls.take()); diff != "" {
+		if diff := cmp.Diff([]string{"cleanup eden"}, calls.drain()); diff != "" {
 			t.Errorf("calls after the deletion (-want +got):\n%s", diff)
 		}
 		if s.object("gardens", "default", "eden") != nil {
@@ -66,7 +66,7 @@ func TestDeletionWhileDown(t *testing.T) {
 		}
 		start(t, c, gardening(&calls))
 		time.Sleep(time.Hour)
-		if diff := cmp.Diff([]string{"cleanup ours"}, calls.take()); diff != "" {
+		if diff := cmp.Diff([]string{"cleanup ours"}, calls.drain()); diff != "" {
 			t.Errorf("calls (-want +got):\n%s", diff)
 		}
 		if got := meta(s.object("gardens", "default", "theirs"))["finalizers"]; fmt.Sprint(got) != "[other.example.com/x]" {
@@ -102,10 +102,10 @@ func TestCleanupThatIsNotFinished(t *testing.T) {
 				remove(t, c, g)
 				first := true
 				start(t, c, controller.New(func(context.Context, *Garden, *kube.Client) (controller.Action, error) {
-					calls.note("reconcile")
+					calls.record("reconcile")
 					return controller.Done(), nil
 				}).Finalizer(finalizer, func(context.Context, *Garden, *kube.Client) (controller.Action, error) {
-					calls.note(time.Since(begin).String())
+					calls.record(time.Since(begin).String())
 					if !first {
 						return controller.Done(), nil
 					}
@@ -123,7 +123,7 @@ func TestCleanupThatIsNotFinished(t *testing.T) {
 					apply(t, c, change)
 				}
 				time.Sleep(max(time.Second, test.again/8)) // a back-off takes up to a tenth more
-				got := calls.take()
+				got := calls.drain()
 				if len(got) != 2 || got[0] != "0s" {
 					t.Fatalf("calls at %v, want one at once and one after %s", got, test.again)
 				}
@@ -195,7 +195,7 @@ func TestFinalizerBesideOthers(t *testing.T) {
 				})
 				p := start(t, held, gardening(&calls))
 				time.Sleep(time.Minute)
-				got := calls.take()
+				got := calls.drain()
 				if len(got) > 1 { // once more, for the events
 					got = got[:1]
 				}
@@ -210,7 +210,7 @@ func TestFinalizerBesideOthers(t *testing.T) {
 					t.Errorf("the finalizers are %s, want %s", there, test.there)
 				}
 				if logs := p.log.lines(slog.LevelError); len(logs) > 0 {
-					t.Errorf("the log tells %q", logs)
+					t.Errorf("the log has %q", logs)
 				}
 			})
 		})
@@ -232,14 +232,14 @@ func TestFinalizerThatIsRefused(t *testing.T) {
 			return nil
 		}
 		p := start(t, c, gardening(&calls).Backoff(func(g *Garden, _ error, _ int) time.Duration {
-			asked.note(g.Name)
+			asked.record(g.Name)
 			return time.Hour
 		}))
 		time.Sleep(time.Minute)
-		if got := calls.take(); len(got) > 0 {
+		if got := calls.drain(); len(got) > 0 {
 			t.Errorf("calls without a finalizer: %q", got)
 		}
-		if diff := cmp.Diff([]string{"eden"}, asked.take()); diff != "" {
+		if diff := cmp.Diff([]string{"eden"}, asked.drain()); diff != "" {
 			t.Errorf("the policy was asked (-want +got):\n%s", diff)
 		}
 		if got := len(p.log.lines(slog.LevelError)); got != 1 {
@@ -262,7 +262,7 @@ func TestFinalizerNameChanged(t *testing.T) {
 		synctest.Wait()
 		remove(t, c, g)
 		synctest.Wait()
-		got := calls.take()
+		got := calls.drain()
 		if got[len(got)-1] != "cleanup eden" {
 			t.Errorf("calls: %q", got)
 		}

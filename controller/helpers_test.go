@@ -71,14 +71,14 @@ type journal struct {
 	results []controller.Result
 }
 
-func (j *journal) note(line string) {
+func (j *journal) record(line string) {
 	j.mu.Lock()
 	defer j.mu.Unlock()
 	j.lines = append(j.lines, line)
 }
 
 // take is what was noted since the last take.
-func (j *journal) take() []string {
+func (j *journal) drain() []string {
 	j.mu.Lock()
 	defer j.mu.Unlock()
 	lines := j.lines
@@ -92,7 +92,7 @@ func (j *journal) result(r controller.Result) {
 	j.results = append(j.results, r)
 }
 
-func (j *journal) takeResults() []controller.Result {
+func (j *journal) drainResults() []controller.Result {
 	j.mu.Lock()
 	defer j.mu.Unlock()
 	results := j.results

@@ -37,13 +37,13 @@ func TestWatchesReferenced(t *testing.T) {
 		create(t, c, soil("default", "clay"))
 		create(t, c, refer("eden", "clay", "elsewhere/well"))
 		create(t, c, refer("hortus", "peat", "elsewhere/well"))
-		start(t, c, controller.New(noting(&calls), controller.WatchesReferenced[corev1.ConfigMap](bySoil())))
+		start(t, c, controller.New(recordingNames(&calls), controller.WatchesReferenced[corev1.ConfigMap](bySoil())))
 		synctest.Wait()
-		calls.take()
+		calls.drain()
 		expect := func(what string, want ...string) {
 			t.Helper()
 			synctest.Wait()
-			got := calls.take()
+			got := calls.drain()
 			slices.Sort(got)
 			if diff := cmp.Diff(want, got); diff != "" {
 				t.Errorf("%s: reconciled (-want +got):\n%s", what, diff)
@@ -125,7 +125,7 @@ func TestSelectedObjectsAreReadFromTheCache(t *testing.T) {
 		g.Labels = map[string]string{"gardener": "me"}
 		create(t, c, g)
 		reconcile := func(ctx context.Context, g *Garden, c *kube.Client) (controller.Action, error) {
-			calls.note(g.Name)
+			calls.record(g.Name)
 			p := plant(g.Name)
 			p.Labels = g.Labels
 			if _, err := kube.Apply(ctx, c, kube.OwnedBy(g, p)); err != nil {
@@ -138,14 +138,14 @@ func TestSelectedObjectsAreReadFromTheCache(t *testing.T) {
 		names := make(chan kube.Key, 1)
 		start(t, c, controller.New(reconcile, controller.For(mine), controller.Owns[Plant](mine), controller.From(controller.Channel(names))))
 		synctest.Wait()
-		calls.take()
+		calls.drain()
 		writes := func() int { return s.count(func(r *kube.Request) bool { return r.Verb.IsWrite() }) }
 		before := writes()
 		for range 3 {
 			names <- kube.Key{Namespace: "default", Name: "mine"}
 			synctest.Wait()
 		}
-		if n := len(calls.take()); n != 3 {
+		if n := len(calls.drain()); n != 3 {
 			t.Errorf("%d calls, want 3", n)
 		}
 		if n := writes() - before; n > 0 {

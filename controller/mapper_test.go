@@ -46,14 +46,14 @@ func TestASlowMapFunctionHoldsUpNoOtherController(t *testing.T) {
 			return nil
 		}))
 		var quick journal
-		start(t, c, slow, controller.New(noting(&quick)))
+		start(t, c, slow, controller.New(recordingNames(&quick)))
 		time.Sleep(10 * time.Minute)
-		quick.take()
+		quick.drain()
 		for i := range 5 {
 			create(t, c, garden(fmt.Sprint("new", i)))
 		}
 		synctest.Wait()
-		if got := len(quick.take()); got != 5 {
+		if got := len(quick.drain()); got != 5 {
 			t.Errorf("the other controller has reconciled %d new objects at once, want 5", got)
 		}
 		time.Sleep(10 * time.Minute)
@@ -86,14 +86,14 @@ func TestStatesThatWereReplacedBeforeTheyWereMapped(t *testing.T) {
 					create(t, c, garden(name))
 				}
 				isSlow := true
-				start(t, c, controller.New(noting(&calls), controller.Watches(func(p *Plant) []kube.Key {
+				start(t, c, controller.New(recordingNames(&calls), controller.Watches(func(p *Plant) []kube.Key {
 					if isSlow {
 						time.Sleep(time.Minute)
 					}
 					return gardenOf(p)
 				}, test.options...)))
 				synctest.Wait()
-				calls.take()
+				calls.drain()
 				rose := plantIn(gardens[0])
 				create(t, c, rose)
 				for range test.repeat {
@@ -108,7 +108,7 @@ func TestStatesThatWereReplacedBeforeTheyWereMapped(t *testing.T) {
 				}
 				isSlow = false
 				time.Sleep(time.Hour)
-				got := calls.take()
+				got := calls.drain()
 				slices.Sort(got)
 				if diff := cmp.Diff(gardens, slices.Compact(got)); diff != "" {
 					t.Errorf("reconciled (-want +got):\n%s", diff)
@@ -131,7 +131,7 @@ func TestStartWaitsForMapFunctions(t *testing.T) {
 		bad.Name = "bad"
 		create(t, c, bad)
 		mapped := 0
-		start(t, c, controller.New(noting(&calls), controller.Watches(func(p *Plant) []kube.Key {
+		start(t, c, controller.New(recordingNames(&calls), controller.Watches(func(p *Plant) []kube.Key {
 			if mapped++; mapped <= 2 {
 				time.Sleep(time.Minute)
 			}
@@ -141,14 +141,14 @@ func TestStartWaitsForMapFunctions(t *testing.T) {
 			return gardenOf(p)
 		}), controller.OnResult(calls.result)))
 		time.Sleep(119 * time.Second)
-		if got := calls.take(); len(got) > 0 {
+		if got := calls.drain(); len(got) > 0 {
 			t.Errorf("reconciled before everything was mapped: %q", got)
 		}
 		time.Sleep(2 * time.Second)
-		if diff := cmp.Diff([]string{"eden"}, calls.take()); diff != "" {
+		if diff := cmp.Diff([]string{"eden"}, calls.drain()); diff != "" {
 			t.Errorf("reconciled (-want +got):\n%s", diff)
 		}
-		if got := calls.takeResults()[0].Causes; !strings.Contains(got, "Plant default/rose there at the start") {
+		if got := calls.drainResults()[0].Causes; !strings.Contains(got, "Plant default/rose there at the start") {
 			t.Errorf("causes: %s", got)
 		}
 	})
@@ -162,7 +162,7 @@ func TestGoexitInAMapFunction(t *testing.T) {
 		var exits atomic.Int32
 		c := s.client()
 		create(t, c, garden("eden"))
-		p := start(t, c, controller.New(noting(&calls), controller.For(controller.When(never)), controller.Watches(func(p *Plant) []kube.Key {
+		p := start(t, c, controller.New(recordingNames(&calls), controller.For(controller.When(never)), controller.Watches(func(p *Plant) []kube.Key {
 			if exits.Add(1) < 3 {
 				runtime.Goexit()
 			}
@@ -171,7 +171,7 @@ func TestGoexitInAMapFunction(t *testing.T) {
 		synctest.Wait()
 		create(t, c, plantIn("eden"))
 		time.Sleep(time.Minute)
-		if diff := cmp.Diff([]string{"eden"}, calls.take()); diff != "" {
+		if diff := cmp.Diff([]string{"eden"}, calls.drain()); diff != "" {
 			t.Errorf("reconciled (-want +got):\n%s", diff)
 		}
 		if logs := p.log.lines(slog.LevelError); len(logs) == 0 || !strings.Contains(logs[0], "Goexit") || !strings.Contains(logs[0], "name=rose") {
@@ -197,7 +197,7 @@ func TestShutdownWaitsForMapFunctions(t *testing.T) {
 				returned := false
 				c := s.client()
 				create(t, c, plantIn("eden"))
-				p := start(t, c, controller.New(noting(new(journal)), controller.Watches(func(*Plant) []kube.Key {
+				p := start(t, c, controller.New(recordingNames(new(journal)), controller.Watches(func(*Plant) []kube.Key {
 					time.Sleep(test.duration)
 					returned = true
 					return nil
@@ -236,14 +236,14 @@ func TestPanicInAnIndexFunctionLosesNoTrigger(t *testing.T) {
 		c := s.client()
 		create(t, c, garden("eden"))
 		create(t, c, garden("hortus"))
-		start(t, c, controller.New(noting(&calls), controller.WatchesReferenced[corev1.ConfigMap](soil)))
+		start(t, c, controller.New(recordingNames(&calls), controller.WatchesReferenced[corev1.ConfigMap](soil)))
 		synctest.Wait()
-		calls.take()
+		calls.drain()
 		expect := func(name string, want ...string) {
 			t.Helper()
 			create(t, c, &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: name}})
 			synctest.Wait()
-			got := calls.take()
+			got := calls.drain()
 			slices.Sort(got)
 			if diff := cmp.Diff(want, got); diff != "" {
 				t.Errorf("reconciled for %s (-want +got):\n%s", name, diff)
@@ -256,7 +256,7 @@ func TestPanicInAnIndexFunctionLosesNoTrigger(t *testing.T) {
 		change.Spec.Size = 2
 		apply(t, c, change)
 		synctest.Wait()
-		calls.take()
+		calls.drain()
 		expect("other-soil")
 	})
 }
@@ -270,15 +270,15 @@ func TestTriggersOfAnotherCluster(t *testing.T) {
 		c := s.client()
 		create(t, c, garden("eden"))
 		keys := make(chan kube.Key, 2)
-		start(t, c, controller.New(noting(&calls), controller.From(controller.Channel(keys)), controller.Watches(func(*Plant) []kube.Key {
+		start(t, c, controller.New(recordingNames(&calls), controller.From(controller.Channel(keys)), controller.Watches(func(*Plant) []kube.Key {
 			return []kube.Key{{Cluster: "west", Namespace: "default", Name: "eden"}}
 		})))
 		synctest.Wait()
-		calls.take()
+		calls.drain()
 		keys <- kube.Key{Cluster: "west", Namespace: "default", Name: "eden"}
 		create(t, c, plant("rose"))
 		synctest.Wait()
-		if got := calls.take(); len(got) > 0 {
+		if got := calls.drain(); len(got) > 0 {
 			t.Errorf("reconciled: %q", got)
 		}
 	})

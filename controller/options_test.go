@@ -23,7 +23,7 @@ import (
 // instead.
 func TestMistakes(t *testing.T) {
 	t.Parallel()
-	reconcile := noting(new(journal))
+	reconcile := recordingNames(new(journal))
 	build := func(options ...controller.Option) *controller.Controller[Garden] {
 		return controller.New(reconcile, options...)
 	}
@@ -94,8 +94,8 @@ func TestMistakes(t *testing.T) {
 // What a controller needs is known before it is started.
 func TestNeeds(t *testing.T) {
 	t.Parallel()
-	got, err := controller.New(noting(new(journal)), controller.Owns[appsv1.Deployment]()).
-		Finalizer(finalizer, noting(new(journal))).Needs()
+	got, err := controller.New(recordingNames(new(journal)), controller.Owns[appsv1.Deployment]()).
+		Finalizer(finalizer, recordingNames(new(journal))).Needs()
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -113,7 +113,7 @@ func TestNeeds(t *testing.T) {
 	if diff := cmp.Diff([][]string{{"garden"}, {"garden.test.example.com"}}, [][]string{got.Names, got.FieldManagers}); diff != "" {
 		t.Errorf("names (-want +got):\n%s", diff)
 	}
-	got, err = controller.New(noting(new(journal)), controller.Name("second"), controller.FieldManager("me")).Needs()
+	got, err = controller.New(recordingNames(new(journal)), controller.Name("second"), controller.FieldManager("me")).Needs()
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -36,16 +36,16 @@ func TestOwnersAreMatchedByGroupKindAndUID(t *testing.T) {
 				var calls journal
 				c := s.client()
 				owner := create(t, c, garden("eden"))
-				start(t, c, controller.New(noting(&calls), controller.Owns[Plant]()))
+				start(t, c, controller.New(recordingNames(&calls), controller.Owns[Plant]()))
 				synctest.Wait()
-				calls.take()
+				calls.drain()
 				child := kube.OwnedBy(owner, plant("rose"))
 				test.change(&child.OwnerReferences[0])
 				create(t, c, child)
 				synctest.Wait()
 				remove(t, c, child)
 				synctest.Wait()
-				if got := len(calls.take()); (got == 2) != test.want || got == 1 {
+				if got := len(calls.drain()); (got == 2) != test.want || got == 1 {
 					t.Errorf("the coming and going of the child led to %d calls", got)
 				}
 			})
@@ -54,9 +54,9 @@ func TestOwnersAreMatchedByGroupKindAndUID(t *testing.T) {
 }
 
 // noting is a reconcile function that notes the name, and does nothing.
-func noting(calls *journal) controller.Func[Garden] {
+func recordingNames(calls *journal) controller.Func[Garden] {
 	return func(_ context.Context, g *Garden, _ *kube.Client) (controller.Action, error) {
-		calls.note(g.Name)
+		calls.record(g.Name)
 		return controller.Done(), nil
 	}
 }
@@ -73,7 +73,7 @@ func TestOwnerMadeAnew(t *testing.T) {
 		start(t, c, controller.New(func(context.Context, *Garden, *kube.Client) (controller.Action, error) {
 			return controller.Done(), fmt.Errorf("broken")
 		}, controller.Owns[Plant]()).Backoff(func(g *Garden, _ error, attempt int) time.Duration {
-			asked.note(fmt.Sprint(g.UID, " ", attempt))
+			asked.record(fmt.Sprint(g.UID, " ", attempt))
 			return time.Hour
 		}))
 		time.Sleep(90 * time.Minute)
@@ -82,7 +82,7 @@ func TestOwnerMadeAnew(t *testing.T) {
 		synctest.Wait()
 		// The end of the old one may lead to a round that already sees the new one, and
 		// that the new one comes to another: both are of an object that has just begun.
-		got := asked.take()
+		got := asked.drain()
 		want := []string{string(old.UID) + " 1", string(old.UID) + " 2", string(fresh.UID) + " 1"}
 		if len(got) == 4 {
 			want = append(want, string(fresh.UID)+" 2")
@@ -92,7 +92,7 @@ func TestOwnerMadeAnew(t *testing.T) {
 		}
 		remove(t, c, child)
 		synctest.Wait()
-		if got := asked.take(); len(got) > 0 {
+		if got := asked.drain(); len(got) > 0 {
 			t.Errorf("the child of the predecessor led to rounds: %v", got)
 		}
 	})
@@ -135,7 +135,7 @@ func TestForbiddenOwnership(t *testing.T) {
 					return controller.Done(), test(ctx, g, c)
 				}, controller.OnResult(calls.result)))
 				time.Sleep(time.Hour)
-				results := calls.takeResults()
+				results := calls.drainResults()
 				if len(results) != 1 || results[0].Outcome() != controller.OutcomeTerminal || !strings.Contains(results[0].Err.Error(), "label") {
 					t.Errorf("results: %+v; want one, terminal, that says what to do instead", results)
 				}

@@ -101,7 +101,7 @@ func TestFinalizerOnARealServer(t *testing.T) {
 		}
 		return nil
 	})
-	for _, line := range calls.take() {
+	for _, line := range calls.drain() {
 		if !strings.HasPrefix(line, "reconcile") || !strings.Contains(line, finalizer) {
 			t.Errorf("called: %s", line)
 		}
@@ -118,7 +118,7 @@ func TestFinalizerOnARealServer(t *testing.T) {
 		return nil
 	})
 	if logs := p.log.lines(slog.LevelError); len(logs) > 0 {
-		t.Errorf("the log tells %q", logs)
+		t.Errorf("the log has %q", logs)
 	}
 	set("beside")
 }
@@ -187,7 +187,7 @@ func TestConflictsOnARealServer(t *testing.T) {
 		return nil
 	})
 	if logs := p.log.lines(slog.LevelError); len(logs) != 2 {
-		t.Errorf("the log tells %q, want two lines", logs)
+		t.Errorf("the log has %q, want two lines", logs)
 	}
 }
 

@@ -183,7 +183,7 @@ func TestTimeout(t *testing.T) {
 			return controller.Done(), nil
 		}, controller.Timeout(10*time.Second), controller.OnResult(results.result)))
 		time.Sleep(15 * time.Second)
-		got := results.takeResults()
+		got := results.drainResults()
 		if len(got) != 1 || got[0].Object.Name != "patient" || !errors.Is(got[0].Err, context.DeadlineExceeded) ||
 			!strings.Contains(got[0].Err.Error(), "10s") {
 			t.Errorf("results: %+v", got)
@@ -261,7 +261,7 @@ func TestRetiredFinalizers(t *testing.T) {
 			remove(t, c, create(t, c, gone))
 			var reconciled journal
 			start(t, c, controller.New(func(_ context.Context, g *Garden, _ *kube.Client) (controller.Action, error) {
-				reconciled.note(g.Name)
+				reconciled.record(g.Name)
 				return controller.Done(), nil
 			}).RetiredFinalizers(former))
 			time.Sleep(time.Minute)
@@ -272,7 +272,7 @@ func TestRetiredFinalizers(t *testing.T) {
 			if err != nil || len(live.Finalizers) != 1 || live.Finalizers[0] != "other.example.com/z" {
 				t.Errorf("finalizers of the other object: %v, %v", live.Finalizers, err)
 			}
-			if got := strings.Join(reconciled.take(), " "); !strings.Contains(got, "kept") || strings.Contains(got, "gone") {
+			if got := strings.Join(reconciled.drain(), " "); !strings.Contains(got, "kept") || strings.Contains(got, "gone") {
 				t.Errorf("reconciled: %s", got)
 			}
 		})
@@ -313,11 +313,11 @@ func TestObjectThatStopsMatchingIsCleanedUp(t *testing.T) {
 	}
 	run := func(t *testing.T, c *kube.Client, calls *journal) *program {
 		return start(t, c, controller.New(func(_ context.Context, g *Garden, _ *kube.Client) (controller.Action, error) {
-			calls.note("reconciled " + g.Name)
+			calls.record("reconciled " + g.Name)
 			return controller.Done(), nil
 		}, controller.For(controller.Select(kube.Label("tended", "yes")))).
 			Finalizer(finalizer, func(_ context.Context, g *Garden, _ *kube.Client) (controller.Action, error) {
-				calls.note("cleaned up " + g.Name)
+				calls.record("cleaned up " + g.Name)
 				return controller.Done(), nil
 			}))
 	}
@@ -331,7 +331,7 @@ func TestObjectThatStopsMatchingIsCleanedUp(t *testing.T) {
 	}
 	check := func(t *testing.T, s *server, c *kube.Client, calls *journal) {
 		t.Helper()
-		if got := strings.Join(calls.take(), ", "); got != "cleaned up eden" {
+		if got := strings.Join(calls.drain(), ", "); got != "cleaned up eden" {
 			t.Errorf("calls: %s, want one cleanup", got)
 		}
 		live, err := kube.Get[Garden](t.Context(), c, "default", "eden")
@@ -356,7 +356,7 @@ func TestObjectThatStopsMatchingIsCleanedUp(t *testing.T) {
 			var calls journal
 			run(t, c, &calls)
 			time.Sleep(time.Minute)
-			calls.take()
+			calls.drain()
 			deselect(t, c, "eden")
 			time.Sleep(time.Minute)
 			check(t, s, c, &calls)
@@ -375,7 +375,7 @@ func TestObjectThatStopsMatchingIsCleanedUp(t *testing.T) {
 			time.Sleep(time.Minute)
 			p.stop()
 			deselect(t, c, "eden")
-			calls.take()
+			calls.drain()
 			run(t, c, &calls)
 			time.Sleep(time.Minute)
 			calls.drop("reconciled other")

@@ -35,7 +35,7 @@ func TestOneWorkerPerObjectByWhateverPath(t *testing.T) {
 			if err != nil {
 				return controller.Done(), err
 			}
-			calls.note(fmt.Sprintf("garden %d, rose %d", g.Spec.Size, p.Spec.Height))
+			calls.record(fmt.Sprintf("garden %d, rose %d", g.Spec.Size, p.Spec.Height))
 			return controller.RequeueAfter(time.Hour), nil
 		}
 		c := s.client()
@@ -62,11 +62,11 @@ func TestOneWorkerPerObjectByWhateverPath(t *testing.T) {
 		})
 		names <- kube.Key{Namespace: "default", Name: "eden"}
 		time.Sleep(4 * time.Minute)
-		if diff := cmp.Diff([]string{"garden 1, rose 2", "garden 2, rose 2"}, calls.take()); diff != "" {
+		if diff := cmp.Diff([]string{"garden 1, rose 2", "garden 2, rose 2"}, calls.drain()); diff != "" {
 			t.Errorf("calls (-want +got):\n%s", diff)
 		}
 		time.Sleep(3 * time.Hour) // by the interval and by the requeue
-		if len(calls.take()) < 20 {
+		if len(calls.drain()) < 20 {
 			t.Error("the timer did not trigger")
 		}
 		if most.Load() != 1 {
@@ -86,7 +86,7 @@ func TestClusterScopedOwnerOfNamespacedChildren(t *testing.T) {
 			most.Store(max(most.Load(), running.Add(1)))
 			defer running.Add(-1)
 			time.Sleep(time.Minute)
-			calls.note(o.Name)
+			calls.record(o.Name)
 			return controller.Done(), nil
 		}
 		c := s.client()
@@ -104,7 +104,7 @@ func TestClusterScopedOwnerOfNamespacedChildren(t *testing.T) {
 		create(t, c, plant("potato"))
 		time.Sleep(10 * time.Minute)
 		// At the start, and for the first child, and for all others.
-		if diff := cmp.Diff([]string{"peru", "peru", "peru"}, calls.take()); diff != "" {
+		if diff := cmp.Diff([]string{"peru", "peru", "peru"}, calls.drain()); diff != "" {
 			t.Errorf("calls (-want +got):\n%s", diff)
 		}
 		if most.Load() != 1 {
@@ -155,7 +155,7 @@ func TestEarliestWins(t *testing.T) {
 		c := s.client()
 		create(t, c, garden("eden"))
 		start(t, c, controller.New(func(context.Context, *Garden, *kube.Client) (controller.Action, error) {
-			calls.note(time.Since(begin).String())
+			calls.record(time.Since(begin).String())
 			if len(next) == 0 {
 				return controller.Done(), nil
 			}
@@ -169,7 +169,7 @@ func TestEarliestWins(t *testing.T) {
 		apply(t, c, change)
 		time.Sleep(10 * time.Hour)
 		want := []string{"0s", "10m0s", "1h10m0s", "1h10m1s", "1h10m2s"}
-		if diff := cmp.Diff(want, calls.take()); diff != "" {
+		if diff := cmp.Diff(want, calls.drain()); diff != "" {
 			t.Errorf("calls (-want +got):\n%s", diff)
 		}
 	})
@@ -188,7 +188,7 @@ func TestBackoff(t *testing.T) {
 		create(t, c, garden("good"))
 		create(t, c, garden("bad"))
 		reconcile := func(ctx context.Context, g *Garden, c *kube.Client) (controller.Action, error) {
-			calls.note(g.Name)
+			calls.record(g.Name)
 			if g.Name == "good" {
 				return controller.Done(), nil
 			}
@@ -204,32 +204,32 @@ func TestBackoff(t *testing.T) {
 			return controller.Done(), err
 		}
 		policy := func(g *Garden, err error, attempt int) time.Duration {
-			asked.note(fmt.Sprint(g.Name, " ", err, " ", attempt))
+			asked.record(fmt.Sprint(g.Name, " ", err, " ", attempt))
 			return time.Duration(attempt) * time.Hour
 		}
 		start(t, c, controller.New(reconcile, controller.Concurrency(1)).Backoff(policy))
 		synctest.Wait()
-		if diff := cmp.Diff([]string{"bad", "good"}, calls.take()); diff != "" {
+		if diff := cmp.Diff([]string{"bad", "good"}, calls.drain()); diff != "" {
 			t.Fatalf("calls at the start (-want +got):\n%s", diff)
 		}
 		time.Sleep(59 * time.Minute)
-		if got := calls.take(); len(got) > 0 {
+		if got := calls.drain(); len(got) > 0 {
 			t.Errorf("called again within the wait: %q", got)
 		}
 		time.Sleep(8 * time.Minute) // at most a tenth more; the conflict and, at once, the second failure
-		if diff := cmp.Diff([]string{"bad", "bad"}, calls.take()); diff != "" {
+		if diff := cmp.Diff([]string{"bad", "bad"}, calls.drain()); diff != "" {
 			t.Errorf("calls after the first wait (-want +got):\n%s", diff)
 		}
 		change := garden("bad")
 		change.Spec.Size = 7
 		apply(t, c, change) // by somebody else: it ends the wait of two hours
 		synctest.Wait()
-		if diff := cmp.Diff([]string{"bad"}, calls.take()); diff != "" {
+		if diff := cmp.Diff([]string{"bad"}, calls.drain()); diff != "" {
 			t.Errorf("calls after a change (-want +got):\n%s", diff)
 		}
 		time.Sleep(100 * time.Hour)
 		want := []string{"bad broken 1", "bad broken 2", "bad broken 3", "bad broken 1"}
-		if diff := cmp.Diff(want, asked.take()); diff != "" {
+		if diff := cmp.Diff(want, asked.drain()); diff != "" {
 			t.Errorf("the policy was asked (-want +got):\n%s", diff)
 		}
 	})
@@ -248,7 +248,7 @@ func TestWritesOfAnotherControllerEndAWait(t *testing.T) {
 			if g.Status.Size == 0 {
 				return controller.Done(), errors.New("not measured yet")
 			}
-			calls.note(time.Since(begin).String())
+			calls.record(time.Since(begin).String())
 			return controller.Done(), nil
 		}, controller.Name("waits")).Backoff(func(*Garden, error, int) time.Duration { return time.Hour })
 		measures := controller.New(func(ctx context.Context, g *Garden, c *kube.Client) (controller.Action, error) {
@@ -258,7 +258,7 @@ func TestWritesOfAnotherControllerEndAWait(t *testing.T) {
 		}, controller.Name("measures"))
 		start(t, c, waits, measures)
 		time.Sleep(3 * time.Hour)
-		if diff := cmp.Diff([]string{"1m0s"}, calls.take()); diff != "" {
+		if diff := cmp.Diff([]string{"1m0s"}, calls.drain()); diff != "" {
 			t.Errorf("the object was reconciled (-want +got):\n%s", diff)
 		}
 		if diff := cmp.Diff([]string{"gardens"}, s.watches()); diff != "" {
@@ -283,13 +283,13 @@ func TestFreshOvertakesTheFlood(t *testing.T) {
 		}
 		remove(t, c, garden("flood-40"))
 		note := func(_ context.Context, g *Garden, _ *kube.Client) (controller.Action, error) {
-			calls.note(g.Name)
+			calls.record(g.Name)
 			time.Sleep(time.Second)
 			return controller.Done(), nil
 		}
 		start(t, c, controller.New(note, controller.Concurrency(1)).Finalizer("test.example.com/cleanup", note))
 		time.Sleep(3500 * time.Millisecond)
-		first := calls.take()
+		first := calls.drain()
 		if !slices.Contains(first, "flood-40") {
 			t.Errorf("the deletion has not overtaken: %q", first)
 		}
@@ -298,7 +298,7 @@ func TestFreshOvertakesTheFlood(t *testing.T) {
 		}
 		time.Sleep(12 * time.Second)
 		fresh, flood := 0, 0
-		for _, name := range calls.take() {
+		for _, name := range calls.drain() {
 			if strings.HasPrefix(name, "fresh") {
 				fresh++
 			} else {
@@ -340,7 +340,7 @@ func TestEchoBeforeTheAnswer(t *testing.T) {
 				})
 				var called atomic.Bool
 				start(t, slow, controller.New(func(ctx context.Context, g *Garden, c *kube.Client) (controller.Action, error) {
-					calls.note(time.Since(begin).Truncate(time.Hour).String())
+					calls.record(time.Since(begin).Truncate(time.Hour).String())
 					if called.Swap(true) {
 						return controller.Done(), nil
 					}
@@ -354,7 +354,7 @@ func TestEchoBeforeTheAnswer(t *testing.T) {
 					apply(t, c, change)
 				}
 				time.Sleep(2 * time.Hour)
-				if diff := cmp.Diff(test.want, calls.take()); diff != "" {
+				if diff := cmp.Diff(test.want, calls.drain()); diff != "" {
 					t.Errorf("calls (-want +got):\n%s", diff)
 				}
 			})

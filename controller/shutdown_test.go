@@ -23,7 +23,7 @@ func TestShutdown(t *testing.T) {
 		create(t, c, garden("slow"))
 		create(t, c, garden("waits"))
 		p := start(t, c, controller.New(func(ctx context.Context, g *Garden, c *kube.Client) (controller.Action, error) {
-			calls.note(g.Name + " begins")
+			calls.record(g.Name + " begins")
 			switch g.Name {
 			case "quick":
 				time.Sleep(10 * time.Second)
@@ -33,7 +33,7 @@ func TestShutdown(t *testing.T) {
 			case "slow":
 				<-ctx.Done()
 			}
-			calls.note(g.Name + " ends")
+			calls.record(g.Name + " ends")
 			return controller.Done(), ctx.Err()
 		}, controller.Concurrency(2), controller.ShutdownGrace(15*time.Second)))
 		time.Sleep(5 * time.Second)
@@ -47,7 +47,7 @@ func TestShutdown(t *testing.T) {
 		if s.count(isGet) > gets {
 			t.Error("within the grace a read was not served by the cache")
 		}
-		if got := strings.Join(calls.take(), ", "); got != "quick begins, slow begins, quick ends, slow ends" &&
+		if got := strings.Join(calls.drain(), ", "); got != "quick begins, slow begins, quick ends, slow ends" &&
 			got != "slow begins, quick begins, quick ends, slow ends" {
 			t.Errorf("calls: %s", got)
 		}

@@ -31,13 +31,13 @@ func TestForWithSelector(t *testing.T) {
 		create(t, c, mine)
 		create(t, c, garden("theirs"))
 		names := make(chan kube.Key, 2)
-		start(t, c, controller.New(noting(&calls), controller.For(controller.Select(kube.Label("gardener", "me"))),
+		start(t, c, controller.New(recordingNames(&calls), controller.For(controller.Select(kube.Label("gardener", "me"))),
 			controller.From(controller.Channel(names))))
 		synctest.Wait()
 		names <- kube.Key{Namespace: "default", Name: "theirs"}
 		names <- kube.Key{Namespace: "default", Name: "mine"}
 		synctest.Wait()
-		if diff := cmp.Diff([]string{"mine", "mine"}, calls.take()); diff != "" {
+		if diff := cmp.Diff([]string{"mine", "mine"}, calls.drain()); diff != "" {
 			t.Errorf("reconciled (-want +got):\n%s", diff)
 		}
 		mine.Labels["gardener"] = "you"
@@ -45,7 +45,7 @@ func TestForWithSelector(t *testing.T) {
 		synctest.Wait()
 		names <- kube.Key{Namespace: "default", Name: "mine"}
 		synctest.Wait()
-		if got := calls.take(); len(got) > 0 {
+		if got := calls.drain(); len(got) > 0 {
 			t.Errorf("reconciled although it does not match any more: %q", got)
 		}
 	})
@@ -63,21 +63,21 @@ func TestNamesElsewhere(t *testing.T) {
 			g.Namespace = namespace
 			create(t, c, g)
 		}
-		p := start(t, c.InNamespaces("default", "second"), controller.New(noting(&calls), controller.Watches(func(*Plant) []kube.Key {
+		p := start(t, c.InNamespaces("default", "second"), controller.New(recordingNames(&calls), controller.Watches(func(*Plant) []kube.Key {
 			return []kube.Key{
 				{Namespace: "third", Name: "in-third"}, {Namespace: "second", Name: "in-second"}, {Namespace: "default", Name: "nobody"},
 				{Name: "without-namespace"}, {Namespace: "default"},
 			}
 		})))
 		synctest.Wait()
-		got := calls.take()
+		got := calls.drain()
 		slices.Sort(got)
 		if diff := cmp.Diff([]string{"in-default", "in-second"}, got); diff != "" {
 			t.Errorf("reconciled at the start (-want +got):\n%s", diff)
 		}
 		create(t, c, plant("rose"))
 		time.Sleep(time.Hour)
-		if diff := cmp.Diff([]string{"in-second"}, calls.take()); diff != "" {
+		if diff := cmp.Diff([]string{"in-second"}, calls.drain()); diff != "" {
 			t.Errorf("reconciled for the plant (-want +got):\n%s", diff)
 		}
 		if n := s.count(isGet); n > 0 {
@@ -85,7 +85,7 @@ func TestNamesElsewhere(t *testing.T) {
 		}
 		logs := p.log.lines(slog.LevelError)
 		if len(logs) != 1 || !strings.Contains(logs[0], "without a namespace") {
-			t.Errorf("the log tells %q, want one line about the missing namespace", logs)
+			t.Errorf("the log has %q, want one line about the missing namespace", logs)
 		}
 	})
 }
@@ -99,12 +99,12 @@ func TestWatchesByLabel(t *testing.T) {
 		c := s.client()
 		create(t, c, garden("eden"))
 		create(t, c, garden("hortus"))
-		start(t, c, controller.New(noting(&calls), controller.WatchesMetadata(resourceOf[corev1.ConfigMap](t),
+		start(t, c, controller.New(recordingNames(&calls), controller.WatchesMetadata(resourceOf[corev1.ConfigMap](t),
 			func(m *metav1.PartialObjectMetadata) []kube.Key {
 				return []kube.Key{{Namespace: "default", Name: m.Labels["garden"]}}
 			})))
 		synctest.Wait()
-		calls.take()
+		calls.drain()
 		m := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: "elsewhere", Name: "m", Labels: map[string]string{"garden": "eden"}}}
 		create(t, c, m)
 		synctest.Wait()
@@ -113,7 +113,7 @@ func TestWatchesByLabel(t *testing.T) {
 		synctest.Wait()
 		remove(t, c, m)
 		synctest.Wait()
-		got := calls.take()
+		got := calls.drain()
 		slices.Sort(got[1:3])
 		if diff := cmp.Diff([]string{"eden", "eden", "hortus", "hortus"}, got); diff != "" {
 			t.Errorf("reconciled (-want +got):\n%s", diff)
@@ -154,15 +154,15 @@ func TestPredicates(t *testing.T) {
 				c := s.client()
 				g := garden("eden")
 				create(t, c, g)
-				start(t, c, controller.New(noting(&calls), controller.For(controller.When(test.predicate))))
+				start(t, c, controller.New(recordingNames(&calls), controller.For(controller.When(test.predicate))))
 				synctest.Wait()
-				if got := len(calls.take()); got != 1 {
+				if got := len(calls.drain()); got != 1 {
 					t.Errorf("%d calls at the start, want 1", got)
 				}
 				test.change(g)
 				apply(t, c, g)
 				synctest.Wait()
-				if got := len(calls.take()); got != test.want {
+				if got := len(calls.drain()); got != test.want {
 					t.Errorf("%d calls, want %d", got, test.want)
 				}
 			})
@@ -178,15 +178,15 @@ func TestControllersShareStreams(t *testing.T) {
 		c := s.client()
 		create(t, c, kube.OwnedBy(create(t, c, garden("eden")), plant("rose")))
 		start(t, c,
-			controller.New(noting(&gardens), controller.Owns[Plant]()),
-			controller.New(noting(&second), controller.Name("second")),
+			controller.New(recordingNames(&gardens), controller.Owns[Plant]()),
+			controller.New(recordingNames(&second), controller.Name("second")),
 			controller.New(func(_ context.Context, p *Plant, _ *kube.Client) (controller.Action, error) {
-				plants.note(p.Name)
+				plants.record(p.Name)
 				return controller.Done(), nil
 			}))
 		synctest.Wait()
 		for name, j := range map[string]*journal{"eden": &gardens, "eden ": &second, "rose": &plants} {
-			if got := j.take(); !slices.Equal(got, []string{strings.TrimSpace(name)}) {
+			if got := j.drain(); !slices.Equal(got, []string{strings.TrimSpace(name)}) {
 				t.Errorf("reconciled: %q, want %q", got, name)
 			}
 		}
@@ -206,7 +206,7 @@ func TestOwnSource(t *testing.T) {
 		create(t, c, garden("eden"))
 		runs := 0
 		p := start(t, c, controller.New(func(context.Context, *Garden, *kube.Client) (controller.Action, error) {
-			calls.note(time.Since(begin).String())
+			calls.record(time.Since(begin).String())
 			return controller.Done(), nil
 		}, controller.From(controller.SourceFunc(func(ctx context.Context, emit func(controller.Trigger)) error {
 			if runs++; runs < 3 {
@@ -219,10 +219,10 @@ func TestOwnSource(t *testing.T) {
 			return nil
 		})), controller.OnResult(calls.result)))
 		time.Sleep(2 * time.Hour)
-		if diff := cmp.Diff([]string{"0s", "1h0m0s"}, calls.take()); diff != "" {
+		if diff := cmp.Diff([]string{"0s", "1h0m0s"}, calls.drain()); diff != "" {
 			t.Errorf("calls (-want +got):\n%s", diff)
 		}
-		if results := calls.takeResults(); len(results) != 2 || results[1].Causes != "call" {
+		if results := calls.drainResults(); len(results) != 2 || results[1].Causes != "call" {
 			t.Errorf("results: %+v", results)
 		}
 		if got := len(p.log.lines(slog.LevelError)); got != 2 {
@@ -254,7 +254,7 @@ func TestResult(t *testing.T) {
 		}, controller.Owns[Plant](), controller.OnResult(calls.result)))
 		time.Sleep(time.Minute)
 		var got []string
-		for _, r := range calls.takeResults() {
+		for _, r := range calls.drainResults() {
 			r.Causes = strings.Replace(r.Causes, "Garden default/eden modified, Plant default/rose added", "Plant default/rose added, Garden default/eden modified", 1)
 			got = append(got, fmt.Sprint(r.Object, "; ", r.Causes, "; ", r.Duration, "; ", r.Reads, "; ", r.Writes, "; ", r.Next, "; ", r.Err))
 		}

@@ -195,7 +195,7 @@ func TestReadYourWrites(t *testing.T) {
 	}
 }
 
-// stateOf is uid and version of the object a, if a read by name and a list agree.
+// stateOf returns the UID and the version of the object a, if a read by name and a list agree.
 func stateOf(t *testing.T, a kube.API[unstructured.Unstructured]) string {
 	t.Helper()
 	state := ""

@@ -54,8 +54,8 @@ func TestOrderOfAnswers(t *testing.T) {
 	}
 }
 
-// A stream that shows another object than those that are known to be gone: if it was told
-// who was the last of them, it came after; if not, it may be gone too.
+// A stream shows another object than those that a tombstone is about. If it is known which of
+// them was the last, the other object came after it; if not, the other object may be gone too.
 func TestPassedTombstones(t *testing.T) {
 	t.Parallel()
 	for uid, want := range map[types.UID]bool{"u": true, "": false} {
@@ -69,9 +69,9 @@ func TestPassedTombstones(t *testing.T) {
 	}
 }
 
-// Regression: an object was deleted that a stream with a selector did not show, and the
-// stream had got further than its last known version. That counted as having seen the
-// deletion; then the stream was told a version in between, which matched, and was read.
+// Regression: an object was deleted that a stream with a selector did not show, and the stream
+// had passed the object's last known version. That counted as having observed the deletion. Then
+// the stream received a version in between, which matched, and reads showed it.
 func TestWhatASelectorLeavesOutIsNotPassed(t *testing.T) {
 	t.Parallel()
 	e := Entry{Kind: Tombstone, UID: "u", Observed: []ObservedVersion{{"u", "5"}}}
