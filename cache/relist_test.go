@@ -91,6 +91,32 @@ func TestDeletionOfAnObjectThatOnlyTheProgramsOwnWriteShowed(t *testing.T) {
 	})
 }
 
+// Regression: the deletion of an object that only this program's write had shown was not published
+// if the watch was away for longer than a minute: the content of the write was dropped by then.
+func TestDeletionOfAnObjectThatWasWrittenLongAgo(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		f := newFollower(t)
+		f.check("Synced ")
+		f.stream.Refuse(http.StatusServiceUnavailable, "")
+		f.stream.Cut()
+		if _, err := f.do(f.handler, kube.VerbPatch, "deleted"); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := f.do(f.server, kube.VerbDelete, "deleted"); err != nil {
+			t.Fatal(err)
+		}
+		time.Sleep(5 * time.Minute)
+		if _, err := f.do(f.handler, kube.VerbPatch, "kept"); err != nil {
+			t.Fatal(err)
+		}
+		f.server.Compact()
+		f.stream.Allow()
+		time.Sleep(time.Minute)
+		f.check("Added kept", "Deleted deleted")
+	})
+}
+
 // Regression: after the restoration of a backup, reads went on to return what this program had
 // written before, because the versions of that were newer.
 func TestRestorationUndoesOwnWrites(t *testing.T) {

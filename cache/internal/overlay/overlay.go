@@ -171,8 +171,8 @@ func (o *Overlay) HasUnbounded() bool {
 }
 
 // Sweep calls isNeeded for every entry and isDoubted for every doubt, and removes those for
-// which they report false, if that was not done for a while. Of entries that are too old to be
-// read, it removes the content.
+// which they report false, if that was not done for a while. A value that is too old to be read
+// keeps its content: a list that misses the object is published with it.
 func (o *Overlay) Sweep(isNeeded func(Key, Entry) bool, isDoubted func(Collection, CollectionDoubt) bool) {
 	o.mu.Lock()
 	size := len(o.entries) + len(o.doubts)
@@ -187,8 +187,6 @@ func (o *Overlay) Sweep(isNeeded func(Key, Entry) bool, isDoubted func(Collectio
 	for k, e := range entries {
 		if !isNeeded(k, e) {
 			o.Drop(k, e)
-		} else if e.isOld() {
-			o.dropContent(k, e)
 		}
 	}
 	for c, d := range doubts {
@@ -199,14 +197,4 @@ func (o *Overlay) Sweep(isNeeded func(Key, Entry) bool, isDoubted func(Collectio
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	o.sweepSize = max(minSweepSize, 2*(len(o.entries)+len(o.doubts)))
-}
-
-// dropContent removes the content of e, which is too old to be read.
-func (o *Overlay) dropContent(k Key, e Entry) {
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	if now, ok := o.entries[k]; ok && now.tick == e.tick {
-		now.Object = nil
-		o.entries[k] = now
-	}
 }
