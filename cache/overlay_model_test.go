@@ -388,7 +388,7 @@ func versionIn(object []byte) string {
 	return o.APIVersion
 }
 
-// check reports whether a read showed the object as it was at floor, or later.
+// check fails the test unless a read showed the object as it was at floor, or later.
 func (run *overlayRun) check(r *kube.Request, k kube.Key, got string, floor int, selector labels.Selector) {
 	run.server.mu.Lock()
 	defer run.server.mu.Unlock()

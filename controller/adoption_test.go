@@ -44,7 +44,7 @@ func ownersOf(s *server) (names []string) {
 	return names
 }
 
-// roses is the kind of the Plant rose.
+// roses returns the resource of the Plant rose.
 func roses(t *testing.T) kube.Resource {
 	t.Helper()
 	kind, err := kube.TypeOf[Plant]()
@@ -54,8 +54,8 @@ func roses(t *testing.T) kube.Resource {
 	return kind.Resource
 }
 
-// adoptionCase is what has happened to a Plant named rose when the Garden eden comes to apply
-// one, and what becomes of it.
+// adoptionCase is what has happened to a Plant named rose before the Garden eden applies it, and
+// what becomes of it.
 type adoptionCase struct {
 	// before makes the Plant. It returns the Garden that applies, which exists.
 	before func(t *testing.T, s *server, c *kube.Client) *Garden

@@ -215,8 +215,8 @@ func TestConflicts(t *testing.T) {
 	}
 }
 
-// A terminal error is told once for each change of the object, and not retried; a change of
-// what the object depends on is tried all the same.
+// A terminal error is logged once for each change of the object, and not retried. A change of an
+// object that it depends on leads to a reconcile nevertheless.
 func TestTerminal(t *testing.T) {
 	t.Parallel()
 	bubble(t, func(t *testing.T, s *server) {
@@ -248,9 +248,9 @@ func TestTerminal(t *testing.T) {
 	})
 }
 
-// An error that repeats itself is told at the first, second, fourth time, in one line
-// without a stack.
-func TestRepeatedErrorsAreToldSeldom(t *testing.T) {
+// An error that repeats itself is logged at the first, second, fourth time, in one line without
+// a stack.
+func TestRepeatedErrorsAreLoggedSeldom(t *testing.T) {
 	t.Parallel()
 	bubble(t, func(t *testing.T, s *server) {
 		var tries atomic.Int32
@@ -274,7 +274,7 @@ func TestRepeatedErrorsAreToldSeldom(t *testing.T) {
 	})
 }
 
-// An object that does not fit its type is told once for each change, and its neighbours are
+// An object that does not fit its type is logged once for each change, and its neighbours are
 // reconciled.
 func TestObjectThatDoesNotFitItsType(t *testing.T) {
 	t.Parallel()

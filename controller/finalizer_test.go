@@ -17,7 +17,7 @@ import (
 
 const finalizer = "test.example.com/cleanup"
 
-// gardening is a controller that notes what is called.
+// gardening returns a controller that records its calls.
 func gardening(calls *journal, options ...controller.Option) *controller.Controller[Garden] {
 	return controller.New(func(_ context.Context, g *Garden, _ *kube.Client) (controller.Action, error) {
 		calls.record(fmt.Sprint("reconcile ", g.Name, " ", g.Finalizers))
@@ -217,8 +217,8 @@ func TestFinalizerBesideOthers(t *testing.T) {
 	}
 }
 
-// A finalizer that cannot be added for another reason is an error, once per round, and the
-// policy is asked.
+// A finalizer that the server refuses is an error of each reconcile, and the back-off policy is
+// called.
 func TestFinalizerThatIsRefused(t *testing.T) {
 	t.Parallel()
 	bubble(t, func(t *testing.T, s *server) {

@@ -64,7 +64,7 @@ func plant(name string) *Plant {
 	return &Plant{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: name}, Spec: PlantSpec{Height: 1}}
 }
 
-// journal notes what is done with which object.
+// journal records what is done with which object.
 type journal struct {
 	mu      sync.Mutex
 	lines   []string
@@ -77,7 +77,7 @@ func (j *journal) record(line string) {
 	j.lines = append(j.lines, line)
 }
 
-// take is what was noted since the last take.
+// drain returns the lines that were recorded since the last drain.
 func (j *journal) drain() []string {
 	j.mu.Lock()
 	defer j.mu.Unlock()
@@ -106,15 +106,14 @@ type part interface {
 	Start(context.Context, *controller.Runtime) error
 }
 
-// program is controllers at work on one server.
+// program is a running set of controllers on one server.
 type program struct {
 	caches *cache.Cache
 	log    *logged
 	stop   func() []error
 }
 
-// start runs controllers until stop, or the end of t. In a synctest bubble it returns when
-// all have come to rest.
+// start runs controllers until stop, or the end of t.
 func start(t *testing.T, client *kube.Client, parts ...part) *program {
 	t.Helper()
 	p := &program{caches: cache.New(client), log: new(logged)}
@@ -151,7 +150,7 @@ func (l *logged) Write(b []byte) (int, error) {
 	return l.text.Write(b)
 }
 
-// lines are those of a level.
+// lines returns the lines of a level.
 func (l *logged) lines(level slog.Level) []string {
 	l.mu.Lock()
 	defer l.mu.Unlock()

@@ -19,8 +19,8 @@ import (
 	"github.com/yare-go/yare/kube"
 )
 
-// What is wrong with a controller is an error before any request, and says what to write
-// instead.
+// A mistake in the declaration of a controller is an error before any request. The error text
+// contains the way out.
 func TestMistakes(t *testing.T) {
 	t.Parallel()
 	reconcile := recordingNames(new(journal))

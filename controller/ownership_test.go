@@ -53,7 +53,7 @@ func TestOwnersAreMatchedByGroupKindAndUID(t *testing.T) {
 	}
 }
 
-// noting is a reconcile function that notes the name, and does nothing.
+// recordingNames returns a reconcile function that records the name, and does nothing else.
 func recordingNames(calls *journal) controller.Func[Garden] {
 	return func(_ context.Context, g *Garden, _ *kube.Client) (controller.Action, error) {
 		calls.record(g.Name)

@@ -123,8 +123,8 @@ func TestFinalizerOnARealServer(t *testing.T) {
 	set("beside")
 }
 
-// Promise 16, as a real server decides: the status of an object that was made anew meanwhile
-// is refused quietly; another manager's field and AlreadyExists are told.
+// Promise 16, as a real server decides: the status of an object that was created anew meanwhile
+// is refused quietly. A conflict with another manager and AlreadyExists are logged.
 func TestConflictsOnARealServer(t *testing.T) {
 	c, garden := onServer(t)
 	for _, name := range []string{"anew", "changed", "owned", "exists"} {

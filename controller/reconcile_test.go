@@ -203,7 +203,7 @@ func TestTimeout(t *testing.T) {
 	})
 }
 
-// Conflicts are retried quietly. Those that never ended were never logged.
+// Regression: conflicts are retried quietly, and those that never ended were never logged.
 func TestLastingConflictsAreLogged(t *testing.T) {
 	t.Parallel()
 	bubble(t, func(t *testing.T, s *server) {

@@ -28,7 +28,7 @@ func TestFirstOccurrenceIsWrittenAtOnce(t *testing.T) {
 		now := time.Now()
 		r.Event(pod("web-0"), events.Warning, "ImageMissing", "Pull", "no image %q", "nginx")
 		synctest.Wait()
-		e := s.one(t)
+		e := s.onlyEvent(t)
 		if e.Namespace != "default" || !strings.HasPrefix(e.Name, "web-0.") || !e.EventTime.Time.Equal(now) || e.Series != nil ||
 			e.ReportingController != "example.com/web" || !strings.HasPrefix(e.ReportingInstance, "example.com/web-") ||
 			e.Type != "Warning" || e.Reason != "ImageMissing" || e.Action != "Pull" || e.Note != `no image "nginx"` {
@@ -45,8 +45,8 @@ func TestFirstOccurrenceIsWrittenAtOnce(t *testing.T) {
 	})
 }
 
-// Repetitions are counted, and written at growing intervals and when the series is over. The
-// next occurrence is a new event.
+// A series counts repetitions. It is written at growing intervals and when it is over. The next
+// occurrence is a new event.
 func TestRepetitionsAreASeries(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -60,7 +60,7 @@ func TestRepetitionsAreASeries(t *testing.T) {
 		}
 		time.Sleep(10 * time.Minute)
 		s.check(t, "0s create", "10s patch x10", "30s patch x30", "1m10s patch x70", "2m30s patch x101")
-		e := s.one(t)
+		e := s.onlyEvent(t)
 		if want := s.since.Add(100*time.Second + 500*time.Millisecond); !e.Series.LastObservedTime.Time.Equal(want) {
 			t.Errorf("it was seen last at %s, not %s", e.Series.LastObservedTime, want)
 		}
@@ -92,7 +92,7 @@ func TestLongSeries(t *testing.T) {
 			time.Sleep(time.Minute)
 		}
 		time.Sleep(7 * time.Minute)
-		if e := s.one(t); e.Series.Count != 180 {
+		if e := s.onlyEvent(t); e.Series.Count != 180 {
 			t.Errorf("it was counted %d times", e.Series.Count)
 		}
 		if n := len(s.asked); n < 10 || n > 16 {
@@ -147,7 +147,7 @@ func TestNotesThatAreAlwaysNewAreBounded(t *testing.T) {
 	})
 }
 
-// Nothing is written twice although the fate of a write is not known.
+// A write whose fate is unknown does not lead to a second event.
 func TestUnknownFate(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -168,7 +168,7 @@ func TestUnknownFate(t *testing.T) {
 		synctest.Wait()
 		end()
 		s.check(t, "0s create", "1s create exists", "1m0s patch x2")
-		s.one(t)
+		s.onlyEvent(t)
 	})
 }
 
@@ -365,7 +365,7 @@ func TestLimitsOfTheAPI(t *testing.T) {
 		_, end := run(t, r, s)
 		r.Event(&rbacv1.ClusterRole{ObjectMeta: metav1.ObjectMeta{Name: "system:web"}}, "Odd", "x"+long, "", "x%s", long)
 		end()
-		e := s.one(t)
+		e := s.onlyEvent(t)
 		if e.Namespace != "default" || e.Regarding.Namespace != "" || !strings.HasPrefix(e.Name, "clusterrole.") {
 			t.Errorf("the event %s/%s is about %+v", e.Namespace, e.Name, e.Regarding)
 		}
@@ -381,7 +381,7 @@ func TestLimitsOfTheAPI(t *testing.T) {
 		_, end := run(t, r, s)
 		r.Event(pod(strings.Repeat("a", 253)), events.Normal, "", "", "")
 		end()
-		if e := s.one(t); len(e.Name) != 253 || e.Reason == "" || e.Action == "" {
+		if e := s.onlyEvent(t); len(e.Name) != 253 || e.Reason == "" || e.Action == "" {
 			t.Errorf("the event is %+v", e)
 		}
 	})

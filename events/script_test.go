@@ -81,7 +81,8 @@ func (s *script) check(t *testing.T, want ...string) {
 	}
 }
 
-func (s *script) one(t *testing.T) *eventsv1.Event {
+// onlyEvent returns the event of the server, which must have exactly one.
+func (s *script) onlyEvent(t *testing.T) *eventsv1.Event {
 	t.Helper()
 	s.mu.Lock()
 	defer s.mu.Unlock()

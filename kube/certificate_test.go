@@ -25,7 +25,7 @@ func certificatePEM(c *x509.Certificate) []byte {
 
 func discardLog() *log.Logger { return log.New(io.Discard, "", 0) }
 
-// farFuture is later than the end of anything that is cached.
+// farFuture returns a time at which everything cached has expired.
 func farFuture() time.Time { return time.Now().Add(24 * time.Hour) }
 
 func TestClientCertificate(t *testing.T) {

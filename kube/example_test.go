@@ -12,7 +12,7 @@ import (
 	"github.com/yare-go/yare/kube"
 )
 
-// WebAppSpec is what a web application should be.
+// WebAppSpec is the desired state of a web application.
 type WebAppSpec struct {
 	Image    string `json:"image"`
 	Replicas int32  `json:"replicas"`
@@ -26,14 +26,14 @@ func (WebAppSpec) Definition() kube.Definition {
 // WebApp is the whole custom resource.
 type WebApp = kube.CustomResource[WebAppSpec, kube.None]
 
-// The Go type is all there is to say of a resource.
+// The Go type alone describes the resource.
 func ExampleCustomResource() {
 	r, err := kube.ResourceOf[WebApp]()
 	fmt.Println(r, r.Kind, err)
 	// Output: webapps.example.com WebApp <nil>
 }
 
-// Config is a type of another module, which knows nothing of this one: it is wrapped.
+// Config wraps a type of another module, which has no Definition method.
 type Config struct{ corev1.ConfigMap }
 
 // Definition says which resource it is.

@@ -29,7 +29,7 @@ func noResource(_ context.Context, r *Request) (*Response, error) {
 	return nil, e
 }
 
-func of(verb Verb, change ...func(*Request)) *Request {
+func requestFor(verb Verb, change ...func(*Request)) *Request {
 	r := &Request{Verb: verb, Resource: podResource, Namespace: "ns", Name: "p"}
 	for _, f := range change {
 		f(r)
@@ -70,55 +70,55 @@ func TestRetry(t *testing.T) {
 		steps []HandlerFunc
 		want  int
 	}{
-		{"read, 429", of(VerbGet), []HandlerFunc{tooMany, done}, isOK},
-		{"read, 500", of(VerbGet), []HandlerFunc{internal, done}, isOK},
-		{"list, broken", of(VerbList), []HandlerFunc{lost(true), unavailable, lost(false), tooMany, done}, isOK},
-		{"read, five times and no more", of(VerbGet), []HandlerFunc{internal, internal, internal, internal, internal}, isKnown},
-		{"read, 404", of(VerbGet), []HandlerFunc{notFound}, isKnown},
-		{"read, 501", of(VerbGet), []HandlerFunc{refuse(501, "", "no")}, isKnown},
-		{"watch is not repeated", of(VerbWatch), []HandlerFunc{internal}, isKnown},
+		{"read, 429", requestFor(VerbGet), []HandlerFunc{tooMany, done}, isOK},
+		{"read, 500", requestFor(VerbGet), []HandlerFunc{internal, done}, isOK},
+		{"list, broken", requestFor(VerbList), []HandlerFunc{lost(true), unavailable, lost(false), tooMany, done}, isOK},
+		{"read, five times and no more", requestFor(VerbGet), []HandlerFunc{internal, internal, internal, internal, internal}, isKnown},
+		{"read, 404", requestFor(VerbGet), []HandlerFunc{notFound}, isKnown},
+		{"read, 501", requestFor(VerbGet), []HandlerFunc{refuse(501, "", "no")}, isKnown},
+		{"watch is not repeated", requestFor(VerbWatch), []HandlerFunc{internal}, isKnown},
 
-		{"create, 429", of(VerbCreate), []HandlerFunc{tooMany, done}, isOK},
-		{"create, refused connection", of(VerbCreate), []HandlerFunc{lost(false), done}, isOK},
-		{"create, broken", of(VerbCreate), []HandlerFunc{lost(true)}, isUnknown},
-		{"create, 500", of(VerbCreate), []HandlerFunc{internal}, isUnknown},
-		{"create, 504", of(VerbCreate), []HandlerFunc{refuse(504, metav1.StatusReasonTimeout, "timeout")}, isUnknown},
-		{"create, exists", of(VerbCreate), []HandlerFunc{refuse(409, metav1.StatusReasonAlreadyExists, "exists")}, isKnown},
-		{"create, 429 and then broken", of(VerbCreate), []HandlerFunc{tooMany, lost(true)}, isUnknown},
+		{"create, 429", requestFor(VerbCreate), []HandlerFunc{tooMany, done}, isOK},
+		{"create, refused connection", requestFor(VerbCreate), []HandlerFunc{lost(false), done}, isOK},
+		{"create, broken", requestFor(VerbCreate), []HandlerFunc{lost(true)}, isUnknown},
+		{"create, 500", requestFor(VerbCreate), []HandlerFunc{internal}, isUnknown},
+		{"create, 504", requestFor(VerbCreate), []HandlerFunc{refuse(504, metav1.StatusReasonTimeout, "timeout")}, isUnknown},
+		{"create, exists", requestFor(VerbCreate), []HandlerFunc{refuse(409, metav1.StatusReasonAlreadyExists, "exists")}, isKnown},
+		{"create, 429 and then broken", requestFor(VerbCreate), []HandlerFunc{tooMany, lost(true)}, isUnknown},
 
-		{"replace, broken", of(VerbUpdate, withVersion, withBody(wanted)), []HandlerFunc{lost(true), done}, isOK},
-		{"replace, own success", of(VerbUpdate, withVersion, withBody(wanted)), []HandlerFunc{lost(true), versionChanged, same}, isOK},
-		{"replace, own success after 429", of(VerbUpdate, withVersion, withBody(wanted)), []HandlerFunc{internal, tooMany, versionChanged, same}, isOK},
-		{"replace, another's success", of(VerbUpdate, withVersion, withBody(wanted)), []HandlerFunc{lost(true), versionChanged, other}, isUnknown},
-		{"replace, gone", of(VerbUpdate, withVersion, withBody(wanted)), []HandlerFunc{lost(true), notFound}, isUnknown},
-		{"replace, last finalizer gone", of(VerbUpdate, withVersion, withBody(lastWord)), []HandlerFunc{lost(true), notFound}, isOK},
-		{"replace, conflict at once", of(VerbUpdate, withVersion, withBody(wanted)), []HandlerFunc{versionChanged}, isKnown},
-		{"replace, conflict after 429", of(VerbUpdate, withVersion, withBody(wanted)), []HandlerFunc{tooMany, versionChanged}, isKnown},
-		{"replace without version, broken", of(VerbUpdate, withBody(wanted)), []HandlerFunc{lost(true)}, isUnknown},
-		{"replace without version, 429", of(VerbUpdate, withBody(wanted)), []HandlerFunc{tooMany, done}, isOK},
+		{"replace, broken", requestFor(VerbUpdate, withVersion, withBody(wanted)), []HandlerFunc{lost(true), done}, isOK},
+		{"replace, own success", requestFor(VerbUpdate, withVersion, withBody(wanted)), []HandlerFunc{lost(true), versionChanged, same}, isOK},
+		{"replace, own success after 429", requestFor(VerbUpdate, withVersion, withBody(wanted)), []HandlerFunc{internal, tooMany, versionChanged, same}, isOK},
+		{"replace, another's success", requestFor(VerbUpdate, withVersion, withBody(wanted)), []HandlerFunc{lost(true), versionChanged, other}, isUnknown},
+		{"replace, gone", requestFor(VerbUpdate, withVersion, withBody(wanted)), []HandlerFunc{lost(true), notFound}, isUnknown},
+		{"replace, last finalizer gone", requestFor(VerbUpdate, withVersion, withBody(lastWord)), []HandlerFunc{lost(true), notFound}, isOK},
+		{"replace, conflict at once", requestFor(VerbUpdate, withVersion, withBody(wanted)), []HandlerFunc{versionChanged}, isKnown},
+		{"replace, conflict after 429", requestFor(VerbUpdate, withVersion, withBody(wanted)), []HandlerFunc{tooMany, versionChanged}, isKnown},
+		{"replace without version, broken", requestFor(VerbUpdate, withBody(wanted)), []HandlerFunc{lost(true)}, isUnknown},
+		{"replace without version, 429", requestFor(VerbUpdate, withBody(wanted)), []HandlerFunc{tooMany, done}, isOK},
 
-		{"delete of a uid, broken", of(VerbDelete, withUID), []HandlerFunc{lost(true), done}, isOK},
-		{"delete of a uid, gone", of(VerbDelete, withUID), []HandlerFunc{lost(true), notFound}, isOK},
-		{"delete of a uid, another is there", of(VerbDelete, withUID), []HandlerFunc{internal, uidChanged}, isOK},
-		{"delete of a uid, gone at once", of(VerbDelete, withUID), []HandlerFunc{notFound}, isKnown},
-		{"delete of a uid, another at once", of(VerbDelete, withUID), []HandlerFunc{uidChanged}, isKnown},
-		{"delete of a uid, resource unknown", of(VerbDelete, withUID), []HandlerFunc{lost(true), noResource}, isUnknown},
-		{"delete of a uid, terminating", of(VerbDelete, withUID), []HandlerFunc{lost(true), versionChanged, terminating}, isOK},
-		{"delete of a uid, conflict", of(VerbDelete, withUID), []HandlerFunc{lost(true), versionChanged, staying}, isUnknown},
-		{"delete of a version, conflict", of(VerbDelete, withUID, withVersion), []HandlerFunc{lost(true), versionChanged}, isUnknown},
-		{"delete by name, broken", of(VerbDelete), []HandlerFunc{lost(true)}, isUnknown},
-		{"delete by name, 429", of(VerbDelete), []HandlerFunc{tooMany, done}, isOK},
-		{"delete collection, broken", of(VerbDeleteCollection), []HandlerFunc{lost(true)}, isUnknown},
+		{"delete of a uid, broken", requestFor(VerbDelete, withUID), []HandlerFunc{lost(true), done}, isOK},
+		{"delete of a uid, gone", requestFor(VerbDelete, withUID), []HandlerFunc{lost(true), notFound}, isOK},
+		{"delete of a uid, another is there", requestFor(VerbDelete, withUID), []HandlerFunc{internal, uidChanged}, isOK},
+		{"delete of a uid, gone at once", requestFor(VerbDelete, withUID), []HandlerFunc{notFound}, isKnown},
+		{"delete of a uid, another at once", requestFor(VerbDelete, withUID), []HandlerFunc{uidChanged}, isKnown},
+		{"delete of a uid, resource unknown", requestFor(VerbDelete, withUID), []HandlerFunc{lost(true), noResource}, isUnknown},
+		{"delete of a uid, terminating", requestFor(VerbDelete, withUID), []HandlerFunc{lost(true), versionChanged, terminating}, isOK},
+		{"delete of a uid, conflict", requestFor(VerbDelete, withUID), []HandlerFunc{lost(true), versionChanged, staying}, isUnknown},
+		{"delete of a version, conflict", requestFor(VerbDelete, withUID, withVersion), []HandlerFunc{lost(true), versionChanged}, isUnknown},
+		{"delete by name, broken", requestFor(VerbDelete), []HandlerFunc{lost(true)}, isUnknown},
+		{"delete by name, 429", requestFor(VerbDelete), []HandlerFunc{tooMany, done}, isOK},
+		{"delete collection, broken", requestFor(VerbDeleteCollection), []HandlerFunc{lost(true)}, isUnknown},
 
-		{"apply, broken", of(VerbPatch, withContent(ContentApply)), []HandlerFunc{lost(true), internal, done}, isOK},
-		{"apply, refused in the end", of(VerbPatch, withContent(ContentApply)), []HandlerFunc{lost(true), refuse(422, metav1.StatusReasonInvalid, "bad")}, isUnknown},
-		{"apply, always broken", of(VerbPatch, withContent(ContentApply)), []HandlerFunc{lost(true), lost(false), lost(false), lost(false), lost(false)}, isUnknown},
-		{"merge patch, broken", of(VerbPatch, withContent(ContentMergePatch)), []HandlerFunc{lost(true)}, isUnknown},
-		{"merge patch, 429", of(VerbPatch, withContent(ContentMergePatch)), []HandlerFunc{tooMany, done}, isOK},
-		{"JSON patch, 500", of(VerbPatch, withContent(ContentJSONPatch)), []HandlerFunc{internal}, isUnknown},
-		{"strategic patch, broken", of(VerbPatch, withContent(ContentStrategicPatch)), []HandlerFunc{lost(true)}, isUnknown},
+		{"apply, broken", requestFor(VerbPatch, withContent(ContentApply)), []HandlerFunc{lost(true), internal, done}, isOK},
+		{"apply, refused in the end", requestFor(VerbPatch, withContent(ContentApply)), []HandlerFunc{lost(true), refuse(422, metav1.StatusReasonInvalid, "bad")}, isUnknown},
+		{"apply, always broken", requestFor(VerbPatch, withContent(ContentApply)), []HandlerFunc{lost(true), lost(false), lost(false), lost(false), lost(false)}, isUnknown},
+		{"merge patch, broken", requestFor(VerbPatch, withContent(ContentMergePatch)), []HandlerFunc{lost(true)}, isUnknown},
+		{"merge patch, 429", requestFor(VerbPatch, withContent(ContentMergePatch)), []HandlerFunc{tooMany, done}, isOK},
+		{"JSON patch, 500", requestFor(VerbPatch, withContent(ContentJSONPatch)), []HandlerFunc{internal}, isUnknown},
+		{"strategic patch, broken", requestFor(VerbPatch, withContent(ContentStrategicPatch)), []HandlerFunc{lost(true)}, isUnknown},
 
-		{"eviction, disruption budget", of(VerbCreate, evict), []HandlerFunc{tooMany}, isKnown},
+		{"eviction, disruption budget", requestFor(VerbCreate, evict), []HandlerFunc{tooMany}, isKnown},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			t.Parallel()
@@ -146,7 +146,7 @@ func TestNoRetryOfPermanentErrors(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			_, err := retry{next: scripted(t, refuse(0, "", "", change)), limit: time.Minute}.Do(t.Context(), of(VerbGet))
+			_, err := retry{next: scripted(t, refuse(0, "", "", change)), limit: time.Minute}.Do(t.Context(), requestFor(VerbGet))
 			if err == nil {
 				t.Error("there is no error")
 			}
@@ -165,7 +165,7 @@ func TestRetryHonoursRetryAfter(t *testing.T) {
 				waited = time.Since(start)
 				return done(ctx, r)
 			})}
-		if _, err := h.Do(t.Context(), of(VerbCreate)); err != nil {
+		if _, err := h.Do(t.Context(), requestFor(VerbCreate)); err != nil {
 			t.Fatal(err)
 		}
 		if waited < 20*time.Second {
@@ -201,7 +201,7 @@ func TestRetryAfterBeyondTheLimit(t *testing.T) {
 				start := time.Now()
 				_, err := retry{limit: test.limit, next: scripted(t,
 					refuse(429, metav1.StatusReasonTooManyRequests, "slow", func(e *Error) { e.RetryAfter = 10 * time.Second }),
-				)}.Do(ctx, of(VerbGet))
+				)}.Do(ctx, requestFor(VerbGet))
 				if !IsTooManyRequests(err) {
 					t.Errorf("the error is %v", err)
 				}
@@ -229,7 +229,7 @@ func TestRetryLimitIsForAllAttempts(t *testing.T) {
 				return nil, e
 			}
 		}
-		_, err := retry{limit: 30 * time.Second, next: scripted(t, slow, slow)}.Do(t.Context(), of(VerbGet))
+		_, err := retry{limit: 30 * time.Second, next: scripted(t, slow, slow)}.Do(t.Context(), requestFor(VerbGet))
 		if !errors.Is(err, errNoAnswer) || !IsUnreachable(err) {
 			t.Errorf("the error is %v", err)
 		}
@@ -245,7 +245,7 @@ func TestRetryEndsWithTheCaller(t *testing.T) {
 		ctx, cancel := context.WithCancelCause(t.Context())
 		cause := errors.New("shutting down")
 		time.AfterFunc(10*time.Millisecond, func() { cancel(cause) })
-		_, err := retry{limit: time.Minute, next: scripted(t, unavailable)}.Do(ctx, of(VerbGet))
+		_, err := retry{limit: time.Minute, next: scripted(t, unavailable)}.Do(ctx, requestFor(VerbGet))
 		if !errors.Is(err, context.Canceled) || !errors.Is(err, cause) {
 			t.Errorf("the error is %v", err)
 		}
@@ -264,7 +264,7 @@ func TestRetryBacksOff(t *testing.T) {
 			at = append(at, time.Now())
 			return internal(ctx, r)
 		}
-		_, err := retry{limit: time.Minute, next: scripted(t, note, note, note, note, note)}.Do(t.Context(), of(VerbGet))
+		_, err := retry{limit: time.Minute, next: scripted(t, note, note, note, note, note)}.Do(t.Context(), requestFor(VerbGet))
 		if e, ok := AsError(err); !ok || e.Code != http.StatusInternalServerError {
 			t.Fatalf("the error is %v", err)
 		}
@@ -276,7 +276,7 @@ func TestRetryBacksOff(t *testing.T) {
 	})
 }
 
-// Doubt is worth more than a wrong yes.
+// sameObject reports false rather than a wrong true.
 func TestSameObject(t *testing.T) {
 	t.Parallel()
 	for _, test := range []struct {

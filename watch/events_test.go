@@ -233,12 +233,12 @@ func TestErrorOfTheQuestionIsTheEnd(t *testing.T) {
 	client := kube.NewClientFromHandler(s)
 	clusterWide := kube.Resource{GroupVersionKind: things.Resource.GroupVersionKind, Plural: "things", ClusterScoped: true}
 	for name, sequence := range map[string]func(func(error)){
-		"a bad label selector":                 all(watch.Events(t.Context(), kube.All[thing](client), kube.ParseLabels("a in"))),
-		"a bad field selector":                 all(watch.Events(t.Context(), kube.All[thing](client), kube.ParseFields("nothing"))),
-		"a bad namespace":                      all(watch.Events(t.Context(), kube.Namespaced[thing](client, "../x"))),
-		"no namespace":                         all(watch.Events(t.Context(), kube.Namespaced[thing](client, ""))),
-		"a cluster-scoped kind in a namespace": all(watch.Events(t.Context(), kube.Dynamic(client, clusterWide, "default"))),
-		"a resource without a plural":          all(watch.Events(t.Context(), kube.Metadata(client, kube.Resource{}, ""))),
+		"a bad label selector":                 errorsOf(watch.Events(t.Context(), kube.All[thing](client), kube.ParseLabels("a in"))),
+		"a bad field selector":                 errorsOf(watch.Events(t.Context(), kube.All[thing](client), kube.ParseFields("nothing"))),
+		"a bad namespace":                      errorsOf(watch.Events(t.Context(), kube.Namespaced[thing](client, "../x"))),
+		"no namespace":                         errorsOf(watch.Events(t.Context(), kube.Namespaced[thing](client, ""))),
+		"a cluster-scoped kind in a namespace": errorsOf(watch.Events(t.Context(), kube.Dynamic(client, clusterWide, "default"))),
+		"a resource without a plural":          errorsOf(watch.Events(t.Context(), kube.Metadata(client, kube.Resource{}, ""))),
 	} {
 		t.Run(name, func(t *testing.T) {
 			var errs []error
@@ -253,14 +253,14 @@ func TestErrorOfTheQuestionIsTheEnd(t *testing.T) {
 	}
 }
 
-// all makes a sequence of errors of a sequence of events.
-func all[T any](sequence func(func(watch.Event[T], error) bool)) func(func(error)) {
-	return func(take func(error)) {
+// errorsOf returns the errors of a sequence of events, one for each event, nil if it has none.
+func errorsOf[T any](sequence func(func(watch.Event[T], error) bool)) func(func(error)) {
+	return func(yield func(error)) {
 		sequence(func(e watch.Event[T], err error) bool {
 			if e != nil {
 				err = nil
 			}
-			take(err)
+			yield(err)
 			return true
 		})
 	}

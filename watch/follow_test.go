@@ -13,7 +13,7 @@ import (
 	"github.com/yare-go/yare/kube"
 )
 
-// scripted is a case: a server's answers, the changes that are published, and the requests.
+// scripted is a test case: a server's answers, the changes that are published, and the requests.
 type scripted struct {
 	name      string
 	answers   []answer

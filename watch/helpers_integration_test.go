@@ -101,14 +101,14 @@ func followThings(t *testing.T, client *kube.Client, selectors ...kube.Selector)
 	var running sync.WaitGroup
 	running.Go(func() {
 		for e, err := range watch.Events(ctx, kube.All[thing](client.With(f.through)), selectors...) {
-			f.take(e, err)
+			f.record(e, err)
 		}
 	})
 	t.Cleanup(func() { cancel(); running.Wait() })
 	return f
 }
 
-func (f *following) take(e watch.Event[thing], err error) {
+func (f *following) record(e watch.Event[thing], err error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	if err != nil {

@@ -52,8 +52,8 @@ func checkRoundTrip(t *testing.T, c *Codec, name, content string) {
 	}
 }
 
-// Whatever the dictionary and the content are, it comes out as it went in; and what was not
-// encoded is at most an error.
+// Content comes out as it went in, whatever the dictionary and the content are. Decoding bytes
+// that were not encoded is at most an error.
 func FuzzCodec(f *testing.F) {
 	f.Add([]byte(text(1, 2000)), []byte(text(2, 700)))
 	f.Add([]byte("short"), []byte{})

@@ -9,9 +9,9 @@ import (
 	"github.com/yare-go/yare/kube"
 )
 
-// BenchmarkSkippedApply is an apply that is not sent: because the object rests at the
-// version of the last one; because all that changes is its status; or because the fields
-// are compared, as after a restart.
+// BenchmarkSkippedApply measures an apply that is not sent: because the object still has the
+// version of the last one; because only its status changes; or because the fields are compared,
+// as after a restart.
 func BenchmarkSkippedApply(b *testing.B) {
 	const body = `{"apiVersion":"example.com/v1","kind":"WebApp","metadata":{"labels":{"app":"a"},"name":"a","namespace":"ns"},"spec":{"replicas":2,"selector":{"matchLabels":{"app":"a"}},"template":{"metadata":{"labels":{"app":"a"}},"spec":{"containers":[{"env":[{"name":"A","value":"1"},{"name":"B","value":"2"}],"image":"registry.example.com/a:1","name":"main","ports":[{"containerPort":8080}],"resources":{"requests":{"cpu":"100m"}}}]}}}}`
 	const entry = `{"apiVersion":"example.com/v1","fieldsType":"FieldsV1","fieldsV1":{"f:metadata":{"f:labels":{"f:app":{}}},"f:spec":{"f:replicas":{},"f:selector":{},"f:template":{"f:metadata":{"f:labels":{"f:app":{}}},"f:spec":{"f:containers":{"k:{\"name\":\"main\"}":{".":{},"f:env":{"k:{\"name\":\"A\"}":{".":{},"f:name":{},"f:value":{}},"k:{\"name\":\"B\"}":{".":{},"f:name":{},"f:value":{}}},"f:image":{},"f:name":{},"f:ports":{"k:{\"containerPort\":8080,\"protocol\":\"TCP\"}":{".":{},"f:containerPort":{}}},"f:resources":{"f:requests":{"f:cpu":{}}}}}}}}},"manager":"us","operation":"Apply","time":"2026-11-20T12:00:00Z"}`

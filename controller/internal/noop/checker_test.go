@@ -169,7 +169,7 @@ func (a *applier) apply(body string, options ...string) bool {
 	return a.server.applies > before
 }
 
-// ours is our managedFields entry.
+// ours returns our managedFields entry, beside one of another manager.
 func ours(version, subresource, fields string) string {
 	return fmt.Sprintf(`,"managedFields":[{"manager":"them","operation":"Apply","apiVersion":"example.com/v1","fieldsV1":{"f:spec":{"f:b":{}}}},`+
 		`{"manager":"us","operation":"Apply","subresource":%q,"apiVersion":"example.com/%s","fieldsV1":%s}]`, subresource, version, fields)

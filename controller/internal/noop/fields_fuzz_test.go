@@ -320,8 +320,8 @@ func checkOwnsExactly(t *testing.T, data []byte) (unchanged, found bool) {
 		t.Fatalf("an apply would be skipped that changes something:\nwanted %v\nlive   %v\nafter  %v\nmanagers %v\nafter    %v",
 			wanted, s.live, after.live, s.managers, after.managers)
 	}
-	// Nobody owns an empty associative list, and without a schema it cannot be told from an
-	// atomic list that was never applied.
+	// Nobody owns an empty associative list, and without a schema it cannot be distinguished from
+	// an atomic list that was never applied.
 	if unchanged && !found && !others && !hasEmptyList(wanted) {
 		t.Fatalf("an apply would be sent that changes nothing, to an object of our own:\nwanted %v\nlive   %v\nmanagers %v", wanted, s.live, s.managers)
 	}

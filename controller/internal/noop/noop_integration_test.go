@@ -19,7 +19,7 @@ const (
 // podTemplate has no controller that has a part in it.
 const podTemplate = `{"metadata":{"labels":{"app":"a"}},"template":{"metadata":{"labels":{"app":"a"}},"spec":{"containers":[{"name":"c","image":"i","resources":{"requests":{"cpu":"1000m","memory":"1024Mi"}}}]}}}`
 
-// deployment is one with a cpu quantity, and something in its template.
+// deployment returns a Deployment with a cpu quantity, and with more in its template.
 func deployment(cpu, more string) string {
 	return fmt.Sprintf(`{"metadata":{"labels":{"app":"a"}},"spec":{"replicas":0,"selector":{"matchLabels":{"app":"a"}},"template":{"metadata":{"labels":{"app":"a"}},`+
 		`"spec":{"volumes":[{"name":"v","emptyDir":{}}],"containers":[{"name":"c","image":"i","ports":[{"containerPort":80}],"env":[{"name":"A","value":"1"}%s],"volumeMounts":[{"name":"v","mountPath":"/v"}],"resources":{"requests":{"cpu":%q}}}]}}}}`, more, cpu)
@@ -82,8 +82,8 @@ func TestFieldRemoved(t *testing.T) {
 	}
 }
 
-// Promise 8: what others change of what is ours is put right, and what they change of
-// what is not costs at most one request.
+// Promise 8: a change by others to our fields is undone, and a change to other fields costs at
+// most one request.
 func TestChangesByOthers(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {

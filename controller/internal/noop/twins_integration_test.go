@@ -89,8 +89,8 @@ func defineGadgets(t *testing.T, cluster *yaretest.Cluster) {
 	cluster.Kubectl(t, "", "wait", "--for=condition=Established", "--timeout=60s", "crd/gadgets.noop.example.com")
 }
 
-// twins are two objects of one kind: one that is applied through the check, and one that
-// every apply is sent to. All else happens to both.
+// twins are two objects of one kind. One is applied through the check; to the other every apply
+// is sent. Everything else happens to both.
 type twins struct {
 	t        *testing.T
 	resource kube.Resource
@@ -173,7 +173,7 @@ func (p *twins) both(do func(api kube.API[unstructured.Unstructured], name strin
 	}
 }
 
-// apply applies what is wanted to both, and tells how many requests the check let through.
+// apply applies body to both, and returns the number of requests that the check let through.
 func (p *twins) apply(body string, options ...kube.ApplyOption) int {
 	p.t.Helper()
 	p.catchUp()
@@ -267,11 +267,11 @@ func (p *twins) alike() {
 		return []any{u.Object, entries}
 	}
 	if diff := cmp.Diff(clean(always), clean(checked)); diff != "" {
-		p.t.Errorf("it is not what it would be if every apply was sent:\n%s", diff)
+		p.t.Errorf("the object differs from the one to which every apply is sent:\n%s", diff)
 	}
 }
 
-// merge is a change by somebody else.
+// merge patches both as another manager.
 func (p *twins) merge(manager, patch string) {
 	p.t.Helper()
 	p.both(func(api kube.API[unstructured.Unstructured], name string) error {
@@ -280,7 +280,7 @@ func (p *twins) merge(manager, patch string) {
 	})
 }
 
-// force is an apply by somebody else.
+// force applies body to both as another manager.
 func (p *twins) force(manager, body string) {
 	p.t.Helper()
 	p.both(func(api kube.API[unstructured.Unstructured], name string) error {
