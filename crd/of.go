@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"sort"
 
 	"github.com/yare-go/yare/kube"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -81,8 +82,9 @@ func From(types ...kube.Type) ([]*CustomResourceDefinition, error) {
 
 // merge returns the definition of a kind with these versions.
 func merge(types []kube.Type) (*CustomResourceDefinition, error) {
-	slices.SortStableFunc(types, func(a, b kube.Type) int {
-		return version.CompareKubeAwareVersionStrings(b.Resource.Version, a.Resource.Version)
+	// Unlike slices.SortFunc, sort.Slice is not compiled anew for this type.
+	sort.Slice(types, func(i, j int) bool {
+		return version.CompareKubeAwareVersionStrings(types[i].Resource.Version, types[j].Resource.Version) > 0
 	})
 	first := types[0]
 	names, problems := mergeNames(types)
