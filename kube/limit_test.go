@@ -33,19 +33,19 @@ func TestLimitWrites(t *testing.T) {
 		var all sync.WaitGroup
 		for range 10 { // the last one waits for longer than the limit of its attempts
 			all.Go(func() {
-				if _, err := h.Do(t.Context(), of(VerbPatch)); err != nil {
+				if _, err := h.Do(t.Context(), requestFor(VerbPatch)); err != nil {
 					t.Error(err)
 				}
 			})
 		}
 		synctest.Wait()
 		started := time.Now()
-		if _, err := h.Do(t.Context(), of(VerbGet)); err != nil || time.Since(started) > 0 {
+		if _, err := h.Do(t.Context(), requestFor(VerbGet)); err != nil || time.Since(started) > 0 {
 			t.Errorf("a read was held up for %s: %v", time.Since(started), err)
 		}
 		ctx, cancel := context.WithTimeout(t.Context(), time.Millisecond)
 		defer cancel()
-		_, err := h.Do(ctx, of(VerbPatch))
+		_, err := h.Do(ctx, requestFor(VerbPatch))
 		if !errors.Is(err, context.DeadlineExceeded) {
 			t.Errorf("a write that waited with a deadline: %v", err)
 		}
@@ -75,11 +75,11 @@ func TestWriteThatWaitsToBeRepeatedHoldsNoPlace(t *testing.T) {
 		h := retry{next: limitWrites(4, server), limit: 30 * time.Second}
 		var all sync.WaitGroup
 		for range 4 {
-			all.Go(func() { _, _ = h.Do(t.Context(), of(VerbPatch)) })
+			all.Go(func() { _, _ = h.Do(t.Context(), requestFor(VerbPatch)) })
 		}
 		synctest.Wait()
 		started := time.Now()
-		if _, err := h.Do(t.Context(), of(VerbPatch, func(r *Request) { r.Name = "idle" })); err != nil {
+		if _, err := h.Do(t.Context(), requestFor(VerbPatch, func(r *Request) { r.Name = "idle" })); err != nil {
 			t.Error(err)
 		}
 		if d := time.Since(started); d > 0 {

@@ -217,15 +217,15 @@ func TestWarningsAreLoggedOnceAndBounded(t *testing.T) { //nolint:paralleltest /
 	defer slog.SetDefault(before)
 	warn := warnOnce()
 	for range 3 {
-		warn(of(VerbGet), "text 0")
+		warn(requestFor(VerbGet), "text 0")
 	}
 	if n := strings.Count(logged.String(), "text 0"); n != 1 {
 		t.Errorf("logged %d times", n)
 	}
 	for i := range 4 * mostWarnings {
-		warn(of(VerbGet), fmt.Sprintf("text %d", i))
+		warn(requestFor(VerbGet), fmt.Sprintf("text %d", i))
 	}
-	warn(of(VerbGet), "text 0")
+	warn(requestFor(VerbGet), "text 0")
 	if n := strings.Count(logged.String(), `"text 0"`); n != 2 {
 		t.Errorf("logged %d times: it is still remembered after %d others", n, 4*mostWarnings)
 	}

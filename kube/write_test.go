@@ -254,8 +254,8 @@ func TestDeleteOfWhatIsGone(t *testing.T) {
 // CustomResourceDefinition looked as if its objects had been deleted.
 func TestIsNotFoundIsOfAnObject(t *testing.T) {
 	t.Parallel()
-	_, missing := notFound(t.Context(), of(VerbGet))
-	_, unknown := noResource(t.Context(), of(VerbGet))
+	_, missing := notFound(t.Context(), requestFor(VerbGet))
+	_, unknown := noResource(t.Context(), requestFor(VerbGet))
 	if !IsNotFound(missing) || IsNoResource(missing) || IsNotFound(unknown) || !IsNoResource(unknown) {
 		t.Errorf("of an object: %t, %t; of a resource: %t, %t",
 			IsNotFound(missing), IsNoResource(missing), IsNotFound(unknown), IsNoResource(unknown))
@@ -284,7 +284,7 @@ func TestIsUIDConflict(t *testing.T) {
 		"version":            {versionChanged, false},
 		"not found":          {notFound, false},
 	} {
-		_, err := test.step(t.Context(), of(VerbPatch))
+		_, err := test.step(t.Context(), requestFor(VerbPatch))
 		if got := IsUIDConflict(err); got != test.want {
 			t.Errorf("%s: IsUIDConflict(%v) = %t", name, err, got)
 		}
