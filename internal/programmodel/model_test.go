@@ -266,6 +266,26 @@ func (d *driver) settle() {
 	d.check()
 	d.deadWatches()
 	d.rest()
+	d.deletions()
+}
+
+// deletions deletes objects of a program at rest, and requires that the program cleans up before
+// the next resync: nothing but the deletion itself triggers that.
+func (d *driver) deletions() {
+	if d.world.failed() {
+		return
+	}
+	for _, p := range d.plans {
+		for _, namespace := range namespaces {
+			d.do(kube.VerbDelete, d.resource(p), namespace, parentNames[0], "")
+		}
+	}
+	for range 2 {
+		time.Sleep(time.Minute)
+		d.world.server.CollectGarbage()
+	}
+	time.Sleep(time.Second)
+	d.check()
 }
 
 // deadWatches lets every watch of children die for a while, during which resyncs have to repair
@@ -307,6 +327,15 @@ func (d *driver) deadWatches() {
 // check checks that everything is as it should be.
 func (d *driver) check() {
 	w := d.world
+	for range 100 { // a resync may be under way
+		w.mu.Lock()
+		running := len(w.running)
+		w.mu.Unlock()
+		if running == 0 {
+			break
+		}
+		time.Sleep(100 * time.Millisecond)
+	}
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	for t := range w.running {
