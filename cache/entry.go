@@ -11,8 +11,8 @@ import (
 	"github.com/yare-go/yare/kube"
 )
 
-// entry is one version of an object, as small as can be. It is never changed once a store
-// has it, so that readers need no lock: what changes, or is compressed anew, is another
+// entry is one version of an object, as small as possible. An entry never changes once a store
+// has it, so that readers need no lock. A change, or compression by another codec, makes another
 // entry.
 type entry struct {
 	namespace unique.Handle[string]

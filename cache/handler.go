@@ -13,11 +13,10 @@ import (
 	"github.com/yare-go/yare/kube"
 )
 
-// Handler answers reads from the stores where one holds every object that is asked for,
-// and passes on everything else. It sees the writes, so that a read through it is at least
-// as new as every write through it, whatever the verb, the namespace and the
-// representation; see the package comment. All handlers of one Cache share what they
-// know.
+// Handler returns a handler that answers a read from a store that holds every object that the
+// read asks for, and passes everything else to next. It records the writes, so that a read
+// through it is at least as new as every write through it, whatever the verb, the namespace and
+// the representation. All handlers of one Cache share one overlay.
 func (c *Cache) Handler(next kube.Handler) kube.Handler { return c.View().Handler(next) }
 
 type handler struct {
@@ -92,9 +91,8 @@ func (h *handler) readLive(ctx context.Context, r *kube.Request, k overlay.Key, 
 	return response, err
 }
 
-// resolveCollectionDoubts finds out from which version on a store shows all that happened in
-// the collections that the request is about, as far as that is not known. It reports whether
-// the store shows all of it.
+// resolveCollectionDoubts gives each doubt about the request's collections a version after all
+// of its effects, if it has none. It reports whether the store has reached all of these versions.
 func (h *handler) resolveCollectionDoubts(ctx context.Context, r *kube.Request, store *Store) bool {
 	c, certain := h.view.cache, true
 	for in, d := range c.overlay.Doubts(overlay.KeyOf(r.Ref()).Collection) {
@@ -116,7 +114,7 @@ func (h *handler) resolveCollectionDoubts(ctx context.Context, r *kube.Request, 
 	return certain
 }
 
-// currentVersion returns the resource version that a collection has now.
+// currentVersion returns the current resource version of a collection. It makes a request.
 func (h *handler) currentVersion(ctx context.Context, r *kube.Request, namespace string) (string, error) {
 	response, err := h.next.Do(ctx, &kube.Request{
 		Cluster: r.Cluster, Verb: kube.VerbList, Resource: r.Resource, Namespace: namespace,

@@ -92,8 +92,7 @@ func (x *contentIndex) candidates(value string) []uint32 {
 	return slices.AppendSeq(slices.Clone(found), maps.Keys(x.unknown))
 }
 
-// set gives the entry in a slot these values, in place of those that it had. If they are
-// unknown, values is empty.
+// set replaces the values of the entry in a slot. If they are unknown, values is empty.
 func (x *contentIndex) set(slot uint32, values []string, unknown bool) {
 	x.Replace(slot, x.values[slot], values)
 	if len(values) > 0 {

@@ -11,8 +11,8 @@ import (
 // Labels are the labels of an object. They can be matched by a labels.Selector of
 // apimachinery, and compared with ==. The zero value has none.
 //
-// Objects of one kind mostly have the same few keys, and values of their own. So the keys
-// are shared by all objects that have them, and the values are one string.
+// Objects of one kind mostly have the same few keys and different values. So objects with the
+// same keys share them, and the values are one string.
 type Labels struct {
 	// keys are sorted, each followed by a NUL, which no label contains.
 	keys unique.Handle[string]
@@ -115,7 +115,8 @@ func (w *labelWriter) add(key, value []byte) {
 	}
 }
 
-// finish returns what was added, valid until the next use, and begins anew.
+// finish returns the labels that were added, and removes them. The slices are valid until the
+// next use.
 func (w *labelWriter) finish() (keys, values []byte) {
 	// A server sends them sorted, so that this is one look at each.
 	slices.SortStableFunc(w.pairs, func(a, b [2][]byte) int { return bytes.Compare(a[0], b[0]) })

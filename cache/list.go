@@ -15,8 +15,8 @@ import (
 	"github.com/yare-go/yare/kube"
 )
 
-// maxUncertain is how many objects of a list are read by themselves. For more of them the
-// whole list is read.
+// maxUncertain is the number of uncertain objects of a list that are read one by one. If there
+// are more, the whole list is read live.
 const maxUncertain = 8
 
 func (h *handler) list(ctx context.Context, r *kube.Request) (*kube.Response, error) {
@@ -84,8 +84,8 @@ func (h *handler) list(ctx context.Context, r *kube.Request) (*kube.Response, er
 	}}, nil
 }
 
-// yieldMatching yields an object if it meets all conditions, or why that cannot be said. It
-// reports whether to go on.
+// yieldMatching yields an object if it meets all conditions, or the error that prevents the
+// check. It reports whether to go on.
 func yieldMatching(yield func(jsontext.Value, error) bool, r *kube.Request, record Record, l lookupResult, conditions []kube.Match, err error) bool {
 	var body []byte
 	if err == nil {
@@ -142,13 +142,14 @@ type matcher struct {
 	matches   []kube.Match
 }
 
-// matcherOf reads the selectors of a list. It is not ok if only the server knows what matches.
+// matcherOf reads the selectors of a list. It reports false if only the server can decide which
+// objects match.
 func matcherOf(r *kube.Request) (matcher, bool) {
 	m := matcher{namespace: overlay.KeyOf(r.Ref()).Namespace, labels: labels.Everything(), fields: fields.Everything(), matches: r.Matches}
 	for parameter := range r.Query {
 		switch parameter {
 		case "labelSelector", "fieldSelector":
-		case "limit": // all at once is what it comes to
+		case "limit": // a list from a store has one page
 		default:
 			// A version, a shard, or the next page of a list that was begun at the server.
 			if r.Query.Get(parameter) != "" {
@@ -192,7 +193,7 @@ func (m matcher) filter(store *Store) (f Filter, rest []kube.Match) {
 	return f, rest
 }
 
-// matchesRecord reports whether an object matches, the conditions apart.
+// matchesRecord reports whether an object matches, apart from the conditions in matches.
 func (m matcher) matchesRecord(r Record) bool {
 	return (m.namespace == "" || r.Namespace == m.namespace) && m.labels.Matches(r.Labels) && m.matchesFields(r)
 }

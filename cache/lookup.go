@@ -59,8 +59,8 @@ func (c *Cache) lookup(store *Store, k overlay.Key, r kube.Resource, form kube.R
 	}
 }
 
-// lookupMetadata returns the record that a read of the metadata would show without a request;
-// present is false if it would show no object. It is not ok if that is not known.
+// lookupMetadata returns the record that a read of the metadata would show. present is false if
+// the read would show no object. ok is false if the read would need a request.
 func (v *View) lookupMetadata(k overlay.Key, r kube.Resource) (record Record, present, ok bool) {
 	for _, form := range []kube.Representation{kube.MetadataOnly, kube.Full} {
 		store, partial := v.storeFor(k, r, form, anyStore)

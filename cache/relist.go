@@ -37,8 +37,8 @@ func (s *stream) endList(version string) {
 
 // takeVanished returns the objects that this program wrote before the list began, while no watch
 // was open, and that the list does not contain: somebody deleted them in the meantime, or they
-// no longer match. No watch will ever show that. Of a stream with a selector, some may never have
-// matched. After a restoration it drops what the overlay has from before.
+// no longer match. No watch will ever show that. If the stream has a selector, some of them may
+// never have matched. After a restoration it drops the overlay's entries from before.
 func (s *stream) takeVanished(restored bool) []*entry {
 	var vanished []*entry
 	for k, written := range s.cache.overlay.RecordedBefore(s.collection(), s.listBegan) {

@@ -90,8 +90,8 @@ func onlyValue(r labels.Requirement) (string, bool) {
 	return "", false
 }
 
-// match decides which entries a filter matches, the content index apart. It must not be used
-// concurrently.
+// match decides which entries a filter matches, apart from its content index. It must not be
+// used concurrently.
 type match struct {
 	filter    Filter
 	namespace unique.Handle[string]

@@ -22,17 +22,17 @@ type Store struct {
 	report func(error)
 
 	mu sync.RWMutex
-	// slots hold the entries; nil are those in free. An object keeps its slot for as long
-	// as it exists.
+	// slots holds the entries. It is nil at the slots in free. An object keeps its slot for as
+	// long as it exists.
 	slots []*entry
 	free  []uint32
 	table slots.Table
 	// namespaces is nil if there can be only one.
 	namespaces *recordIndex[unique.Handle[string]]
-	// owners are by the UIDs of all owners. A UID that is no UUID is a hash, so that what is
-	// found has to be looked at.
+	// owners finds slots by the UIDs of all owners. A UID that is no UUID is stored as a hash, so
+	// the entries that are found must be checked.
 	owners *recordIndex[ident.UID]
-	// labels are by key and value, for the keys of IndexLabel.
+	// labels finds slots by key and value, for the keys of IndexLabel.
 	labels map[string]*recordIndex[string]
 	// recordIndexes are namespaces, owners and labels.
 	recordIndexes  []replacer

@@ -18,11 +18,11 @@ type stream struct {
 	cache *Cache
 	id    kube.Stream
 	store *Store
-	// users is the number of subscriptions that were not closed. Guarded by Cache.mu; at 0
-	// the stream is not in the Cache any more.
+	// users is the number of open subscriptions. Guarded by Cache.mu. At 0 the stream is no
+	// longer in the Cache.
 	users  int
 	cancel context.CancelFunc
-	// running are the goroutines of the stream.
+	// running counts the goroutines of the stream.
 	running sync.WaitGroup
 
 	// deliver is held while the store changes and the change is published, and while a subscriber
@@ -55,7 +55,7 @@ func newStream(c *Cache, id kube.Stream, cancel context.CancelFunc) *stream {
 	return s
 }
 
-// indexError counts an error of an index function, and says where it came from.
+// indexError counts an error of an index function, and reports it with the stream.
 func (s *stream) indexError(err error) error {
 	s.errors.Add(1)
 	return fmt.Errorf("%s: %w", s.id, err)
@@ -180,8 +180,8 @@ func (s *stream) publish(c Change) {
 	s.subscriptions = open
 }
 
-// join adds a subscriber to a stream that runs: it receives what the store holds, and every
-// change from then on.
+// join adds a subscriber to a running stream. The subscriber receives all objects of the store,
+// and every change from then on.
 func (s *stream) join(sub *Subscription) {
 	s.deliver.Lock()
 	defer s.deliver.Unlock()

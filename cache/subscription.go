@@ -25,12 +25,12 @@ type Subscription struct {
 // Store returns the store of the stream. It changes as long as the stream has subscriptions.
 func (s *Subscription) Store() *Store { return s.stream.store }
 
-// Close ends the subscription. Once it has returned, the subscriber is called no more; if
-// it is being called, Close waits for it. The last Close of a stream stops its watch, and
-// waits for that too. Further calls wait for the first one, and do nothing else.
+// Close ends the subscription. It waits for a running call of the subscriber, and the subscriber
+// is not called after it. The last Close of a stream stops the watch and waits for its end.
+// Further calls only wait for the first one.
 //
-// A Subscriber must not call Close, which would wait for itself: it can end the context
-// that it was opened with.
+// A Subscriber must not call Close, which would wait for the Subscriber. It can cancel the
+// context of [Cache.Open] instead.
 func (s *Subscription) Close() {
 	s.once.Do(func() {
 		s.unhook()
@@ -38,7 +38,7 @@ func (s *Subscription) Close() {
 	})
 }
 
-// leave does what Close does, apart from the context.
+// leave ends the subscription, without waiting for the function that watches its context.
 func (s *Subscription) leave() {
 	last := s.stream.cache.release(s.stream)
 	s.leaving.Store(true)

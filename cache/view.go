@@ -7,17 +7,17 @@ import (
 	"github.com/yare-go/yare/kube"
 )
 
-// View is the cache as one controller may see it: it answers from no store that is behind what
-// the controller has been shown. A reconcile that a change triggered would otherwise read the
-// state before that change, from the store of another stream, and nothing would trigger it
-// again when that store has caught up. It is safe for concurrent use.
+// View is the cache as one controller may see it. It never answers from a store that is behind
+// the changes that the controller's own streams have published. Otherwise a reconcile could read
+// the state before the change that triggered it, from the store of another stream, and nothing
+// would trigger it again when that store has caught up. A View is safe for concurrent use.
 type View struct {
 	cache *Cache
 	// own are the streams whose changes trigger the controller.
 	own []*stream
 }
 
-// View returns the cache as a controller may see it that own triggers.
+// View returns the cache as a controller may see it whose triggers come from own.
 func (c *Cache) View(own ...*Subscription) *View {
 	v := &View{cache: c}
 	for _, sub := range own {
@@ -30,9 +30,10 @@ func (c *Cache) View(own ...*Subscription) *View {
 // may see.
 func (v *View) Handler(next kube.Handler) kube.Handler { return &handler{view: v, next: next} }
 
-// isCurrent reports whether the store of s has every change in a namespace that the own
-// streams of v have published, and is not of a past that was undone. An empty namespace stands for all. What counts are the streams
-// and not the object, because an object may have left the selector of an own stream.
+// isCurrent reports whether the store of s has every change in a namespace that the own streams
+// of v have published, and is not of a past that a restoration has undone. An empty namespace
+// stands for all. The streams count and not the object, because an object may have left the
+// selector of an own stream.
 func (v *View) isCurrent(s *stream, namespace string) bool {
 	if !v.cache.isOfPresent(s) {
 		return false
@@ -91,10 +92,10 @@ func (v *View) coveringStore(cluster string, r kube.Resource, namespace string, 
 	return found
 }
 
-// storeFor returns a store to read one object from, that v may see and that meets the
-// condition: one that holds every object of its kind and namespace or, if there is none, one
-// that selects and shows this object. Such a store says nothing of an object that it does not
-// show: then partial is true. The store is nil if there is neither.
+// storeFor returns a store to read one object from, that v may see and that meets the condition.
+// A store that holds every object of the kind and namespace comes first, then one with a selector
+// that contains the object. In the second case partial is true: if the object is missing from
+// such a store, it may exist nevertheless. The store is nil if there is neither.
 func (v *View) storeFor(k overlay.Key, r kube.Resource, form kube.Representation, condition func(*Store) bool) (store *Store, partial bool) {
 	if store = v.coveringStore(k.Cluster, r, k.Namespace, form, condition); store != nil {
 		return store, false
@@ -153,11 +154,11 @@ func (l *Live) Metadata() ([]byte, error) {
 	return metadataOf(object)
 }
 
-// Live returns the object that ref names, its UID apart, as it certainly is: as a synced
-// store and the answers to this program's own writes show it. The whole object precedes
-// its metadata. The state is not known if no store shows the object whose watch is open, or
-// if a write has left it in doubt: a store whose watch has ended would show what it knew then
-// for as long as no other opens. Live makes no request.
+// Live returns the current state of the object that ref names, as far as it is certain. The UID
+// of ref does not count. The state comes from a synced store with an open watch, and from the
+// answers to this program's own writes. A store of whole objects precedes one of metadata. The
+// state is not known if there is no such store, or if a write has left it in doubt: a store
+// whose watch has ended does not change before another one opens. Live makes no request.
 func (v *View) Live(ref kube.Ref) Live {
 	for _, form := range []kube.Representation{kube.Full, kube.MetadataOnly} {
 		if live := v.live(ref, form); live.Known {

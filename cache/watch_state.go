@@ -13,8 +13,8 @@ type watchState struct {
 	ended time.Time
 }
 
-// maxWatchGap is how long it may take to follow a watch that has ended with another one.
-// Servers end each of them after some minutes.
+// maxWatchGap is the longest gap between two watches that counts as short. Servers end each
+// watch after some minutes.
 const maxWatchGap = time.Minute
 
 func (w *watchState) recordOpened() {

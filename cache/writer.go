@@ -23,7 +23,7 @@ type Writer struct {
 	compressor codec.Compressor
 	// plain is true if nothing is compressed.
 	plain bool
-	// recent are the last entries that were put, in a ring whose oldest is at next.
+	// recent holds the last entries that were put, in a ring whose oldest is at next.
 	recent [samplesEach]*entry
 	next   int
 	// cursor is the slot from which on to look for contents that are not written with the current
@@ -134,8 +134,8 @@ func (w *Writer) replace(slot uint32, e *entry) {
 	s.slots[slot] = e
 }
 
-// markUnreadable marks the object of err: a version of it came that does not even say its own
-// name and version for certain, so that the content of the store is outdated.
+// markUnreadable marks the object of err: a version of it came whose metadata could not be read,
+// so that the content in the store is outdated.
 func (w *Writer) markUnreadable(err *kube.DecodeError) {
 	slot, exists := w.store.slotOf(kube.Key{Namespace: err.Ref.Namespace, Name: err.Ref.Name})
 	if !exists {

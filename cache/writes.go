@@ -103,8 +103,8 @@ func mayHaveHappened(err error) bool {
 	return !ok || e.Unknown || e.Code >= 500 || e.Code == http.StatusConflict && !kube.IsAlreadyExists(err)
 }
 
-// contradicts reports whether, after an error, reads may show a wrong state of the object: the
-// write may have been carried out, or was refused because of a state that reads do not show.
+// contradicts reports whether reads may show a wrong state of the object after err: the write
+// may have been carried out, or was refused because of a state that reads do not show.
 func (v *View) contradicts(r *kube.Request, k overlay.Key, err error) bool {
 	e, ok := kube.AsError(err)
 	if !ok || e.Unknown {
@@ -134,7 +134,7 @@ func (v *View) contradicts(r *kube.Request, k overlay.Key, err error) bool {
 	}
 }
 
-// entryOf returns what the answer of a write that succeeded says.
+// entryOf returns the overlay entry for the answer of a write that succeeded.
 func (c *Cache) entryOf(r *kube.Request, k overlay.Key, answer writeAnswer, body []byte) overlay.Entry {
 	m := answer.Metadata
 	doubt := overlay.Entry{Kind: overlay.Doubt, UID: m.UID}
@@ -166,8 +166,8 @@ func (c *Cache) entryOf(r *kube.Request, k overlay.Key, answer writeAnswer, body
 	return c.valueOf(r, k, answer, body)
 }
 
-// valueOf returns the entry of an object that the server answered with. It has as much of the
-// content as reads can need.
+// valueOf returns the entry of an object that the server answered with. Its content is limited
+// to what reads can need.
 func (c *Cache) valueOf(r *kube.Request, k overlay.Key, answer writeAnswer, body []byte) overlay.Entry {
 	m := answer.Metadata
 	e := overlay.Entry{
@@ -193,7 +193,7 @@ func (c *Cache) servesFull(k overlay.Key, r kube.Resource) bool {
 	})
 }
 
-// isHeld reports whether something keeps an object that is being deleted.
+// isHeld reports whether finalizers or a grace period keep an object that is being deleted.
 func (a writeAnswer) isHeld(r *kube.Request) bool {
 	if len(a.Metadata.Finalizers) > 0 || a.Metadata.Grace > 0 {
 		return true

@@ -81,7 +81,7 @@ func TestResourceOfType(t *testing.T) {
 	}
 }
 
-// Errors say what to write.
+// The error of a type without a resource contains the way out.
 func TestTypesWithoutResource(t *testing.T) {
 	t.Parallel()
 	for _, test := range []struct {

@@ -10,7 +10,7 @@ import (
 	"github.com/yare-go/yare/kube"
 )
 
-// Kind is what an entry says about its object.
+// Kind is the kind of an entry.
 type Kind uint8
 
 const (
@@ -154,9 +154,9 @@ func (e Entry) hasObserved(uid types.UID) bool {
 	return slices.ContainsFunc(e.Observed, func(o ObservedVersion) bool { return o.UID == uid })
 }
 
-// lastObserved returns, of a tombstone, a version after which only objects that are not gone
-// can have the name. It is not known if that of one object is not, or if it is not known which
-// object was the last.
+// lastObserved returns a version after which only objects that are not gone can have the name of
+// a tombstone. known is false if the version of one object is not known, or if it is not known
+// which object was the last.
 func (e Entry) lastObserved() (version string, known bool) {
 	if e.UID == "" {
 		return "", false
@@ -191,7 +191,7 @@ func (e Entry) after(old Entry, later bool) Entry {
 	return e
 }
 
-// overlapping returns what two answers say together of which either may be the later one.
+// overlapping returns the state known after two answers, either of which may be the later one.
 func overlapping(a, b Entry) Entry {
 	if a.Kind == Tombstone && b.Kind != Tombstone {
 		a, b = b, a
@@ -237,7 +237,7 @@ func overlapping(a, b Entry) Entry {
 	}
 }
 
-// AddObserved returns observed with o added. Of each UID the latest version counts.
+// AddObserved returns observed with o added. It keeps the latest version of each UID.
 func AddObserved(observed []ObservedVersion, o ObservedVersion) []ObservedVersion {
 	i := slices.IndexFunc(observed, func(other ObservedVersion) bool { return other.UID == o.UID })
 	switch {

@@ -1,7 +1,7 @@
 package slots
 
-// Table is a hash table with open addressing. Its caller knows the keys: it says which hash the
-// key of a slot has, and which slot has a key. The zero Table is empty.
+// Table is a hash table with open addressing. It does not hold the keys: its caller provides the
+// hash of a slot's key, and decides which slot has a key. The zero Table is empty.
 type Table struct {
 	// cells hold the number of a slot plus one, or 0. Their number is a power of two, and at
 	// least a quarter of them are 0.
