@@ -18,7 +18,7 @@ type WebAppSpec struct {
 	Replicas int32  `json:"replicas"`
 }
 
-// Definition says which resource it is.
+// Definition implements [kube.Defined].
 func (WebAppSpec) Definition() kube.Definition {
 	return kube.Definition{Group: "example.com", Version: "v1", Kind: "WebApp"}
 }
@@ -36,7 +36,7 @@ func ExampleCustomResource() {
 // Config wraps a type of another module, which has no Definition method.
 type Config struct{ corev1.ConfigMap }
 
-// Definition says which resource it is.
+// Definition implements [kube.Defined].
 func (Config) Definition() kube.Definition {
 	return kube.Definition{Group: "example.com", Version: "v1", Kind: "Config"}
 }
