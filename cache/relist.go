@@ -25,7 +25,10 @@ func (s *stream) endList(version string) {
 	if restored {
 		s.cache.recordRestoration(s, version)
 	} else {
-		s.past.Store(s.listPast)
+		// Another stream may have found a restoration while this list ran, and that this store
+		// is not affected. If the list is of the lost past all the same, this stream finds that
+		// out itself: its watch stays silent.
+		s.past.Store(max(s.past.Load(), s.listPast))
 	}
 	if first {
 		s.publish(Change{Type: Synced})
