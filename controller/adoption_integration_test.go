@@ -141,6 +141,8 @@ func TestAdoptionByARecreatedOwner(t *testing.T) {
 			n := onNursery(t, true)
 			old := create(t, n.client, n.garden("eden"))
 			before := n.owned("eden", old.UID)
+			// The garbage collector leaves only those children behind that it knows of.
+			n.awaitGarbageCollector()
 			if err := n.client.Delete(t.Context(), old, kube.Propagation(policy)); err != nil {
 				t.Fatal(err)
 			}

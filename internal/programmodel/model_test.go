@@ -31,7 +31,7 @@ const (
 
 func TestProgram(t *testing.T) {
 	t.Parallel()
-	runs := 300
+	runs := 200
 	if testing.Short() {
 		runs = 60
 	}
