@@ -1,6 +1,7 @@
 package cache
 
 import (
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 
@@ -28,8 +29,8 @@ func TestTheAuthorsFunctionsRunWithoutLocks(t *testing.T) {
 			other.Close()
 			sub.Store().IndexLabel("team")
 		}
-		reported := 0
-		c := New(server, OnError(func(kube.Stream, error) { reported++; join() }))
+		var reported atomic.Int32
+		c := New(server, OnError(func(kube.Stream, error) { reported.Add(1); join() }))
 		defer c.Close()
 		server.put(a, small(a, "1", ""))
 		sub = open(t, t.Context(), c, webApps, func(Change) {})
@@ -37,12 +38,11 @@ func TestTheAuthorsFunctionsRunWithoutLocks(t *testing.T) {
 		synctest.Wait()
 		// Two indexes whose functions read the store, one of them added by the other's function
 		// while a change is on its way.
-		indexed := 0
-		second := kube.NewIndex("second", func(*webApp) []string { indexed++; sub.Store().Len(); panic("no value") })
-		added := false
+		var indexed atomic.Int32
+		second := kube.NewIndex("second", func(*webApp) []string { indexed.Add(1); sub.Store().Len(); panic("no value") })
+		var added atomic.Bool
 		first := kube.NewIndex("first", func(w *webApp) []string {
-			if w.Name == "b" && !added {
-				added = true
+			if w.Name == "b" && !added.Swap(true) {
 				go func() {
 					if err := sub.Store().Index(second); err != nil {
 						t.Error(err)
@@ -58,8 +58,8 @@ func TestTheAuthorsFunctionsRunWithoutLocks(t *testing.T) {
 		}
 		server.put(b, small(b, "2", ""))
 		synctest.Wait()
-		if got := sub.Store().Len(); got != 2 || indexed == 0 || reported == 0 {
-			t.Errorf("%d objects, %d calls of the second function, %d reports", got, indexed, reported)
+		if got := sub.Store().Len(); got != 2 || indexed.Load() == 0 || reported.Load() == 0 {
+			t.Errorf("%d objects, %d calls of the second function, %d reports", got, indexed.Load(), reported.Load())
 		}
 	})
 }

@@ -85,9 +85,9 @@ func TestStatesThatWereReplacedBeforeTheyWereMapped(t *testing.T) {
 				for _, name := range gardens {
 					create(t, c, garden(name))
 				}
-				isSlow := true
+				var isQuick atomic.Bool
 				start(t, c, controller.New(recordingNames(&calls), controller.Watches(func(p *Plant) []kube.Key {
-					if isSlow {
+					if !isQuick.Load() {
 						time.Sleep(time.Minute)
 					}
 					return gardenOf(p)
@@ -106,7 +106,7 @@ func TestStatesThatWereReplacedBeforeTheyWereMapped(t *testing.T) {
 				if test.deleted {
 					remove(t, c, rose)
 				}
-				isSlow = false
+				isQuick.Store(true)
 				time.Sleep(time.Hour)
 				got := calls.drain()
 				slices.Sort(got)
@@ -194,18 +194,18 @@ func TestShutdownWaitsForMapFunctions(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			bubble(t, func(t *testing.T, s *server) {
-				returned := false
+				var returned atomic.Bool
 				c := s.client()
 				create(t, c, plantIn("eden"))
 				p := start(t, c, controller.New(recordingNames(new(journal)), controller.Watches(func(*Plant) []kube.Key {
 					time.Sleep(test.duration)
-					returned = true
+					returned.Store(true)
 					return nil
 				})))
 				synctest.Wait()
 				errs := p.stop()
-				if (len(errs) == 0) != (test.want == "") || returned != (test.want == "") {
-					t.Errorf("ended with %v; the function has returned: %t", errs, returned)
+				if (len(errs) == 0) != (test.want == "") || returned.Load() != (test.want == "") {
+					t.Errorf("ended with %v; the function has returned: %t", errs, returned.Load())
 				}
 				for _, err := range errs {
 					if !strings.Contains(err.Error(), test.want) {

@@ -4,6 +4,8 @@ import (
 	"context"
 	"net/http"
 	"slices"
+	"strconv"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -67,14 +69,14 @@ func rose(height int) *Plant {
 
 // rosarian returns a controller that reads and applies a rose of height 1 for each garden. It
 // records the heights that it read; 0 stands for no rose.
-func rosarian(heights *[]int, options ...controller.Option) *controller.Controller[Garden] {
+func rosarian(heights *journal, options ...controller.Option) *controller.Controller[Garden] {
 	return controller.New(func(ctx context.Context, g *Garden, c *kube.Client) (controller.Action, error) {
 		p, err := kube.Get[Plant](ctx, c, "default", "rose")
 		switch {
 		case err == nil:
-			*heights = append(*heights, p.Spec.Height)
+			heights.record(strconv.Itoa(p.Spec.Height))
 		case kube.IsNotFound(err):
-			*heights = append(*heights, 0)
+			heights.record("0")
 		default:
 			return controller.Done(), err
 		}
@@ -136,7 +138,7 @@ func TestReconcileUsesNoStoreThatIsBehindItsTrigger(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			bubble(t, func(t *testing.T, s *server) {
-				var heights []int
+				var heights journal
 				c := s.client()
 				create(t, c, garden("eden"))
 				start(t, c, bystander(watching(test.other)), rosarian(&heights, watching(test.own)))
@@ -148,14 +150,14 @@ func TestReconcileUsesNoStoreThatIsBehindItsTrigger(t *testing.T) {
 					s.refuseWatches(map[plantWatch]int{test.other: http.StatusServiceUnavailable})
 				}
 				synctest.Wait()
-				heights = nil
+				heights.drain()
 				test.change(t, c)
 				if test.relist {
 					s.refuseWatches(map[plantWatch]int{test.other: http.StatusServiceUnavailable, test.own: http.StatusGone})
 				}
 				time.Sleep(10 * time.Second)
-				if !slices.Contains(heights, test.want) {
-					t.Errorf("the reconcile that the change triggered read %v, want %d", heights, test.want)
+				if got := heights.drain(); !slices.Contains(got, strconv.Itoa(test.want)) {
+					t.Errorf("the reconcile that the change triggered read %v, want %d", got, test.want)
 				}
 				s.refuseWatches(nil)
 				time.Sleep(time.Hour)
@@ -187,9 +189,9 @@ func TestReadsAreAsNewAsTheChangesOfTheirNamespaceOnly(t *testing.T) {
 		far := rose(1)
 		far.Namespace = "far"
 		create(t, c, far)
-		reconciles := 0
+		var reconciles atomic.Int32
 		gardens := controller.New(func(ctx context.Context, _ *Garden, c *kube.Client) (controller.Action, error) {
-			reconciles++
+			reconciles.Add(1)
 			_, err := kube.Get[Plant](ctx, c, "default", "lily")
 			return controller.RequeueAfter(time.Minute), err
 		}, controller.Owns[Plant](controller.Select(kube.ParseLabels("app=x"))))
@@ -201,10 +203,11 @@ func TestReadsAreAsNewAsTheChangesOfTheirNamespaceOnly(t *testing.T) {
 		check := func(what string, live bool) {
 			t.Helper()
 			before := s.count(reads)
-			reconciles = 0
+			reconciles.Store(0)
 			time.Sleep(5 * time.Minute)
-			if got := s.count(reads) - before; reconciles == 0 || (got == reconciles) != live || !live && got > 0 {
-				t.Errorf("%s: %d reconciles made %d reads", what, reconciles, got)
+			n := int(reconciles.Load())
+			if got := s.count(reads) - before; n == 0 || (got == n) != live || !live && got > 0 {
+				t.Errorf("%s: %d reconciles made %d reads", what, n, got)
 			}
 		}
 		check("before a change", false)
@@ -226,9 +229,9 @@ func TestApplyIsSentWhileTheWatchIsDead(t *testing.T) {
 	bubble(t, func(t *testing.T, s *server) {
 		c := s.client()
 		create(t, c, garden("eden"))
-		reconciles := 0
+		var reconciles atomic.Int32
 		start(t, c, controller.New(func(ctx context.Context, g *Garden, c *kube.Client) (controller.Action, error) {
-			reconciles++
+			reconciles.Add(1)
 			_, err := kube.Apply(ctx, c, kube.OwnedBy(g, rose(1)))
 			return controller.RequeueAfter(time.Minute), err
 		}, controller.Owns[Plant]()))
@@ -242,10 +245,10 @@ func TestApplyIsSentWhileTheWatchIsDead(t *testing.T) {
 		s.refuseWatches(map[plantWatch]int{{}: http.StatusForbidden})
 		time.Sleep(time.Second)
 		apply(t, c, rose(7)) // somebody
-		reconciles = 0
+		reconciles.Store(0)
 		time.Sleep(2 * time.Minute)
-		if h := s.object("plants", "default", "rose")["spec"].(object)["height"]; reconciles == 0 || h != 1.0 {
-			t.Errorf("after %d reconciles, each of which applied 1, the rose is %v high", reconciles, h)
+		if h := s.object("plants", "default", "rose")["spec"].(object)["height"]; reconciles.Load() == 0 || h != 1.0 {
+			t.Errorf("after %d reconciles, each of which applied 1, the rose is %v high", reconciles.Load(), h)
 		}
 		s.refuseWatches(nil)
 		time.Sleep(10 * time.Minute)

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"log/slog"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -46,11 +47,11 @@ func TestFailingListsAreLogged(t *testing.T) {
 			t.Parallel()
 			synctest.Test(t, func(t *testing.T) {
 				var log sharedBuffer
-				failing := true
+				var works atomic.Bool
 				server := gadgetServer{open: make(chan struct{})}
 				close(server.open)
 				h := kube.HandlerFunc(func(ctx context.Context, r *kube.Request) (*kube.Response, error) {
-					if !failing {
+					if works.Load() {
 						return server.Do(ctx, r)
 					}
 					return nil, &kube.Error{Verb: r.Verb, Ref: r.Ref(), Code: code, Answer: metav1.Status{
@@ -77,7 +78,7 @@ func TestFailingListsAreLogged(t *testing.T) {
 					t.Errorf("after a day of failures the log has %d lines, the last of them %+v", len(lines), lines[len(lines)-1])
 				}
 				before := len(linesOf(t, log.String()))
-				failing = false
+				works.Store(true)
 				time.Sleep(time.Minute + 2*time.Second)
 				synctest.Wait()
 				if after := linesOf(t, log.String())[before:]; len(after) != 1 || after[0].Msg != "the stream works again" {
