@@ -141,10 +141,23 @@ func TestAdoptionByARecreatedOwner(t *testing.T) {
 			n := onNursery(t, true)
 			old := create(t, n.client, n.garden("eden"))
 			before := n.owned("eden", old.UID)
-			// The garbage collector leaves only those children behind that it knows of.
-			n.awaitGarbageCollector()
-			if err := n.client.Delete(t.Context(), old, kube.Propagation(policy)); err != nil {
-				t.Fatal(err)
+			isLeftBehind := func() bool {
+				child, err := n.get("eden")
+				return err == nil && len(child.OwnerReferences) == 0
+			}
+			for {
+				if err := n.client.Delete(t.Context(), old, kube.Propagation(policy)); err != nil {
+					t.Fatal(err)
+				}
+				yaretest.WaitUntilGone(t, kube.Namespaced[Garden](n.client, old.Namespace), old.Name)
+				if policy != metav1.DeletePropagationOrphan || isLeftBehind() {
+					break
+				}
+				// The garbage collector leaves behind only the children that it knows of, and
+				// did not know of this one yet.
+				old = create(t, n.client, n.garden("eden"))
+				before = n.owned("eden", old.UID)
+				n.awaitGarbageCollector()
 			}
 			var fresh *Garden
 			yaretest.Eventually(t, func() (err error) {
