@@ -35,7 +35,7 @@ func Watches[S any, P kube.ObjectOf[S]](keys func(*S) []kube.Key, options ...Sou
 	return newWatchOption(w, errors.Join(err, r.checkFunc()), options)
 }
 
-// WatchesMetadata is [Watches] for a resource of which only the metadata is watched and
+// WatchesMetadata works as [Watches] does, for a resource of which only the metadata is watched and
 // cached.
 func WatchesMetadata(r kube.Resource, keys func(*metav1.PartialObjectMetadata) []kube.Key, options ...SourceOption) Option {
 	m := mapRelation{watched: r}

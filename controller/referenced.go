@@ -33,7 +33,7 @@ func (r referenceRelation) check(watched, reconciled kube.Resource) error {
 
 func (r referenceRelation) index() *kube.Index { return r.by }
 
-// isSlow is true because one object may have a great number of referrers.
+// isSlow returns true, because one object may have a great number of referrers.
 func (referenceRelation) isSlow() bool { return true }
 
 // relatedKeys returns the objects that refer to o by its name alone, which means their own

@@ -112,7 +112,7 @@ func (s *Stream) End() {
 	})
 }
 
-// cut is Cut with the server's lock held.
+// cut does what Cut does, with the server's lock held.
 func (s *Stream) cut(err error) {
 	for w := range s.watches {
 		w.err = err

@@ -31,7 +31,7 @@ const (
 
 func TestProgram(t *testing.T) {
 	t.Parallel()
-	runs := 200
+	runs := 300
 	if testing.Short() {
 		runs = 60
 	}
