@@ -34,7 +34,7 @@ func NewIndex[T any, P ObjectOf[T]](name string, values func(*T) []string) *Inde
 	x := &Index{name: name, resource: kind.Resource, err: err}
 	x.values = func(object []byte) ([]string, error) {
 		t := new(T)
-		if err := Unmarshal(object, t); err != nil {
+		if err := unmarshalNew(object, t); err != nil {
 			return nil, nil // a read of the object returns the error
 		}
 		return values(t), nil

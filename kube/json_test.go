@@ -3,6 +3,7 @@ package kube
 import (
 	"bytes"
 	stdjson "encoding/json"
+	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -12,6 +13,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/go-json-experiment/json"
 	"github.com/google/go-cmp/cmp"
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
@@ -83,6 +85,7 @@ func TestJSONOfEveryBuiltinType(t *testing.T) {
 			ours := decoded(Unmarshal)
 			for name, unmarshal := range map[string]func([]byte, any) error{
 				"encoding/json": stdjson.Unmarshal, "Kubernetes": utiljson.Unmarshal,
+				"one pass": func(data []byte, into any) error { return json.Unmarshal(data, into, onePassOptions) },
 			} {
 				if theirs := decoded(unmarshal); !reflect.DeepEqual(ours, theirs) {
 					t.Errorf("decoded differently by %s:\n%s", name, cmp.Diff(string(stdMarshal(t, theirs)), string(stdMarshal(t, ours))))
@@ -195,6 +198,10 @@ func TestJSONRules(t *testing.T) {
 			if (errOurs == nil) != (errTheirs == nil) {
 				t.Fatalf("our error is %v, the one of Kubernetes %v", errOurs, errTheirs)
 			}
+			var fresh all
+			if err := unmarshalNew([]byte(data), &fresh); fmt.Sprint(err) != fmt.Sprint(errOurs) || !reflect.DeepEqual(fresh, ours) {
+				t.Errorf("decoded differently in one pass, error %v, want %v:\n%s", err, errOurs, cmp.Diff(string(stdMarshal(t, ours)), string(stdMarshal(t, fresh))))
+			}
 			if errOurs != nil {
 				return
 			}
@@ -209,6 +216,26 @@ func TestJSONRules(t *testing.T) {
 				t.Errorf("encoded differently:\n%s", cmp.Diff(string(want), string(encoded)))
 			}
 		})
+	}
+}
+
+// A struct whose tags are wrong decodes as it does by encoding/json.
+func TestJSONOfWrongTags(t *testing.T) {
+	t.Parallel()
+	type wrong struct {
+		Text  string `json:"text"`
+		Flags []bool `json:"flags,string"`
+	}
+	const data = `{"text":"t","flags":[true]}`
+	var ours, theirs wrong
+	if json.Unmarshal([]byte(data), &ours, onePassOptions) == nil {
+		t.Error("the test needs a tag that one pass refuses")
+	}
+	if err := stdjson.Unmarshal([]byte(data), &theirs); err != nil {
+		t.Fatal(err)
+	}
+	if err := unmarshalNew([]byte(data), &ours); err != nil || !reflect.DeepEqual(ours, theirs) {
+		t.Errorf("decoded %+v, %v, want %+v", ours, err, theirs)
 	}
 }
 
@@ -241,8 +268,11 @@ func FuzzJSONLikeKubernetes(f *testing.F) {
 	f.Add([]byte(`{"metadata":{"name":"a","creationTimestamp":null},"spec":{"replicas":0,"template":{"spec":{"containers":[{"image":"i","resources":{"limits":{"cpu":"1"}}}]}}}}`))
 	f.Add([]byte(`{"metadata":{"labels":{"a":"b"}},"SPEC":{},"spec":{"strategy":{"rollingUpdate":{"maxSurge":"25%"}}}}`))
 	f.Fuzz(func(t *testing.T, data []byte) {
-		var ours, theirs appsv1.Deployment
+		var ours, theirs, fresh appsv1.Deployment
 		errOurs, errTheirs := Unmarshal(data, &ours), utiljson.Unmarshal(data, &theirs)
+		if err := unmarshalNew(data, &fresh); fmt.Sprint(err) != fmt.Sprint(errOurs) || !reflect.DeepEqual(fresh, ours) {
+			t.Fatalf("%q: decoded differently in one pass, error %v, want %v", data, err, errOurs)
+		}
 		if errTheirs != nil {
 			return // what is refused, and how early, may differ
 		}

@@ -134,7 +134,7 @@ func (s Stream) pages(ctx context.Context, h Handler, matches []Match) iter.Seq2
 				return
 			}
 			var page list
-			if err := Unmarshal(response.Body, &page); err != nil {
+			if err := unmarshalNew(response.Body, &page); err != nil {
 				e := newError(s.Request(VerbList))
 				e.Err, e.permanent = fmt.Errorf("read the answer: %w", err), true
 				yield(nil, e)
