@@ -62,7 +62,9 @@ var layers = map[string][]string{
 // forbidden lists packages that no operator links, with the reason. An entry includes the
 // packages below it.
 var forbidden = map[string]string{
-	"k8s.io/client-go/kubernetes":         "the typed clients and their scheme cost 12 MB",
+	"k8s.io/client-go":                    "its configuration and credentials cost 4 MB, and its typed clients 12 MB: kube.Config replaces both",
+	"golang.org/x/oauth2":                 "kube sends tokens itself",
+	modulePath + "/kube/clientgo":         "it links client-go",
 	"sigs.k8s.io/controller-runtime":      "it is a peer, and 20 MB",
 	"github.com/prometheus/client_golang": "it costs more than it gives",
 	"github.com/spf13/cobra":              "package flag is enough for an operator",

@@ -9,12 +9,15 @@ import (
 	"crypto/x509/pkix"
 	"encoding/base64"
 	"encoding/pem"
+	"errors"
 	"fmt"
 	"io"
 	"log"
 	"math/big"
 	"net/http"
 	"net/http/httptest"
+	"os"
+	"path/filepath"
 	"testing"
 	"time"
 )
@@ -30,27 +33,9 @@ func farFuture() time.Time { return time.Now().Add(24 * time.Hour) }
 
 func TestClientCertificate(t *testing.T) {
 	t.Parallel()
-	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
-	if err != nil {
-		t.Fatal(err)
-	}
-	template := &x509.Certificate{
-		SerialNumber: big.NewInt(1), Subject: pkix.Name{CommonName: "ahab"}, NotAfter: farFuture(),
-		ExtKeyUsage: []x509.ExtKeyUsage{x509.ExtKeyUsageClientAuth},
-	}
-	der, err := x509.CreateCertificate(rand.Reader, template, template, key.Public(), key)
-	if err != nil {
-		t.Fatal(err)
-	}
-	keyDER, err := x509.MarshalECPrivateKey(key)
-	if err != nil {
-		t.Fatal(err)
-	}
-	encoded := func(kind string, der []byte) string {
-		return base64.StdEncoding.EncodeToString(pem.EncodeToMemory(&pem.Block{Type: kind, Bytes: der}))
-	}
-	file := kubeconfig(t, "tls", "SERVER", fmt.Sprintf("client-certificate-data: %s, client-key-data: %s",
-		encoded("CERTIFICATE", der), encoded("EC PRIVATE KEY", keyDER)), ", insecure-skip-tls-verify: true")
+	cert, key := clientCertificate(t, "ahab")
+	file := writeKubeconfig(t, "tls", "SERVER", fmt.Sprintf("client-certificate-data: %s, client-key-data: %s",
+		base64.StdEncoding.EncodeToString(cert), base64.StdEncoding.EncodeToString(key)), ", insecure-skip-tls-verify: true")
 	ask := seen(t, file, func(r *http.Request) string { return r.TLS.PeerCertificates[0].Subject.CommonName },
 		func(s *httptest.Server) {
 			s.TLS = &tls.Config{ClientAuth: tls.RequireAnyClientCert}
@@ -58,5 +43,143 @@ func TestClientCertificate(t *testing.T) {
 		})
 	if got := ask(); got != "ahab" {
 		t.Errorf("the server saw %q", got)
+	}
+}
+
+// clientCertificate returns a client certificate and its key in PEM.
+func clientCertificate(t *testing.T, name string) (cert, key []byte) {
+	t.Helper()
+	private, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	if err != nil {
+		t.Fatal(err)
+	}
+	template := &x509.Certificate{
+		SerialNumber: big.NewInt(1), Subject: pkix.Name{CommonName: name}, NotAfter: farFuture(),
+		ExtKeyUsage: []x509.ExtKeyUsage{x509.ExtKeyUsageClientAuth},
+	}
+	der, err := x509.CreateCertificate(rand.Reader, template, template, private.Public(), private)
+	if err != nil {
+		t.Fatal(err)
+	}
+	keyDER, err := x509.MarshalECPrivateKey(private)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: der}), pem.EncodeToMemory(&pem.Block{Type: "EC PRIVATE KEY", Bytes: keyDER})
+}
+
+// When the client certificate in files has changed, the next request after some minutes uses a
+// new connection. A request in flight ends undisturbed.
+func TestCertificateFilesRotate(t *testing.T) {
+	t.Parallel()
+	names := make(chan string, 1)
+	server := httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		names <- r.TLS.PeerCertificates[0].Subject.CommonName
+		if r.URL.Path == "/slow" {
+			_ = http.NewResponseController(w).Flush()
+			never(t)(w, r)
+		}
+	}))
+	server.EnableHTTP2 = true
+	server.TLS = &tls.Config{ClientAuth: tls.RequireAnyClientCert}
+	server.StartTLS()
+	t.Cleanup(server.Close)
+	folder := t.TempDir()
+	config := &Config{Host: server.URL, CAData: certificatePEM(server.Certificate()), CertFile: filepath.Join(folder, "cert"), KeyFile: filepath.Join(folder, "key")}
+	write := func(cert, key []byte) {
+		if err := errors.Join(os.WriteFile(config.CertFile, cert, 0o600), os.WriteFile(config.KeyFile, key, 0o600)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	write(clientCertificate(t, "first"))
+	transport, err := newRoundTripper(config)
+	if err != nil {
+		t.Fatal(err)
+	}
+	now := time.Now()
+	transport.connections.now = func() time.Time { return now }
+	check := func(want string) {
+		t.Helper()
+		ask(t, transport, server.URL)
+		if got := <-names; got != want {
+			t.Errorf("the server saw %s, want %s", got, want)
+		}
+	}
+	check("first")
+	request, err := http.NewRequestWithContext(t.Context(), http.MethodGet, server.URL+"/slow", nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	slow, err := transport.RoundTrip(request)
+	if err != nil {
+		t.Fatal(err)
+	}
+	<-names
+	write(clientCertificate(t, "second"))
+	check("first")
+	now = now.Add(filePeriod)
+	check("second")
+	// What cannot be read leaves the connections as they are.
+	write(nil, nil)
+	now = now.Add(filePeriod)
+	check("second")
+	read := make(chan error, 1)
+	go func() {
+		_, err := slow.Body.Read(make([]byte, 1))
+		read <- err
+	}()
+	select {
+	case err := <-read:
+		t.Errorf("the request in flight ended: %v", err)
+	case <-time.After(50 * time.Millisecond):
+	}
+	slow.Body.Close()
+	<-read
+}
+
+// When the CA file has changed, the next request after some minutes trusts the new CA.
+func TestCAFileRotates(t *testing.T) {
+	t.Parallel()
+	file := filepath.Join(t.TempDir(), "ca")
+	write := func(ca []byte) {
+		if err := os.WriteFile(file, ca, 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	server := httptest.NewUnstartedServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) {}))
+	server.Config.ErrorLog = discardLog()
+	server.StartTLS()
+	t.Cleanup(server.Close)
+	other, _ := clientCertificate(t, "other")
+	write(other)
+	transport, err := newRoundTripper(&Config{Host: server.URL, CAFile: file})
+	if err != nil {
+		t.Fatal(err)
+	}
+	now := time.Now()
+	transport.connections.now = func() time.Time { return now }
+	try := func() error {
+		request, err := http.NewRequestWithContext(t.Context(), http.MethodGet, server.URL, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		response, err := transport.RoundTrip(request)
+		if err == nil {
+			response.Body.Close()
+		}
+		return err
+	}
+	wantError(t, try(), "certificate signed by unknown authority")
+	write(certificatePEM(server.Certificate()))
+	wantError(t, try(), "certificate signed by unknown authority")
+	now = now.Add(filePeriod)
+	if err := try(); err != nil {
+		t.Error(err)
+	}
+	write([]byte("broken"))
+	now = now.Add(filePeriod)
+	transport.CloseIdleConnections()
+	if err := try(); err != nil {
+		t.Errorf("after the file broke: %v", err)
 	}
 }

@@ -9,8 +9,6 @@ import (
 	"slices"
 	"sync"
 	"time"
-
-	"k8s.io/client-go/rest"
 )
 
 // Client puts types on top of a [Handler]. It is immutable and safe for concurrent use.
@@ -51,16 +49,15 @@ func OnWarning(f func(r *Request, text string)) ClientOption {
 	return func(o *clientOptions) { o.warn = f }
 }
 
-// NewClient returns a client of the server that config names. Credentials, TLS and proxies are
-// up to client-go. Its throttling is not used, because the server's priority and fairness does
-// that job. The user agent is the program's name if config has none.
-func NewClient(config *rest.Config, options ...ClientOption) (*Client, error) {
+// NewClient returns a client of the server that config names. The client has connections of its
+// own. Requests are not throttled, because the server's priority and fairness does that job. The
+// user agent is the program's name if config has none.
+func NewClient(config *Config, options ...ClientOption) (*Client, error) {
 	if config == nil {
 		return nil, errors.New("the configuration is nil: load one with kube.ConfigSource")
 	}
-	config = rest.CopyConfig(config)
+	config = config.Clone()
 	o := clientOptions{timeout: config.Timeout, writes: 64, warn: warnOnce()}
-	config.Timeout = 0 // it would end watches too
 	for _, option := range options {
 		option(&o)
 	}

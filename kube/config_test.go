@@ -2,22 +2,21 @@ package kube
 
 import (
 	"fmt"
+	"log/slog"
 	"net/http"
 	"net/http/httptest"
 	"net/url"
 	"os"
-	"os/exec"
 	"path/filepath"
+	"reflect"
 	"strings"
 	"testing"
 
 	corev1 "k8s.io/api/core/v1"
-	"k8s.io/client-go/rest"
-	clienttransport "k8s.io/client-go/transport"
 )
 
-// kubeconfig writes a file with one cluster, user and context, all of the same name.
-func kubeconfig(t *testing.T, name, server, user, more string) string {
+// writeKubeconfig writes a file with one cluster, user and context, all of the same name.
+func writeKubeconfig(t *testing.T, name, server, user, more string) string {
 	t.Helper()
 	file := filepath.Join(t.TempDir(), name)
 	text := fmt.Sprintf(`apiVersion: v1
@@ -45,8 +44,8 @@ func noCluster(t *testing.T) {
 
 func TestConfigFromTheEnvironment(t *testing.T) {
 	noCluster(t)
-	east := kubeconfig(t, "east", "https://east.example.com", "token: e", "")
-	west := kubeconfig(t, "west", "https://west.example.com", "token: w", "")
+	east := writeKubeconfig(t, "east", "https://east.example.com", "token: e", "")
+	west := writeKubeconfig(t, "west", "https://west.example.com", "token: w", "")
 	missing := filepath.Join(t.TempDir(), "none")
 	for _, test := range []struct {
 		name            string
@@ -71,27 +70,65 @@ func TestConfigFromTheEnvironment(t *testing.T) {
 }
 
 func TestConfigFromHome(t *testing.T) {
-	if os.Getenv("KUBE_TEST_HOME") != "" {
-		config, _, err := ConfigSource{}.Load()
-		if err != nil || config.Host != "https://home.example.com" {
-			t.Errorf("loaded %v: %v", config, err)
-		}
-		return
-	}
-	// client-go looks for the home folder once, when the process starts.
 	noCluster(t)
 	home := t.TempDir()
 	t.Setenv("HOME", home)
-	t.Setenv("KUBE_TEST_HOME", home)
 	if err := os.Mkdir(filepath.Join(home, ".kube"), 0o700); err != nil {
 		t.Fatal(err)
 	}
-	if err := os.Rename(kubeconfig(t, "home", "https://home.example.com", "", ""), filepath.Join(home, ".kube", "config")); err != nil {
+	if err := os.Rename(writeKubeconfig(t, "home", "https://home.example.com", "", ""), filepath.Join(home, ".kube", "config")); err != nil {
 		t.Fatal(err)
 	}
-	output, err := exec.Command(os.Args[0], "-test.run=^TestConfigFromHome$").CombinedOutput()
+	config, _, err := ConfigSource{}.Load()
+	if err != nil || config.Host != "https://home.example.com" {
+		t.Errorf("loaded %v: %v", config, err)
+	}
+}
+
+// The configuration of a Pod is that of its environment and its ServiceAccount.
+func TestConfigOfAPod(t *testing.T) {
+	noCluster(t)
+	folder := t.TempDir()
+	server := httptest.NewUnstartedServer(nil)
+	server.StartTLS()
+	t.Cleanup(server.Close)
+	write := func(name string, content []byte) {
+		if err := os.WriteFile(filepath.Join(folder, name), content, 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if inPod(folder) {
+		t.Error("there is no token")
+	}
+	write("token", []byte("t\n"))
+	if inPod(folder) {
+		t.Error("there is no address")
+	}
+	t.Setenv("KUBERNETES_SERVICE_HOST", "fd00::1")
+	t.Setenv("KUBERNETES_SERVICE_PORT", "443")
+	if !inPod(folder) || podNamespace(folder) != "default" {
+		t.Errorf("in a Pod %t, in %s", inPod(folder), podNamespace(folder))
+	}
+	config, err := podConfig(folder)
 	if err != nil {
-		t.Errorf("%v: %s", err, output)
+		t.Fatal(err)
+	}
+	want := Config{Host: "https://[fd00::1]:443", BearerToken: "t", BearerTokenFile: filepath.Join(folder, "token")}
+	if !reflect.DeepEqual(*config, want) {
+		t.Errorf("without a CA: %v", config)
+	}
+	write("ca.crt", certificatePEM(server.Certificate()))
+	write("namespace", []byte("mine\n"))
+	if config, err = podConfig(folder); err != nil {
+		t.Fatal(err)
+	}
+	want.CAFile = filepath.Join(folder, "ca.crt")
+	if !reflect.DeepEqual(*config, want) || podNamespace(folder) != "mine" {
+		t.Errorf("%v in %s", config, podNamespace(folder))
+	}
+	t.Setenv("POD_NAMESPACE", "other")
+	if podNamespace(folder) != "other" {
+		t.Errorf("the namespace is %s", podNamespace(folder))
 	}
 }
 
@@ -109,7 +146,7 @@ func TestConfigThatIsWrong(t *testing.T) {
 	_, _, err = ConfigSource{}.Load()
 	wantError(t, err, "KUBECONFIG="+missing, "this is no Pod")
 
-	good := kubeconfig(t, "east", "https://east.example.com", "", "")
+	good := writeKubeconfig(t, "east", "https://east.example.com", "", "")
 	_, _, err = ConfigSource{Kubeconfig: good, Context: "west"}.Load()
 	wantError(t, err, `context "west" does not exist`)
 
@@ -119,6 +156,74 @@ func TestConfigThatIsWrong(t *testing.T) {
 	}
 	_, _, err = ConfigSource{Kubeconfig: bad}.Load()
 	wantError(t, err, "load the kubeconfig", bad)
+
+	for user, want := range map[string]string{
+		"auth-provider: {name: oidc}": `auth-provider "oidc" is a plugin of client-go`,
+		"token: t, password: p":       `the user "bad": it has both a token and a password`,
+		"exec: {apiVersion: client.authentication.k8s.io/v1, interactiveMode: Never}": "has no command",
+	} {
+		_, _, err = ConfigSource{Kubeconfig: writeKubeconfig(t, "bad", "https://bad.example.com", user, "")}.Load()
+		wantError(t, err, "load the kubeconfig", want)
+	}
+	unknown := filepath.Join(t.TempDir(), "unknown")
+	if err := os.WriteFile(unknown, []byte("contexts: [{name: c, context: {cluster: far}}]\ncurrent-context: c\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	_, _, err = ConfigSource{Kubeconfig: unknown}.Load()
+	wantError(t, err, unknown, `the context "c" is of the cluster "far"`)
+}
+
+// No way to print a configuration shows a secret.
+func TestConfigPrintsNoSecret(t *testing.T) {
+	t.Parallel()
+	const secret = "s3cret"
+	config := &Config{
+		Host: "https://user:" + secret + "@host.example.com", BearerToken: secret, Password: secret, Username: "u",
+		KeyData: []byte(secret), CertData: []byte("c"), Impersonate: Impersonation{UserName: "them"},
+		Exec: &ExecConfig{Command: "c", Args: []string{secret}, Env: []string{"A=" + secret}, ClusterConfig: []byte(secret)},
+	}
+	var log strings.Builder
+	slog.New(slog.NewJSONHandler(&log, nil)).Info("text", "config", config, "exec", config.Exec)
+	slog.New(slog.NewTextHandler(&log, nil)).Info("text", "config", *config, "exec", *config.Exec)
+	texts := []string{log.String(), config.String(), config.GoString(), config.Exec.String()}
+	for _, verb := range []string{"%v", "%+v", "%#v", "%s", "%q", "%x", "%d"} {
+		texts = append(texts, fmt.Sprintf(verb, config), fmt.Sprintf(verb, *config), fmt.Sprintf(verb, struct{ C Config }{*config}),
+			fmt.Sprintf(verb, config.Exec), fmt.Sprintf(verb, *config.Exec))
+	}
+	for _, text := range texts {
+		if strings.Contains(text, secret) || strings.Contains(text, fmt.Sprintf("%x", secret)) {
+			t.Errorf("printed %s", text)
+		}
+	}
+	if text := config.String(); !strings.Contains(text, "host.example.com") || !strings.Contains(text, "client certificate, token, password") || !strings.Contains(text, `"them"`) {
+		t.Errorf("printed %s", text)
+	}
+}
+
+// A copy shares nothing with its original, and an anonymous copy has no credentials.
+func TestConfigClone(t *testing.T) {
+	t.Parallel()
+	make := func() *Config {
+		return &Config{
+			Host: "h", CAData: []byte("a"), CertData: []byte("a"), KeyData: []byte("a"), BearerToken: "t", Username: "u", Password: "p",
+			Impersonate: Impersonation{UserName: "u", Groups: []string{"a"}, Extra: map[string][]string{"k": {"a"}}},
+			Exec:        &ExecConfig{Command: "c", Args: []string{"a"}, Env: []string{"A=a"}, ClusterConfig: []byte("a")},
+		}
+	}
+	config := make()
+	clone := config.Clone()
+	if !reflect.DeepEqual(clone, config) {
+		t.Errorf("the copy differs: %v", clone)
+	}
+	clone.CAData[0], clone.CertData[0], clone.KeyData[0] = 'b', 'b', 'b'
+	clone.Impersonate.Groups[0], clone.Impersonate.Extra["k"][0], clone.Impersonate.Extra["l"] = "b", "b", nil
+	clone.Exec.Command, clone.Exec.Args[0], clone.Exec.Env[0], clone.Exec.ClusterConfig[0] = "b", "b", "b", 'b'
+	if !reflect.DeepEqual(config, make()) {
+		t.Error("a change of the copy changed the original")
+	}
+	if got := config.Anonymous(); !reflect.DeepEqual(got, &Config{Host: "h", CAData: []byte("a")}) {
+		t.Errorf("the anonymous copy is %v", got)
+	}
 }
 
 // seen returns what the server sees of a request that client sends with config.
@@ -162,15 +267,14 @@ echo '{"apiVersion":"client.authentication.k8s.io/v1","kind":"ExecCredential","s
 `), 0o700); err != nil {
 		t.Fatal(err)
 	}
-	file := kubeconfig(t, "exec", "SERVER", fmt.Sprintf(
+	file := writeKubeconfig(t, "exec", "SERVER", fmt.Sprintf(
 		`exec: {apiVersion: client.authentication.k8s.io/v1, command: %q, interactiveMode: Never}`, script), ", insecure-skip-tls-verify: true")
 	if got := seen(t, file, authorization, (*httptest.Server).StartTLS)(); got != "Bearer from-exec" {
 		t.Errorf("the server saw %q", got)
 	}
 }
 
-// The token of a ServiceAccount is a file that changes. client-go reads it again each
-// minute; here the cache gets the time that has passed.
+// The token of a ServiceAccount is a file that changes.
 func TestTokenFileRotates(t *testing.T) {
 	t.Parallel()
 	token := filepath.Join(t.TempDir(), "token")
@@ -179,30 +283,55 @@ func TestTokenFileRotates(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	write("first")
+	write("first\n")
 	tokens := make(chan string, 1)
-	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		tokens <- authorization(r)
-		_, _ = w.Write([]byte(`{}`))
-	}))
+	server := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) { tokens <- authorization(r) }))
 	t.Cleanup(server.Close)
-	source := clienttransport.NewCachedFileTokenSource(token)
-	c := clientOf(t, &rest.Config{Host: server.URL, WrapTransport: clienttransport.ResettableTokenSourceWrapTransport(source)})
-	for _, want := range []string{"first", "second"} {
-		write(want)
-		source.ResetTokenOlderThan(farFuture())
-		if _, err := Get[corev1.Pod](t.Context(), c, "ns", "p"); err != nil {
-			t.Fatal(err)
-		}
+	transport, err := newRoundTripper(&Config{Host: server.URL, BearerTokenFile: token})
+	if err != nil {
+		t.Fatal(err)
+	}
+	check := func(want string) {
+		t.Helper()
+		ask(t, transport, server.URL)
 		if got := <-tokens; got != "Bearer "+want {
 			t.Errorf("the server saw %q, want %q", got, want)
 		}
 	}
+	expire := func() { transport.token.read = transport.token.read.Add(-tokenPeriod) }
+	check("first")
+	write("second\n")
+	check("first") // for a minute
+	expire()
+	check("second")
+	write("\n") // while the file is written again
+	expire()
+	check("second")
+	if err := os.Remove(token); err != nil {
+		t.Fatal(err)
+	}
+	check("second")
+	write("third\n")
+	check("third") // at once after a failure
 	// The kubeconfig's own way to such a file.
-	file := kubeconfig(t, "file", "SERVER", fmt.Sprintf("tokenFile: %q", token), ", insecure-skip-tls-verify: true")
-	if got := seen(t, file, authorization, (*httptest.Server).StartTLS)(); got != "Bearer second" {
+	file := writeKubeconfig(t, "file", "SERVER", fmt.Sprintf("tokenFile: %q", token), ", insecure-skip-tls-verify: true")
+	if got := seen(t, file, authorization, (*httptest.Server).StartTLS)(); got != "Bearer third" {
 		t.Errorf("the server saw %q", got)
 	}
+}
+
+// ask sends a request by transport.
+func ask(t *testing.T, transport http.RoundTripper, url string) {
+	t.Helper()
+	request, err := http.NewRequestWithContext(t.Context(), http.MethodGet, url, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	response, err := transport.RoundTrip(request)
+	if err != nil {
+		t.Fatal(err)
+	}
+	response.Body.Close()
 }
 
 func TestProxyOfTheKubeconfig(t *testing.T) {
@@ -213,7 +342,7 @@ func TestProxyOfTheKubeconfig(t *testing.T) {
 		_, _ = w.Write([]byte(`{}`))
 	}))
 	t.Cleanup(proxy.Close)
-	file := kubeconfig(t, "proxied", "http://far.example.com/prefix", "", fmt.Sprintf(", proxy-url: %q", proxy.URL))
+	file := writeKubeconfig(t, "proxied", "http://far.example.com/prefix", "", fmt.Sprintf(", proxy-url: %q", proxy.URL))
 	config, _, err := ConfigSource{Kubeconfig: file}.Load()
 	if err != nil {
 		t.Fatal(err)

@@ -16,35 +16,35 @@ import (
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/runtime/schema"
 	utilnet "k8s.io/apimachinery/pkg/util/net"
-	"k8s.io/client-go/rest"
 )
 
 // transport is the Handler at the end of every pipeline: HTTP.
 type transport struct {
-	base    *url.URL
-	http    *http.Client
-	timeout time.Duration
-	warn    func(r *Request, text string)
+	base        *url.URL
+	http        *http.Client
+	credentials *roundTripper
+	timeout     time.Duration
+	warn        func(r *Request, text string)
 }
 
-func newTransport(config *rest.Config, timeout time.Duration, warn func(*Request, string)) (*transport, error) {
-	shared, err := rest.HTTPClientFor(config)
-	if err != nil {
-		return nil, fmt.Errorf("make an HTTP client for %s: %w", config.Host, err)
-	}
-	// A redirect is not followed: net/http would make a GET of a write, whose answer looks
-	// like success, and would show the credentials to whatever host it leads to.
-	httpClient := *shared
-	httpClient.CheckRedirect = func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
-	tls := config.TLSClientConfig
-	defaultTLS := tls.CAFile != "" || len(tls.CAData) > 0 || tls.Insecure
-	base, _, err := rest.DefaultServerURL(config.Host, "", schema.GroupVersion{}, defaultTLS)
+// newTransport returns a transport of config, which it keeps.
+func newTransport(config *Config, timeout time.Duration, warn func(*Request, string)) (*transport, error) {
+	base, err := serverURL(config.Host, config.hasCA() || config.Insecure)
 	if err != nil {
 		return nil, fmt.Errorf("the server's address %q: %w", config.Host, err)
 	}
-	return &transport{base: base, http: &httpClient, timeout: timeout, warn: warn}, nil
+	credentials, err := newRoundTripper(config)
+	if err != nil {
+		return nil, fmt.Errorf("make an HTTP client for %s: %w", base.Host, err)
+	}
+	httpClient := &http.Client{
+		Transport: credentials,
+		// A redirect is not followed: net/http would make a GET of a write, whose answer looks
+		// like success, and would show the credentials to whatever host it leads to.
+		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
+	}
+	return &transport{base: base, http: httpClient, credentials: credentials, timeout: timeout, warn: warn}, nil
 }
 
 // Do sends one HTTP request.
@@ -70,6 +70,10 @@ func (t *transport) Do(ctx context.Context, r *Request) (*Response, error) {
 		e := newError(r)
 		e.Err, e.permanent = err, true
 		return nil, e
+	}
+	// A credential plugin may wait for a person.
+	if err := t.credentials.prepare(caller, timeout.pause); err != nil {
+		return nil, t.noAnswer(caller, ctx, r, err, false)
 	}
 	response, err := t.http.Do(request)
 	if err != nil {

@@ -14,7 +14,6 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/client-go/rest"
 )
 
 const notFoundBody = `{"kind":"Status","apiVersion":"v1","status":"Failure","message":"pods \"p\" not found","reason":"NotFound","details":{"name":"p","kind":"pods"},"code":404}`
@@ -192,7 +191,7 @@ func TestFateOfWrites(t *testing.T) {
 	t.Run("refused", func(t *testing.T) {
 		t.Parallel()
 		dials := 0
-		c := clientOf(t, &rest.Config{Host: "http://203.0.113.1", Dial: func(context.Context, string, string) (net.Conn, error) {
+		c := clientOf(t, &Config{Host: "http://203.0.113.1", Dial: func(context.Context, string, string) (net.Conn, error) {
 			dials++
 			return nil, errors.New("connection refused")
 		}})

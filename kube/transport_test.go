@@ -19,7 +19,6 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	corev1 "k8s.io/api/core/v1"
-	"k8s.io/client-go/rest"
 )
 
 // serve returns a client of a server over HTTP.
@@ -27,9 +26,9 @@ func serve(t *testing.T, h http.HandlerFunc, options ...ClientOption) *Client {
 	t.Helper()
 	server := httptest.NewServer(h)
 	t.Cleanup(server.Close)
-	return clientOf(t, &rest.Config{Host: server.URL}, options...)
+	return clientOf(t, &Config{Host: server.URL}, options...)
 }
-func clientOf(t *testing.T, config *rest.Config, options ...ClientOption) *Client {
+func clientOf(t *testing.T, config *Config, options ...ClientOption) *Client {
 	t.Helper()
 	c, err := NewClient(config, options...)
 	if err != nil {
@@ -87,7 +86,7 @@ func TestURLs(t *testing.T) {
 		{"/prefix/", Request{Verb: VerbGet, Resource: nodes, Name: "n"}, "GET /prefix/api/v1/nodes/n"},
 		{"", Request{Verb: VerbGet, Resource: nodes, Name: "system:a b?c#d"}, "GET /api/v1/nodes/system:a%20b%3Fc%23d"},
 	} {
-		c := clientOf(t, &rest.Config{Host: server.URL + test.prefix})
+		c := clientOf(t, &Config{Host: server.URL + test.prefix})
 		response, err := c.Do(t.Context(), &test.r)
 		if err != nil {
 			t.Errorf("%s: %v", test.want, err)
@@ -186,7 +185,7 @@ func TestUserAgentOfTheConfiguration(t *testing.T) {
 		_, _ = fmt.Fprintf(w, `{"metadata":{"name":%q}}`, r.UserAgent())
 	}))
 	t.Cleanup(server.Close)
-	c := clientOf(t, &rest.Config{Host: server.URL, UserAgent: "mine/1"})
+	c := clientOf(t, &Config{Host: server.URL, UserAgent: "mine/1"})
 	pod, err := Get[corev1.Pod](t.Context(), c, "ns", "p")
 	if err != nil || pod.Name != "mine/1" {
 		t.Errorf("the server saw %q: %v", pod.GetName(), err)
@@ -364,7 +363,7 @@ func TestWatchSaysWhetherItsConnectionIsPinged(t *testing.T) {
 		server.EnableHTTP2 = http2
 		server.StartTLS()
 		t.Cleanup(server.Close)
-		c := clientOf(t, &rest.Config{Host: server.URL, TLSClientConfig: rest.TLSClientConfig{CAData: certificatePEM(server.Certificate())}})
+		c := clientOf(t, &Config{Host: server.URL, CAData: certificatePEM(server.Certificate())})
 		streams, err := All[corev1.Pod](c).Streams()
 		if err != nil {
 			t.Fatal(err)
@@ -401,7 +400,7 @@ func TestConnectionIsReused(t *testing.T) {
 	server.EnableHTTP2 = true
 	server.StartTLS()
 	t.Cleanup(server.Close)
-	c := clientOf(t, &rest.Config{Host: server.URL, TLSClientConfig: rest.TLSClientConfig{CAData: certificatePEM(server.Certificate())}})
+	c := clientOf(t, &Config{Host: server.URL, CAData: certificatePEM(server.Certificate())})
 	for range 10 {
 		if _, err := Get[corev1.Pod](t.Context(), c, "ns", "p"); err != nil {
 			t.Fatal(err)
@@ -421,6 +420,6 @@ func TestUnknownCertificate(t *testing.T) {
 	server.Config.ErrorLog = discardLog()
 	server.StartTLS()
 	t.Cleanup(server.Close)
-	_, err := Get[corev1.Pod](t.Context(), clientOf(t, &rest.Config{Host: server.URL}), "ns", "p")
+	_, err := Get[corev1.Pod](t.Context(), clientOf(t, &Config{Host: server.URL}), "ns", "p")
 	wantError(t, err, "certificate")
 }

@@ -16,8 +16,6 @@ import (
 	"testing"
 	"time"
 
-	"k8s.io/client-go/rest"
-
 	"github.com/yare-go/yare/kube"
 	"github.com/yare-go/yare/yaretest"
 )
@@ -95,7 +93,7 @@ func TestAPIServerThatLags(t *testing.T) {
 
 // startSecondAPIServer starts another API server on the etcd of cluster, through a connection
 // that can be held back.
-func startSecondAPIServer(t *testing.T, cluster *yaretest.Cluster) (*rest.Config, *heldConnection) {
+func startSecondAPIServer(t *testing.T, cluster *yaretest.Cluster) (*kube.Config, *heldConnection) {
 	t.Helper()
 	program, args := runningAPIServer(t, filepath.Dir(cluster.Kubeconfig()))
 	folder, err := os.MkdirTemp("", "lag") // the path of a socket must be short

@@ -5,8 +5,6 @@ import (
 	"strings"
 	"testing"
 
-	"k8s.io/client-go/rest"
-
 	authorizationv1 "k8s.io/api/authorization/v1"
 	corev1 "k8s.io/api/core/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
@@ -122,7 +120,7 @@ func (a *ServiceAccount) removeAfter(t testing.TB, client *kube.Client, obj kube
 func (a *ServiceAccount) Kubeconfig() string { return a.kubeconfig }
 
 // Config returns a client configuration with the account's rights.
-func (a *ServiceAccount) Config(t testing.TB) *rest.Config {
+func (a *ServiceAccount) Config(t testing.TB) *kube.Config {
 	t.Helper()
 	config, _, err := kube.ConfigSource{Kubeconfig: a.kubeconfig}.Load()
 	if err != nil {

@@ -11,7 +11,6 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/client-go/rest"
 
 	"github.com/yare-go/yare/crd"
 	"github.com/yare-go/yare/internal/plane"
@@ -22,7 +21,7 @@ import (
 // Cluster is a running control plane.
 type Cluster struct {
 	plane  *plane.Plane
-	config *rest.Config
+	config *kube.Config
 }
 
 // shared starts the control plane of this test process, once. All tests of the process use it,
@@ -92,7 +91,7 @@ func (c *Cluster) Kubeconfig() string { return c.plane.Kubeconfig() }
 
 // Config returns a client configuration with an administrator's rights. The caller may change
 // it.
-func (c *Cluster) Config() *rest.Config { return rest.CopyConfig(c.config) }
+func (c *Cluster) Config() *kube.Config { return c.config.Clone() }
 
 // Client returns a new client with an administrator's rights.
 func (c *Cluster) Client(t testing.TB) *kube.Client {

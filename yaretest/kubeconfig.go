@@ -1,11 +1,11 @@
 package yaretest
 
 import (
+	"os"
 	"path/filepath"
 	"testing"
 
-	"k8s.io/client-go/tools/clientcmd"
-	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
+	"github.com/yare-go/yare/kube"
 )
 
 // access is the content of a kubeconfig.
@@ -20,13 +20,17 @@ type access struct {
 func writeKubeconfig(t testing.TB, a access) string {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "kubeconfig")
-	err := clientcmd.WriteToFile(clientcmdapi.Config{
-		Clusters:       map[string]*clientcmdapi.Cluster{"yare": {Server: a.server, CertificateAuthorityData: a.ca}},
-		AuthInfos:      map[string]*clientcmdapi.AuthInfo{a.user: {Token: a.token}},
-		Contexts:       map[string]*clientcmdapi.Context{"yare": {Cluster: "yare", AuthInfo: a.user, Namespace: a.namespace}},
-		CurrentContext: "yare",
-	}, path)
+	type object = map[string]any
+	content, err := kube.Marshal(object{
+		"apiVersion": "v1", "kind": "Config", "current-context": "yare",
+		"clusters": []any{object{"name": "yare", "cluster": object{"server": a.server, "certificate-authority-data": a.ca}}},
+		"users":    []any{object{"name": a.user, "user": object{"token": a.token}}},
+		"contexts": []any{object{"name": "yare", "context": object{"cluster": "yare", "user": a.user, "namespace": a.namespace}}},
+	})
 	if err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(path, content, 0o600); err != nil {
 		t.Fatal(err)
 	}
 	return path

@@ -13,7 +13,7 @@ import (
 	"net/url"
 	"testing"
 
-	"k8s.io/client-go/rest"
+	"github.com/yare-go/yare/kube"
 )
 
 // Proxy is a proxy of the API server that records the requests sent through it, and that can be
@@ -46,14 +46,13 @@ func (a *ServiceAccount) Proxy(t testing.TB) *Proxy {
 	return newProxy(t, a.Config(t), a.namespace)
 }
 
-func newProxy(t testing.TB, config *rest.Config, namespace string) *Proxy {
+func newProxy(t testing.TB, config *kube.Config, namespace string) *Proxy {
 	t.Helper()
 	target, err := url.Parse(config.Host)
 	if err != nil {
 		t.Fatal(err)
 	}
-	config.QPS = -1
-	transport, err := rest.TransportFor(config)
+	transport, err := kube.NewRoundTripper(config)
 	if err != nil {
 		t.Fatal(err)
 	}

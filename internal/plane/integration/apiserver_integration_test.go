@@ -12,7 +12,6 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/client-go/rest"
 
 	"github.com/yare-go/yare/kube"
 	"github.com/yare-go/yare/yaretest"
@@ -119,7 +118,7 @@ func TestServiceAccountsHaveTokens(t *testing.T) {
 		return nil
 	})
 	roots := yaretest.WaitFor(t, kube.Namespaced[corev1.ConfigMap](client, namespace), "kube-root-ca.crt", func(*corev1.ConfigMap) error { return nil })
-	config := rest.AnonymousClientConfig(cluster.Config())
+	config := cluster.Config().Anonymous()
 	config.BearerToken = string(secret.Data[corev1.ServiceAccountTokenKey])
 	config.CAData = []byte(roots.Data["ca.crt"])
 	account, err := kube.NewClient(config)

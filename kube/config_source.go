@@ -1,0 +1,142 @@
+package kube
+
+import (
+	"crypto/x509"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net"
+	"os"
+	"path/filepath"
+	"strings"
+)
+
+// ConfigSource describes where to look for the configuration of a client. The zero value
+// looks where kubectl does, and then for the ServiceAccount of a Pod.
+type ConfigSource struct {
+	// Kubeconfig names one file. Default: the files listed in the environment variable
+	// KUBECONFIG, merged; else ~/.kube/config; else the cluster that the program runs in.
+	Kubeconfig string
+	// Context is one of the contexts in the kubeconfig. Default: its current one.
+	Context string
+}
+
+// Load returns the configuration that it finds, and the namespace of the kubeconfig's context
+// or of the ServiceAccount.
+//
+// The files of KUBECONFIG are merged by the rules of kubectl: the first file that defines a
+// cluster, a user, a context or the current context decides, and a file that does not exist is
+// skipped. A relative path in a file belongs to the folder of the file. Credentials are sent
+// to a server with https only.
+//
+// A user with an auth-provider is an error. Package kube/clientgo supports auth-providers.
+func (s ConfigSource) Load() (config *Config, namespace string, err error) {
+	merged, err := s.read()
+	if err != nil {
+		return nil, "", fmt.Errorf("load the kubeconfig: %w", err)
+	}
+	config, err = merged.config(s.Context)
+	if errors.Is(err, errNoCluster) {
+		if !inPod(serviceAccountDir) {
+			return nil, "", s.missing(err)
+		}
+		if config, err = podConfig(serviceAccountDir); err != nil {
+			return nil, "", fmt.Errorf("load the configuration of the Pod: %w", err)
+		}
+		return config, podNamespace(serviceAccountDir), nil
+	}
+	if err != nil {
+		return nil, "", fmt.Errorf("load the kubeconfig: %w", err)
+	}
+	namespace = merged.contexts[merged.contextName(s.Context)].Namespace
+	if namespace == "" {
+		namespace = "default"
+		if inPod(serviceAccountDir) {
+			namespace = podNamespace(serviceAccountDir)
+		}
+	}
+	return config, namespace, nil
+}
+
+// read returns the content of all files together.
+func (s ConfigSource) read() (*kubeconfig, error) {
+	files := []string{s.Kubeconfig}
+	if s.Kubeconfig != "" {
+		// A file that was asked for by name must be there.
+		if _, err := os.Stat(s.Kubeconfig); err != nil {
+			return nil, err
+		}
+	} else if list := os.Getenv("KUBECONFIG"); list != "" {
+		files = filepath.SplitList(list)
+	} else if home, err := os.UserHomeDir(); err == nil {
+		files = []string{filepath.Join(home, ".kube", "config")}
+	}
+	merged := newKubeconfig()
+	var errs []error
+	for _, file := range files {
+		if file == "" {
+			continue
+		}
+		if err := merged.addFile(file); err != nil && !errors.Is(err, os.ErrNotExist) {
+			errs = append(errs, err)
+		}
+	}
+	return merged, errors.Join(errs...)
+}
+
+// missing returns the error of a source that has no configuration, and what to do. cause wraps
+// errNoCluster.
+func (s ConfigSource) missing(cause error) error {
+	text := "there is no kubeconfig"
+	if files := os.Getenv("KUBECONFIG"); s.Kubeconfig != "" {
+		text = fmt.Sprintf("the kubeconfig %s has no configuration", s.Kubeconfig)
+	} else if files != "" {
+		text = fmt.Sprintf("no file of KUBECONFIG=%s has a configuration", files)
+	}
+	if cause != errNoCluster { //nolint:errorlint // a wrapped error says more
+		text += " (" + cause.Error() + ")"
+	}
+	return fmt.Errorf("%s and this is no Pod: name a file with --kubeconfig or KUBECONFIG, or put one at ~/.kube/config", text)
+}
+
+// serviceAccountDir is where a Pod finds the files of its ServiceAccount.
+const serviceAccountDir = "/var/run/secrets/kubernetes.io/serviceaccount"
+
+// inPod reports whether the environment and the ServiceAccount's folder are those of a Pod.
+func inPod(folder string) bool {
+	token, err := os.Stat(filepath.Join(folder, "token"))
+	return os.Getenv("KUBERNETES_SERVICE_HOST") != "" && os.Getenv("KUBERNETES_SERVICE_PORT") != "" &&
+		err == nil && !token.IsDir()
+}
+
+// podConfig returns the configuration of the Pod that this process runs in.
+func podConfig(folder string) (*Config, error) {
+	tokenFile, caFile := filepath.Join(folder, "token"), filepath.Join(folder, "ca.crt")
+	token, err := os.ReadFile(tokenFile)
+	if err != nil {
+		return nil, err
+	}
+	config := &Config{
+		Host:            "https://" + net.JoinHostPort(os.Getenv("KUBERNETES_SERVICE_HOST"), os.Getenv("KUBERNETES_SERVICE_PORT")),
+		BearerToken:     strings.TrimSpace(string(token)),
+		BearerTokenFile: tokenFile,
+	}
+	if ca, err := os.ReadFile(caFile); err != nil || !x509.NewCertPool().AppendCertsFromPEM(ca) {
+		slog.Warn("the Pod has no CA of its cluster: trusting the CAs of the system", "file", caFile, "error", err)
+	} else {
+		config.CAFile = caFile
+	}
+	return config, nil
+}
+
+// podNamespace returns the namespace of the Pod that this process runs in.
+func podNamespace(folder string) string {
+	if namespace := os.Getenv("POD_NAMESPACE"); namespace != "" {
+		return namespace
+	}
+	data, _ := os.ReadFile(filepath.Join(folder, "namespace"))
+	if namespace := strings.TrimSpace(string(data)); namespace != "" {
+		return namespace
+	}
+	return "default"
+}
