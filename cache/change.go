@@ -28,6 +28,12 @@ const (
 	Deleted
 	// Synced means that the subscriber knows all objects. It comes once, and concerns no object.
 	Synced
+	// Restored means that a server of the cluster turned out to be restored from a backup, or
+	// that a store has recovered from that. It concerns no object, and comes after the changes
+	// that show what a restoration did to the stream. Several of them may follow one restoration.
+	// What was derived from resource versions no longer holds, and what was decided by a read of
+	// another store may have been decided by a state that the restoration has undone.
+	Restored
 )
 
 // String returns the name of the type.
@@ -41,12 +47,15 @@ func (t ChangeType) String() string {
 		return "Deleted"
 	case Synced:
 		return "Synced"
+	case Restored:
+		return "Restored"
 	default:
 		return "ChangeType(0)"
 	}
 }
 
-// Record returns After, or Before for a deletion. It returns the zero Record for Synced.
+// Record returns After, or Before for a deletion. It returns the zero Record for Synced
+// and Restored.
 func (c Change) Record() Record {
 	if c.Type == Deleted {
 		return c.Before

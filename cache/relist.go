@@ -1,6 +1,8 @@
 package cache
 
 import (
+	"k8s.io/apimachinery/pkg/labels"
+
 	"github.com/yare-go/yare/cache/internal/overlay"
 	"github.com/yare-go/yare/internal/ident"
 	"github.com/yare-go/yare/kube"
@@ -22,6 +24,7 @@ func (s *stream) endList(version string) {
 	vanished := s.takeVanished(restored)
 	s.lists.Add(1)
 	first := s.writer.endList(version)
+	s.restored = restored || !s.cache.isOfPresent(s)
 	if restored {
 		s.cache.recordRestoration(s, version)
 	} else {
@@ -40,10 +43,12 @@ func (s *stream) endList(version string) {
 
 // takeVanished returns the objects that this program wrote before the list began, while no watch
 // was open, and that the list does not contain: somebody deleted them in the meantime, or they
-// no longer match. No watch will ever show that. If the stream has a selector, some of them may
-// never have matched. After a restoration it drops the overlay's entries from before.
+// no longer match. No watch will ever show that. Objects that were
+// written without the labels that the stream selects are not among them: the stream had none of
+// them to lose. After a restoration it drops the overlay's entries from before.
 func (s *stream) takeVanished(restored bool) []*entry {
 	var vanished []*entry
+	selects := s.selector()
 	for k, written := range s.cache.overlay.RecordedBefore(s.collection(), s.listBegan) {
 		if restored {
 			s.cache.overlay.Drop(k, written)
@@ -51,12 +56,26 @@ func (s *stream) takeVanished(restored bool) []*entry {
 		if written.Kind != overlay.Value || s.store.find(k.In()) != nil {
 			continue
 		}
-		if e := s.entryOf(k, written); e != nil {
+		if e := s.entryOf(k, written); e != nil && selects(e) {
 			s.writer.recordVanished(k.Namespace)
 			vanished = append(vanished, e)
 		}
 	}
 	return vanished
+}
+
+// selector returns a function that reports whether the labels of an entry match the label selector
+// of the stream.
+func (s *stream) selector() func(*entry) bool {
+	if s.id.LabelSelector == "" {
+		return func(*entry) bool { return true }
+	}
+	selector, err := labels.Parse(s.id.LabelSelector)
+	if err != nil {
+		return func(*entry) bool { return true } // the server refuses it
+	}
+	m := newMatch(Filter{Labels: selector})
+	return m.matches
 }
 
 // entryOf returns what was written as an entry of this stream, or nil if it cannot be.
@@ -77,17 +96,35 @@ func (s *stream) entryOf(k overlay.Key, written overlay.Entry) *entry {
 
 // recordRestoration records that s has listed the state of a server that was restored from a
 // backup, at version. The stores of other streams are of the past that was lost, until they are
-// listed, if they are newer than that version.
+// listed, if they are newer than that version. They are listed now: their own watches may never
+// show that anything was lost.
 func (c *Cache) recordRestoration(s *stream, version string) {
 	if past := c.past.Load(); s.past.Load() == past {
 		c.past.Store(past + 1)
 		for _, other := range c.snapshot() {
 			if other.id.Cluster != s.id.Cluster || !ident.IsNewer(other.store.Version(), version) {
 				other.past.Store(past + 1)
+			} else if other != s {
+				other.relister.Relist()
 			}
 		}
 	}
 	s.past.Store(c.past.Load())
+}
+
+// publishRestored publishes that a restoration was found in a cluster, or that a store has
+// recovered from it. The caller must hold no lock.
+func (c *Cache) publishRestored(cluster string) {
+	for _, s := range c.snapshot() {
+		if s.id.Cluster != cluster {
+			continue
+		}
+		s.deliver.Lock()
+		if s.store.synced {
+			s.publish(Change{Type: Restored})
+		}
+		s.deliver.Unlock()
+	}
 }
 
 // isOfPresent reports whether the store of s is not known to be of a past that a restoration has

@@ -34,7 +34,7 @@ func newFollower(t *testing.T) *follower {
 		if c.Type == Deleted {
 			content, err = c.BeforeObject().Bytes()
 		}
-		if c.Type != Synced && (err != nil || len(content) == 0) {
+		if c.Type != Synced && c.Type != Restored && (err != nil || len(content) == 0) {
 			t.Errorf("the content of %s %s: %q, %v", c.Type, c.Record().Name, content, err)
 		}
 		f.changes = append(f.changes, fmt.Sprint(c.Type, " ", c.Record().Name))
@@ -137,7 +137,7 @@ func TestRestorationUndoesOwnWrites(t *testing.T) {
 		f.server.Restore(backup)
 		f.stream.Thaw()
 		time.Sleep(50 * time.Second)
-		f.check("Added seen", "Deleted seen", "Deleted written")
+		f.check("Added seen", "Deleted seen", "Deleted written", "Restored ")
 		if _, err := f.do(f.handler, kube.VerbGet, "written"); !kube.IsNotFound(err) {
 			t.Errorf("reading what the restoration has undone: %v", err)
 		}
@@ -174,6 +174,78 @@ func TestViewDoesNotUseAStoreOfThePast(t *testing.T) {
 		}))
 		if _, err := f.do(h, kube.VerbGet, "a"); !kube.IsNotFound(err) || live != 1 {
 			t.Errorf("reading what the restoration has undone: %v, %d live reads", err, live)
+		}
+	})
+}
+
+// Regression: a stream that found out that a backup had been restored took the store of another
+// stream for one of the lost past, because that store had already gone on from the restored state.
+// Nothing ever listed that store again, so that every read was live and every apply was sent.
+func TestRestorationListsTheStoresOfThePast(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		f := newFollower(t)
+		other := webApps
+		other.LabelSelector = "a=b"
+		restored := 0
+		open(t, t.Context(), f.cache, other, func(c Change) {
+			if c.Type == Restored {
+				restored++
+			}
+		})
+		synctest.Wait()
+		selecting := f.server.Stream(fakeserver.StreamID{Plural: webApps.Resource.Plural, LabelSelector: "a=b"})
+		backup := f.server.Snapshot()
+		f.server.Advance(1000)
+		selecting.Bookmark()
+		f.check("Synced ")
+		f.server.Restore(backup)
+		selecting.Delay(8 * time.Second)
+		time.Sleep(16 * time.Second) // the probe has led to a list, whose end is under way
+		if _, err := f.do(f.server, kube.VerbPatch, "new"); err != nil {
+			t.Fatal(err)
+		}
+		f.check("Added new")
+		time.Sleep(time.Minute)
+		f.check("Restored ", "Restored ")
+		if restored != 2 {
+			t.Errorf("the other subscriber received %d restorations, want one for each list", restored)
+		}
+		f.server.ForgetRequests()
+		if _, err := f.do(f.handler, kube.VerbGet, "new"); err != nil {
+			t.Fatal(err)
+		}
+		for _, e := range f.server.Requests() {
+			t.Errorf("the read was sent to the server: %s %s", e.Request.Verb, e.Request.Name)
+		}
+	})
+}
+
+// Regression: an object that was written without the labels that a stream selects was published
+// as deleted after each list. Until another store had reached the version of that list, a
+// controller read everything in that namespace live.
+func TestObjectThatNeverMatchedHasNotVanished(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		f := newFollower(t)
+		other := webApps
+		other.LabelSelector = "a=b"
+		var changes []string
+		open(t, t.Context(), f.cache, other, func(c Change) {
+			changes = append(changes, fmt.Sprint(c.Type, " ", c.Record().Name))
+		})
+		synctest.Wait()
+		selecting := f.server.Stream(fakeserver.StreamID{Plural: webApps.Resource.Plural, LabelSelector: "a=b"})
+		selecting.Refuse(http.StatusServiceUnavailable, "")
+		selecting.Cut()
+		if _, err := f.do(f.handler, kube.VerbPatch, "unlabelled"); err != nil {
+			t.Fatal(err)
+		}
+		f.server.Compact()
+		selecting.Allow()
+		time.Sleep(time.Minute)
+		if diff := cmp.Diff([]string{"Synced "}, changes); diff != "" {
+			t.Errorf("the changes (-want +got):\n%s", diff)
 		}
 	})
 }

@@ -22,6 +22,8 @@ type stream struct {
 	// longer in the Cache.
 	users  int
 	cancel context.CancelFunc
+	// relister asks for a fresh list of the stream.
+	relister watch.Relister
 	// running counts the goroutines of the stream.
 	running sync.WaitGroup
 
@@ -37,10 +39,11 @@ type stream struct {
 	listPast  uint64
 	// past is the past that the store is of: see Cache.past.
 	past atomic.Uint64
-	// recovery and failed belong to the goroutine of the stream. failed are the errors that it
-	// reports once it does not hold deliver any more.
+	// recovery, failed and restored belong to the goroutine of the stream. failed are the errors,
+	// and restored is the restoration, that it reports once it does not hold deliver any more.
 	recovery recovery
 	failed   []error
+	restored bool
 
 	lists, errors, unreadable atomic.Uint64
 	// dictionaries is a copy of the writer's figure that others can read.
@@ -64,7 +67,7 @@ func (s *stream) indexError(err error) error {
 // follow lists and watches the stream until ctx ends. It is the goroutine of the stream.
 func (s *stream) follow(ctx context.Context) {
 	defer s.writer.watchEnded()
-	for change, err := range watch.Follow(ctx, s.cache.handler, s.id) {
+	for change, err := range watch.Follow(ctx, s.cache.handler, s.id, watch.WithRelister(&s.relister)) {
 		if ctx.Err() != nil {
 			return
 		}
@@ -78,6 +81,10 @@ func (s *stream) follow(ctx context.Context) {
 		}
 		s.deliver.Unlock()
 		s.reportFailed()
+		if s.restored {
+			s.restored = false
+			s.cache.publishRestored(s.id.Cluster)
+		}
 		if recovered && s.cache.options.onRecovered != nil {
 			s.cache.options.onRecovered(s.id)
 		}

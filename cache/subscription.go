@@ -58,7 +58,7 @@ func (s *Subscription) publish(c Change) (open bool) {
 	if s.leaving.Load() {
 		return false
 	}
-	c.Initial = !s.synced && c.Type != Synced
+	c.Initial = !s.synced && c.Type != Synced && c.Type != Restored
 	s.synced = s.synced || c.Type == Synced
 	s.subscriber(c)
 	return true

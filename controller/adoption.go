@@ -143,6 +143,13 @@ func claims(body []byte, owner types.UID) (found bool) {
 	return found && err == nil
 }
 
+// forget drops what was decided about children that no cache shows.
+func (a *adoption) forget() {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	clear(a.children)
+}
+
 // decision is about an apply that may be sent.
 type decision struct {
 	// uid is that of the child. It is empty if there is no object of that name.

@@ -11,8 +11,12 @@ import (
 // handleChange triggers the objects that a change concerns, or leaves that to the mapper. It
 // runs in the goroutine of the stream.
 func (e *engine[T]) handleChange(sub *subscription, change Change) {
-	if change.Type == cache.Synced {
+	switch change.Type {
+	case cache.Synced:
 		close(sub.synced)
+		return
+	case cache.Restored:
+		e.restoration.record()
 		return
 	}
 	k := sub.keyOf(change.Record())

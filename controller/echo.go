@@ -2,7 +2,9 @@ package controller
 
 import (
 	"context"
+	"slices"
 	"sync"
+	"time"
 
 	"k8s.io/apimachinery/pkg/types"
 
@@ -29,9 +31,17 @@ type echoes struct {
 	next int
 	// inFlight holds the writes that have not been answered.
 	inFlight map[flight]*heldTriggers
-	// uncertain holds, for each key, what its reconciles wrote with an unknown outcome since
-	// the last reconcile that succeeded. A target without a name is a collection.
-	uncertain map[queue.Key][]target
+	// uncertain holds, for each key, the writes of unknown outcome since the last reconcile that
+	// succeeded, the oldest first.
+	uncertain map[queue.Key][]uncertainWrite
+}
+
+// uncertainWrite is a write of unknown outcome. The first change of its target that is shown
+// after it may be its own. A later change of the target is not. The target of a write to a
+// collection has no name. Each change in the collection may be due to that write.
+type uncertainWrite struct {
+	target
+	ended time.Time
 }
 
 const (
@@ -39,6 +49,8 @@ const (
 	maxMade = 256
 	// maxUncertain limits what is remembered of one key.
 	maxUncertain = 16
+	// maxUncertainAge is how long a write of unknown outcome may still be shown.
+	maxUncertainAge = 2 * time.Minute
 )
 
 // objectVersion is one version of one object. An empty resourceVersion is its deletion.
@@ -93,7 +105,7 @@ type heldTrigger struct {
 func newEchoes() *echoes {
 	return &echoes{
 		made: make(map[objectVersion]madeBy, maxMade), inFlight: make(map[flight]*heldTriggers),
-		uncertain: make(map[queue.Key][]target),
+		uncertain: make(map[queue.Key][]uncertainWrite),
 	}
 }
 
@@ -198,12 +210,7 @@ func (e *echoes) endWrite(f flight, o writeOutcome) []queue.Trigger {
 	if o.isUncertain {
 		e.recordUncertainLocked(f)
 	}
-	if _, isKnown := e.made[o.version]; o.version.uid != "" && !isKnown {
-		delete(e.made, e.ring[e.next])
-		e.made[o.version] = madeBy{f.key, o.echo}
-		e.ring[e.next] = o.version
-		e.next = (e.next + 1) % maxMade
-	}
+	e.recordMadeLocked(o.version, madeBy{f.key, o.echo})
 	held := e.inFlight[f]
 	if held.writes--; held.writes > 0 {
 		return nil
@@ -211,39 +218,63 @@ func (e *echoes) endWrite(f flight, o writeOutcome) []queue.Trigger {
 	delete(e.inFlight, f)
 	triggers := make([]queue.Trigger, 0, len(held.triggers))
 	for _, h := range held.triggers {
-		h.trigger.Echo = e.echoLocked(f, h.version)
+		h.trigger.Echo = e.classifyLocked(f, h.version)
 		triggers = append(triggers, h.trigger)
 	}
 	return triggers
 }
 
-func (e *echoes) recordUncertainLocked(f flight) {
-	targets := e.uncertain[f.key]
-	for _, t := range targets {
-		if t == f.target {
-			return
-		}
+// recordMadeLocked records who made a version, unless that is known already.
+func (e *echoes) recordMadeLocked(v objectVersion, by madeBy) {
+	if _, isKnown := e.made[v]; v.uid == "" || isKnown {
+		return
 	}
-	if len(targets) == maxUncertain {
-		targets = targets[1:]
-	}
-	e.uncertain[f.key] = append(targets, f.target)
+	delete(e.made, e.ring[e.next])
+	e.made[v] = by
+	e.ring[e.next] = v
+	e.next = (e.next + 1) % maxMade
 }
 
-// echoLocked returns whether a change of f's target to a version is an echo for f's key.
-func (e *echoes) echoLocked(f flight, v objectVersion) queue.Echo {
+func (e *echoes) recordUncertainLocked(f flight) {
+	writes := e.uncertain[f.key]
+	if len(writes) == maxUncertain {
+		writes = writes[1:]
+	}
+	e.uncertain[f.key] = append(writes, uncertainWrite{f.target, time.Now()})
+}
+
+// classifyLocked returns whether a change of f's target to a version is an echo for f's key. If a
+// write of unknown outcome may have made the version, that write explains no other version from
+// now on.
+func (e *echoes) classifyLocked(f flight, v objectVersion) queue.Echo {
 	if by, isKnown := e.made[v]; isKnown {
 		if by.key == f.key {
 			return by.echo
 		}
 		return queue.NotEcho
 	}
-	for _, t := range e.uncertain[f.key] {
-		if t.contains(f.target) {
-			return queue.MaybeEcho
+	writes := e.uncertain[f.key]
+	for i, w := range writes {
+		if !w.contains(f.target) || time.Since(w.ended) > maxUncertainAge {
+			continue
 		}
+		if w.name != "" {
+			e.uncertain[f.key] = slices.Delete(writes, i, i+1)
+			e.recordMadeLocked(v, madeBy{f.key, queue.MaybeEcho})
+		}
+		return queue.MaybeEcho
 	}
 	return queue.NotEcho
+}
+
+// forget drops all versions that writes have made. A change that was written before is then no
+// echo.
+func (e *echoes) forget() {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	clear(e.made)
+	clear(e.ring[:])
+	e.next = 0
 }
 
 // classify sets the Echo of triggers, which a change of an object to a version has led to. It
@@ -254,7 +285,7 @@ func (e *echoes) classify(t target, v objectVersion, triggers []queue.Trigger) [
 	rest := triggers[:0]
 	for _, trigger := range triggers {
 		f := flight{trigger.Key, t}
-		trigger.Echo = e.echoLocked(f, v)
+		trigger.Echo = e.classifyLocked(f, v)
 		if held := e.inFlight[f]; held != nil && trigger.Echo == queue.NotEcho {
 			held.triggers = append(held.triggers, heldTrigger{trigger, v})
 			continue

@@ -223,6 +223,43 @@ func TestResyncKeepsTheBackoff(t *testing.T) {
 	})
 }
 
+// A write of unknown outcome explained every later change of its object: a user's edit was taken
+// for an echo of it, and the object slept through its whole back-off.
+func TestWriteOfUnknownOutcomeExplainsOneChange(t *testing.T) {
+	t.Parallel()
+	bubble(t, func(t *testing.T, s *server) {
+		var calls journal
+		c := s.client()
+		create(t, c, garden("eden"))
+		var lost atomic.Bool
+		s.After(func(_ context.Context, r *kube.Request) error {
+			if r.Verb == kube.VerbPatch && r.Subresource == "status" && lost.CompareAndSwap(false, true) {
+				return &kube.Error{Verb: r.Verb, Ref: r.Ref(), Unknown: true, Err: context.DeadlineExceeded}
+			}
+			return nil
+		})
+		start(t, c, controller.New(func(ctx context.Context, g *Garden, c *kube.Client) (controller.Action, error) {
+			calls.record(fmt.Sprint(g.Spec.Size))
+			if g.Spec.Size < 7 {
+				g.Status.Size = 3
+				return controller.Done(), errors.Join(c.ApplyStatus(ctx, g), errors.New("too small"))
+			}
+			return controller.Done(), nil
+		}).Backoff(hourlyBackoff))
+		time.Sleep(time.Minute)
+		if !lost.Load() {
+			t.Fatal("no write had an unknown outcome")
+		}
+		edited := garden("eden")
+		edited.Spec.Size = 7
+		apply(t, c, edited)
+		time.Sleep(5 * time.Second)
+		if got := calls.drain(); got[len(got)-1] != "7" {
+			t.Errorf("sizes that the reconciles saw: %v, want 7 at last", got)
+		}
+	})
+}
+
 // takerOfPlants maps every Plant to the Garden taker.
 func takerOfPlants(*Plant) []kube.Key { return []kube.Key{{Namespace: "default", Name: "taker"}} }
 

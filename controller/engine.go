@@ -38,6 +38,8 @@ type engine[T any] struct {
 	echoes    *echoes
 	failures  failures
 	calls     runningCalls
+	// restoration receives the restorations of backups that streams have found.
+	restoration restoration
 }
 
 // Start runs the controller until ctx ends: then it takes no new work, lets calls that are
@@ -55,6 +57,8 @@ func (c *Controller[T]) Start(ctx context.Context, rt *Runtime) error {
 		echoes:   newEchoes(),
 		failures: failures{byKey: make(map[kube.Key]*failure)},
 		calls:    runningCalls{calls: make(map[kube.Key]runningCall)},
+
+		restoration: newRestoration(),
 	}
 	if e.log == nil {
 		e.log = slog.Default()
@@ -111,6 +115,7 @@ func (e *engine[T]) startWork(ctx, work context.Context, running *sync.WaitGroup
 		running.Go(func() { e.worker(ctx, work, running) })
 	}
 	running.Go(func() { e.logLongCalls(ctx) })
+	running.Go(func() { e.repairRestorations(ctx) })
 	if len(e.self.selectors) > 0 && (e.finalizer != "" || len(e.retired) > 0) {
 		running.Go(func() { e.runSource(ctx, SourceFunc(e.emitDeselected)) })
 	}

@@ -53,6 +53,14 @@ func (f *failures) failureFor(k kube.Key, uid types.UID) *failure {
 	return found
 }
 
+// has reports whether the last reconcile of an object failed.
+func (f *failures) has(k kube.Key) bool {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	_, ok := f.byKey[k]
+	return ok
+}
+
 // forget removes the failure of an object. An empty uid matches every object.
 func (f *failures) forget(k kube.Key, uid types.UID) {
 	f.mu.Lock()

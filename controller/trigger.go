@@ -1,6 +1,7 @@
 package controller
 
 import (
+	"iter"
 	"slices"
 	"time"
 
@@ -36,10 +37,21 @@ func (e *engine[T]) emit(t Trigger) {
 		return
 	}
 	trigger.Priority = queue.Low
-	for _, sub := range e.own {
-		for o := range sub.open.Store().All(cache.Filter{}) {
-			trigger.Key = sub.keyOf(o.Record)
-			e.queue.Add(trigger)
+	for k := range e.keys() {
+		trigger.Key = k
+		e.queue.Add(trigger)
+	}
+}
+
+// keys returns the keys of all objects of the reconciled kind.
+func (e *engine[T]) keys() iter.Seq[kube.Key] {
+	return func(yield func(kube.Key) bool) {
+		for _, sub := range e.own {
+			for o := range sub.open.Store().All(cache.Filter{}) {
+				if !yield(sub.keyOf(o.Record)) {
+					return
+				}
+			}
 		}
 	}
 }

@@ -47,6 +47,10 @@
 // if the newest known object is older, is another one, has changed without an event, or is gone
 // without a deletion, or if the object of the newest deletion is back.
 //
+// One stream finds a restoration earlier than another one. Package cache then asks, through a
+// [Relister], for fresh lists of the streams that have seen more than the restored server has, and
+// publishes the restoration to all subscribers, whose controllers reconcile all their objects.
+//
 // One case remains. The server has passed the last version seen before it is asked, and the
 // newest change that was seen is also in the backup, or an event came within the 12 seconds.
 // Then the changes between the backup and the last version seen are not noticed until

@@ -30,11 +30,14 @@ var errStopped = errors.New("the consumer has left the loop")
 //
 // An error reports a failure that Follow is dealing with; its Change is zero, and the sequence
 // goes on after it. A [*kube.DecodeError] reports an object whose metadata cannot be read.
-func Follow(ctx context.Context, h kube.Handler, s kube.Stream) iter.Seq2[Change, error] {
+func Follow(ctx context.Context, h kube.Handler, s kube.Stream, options ...FollowOption) iter.Seq2[Change, error] {
 	return func(yield func(Change, error) bool) {
 		f := &follower{
 			handler: h, stream: s, yield: yield, pings: true,
-			tracker: newObjectTracker(s.Cluster), synced: registerSync(ctx, s),
+			tracker: newObjectTracker(s.Cluster), synced: registerSync(ctx, s), relister: new(Relister),
+		}
+		for _, option := range options {
+			option(f)
 		}
 		defer f.synced.unregister()
 		f.run(ctx)
@@ -49,6 +52,8 @@ type follower struct {
 	yield   func(Change, error) bool
 	tracker objectTracker
 	backoff backoff
+	// relister receives requests for a fresh list. It is never nil.
+	relister *Relister
 	// synced is the entry in the SyncTracker of the context. It is nil without one.
 	synced *syncEntry
 
@@ -95,10 +100,14 @@ func (f *follower) run(ctx context.Context) {
 
 // step makes the list or the watch that is due, and returns at its end.
 func (f *follower) step(ctx context.Context) error {
+	if f.relister.isDue() {
+		f.version = ""
+	}
 	f.listing = f.version == ""
 	if !f.listing {
 		return f.watch(ctx)
 	}
+	f.relister.beginList()
 	f.tracker.startList()
 	if err := f.publish(Change{Type: ChangeListStarted}); err != nil {
 		return err
@@ -133,6 +142,10 @@ func (f *follower) handleError(ctx context.Context, err error) bool {
 	switch {
 	case errors.Is(err, errRestored):
 		f.version = ""
+	case errors.Is(err, errRelist):
+		f.version = ""
+		n, report = b.lostVersions, false
+		b.lostVersions++
 	case kube.IsGone(err):
 		// A version expires sooner or later. The fresh list waits only if the list before
 		// was of no use.

@@ -87,6 +87,7 @@ func (f *follower) readWatch(ctx context.Context) (due bool, err error) {
 			<-closed
 		}
 	}()
+	defer f.relister.beginWatch(func() { cancel(errRelist) })()
 	overdue := time.AfterFunc(timeout+overdueTimeout, func() { cancel(errOverdue) })
 	defer overdue.Stop()
 	if !f.listing {

@@ -99,12 +99,6 @@ func (w *world) before(ctx context.Context, r *kube.Request) error {
 	if !w.calm && w.random.IntN(4) == 0 {
 		wait = time.Duration(w.random.IntN(300)) * time.Millisecond
 	}
-	if w.restored && !w.noticed {
-		// Until the stream of the own kind has noticed the restoration, live reads and the
-		// stream's store contradict each other, and a program may follow both in turn. That
-		// must end by itself, so time must pass.
-		wait += 20 * time.Millisecond
-	}
 	w.mu.Unlock()
 	if busy {
 		<-ctx.Done()

@@ -98,6 +98,14 @@ type handler struct {
 	isTrigger IsTrigger
 }
 
+// Forget drops all that is remembered. The next apply of each object is compared by the live
+// object's managedFields only, or sent.
+func (c *Checker) Forget() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	clear(c.last)
+}
+
 func (c *Checker) get(k applyKey) (applied, bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
