@@ -35,10 +35,20 @@ var layers = map[string][]string{
 	"internal/jsonscan": {},
 	"internal/ident":    {},
 
-	"kube":           {"internal/jsonscan"},
-	"crd":            {"kube"},
-	"watch":          {"kube", "internal/jsonscan", "internal/ident"},
-	"cache":          {"kube", "watch", "internal/jsonscan", "internal/ident"},
+	"kube":  {"internal/jsonscan"},
+	"crd":   {"kube"},
+	"watch": {"kube", "internal/jsonscan", "internal/ident"},
+	"cache": {
+		"kube", "watch", "cache/internal/overlay", "cache/internal/progress", "cache/internal/store", "internal/jsonscan", "internal/ident",
+	},
+	"cache/internal/codec":    {},
+	"cache/internal/overlay":  {"kube", "internal/ident"},
+	"cache/internal/progress": {"watch", "internal/ident"},
+	"cache/internal/slots":    {},
+	"cache/internal/store":    {"kube", "cache/internal/codec", "cache/internal/slots", "internal/jsonscan", "internal/ident"},
+	// Objects for the tests of the cache.
+	"cache/internal/samples": {"kube"},
+
 	"controller":     {"kube", "watch", "cache", "internal/jsonscan", "internal/ident"},
 	"events":         {"kube", "controller"},
 	"operator":       {"kube", "crd", "watch", "cache", "controller"},

@@ -9,8 +9,8 @@ import (
 	"time"
 
 	"k8s.io/apimachinery/pkg/labels"
-	"k8s.io/apimachinery/pkg/types"
 
+	"github.com/yare-go/yare/cache/internal/samples"
 	"github.com/yare-go/yare/kube"
 	"github.com/yare-go/yare/watch"
 )
@@ -20,15 +20,15 @@ var kinds = []struct {
 	name   string
 	stream kube.Stream
 	count  int
-	object func(samples, int) string
+	object func(samples.Random, int) string
 }{
-	{"WebApp", webApps, 10_000, samples.webApp},
-	{"Pod", pods, 5_000, samples.pod},
+	{"WebApp", webApps, 10_000, samples.Random.WebApp},
+	{"Pod", pods, 5_000, samples.Random.Pod},
 }
 
 // changeOf returns the change that adds an object.
 func changeOf(object string) watch.Change {
-	r, err := recordOf([]byte(object))
+	r, err := readRecord(object)
 	if err != nil {
 		panic(err)
 	}
@@ -67,7 +67,7 @@ func BenchmarkHeap(b *testing.B) {
 	for _, k := range kinds {
 		b.Run(k.name+"/store", func(b *testing.B) {
 			for range b.N {
-				random := newSamples(1)
+				random := samples.New(1)
 				before := heap()
 				s := alone(k.stream)
 				var cpu time.Duration
@@ -88,10 +88,10 @@ func BenchmarkHeap(b *testing.B) {
 		b.Run(k.name+"/stream", func(b *testing.B) {
 			for range b.N {
 				server := newServer()
-				random := newSamples(1)
+				random := samples.New(1)
 				for i := range k.count {
 					o := k.object(random, i)
-					r, _ := recordOf([]byte(o))
+					r, _ := readRecord(o)
 					server.objects[r.Key()] = o
 				}
 				before := heap()
@@ -129,8 +129,8 @@ func reportHeap(b *testing.B, s *stream, bytes int64, count int) {
 }
 
 // filled returns a stream with count objects in it.
-func filled(k kube.Stream, object func(samples, int) string, count int) *stream {
-	s, random := alone(k), newSamples(1)
+func filled(k kube.Stream, object func(samples.Random, int) string, count int) *stream {
+	s, random := alone(k), samples.New(1)
 	for i := range count {
 		s.apply(changeOf(object(random, i)))
 	}
@@ -142,7 +142,7 @@ func filled(k kube.Stream, object func(samples, int) string, count int) *stream 
 func BenchmarkInsert(b *testing.B) {
 	for _, k := range kinds {
 		b.Run(k.name, func(b *testing.B) {
-			s, random := filled(k.stream, k.object, 2000), newSamples(2)
+			s, random := filled(k.stream, k.object, 2000), samples.New(2)
 			changes := make([]watch.Change, 1000)
 			for i := range changes {
 				changes[i] = changeOf(k.object(random, i))
@@ -158,54 +158,6 @@ func BenchmarkInsert(b *testing.B) {
 			b.ReportMetric(float64((processCPU()-from).Nanoseconds())/float64(b.N), "cpu-ns/op")
 		})
 	}
-}
-
-// BenchmarkRecord measures the cost of reading the record of an object, beside that of decoding
-// the object into a struct with the same fields.
-func BenchmarkRecord(b *testing.B) {
-	for _, k := range kinds {
-		object := []byte(k.object(newSamples(1), 1))
-		b.Run(k.name+"/scan", func(b *testing.B) {
-			b.ReportAllocs()
-			var m metadata
-			for b.Loop() {
-				if err := m.read(object); err != nil {
-					b.Fatal(err)
-				}
-			}
-		})
-		b.Run(k.name+"/decode", func(b *testing.B) {
-			b.ReportAllocs()
-			for b.Loop() {
-				var o narrow
-				if err := kube.Unmarshal(object, &o); err != nil {
-					b.Fatal(err)
-				}
-			}
-		})
-	}
-}
-
-// narrow has the fields of a record, for a decoder.
-type narrow struct {
-	Metadata struct {
-		Namespace         string            `json:"namespace"`
-		Name              string            `json:"name"`
-		UID               types.UID         `json:"uid"`
-		ResourceVersion   string            `json:"resourceVersion"`
-		Generation        int64             `json:"generation"`
-		DeletionTimestamp *string           `json:"deletionTimestamp"`
-		Labels            map[string]string `json:"labels"`
-		Annotations       map[string]string `json:"annotations"`
-		Finalizers        []string          `json:"finalizers"`
-		OwnerReferences   []struct {
-			APIVersion string    `json:"apiVersion"`
-			Kind       string    `json:"kind"`
-			Name       string    `json:"name"`
-			UID        types.UID `json:"uid"`
-			Controller bool      `json:"controller"`
-		} `json:"ownerReferences"`
-	} `json:"metadata"`
 }
 
 // BenchmarkGet measures a read: finding the object, and getting its bytes.
@@ -238,7 +190,7 @@ func BenchmarkGet(b *testing.B) {
 
 // BenchmarkList selects some of 10,000 objects, as records.
 func BenchmarkList(b *testing.B) {
-	s := filled(webApps, samples.webApp, 10_000).store
+	s := filled(webApps, samples.Random.WebApp, 10_000).store
 	for _, l := range []struct {
 		name   string
 		filter Filter

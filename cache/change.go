@@ -1,5 +1,7 @@
 package cache
 
+import "github.com/yare-go/yare/cache/internal/store"
+
 // Change is one change of a stream, as a [Subscriber] receives it.
 type Change struct {
 	Type ChangeType
@@ -12,7 +14,7 @@ type Change struct {
 	// subscription began.
 	Initial bool
 
-	before, after *entry
+	before, after *store.Entry
 }
 
 // ChangeType is the type of a [Change].

@@ -96,12 +96,12 @@ func (h *handler) readLive(ctx context.Context, r *kube.Request, k overlay.Key, 
 func (h *handler) resolveCollectionDoubts(ctx context.Context, r *kube.Request, store *Store) bool {
 	c, certain := h.view.cache, true
 	for in, d := range c.overlay.Doubts(overlay.KeyOf(r.Ref()).Collection) {
-		observed := d.IsObservedBy(store.progress())
+		observed := d.IsObservedBy(store.reached())
 		if !observed && d.NeedsVersion() {
 			// A list that begins now has a version after all effects.
 			if version, err := h.currentVersion(ctx, r, in.Namespace); err == nil {
 				d = c.overlay.BoundDoubt(in, d, version)
-				observed = d.IsObservedBy(store.progress())
+				observed = d.IsObservedBy(store.reached())
 			}
 		}
 		switch {

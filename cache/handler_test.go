@@ -6,6 +6,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/yare-go/yare/cache/internal/samples"
 	"github.com/yare-go/yare/kube"
 )
 
@@ -93,4 +94,4 @@ type labelled = kube.CustomResource[labelledSpec, int]
 
 type labelledSpec int
 
-func (labelledSpec) Definition() kube.Definition { return webAppSpec{}.Definition() }
+func (labelledSpec) Definition() kube.Definition { return samples.WebAppSpec{}.Definition() }

@@ -57,8 +57,10 @@ func (h *handler) list(ctx context.Context, r *kube.Request) (*kube.Response, er
 	// The records decide what is decompressed; the rest is decided when the list comes to it.
 	filter, rest := match.filter(store)
 	stored := store.All(filter)
-	if filter.Index != nil && store.hasPanicked(filter.Index) {
-		rest = append(rest, kube.Match{Index: filter.Index, Value: filter.Value})
+	if filter.Index != nil {
+		if _, panicked := store.objects.HasIndex(filter.Index); panicked {
+			rest = append(rest, kube.Match{Index: filter.Index, Value: filter.Value})
+		}
 	}
 	return &kube.Response{Code: http.StatusOK, Cached: true, Items: func(yield func(jsontext.Value, error) bool) {
 		for _, l := range written {
@@ -183,8 +185,10 @@ func (m matcher) filter(store *Store) (f Filter, rest []kube.Match) {
 		if each.Owner != "" && f.Owner == "" {
 			f.Owner, each.Owner = each.Owner, ""
 		}
-		if each.Index != nil && f.Index == nil && store.hasIndex(each.Index) {
-			f.Index, f.Value, each.Index = each.Index, each.Value, nil
+		if each.Index != nil && f.Index == nil {
+			if kept, _ := store.objects.HasIndex(each.Index); kept {
+				f.Index, f.Value, each.Index = each.Index, each.Value, nil
+			}
 		}
 		if each.Owner != "" || each.Index != nil {
 			rest = append(rest, each)

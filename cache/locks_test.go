@@ -5,6 +5,7 @@ import (
 	"testing"
 	"testing/synctest"
 
+	"github.com/yare-go/yare/cache/internal/samples"
 	"github.com/yare-go/yare/kube"
 )
 
@@ -39,9 +40,9 @@ func TestTheAuthorsFunctionsRunWithoutLocks(t *testing.T) {
 		// Two indexes whose functions read the store, one of them added by the other's function
 		// while a change is on its way.
 		var indexed atomic.Int32
-		second := kube.NewIndex("second", func(*webApp) []string { indexed.Add(1); sub.Store().Len(); panic("no value") })
+		second := kube.NewIndex("second", func(*samples.WebApp) []string { indexed.Add(1); sub.Store().Len(); panic("no value") })
 		var added atomic.Bool
-		first := kube.NewIndex("first", func(w *webApp) []string {
+		first := kube.NewIndex("first", func(w *samples.WebApp) []string {
 			if w.Name == "b" && !added.Swap(true) {
 				go func() {
 					if err := sub.Store().Index(second); err != nil {

@@ -6,6 +6,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/yare-go/yare/cache/internal/overlay"
+	"github.com/yare-go/yare/cache/internal/store"
 	"github.com/yare-go/yare/internal/ident"
 	"github.com/yare-go/yare/kube"
 )
@@ -31,10 +32,14 @@ func (l lookupResult) bytes() ([]byte, error) {
 
 // record returns the record of the object.
 func (l lookupResult) record() (Record, error) {
-	if l.written != nil {
-		return recordOf(l.written)
+	if l.written == nil {
+		return l.object.Record, nil
 	}
-	return l.object.Record, nil
+	e, err := store.MetadataOf(l.written)
+	if err != nil {
+		return Record{}, err
+	}
+	return recordOf(e), nil
 }
 
 // lookup finds an object in a store that covers it, and in the overlay.
@@ -123,7 +128,7 @@ func (c *Cache) isNeeded(k overlay.Key, e overlay.Entry) bool {
 // isDoubted reports whether a read can need the doubt about a collection.
 func (c *Cache) isDoubted(in overlay.Collection, d overlay.CollectionDoubt) bool {
 	for _, s := range c.snapshot() {
-		if in.Overlaps(s.collection()) && !(s.store.Synced() && d.IsObservedBy(s.store.progress())) {
+		if in.Overlaps(s.collection()) && !(s.store.Synced() && d.IsObservedBy(s.store.reached())) {
 			return true
 		}
 	}

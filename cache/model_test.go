@@ -7,6 +7,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/yare-go/yare/cache/internal/samples"
 	"github.com/yare-go/yare/kube"
 )
 
@@ -45,7 +46,7 @@ func (l *listener) hear(e Change) {
 		if !had || cmp.Diff(before, e.Before, compareRecords) != "" {
 			l.t.Errorf("listener %d: %s: Before is not the last record: %s", l.id, e.Type, cmp.Diff(before, e.Before, compareRecords))
 		}
-		if o, err := recordOf([]byte(bytesOf(l.t, e.BeforeObject()))); err != nil || o.ResourceVersion != e.Before.ResourceVersion {
+		if o, err := readRecord(bytesOf(l.t, e.BeforeObject())); err != nil || o.ResourceVersion != e.Before.ResourceVersion {
 			l.t.Errorf("listener %d: the old content is at %s, the record at %s", l.id, o.ResourceVersion, e.Before.ResourceVersion)
 		}
 	case Synced:
@@ -82,12 +83,12 @@ func TestModel(t *testing.T) {
 	for seed := range uint64(40) {
 		t.Run(fmt.Sprint(seed), func(t *testing.T) {
 			t.Parallel()
-			synctest.Test(t, func(t *testing.T) { runModel(t, newSamples(seed)) })
+			synctest.Test(t, func(t *testing.T) { runModel(t, samples.New(seed)) })
 		})
 	}
 }
 
-func runModel(t *testing.T, random samples) {
+func runModel(t *testing.T, random samples.Random) {
 	s := newServer()
 	c := New(s)
 	defer c.Close()
@@ -103,7 +104,7 @@ func runModel(t *testing.T, random samples) {
 				return small(k, uids[k], fmt.Sprintf(`"v":"%d"`, version%5))(version)
 			}
 			return fmt.Sprintf(`{"metadata":{"name":%q,"namespace":%q,"resourceVersion":"%d","uid":%q},"spec":%q}`,
-				k.Name, k.Namespace, version, uids[k], newSamples(uint64(version)).letters(600))
+				k.Name, k.Namespace, version, uids[k], samples.New(uint64(version)).Letters(600))
 		}
 		if random.IntN(3) == 0 {
 			s.remove(k, object)
@@ -113,7 +114,7 @@ func runModel(t *testing.T, random samples) {
 		_, there := s.objects[k]
 		s.mu.Unlock()
 		if !there {
-			uids[k] = random.uid()
+			uids[k] = random.UID()
 		}
 		s.put(k, object)
 	}

@@ -5,6 +5,7 @@ import (
 	"net/url"
 	"testing"
 
+	"github.com/yare-go/yare/cache/internal/samples"
 	"github.com/yare-go/yare/kube"
 )
 
@@ -22,7 +23,7 @@ func benchClient(b *testing.B, s *stream) (*Cache, kube.Handler) {
 
 // BenchmarkCachedGet measures a read by name through the handler.
 func BenchmarkCachedGet(b *testing.B) {
-	s := filled(webApps, samples.webApp, 2000)
+	s := filled(webApps, samples.Random.WebApp, 2000)
 	_, client := benchClient(b, s)
 	var requests []*kube.Request
 	for o := range s.store.All(Filter{}) {
@@ -39,7 +40,7 @@ func BenchmarkCachedGet(b *testing.B) {
 // BenchmarkCachedList measures a list that selects about 60 of 1,000 objects, through the
 // handler.
 func BenchmarkCachedList(b *testing.B) {
-	_, client := benchClient(b, filled(webApps, samples.webApp, 1000))
+	_, client := benchClient(b, filled(webApps, samples.Random.WebApp, 1000))
 	r := &kube.Request{Verb: kube.VerbList, Resource: webApps.Resource, Query: url.Values{"labelSelector": {"team=search,tier=front"}, "limit": {"500"}}}
 	b.ReportAllocs()
 	n := 0

@@ -4,9 +4,9 @@ import (
 	"k8s.io/apimachinery/pkg/labels"
 
 	"github.com/yare-go/yare/cache/internal/overlay"
+	"github.com/yare-go/yare/cache/internal/store"
 	"github.com/yare-go/yare/internal/ident"
 	"github.com/yare-go/yare/kube"
-	"github.com/yare-go/yare/watch"
 )
 
 // beginList records that the stream lists anew. The list shows the effects of every write that
@@ -14,16 +14,19 @@ import (
 func (s *stream) beginList() {
 	s.listBegan = s.cache.overlay.Begin()
 	s.listPast = s.cache.past.Load()
-	s.writer.beginList()
+	s.listing = true
+	s.recorder.RecordListStarted()
 }
 
 // endList records that a list is complete, and publishes the deletions that neither a watch nor
 // the list could show.
 func (s *stream) endList(version string) {
-	restored := s.store.synced && ident.IsNewer(s.store.version, version)
+	restored := s.store.Synced() && ident.IsNewer(s.store.Version(), version)
 	vanished := s.takeVanished(restored)
 	s.lists.Add(1)
-	first := s.writer.endList(version)
+	s.listing = false
+	first := s.writer.Complete(version)
+	s.recorder.RecordListed(version)
 	s.restored = restored || !s.cache.isOfPresent(s)
 	if restored {
 		s.cache.recordRestoration(s, version)
@@ -37,27 +40,27 @@ func (s *stream) endList(version string) {
 		s.publish(Change{Type: Synced})
 	}
 	for _, e := range vanished {
-		s.publish(Change{Type: Deleted, Before: e.record(), before: e})
+		s.publish(Change{Type: Deleted, Before: recordOf(e), before: e})
 	}
 }
 
 // takeVanished returns the objects that this program wrote before the list began, while no watch
 // was open, and that the list does not contain: somebody deleted them in the meantime, or they
-// no longer match. No watch will ever show that. Objects that were
-// written without the labels that the stream selects are not among them: the stream had none of
-// them to lose. After a restoration it drops the overlay's entries from before.
-func (s *stream) takeVanished(restored bool) []*entry {
-	var vanished []*entry
+// no longer match. No watch will ever show that. Objects that were written without the labels that
+// the stream selects are not among them: the stream had none of them to lose. After a restoration
+// it drops the overlay's entries from before.
+func (s *stream) takeVanished(restored bool) []*store.Entry {
+	var vanished []*store.Entry
 	selects := s.selector()
 	for k, written := range s.cache.overlay.RecordedBefore(s.collection(), s.listBegan) {
 		if restored {
 			s.cache.overlay.Drop(k, written)
 		}
-		if written.Kind != overlay.Value || s.store.find(k.In()) != nil {
+		if written.Kind != overlay.Value || s.store.objects.Get(k.In()) != nil {
 			continue
 		}
 		if e := s.entryOf(k, written); e != nil && selects(e) {
-			s.writer.recordVanished(k.Namespace)
+			s.recorder.RecordChange(k.Namespace, "", s.listing)
 			vanished = append(vanished, e)
 		}
 	}
@@ -66,20 +69,16 @@ func (s *stream) takeVanished(restored bool) []*entry {
 
 // selector returns a function that reports whether the labels of an entry match the label selector
 // of the stream.
-func (s *stream) selector() func(*entry) bool {
-	if s.id.LabelSelector == "" {
-		return func(*entry) bool { return true }
-	}
+func (s *stream) selector() func(*store.Entry) bool {
 	selector, err := labels.Parse(s.id.LabelSelector)
 	if err != nil {
-		return func(*entry) bool { return true } // the server refuses it
+		selector = labels.Everything() // the server refuses it
 	}
-	m := newMatch(Filter{Labels: selector})
-	return m.matches
+	return func(e *store.Entry) bool { return selector.Matches(e.Labels()) }
 }
 
 // entryOf returns what was written as an entry of this stream, or nil if it cannot be.
-func (s *stream) entryOf(k overlay.Key, written overlay.Entry) *entry {
+func (s *stream) entryOf(k overlay.Key, written overlay.Entry) *store.Entry {
 	object := written.Object
 	if s.id.Representation == kube.MetadataOnly && object != nil {
 		object, _ = metadataOf(object)
@@ -87,7 +86,7 @@ func (s *stream) entryOf(k overlay.Key, written overlay.Entry) *entry {
 	if object == nil {
 		return nil
 	}
-	e, err := s.writer.build(watch.Change{Key: k.In(), UID: written.UID, ResourceVersion: written.Version, Object: object})
+	e, err := s.writer.Build(store.NewItem(k.In(), written.UID, written.Version, object))
 	if err != nil {
 		return nil
 	}
@@ -120,7 +119,7 @@ func (c *Cache) publishRestored(cluster string) {
 			continue
 		}
 		s.deliver.Lock()
-		if s.store.synced {
+		if s.store.Synced() {
 			s.publish(Change{Type: Restored})
 		}
 		s.deliver.Unlock()

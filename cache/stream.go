@@ -8,6 +8,8 @@ import (
 	"sync/atomic"
 
 	"github.com/yare-go/yare/cache/internal/overlay"
+	"github.com/yare-go/yare/cache/internal/progress"
+	"github.com/yare-go/yare/cache/internal/store"
 	"github.com/yare-go/yare/kube"
 	"github.com/yare-go/yare/watch"
 )
@@ -32,8 +34,12 @@ type stream struct {
 	deliver sync.Mutex
 	// subscriptions are those that receive changes. Guarded by deliver.
 	subscriptions []*Subscription
-	// writer writes to store. Guarded by deliver.
-	writer *Writer
+	// writer writes to store, and recorder to its progress. Guarded by deliver.
+	writer   *store.Writer
+	recorder *progress.Recorder
+	// listing is true from the beginning of a list to its end. The versions of the objects in
+	// between are in no order, and do not advance the store. Guarded by deliver.
+	listing bool
 	// listBegan is when the list began, and listPast the past of the Cache at that time.
 	listBegan overlay.Tick
 	listPast  uint64
@@ -41,20 +47,50 @@ type stream struct {
 	past atomic.Uint64
 	// recovery, failed and restored belong to the goroutine of the stream. failed are the errors,
 	// and restored is the restoration, that it reports once it does not hold deliver any more.
-	recovery recovery
+	recovery progress.Recovery
 	failed   []error
 	restored bool
 
 	lists, errors, unreadable atomic.Uint64
-	// dictionaries is a copy of the writer's figure that others can read.
-	dictionaries atomic.Uint64
+}
+
+// Stats are the figures of one stream.
+type Stats struct {
+	Stream kube.Stream
+	// Synced reports whether the stream has been listed.
+	Synced bool
+	// Subscribers is the number of subscriptions that share the stream.
+	Subscribers int
+	// Objects is the number of objects in the store.
+	Objects int
+	// Bytes is the size of their contents in memory, compressed, and JSON the size that the
+	// server sent; both in bytes, without records and indexes.
+	Bytes, JSON int64
+	// Dictionary is the size of the dictionaries in use, in bytes.
+	Dictionary int64
+	// Dictionaries counts the dictionaries that were made so far.
+	Dictionaries uint64
+	// Restarts counts the lists after the first: each time a watch could not be resumed.
+	Restarts uint64
+	// Errors counts the errors of the stream, without those that concern single objects.
+	Errors uint64
+	// DecodeFailures counts the versions of objects whose metadata could not be read.
+	DecodeFailures uint64
 }
 
 func newStream(c *Cache, id kube.Stream, cancel context.CancelFunc) *stream {
 	s := &stream{cache: c, id: id, cancel: cancel}
-	s.store, s.writer = newStore(id,
-		func(err error) { s.report(s.indexError(err)) },
-		func(err error) { s.failed = append(s.failed, s.indexError(err)) })
+	objects, writer := store.New(store.Options{
+		OneNamespace: id.Namespace != "" || id.Resource.ClusterScoped,
+		// Sizes must disclose nothing of a Secret. The annotations can hold the whole Secret, so
+		// streams of metadata are included.
+		Plain:       id.Resource.IsSecret(),
+		Report:      func(err error) { s.report(s.indexError(err)) },
+		ReportWrite: func(err error) { s.failed = append(s.failed, s.indexError(err)) },
+	})
+	shown, recorder := progress.New()
+	s.store = &Store{stream: id, objects: objects, progress: shown}
+	s.writer, s.recorder = writer, recorder
 	return s
 }
 
@@ -66,7 +102,7 @@ func (s *stream) indexError(err error) error {
 
 // follow lists and watches the stream until ctx ends. It is the goroutine of the stream.
 func (s *stream) follow(ctx context.Context) {
-	defer s.writer.watchEnded()
+	defer s.recorder.RecordWatch(false)
 	for change, err := range watch.Follow(ctx, s.cache.handler, s.id, watch.WithRelister(&s.relister)) {
 		if ctx.Err() != nil {
 			return
@@ -77,7 +113,7 @@ func (s *stream) follow(ctx context.Context) {
 			s.applyError(err)
 		} else {
 			s.apply(change)
-			recovered = s.recovery.recordChange(change.Type)
+			recovered = s.recovery.RecordChange(change.Type)
 		}
 		s.deliver.Unlock()
 		s.reportFailed()
@@ -106,51 +142,71 @@ func (s *stream) apply(c watch.Change) {
 		s.endList(c.ResourceVersion)
 	case watch.ChangeBookmark:
 		resting = true
-		s.writer.advance(c.ResourceVersion)
+		s.advance(c.ResourceVersion)
 	case watch.ChangeWatchOpened:
-		s.writer.watchOpened()
+		s.recorder.RecordWatch(true)
 	case watch.ChangeWatchEnded:
-		s.writer.watchEnded()
+		s.recorder.RecordWatch(false)
 	}
-	s.writer.maintain(resting)
-	s.dictionaries.Store(s.writer.compressor.Adopted())
+	s.writer.Maintain(resting)
 }
 
 func (s *stream) upsert(c watch.Change) {
-	before, after, err := s.writer.upsert(c)
+	item := store.NewItem(c.Key, c.UID, c.ResourceVersion, c.Object)
+	if s.writer.Has(item) {
+		s.advance(c.ResourceVersion)
+		return
+	}
+	// Whoever finds the change in this store must not miss it in another one.
+	s.recorder.RecordChange(c.Key.Namespace, c.ResourceVersion, s.listing)
+	before, after, err := s.writer.Put(item)
+	s.advance(c.ResourceVersion)
 	if err != nil {
 		// The content is kept all the same: the older one would be wrong for certain.
 		s.unreadable.Add(1)
 		s.failed = append(s.failed, &kube.DecodeError{Ref: s.ref(c), ResourceVersion: c.ResourceVersion, Err: err})
 	}
-	if after == nil {
-		return
-	}
 	s.cache.dropObserved(overlay.KeyOf(s.ref(c)))
-	change := Change{Type: Added, After: after.record(), after: after}
-	if before != nil && !before.version.HasSameUID(after.version) {
-		s.publish(Change{Type: Deleted, Before: before.record(), before: before})
+	change := Change{Type: Added, After: recordOf(after), after: after}
+	if before != nil && !before.IsSameObject(after) {
+		s.publish(Change{Type: Deleted, Before: recordOf(before), before: before})
 	} else if before != nil {
-		change.Type, change.Before, change.before = Modified, before.record(), before
+		change.Type, change.Before, change.before = Modified, recordOf(before), before
 	}
 	s.publish(change)
 }
 
 func (s *stream) remove(c watch.Change) {
-	if before := s.writer.remove(c); before != nil {
-		s.cache.dropObserved(overlay.KeyOf(s.ref(c)))
-		s.publish(Change{Type: Deleted, Before: before.record(), before: before})
+	version := c.ResourceVersion
+	if c.Object == nil { // the deletion was not observed: the version is that of the last state
+		version = ""
+	}
+	if s.store.objects.Get(c.Key) == nil {
+		s.advance(version)
+		return
+	}
+	s.recorder.RecordChange(c.Key.Namespace, version, s.listing)
+	before := s.writer.Remove(c.Key)
+	s.advance(version)
+	s.cache.dropObserved(overlay.KeyOf(s.ref(c)))
+	s.publish(Change{Type: Deleted, Before: recordOf(before), before: before})
+}
+
+// advance records that all changes up to version are in the store.
+func (s *stream) advance(version string) {
+	if !s.listing {
+		s.writer.Advance(version)
 	}
 }
 
 // applyError applies an error of the stream.
 func (s *stream) applyError(err error) {
 	if unreadable, ok := errors.AsType[*kube.DecodeError](err); ok {
-		s.writer.markUnreadable(unreadable)
+		s.writer.MarkUnreadable(unreadable)
 		s.unreadable.Add(1)
 	} else {
 		s.errors.Add(1)
-		s.recovery.recordError()
+		s.recovery.RecordError()
 	}
 	s.failed = append(s.failed, err)
 }
@@ -197,15 +253,17 @@ func (s *stream) join(sub *Subscription) {
 			return
 		}
 	}
-	if !s.store.synced || sub.publish(Change{Type: Synced}) {
+	if !s.store.Synced() || sub.publish(Change{Type: Synced}) {
 		s.subscriptions = append(s.subscriptions, sub)
 	}
 }
 
 // stats returns the figures of the stream, without the number of users.
 func (s *stream) stats() Stats {
-	st := s.store.stats()
-	st.Stream, st.Errors, st.DecodeFailures = s.id, s.errors.Load(), s.unreadable.Load()
-	st.Restarts, st.Dictionaries = max(s.lists.Load(), 1)-1, s.dictionaries.Load()
-	return st
+	o := s.store.objects.Stats()
+	return Stats{
+		Stream: s.id, Synced: s.store.Synced(), Objects: o.Objects, Bytes: o.Bytes, JSON: o.JSON,
+		Dictionary: o.Dictionary, Dictionaries: o.Dictionaries, Restarts: max(s.lists.Load(), 1) - 1,
+		Errors: s.errors.Load(), DecodeFailures: s.unreadable.Load(),
+	}
 }

@@ -44,7 +44,7 @@ func (v *View) isCurrent(s *stream, namespace string) bool {
 		if own == s || !own.collection().Overlaps(c) {
 			continue
 		}
-		if newest := own.store.newestIn(namespace); !newest.isIn(s.store.Version()) {
+		if !own.store.progress.HasNewest(s.store.Version(), namespace) {
 			return false
 		}
 	}
@@ -175,7 +175,7 @@ func (v *View) live(ref kube.Ref, form kube.Representation) Live {
 		return Live{}
 	}
 	for _, d := range v.cache.overlay.Doubts(k.Collection) {
-		if !d.IsObservedBy(store.progress()) {
+		if !d.IsObservedBy(store.reached()) {
 			return Live{}
 		}
 	}

@@ -1,6 +1,19 @@
 package kube
 
-import metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+import (
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+)
+
+// Owner is an owner reference. It has no version, because an owner is the same object in all
+// versions of its kind.
+type Owner struct {
+	// Group is empty for the core group.
+	Group, Kind, Name string
+	UID               types.UID
+	// Controller is true for the owner that manages the object. At most one owner does.
+	Controller bool
+}
 
 // OwnedBy makes owner the controlling owner of child, and returns child. The garbage
 // collector deletes child after its owner, and a controller that owns the kind of child is

@@ -2,22 +2,23 @@ package slots
 
 import "slices"
 
-// Index finds the slots that have a value. A slot may have several values.
-type Index[V comparable] struct {
+// Index finds the slots that have a value. A slot may have several values. The values are hashes,
+// so that an Index of any values takes little memory and little code.
+type Index struct {
 	// postings are the slots of each value, in ascending order. No value has none.
-	postings map[V][]uint32
+	postings map[uint64][]uint32
 }
 
 // NewIndex returns an empty Index.
-func NewIndex[V comparable]() Index[V] { return Index[V]{postings: make(map[V][]uint32)} }
+func NewIndex() Index { return Index{postings: make(map[uint64][]uint32)} }
 
 // Slots returns the slots that have a value, in ascending order. They are valid until the next
 // Replace.
-func (x *Index[V]) Slots(value V) []uint32 { return x.postings[value] }
+func (x *Index) Slots(value uint64) []uint32 { return x.postings[value] }
 
 // Replace gives a slot the values after, in place of the values before. Both may be empty, and
 // may have a value twice.
-func (x *Index[V]) Replace(slot uint32, before, after []V) {
+func (x *Index) Replace(slot uint32, before, after []uint64) {
 	for _, v := range before {
 		if !slices.Contains(after, v) {
 			x.remove(v, slot)
@@ -30,7 +31,7 @@ func (x *Index[V]) Replace(slot uint32, before, after []V) {
 	}
 }
 
-func (x *Index[V]) add(v V, slot uint32) {
+func (x *Index) add(v uint64, slot uint32) {
 	posting := x.postings[v]
 	// Mostly the slot is a new one, and comes last.
 	if n := len(posting); n == 0 || posting[n-1] < slot {
@@ -40,7 +41,7 @@ func (x *Index[V]) add(v V, slot uint32) {
 	}
 }
 
-func (x *Index[V]) remove(v V, slot uint32) {
+func (x *Index) remove(v uint64, slot uint32) {
 	posting := x.postings[v]
 	i, has := slices.BinarySearch(posting, slot)
 	switch {

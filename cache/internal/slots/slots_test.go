@@ -52,10 +52,10 @@ func FuzzTable(f *testing.F) {
 func FuzzIndex(f *testing.F) {
 	f.Add([]byte{0, 1, 2, 1, 1, 1, 0, 3, 3, 2, 0, 0, 0, 0, 0})
 	f.Fuzz(func(t *testing.T, steps []byte) {
-		x := NewIndex[byte]()
-		values := make(map[uint32][]byte)
+		x := NewIndex()
+		values := make(map[uint32][]uint64)
 		for len(steps) >= 3 {
-			slot, after := uint32(steps[0]%16), []byte{steps[1] % 8, steps[2] % 8}
+			slot, after := uint32(steps[0]%16), []uint64{uint64(steps[1] % 8), uint64(steps[2] % 8)}
 			if after[1] == 0 {
 				after = after[:1]
 			}
@@ -66,7 +66,7 @@ func FuzzIndex(f *testing.F) {
 			x.Replace(slot, values[slot], after)
 			values[slot] = after
 		}
-		want := make(map[byte][]uint32)
+		want := make(map[uint64][]uint32)
 		for _, slot := range slices.Sorted(maps.Keys(values)) {
 			for _, v := range slices.Compact(slices.Sorted(slices.Values(values[slot]))) {
 				want[v] = append(want[v], slot)

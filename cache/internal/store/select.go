@@ -1,42 +1,64 @@
-package cache
+package store
 
 import (
 	"fmt"
-	"iter"
 	"unique"
 
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/selection"
+	"k8s.io/apimachinery/pkg/types"
 
-	"github.com/yare-go/yare/internal/ident"
+	"github.com/yare-go/yare/kube"
 )
 
-// All returns the objects that match when it is called, in no order, whatever happens to the
-// store afterwards. It decompresses nothing. It panics if f names an index that the store does
-// not keep.
-func (s *Store) All(f Filter) iter.Seq[Object] {
-	entries := s.candidates(f)
-	return func(yield func(Object) bool) {
-		m := newMatch(f)
-		for _, e := range entries {
-			if m.matches(e) && !yield(Object{Record: e.record(), entry: e}) {
-				return
-			}
+// Filter narrows what [Store.Select] returns. All conditions that are set must match; the zero
+// value matches everything.
+type Filter struct {
+	// Namespace is empty for all namespaces.
+	Namespace string
+	// Labels is nil for all labels.
+	Labels labels.Selector
+	// Owner is the UID of one of the owner references, or empty.
+	Owner types.UID
+	// Index is nil, or one of [Store.Index], and Value what its function must have returned
+	// for an object, among others. An object for which the function panicked matches.
+	Index *kube.Index
+	Value string
+}
+
+// Selection is the objects that matched a filter when it was made, whatever happens to the store
+// afterwards.
+type Selection struct {
+	filter Filter
+	// candidates are a superset.
+	candidates []*Entry
+}
+
+// Select returns the objects that match now. It decompresses nothing. It panics if f names an index
+// that the store does not keep.
+func (s *Store) Select(f Filter) Selection { return Selection{f, s.candidates(f)} }
+
+// All yields the objects, in no order.
+func (s Selection) All(yield func(*Entry) bool) {
+	m := newMatch(s.filter)
+	for _, e := range s.candidates {
+		if m.matches(e) && !yield(e) {
+			return
 		}
 	}
 }
 
 // candidates returns a superset of the matching entries, taken from the smallest applicable
 // index. A content index decides here, because an entry does not have its values.
-func (s *Store) candidates(f Filter) []*entry {
+func (s *Store) candidates(f Filter) []*Entry {
 	s.mu.RLock()
 	defer s.mu.RUnlock()
 	if f.Index != nil {
 		x := s.contentIndex(f.Index)
 		if x == nil || !x.isReady() {
-			panic(fmt.Sprintf("%s: the index %q is not kept: add it with Store.Index", s.stream, f.Index))
+			panic(fmt.Sprintf("the index %q is not kept: add it with Store.Index", f.Index))
 		}
-		return s.at(x.candidates(f.Value))
+		return s.at(x.appendCandidates(nil, f.Value))
 	}
 	best, found := []uint32(nil), false
 	consider := func(slots []uint32) {
@@ -45,24 +67,23 @@ func (s *Store) candidates(f Filter) []*entry {
 		}
 	}
 	if f.Namespace != "" && s.namespaces != nil {
-		consider(s.namespaces.Slots(unique.Make(f.Namespace)))
+		consider(s.namespaces.Slots(hashOfValue(f.Namespace)))
 	}
 	if f.Owner != "" {
-		u, _ := ident.NewUID(string(f.Owner))
-		consider(s.owners.Slots(u))
+		consider(s.owners.Slots(hashOfValue(string(f.Owner))))
 	}
 	if f.Labels != nil && len(s.labels) > 0 {
 		requirements, _ := f.Labels.Requirements()
 		for _, r := range requirements {
 			if v, ok := onlyValue(r); ok && s.labels[r.Key()] != nil {
-				consider(s.labels[r.Key()].Slots(v))
+				consider(s.labels[r.Key()].Slots(hashOfValue(v)))
 			}
 		}
 	}
 	if found {
 		return s.at(best)
 	}
-	all := make([]*entry, 0, s.table.Len())
+	all := make([]*Entry, 0, s.table.Len())
 	for _, e := range s.slots {
 		if e != nil {
 			all = append(all, e)
@@ -72,8 +93,8 @@ func (s *Store) candidates(f Filter) []*entry {
 }
 
 // at returns the entries in slots.
-func (s *Store) at(slots []uint32) []*entry {
-	entries := make([]*entry, len(slots))
+func (s *Store) at(slots []uint32) []*Entry {
+	entries := make([]*Entry, len(slots))
 	for i, slot := range slots {
 		entries[i] = s.slots[slot]
 	}
@@ -111,7 +132,7 @@ func newMatch(f Filter) match {
 	return m
 }
 
-func (m *match) matches(e *entry) bool {
+func (m *match) matches(e *Entry) bool {
 	if m.filter.Namespace != "" && e.namespace != m.namespace {
 		return false
 	}
@@ -121,6 +142,6 @@ func (m *match) matches(e *entry) bool {
 	if m.filter.Labels == nil {
 		return true
 	}
-	*m.labels = e.labels()
+	*m.labels = e.Labels()
 	return m.filter.Labels.Matches(m.labels)
 }

@@ -1,4 +1,4 @@
-package cache
+package progress
 
 import (
 	"slices"
@@ -30,12 +30,12 @@ func TestRecovery(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			var r recovery
+			var r Recovery
 			var recovered []int
 			for i, step := range c.steps {
 				if step == failure {
-					r.recordError()
-				} else if r.recordChange(step) {
+					r.RecordError()
+				} else if r.RecordChange(step) {
 					recovered = append(recovered, i)
 				}
 			}

@@ -1,4 +1,4 @@
-package cache
+package store
 
 import "github.com/yare-go/yare/cache/internal/codec"
 
@@ -7,7 +7,7 @@ import "github.com/yare-go/yare/cache/internal/codec"
 const samplesEach = 32
 
 // recordRecent records an entry that was just put, as one of those that stand for what comes.
-func (w *Writer) recordRecent(e *entry) {
+func (w *Writer) recordRecent(e *Entry) {
 	if w.plain || e.size < codec.MinSize {
 		return
 	}
@@ -16,15 +16,18 @@ func (w *Writer) recordRecent(e *entry) {
 	w.compressor.RecordContent(int(e.size))
 }
 
-// maintain makes a dictionary if one is due, and writes some of the contents with it that are
+// Maintain makes a dictionary if one is due, and writes some of the contents with it that are
 // not. It is called after every change, and then does little; resting reports that no other
 // change is expected soon.
-func (w *Writer) maintain(resting bool) {
+func (w *Writer) Maintain(resting bool) {
 	if w.plain {
 		return
 	}
 	s := w.store
 	if w.compressor.Train(s.table.Len(), resting, w.samples) {
+		s.mu.Lock()
+		s.stats.Dictionaries = w.compressor.Adopted()
+		s.mu.Unlock()
 		clear(w.recent[:]) // they may be written as they were sent
 		w.cursor, w.rewrites = 0, len(s.slots)
 	}
@@ -44,7 +47,7 @@ func (w *Writer) maintain(resting bool) {
 // of all objects, evenly, and the last ones.
 func (w *Writer) samples() [][]byte {
 	var samples [][]byte
-	add := func(e *entry) {
+	add := func(e *Entry) {
 		if e == nil || e.size < codec.MinSize {
 			return
 		}

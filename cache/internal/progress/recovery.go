@@ -1,10 +1,10 @@
-package cache
+package progress
 
 import "github.com/yare-go/yare/watch"
 
-// recovery detects that a stream works again after an error. It sees every change of the
+// Recovery detects that a stream works again after an error. It sees every change of the
 // stream, and every error that concerns the stream as a whole, in their order.
-type recovery struct {
+type Recovery struct {
 	// failed is true from an error on, until the stream works again.
 	failed bool
 	// failedOpen reports that the last error ended a watch that was open. That the next one
@@ -16,13 +16,13 @@ type recovery struct {
 	listing bool
 }
 
-// recordError records an error.
-func (r *recovery) recordError() {
+// RecordError records an error.
+func (r *Recovery) RecordError() {
 	r.failed, r.failedOpen, r.ended = true, r.ended, false
 }
 
-// recordChange records a change, and reports whether the stream works again with it.
-func (r *recovery) recordChange(t watch.ChangeType) (recovered bool) {
+// RecordChange records a change, and reports whether the stream works again with it.
+func (r *Recovery) RecordChange(t watch.ChangeType) (recovered bool) {
 	r.ended = t == watch.ChangeWatchEnded
 	works := false
 	switch t {

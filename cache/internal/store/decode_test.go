@@ -1,4 +1,4 @@
-package cache
+package store
 
 import (
 	"bytes"
@@ -13,40 +13,55 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"k8s.io/apimachinery/pkg/types"
 
+	"github.com/yare-go/yare/cache/internal/samples"
 	"github.com/yare-go/yare/internal/jsonscan"
 	"github.com/yare-go/yare/kube"
-	"github.com/yare-go/yare/watch"
 )
 
-// compareDecoded compares the record of an object with what a decoder makes of it.
+// compareDecoded compares what is read of an object with what a decoder makes of it.
 func compareDecoded(t *testing.T, object []byte) {
 	t.Helper()
 	var want narrow
 	if err := kube.Unmarshal(object, &want); err != nil {
 		t.Fatal(err)
 	}
-	got, err := recordOf(object)
+	e, err := MetadataOf(object)
 	if err != nil {
 		t.Fatalf("%v in %s", err, object)
 	}
+	type fields struct {
+		Key             kube.Key
+		UID             types.UID
+		ResourceVersion string
+		Generation      int64
+		Deleting        bool
+		Labels          map[string]string
+		Owners          []kube.Owner
+		Size            int
+	}
+	got := fields{
+		e.Key(), e.UID(), e.ResourceVersion(), e.Generation(), e.IsDeleting(), e.Labels().Map(), e.Owners(), e.Size(),
+	}
 	m := want.Metadata
-	expected := Record{
-		Namespace: m.Namespace, Name: m.Name, UID: m.UID, ResourceVersion: m.ResourceVersion, Generation: m.Generation,
-		Deleting: m.DeletionTimestamp != nil, Labels: LabelsOf(m.Labels), Size: len(object),
-		AnnotationsHash: got.AnnotationsHash, FinalizersHash: got.FinalizersHash,
+	expected := fields{
+		Key: kube.Key{Namespace: m.Namespace, Name: m.Name}, UID: m.UID, ResourceVersion: m.ResourceVersion,
+		Generation: m.Generation, Deleting: m.DeletionTimestamp != nil, Labels: m.Labels, Size: len(object),
+	}
+	if m.Labels == nil {
+		expected.Labels = map[string]string{}
 	}
 	for _, o := range m.OwnerReferences {
 		group, _, grouped := strings.Cut(o.APIVersion, "/")
 		if !grouped {
 			group = ""
 		}
-		expected.Owners = append(expected.Owners, Owner{group, o.Kind, o.Name, o.UID, o.Controller})
+		expected.Owners = append(expected.Owners, kube.Owner{Group: group, Kind: o.Kind, Name: o.Name, UID: o.UID, Controller: o.Controller})
 	}
-	if diff := cmp.Diff(expected, got, compareRecords); diff != "" {
-		t.Errorf("the record differs from what a decoder reads:\n%s", diff)
+	if diff := cmp.Diff(expected, got); diff != "" {
+		t.Errorf("the metadata differ from what a decoder reads:\n%s", diff)
 	}
-	if (got.AnnotationsHash != 0) != (len(m.Annotations) > 0) || (got.FinalizersHash != 0) != (len(m.Finalizers) > 0) {
-		t.Errorf("hashes %d and %d for %v and %v", got.AnnotationsHash, got.FinalizersHash, m.Annotations, m.Finalizers)
+	if (e.AnnotationsHash() != 0) != (len(m.Annotations) > 0) || (e.FinalizersHash() != 0) != (len(m.Finalizers) > 0) {
+		t.Errorf("hashes %d and %d for %v and %v", e.AnnotationsHash(), e.FinalizersHash(), m.Annotations, m.Finalizers)
 	}
 }
 
@@ -96,36 +111,30 @@ func TestRecordOfEveryKind(t *testing.T) {
 // Every fixture comes out of a store as it went in, whatever it was written with.
 func TestContentOfEveryKind(t *testing.T) {
 	t.Parallel()
-	s := alone(pods)
+	s := newTestStore(Options{})
 	want := make(map[kube.Key]string)
 	for round := range 3 {
 		for name, object := range fixtures(t) {
 			k := kube.Key{Namespace: "ns", Name: name}
 			want[k] = string(object)
-			s.apply(watch.Change{Type: watch.ChangeModified, Object: object,
-				Key: k, UID: types.UID(name), ResourceVersion: string(rune('1' + round)),
-			})
+			s.put(NewItem(k, types.UID(name), string(rune('1'+round)), object))
 		}
 	}
-	s.apply(watch.Change{Type: watch.ChangeListed})
-	if st := s.stats(); st.Dictionaries == 0 || st.Bytes > st.JSON/2 {
+	s.writer.Maintain(true)
+	if st := s.Stats(); st.Dictionaries == 0 || st.Bytes > st.JSON/2 {
 		t.Errorf("nothing was compressed: %+v", st)
 	}
-	got := make(map[kube.Key]string)
-	for o := range s.store.All(Filter{}) {
-		got[o.Key()] = bytesOf(t, o)
-	}
-	if diff := cmp.Diff(want, got); diff != "" {
+	if diff := cmp.Diff(want, s.contents(t, Filter{})); diff != "" {
 		t.Error(diff)
 	}
 }
 
 func TestRecordOfSamples(t *testing.T) {
 	t.Parallel()
-	random := newSamples(3)
+	random := samples.New(3)
 	for i := range 50 {
-		compareDecoded(t, []byte(random.webApp(i)))
-		compareDecoded(t, []byte(random.pod(i)))
+		compareDecoded(t, []byte(random.WebApp(i)))
+		compareDecoded(t, []byte(random.Pod(i)))
 	}
 }
 
@@ -164,12 +173,12 @@ func TestRecordOfMisfits(t *testing.T) {
 // FuzzRecord finds no input that makes reading a record panic or hang, nor a well-formed
 // one that is read otherwise than by a decoder.
 func FuzzRecord(f *testing.F) {
-	random := newSamples(1)
-	f.Add([]byte(random.webApp(1)))
-	f.Add([]byte(random.pod(1)))
+	random := samples.New(1)
+	f.Add([]byte(random.WebApp(1)))
+	f.Add([]byte(random.Pod(1)))
 	f.Add([]byte(`{"metadata":{"name":"a\u0062","labels":{"k":"\\"},"ownerReferences":[{"uid":"1"}]}}`))
 	f.Fuzz(func(t *testing.T, object []byte) {
-		got, err := recordOf(object)
+		got, err := MetadataOf(object)
 		var want narrow
 		if !json.Valid(object) || kube.Unmarshal(object, &want) != nil || bytes.Count(object, []byte(`"metadata"`)) != 1 {
 			return
@@ -183,8 +192,8 @@ func FuzzRecord(f *testing.F) {
 		if hasDuplicates(object) {
 			return
 		}
-		if got.Name != want.Metadata.Name || string(got.UID) != string(want.Metadata.UID) {
-			t.Errorf("got %q %q, want %q %q", got.Name, got.UID, want.Metadata.Name, want.Metadata.UID)
+		if got.Name() != want.Metadata.Name || got.UID() != want.Metadata.UID {
+			t.Errorf("got %q %q, want %q %q", got.Name(), got.UID(), want.Metadata.Name, want.Metadata.UID)
 		}
 	})
 }
@@ -197,16 +206,62 @@ func hasDuplicates(object []byte) bool {
 
 func TestIdentity(t *testing.T) {
 	t.Parallel()
-	for _, text := range []string{"", "a", newSamples(1).uid(), strings.ToUpper(newSamples(1).uid()), strings.Repeat("x", 36), "00000000-0000-0000-0000-000000000000"} {
+	for _, text := range []string{"", "a", samples.New(1).UID(), strings.ToUpper(samples.New(1).UID()), strings.Repeat("x", 36), "00000000-0000-0000-0000-000000000000"} {
 		for _, version := range []string{"", "0", "1", "01", "+1", "-1", "18446744073709551615", "18446744073709551616", "abc"} {
-			s := alone(webApps)
-			s.apply(watch.Change{Type: watch.ChangeAdded, Object: []byte(`{"metadata":{"name":"a"}}`),
-				Key: kube.Key{Name: "a"}, UID: types.UID(text), ResourceVersion: version,
-			})
-			o, _ := s.store.Get(kube.Key{Namespace: "", Name: "a"})
-			if string(o.UID) != text || o.ResourceVersion != version {
-				t.Errorf("%q at %q became %q at %q", text, version, o.UID, o.ResourceVersion)
+			s := newTestStore(Options{})
+			k := kube.Key{Name: "a"}
+			s.put(NewItem(k, types.UID(text), version, []byte(`{"metadata":{"name":"a"}}`)))
+			if e := s.Get(k); string(e.UID()) != text || e.ResourceVersion() != version {
+				t.Errorf("%q at %q became %q at %q", text, version, e.UID(), e.ResourceVersion())
 			}
 		}
 	}
+}
+
+// BenchmarkRecord measures the cost of reading the record of an object, beside that of decoding
+// the object into a struct with the same fields.
+func BenchmarkRecord(b *testing.B) {
+	random := samples.New(1)
+	for name, object := range map[string][]byte{"WebApp": []byte(random.WebApp(1)), "Pod": []byte(random.Pod(1))} {
+		b.Run(name+"/scan", func(b *testing.B) {
+			b.ReportAllocs()
+			var m metadata
+			for b.Loop() {
+				if err := m.read(object); err != nil {
+					b.Fatal(err)
+				}
+			}
+		})
+		b.Run(name+"/decode", func(b *testing.B) {
+			b.ReportAllocs()
+			for b.Loop() {
+				var o narrow
+				if err := kube.Unmarshal(object, &o); err != nil {
+					b.Fatal(err)
+				}
+			}
+		})
+	}
+}
+
+// narrow has the fields of a record, for a decoder.
+type narrow struct {
+	Metadata struct {
+		Namespace         string            `json:"namespace"`
+		Name              string            `json:"name"`
+		UID               types.UID         `json:"uid"`
+		ResourceVersion   string            `json:"resourceVersion"`
+		Generation        int64             `json:"generation"`
+		DeletionTimestamp *string           `json:"deletionTimestamp"`
+		Labels            map[string]string `json:"labels"`
+		Annotations       map[string]string `json:"annotations"`
+		Finalizers        []string          `json:"finalizers"`
+		OwnerReferences   []struct {
+			APIVersion string    `json:"apiVersion"`
+			Kind       string    `json:"kind"`
+			Name       string    `json:"name"`
+			UID        types.UID `json:"uid"`
+			Controller bool      `json:"controller"`
+		} `json:"ownerReferences"`
+	} `json:"metadata"`
 }

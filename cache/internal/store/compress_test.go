@@ -1,19 +1,20 @@
-package cache
+package store
 
 import (
 	"fmt"
 	"testing"
 
+	"github.com/google/go-cmp/cmp"
+
 	"github.com/yare-go/yare/cache/internal/codec"
-	"github.com/yare-go/yare/kube"
-	"github.com/yare-go/yare/watch"
+	"github.com/yare-go/yare/cache/internal/samples"
 )
 
 // Few objects are kept as they are: a dictionary, and what it needs, would take more.
 func TestFewAreNotCompressed(t *testing.T) {
 	t.Parallel()
-	s := filled(webApps, samples.webApp, 30)
-	if st := s.stats(); st.Dictionaries != 0 || st.Bytes != st.JSON || st.Objects != 30 {
+	s := filled(samples.Random.WebApp, 30)
+	if st := s.Stats(); st.Dictionaries != 0 || st.Bytes != st.JSON || st.Objects != 30 {
 		t.Errorf("%+v", st)
 	}
 }
@@ -21,18 +22,18 @@ func TestFewAreNotCompressed(t *testing.T) {
 // A dictionary is made once there is enough to make it of; then all are written with it.
 func TestDictionaryIsMade(t *testing.T) {
 	t.Parallel()
-	s := filled(webApps, samples.webApp, 65)
-	st := s.stats()
+	s := filled(samples.Random.WebApp, 65)
+	st := s.Stats()
 	if st.Dictionaries != 1 || st.Dictionary == 0 || st.Dictionary > codec.MaxDictionarySize || st.Bytes > st.JSON/3 {
 		t.Errorf("%+v", st)
 	}
-	for slot, e := range s.store.slots {
+	for slot, e := range s.slots {
 		if e.codec != s.writer.compressor.Current() {
 			t.Errorf("slot %d is not written with it", slot)
 		}
 	}
 	// Fewer will do when they are large, and nothing else is to be expected.
-	if st := filled(pods, samples.pod, 20).stats(); st.Dictionaries != 1 {
+	if st := filled(samples.Random.Pod, 20).Stats(); st.Dictionaries != 1 {
 		t.Errorf("of few Pods: %+v", st)
 	}
 }
@@ -41,25 +42,22 @@ func TestDictionaryIsMade(t *testing.T) {
 // goes when nothing is written with it any more.
 func TestDictionaryIsReplaced(t *testing.T) {
 	t.Parallel()
-	s := filled(pods, samples.webApp, 700)
+	s := filled(samples.Random.WebApp, 700)
 	before := s.writer.compressor.Current()
-	random := newSamples(9)
-	objects := make(map[kube.Key]string)
-	for o := range s.store.All(Filter{}) {
-		objects[o.Key()] = bytesOf(t, o)
-	}
+	random := samples.New(9)
+	objects := s.contents(t, Filter{})
 	for i := range 900 {
-		o := random.pod(i)
-		objects[insert(s, o).Key()] = o
-		if st := s.stats(); st.Dictionary > 4*codec.MaxDictionarySize {
+		o := random.Pod(i)
+		objects[s.insert(o).Key()] = o
+		if st := s.Stats(); st.Dictionary > 4*codec.MaxDictionarySize {
 			t.Fatalf("too many dictionaries: %+v", st)
 		}
 	}
 	for range 10 {
-		s.apply(watch.Change{Type: watch.ChangeBookmark})
+		s.writer.Maintain(true)
 	}
-	st := s.stats()
-	if s.writer.compressor.Current() == before || st.Dictionary > codec.MaxDictionarySize || len(s.store.codecs) != 1 {
+	st := s.Stats()
+	if s.writer.compressor.Current() == before || st.Dictionary > codec.MaxDictionarySize || len(s.codecs) != 1 {
 		t.Errorf("the first dictionary is in use: %+v", st)
 	}
 	if st.Dictionaries > 6 {
@@ -68,23 +66,21 @@ func TestDictionaryIsReplaced(t *testing.T) {
 	if mean := st.Bytes / int64(st.Objects); mean > 600 {
 		t.Errorf("%d bytes an object", mean)
 	}
-	for o := range s.store.All(Filter{}) {
-		if bytesOf(t, o) != objects[o.Key()] {
-			t.Fatalf("%s has changed", o.Key())
-		}
+	if diff := cmp.Diff(objects, s.contents(t, Filter{})); diff != "" {
+		t.Fatal(diff)
 	}
 }
 
 // A dictionary that fits as well as can be stays.
 func TestDictionaryStays(t *testing.T) {
 	t.Parallel()
-	s := filled(webApps, samples.webApp, 1200)
-	made := s.stats().Dictionaries
-	random := newSamples(4)
+	s := filled(samples.Random.WebApp, 1200)
+	made := s.Stats().Dictionaries
+	random := samples.New(4)
 	for i := range 800 {
-		insert(s, random.webApp(i))
+		s.insert(random.WebApp(i))
 	}
-	if st := s.stats(); st.Dictionaries != made {
+	if st := s.Stats(); st.Dictionaries != made {
 		t.Errorf("%d dictionaries became %d", made, st.Dictionaries)
 	}
 }
@@ -92,23 +88,42 @@ func TestDictionaryStays(t *testing.T) {
 // What cannot be made smaller is kept as it was sent.
 func TestIncompressible(t *testing.T) {
 	t.Parallel()
-	s := filled(webApps, samples.webApp, 100)
+	s := filled(samples.Random.WebApp, 100)
 	o := fmt.Sprintf(`{"metadata":{"name":"x","resourceVersion":"7"},"data":%q}`, noise(3000))
-	r := insert(s, o)
-	if e := s.store.find(r.Key()); e.codec != nil {
+	e := s.insert(o)
+	if e.codec != nil {
 		t.Errorf("%d bytes of %d", len(e.content()), e.size)
 	}
-	if got, _ := s.store.Get(r.Key()); bytesOf(t, got) != o {
+	if jsonOf(t, s.Get(e.Key())) != o {
 		t.Error("it has changed")
 	}
 }
 
 // noise returns n bytes with nearly seven bits of entropy each.
 func noise(n int) string {
-	random := newSamples(1)
+	random := samples.New(1)
 	b := make([]rune, n)
 	for i := range b {
 		b[i] = rune('#' + random.IntN(90))
 	}
 	return string(b)
+}
+
+// The contents of Secrets are neither compressed nor kept for a dictionary.
+func TestPlainContentsAreInNoDictionary(t *testing.T) {
+	t.Parallel()
+	s := newTestStore(Options{Plain: true})
+	random := samples.New(1)
+	for i := range 200 {
+		s.insert(random.WebApp(i))
+	}
+	s.writer.Maintain(true)
+	if st := s.Stats(); st.Dictionaries != 0 || st.Bytes != st.JSON || st.Objects != 200 {
+		t.Errorf("%+v", st)
+	}
+	for _, e := range s.writer.recent {
+		if e != nil {
+			t.Fatal("a content is kept for a dictionary")
+		}
+	}
 }

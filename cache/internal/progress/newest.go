@@ -1,4 +1,4 @@
-package cache
+package progress
 
 import "github.com/yare-go/yare/internal/ident"
 

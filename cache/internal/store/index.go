@@ -1,48 +1,47 @@
-package cache
+package store
 
 import (
 	"fmt"
-	"maps"
+	"hash/maphash"
 	"slices"
 
 	"github.com/yare-go/yare/cache/internal/slots"
 	"github.com/yare-go/yare/kube"
 )
 
-// recordIndex finds entries by values that their records have.
-type recordIndex[V comparable] struct {
-	slots.Index[V]
-	// values appends those of an entry.
-	values func(dst []V, e *entry) []V
+// recordIndex finds entries by values that their records have. It keeps hashes of the values, so
+// the entries that it finds must be checked.
+type recordIndex struct {
+	slots.Index
+	// appendHashes appends the hashes of the values of an entry.
+	appendHashes func(dst []uint64, e *Entry) []uint64
 	// before and after are buffers of replace.
-	before, after []V
+	before, after []uint64
 }
 
-func newRecordIndex[V comparable](values func([]V, *entry) []V) *recordIndex[V] {
-	return &recordIndex[V]{Index: slots.NewIndex[V](), values: values}
+func newRecordIndex(appendHashes func([]uint64, *Entry) []uint64) *recordIndex {
+	return &recordIndex{Index: slots.NewIndex(), appendHashes: appendHashes}
 }
+
+// hashOfValue returns the hash under which an index keeps a value.
+func hashOfValue(value string) uint64 { return maphash.String(hashSeed, value) }
 
 // replace puts after into a slot, in place of before. Either may be nil.
-func (x *recordIndex[V]) replace(slot uint32, before, after *entry) {
+func (x *recordIndex) replace(slot uint32, before, after *Entry) {
 	x.before, x.after = x.before[:0], x.after[:0]
 	if before != nil {
-		x.before = x.values(x.before, before)
+		x.before = x.appendHashes(x.before, before)
 	}
 	if after != nil {
-		x.after = x.values(x.after, after)
+		x.after = x.appendHashes(x.after, after)
 	}
 	x.Replace(slot, x.before, x.after)
-}
-
-// replacer is a recordIndex of any type.
-type replacer interface {
-	replace(slot uint32, before, after *entry)
 }
 
 // contentIndex is one of Store.Index: it finds entries by values that its author's function
 // takes from their contents.
 type contentIndex struct {
-	slots.Index[string]
+	slots.Index
 	of *kube.Index
 	// values are those of the entry in a slot. A slot without any has none.
 	values map[uint32][]string
@@ -57,7 +56,7 @@ type contentIndex struct {
 
 func newContentIndex(of *kube.Index) *contentIndex {
 	return &contentIndex{
-		Index: slots.NewIndex[string](), of: of, values: make(map[uint32][]string), unknown: make(map[uint32]bool),
+		Index: slots.NewIndex(), of: of, values: make(map[uint32][]string), unknown: make(map[uint32]bool),
 		ready: make(chan struct{}),
 	}
 }
@@ -83,18 +82,22 @@ func (x *contentIndex) isReady() bool {
 	}
 }
 
-// candidates returns the slots of the entries that have a value, or may have it.
-func (x *contentIndex) candidates(value string) []uint32 {
-	found := x.Slots(value)
-	if len(x.unknown) == 0 {
-		return found
+// appendCandidates appends the slots of the entries that have a value, or may have it.
+func (x *contentIndex) appendCandidates(dst []uint32, value string) []uint32 {
+	for _, slot := range x.Slots(hashOfValue(value)) {
+		if slices.Contains(x.values[slot], value) {
+			dst = append(dst, slot)
+		}
 	}
-	return slices.AppendSeq(slices.Clone(found), maps.Keys(x.unknown))
+	for slot := range x.unknown {
+		dst = append(dst, slot)
+	}
+	return dst
 }
 
 // set replaces the values of the entry in a slot. If they are unknown, values is empty.
 func (x *contentIndex) set(slot uint32, values []string, unknown bool) {
-	x.Replace(slot, x.values[slot], values)
+	x.Replace(slot, hashesOf(x.values[slot]), hashesOf(values))
 	if len(values) > 0 {
 		x.values[slot] = values
 	} else {
@@ -105,4 +108,12 @@ func (x *contentIndex) set(slot uint32, values []string, unknown bool) {
 	} else {
 		delete(x.unknown, slot)
 	}
+}
+
+func hashesOf(values []string) []uint64 {
+	var hashes []uint64
+	for _, v := range values {
+		hashes = append(hashes, hashOfValue(v))
+	}
+	return hashes
 }

@@ -1,16 +1,15 @@
-package cache
+package store
 
 import (
 	"bytes"
 	"cmp"
 	"errors"
-	"fmt"
 	"hash/maphash"
-	"unique"
 
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/yare-go/yare/internal/jsonscan"
+	"github.com/yare-go/yare/kube"
 )
 
 // hashSeed is set once and for all, so that hashes of all stores can be compared.
@@ -132,13 +131,13 @@ func hashOf(s *jsonscan.Scanner, empty string) (uint64, error) {
 }
 
 // ownerList returns the owners, with strings of their own.
-func (m *metadata) ownerList() []Owner {
+func (m *metadata) ownerList() []kube.Owner {
 	if len(m.owners) == 0 {
 		return nil
 	}
-	owners := make([]Owner, 0, len(m.owners))
+	owners := make([]kube.Owner, 0, len(m.owners))
 	for _, o := range m.owners {
-		owners = append(owners, Owner{
+		owners = append(owners, kube.Owner{
 			Group: string(o.group), Kind: string(o.kind), Name: string(o.name),
 			UID: types.UID(o.uid), Controller: o.controller,
 		})
@@ -147,7 +146,7 @@ func (m *metadata) ownerList() []Owner {
 }
 
 // isSameOwners reports whether owners are those that were read.
-func (m *metadata) isSameOwners(owners []Owner) bool {
+func (m *metadata) isSameOwners(owners []kube.Owner) bool {
 	if len(owners) != len(m.owners) {
 		return false
 	}
@@ -158,21 +157,4 @@ func (m *metadata) isSameOwners(owners []Owner) bool {
 		}
 	}
 	return true
-}
-
-// recordOf returns the record of an object, which is JSON.
-func recordOf(object []byte) (Record, error) {
-	var m metadata
-	if err := m.read(object); err != nil {
-		return Record{}, fmt.Errorf("read the metadata of an object: %w", err)
-	}
-	r := Record{
-		Namespace: string(m.namespace), Name: string(m.name), UID: types.UID(m.uid), ResourceVersion: string(m.version),
-		Generation: m.generation, Deleting: m.deleting, AnnotationsHash: m.annotations, FinalizersHash: m.finalizers,
-		Owners: m.ownerList(), Size: len(object),
-	}
-	if len(m.labelKeys) > 0 {
-		r.Labels = Labels{keys: unique.Make(string(m.labelKeys)), values: string(m.labelValues)}
-	}
-	return r, nil
 }

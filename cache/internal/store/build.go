@@ -1,0 +1,110 @@
+package store
+
+import (
+	"fmt"
+	"hash/maphash"
+	"slices"
+	"unique"
+
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/yare-go/yare/internal/ident"
+	"github.com/yare-go/yare/kube"
+)
+
+// builder holds what a [Writer] needs to build entries that share what they have in common.
+type builder struct {
+	metadata metadata
+	// namespace and labelKeys are the last ones, which are mostly the next ones too.
+	namespace namedHandle
+	labelKeys namedHandle
+	buffer    []byte
+}
+
+// namedHandle is a handle and the text that it stands for.
+type namedHandle struct {
+	text   string
+	handle unique.Handle[string]
+}
+
+// handleOf returns the handle of text.
+func (h *namedHandle) handleOf(text []byte) unique.Handle[string] {
+	if h.handle == (unique.Handle[string]{}) || h.text != string(text) {
+		h.text = string(text)
+		h.handle = unique.Make(h.text)
+	}
+	return h.handle
+}
+
+// Item is one version of an object, as a server sent it.
+type Item struct {
+	key     kube.Key
+	version ident.Version
+	json    []byte
+}
+
+// NewItem returns the Item of a version of an object. The Cluster of the key does not count.
+func NewItem(k kube.Key, uid types.UID, resourceVersion string, json []byte) Item {
+	return Item{k, ident.NewVersion(uid, resourceVersion), json}
+}
+
+// Build returns an entry of i that no store has. The error is about metadata that could not be
+// read; the entry is without them.
+func (w *Writer) Build(i Item) (e *Entry, err error) {
+	b := &w.builder
+	err = b.metadata.read(i.json)
+	// The names are those of the item, whatever the metadata say.
+	e = b.entry([]byte(i.key.Namespace), i.key.Name, i.version, len(i.json))
+	if len(b.metadata.owners) > 0 {
+		e.owners = w.sharedOwners(&b.metadata)
+	}
+	b.buffer = append(b.buffer[:0], b.metadata.labelValues...)
+	b.buffer, e.codec = w.append(b.buffer, i.json)
+	e.data = string(b.buffer)
+	if cap(b.buffer) > largeBuffer {
+		b.buffer = nil
+	}
+	return e, err
+}
+
+// MetadataOf returns an entry of an object, which is JSON. The entry has no content.
+func MetadataOf(object []byte) (*Entry, error) {
+	var b builder
+	m := &b.metadata
+	if err := m.read(object); err != nil {
+		return nil, fmt.Errorf("read the metadata of an object: %w", err)
+	}
+	e := b.entry(m.namespace, string(m.name), ident.NewVersion(types.UID(m.uid), string(m.version)), len(object))
+	e.data = string(m.labelValues)
+	if owners := m.ownerList(); owners != nil {
+		e.owners = &owners
+	}
+	return e, nil
+}
+
+// entry returns an entry with the metadata that were read, without data and owners.
+func (b *builder) entry(namespace []byte, name string, version ident.Version, size int) *Entry {
+	m := &b.metadata
+	e := &Entry{
+		namespace: b.namespace.handleOf(namespace), name: name, version: version, generation: m.generation, deleting: m.deleting,
+		annotations: m.annotations, finalizers: m.finalizers, values: uint32(len(m.labelValues)), size: uint32(size),
+	}
+	if len(m.labelKeys) > 0 {
+		e.labelKeys = b.labelKeys.handleOf(m.labelKeys)
+	}
+	return e
+}
+
+// largeBuffer is how large a buffer may be to be kept, in bytes.
+const largeBuffer = 64 << 10
+
+// sharedOwners returns the owners that were read: those of a neighbour, if it has the same.
+func (w *Writer) sharedOwners(m *metadata) *[]kube.Owner {
+	if found := w.store.owners.Slots(maphash.Bytes(hashSeed, m.owners[0].uid)); len(found) > 0 {
+		if shared := w.store.slots[found[0]].owners; m.isSameOwners(*shared) {
+			return shared
+		}
+	}
+	owners := slices.Clip(m.ownerList())
+	return &owners
+}
