@@ -96,8 +96,9 @@ func (s *stream) entryOf(k overlay.Key, written overlay.Entry) *store.Entry {
 // recordRestoration records that s has listed the state of a server that was restored from a
 // backup, at version. The stores of other streams are of the past that was lost, until they are
 // listed, if they are newer than that version. They are listed now: their own watches may never
-// show that anything was lost.
+// show that anything was lost. What the program has written since the backup is in doubt.
 func (c *Cache) recordRestoration(s *stream, version string) {
+	c.overlay.DoubtNewer(s.id.Cluster, version)
 	if past := c.past.Load(); s.past.Load() == past {
 		c.past.Store(past + 1)
 		for _, other := range c.snapshot() {

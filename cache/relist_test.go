@@ -221,6 +221,33 @@ func TestRestorationListsTheStoresOfThePast(t *testing.T) {
 	})
 }
 
+// Regression: after the restoration of a backup, reads returned what this program had written
+// before, because the stream of that kind had not seen the write, and so lost nothing itself.
+func TestRestorationPutsWritesOfOtherKindsInDoubt(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		f := newFollower(t)
+		other := webApps
+		other.Resource.Plural, other.Resource.Kind = "others", "Other"
+		open(t, t.Context(), f.cache, other, func(Change) {})
+		synctest.Wait()
+		backup := f.server.Snapshot()
+		f.server.Advance(1000)
+		f.stream.Freeze()
+		if _, err := f.do(f.handler, kube.VerbPatch, "written"); err != nil {
+			t.Fatal(err)
+		}
+		f.server.Stream(fakeserver.StreamID{Plural: "others"}).Bookmark()
+		synctest.Wait()
+		f.server.Restore(backup)
+		f.stream.Thaw()
+		time.Sleep(30 * time.Second)
+		if _, err := f.do(f.handler, kube.VerbGet, "written"); !kube.IsNotFound(err) {
+			t.Errorf("reading what the restoration has undone: %v", err)
+		}
+	})
+}
+
 // Regression: an object that was written without the labels that a stream selects was published
 // as deleted after each list. Until another store had reached the version of that list, a
 // controller read everything in that namespace live.

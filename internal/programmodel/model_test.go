@@ -250,6 +250,9 @@ func (d *driver) settle() {
 		s.Allow()
 		s.Delay(0)
 	}
+	// Every API server sends bookmarks. Without them a store that nothing changes cannot show that it
+	// has what a list of another stream has found missing, and resyncs read live.
+	w.server.Bookmarks(time.Minute)
 	for range 6 {
 		time.Sleep(settling / 6)
 		w.server.CollectGarbage()

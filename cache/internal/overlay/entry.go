@@ -150,6 +150,12 @@ func hasShownAllSince(o Observation, recorded time.Time) bool {
 
 func (e Entry) isOld() bool { return time.Since(e.recorded) > MaxAge }
 
+// isNewer reports whether the entry is about anything that happened after a version.
+func (e Entry) isNewer(version string) bool {
+	return ident.IsNewer(e.Version, version) ||
+		slices.ContainsFunc(e.Observed, func(o ObservedVersion) bool { return ident.IsNewer(o.Version, version) })
+}
+
 func (e Entry) hasObserved(uid types.UID) bool {
 	return slices.ContainsFunc(e.Observed, func(o ObservedVersion) bool { return o.UID == uid })
 }

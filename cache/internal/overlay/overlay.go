@@ -155,6 +155,18 @@ func (o *Overlay) RecordVersion(c Collection, began Tick, version string) {
 	}
 }
 
+// DoubtNewer puts a doubt in place of each entry of a cluster that a server at this version cannot
+// have: the server was restored from a backup.
+func (o *Overlay) DoubtNewer(cluster, version string) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	for k, e := range o.entries {
+		if k.Cluster == cluster && e.isNewer(version) {
+			o.setLocked(k, Entry{Kind: Doubt})
+		}
+	}
+}
+
 // HasUnbounded reports whether [Overlay.RecordVersion] would be of use.
 func (o *Overlay) HasUnbounded() bool {
 	o.mu.Lock()
