@@ -65,8 +65,8 @@ var layers = map[string][]string{
 	"internal/programmodel": {},
 
 	"examples": library,
-	// It measures a whole operator.
-	"bench": append([]string{"yaretest"}, library...),
+	// It measures whole operators on a control plane.
+	"bench": append([]string{"internal/plane"}, library...),
 }
 
 // forbidden lists packages that no operator links, with the reason. An entry includes the

@@ -1,7 +1,7 @@
-// Command controllerruntime is the operator of the benchmarks, written with
-// controller-runtime. It reads every object of a kind once, as a reconciler does, and prints
-// what that took. It is a module of its own, so that yare does not depend on
-// controller-runtime.
+// Command controllerruntime is the operator of the comparison, written with controller-runtime.
+// BENCH_WORK says what it reconciles: Shops and Pods without writes, or WebApps. BENCH_TUNED
+// drops managedFields before objects are cached, as the documentation of controller-runtime
+// advises. It is a module of its own, so that yare does not depend on controller-runtime.
 package main
 
 import (
@@ -16,10 +16,11 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
 	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/cache"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	metricsserver "sigs.k8s.io/controller-runtime/pkg/metrics/server"
 
-	"github.com/yare-go/yare/bench/tally"
+	"github.com/yare-go/yare/bench/internal/probe"
 )
 
 func main() {
@@ -29,47 +30,65 @@ func main() {
 	}
 }
 
-// run sets up the manager as kubebuilder does, without listeners and logs. yare has no listeners
-// by default either.
+// groupVersion is the group and the version of the custom resources.
+var groupVersion = schema.GroupVersion{Group: "bench.example.com", Version: "v1"}
+
+// run sets up the manager as kubebuilder does, without listeners and logs. The other programs of
+// the comparison have no listeners and no logs either.
 func run() error {
-	t := tally.New()
 	ctrl.SetLogger(logr.Discard())
 	scheme := runtime.NewScheme()
 	if err := clientgoscheme.AddToScheme(scheme); err != nil {
 		return err
 	}
-	version := schema.GroupVersion{Group: "bench.example.com", Version: "v1"}
-	scheme.AddKnownTypes(version, &Shop{}, &ShopList{})
-	metav1.AddToGroupVersion(scheme, version)
+	scheme.AddKnownTypes(groupVersion, &Shop{}, &ShopList{}, &WebApp{}, &WebAppList{})
+	metav1.AddToGroupVersion(scheme, groupVersion)
 	config, err := ctrl.GetConfig()
 	if err != nil {
 		return err
 	}
-	manager, err := ctrl.NewManager(config, ctrl.Options{Scheme: scheme, Metrics: metricsserver.Options{BindAddress: "0"}})
+	options := ctrl.Options{Scheme: scheme, Metrics: metricsserver.Options{BindAddress: "0"}}
+	if os.Getenv("BENCH_TUNED") != "" {
+		options.Cache.DefaultTransform = cache.TransformStripManagedFields()
+	}
+	manager, err := ctrl.NewManager(config, options)
 	if err != nil {
 		return err
 	}
-	r := &reconciler{Client: manager.GetClient(), tally: t, kind: func() client.Object { return new(Shop) }}
-	if os.Getenv("BENCH_KIND") == "Pod" {
-		r.kind = func() client.Object { return new(corev1.Pod) }
+	switch work := os.Getenv("BENCH_WORK"); work {
+	case "shops":
+		err = readAll(manager, func() client.Object { return new(Shop) })
+	case "pods":
+		err = readAll(manager, func() client.Object { return new(corev1.Pod) })
+	case "webapps":
+		err = (&webAppReconciler{Client: manager.GetClient()}).setUp(manager)
+	default:
+		err = fmt.Errorf("BENCH_WORK is %q: use shops, pods or webapps", work)
 	}
-	if err := ctrl.NewControllerManagedBy(manager).Named("bench").For(r.kind()).Complete(r); err != nil {
+	if err != nil {
 		return err
 	}
 	return manager.Start(ctrl.SetupSignalHandler())
 }
 
-type reconciler struct {
+// readAll adds a controller that reconciles all objects of a kind and writes nothing.
+func readAll(manager ctrl.Manager, newObject func() client.Object) error {
+	r := &reader{Client: manager.GetClient(), probe: probe.FromEnv(), newObject: newObject}
+	return ctrl.NewControllerManagedBy(manager).Named("bench").For(newObject()).Complete(r)
+}
+
+type reader struct {
 	client.Client
-	tally *tally.Tally
-	kind  func() client.Object
+	probe     *probe.Probe
+	newObject func() client.Object
 }
 
 // Reconcile reads the object.
-func (r *reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Result, error) {
-	if err := r.Get(ctx, req.NamespacedName, r.kind()); err != nil {
+func (r *reader) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Result, error) {
+	object := r.newObject()
+	if err := r.Get(ctx, req.NamespacedName, object); err != nil {
 		return ctrl.Result{}, client.IgnoreNotFound(err)
 	}
-	r.tally.Reconciled(req.String())
+	r.probe.Reconciled(object.GetName(), object.GetResourceVersion())
 	return ctrl.Result{}, nil
 }

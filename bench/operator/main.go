@@ -1,29 +1,39 @@
-// Command operator reconciles every object of a kind once, writes nothing, and prints what that
-// took. The benchmarks of package bench run it.
+// Command operator is the operator of the comparison, written with yare. BENCH_WORK says what it
+// reconciles: Shops and Pods without writes, or WebApps.
 package main
 
 import (
 	"context"
+	"fmt"
 	"os"
 
 	corev1 "k8s.io/api/core/v1"
 
-	"github.com/yare-go/yare/bench/shop"
-	"github.com/yare-go/yare/bench/tally"
+	"github.com/yare-go/yare/bench/internal/probe"
+	"github.com/yare-go/yare/bench/internal/workload"
 	"github.com/yare-go/yare/controller"
 	"github.com/yare-go/yare/kube"
 	"github.com/yare-go/yare/operator"
 )
 
 func main() {
-	t := tally.New()
-	seen := func(r controller.Result) { t.Reconciled(r.Object.String()) }
-	if os.Getenv("BENCH_KIND") == "Pod" {
-		operator.Main(controller.New(reconcile[corev1.Pod], controller.OnResult(seen)))
+	switch work := os.Getenv("BENCH_WORK"); work {
+	case "shops":
+		operator.Main(controller.New(readAll[workload.Shop](probe.FromEnv())))
+	case "pods":
+		operator.Main(controller.New(readAll[corev1.Pod](probe.FromEnv())))
+	case "webapps":
+		operator.Main(newWebAppController())
+	default:
+		fmt.Fprintf(os.Stderr, "BENCH_WORK is %q: use shops, pods or webapps\n", work)
+		os.Exit(2)
 	}
-	operator.Main(controller.New(reconcile[shop.Shop], controller.OnResult(seen)))
 }
 
-func reconcile[T any](context.Context, *T, *kube.Client) (controller.Action, error) {
-	return controller.Done(), nil
+// readAll returns a reconcile function that writes nothing.
+func readAll[T any, P kube.ObjectOf[T]](p *probe.Probe) controller.Func[T] {
+	return func(_ context.Context, t *T, _ *kube.Client) (controller.Action, error) {
+		p.Reconciled(P(t).GetName(), P(t).GetResourceVersion())
+		return controller.Done(), nil
+	}
 }

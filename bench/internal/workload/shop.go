@@ -1,8 +1,9 @@
-// Package shop is the custom resource of the benchmarks. Its objects have 1.4 to 2 KB. Their
-// names, images, counts and optional parts vary as those of a real cluster do.
-package shop
+// Package workload has the objects of the comparison. Their names, images, counts and optional
+// parts vary as those of a real cluster do. Equal arguments give equal objects.
+package workload
 
 import (
+	"context"
 	"fmt"
 	"math/rand/v2"
 
@@ -37,11 +38,28 @@ func (ShopSpec) Definition() kube.Definition {
 	return kube.Definition{Group: "bench.example.com", Version: "v1", Kind: "Shop"}
 }
 
-// Shop is the whole resource.
+// Shop is the custom resource of most rows. A Shop has 1.4 to 2 KB.
 type Shop = kube.CustomResource[ShopSpec, ShopStatus]
 
-// New returns the i-th Shop in a namespace. Equal arguments give equal Shops.
-func New(namespace string, i int) *Shop {
+// Namespaces returns the names of the namespaces that Shops and Pods are in.
+func Namespaces() []string {
+	var all []string
+	for _, team := range teams() {
+		for _, stage := range stages() {
+			all = append(all, team+"-"+stage)
+		}
+	}
+	return all
+}
+
+func teams() []string {
+	return []string{"payments", "search", "identity", "growth", "logistics", "platform", "data", "mobile"}
+}
+
+func stages() []string { return []string{"dev", "staging", "production"} }
+
+// NewShop returns the i-th Shop. Its name ends in i.
+func NewShop(i int) *Shop {
 	random := rand.New(rand.NewPCG(uint64(i), 7))
 	pick := func(of ...string) string { return of[random.IntN(len(of))] }
 	letters := func(n int) string {
@@ -51,11 +69,11 @@ func New(namespace string, i int) *Shop {
 		}
 		return string(text)
 	}
-	team := pick("payments", "search", "identity", "growth", "logistics", "platform", "data", "mobile")
+	team := pick(teams()...)
 	name := fmt.Sprintf("%s-%s-%d", team, pick("shop", "blog", "docs", "admin", "status"), i)
 	s := &Shop{
 		ObjectMeta: metav1.ObjectMeta{
-			Namespace: namespace, Name: name,
+			Namespace: team + "-" + pick(stages()...), Name: name,
 			Labels: map[string]string{
 				"app.kubernetes.io/name": name, "app.kubernetes.io/managed-by": pick("argocd", "flux", "helm"), "team": team, "tier": pick("front", "back"),
 			},
@@ -78,4 +96,16 @@ func New(namespace string, i int) *Shop {
 	kube.SetCondition(&s.Status.Conditions, s, "Ready", random.IntN(4) > 0, "Reconciled",
 		fmt.Sprintf("%d of %d replicas are available", s.Spec.Replicas, s.Spec.Replicas))
 	return s
+}
+
+// Create applies the i-th Shop and its status, as two field managers.
+func Create(ctx context.Context, client *kube.Client, i int) error {
+	s := NewShop(i)
+	status := s.Status
+	made, err := kube.Apply(ctx, client.WithFieldManager("gitops"), s)
+	if err != nil {
+		return err
+	}
+	made.Status = status
+	return client.WithFieldManager("shop-operator").ApplyStatus(ctx, made)
 }

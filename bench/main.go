@@ -1,0 +1,179 @@
+// Command bench compares yare with controller-runtime and kube-rs. It builds one operator with
+// each toolkit, lets them do the same work in turns, and measures the processes from outside.
+//
+//	go run ./bench                        # ten rounds of everything, about 90 minutes
+//	go run ./bench -rounds 1 -rows shops  # a quick look at one row
+//	go run ./bench -report                # write RESULTS.md anew from the rounds that are kept
+//
+// Each round of each row is kept in results.jsonl. A run that was cut off goes on where it was:
+// a round that is kept is not measured again. RESULTS.md and the plots are made of all rounds
+// that are kept.
+//
+// It needs Linux and Go. Without cargo it leaves kube-rs out. The machine should be idle
+// otherwise.
+package main
+
+import (
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"log"
+	"os"
+	"os/exec"
+	"os/signal"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"syscall"
+	"time"
+
+	"github.com/yare-go/yare/internal/plane/process"
+)
+
+// options are the flags.
+type options struct {
+	rounds, lateRounds int
+	rows, programs     []string
+	shops, pods        int
+	rate, webapps      int
+	curve              []int
+	late               time.Duration
+	source, out        string
+	report             bool
+}
+
+func main() {
+	log.SetFlags(log.Ltime)
+	process.EndWithGo()
+	o, err := parseFlags()
+	if err != nil {
+		fmt.Fprintln(os.Stderr, "bench:", err)
+		os.Exit(2)
+	}
+	ctx, cancel := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	defer cancel()
+	if err := run(ctx, o); err != nil {
+		fmt.Fprintln(os.Stderr, "bench:", err)
+		os.Exit(1)
+	}
+}
+
+func parseFlags() (options, error) {
+	var o options
+	var rows, programs, curve string
+	flag.IntVar(&o.rounds, "rounds", 10, "how often each program does the work of a row")
+	flag.IntVar(&o.lateRounds, "late-rounds", 3, "in how many rounds the row shops is also measured after -late")
+	flag.StringVar(&rows, "rows", "", "the rows to measure, separated by commas (default: all)")
+	flag.StringVar(&programs, "programs", "", "the programs to measure, separated by commas (default: all)")
+	flag.IntVar(&o.shops, "shops", 10_000, "the number of custom resources, and of updates")
+	flag.IntVar(&o.pods, "pods", 5000, "the number of Pods")
+	flag.IntVar(&o.rate, "rate", 500, "the number of updates per second")
+	flag.IntVar(&o.webapps, "webapps", 200, "the number of WebApps")
+	flag.StringVar(&curve, "curve", "1,1000,10000,50000,100000", "the numbers of objects of the curves")
+	flag.DurationVar(&o.late, "late", 150*time.Second, "when memory is measured a second time, after the sync")
+	flag.StringVar(&o.out, "out", "", "the folder of results.jsonl, RESULTS.md and the plots (default: the folder of this program)")
+	flag.BoolVar(&o.report, "report", false, "measure nothing, and write the report")
+	flag.Parse()
+	if flag.NArg() > 0 {
+		return o, fmt.Errorf("there are no arguments but flags: %s", flag.Arg(0))
+	}
+	for _, text := range strings.Split(curve, ",") {
+		n, err := strconv.Atoi(text)
+		if err != nil || n < 1 {
+			return o, fmt.Errorf("-curve %s: %q is not a number of objects", curve, text)
+		}
+		o.curve = append(o.curve, n)
+	}
+	if o.rounds < 1 || o.shops < 1 || o.pods < 1 || o.rate < 1 || o.webapps < 1 {
+		return o, errors.New("numbers of rounds, objects and updates are at least 1")
+	}
+	var err error
+	if o.rows, err = choose("row", rows, rowNames(o)); err != nil {
+		return o, err
+	}
+	var names []string
+	for _, p := range allPrograms() {
+		names = append(names, p.name)
+	}
+	if o.programs, err = choose("program", programs, names); err != nil {
+		return o, err
+	}
+	out, err := exec.Command("go", "list", "-f", "{{.Dir}}", "github.com/yare-go/yare/bench").Output()
+	if err != nil {
+		return o, errors.New("the folder of the comparison was not found: run it inside of the module, as go run ./bench")
+	}
+	o.source = strings.TrimSpace(string(out))
+	if o.out == "" {
+		o.out = o.source
+	}
+	return o, nil
+}
+
+// choose returns the names in list, or all names if list is empty.
+func choose(what, list string, all []string) ([]string, error) {
+	if list == "" {
+		return all, nil
+	}
+	chosen := strings.Split(list, ",")
+	for _, name := range chosen {
+		if !slices.Contains(all, name) {
+			return nil, fmt.Errorf("there is no %s %q; there are: %s", what, name, strings.Join(all, ", "))
+		}
+	}
+	return chosen, nil
+}
+
+func run(ctx context.Context, o options) error {
+	if err := os.MkdirAll(o.out, 0o755); err != nil {
+		return err
+	}
+	kept, err := openResults(filepath.Join(o.out, "results.jsonl"))
+	if err != nil {
+		return err
+	}
+	defer kept.Close()
+	if !o.report {
+		dir, err := os.MkdirTemp("", "yare-bench-")
+		if err != nil {
+			return err
+		}
+		defer os.RemoveAll(dir)
+		if err := measure(ctx, o, dir, kept); err != nil {
+			return err
+		}
+	}
+	return writeReport(o.out, kept.all)
+}
+
+// measure builds the programs and measures the rounds that are not kept yet.
+func measure(ctx context.Context, o options, dir string, kept *results) error {
+	programs, err := build(ctx, o, dir)
+	if err != nil {
+		return err
+	}
+	setup, err := newSetup(ctx, o)
+	if err != nil {
+		return err
+	}
+	if err := kept.add(result{Setup: setup}); err != nil {
+		return err
+	}
+	for _, p := range programs {
+		figures := figures{"size": p.size, "gzip": p.gzip}
+		if err := kept.add(result{Row: "binary", Program: p.name, Round: 1, Objects: 1, Figures: figures, Commit: setup.Commit}); err != nil {
+			return err
+		}
+	}
+	b := &bench{options: o, dir: dir, programs: programs, results: kept, commit: setup.Commit}
+	defer b.close()
+	for _, r := range allRows(o) {
+		if slices.Contains(o.rows, r.name) {
+			if err := b.measureRow(ctx, r); err != nil {
+				return fmt.Errorf("row %s: %w", r.name, err)
+			}
+		}
+	}
+	return nil
+}

@@ -1,0 +1,123 @@
+package main
+
+import (
+	"bytes"
+	"compress/gzip"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"log"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+)
+
+// program is an operator that is compared: a toolkit by its defaults, or tuned.
+type program struct {
+	name    string
+	toolkit string
+	// env are the environment variables that make the variant, and features the cargo
+	// features.
+	env      []string
+	features string
+	path     string
+	// size and gzip are the bytes of the stripped binary, and of it after gzip -9.
+	size, gzip float64
+}
+
+// The toolkits.
+const (
+	yare              = "yare"
+	controllerRuntime = "controller-runtime"
+	kubeRS            = "kube-rs"
+)
+
+// allPrograms returns the programs in the order of the tables.
+func allPrograms() []*program {
+	return []*program{
+		{name: yare, toolkit: yare},
+		{name: controllerRuntime, toolkit: controllerRuntime},
+		{name: controllerRuntime + "-tuned", toolkit: controllerRuntime, env: []string{"BENCH_TUNED=1"}},
+		{name: kubeRS, toolkit: kubeRS},
+		{name: kubeRS + "-tuned", toolkit: kubeRS, features: "tuned"},
+	}
+}
+
+// build builds the chosen programs into dir. Without cargo it leaves kube-rs out.
+func build(ctx context.Context, o options, dir string) ([]*program, error) {
+	var built []*program
+	for _, p := range allPrograms() {
+		if !slices.Contains(o.programs, p.name) {
+			continue
+		}
+		if _, err := exec.LookPath("cargo"); p.toolkit == kubeRS && errors.Is(err, exec.ErrNotFound) {
+			log.Printf("%s is left out, because there is no cargo", p.name)
+			continue
+		}
+		log.Printf("building %s", p.name)
+		if err := p.build(ctx, o.source, dir); err != nil {
+			return nil, fmt.Errorf("build %s: %w", p.name, err)
+		}
+		built = append(built, p)
+	}
+	return built, nil
+}
+
+// build builds p for distribution: optimised, stripped, and without paths of this machine.
+func (p *program) build(ctx context.Context, source, dir string) error {
+	p.path = filepath.Join(dir, p.name)
+	var cmd *exec.Cmd
+	switch p.toolkit {
+	case yare:
+		cmd = exec.CommandContext(ctx, "go", "build", "-trimpath", "-ldflags=-s -w", "-o", p.path, ".")
+		cmd.Dir = filepath.Join(source, "operator")
+	case controllerRuntime:
+		cmd = exec.CommandContext(ctx, "go", "build", "-trimpath", "-ldflags=-s -w", "-o", p.path, ".")
+		cmd.Dir = filepath.Join(source, "controllerruntime")
+	case kubeRS:
+		cmd = exec.CommandContext(ctx, "cargo", "build", "--release", "--locked", "--features", p.features)
+		cmd.Dir = filepath.Join(source, "kubers")
+	}
+	cmd.Env = append(os.Environ(), "CGO_ENABLED=0", "GOFLAGS=-buildvcs=false", "GOWORK=off")
+	if output, err := cmd.CombinedOutput(); err != nil {
+		return fmt.Errorf("%w\n%s", err, output)
+	}
+	if p.toolkit == kubeRS {
+		// Both variants have the same path in the folder of cargo.
+		target := os.Getenv("CARGO_TARGET_DIR")
+		if target == "" {
+			target = filepath.Join(cmd.Dir, "target")
+		}
+		data, err := os.ReadFile(filepath.Join(target, "release", "kubers"))
+		if err != nil {
+			return err
+		}
+		if err := os.WriteFile(p.path, data, 0o755); err != nil {
+			return err
+		}
+	}
+	return p.weigh()
+}
+
+// weigh sets the sizes of p.
+func (p *program) weigh() error {
+	data, err := os.ReadFile(p.path)
+	if err != nil {
+		return err
+	}
+	var packed bytes.Buffer
+	w, err := gzip.NewWriterLevel(&packed, gzip.BestCompression)
+	if err != nil {
+		return err
+	}
+	if _, err := io.Copy(w, bytes.NewReader(data)); err != nil {
+		return err
+	}
+	if err := w.Close(); err != nil {
+		return err
+	}
+	p.size, p.gzip = float64(len(data)), float64(packed.Len())
+	return nil
+}

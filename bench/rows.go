@@ -1,0 +1,269 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log"
+	"math/rand/v2"
+	"slices"
+	"strconv"
+	"sync"
+	"time"
+
+	"github.com/yare-go/yare/bench/internal/loopback"
+	"github.com/yare-go/yare/bench/internal/replay"
+)
+
+// row is one kind of work that all programs do.
+type row struct {
+	name    string
+	objects int
+	// round lets each of the programs do the work once, in this order.
+	round func(ctx context.Context, b *bench, r row, programs []*program, round int) (map[string]figures, error)
+}
+
+// rowCurve is the name of all rows against the replay server.
+const rowCurve = "curve"
+
+// allRows returns all rows in the order in which they are measured.
+func allRows(o options) []row {
+	rows := []row{
+		{"one", 1, syncShops},
+		{"shops", o.shops, syncShops},
+		{"updates", o.shops, update},
+		{"pods", o.pods, syncPods},
+		{"webapps", o.webapps, applyWebApps},
+	}
+	for _, n := range o.curve {
+		rows = append(rows, row{rowCurve, n, syncReplay})
+	}
+	return rows
+}
+
+// rowNames returns the names of all rows.
+func rowNames(o options) []string {
+	var names []string
+	for _, r := range allRows(o) {
+		if !slices.Contains(names, r.name) {
+			names = append(names, r.name)
+		}
+	}
+	return names
+}
+
+// bench measures rows.
+type bench struct {
+	options  options
+	dir      string
+	programs []*program
+	results  *results
+	commit   string
+
+	// cluster is the control plane that runs, if one does, and kind what it is for.
+	cluster *cluster
+	kind    string
+	// store holds the objects of the replay server.
+	store *replay.Store
+}
+
+// measureRow measures the rounds of a row that are not kept yet.
+func (b *bench) measureRow(ctx context.Context, r row) error {
+	for round := 1; round <= b.options.rounds; round++ {
+		programs := slices.DeleteFunc(slices.Clone(b.programs), func(p *program) bool {
+			return b.results.has(r.name, p.name, round, r.objects)
+		})
+		if len(programs) == 0 {
+			continue
+		}
+		// Each round has an order of its own, so that no program always comes first.
+		random := rand.New(rand.NewPCG(uint64(round), uint64(r.objects)))
+		random.Shuffle(len(programs), func(i, j int) { programs[i], programs[j] = programs[j], programs[i] })
+		started := time.Now()
+		all, err := r.round(ctx, b, r, programs, round)
+		if err != nil {
+			return fmt.Errorf("round %d: %w", round, err)
+		}
+		for _, p := range programs {
+			each := result{Row: r.name, Program: p.name, Round: round, Objects: r.objects, Figures: all[p.name], Commit: b.commit}
+			if err := b.results.add(each); err != nil {
+				return err
+			}
+		}
+		log.Printf("%s, %d objects, round %d of %d: %.1f s", r.name, r.objects, round, b.options.rounds, time.Since(started).Seconds())
+	}
+	return nil
+}
+
+// useCluster makes b.cluster a control plane for one kind of rows. Rows of one kind share it.
+func (b *bench) useCluster(ctx context.Context, kind string, nodes int) error {
+	if b.kind == kind && b.cluster != nil {
+		return b.cluster.plane.Err()
+	}
+	b.close()
+	c, err := startCluster(ctx, nodes)
+	b.cluster, b.kind = c, kind
+	return err
+}
+
+// close ends the control plane, if one runs.
+func (b *bench) close() {
+	if b.cluster != nil {
+		b.cluster.plane.Close()
+		b.cluster = nil
+	}
+}
+
+func syncShops(ctx context.Context, b *bench, r row, programs []*program, round int) (map[string]figures, error) {
+	if err := b.useCluster(ctx, "shops", 1); err != nil {
+		return nil, err
+	}
+	if b.cluster.shops > r.objects {
+		// More Shops than wanted exist: the rows are measured in another order than theirs.
+		b.close()
+		if err := b.useCluster(ctx, "shops", 1); err != nil {
+			return nil, err
+		}
+	}
+	if err := b.cluster.fillShops(ctx, r.objects); err != nil {
+		return nil, err
+	}
+	s := syncing{kubeconfig: b.cluster.plane.Kubeconfig(), work: "shops", objects: r.objects}
+	if r.name == "shops" && round <= b.options.lateRounds {
+		s.late = b.options.late
+	}
+	return s.round(ctx, programs)
+}
+
+func syncPods(ctx context.Context, b *bench, r row, programs []*program, _ int) (map[string]figures, error) {
+	fresh := b.kind != "pods"
+	// A simulated node takes 110 Pods.
+	if err := b.useCluster(ctx, "pods", r.objects/80+1); err != nil {
+		return nil, err
+	}
+	if fresh {
+		if err := b.cluster.fillPods(ctx, r.objects); err != nil {
+			return nil, err
+		}
+	}
+	s := syncing{kubeconfig: b.cluster.plane.Kubeconfig(), work: "pods", objects: r.objects}
+	return s.round(ctx, programs)
+}
+
+func syncReplay(ctx context.Context, b *bench, r row, programs []*program, _ int) (map[string]figures, error) {
+	b.close() // nothing else shall use the processor
+	if b.store == nil || b.store.Len() != r.objects {
+		b.store = nil // before its successor is made
+		b.store = replay.NewStore(r.objects)
+	}
+	server, err := loopback.Start(b.dir, replay.New(b.store))
+	if err != nil {
+		return nil, err
+	}
+	defer server.Close()
+	s := syncing{kubeconfig: server.Kubeconfig(), work: "shops", objects: r.objects}
+	return s.round(ctx, programs)
+}
+
+// syncing is the work of a program that reads all objects of a kind, and reconciles each once.
+type syncing struct {
+	kubeconfig string
+	work       string
+	objects    int
+	// late is when the memory is measured a second time. If it is 0, the memory is measured once.
+	late time.Duration
+}
+
+const (
+	// settle is the time after the end of one program's sync before the next program starts.
+	// What the first program does in the background has ended then.
+	settle = 2 * time.Second
+	// soon is when memory is measured, after the last reconcile.
+	soon = 10 * time.Second
+	// patience is how long a program may take for anything.
+	patience = 5 * time.Minute
+)
+
+// round lets each program do the work. A program that has ended its sync stays, idle, until its
+// memory has been measured, while the next one works.
+func (s syncing) round(ctx context.Context, programs []*program) (map[string]figures, error) {
+	ctx, cancel := context.WithCancel(ctx)
+	var waiting sync.WaitGroup
+	defer waiting.Wait()
+	defer cancel()
+	all := make(map[string]figures)
+	errs := make([]error, len(programs))
+	for i, p := range programs {
+		running, err := start(p, s.kubeconfig, s.work, "BENCH_OBJECTS="+strconv.Itoa(s.objects))
+		if err != nil {
+			return nil, err
+		}
+		f, end, err := s.sync(ctx, running)
+		if err != nil {
+			running.kill()
+			return nil, fmt.Errorf("%s: %w", p.name, err)
+		}
+		all[p.name] = f
+		waiting.Go(func() {
+			defer running.kill()
+			errs[i] = s.rest(ctx, running, f, end)
+		})
+		if err := sleep(ctx, settle); err != nil {
+			return nil, err
+		}
+	}
+	waiting.Wait()
+	return all, errors.Join(errs...)
+}
+
+// sync waits for the end of the sync and returns its figures.
+func (s syncing) sync(ctx context.Context, running *runningProgram) (figures, time.Time, error) {
+	first, err := running.wait(ctx, "reconciled", running.first, patience)
+	if err != nil {
+		return nil, time.Time{}, err
+	}
+	all, err := running.wait(ctx, "reconciled everything", running.all, patience)
+	if err != nil {
+		return nil, time.Time{}, err
+	}
+	return figures{
+		"first": first.time.Sub(running.started).Seconds(),
+		"all":   all.time.Sub(running.started).Seconds(),
+		"cpu":   all.cpu.Seconds(),
+	}, all.time, nil
+}
+
+// rest adds to f what is measured after the sync, which ended at end.
+func (s syncing) rest(ctx context.Context, running *runningProgram, f figures, end time.Time) error {
+	if err := sleep(ctx, time.Until(end.Add(soon))); err != nil {
+		return err
+	}
+	cpu, err := running.measureMemory(f, "")
+	if err != nil {
+		return err
+	}
+	f["cpu10"] = cpu.Seconds()
+	if s.late == 0 {
+		return nil
+	}
+	if err := sleep(ctx, time.Until(end.Add(s.late))); err != nil {
+		return err
+	}
+	late, err := running.measureMemory(f, "Late")
+	if err != nil {
+		return err
+	}
+	f["idle"] = (late - cpu).Seconds() / (s.late - soon).Minutes()
+	return nil
+}
+
+// measureMemory adds the memory of the program to f, with a suffix to the names of the figures,
+// and returns the processor time that the program has used.
+func (r *runningProgram) measureMemory(f figures, suffix string) (time.Duration, error) {
+	m, err := r.memory()
+	if err != nil {
+		return 0, err
+	}
+	f["resident"+suffix], f["anonymous"+suffix], f["peak"] = m.resident, m.anonymous, m.peak
+	return processorTime(r.process.Pid())
+}
