@@ -15,8 +15,6 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-	"k8s.io/client-go/rest"
-
 	"github.com/yare-go/yare/bench/internal/workload"
 	"github.com/yare-go/yare/crd"
 	"github.com/yare-go/yare/internal/plane"
@@ -193,7 +191,7 @@ func inParallel(n int, f func(i int) error) error {
 }
 
 // loadConfig returns the configuration of a kubeconfig file.
-func loadConfig(kubeconfig string) (*rest.Config, error) {
+func loadConfig(kubeconfig string) (*kube.Config, error) {
 	config, _, err := kube.ConfigSource{Kubeconfig: kubeconfig}.Load()
 	return config, err
 }

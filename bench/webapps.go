@@ -12,7 +12,6 @@ import (
 
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
-	"k8s.io/client-go/rest"
 
 	"github.com/yare-go/yare/bench/internal/loopback"
 	"github.com/yare-go/yare/bench/internal/workload"
@@ -132,7 +131,7 @@ func newRequestCounter(kubeconfig string) (*requestCounter, error) {
 	if err != nil {
 		return nil, err
 	}
-	transport, err := rest.TransportFor(config)
+	transport, err := kube.NewRoundTripper(config)
 	if err != nil {
 		return nil, err
 	}

@@ -34,7 +34,8 @@ type Server struct {
 }
 
 // Start starts a server that answers with h, and writes its kubeconfig file into the folder dir.
-// The contexts of requests end with [Server.Close].
+// Requests need the token in that file, because other users of the machine reach the loopback
+// interface too. The contexts of requests end with [Server.Close].
 func Start(dir string, h http.Handler) (*Server, error) {
 	certificate, authority, err := newCertificate()
 	if err != nil {
@@ -44,11 +45,19 @@ func Start(dir string, h http.Handler) (*Server, error) {
 	if err != nil {
 		return nil, err
 	}
+	token := rand.Text()
+	guarded := http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.Header.Get("Authorization") != "Bearer "+token {
+			http.Error(w, "the token is not that of the kubeconfig file", http.StatusUnauthorized)
+			return
+		}
+		h.ServeHTTP(w, r)
+	})
 	ctx, cancel := context.WithCancel(context.Background())
 	s := &Server{
 		kubeconfig: filepath.Join(dir, "kubeconfig-"+listener.Addr().(*net.TCPAddr).AddrPort().String()),
 		server: &http.Server{
-			Handler:           h,
+			Handler:           guarded,
 			ReadHeaderTimeout: time.Minute,
 			TLSConfig:         &tls.Config{Certificates: []tls.Certificate{certificate}},
 			BaseContext:       func(net.Listener) context.Context { return ctx },
@@ -65,12 +74,12 @@ clusters:
   cluster: {server: "https://%s", certificate-authority-data: %s}
 users:
 - name: loopback
-  user: {token: loopback}
+  user: {token: %s}
 contexts:
 - name: loopback
   context: {cluster: loopback, user: loopback}
 current-context: loopback
-`, listener.Addr(), base64.StdEncoding.EncodeToString(authority))
+`, listener.Addr(), base64.StdEncoding.EncodeToString(authority), token)
 	if err := os.WriteFile(s.kubeconfig, []byte(text), 0o600); err != nil {
 		cancel()
 		return nil, errors.Join(err, listener.Close())
