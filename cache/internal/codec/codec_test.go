@@ -25,9 +25,9 @@ func TestRoundTrip(t *testing.T) {
 	for i := range noise {
 		noise[i] = byte(random.Uint32())
 	}
-	c := New([]byte(text(1, 8000)))
+	c := New(samplesOf(64, words))
 	for name, content := range map[string]string{
-		"alike": text(2, 1500), "one byte": "x", "empty": "", "noise": string(noise[:5000]), "large": string(noise),
+		"sample": words(3), "alike": text(2, 1500), "one byte": "x", "empty": "", "noise": string(noise[:5000]), "large": string(noise),
 		"repetitive": strings.Repeat(text(3, 900), 600), "zeros": strings.Repeat("\x00", 100_000),
 		"just over a block": string(noise[:128<<10+1]), "just over 32 KiB": strings.Repeat(text(4, 1000), 33),
 	} {
@@ -35,16 +35,82 @@ func TestRoundTrip(t *testing.T) {
 			checkRoundTrip(t, c, name, content)
 		}
 	}
-	if _, err := c.Decode(nil, "broken", 10); err == nil {
-		t.Error("what is broken was decoded")
+}
+
+// What is not what was encoded is an error, and leaves alone what was decoded before.
+func TestCorruptData(t *testing.T) {
+	t.Parallel()
+	c := New(samplesOf(64, words))
+	content := []byte(text(2, 1500))
+	data := string(c.Encode(nil, content))
+	check := func(what, data string, size int) {
+		t.Helper()
+		if got, err := c.Decode([]byte("x"), data, size); err == nil || string(got) != "x" {
+			t.Errorf("%s: %d bytes, %v", what, len(got), err)
+		}
 	}
+	for i := range data {
+		check("cut off", data[:i], len(content))
+		check("cut off at the front", data[i+1:], len(content))
+		for bit := range 8 {
+			corrupt := []byte(data)
+			corrupt[i] ^= 1 << bit
+			check("one bit", string(corrupt), len(content))
+		}
+	}
+	check("more behind", data+"\x00", len(content))
+	check("shorter", data, len(content)-1)
+	check("longer", data, len(content)+1)
+	check("not encoded", "broken", 10)
+	check("negative", data, -1)
+	check("too large", data, MaxContentSize+1)
+	if _, err := New(samplesOf(64, parts)).Decode(nil, data, len(content)); err == nil {
+		t.Error("decoded with another dictionary")
+	}
+}
+
+// An encoder that is used again and again does not take what it has seen before for the content.
+func TestManyContents(t *testing.T) {
+	t.Parallel()
+	c := New(samplesOf(64, words))
+	p := new(parser)
+	p.base = 1<<31 - 5000
+	c.parsers.Put(p)
+	for i := range uint64(100) {
+		checkRoundTrip(t, c, "content", text(i%7, int(100*i)))
+	}
+}
+
+// samplesOf returns n contents of a look.
+func samplesOf(n int, look func(seed uint64) string) [][]byte {
+	var samples [][]byte
+	for i := range n {
+		samples = append(samples, []byte(look(uint64(i))))
+	}
+	return samples
+}
+
+// words returns a content that has much in common with others.
+func words(seed uint64) string { return text(seed, 600) }
+
+// parts returns a content that has few of many parts, none of which repeats within it.
+func parts(seed uint64) string {
+	var b strings.Builder
+	random := rand.New(rand.NewPCG(seed, 5))
+	for _, i := range random.Perm(40)[:8] {
+		part := rand.New(rand.NewPCG(uint64(i), 6))
+		for range 6 {
+			fmt.Fprintf(&b, "%x", part.Uint64())
+		}
+	}
+	return b.String()
 }
 
 func checkRoundTrip(t *testing.T, c *Codec, name, content string) {
 	t.Helper()
-	data, err := c.Encode([]byte("before"), []byte(content))
-	if err != nil || !bytes.HasPrefix(data, []byte("before")) {
-		t.Fatalf("%s: %v", name, err)
+	data := c.Encode([]byte("before"), []byte(content))
+	if !bytes.HasPrefix(data, []byte("before")) {
+		t.Fatalf("%s: encoded in place of what was there", name)
 	}
 	got, err := c.Decode([]byte("x"), string(data[len("before"):]), len(content))
 	if err != nil || string(got) != "x"+content {
@@ -52,18 +118,23 @@ func checkRoundTrip(t *testing.T, c *Codec, name, content string) {
 	}
 }
 
-// Content comes out as it went in, whatever the dictionary and the content are. Decoding bytes
+// Content comes out as it went in, whatever the samples and the content are. Decoding bytes
 // that were not encoded is at most an error.
 func FuzzCodec(f *testing.F) {
 	f.Add([]byte(text(1, 2000)), []byte(text(2, 700)))
 	f.Add([]byte("short"), []byte{})
-	f.Fuzz(func(t *testing.T, dictionary, content []byte) {
-		if len(dictionary) < 8 {
-			return // no dictionary is that short
+	f.Add([]byte{}, []byte(text(3, 100)))
+	f.Add([]byte(words(1)+words(2)), []byte(words(1)+strings.Repeat("ab", 300)+words(9)))
+	f.Fuzz(func(t *testing.T, sample, content []byte) {
+		half := len(sample) / 2
+		for _, samples := range [][][]byte{nil, {sample}, {sample, content}, {sample[:half], sample[half:]}} {
+			c := New(samples)
+			checkRoundTrip(t, c, "fuzzed", string(content))
+			_, _ = c.Decode(nil, string(content), len(sample))
+			for _, size := range []int{len(sample), 10 * len(content), 10_000} {
+				c.decode(make([]byte, size), string(content))
+			}
 		}
-		c := New(dictionary)
-		checkRoundTrip(t, c, "fuzzed", string(content))
-		_, _ = c.Decode(nil, string(content), min(len(dictionary), 1000))
 	})
 }
 
@@ -87,19 +158,6 @@ func TestCompressor(t *testing.T) {
 				return samples
 			})
 		}
-	}
-	words := func(seed uint64) string { return text(seed, 600) }
-	// A few of many parts, none of which repeats within one content.
-	parts := func(seed uint64) string {
-		var b strings.Builder
-		random := rand.New(rand.NewPCG(seed, 5))
-		for _, i := range random.Perm(40)[:8] {
-			part := rand.New(rand.NewPCG(uint64(i), 6))
-			for range 6 {
-				fmt.Fprintf(&b, "%x", part.Uint64())
-			}
-		}
-		return b.String()
 	}
 	add(words, 30)
 	if c.Current() != nil {

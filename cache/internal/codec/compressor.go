@@ -52,13 +52,13 @@ func (c *Compressor) Adopted() uint64 { return c.adopted }
 // Append appends content to dst, and returns the codec that it is written with: nil if it is
 // written as it is.
 func (c *Compressor) Append(dst, content []byte) ([]byte, *Codec) {
-	if c.current == nil || len(content) < MinSize {
+	if c.current == nil || len(content) < MinSize || len(content) > MaxContentSize {
 		return append(dst, content...), nil
 	}
 	before := len(dst)
-	encoded, err := c.current.Encode(dst, content)
+	encoded := c.current.Encode(dst, content)
 	size, used := len(encoded)-before, c.current
-	if err != nil || size >= len(content)-len(content)/8 { // not worth decoding
+	if size >= len(content)-len(content)/8 { // not worth decoding
 		encoded, size, used = append(encoded[:before], content...), len(content), nil
 	}
 	c.contentSize, c.encodedSize, c.count = c.contentSize+len(content), c.encodedSize+size, c.count+1
@@ -78,7 +78,7 @@ func (c *Compressor) RecordContent(size int) {
 func (c *Compressor) Train(total int, resting bool, samples func() [][]byte) (adopted bool) {
 	if c.current == nil {
 		if c.hasEnough(resting) {
-			c.adopt(New(MakeDictionary(samples())), total)
+			c.adopt(New(samples()), total)
 			return true
 		}
 		return false
@@ -95,7 +95,7 @@ func (c *Compressor) Train(total int, resting bool, samples func() [][]byte) (ad
 			rest = append(rest, sample)
 		}
 	}
-	another := New(MakeDictionary(half))
+	another := New(half)
 	if float64(another.Cost(rest)) < betterBy*float64(c.current.Cost(rest)) {
 		c.adopt(another, total)
 		return true
