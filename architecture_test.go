@@ -34,12 +34,15 @@ var library = []string{"kube", "crd", "watch", "cache", "controller", "events", 
 var layers = map[string][]string{
 	"internal/jsonscan": {},
 	"internal/ident":    {},
+	// It reduces objects to the fields of a type.
+	"internal/projection": {"internal/jsonscan"},
 
-	"kube":  {"internal/jsonscan"},
+	"kube":  {"internal/jsonscan", "internal/projection"},
 	"crd":   {"kube"},
 	"watch": {"kube", "internal/jsonscan", "internal/ident"},
 	"cache": {
 		"kube", "watch", "cache/internal/overlay", "cache/internal/progress", "cache/internal/store", "internal/jsonscan", "internal/ident",
+		"internal/projection",
 	},
 	"cache/internal/codec":    {},
 	"cache/internal/overlay":  {"kube", "internal/ident"},

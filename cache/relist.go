@@ -80,7 +80,11 @@ func (s *stream) selector() func(*store.Entry) bool {
 // entryOf returns what was written as an entry of this stream, or nil if it cannot be.
 func (s *stream) entryOf(k overlay.Key, written overlay.Entry) *store.Entry {
 	object := written.Object
-	if s.id.Representation == kube.MetadataOnly && object != nil {
+	switch {
+	case object == nil:
+	case s.fields != nil:
+		object, _ = s.fields.AppendObject(nil, object)
+	case s.id.Representation == kube.MetadataOnly:
 		object, _ = metadataOf(object)
 	}
 	if object == nil {

@@ -70,11 +70,7 @@ func (s *Store) All(f Filter) iter.Seq[Object] {
 // see [Filter]. The index can be used once Index has returned. To add an index twice has no
 // effect. Error: x is not an index of what the stream holds, or the stream holds metadata only.
 func (s *Store) Index(x *kube.Index) error {
-	err := x.CheckResource(s.stream.Resource)
-	if err == nil && s.stream.Representation != kube.Full {
-		err = fmt.Errorf("the index %q looks at whole objects, and only their metadata is kept", x)
-	}
-	if err != nil {
+	if err := x.Check(s.stream.Resource, s.stream.Representation); err != nil {
 		return fmt.Errorf("%s: %w", s.stream, err)
 	}
 	s.objects.Index(x)

@@ -10,6 +10,7 @@ import (
 	"github.com/yare-go/yare/cache/internal/overlay"
 	"github.com/yare-go/yare/cache/internal/progress"
 	"github.com/yare-go/yare/cache/internal/store"
+	"github.com/yare-go/yare/internal/projection"
 	"github.com/yare-go/yare/kube"
 	"github.com/yare-go/yare/watch"
 )
@@ -26,6 +27,9 @@ type stream struct {
 	cancel context.CancelFunc
 	// relister asks for a fresh list of the stream.
 	relister watch.Relister
+	// fields are those that the objects are reduced to. It is nil if the stream is not one of a
+	// projection.
+	fields *projection.Fields
 	// running counts the goroutines of the stream.
 	running sync.WaitGroup
 
@@ -50,6 +54,8 @@ type stream struct {
 	recovery progress.Recovery
 	failed   []error
 	restored bool
+	// projected is a buffer of the writer for an object that is reduced to fields.
+	projected []byte
 
 	lists, errors, unreadable atomic.Uint64
 }
@@ -91,6 +97,9 @@ func newStream(c *Cache, id kube.Stream, cancel context.CancelFunc) *stream {
 	shown, recorder := progress.New()
 	s.store = &Store{stream: id, objects: objects, progress: shown}
 	s.writer, s.recorder = writer, recorder
+	if fields, ok := id.Representation.ProjectedFields(); ok {
+		s.fields = projection.Parse(fields)
+	}
 	return s
 }
 
@@ -152,7 +161,14 @@ func (s *stream) apply(c watch.Change) {
 }
 
 func (s *stream) upsert(c watch.Change) {
-	item := store.NewItem(c.Key, c.UID, c.ResourceVersion, c.Object)
+	object := c.Object
+	if s.fields != nil {
+		var err error
+		if s.projected, err = s.fields.AppendObject(s.projected[:0], c.Object); err == nil {
+			object = s.projected
+		}
+	}
+	item := store.NewItem(c.Key, c.UID, c.ResourceVersion, object)
 	if s.writer.Has(item) {
 		s.advance(c.ResourceVersion)
 		return

@@ -171,10 +171,10 @@ func (c *Cache) entryOf(r *kube.Request, k overlay.Key, answer writeAnswer, body
 func (c *Cache) valueOf(r *kube.Request, k overlay.Key, answer writeAnswer, body []byte) overlay.Entry {
 	m := answer.Metadata
 	e := overlay.Entry{
-		Kind: overlay.Value, UID: m.UID, Version: m.ResourceVersion, Resource: r.Resource, Form: r.Representation,
+		Kind: overlay.Value, UID: m.UID, Version: m.ResourceVersion, Resource: r.Resource, Form: formOfAnswer(r),
 		Observed: overlay.AddObserved(nil, overlay.ObservedVersion{UID: m.UID, Version: m.ResourceVersion}),
 	}
-	if e.Form == kube.Full && !c.servesFull(k, r.Resource) {
+	if e.Form == kube.Full && !c.servesContent(k, r.Resource) {
 		e.Form = kube.MetadataOnly
 		if object, err := metadataOf(body); err == nil {
 			e.Object = object
@@ -185,11 +185,22 @@ func (c *Cache) valueOf(r *kube.Request, k overlay.Key, answer writeAnswer, body
 	return e
 }
 
-// servesFull reports whether a store can serve full reads of an object. Otherwise its whole
-// content would be kept for nothing, and that of a Secret must not be.
-func (c *Cache) servesFull(k overlay.Key, r kube.Resource) bool {
+// formOfAnswer returns the form in which a server answers r: the cache reduces objects to a
+// projection, not the server.
+func formOfAnswer(r *kube.Request) kube.Representation {
+	if r.Representation == kube.MetadataOnly {
+		return kube.MetadataOnly
+	}
+	return kube.Full
+}
+
+// servesContent reports whether a store can serve reads of more than the metadata of an object.
+// Otherwise its whole content would be kept for nothing. That of a Secret is not kept for a
+// projection, which may have left the secret out.
+func (c *Cache) servesContent(k overlay.Key, r kube.Resource) bool {
 	return slices.ContainsFunc(c.snapshot(), func(s *stream) bool {
-		return s.mayHold(k) && isSameResource(s.id.Resource, r) && s.id.Representation == kube.Full
+		return s.mayHold(k) && isSameResource(s.id.Resource, r) &&
+			(s.id.Representation == kube.Full || s.fields != nil && !r.IsSecret())
 	})
 }
 

@@ -135,10 +135,18 @@ func (c *Controller[T]) Backoff(policy func(t *T, err error, attempt int) time.D
 	return c
 }
 
+// checkProjection returns an error if the controller would write finalizers to a projection.
+func (c *Controller[T]) checkProjection() error {
+	if _, ok := c.kind.Representation.ProjectedFields(); !ok || c.finalizer == "" && len(c.retired) == 0 {
+		return nil
+	}
+	return errors.New("the type is a projection, which cannot be written: a controller with finalizers needs the whole type")
+}
+
 // Needs returns the definition of T, if T defines itself, and the permissions that the
 // controller itself uses. It does not know those that the reconcile function uses.
 func (c *Controller[T]) Needs() (kube.Needs, error) {
-	if err := errors.Join(append(slices.Clone(c.errs), c.checkRetired())...); err != nil {
+	if err := errors.Join(append(slices.Clone(c.errs), c.checkRetired(), c.checkProjection())...); err != nil {
 		return kube.Needs{}, fmt.Errorf("the controller of %s: %w", kube.TypeName(reflect.TypeFor[T]()), err)
 	}
 	needs := kube.Needs{Names: []string{c.name}, FieldManagers: []string{c.manager}}

@@ -58,6 +58,7 @@ func TestMistakes(t *testing.T) {
 		"finalizer":            {build().Finalizer("cleanup", reconcile), []string{`"cleanup"`, "garden.example.com/cleanup"}},
 		"second finalizer":     {build().Finalizer("a.example.com/a", reconcile).Finalizer("a.example.com/b", reconcile), []string{"a.example.com/a", "already"}},
 		"no cleanup":           {build().Finalizer("a.example.com/a", nil), []string{"cleanup function", "nil"}},
+		"projection":           {controller.New(reconcileNamed).Finalizer("a.example.com/a", reconcileNamed), []string{"projection", "whole type"}},
 		"policy":               {build().Backoff(nil), []string{"backoff policy is nil", "leave Backoff out"}},
 		"field manager":        {build(controller.FieldManager(strings.Repeat("x", 129))), []string{"field manager", "128"}},
 		"ownership": {
@@ -208,3 +209,47 @@ var _ = `
 		}
 	}
 }
+
+// namedGarden is a projection of Garden.
+type namedGarden struct {
+	metav1.TypeMeta   `json:",inline"`
+	metav1.ObjectMeta `json:"metadata"`
+}
+
+func (namedGarden) Projection() (kube.Resource, error) { return kube.ResourceOf[Garden]() }
+
+func reconcileNamed(context.Context, *namedGarden, *kube.Client) (controller.Action, error) {
+	return controller.Done(), nil
+}
+
+// A controller can reconcile projections, and map them to what it reconciles.
+func TestProjectionIsReconciled(t *testing.T) {
+	t.Parallel()
+	bubble(t, func(t *testing.T, s *server) {
+		var calls journal
+		c := s.client()
+		create(t, c, garden("eden"))
+		create(t, c, plant("rose"))
+		start(t, c, controller.New(func(_ context.Context, g *namedGarden, _ *kube.Client) (controller.Action, error) {
+			calls.record(g.Name)
+			return controller.Done(), nil
+		}, controller.Watches(func(p *namedPlant) []kube.Key { return []kube.Key{{Namespace: "default", Name: "eden"}} })))
+		time.Sleep(time.Minute)
+		calls.drain()
+		p := plant("rose")
+		p.Spec.Height = 2
+		apply(t, c, p)
+		time.Sleep(time.Second)
+		if got := calls.drain(); len(got) != 1 || got[0] != "eden" {
+			t.Errorf("a change of a projected plant led to reconciles of %q", got)
+		}
+	})
+}
+
+// namedPlant is a projection of Plant.
+type namedPlant struct {
+	metav1.TypeMeta   `json:",inline"`
+	metav1.ObjectMeta `json:"metadata"`
+}
+
+func (namedPlant) Projection() (kube.Resource, error) { return kube.ResourceOf[Plant]() }

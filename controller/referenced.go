@@ -28,7 +28,7 @@ func (r referenceRelation) check(watched, reconciled kube.Resource) error {
 	if r.by == nil {
 		return fmt.Errorf("the index of what refers to %s is nil: make one with kube.NewIndex", watched)
 	}
-	return r.by.CheckResource(reconciled)
+	return r.by.Check(reconciled, kube.Full)
 }
 
 func (r referenceRelation) index() *kube.Index { return r.by }

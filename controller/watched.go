@@ -55,7 +55,7 @@ func (w *watchedKind) narrow(options []SourceOption) error {
 		option(w)
 	}
 	for _, x := range w.indexes {
-		if err := x.CheckResource(w.kind.Resource); err != nil {
+		if err := x.Check(w.kind.Resource, w.kind.Representation); err != nil {
 			return err
 		}
 		if w.metadataOnly {

@@ -50,7 +50,7 @@ func Namespaced[T any, P ObjectOf[T]](c *Client, namespace string) API[T] {
 
 func newAPI[T any, P ObjectOf[T]](c *Client, namespace string) API[T] {
 	t, err := TypeOf[T, P]()
-	a := makeAPI[T, P](c, t.Resource, namespace, Full, err == nil && t.HasStatus(), err)
+	a := makeAPI[T, P](c, t.Resource, namespace, t.Representation, err == nil && t.HasStatus(), err)
 	a.statusApart = a.hasStatus && (t.Definition == nil || !t.Definition.Foreign)
 	return a
 }
@@ -144,7 +144,7 @@ func (a resourceView) requireName(verb Verb, name string) error {
 	if err := checkSegment("name", name); err != nil {
 		return fmt.Errorf("%s %s: %w", verb, a.resource, err)
 	}
-	return nil
+	return a.rejectProjection(verb, name)
 }
 
 // rejectSubresource returns an error if a is a view of a subresource. A subresource can be

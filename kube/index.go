@@ -18,9 +18,10 @@ import (
 // The function gets its own copy of an object, in any state, and must depend on nothing else. It
 // may be called concurrently. An object that does not fit the type has no values.
 type Index struct {
-	name     string
-	resource Resource
-	values   func(object []byte) ([]string, error)
+	name           string
+	resource       Resource
+	representation Representation
+	values         func(object []byte) ([]string, error)
 	err      error
 }
 
@@ -31,7 +32,7 @@ func NewIndex[T any, P ObjectOf[T]](name string, values func(*T) []string) *Inde
 	if err == nil && values == nil {
 		err = errors.New("its function is nil")
 	}
-	x := &Index{name: name, resource: kind.Resource, err: err}
+	x := &Index{name: name, resource: kind.Resource, representation: kind.Representation, err: err}
 	x.values = func(object []byte) ([]string, error) {
 		t := new(T)
 		if err := unmarshalNew(object, t); err != nil {
@@ -51,8 +52,9 @@ func (x *Index) Is(value string) Selector {
 	return Selector{match: &Match{Index: x, Value: value}}
 }
 
-// CheckResource returns an error unless x can be used for r.
-func (x *Index) CheckResource(r Resource) error {
+// Check returns an error unless x can be used for the objects of r in a form. An index of a
+// projection can be used for whole objects.
+func (x *Index) Check(r Resource, form Representation) error {
 	switch {
 	case x == nil:
 		return errors.New("the index is nil: make one with kube.NewIndex")
@@ -60,6 +62,10 @@ func (x *Index) CheckResource(r Resource) error {
 		return fmt.Errorf("the index %q: %w", x.name, x.err)
 	case x.resource != r:
 		return fmt.Errorf("the index %q is of %s (%s), not of %s (%s)", x.name, x.resource, x.resource.Version, r, r.Version)
+	case form == MetadataOnly:
+		return fmt.Errorf("the index %q looks at more than the metadata of %s: use it where whole objects are watched or listed", x.name, r)
+	case form != Full && form != x.representation:
+		return fmt.Errorf("the index %q looks at other fields of %s than the projection has: make an index of the projected type", x.name, r)
 	}
 	return nil
 }

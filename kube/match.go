@@ -60,11 +60,8 @@ func (a resourceView) matches(selectors []Selector) ([]Match, error) {
 			continue
 		}
 		if x := s.match.Index; x != nil {
-			if err := x.CheckResource(a.resource); err != nil {
+			if err := x.Check(a.resource, a.representation); err != nil {
 				return nil, fmt.Errorf("list %s: %w", a.resource, err)
-			}
-			if a.representation == MetadataOnly {
-				return nil, fmt.Errorf("list %s: the index %q looks at whole objects, and this list is of their metadata", a.resource, x.name)
 			}
 		}
 		all = append(all, *s.match)

@@ -88,8 +88,8 @@ func TestOwnerAndIndexNarrowListsOnly(t *testing.T) {
 		"index of another":   {list(pods, NewIndex("size", func(*gadget) []string { return nil }).Is("1")), `the index "size" is of gadgets.example.com (v1), not of pods (v1)`},
 		"index of no type":   {list(pods, NewIndex("x", func(*autoscalingv1.Scale) []string { return nil }).Is("1")), "does not serve this type"},
 		"index of nothing":   {list(pods, NewIndex[corev1.Pod]("x", nil).Is("1")), "function is nil"},
-		"index that is nil":  {none.CheckResource(pods.Resource()), "kube.NewIndex"},
-		"index and metadata": {ofMetadata, "whole objects"},
+		"index that is nil":  {none.Check(pods.Resource(), Full), "kube.NewIndex"},
+		"index and metadata": {ofMetadata, "more than the metadata"},
 	} {
 		if c.err == nil || !strings.Contains(c.err.Error(), c.want) {
 			t.Errorf("%s: %v, want %q", name, c.err, c.want)

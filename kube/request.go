@@ -38,7 +38,8 @@ const (
 	ContentStrategicPatch = "application/strategic-merge-patch+json"
 )
 
-// Representation is the form in which objects are asked for.
+// Representation is the form in which objects are asked for: one of the constants, or that of a
+// projection, which [Type] has.
 type Representation string
 
 const (

@@ -60,6 +60,9 @@ type Type struct {
 	Definition *Definition
 	// Go is the struct type.
 	Go reflect.Type
+	// Representation is the form in which the type is read: Full, or that of a projection. See
+	// [Projected].
+	Representation Representation
 }
 
 // HasStatus reports whether the type has a status that is not [None].
@@ -101,6 +104,9 @@ func typeOfLive(verb Verb, obj Object) (Type, error) {
 
 // typeOf returns the Type of t. zero is a pointer to the zero value of t.
 func typeOf(t reflect.Type, zero any) (Type, error) {
+	if p, ok := zero.(Projected); ok {
+		return projectionOf(t, p)
+	}
 	if d, ok := zero.(Defined); ok {
 		definition, err := definitionOf(d)
 		if err != nil {

@@ -30,7 +30,7 @@ func (c *Client) ApplyStatus(ctx context.Context, obj Object, options ...ApplyOp
 	if err != nil {
 		return err
 	}
-	a := newResourceView(c, t.Resource, obj.GetNamespace(), Full, t.HasStatus(), nil)
+	a := newResourceView(c, t.Resource, obj.GetNamespace(), t.Representation, t.HasStatus(), nil)
 	a.subresource = "status"
 	switch err := a.requireName(VerbPatch, obj.GetName()); {
 	case !t.HasStatus():

@@ -1,6 +1,7 @@
 package kube
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"net/url"
@@ -156,7 +157,7 @@ func (a API[T]) Create(ctx context.Context, t *T, options ...WriteOption) (*T, e
 	if err != nil {
 		return nil, err
 	}
-	if err := a.rejectSubresource(VerbCreate, obj.GetName()); err != nil {
+	if err := cmp.Or(a.rejectSubresource(VerbCreate, obj.GetName()), a.rejectProjection(VerbCreate, obj.GetName())); err != nil {
 		return nil, err
 	}
 	if a.resourceView, err = a.inNamespaceOf(VerbCreate, obj); err != nil {

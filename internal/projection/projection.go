@@ -1,0 +1,221 @@
+// Package projection reduces objects to the fields of a Go type.
+package projection
+
+import (
+	"encoding"
+	"fmt"
+	"reflect"
+	"slices"
+	"strings"
+
+	"github.com/go-json-experiment/json"
+	"github.com/go-json-experiment/json/jsontext"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/yare-go/yare/internal/jsonscan"
+)
+
+// Fields are the JSON fields that a type has. A field without fields of its own stands for its
+// whole value. The fields of the elements of a list are those of the list. Fields must not be
+// changed.
+type Fields struct {
+	// byName is nil if the whole value is kept.
+	byName map[string]*Fields
+}
+
+// Of returns the fields of the type of an object, by the rules of encoding/json. The kind, the
+// apiVersion and the metadata are not among them, because every projection has them. The values of
+// maps, of interfaces, and of types that decode themselves are kept whole.
+func Of(t reflect.Type) (*Fields, error) {
+	f := &Fields{byName: make(map[string]*Fields)}
+	if err := f.addStruct(t, nil); err != nil {
+		return nil, err
+	}
+	for _, always := range []string{"kind", "apiVersion", "metadata"} {
+		delete(f.byName, always)
+	}
+	return f, nil
+}
+
+// addStruct adds the fields of a struct type. within are the types that t is a part of.
+func (f *Fields) addStruct(t reflect.Type, within []reflect.Type) error {
+	within = append(within, t)
+	for field := range t.Fields() {
+		name, options, _ := strings.Cut(field.Tag.Get("json"), ",")
+		if name == "-" && options == "" || !field.IsExported() && !field.Anonymous {
+			continue
+		}
+		inner := elementOf(field.Type)
+		if isStruct := inner.Kind() == reflect.Struct; isStruct && name == "" && field.Anonymous {
+			if err := f.addStruct(inner, within); err != nil {
+				return err
+			}
+			continue
+		}
+		if name == "" {
+			name = field.Name
+		}
+		if strings.ContainsAny(name, ".,") {
+			return fmt.Errorf("the JSON name %q of the field %s has a dot or a comma: a projection cannot have it", name, field.Name)
+		}
+		child := &Fields{}
+		if hasFields(inner) && !slices.Contains(within, inner) {
+			child.byName = make(map[string]*Fields)
+			if err := child.addStruct(inner, within); err != nil {
+				return err
+			}
+		}
+		f.byName[name] = child
+	}
+	return nil
+}
+
+// elementOf returns what pointers, slices and arrays lead to.
+func elementOf(t reflect.Type) reflect.Type {
+	for t.Kind() == reflect.Pointer || t.Kind() == reflect.Slice || t.Kind() == reflect.Array {
+		t = t.Elem()
+	}
+	return t
+}
+
+// hasFields reports whether the fields of a type decide what is decoded.
+func hasFields(t reflect.Type) bool {
+	if t.Kind() != reflect.Struct || t == reflect.TypeFor[metav1.ObjectMeta]() {
+		return false
+	}
+	p := reflect.PointerTo(t)
+	for _, decodes := range []reflect.Type{
+		reflect.TypeFor[json.UnmarshalerFrom](), reflect.TypeFor[json.Unmarshaler](), reflect.TypeFor[encoding.TextUnmarshaler](),
+	} {
+		if p.Implements(decodes) {
+			return false
+		}
+	}
+	return true
+}
+
+// Parse returns the fields that [Fields.String] has written.
+func Parse(text string) *Fields {
+	f := &Fields{byName: make(map[string]*Fields)}
+	for path := range strings.SplitSeq(text, ",") {
+		at := f
+		for name := range strings.SplitSeq(path, ".") {
+			if at.byName == nil {
+				at.byName = make(map[string]*Fields)
+			}
+			if at.byName[name] == nil {
+				at.byName[name] = &Fields{}
+			}
+			at = at.byName[name]
+		}
+	}
+	return f
+}
+
+// String returns the paths of the fields, in their order and separated by commas. Equal fields
+// have equal texts.
+func (f *Fields) String() string {
+	var paths []string
+	f.appendPaths(&paths, "")
+	slices.Sort(paths)
+	return strings.Join(paths, ",")
+}
+
+func (f *Fields) appendPaths(paths *[]string, prefix string) {
+	for name, child := range f.byName {
+		if len(child.byName) == 0 {
+			*paths = append(*paths, prefix+name)
+		} else {
+			child.appendPaths(paths, prefix+name+".")
+		}
+	}
+}
+
+// AppendObject appends the object to dst, reduced to f. The kind and the apiVersion stay. The
+// metadata lose their managedFields. The error says that object is not JSON.
+func (f *Fields) AppendObject(dst, object []byte) ([]byte, error) {
+	s := jsonscan.New(object)
+	return appendMembers(dst, &s, func(dst []byte, name string) ([]byte, error) {
+		switch child := f.byName[name]; {
+		case name == "metadata":
+			return appendMembers(dst, &s, func(dst []byte, name string) ([]byte, error) {
+				if name == "managedFields" {
+					return nil, s.Skip()
+				}
+				return appendRaw(dst, &s)
+			})
+		case name == "kind" || name == "apiVersion":
+			return appendRaw(dst, &s)
+		case child == nil:
+			return nil, s.Skip()
+		default:
+			return child.appendValue(dst, &s)
+		}
+	})
+}
+
+// appendValue appends the value at s, reduced to f.
+func (f *Fields) appendValue(dst []byte, s *jsonscan.Scanner) ([]byte, error) {
+	switch {
+	case len(f.byName) > 0 && s.Next() == '{':
+		return appendMembers(dst, s, func(dst []byte, name string) ([]byte, error) {
+			child := f.byName[name]
+			if child == nil {
+				return nil, s.Skip()
+			}
+			return child.appendValue(dst, s)
+		})
+	case len(f.byName) > 0 && s.Next() == '[':
+		return f.appendElements(dst, s)
+	default:
+		return appendRaw(dst, s)
+	}
+}
+
+// appendElements appends the list at s with each element reduced to f.
+func (f *Fields) appendElements(dst []byte, s *jsonscan.Scanner) ([]byte, error) {
+	dst = append(dst, '[')
+	more, err := s.Enter('[')
+	for n := 0; more && err == nil; n++ {
+		if more, err = s.NextElement(']'); !more || err != nil {
+			break
+		}
+		if n > 0 {
+			dst = append(dst, ',')
+		}
+		dst, err = f.appendValue(dst, s)
+	}
+	return append(dst, ']'), err
+}
+
+// appendMembers appends the object at s. value appends the value of a member. It returns nil if
+// the member is left out; it must step over the value in either case.
+func appendMembers(dst []byte, s *jsonscan.Scanner, value func(dst []byte, name string) ([]byte, error)) ([]byte, error) {
+	if s.Next() != '{' {
+		return appendRaw(dst, s)
+	}
+	dst = append(dst, '{')
+	first := len(dst)
+	err := s.Members(func(name []byte) error {
+		before := len(dst)
+		if before > first {
+			dst = append(dst, ',')
+		}
+		var err error
+		if dst, err = jsontext.AppendQuote(dst, name); err != nil {
+			return err
+		}
+		with, err := value(append(dst, ':'), string(name))
+		if with == nil {
+			with = dst[:before]
+		}
+		dst = with
+		return err
+	})
+	return append(dst, '}'), err
+}
+
+func appendRaw(dst []byte, s *jsonscan.Scanner) ([]byte, error) {
+	raw, err := s.Raw()
+	return append(dst, raw...), err
+}

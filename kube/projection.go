@@ -1,0 +1,67 @@
+package kube
+
+import (
+	"fmt"
+	"reflect"
+	"strings"
+
+	"github.com/yare-go/yare/internal/projection"
+)
+
+// Projected types have only some fields of a kind, so that a program that watches many objects
+// keeps only what it needs of each. Projection returns the kind.
+//
+//	type podPhase struct {
+//		metav1.TypeMeta   `json:",inline"`
+//		metav1.ObjectMeta `json:"metadata"`
+//		Status            struct {
+//			Phase corev1.PodPhase `json:"phase"`
+//		} `json:"status"`
+//	}
+//
+//	func (podPhase) Projection() (kube.Resource, error) { return kube.ResourceOf[corev1.Pod]() }
+//
+// A projection is read, listed, watched and cached in place of the whole type. The server sends
+// whole objects all the same: the cache drops the other fields, and the managedFields. A cache of
+// a projection answers no read of the whole type, and a cache of the whole type answers reads of
+// every projection. Two projections with the same fields share one watch.
+//
+// A projection can be deleted, and every other write of it is an error: a replacement would take
+// away the fields that the type lacks. An apply of the whole type to an object that only a
+// projection shows is always sent.
+type Projected interface {
+	Object
+	Projection() (Resource, error)
+}
+
+// projectionPrefix begins the Representation of a projection. The fields follow.
+const projectionPrefix = "fields:"
+
+// ProjectedFields returns the fields of a projection, and whether r is one.
+func (r Representation) ProjectedFields() (fields string, ok bool) {
+	return strings.CutPrefix(string(r), projectionPrefix)
+}
+
+// projectionOf returns the Type of a projection.
+func projectionOf(t reflect.Type, p Projected) (Type, error) {
+	r, err := p.Projection()
+	if err != nil {
+		return Type{}, fmt.Errorf("%s: the kind of the projection: %w", TypeName(t), err)
+	}
+	if err := complete(r); err != nil {
+		return Type{}, fmt.Errorf("%s: the kind of the projection: %w", TypeName(t), err)
+	}
+	fields, err := projection.Of(t)
+	if err != nil {
+		return Type{}, fmt.Errorf("%s: %w", TypeName(t), err)
+	}
+	return Type{Resource: r, Go: t, Representation: Representation(projectionPrefix + fields.String())}, nil
+}
+
+// rejectProjection returns an error if a is the view of a projection and verb would write it.
+func (a resourceView) rejectProjection(verb Verb, name string) error {
+	if _, ok := a.representation.ProjectedFields(); !ok || !verb.IsWrite() || verb == VerbDelete || verb == VerbDeleteCollection {
+		return nil
+	}
+	return fmt.Errorf("%s %s %q: the type is a projection, which lacks fields of the kind: write the whole type", verb, a.resource, name)
+}
