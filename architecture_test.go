@@ -62,6 +62,8 @@ var layers = map[string][]string{
 
 	// The tests of the examples share it.
 	"internal/operatortest": append([]string{"yaretest"}, library...),
+	// A kind for tests on a real API server.
+	"internal/gadget": {"kube", "yaretest"},
 	// An API server in memory, for tests.
 	"internal/fakeserver": {"kube"},
 	// It holds only tests, of a whole program on that server.
@@ -87,6 +89,7 @@ var forbidden = map[string]string{
 	modulePath + "/internal/dev":          "it is for the command line",
 	modulePath + "/yaretest":              "it is for tests",
 	modulePath + "/internal/fakeserver":   "it is for tests",
+	modulePath + "/internal/gadget":       "it is for tests",
 }
 
 // lineBudgets holds the largest number of lines, by `wc -l`, of each example's main.go.

@@ -11,9 +11,9 @@ import (
 )
 
 const (
-	configMap = `{"metadata":{"labels":{"app":"a"}},"data":{"k":"v","l":"w"}}`
-	service   = `{"metadata":{"labels":{"app":"a"}},"spec":{"selector":{"app":"a"},"ports":[{"name":"http","port":80,"targetPort":8080},{"name":"dns","port":53,"protocol":"UDP"}]}}`
-	gadget    = `{"metadata":{"annotations":{"x":"y"},"finalizers":["noop.example.com/f"]},"spec":{"number":9007199254740993,"empty":{},"anything":{"a":{"b":[1,{"c":null}]}},"tags":["x","y"],"plain":["p","q","p"],"ports":[{"port":80},{"port":53,"protocol":"UDP","name":"dns"}]}}`
+	configMap  = `{"metadata":{"labels":{"app":"a"}},"data":{"k":"v","l":"w"}}`
+	service    = `{"metadata":{"labels":{"app":"a"}},"spec":{"selector":{"app":"a"},"ports":[{"name":"http","port":80,"targetPort":8080},{"name":"dns","port":53,"protocol":"UDP"}]}}`
+	gadgetBody = `{"metadata":{"annotations":{"x":"y"},"finalizers":["noop.example.com/f"]},"spec":{"number":9007199254740993,"empty":{},"anything":{"a":{"b":[1,{"c":null}]}},"tags":["x","y"],"plain":["p","q","p"],"ports":[{"port":80},{"port":53,"protocol":"UDP","name":"dns"}]}}`
 )
 
 // podTemplate has no controller that has a part in it.
@@ -48,7 +48,7 @@ func TestRestart(t *testing.T) {
 		"Service, with a defaulted protocol":     {services, service, 0},
 		"Deployment":                             {deployments, deployment("100m", ""), 0},
 		"PodTemplate, its cpu written otherwise": {podTemplates, podTemplate, 1},
-		"Gadget, with lists of all kinds":        {gadgets, gadget, 0},
+		"Gadget, with lists of all kinds":        {gadgets, gadgetBody, 0},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -116,14 +116,14 @@ func TestChangesByOthers(t *testing.T) {
 				p.merge("webhook", `{"metadata":{"annotations":{"injected":"yes"}}}`)
 			}, 0, 1},
 		"status churn": {
-			gadgets, gadget, func(p *twins) {
+			gadgets, gadgetBody, func(p *twins) {
 				p.both(func(api kube.API[unstructured.Unstructured], name string) error {
 					_, err := api.Status().Apply(p.t.Context(), p.object(name, `{"status":{"seen":4}}`), kube.FieldManager("other"))
 					return err
 				})
 			}, 0, 0},
 		"items in another order": {
-			gadgets, gadget, func(p *twins) { p.merge("hand", `{"spec":{"tags":["y","x"]}}`) }, 1, 1},
+			gadgets, gadgetBody, func(p *twins) { p.merge("hand", `{"spec":{"tags":["y","x"]}}`) }, 1, 1},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -163,7 +163,7 @@ func TestStatus(t *testing.T) {
 	p := newTwins(t, gadgets)
 	p.release()
 	const ready = `{"status":{"seen":1,"conditions":[{"type":"Ready","status":"True"}]}}`
-	p.apply(gadget)
+	p.apply(gadgetBody)
 	p.want("the first", 1, p.applyStatus(ready))
 	p.want("the second", 0, p.applyStatus(ready))
 	p.merge("hand", `{"metadata":{"labels":{"a":"b"}}}`)

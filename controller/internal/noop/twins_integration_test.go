@@ -4,90 +4,26 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
-	"maps"
-	"strings"
 	"sync/atomic"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/yare-go/yare/cache"
 	"github.com/yare-go/yare/controller/internal/noop"
+	"github.com/yare-go/yare/internal/gadget"
 	"github.com/yare-go/yare/kube"
 	"github.com/yare-go/yare/yaretest"
 )
 
-func resource(group, version, kind, plural string) kube.Resource {
-	return kube.Resource{GroupVersionKind: schema.GroupVersionKind{Group: group, Version: version, Kind: kind}, Plural: plural}
-}
-
 var (
-	configMaps   = resource("", "v1", "ConfigMap", "configmaps")
-	services     = resource("", "v1", "Service", "services")
-	podTemplates = resource("", "v1", "PodTemplate", "podtemplates")
-	deployments  = resource("apps", "v1", "Deployment", "deployments")
-	gadgets      = resource("noop.example.com", "v1", "Gadget", "gadgets")
+	configMaps   = gadget.Resource("", "v1", "ConfigMap", "configmaps")
+	services     = gadget.Resource("", "v1", "Service", "services")
+	podTemplates = gadget.Resource("", "v1", "PodTemplate", "podtemplates")
+	deployments  = gadget.Resource("apps", "v1", "Deployment", "deployments")
+	gadgets      = gadget.Gadgets()
 )
-
-// gadgetCRD has a list of each kind.
-const gadgetCRD = `
-apiVersion: apiextensions.k8s.io/v1
-kind: CustomResourceDefinition
-metadata: {name: gadgets.noop.example.com}
-spec:
-  group: noop.example.com
-  names: {kind: Gadget, plural: gadgets, singular: gadget}
-  scope: Namespaced
-  versions:
-  - name: v1
-    served: true
-    storage: true
-    subresources: {status: {}, scale: {specReplicasPath: .spec.count, statusReplicasPath: .status.seen}}
-    schema:
-      openAPIV3Schema:
-        type: object
-        properties:
-          spec:
-            type: object
-            properties:
-              number: {type: integer, format: int64}
-              count: {type: integer}
-              size: {type: string, default: small}
-              empty: {type: object, properties: {inner: {type: string}}}
-              anything: {type: object, x-kubernetes-preserve-unknown-fields: true}
-              tags: {type: array, items: {type: string}, x-kubernetes-list-type: set}
-              plain: {type: array, items: {type: string}}
-              ports:
-                type: array
-                x-kubernetes-list-type: map
-                x-kubernetes-list-map-keys: [port, protocol]
-                items:
-                  type: object
-                  required: [port]
-                  properties:
-                    port: {type: integer}
-                    protocol: {type: string, default: TCP}
-                    name: {type: string}
-          status:
-            type: object
-            properties:
-              seen: {type: integer}
-              conditions:
-                type: array
-                x-kubernetes-list-type: map
-                x-kubernetes-list-map-keys: [type]
-                items:
-                  type: object
-                  required: [type]
-                  properties: {type: {type: string}, status: {type: string}, reason: {type: string}}
-`
-
-func defineGadgets(t *testing.T, cluster *yaretest.Cluster) {
-	cluster.Kubectl(t, gadgetCRD, "apply", "--server-side", "-f", "-")
-	cluster.Kubectl(t, "", "wait", "--for=condition=Established", "--timeout=60s", "crd/gadgets.noop.example.com")
-}
 
 // twins are two objects of one kind. One is applied through the check; to the other every apply
 // is sent. Everything else happens to both.
@@ -108,7 +44,7 @@ const checked, always = "checked", "always"
 func newTwins(t *testing.T, r kube.Resource) *twins {
 	cluster := yaretest.Start(t)
 	if r == gadgets {
-		defineGadgets(t, cluster)
+		gadget.Define(t, cluster)
 	}
 	p := &twins{t: t, resource: r, space: cluster.Namespace(t), plain: cluster.Client(t).WithFieldManager("us")}
 	p.caches = cache.New(p.plain)
@@ -144,23 +80,7 @@ func (p *twins) restart() {
 
 func (p *twins) object(name, body string) *unstructured.Unstructured {
 	p.t.Helper()
-	u := &unstructured.Unstructured{}
-	if err := u.UnmarshalJSON(fmt.Appendf(nil, `{"apiVersion":%q,"kind":%q,"metadata":{}}`, p.resource.GroupVersion(), p.resource.Kind)); err != nil {
-		p.t.Fatal(err)
-	}
-	var members map[string]any
-	if err := json.Unmarshal([]byte(body), &members); err != nil {
-		p.t.Fatalf("%s: %v", body, err)
-	}
-	// Integers have to stay integers.
-	whole := &unstructured.Unstructured{}
-	if err := whole.UnmarshalJSON([]byte(strings.Replace(body, "{", fmt.Sprintf(`{"apiVersion":%q,"kind":%q,`, p.resource.GroupVersion(), p.resource.Kind), 1))); err != nil {
-		p.t.Fatalf("%s: %v", body, err)
-	}
-	maps.Copy(u.Object, whole.Object)
-	u.SetName(name)
-	u.SetNamespace(p.space)
-	return u
+	return gadget.Object(p.t, p.resource, p.space, name, body)
 }
 
 // both does something to each of the two.

@@ -1,3 +1,6 @@
+// Package onserver tests package cache on a real API server. Its tests are in a package of their
+// own, because package cache checks that its tests leave no goroutine behind, and a control plane
+// that all tests share lives as long as the process.
 package onserver
 
 import (
@@ -11,8 +14,14 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/yare-go/yare/cache"
+	"github.com/yare-go/yare/internal/gadget"
 	"github.com/yare-go/yare/kube"
 	"github.com/yare-go/yare/yaretest"
+)
+
+const (
+	configMap = `{"metadata":{"labels":{"app":"a"}},"data":{"k":"v","l":"w"}}`
+	service   = `{"metadata":{"labels":{"app":"a"}},"spec":{"selector":{"app":"a"},"ports":[{"name":"http","port":80,"targetPort":8080},{"name":"dns","port":53,"protocol":"UDP"}]}}`
 )
 
 // gate holds watches back while it is closed.
@@ -75,7 +84,8 @@ func (s *heldStream) Read(p []byte) (int, error) {
 // all there is to go by is the answer.
 func TestReadYourWrites(t *testing.T) {
 	t.Parallel()
-	pods := resource("", "v1", "Pod", "pods")
+	configMaps, services := gadget.Resource("", "v1", "ConfigMap", "configmaps"), gadget.Resource("", "v1", "Service", "services")
+	pods, gadgets := gadget.Resource("", "v1", "Pod", "pods"), gadget.Gadgets()
 	const (
 		pod         = `{"metadata":{"labels":{"app":"a"}},"spec":{"schedulerName":"nobody","containers":[{"name":"c","image":"i"}]}}`
 		gadgetOfTwo = `{"spec":{"count":2}}`
@@ -108,7 +118,7 @@ func TestReadYourWrites(t *testing.T) {
 		return a.DeleteAll(ctx, []kube.Selector{kube.Everything()}, kube.GracePeriod(0))
 	}
 	label := patch(kube.MergePatch(map[string]any{"metadata": map[string]any{"labels": map[string]string{"x": "y"}}}))
-	final := patch(kube.MergePatch(map[string]any{"metadata": map[string]any{"finalizers": []string{"onserver.example.com/f"}}}))
+	final := patch(kube.MergePatch(map[string]any{"metadata": map[string]any{"finalizers": []string{"test.example.com/f"}}}))
 	let := patch(kube.JSONPatch(kube.RemoveAt("/metadata/finalizers")))
 	type step struct {
 		name string
@@ -139,7 +149,7 @@ func TestReadYourWrites(t *testing.T) {
 			t.Parallel()
 			cluster := yaretest.Start(t)
 			if c.resource == gadgets {
-				defineGadgets(t, cluster)
+				gadget.Define(t, cluster)
 			}
 			space := cluster.Namespace(t)
 			plain := cluster.Client(t).WithFieldManager("us")
@@ -164,7 +174,7 @@ func TestReadYourWrites(t *testing.T) {
 				})
 			}).With(caches.Handler)
 			for _, s := range c.steps {
-				if err := s.do(t.Context(), kube.Dynamic(cached, c.resource, space), object(t, c.resource, space, "a", c.body)); err != nil {
+				if err := s.do(t.Context(), kube.Dynamic(cached, c.resource, space), gadget.Object(t, c.resource, space, "a", c.body)); err != nil {
 					t.Fatalf("%s: %v", s.name, err)
 				}
 				want := stateOf(t, kube.Dynamic(plain, c.resource, space))
@@ -180,7 +190,7 @@ func TestReadYourWrites(t *testing.T) {
 			// How far a stream has got, it learns from a change, or from the bookmark that the
 			// server sends once a minute. Until then reads in a collection that was deleted make
 			// requests.
-			if _, err := kube.Dynamic(plain, c.resource, space).Create(t.Context(), object(t, c.resource, space, "other", c.body)); err != nil {
+			if _, err := kube.Dynamic(plain, c.resource, space).Create(t.Context(), gadget.Object(t, c.resource, space, "other", c.body)); err != nil {
 				t.Fatal(err)
 			}
 			yaretest.Eventually(t, func() error {

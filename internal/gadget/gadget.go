@@ -1,9 +1,8 @@
-// Package onserver tests package cache on a real API server.
-package onserver
+// Package gadget has a kind for tests on a real API server. The kind has a list of each type, a
+// default, a status and a scale.
+package gadget
 
 import (
-	"encoding/json"
-	"maps"
 	"testing"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -13,23 +12,40 @@ import (
 	"github.com/yare-go/yare/yaretest"
 )
 
-func resource(group, version, kind, plural string) kube.Resource {
+// Resource returns a resource. The group of the core is empty.
+func Resource(group, version, kind, plural string) kube.Resource {
 	return kube.Resource{GroupVersionKind: schema.GroupVersionKind{Group: group, Version: version, Kind: kind}, Plural: plural}
 }
 
-var (
-	configMaps = resource("", "v1", "ConfigMap", "configmaps")
-	services   = resource("", "v1", "Service", "services")
-	gadgets    = resource("onserver.example.com", "v1", "Gadget", "gadgets")
-)
+// Gadgets returns the resource of the kind.
+func Gadgets() kube.Resource { return Resource("test.example.com", "v1", "Gadget", "gadgets") }
 
-// gadgetCRD has a list of each kind.
-const gadgetCRD = `
+// Define defines the kind in a cluster. To define it twice has no effect.
+func Define(t *testing.T, cluster *yaretest.Cluster) {
+	t.Helper()
+	cluster.Kubectl(t, definition, "apply", "--server-side", "-f", "-")
+	cluster.Kubectl(t, "", "wait", "--for=condition=Established", "--timeout=60s", "crd/gadgets.test.example.com")
+}
+
+// Object returns an object of r with the members of body, which is JSON. Its integers are int64.
+func Object(t *testing.T, r kube.Resource, namespace, name, body string) *unstructured.Unstructured {
+	t.Helper()
+	u := &unstructured.Unstructured{}
+	text := `{"apiVersion":"` + r.GroupVersion().String() + `","kind":"` + r.Kind + `",` + body[1:]
+	if err := u.UnmarshalJSON([]byte(text)); err != nil {
+		t.Fatalf("%s: %v", body, err)
+	}
+	u.SetName(name)
+	u.SetNamespace(namespace)
+	return u
+}
+
+const definition = `
 apiVersion: apiextensions.k8s.io/v1
 kind: CustomResourceDefinition
-metadata: {name: gadgets.onserver.example.com}
+metadata: {name: gadgets.test.example.com}
 spec:
-  group: onserver.example.com
+  group: test.example.com
   names: {kind: Gadget, plural: gadgets, singular: gadget}
   scope: Namespaced
   versions:
@@ -75,27 +91,3 @@ spec:
                   required: [type]
                   properties: {type: {type: string}, status: {type: string}, reason: {type: string}}
 `
-
-func defineGadgets(t *testing.T, cluster *yaretest.Cluster) {
-	cluster.Kubectl(t, gadgetCRD, "apply", "--server-side", "-f", "-")
-	cluster.Kubectl(t, "", "wait", "--for=condition=Established", "--timeout=60s", "crd/gadgets.onserver.example.com")
-}
-
-const (
-	configMap = `{"metadata":{"labels":{"app":"a"}},"data":{"k":"v","l":"w"}}`
-	service   = `{"metadata":{"labels":{"app":"a"}},"spec":{"selector":{"app":"a"},"ports":[{"name":"http","port":80,"targetPort":8080},{"name":"dns","port":53,"protocol":"UDP"}]}}`
-)
-
-// object returns an object with the members of body.
-func object(t *testing.T, r kube.Resource, namespace, name, body string) *unstructured.Unstructured {
-	t.Helper()
-	var members map[string]any
-	if err := json.Unmarshal([]byte(body), &members); err != nil {
-		t.Fatalf("%s: %v", body, err)
-	}
-	u := &unstructured.Unstructured{Object: map[string]any{"apiVersion": r.GroupVersion().String(), "kind": r.Kind}}
-	maps.Copy(u.Object, members)
-	u.SetName(name)
-	u.SetNamespace(namespace)
-	return u
-}
