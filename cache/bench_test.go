@@ -87,12 +87,12 @@ func BenchmarkHeap(b *testing.B) {
 		})
 		b.Run(k.name+"/stream", func(b *testing.B) {
 			for range b.N {
-				server := newServer()
+				server := newServer(k.stream.Resource)
 				random := samples.New(1)
 				for i := range k.count {
 					o := k.object(random, i)
 					r, _ := readRecord(o)
-					server.objects[r.Key()] = o
+					server.put(r.Key(), func(int) string { return o })
 				}
 				before := heap()
 				c := New(server)

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net/http"
 	"slices"
 	"strings"
 	"testing"
@@ -53,7 +54,7 @@ var (
 func TestSharing(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		s := newServer()
+		s := newServer(webApps.Resource)
 		c := New(s)
 		defer c.Close()
 		s.put(a, small(a, "1", ""))
@@ -64,8 +65,8 @@ func TestSharing(t *testing.T) {
 		synctest.Wait()
 		two := open(t, t.Context(), c, webApps, recordChanges(&second))
 		synctest.Wait()
-		if s.watches != 1 || one.Store() != two.Store() {
-			t.Errorf("%d watches, stores %p and %p", s.watches, one.Store(), two.Store())
+		if s.watchRequests() != 1 || one.Store() != two.Store() {
+			t.Errorf("%d watches, stores %p and %p", s.watchRequests(), one.Store(), two.Store())
 		}
 		s.remove(b, small(b, "2", ""))
 		synctest.Wait()
@@ -80,12 +81,12 @@ func TestSharing(t *testing.T) {
 		one.Close()
 		s.put(a, small(a, "1", `"x":"y"`))
 		synctest.Wait()
-		if len(first) != 4 || len(second) != 5 || s.watching() != 1 {
-			t.Errorf("after the first Close: %v, %v, %d watches", first, second, s.watching())
+		if len(first) != 4 || len(second) != 5 || s.stream.Watches() != 1 {
+			t.Errorf("after the first Close: %v, %v, %d watches", first, second, s.stream.Watches())
 		}
 		two.Close()
-		if s.watching() != 0 || len(c.Stats()) != 0 {
-			t.Errorf("after the last Close: %d watches, %v", s.watching(), c.Stats())
+		if s.stream.Watches() != 0 || len(c.Stats()) != 0 {
+			t.Errorf("after the last Close: %d watches, %v", s.stream.Watches(), c.Stats())
 		}
 
 		three := open(t, t.Context(), c, webApps, recordChanges(&third))
@@ -101,7 +102,7 @@ func TestSharing(t *testing.T) {
 func TestContextEndsSubscription(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		s := newServer()
+		s := newServer(webApps.Resource)
 		c := New(s)
 		s.put(a, small(a, "1", ""))
 		ctx, cancel := context.WithCancel(t.Context())
@@ -113,8 +114,8 @@ func TestContextEndsSubscription(t *testing.T) {
 			}
 		})
 		synctest.Wait()
-		if s.watching() != 0 || len(c.Stats()) != 0 {
-			t.Errorf("%d watches, %v", s.watching(), c.Stats())
+		if s.stream.Watches() != 0 || len(c.Stats()) != 0 {
+			t.Errorf("%d watches, %v", s.stream.Watches(), c.Stats())
 		}
 		sub.Close()
 		// One whose context is over from the beginning.
@@ -130,7 +131,7 @@ func TestContextEndsSubscription(t *testing.T) {
 func TestOpenFromSubscriber(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		s := newServer()
+		s := newServer(webApps.Resource)
 		c := New(s)
 		defer c.Close()
 		s.put(a, small(a, "1", ""))
@@ -149,7 +150,7 @@ func TestOpenFromSubscriber(t *testing.T) {
 func TestCloseWaits(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		s := newServer()
+		s := newServer(webApps.Resource)
 		c := New(s)
 		defer c.Close()
 		s.put(a, small(a, "1", ""))
@@ -180,7 +181,7 @@ func TestCloseWaits(t *testing.T) {
 func TestRelist(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		s := newServer()
+		s := newServer(webApps.Resource)
 		var troubles []error
 		c := New(s, OnError(func(_ kube.Stream, err error) { troubles = append(troubles, err) }))
 		defer c.Close()
@@ -190,27 +191,23 @@ func TestRelist(t *testing.T) {
 		sub := open(t, t.Context(), c, webApps, recordChanges(&changes))
 		synctest.Wait()
 		// Seen by nobody: b goes, a changes, and the watch cannot be resumed.
-		s.mu.Lock()
-		for f := range s.feeds {
-			f.end()
-			delete(s.feeds, f)
-		}
-		s.version = 200
-		s.compacted = 200
-		delete(s.objects, b)
-		s.objects[a] = small(a, "9", "")(150)
-		s.mu.Unlock()
+		s.stream.Refuse(http.StatusServiceUnavailable, "")
+		s.stream.Cut()
+		s.remove(b, small(b, "2", ""))
+		s.put(a, small(a, "9", ""))
+		s.loseHistory()
+		s.stream.Allow()
 		synctest.Wait()
 		waitVirtually(t)
 		slices.Sort(changes[5:])
-		sameEvents(t, changes, "Added a101 initially", "Added b102 initially", "Synced", "Deleted a101", "Added a150", "Deleted b102")
+		sameEvents(t, changes, "Added a101 initially", "Added b102 initially", "Synced", "Deleted a101", "Added a104", "Deleted b102")
 		st := c.Stats()[0]
-		if sub.Store().Version() != "200" || st.Restarts != 1 || st.Objects != 1 || !st.Synced || st.Subscribers != 1 {
+		if sub.Store().Version() != "105" || st.Restarts != 1 || st.Objects != 1 || !st.Synced || st.Subscribers != 1 {
 			t.Errorf("at %s: %+v, %v", sub.Store().Version(), st, troubles)
 		}
 		s.bookmark()
 		synctest.Wait()
-		if v := sub.Store().Version(); v != "201" {
+		if v := sub.Store().Version(); v != "106" {
 			t.Errorf("after a bookmark the store is at %s", v)
 		}
 	})
@@ -220,7 +217,7 @@ func TestRelist(t *testing.T) {
 func TestVersionWhileListing(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		s := newServer()
+		s := newServer(webApps.Resource)
 		c := New(s)
 		defer c.Close()
 		s.put(a, small(a, "1", ""))
@@ -244,7 +241,7 @@ func TestVersionWhileListing(t *testing.T) {
 func TestUnreadable(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		s := newServer()
+		s := newServer(webApps.Resource)
 		var troubles []error
 		c := New(s, OnError(func(_ kube.Stream, err error) { troubles = append(troubles, err) }))
 		defer c.Close()
@@ -282,7 +279,7 @@ func TestUnreadable(t *testing.T) {
 func TestCoveringStore(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		s := newServer()
+		s := newServer(webApps.Resource)
 		c := New(s)
 		defer c.Close()
 		with := func(change func(*kube.Stream)) kube.Stream {
@@ -334,7 +331,7 @@ func TestCoveringStore(t *testing.T) {
 func TestSecrets(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		s := newServer()
+		s := newServer(secrets.Resource)
 		for i := range 200 {
 			k := kube.Key{Namespace: "ns", Name: fmt.Sprint("s", i)}
 			s.put(k, func(v int) string {
@@ -349,7 +346,7 @@ func TestSecrets(t *testing.T) {
 		metadata.Representation = kube.MetadataOnly
 		sub := open(t, t.Context(), c, metadata, nothing)
 		synctest.Wait()
-		if form := sub.Store().Stream().Representation; form != kube.MetadataOnly || s.seen[0] != kube.MetadataOnly {
+		if form := sub.Store().Stream().Representation; form != kube.MetadataOnly || s.Requests()[0].Request.Representation != kube.MetadataOnly {
 			t.Errorf("asked for %q", form)
 		}
 		if c.View().coveringStore("", secrets.Resource, "ns", kube.Full, anyStore) != nil {

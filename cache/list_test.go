@@ -17,7 +17,7 @@ import (
 func TestListServesTheNeighboursOfAnUnreadableObject(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		server := newServer()
+		server := newServer(webApps.Resource)
 		object := func(name, uid string) func(int) string {
 			return func(version int) string {
 				return fmt.Sprintf(`{"apiVersion":"example.com/v1","kind":"WebApp","metadata":{"name":%q,"namespace":"ns","uid":%s,"resourceVersion":"%d"},"spec":1}`, name, uid, version)
@@ -44,7 +44,7 @@ func TestListServesTheNeighboursOfAnUnreadableObject(t *testing.T) {
 // returned. It holds one page at a time.
 func TestListHoldsOnePage(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		server := newServer()
+		server := newServer(webApps.Resource)
 		const count = 5000
 		for i := range count {
 			k := kube.Key{Namespace: "ns", Name: fmt.Sprint("o", i)}

@@ -14,7 +14,7 @@ import (
 func TestTheAuthorsFunctionsRunWithoutLocks(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		server := newServer()
+		server := newServer(webApps.Resource)
 		var sub *Subscription
 		ready := make(chan struct{})
 		// join subscribes once more, and waits until that is synced.

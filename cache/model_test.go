@@ -89,7 +89,7 @@ func TestModel(t *testing.T) {
 }
 
 func runModel(t *testing.T, random samples.Random) {
-	s := newServer()
+	s := newServer(webApps.Resource)
 	c := New(s)
 	defer c.Close()
 	keys := make([]kube.Key, 30)
@@ -110,9 +110,7 @@ func runModel(t *testing.T, random samples.Random) {
 			s.remove(k, object)
 			return
 		}
-		s.mu.Lock()
-		_, there := s.objects[k]
-		s.mu.Unlock()
+		_, there := s.contents()[k]
 		if !there {
 			uids[k] = random.UID()
 		}
@@ -149,7 +147,10 @@ func runModel(t *testing.T, random samples.Random) {
 				uses = append(uses[:i], uses[i+1:]...)
 			}
 		case 2:
-			s.cut(random.IntN(2) == 0)
+			if random.IntN(2) == 0 {
+				s.loseHistory()
+			}
+			s.stream.End()
 		case 3:
 			s.bookmark()
 		default:
@@ -173,7 +174,7 @@ func runModel(t *testing.T, random samples.Random) {
 		for o := range u.Store().All(Filter{}) {
 			have[o.Key()] = bytesOf(t, o)
 		}
-		if diff := cmp.Diff(s.objects, have); diff != "" {
+		if diff := cmp.Diff(s.contents(), have); diff != "" {
 			t.Errorf("the store differs from the server:\n%s", diff)
 		}
 		if len(u.has) != len(have) || !u.listener.synced {
@@ -183,7 +184,7 @@ func runModel(t *testing.T, random samples.Random) {
 		u.closed = true
 	}
 	synctest.Wait()
-	if n := s.watching(); n != 0 {
+	if n := s.stream.Watches(); n != 0 {
 		t.Errorf("%d watches are left", n)
 	}
 }

@@ -3,6 +3,7 @@ package cache
 import (
 	"context"
 	"fmt"
+	"io"
 	"maps"
 	"math/rand/v2"
 	"net/http"
@@ -137,11 +138,11 @@ func (s *apiServer) watch(r *kube.Request) (*kube.Response, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	w := &modelWatch{r: r}
-	w.feed = &feed{wake: make(chan struct{}, 1), closed: make(chan struct{}), close: func(*feed) {
+	w.feed = newFeed(func() {
 		s.mu.Lock()
 		defer s.mu.Unlock()
 		delete(s.watches, w)
-	}}
+	})
 	if r.Query.Get("sendInitialEvents") == "true" {
 		for _, k := range slices.SortedFunc(maps.Keys(s.objects), func(a, b kube.Key) int { return strings.Compare(a.String(), b.String()) }) {
 			w.add("ADDED", k, *s.objects[k])
@@ -408,4 +409,65 @@ func (s *apiServer) kill(k kube.Key) {
 	if o := s.objects[k]; o != nil && o.Metadata.Deletion != "" {
 		s.store(k, nil, *o)
 	}
+}
+
+// feed is the body of a watch.
+type feed struct {
+	// changed is signalled when Read has to look again. Its lock guards the rest.
+	changed       *sync.Cond
+	text          []byte
+	ended, closed bool
+	onClose       func()
+}
+
+func newFeed(onClose func()) *feed {
+	return &feed{changed: sync.NewCond(new(sync.Mutex)), onClose: onClose}
+}
+
+func (f *feed) add(text string) {
+	f.changed.L.Lock()
+	defer f.changed.L.Unlock()
+	f.text = append(f.text, text...)
+	f.changed.Signal()
+}
+
+// end ends the watch after its events.
+func (f *feed) end() {
+	f.changed.L.Lock()
+	defer f.changed.L.Unlock()
+	f.ended = true
+	f.changed.Signal()
+}
+
+func (f *feed) Read(p []byte) (int, error) {
+	f.changed.L.Lock()
+	defer f.changed.L.Unlock()
+	for len(f.text) == 0 && !f.ended && !f.closed {
+		f.changed.Wait()
+	}
+	switch {
+	case f.closed:
+		return 0, io.ErrClosedPipe
+	case len(f.text) == 0:
+		return 0, io.EOF
+	}
+	n := copy(p, f.text)
+	f.text = f.text[n:]
+	return n, nil
+}
+
+func (f *feed) Close() error {
+	f.changed.L.Lock()
+	closed := f.closed
+	f.closed = true
+	f.changed.Signal()
+	f.changed.L.Unlock()
+	if !closed {
+		f.onClose()
+	}
+	return nil
+}
+
+func event(kind, object string) string {
+	return fmt.Sprintf(`{"type":%q,"object":%s}`+"\n", kind, object)
 }

@@ -55,11 +55,14 @@ func (s *Server) apply(r *kube.Request) (*kube.Response, error) {
 		return nil, err
 	}
 	if r.Query.Get("fieldManager") == "" {
-		return nil, Refusal(r, http.StatusBadRequest, metav1.StatusReasonBadRequest, "fieldManager")
+		return nil, invalidOptions(r, "PatchOptions", metav1.CauseTypeFieldValueRequired, "fieldManager")
 	}
 	metadata := metadataOf(body)
 	if metadata["managedFields"] != nil {
-		return nil, refusalOf(r, http.StatusBadRequest, metav1.StatusReasonBadRequest, "metadata.managedFields must be nil")
+		return nil, badRequest(r, "metadata.managedFields must be nil")
+	}
+	if textOf(metadata, "name") != r.Name {
+		return nil, badRequest(r, fmt.Sprintf("the name of the object (%s) does not match the name on the URL (%s)", textOf(metadata, "name"), r.Name))
 	}
 	wanted := fieldsOf(body, "")
 	if r.Subresource == "status" {
@@ -78,23 +81,28 @@ func (s *Server) apply(r *kube.Request) (*kube.Response, error) {
 		// A real server ignores the resourceVersion of an apply that creates.
 		delete(metadata, "resourceVersion")
 		delete(body, "status")
-		return s.storeNew(r, idOf(r), body, func() { setOwned(body, managerOf(r), wanted, true) })
+		return s.storeNew(r, idOf(r), body, func() { setOwned(body, managerOf(r), wanted, now()) })
 	}
 	if uid := metadata["uid"]; uid != nil && r.Subresource == "" && uid != metadataOf(live.content)["uid"] {
-		return nil, Refusal(r, http.StatusUnprocessableEntity, metav1.StatusReasonInvalid, "metadata.uid")
+		return nil, invalid(r, metav1.CauseTypeFieldValueInvalid, "metadata.uid")
 	}
 	content, conflicts := s.applied(r, live.content, body, wanted)
 	if len(conflicts) > 0 {
 		e := refusalOf(r, http.StatusConflict, metav1.StatusReasonConflict, fmt.Sprintf("Apply failed with %d conflicts", len(conflicts)))
-		e.Answer.Details.Causes = conflicts
+		e.Answer.Details = &metav1.StatusDetails{Causes: conflicts}
 		return nil, e
 	}
 	if v := metadata["resourceVersion"]; v != nil {
 		metadataOf(content)["resourceVersion"] = v
 	}
 	return s.replace(r, live, content, func(content map[string]any) {
-		same := reflect.DeepEqual(unmanaged(live.content), unmanaged(content))
-		setOwned(content, managerOf(r), wanted, !same)
+		// Another uid in an apply of a status has no effect but this one.
+		m, uid := managerOf(r), metadata["uid"]
+		time := timeOf(content, m)
+		if uid != nil && uid != metadataOf(live.content)["uid"] || !reflect.DeepEqual(unmanaged(live.content), unmanaged(content)) {
+			time = now()
+		}
+		setOwned(content, m, wanted, time)
 	})
 }
 
@@ -146,8 +154,8 @@ func restricted(body map[string]any, subresource string) map[string]any {
 	return rest
 }
 
-// fieldsOf returns the fields that an object, or a value in the given field, sets. Fields that
-// nobody owns are left out.
+// fieldsOf returns the fields that an apply of an object, or of a value in the given field, sets.
+// Fields that nobody owns are left out.
 func fieldsOf(v any, field string) fieldSet {
 	set := fieldSet{}
 	switch v := v.(type) {
@@ -366,7 +374,7 @@ func own(content, before, after map[string]any, m manager) {
 	changed, gone := fieldSet{}, fieldSet{}
 	compare(before, after, "", changed, gone)
 	metadata := metadataOf(content)
-	owned := fieldSet{}
+	owned, time := fieldSet{}, timeOf(content, m)
 	var rest []any
 	for _, each := range listOf(metadata, "managedFields") {
 		entry := each.(map[string]any)
@@ -377,6 +385,7 @@ func own(content, before, after map[string]any, m manager) {
 			continue
 		}
 		if minus(set, changed); len(set) > 0 {
+			withoutLoneParents(set)
 			rest = append(rest, entry)
 		}
 	}
@@ -384,18 +393,43 @@ func own(content, before, after map[string]any, m manager) {
 		delete(metadata, "managedFields")
 	}
 	if len(changed) > 0 {
-		setOwned(content, m, union(owned, changed), true)
+		setOwned(content, m, union(owned, changed), now())
 	} else if len(owned) > 0 {
-		setOwned(content, m, owned, false)
+		setOwned(content, m, owned, time)
 	}
 }
 
 // compare adds to changed the fields that are new or different in after, and to gone those that
 // are in before only.
 func compare(before, after map[string]any, field string, changed, gone fieldSet) {
-	b, a := fieldsOf(before, field), fieldsOf(after, field)
+	b, a := withParents(fieldsOf(before, field)), withParents(fieldsOf(after, field))
 	minus(union(gone, b), a)
 	different(b, a, before, after, field, changed)
+}
+
+// withParents adds to the fields of an object those that contain others: an update owns them, and
+// an apply does not. Nobody owns the metadata as a whole.
+func withParents(set fieldSet) fieldSet {
+	for name, v := range set {
+		child := v.(fieldSet)
+		if withParents(child); len(child) > 0 && name != "f:metadata" {
+			child["."] = fieldSet{}
+		}
+	}
+	return set
+}
+
+// withoutLoneParents returns set as servers write it: a field that contains none that is owned looks
+// like one that has no children.
+func withoutLoneParents(set fieldSet) fieldSet {
+	for _, v := range set {
+		child := v.(fieldSet)
+		if _, has := child["."]; has && len(child) == 1 {
+			delete(child, ".")
+		}
+		withoutLoneParents(child)
+	}
+	return set
 }
 
 func different(b, a fieldSet, before, after any, field string, changed fieldSet) {
@@ -418,28 +452,36 @@ func different(b, a fieldSet, before, after any, field string, changed fieldSet)
 	}
 }
 
-// setOwned makes a manager the owner of exactly these fields. The entry gets a new time if the
-// fields are others than before or changed is true.
-func setOwned(content map[string]any, m manager, fields fieldSet, changed bool) {
+// timeOf returns the time in the entry of a manager, or nil.
+func timeOf(content map[string]any, m manager) any {
+	for _, each := range listOf(metadataOf(content), "managedFields") {
+		if entry := each.(map[string]any); m.is(entry) {
+			return entry["time"]
+		}
+	}
+	return nil
+}
+
+// setOwned makes a manager the owner of exactly these fields. The entry has no time if time is nil:
+// so it is until an apply of the manager changes more than who owns what.
+func setOwned(content map[string]any, m manager, fields fieldSet, time any) {
 	metadata := metadataOf(content)
-	time := any(now())
 	var rest []any
 	for _, each := range listOf(metadata, "managedFields") {
 		entry := each.(map[string]any)
 		set, _ := entry["fieldsV1"].(fieldSet)
-		switch {
-		case !m.is(entry):
-			if len(set) > 0 {
-				rest = append(rest, entry)
-			}
-		case !changed && reflect.DeepEqual(set, fields) && entry["apiVersion"] == m.apiVersion:
-			time = entry["time"]
+		if !m.is(entry) && len(set) > 0 {
+			withoutLoneParents(set)
+			rest = append(rest, entry)
 		}
 	}
 	if len(fields) > 0 {
 		entry := map[string]any{
-			"manager": m.name, "operation": m.operation, "apiVersion": m.apiVersion, "time": time,
-			"fieldsType": "FieldsV1", "fieldsV1": clone(fields),
+			"manager": m.name, "operation": m.operation, "apiVersion": m.apiVersion,
+			"fieldsType": "FieldsV1", "fieldsV1": withoutLoneParents(clone(fields)),
+		}
+		if time != nil {
+			entry["time"] = time
 		}
 		if m.subresource != "" {
 			entry["subresource"] = m.subresource

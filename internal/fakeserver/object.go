@@ -97,11 +97,11 @@ type selection struct {
 func selectionOf(r *kube.Request) (selection, error) {
 	l, err := labels.Parse(r.Query.Get("labelSelector"))
 	if err != nil {
-		return selection{}, refusalOf(r, http.StatusBadRequest, metav1.StatusReasonBadRequest, err.Error())
+		return selection{}, badRequest(r, err.Error())
 	}
 	f, err := fields.ParseSelector(r.Query.Get("fieldSelector"))
 	if err != nil {
-		return selection{}, refusalOf(r, http.StatusBadRequest, metav1.StatusReasonBadRequest, err.Error())
+		return selection{}, badRequest(r, err.Error())
 	}
 	return selection{r.Resource.Plural, r.Namespace, l, f}, nil
 }
@@ -117,7 +117,7 @@ func (s *selection) matches(o *object) bool {
 // live returns the object that r names.
 func (s *Server) live(r *kube.Request) (*object, error) {
 	if r.Subresource != "" && r.Subresource != "status" {
-		return nil, Refusal(r, http.StatusMethodNotAllowed, metav1.StatusReasonMethodNotAllowed)
+		return nil, Refusal(r, http.StatusNotFound, metav1.StatusReasonNotFound)
 	}
 	if o := s.objects[idOf(r)]; o != nil {
 		return o, nil
@@ -136,7 +136,7 @@ func (s *Server) create(r *kube.Request) (*kube.Response, error) {
 	}
 	id := idOf(r)
 	if id.name = textOf(metadata, "name"); id.name == "" {
-		return nil, Refusal(r, http.StatusUnprocessableEntity, metav1.StatusReasonInvalid, "metadata.name")
+		return nil, invalid(r, metav1.CauseTypeFieldValueRequired, "metadata.name")
 	}
 	if s.objects[id] != nil {
 		e := Refusal(r, http.StatusConflict, metav1.StatusReasonAlreadyExists)
@@ -144,7 +144,7 @@ func (s *Server) create(r *kube.Request) (*kube.Response, error) {
 		return nil, e
 	}
 	if metadata["resourceVersion"] != nil {
-		return nil, refusalOf(r, http.StatusBadRequest, metav1.StatusReasonBadRequest, "resourceVersion should not be set on objects to be created")
+		return nil, serverError(r, "resourceVersion should not be set on objects to be created")
 	}
 	delete(metadata, "managedFields")
 	delete(content, "status")
@@ -168,11 +168,12 @@ func (s *Server) storeNew(r *kube.Request, id objectID, content map[string]any, 
 	}
 	own()
 	dry := isDryRun(r)
-	metadata["uid"] = fmt.Sprintf("uid-%d", s.uids+1)
-	if dry {
-		return answer(newObject(id, s.version, content), r), nil
-	}
 	s.uids++
+	metadata["uid"] = fmt.Sprintf("uid-%d", s.uids)
+	if dry {
+		o := &object{id: id, content: content, text: encode(content)}
+		return &kube.Response{Code: http.StatusCreated, Body: o.bytes(r.Representation)}, nil
+	}
 	response := answer(s.put(id, content), r)
 	response.Code = http.StatusCreated
 	return response, nil
@@ -223,7 +224,7 @@ func (s *Server) patch(r *kube.Request) (*kube.Response, error) {
 		return nil, Refusal(r, http.StatusUnsupportedMediaType, metav1.StatusReasonUnsupportedMediaType)
 	}
 	if metadataOf(content)["uid"] != metadataOf(live.content)["uid"] {
-		return nil, Refusal(r, http.StatusUnprocessableEntity, metav1.StatusReasonInvalid, "metadata.uid")
+		return nil, invalid(r, metav1.CauseTypeFieldValueInvalid, "metadata.uid")
 	}
 	return s.replace(r, live, content, nil)
 }
@@ -260,7 +261,7 @@ func (s *Server) replace(r *kube.Request, live *object, content map[string]any, 
 	if former["deletionTimestamp"] != nil {
 		for _, f := range listOf(metadata, "finalizers") {
 			if !slices.Contains(listOf(former, "finalizers"), f) {
-				return nil, Refusal(r, http.StatusUnprocessableEntity, metav1.StatusReasonInvalid, "metadata.finalizers")
+				return nil, invalid(r, metav1.CauseTypeForbidden, "metadata.finalizers")
 			}
 		}
 	}
@@ -308,17 +309,17 @@ func (s *Server) delete(r *kube.Request) (*kube.Response, error) {
 	var o metav1.DeleteOptions
 	if len(r.Body) > 0 {
 		if err := json.Unmarshal(r.Body, &o); err != nil {
-			return nil, refusalOf(r, http.StatusBadRequest, metav1.StatusReasonBadRequest, err.Error())
+			return nil, badRequest(r, err.Error())
 		}
 	}
 	metadata := metadataOf(live.content)
 	if p := o.Preconditions; p != nil {
 		if p.UID != nil && string(*p.UID) != metadata["uid"] {
-			return nil, refusalOf(r, http.StatusConflict, metav1.StatusReasonConflict,
+			return nil, failedPrecondition(r,
 				fmt.Sprintf("Precondition failed: UID in precondition: %s, UID in object meta: %s", *p.UID, metadata["uid"]))
 		}
 		if p.ResourceVersion != nil && *p.ResourceVersion != metadata["resourceVersion"] {
-			return nil, refusalOf(r, http.StatusConflict, metav1.StatusReasonConflict,
+			return nil, failedPrecondition(r,
 				fmt.Sprintf("Precondition failed: ResourceVersion in precondition: %s, ResourceVersion in object meta: %s", *p.ResourceVersion, metadata["resourceVersion"]))
 		}
 	}
@@ -329,6 +330,14 @@ func (s *Server) delete(r *kube.Request) (*kube.Response, error) {
 		"apiVersion": "v1", "kind": "Status", "status": "Success", "metadata": map[string]any{},
 		"details": map[string]any{"name": live.id.name, "group": r.Resource.Group, "kind": r.Resource.Plural, "uid": metadata["uid"]},
 	})}, nil
+}
+
+// failedPrecondition returns the answer to a delete of another object or version. The server names
+// the kind and not the resource then.
+func failedPrecondition(r *kube.Request, message string) *kube.Error {
+	e := refusalOf(r, http.StatusConflict, metav1.StatusReasonConflict, message)
+	e.Answer.Details.Kind = r.Resource.Kind
+	return e
 }
 
 // end deletes an object. It returns the object as it is now if finalizers keep it.
@@ -478,7 +487,7 @@ func isDryRun(r *kube.Request) bool { return r.Query.Get("dryRun") == metav1.Dry
 func bodyOf(r *kube.Request) (map[string]any, error) {
 	var content map[string]any
 	if err := json.Unmarshal(r.Body, &content); err != nil {
-		return nil, refusalOf(r, http.StatusBadRequest, metav1.StatusReasonBadRequest, err.Error())
+		return nil, badRequest(r, err.Error())
 	}
 	if _, ok := content["metadata"].(map[string]any); !ok && r.Verb != kube.VerbPatch {
 		content["metadata"] = map[string]any{}

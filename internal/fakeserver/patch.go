@@ -23,7 +23,7 @@ func patched(r *kube.Request, content map[string]any) (map[string]any, error) {
 		Value    any
 	}
 	if err := json.Unmarshal(r.Body, &operations); err != nil {
-		return nil, refusalOf(r, http.StatusBadRequest, metav1.StatusReasonBadRequest, err.Error())
+		return nil, badRequest(r, err.Error())
 	}
 	var root any = content
 	for _, o := range operations {

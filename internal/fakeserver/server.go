@@ -273,3 +273,33 @@ func refusalOf(r *kube.Request, code int, reason metav1.StatusReason, message st
 	e.Answer.Message = message
 	return e
 }
+
+// badRequest returns the answer to a request that a server cannot read.
+func badRequest(r *kube.Request, message string) *kube.Error {
+	e := refusalOf(r, http.StatusBadRequest, metav1.StatusReasonBadRequest, message)
+	e.Answer.Details = nil
+	return e
+}
+
+// serverError returns the answer to a request for which a server has no other word.
+func serverError(r *kube.Request, message string) *kube.Error {
+	e := refusalOf(r, http.StatusInternalServerError, "", message)
+	e.Answer.Details, e.Unknown = nil, r.Verb.IsWrite()
+	return e
+}
+
+// invalid returns the answer to a request whose object, or whose parameter, is not allowed. The
+// server names the kind and not the resource then.
+func invalid(r *kube.Request, cause metav1.CauseType, field string) *kube.Error {
+	e := refusalOf(r, http.StatusUnprocessableEntity, metav1.StatusReasonInvalid, field+": "+string(cause))
+	e.Answer.Details.Kind = r.Resource.Kind
+	e.Answer.Details.Causes = []metav1.StatusCause{{Type: cause, Field: field}}
+	return e
+}
+
+// invalidOptions returns the answer to a request with a parameter that is not allowed.
+func invalidOptions(r *kube.Request, kind string, cause metav1.CauseType, field string) *kube.Error {
+	e := invalid(r, cause, field)
+	e.Answer.Details.Name, e.Answer.Details.Group, e.Answer.Details.Kind = "", "meta.k8s.io", kind
+	return e
+}

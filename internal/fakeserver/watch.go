@@ -2,10 +2,12 @@ package fakeserver
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"fmt"
 	"io"
 	"net/http"
+	"regexp"
 	"strconv"
 	"time"
 
@@ -78,12 +80,15 @@ func (s *Server) watch(ctx context.Context, r *kube.Request) (*kube.Response, er
 	from := 0
 	if v := r.Query.Get("resourceVersion"); v != "" {
 		if from, err = strconv.Atoi(v); err != nil || from < 0 {
-			return nil, refusalOf(r, http.StatusBadRequest, metav1.StatusReasonBadRequest, fmt.Sprintf("Invalid resourceVersion %q", v))
+			return nil, serverError(r, fmt.Sprintf("Invalid resource version %q", v))
 		}
+	}
+	list := r.Query.Get("sendInitialEvents") == "true"
+	if list && r.Query.Get("resourceVersionMatch") == "" {
+		return nil, invalidOptions(r, "ListOptions", metav1.CauseTypeForbidden, "resourceVersionMatch")
 	}
 	ctx, cancel := context.WithCancel(ctx)
 	w := &watch{stream: stream, selection: selected, from: from, wake: make(chan struct{}, 1), closed: ctx.Done(), close: cancel}
-	list := r.Query.Get("sendInitialEvents") == "true"
 	if !list && from > 0 && (from < s.compacted || stream.expired) {
 		stream.expired = false
 		e := refusalOf(r, http.StatusGone, metav1.StatusReasonExpired, fmt.Sprintf("too old resource version: %d (%d)", from, s.compacted))
@@ -92,10 +97,10 @@ func (s *Server) watch(ctx context.Context, r *kube.Request) (*kube.Response, er
 			return nil, e
 		}
 		w.add("ERROR", encode(map[string]any{"kind": "Status", "apiVersion": "v1", "status": "Failure",
-			"code": http.StatusGone, "reason": "Expired", "message": e.Answer.Message}))
+			"metadata": map[string]any{}, "code": http.StatusGone, "reason": "Expired", "message": e.Answer.Message}))
 		w.ended = true
 		stream.watches[w] = true
-		return &kube.Response{Code: http.StatusOK, Stream: w}, nil
+		return &kube.Response{Code: http.StatusOK, Stream: w, Pings: true}, nil
 	}
 	if list || from == 0 {
 		for _, o := range s.sorted() {
@@ -129,7 +134,7 @@ func (s *Server) watch(ctx context.Context, r *kube.Request) (*kube.Response, er
 		})
 		w.timers = append(w.timers, timer)
 	}
-	return &kube.Response{Code: http.StatusOK, Stream: w}, nil
+	return &kube.Response{Code: http.StatusOK, Stream: w, Pings: true}, nil
 }
 
 func mark(r *kube.Request, version int, end bool) []byte {
@@ -244,6 +249,9 @@ func (w *watch) Close() error {
 	return nil
 }
 
+// isToken matches the tokens of pages.
+var isToken = regexp.MustCompile(`^\d+-\d+-\d+$`)
+
 // pages is the rest of a list that was answered in part.
 type pages struct {
 	version int
@@ -258,7 +266,11 @@ func (s *Server) list(r *kube.Request) (*kube.Response, error) {
 	if err := s.stream(streamOf(r)).refuse(r); err != nil {
 		return nil, err
 	}
-	if v, err := strconv.Atoi(r.Query.Get("resourceVersion")); err == nil && v > s.version {
+	v, err := strconv.Atoi(cmp.Or(r.Query.Get("resourceVersion"), "0"))
+	if err != nil || v < 0 {
+		return nil, badRequest(r, fmt.Sprintf("Invalid resource version %q", r.Query.Get("resourceVersion")))
+	}
+	if v > s.version {
 		e := refusalOf(r, http.StatusGatewayTimeout, metav1.StatusReasonTimeout, fmt.Sprintf("Too large resource version: %d, current: %d", v, s.version))
 		e.Answer.Details.Causes = []metav1.StatusCause{{Type: metav1.CauseTypeResourceVersionTooLarge, Message: "Too large resource version"}}
 		e.Answer.Details.RetryAfterSeconds, e.RetryAfter = 1, time.Second
@@ -268,6 +280,9 @@ func (s *Server) list(r *kube.Request) (*kube.Response, error) {
 	if token := r.Query.Get("continue"); token != "" {
 		var ok bool
 		if page, ok = s.pages[token]; !ok {
+			if !isToken.MatchString(token) {
+				return nil, badRequest(r, "continue key is not valid")
+			}
 			return nil, refusalOf(r, http.StatusGone, metav1.StatusReasonExpired, "The provided continue parameter is too old")
 		}
 		delete(s.pages, token)
