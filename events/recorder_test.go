@@ -17,13 +17,14 @@ import (
 
 	"github.com/yare-go/yare/controller"
 	"github.com/yare-go/yare/events"
+	"github.com/yare-go/yare/internal/fakeserver"
 	"github.com/yare-go/yare/kube"
 )
 
 func TestFirstOccurrenceIsWrittenAtOnce(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		s, r := newScript(), events.New("example.com/web")
+		s, r := newServer(), events.New("example.com/web")
 		_, end := run(t, r, s)
 		now := time.Now()
 		r.Event(pod("web-0"), events.Warning, "ImageMissing", "Pull", "no image %q", "nginx")
@@ -50,7 +51,7 @@ func TestFirstOccurrenceIsWrittenAtOnce(t *testing.T) {
 func TestRepetitionsAreASeries(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		s, r := newScript(), events.New("web")
+		s, r := newServer(), events.New("web")
 		_, end := run(t, r, s)
 		r.Event(pod("web-0"), events.Normal, "Scaled", "Scale", "scaled")
 		time.Sleep(500 * time.Millisecond) // never at the instant of a write
@@ -69,8 +70,8 @@ func TestRepetitionsAreASeries(t *testing.T) {
 		}
 		r.Event(pod("web-0"), events.Normal, "Scaled", "Scale", "scaled")
 		synctest.Wait()
-		if len(s.events) != 2 {
-			t.Errorf("there are %d events", len(s.events))
+		if len(s.events(t)) != 2 {
+			t.Errorf("there are %d events", len(s.events(t)))
 		}
 		end()
 		if got, want := r.Stats(), (events.Stats{Recorded: 102, Writes: 6}); got != want {
@@ -84,7 +85,7 @@ func TestRepetitionsAreASeries(t *testing.T) {
 func TestLongSeries(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		s, r := newScript(), events.New("web")
+		s, r := newServer(), events.New("web")
 		_, end := run(t, r, s)
 		defer end()
 		for range 3 * 60 {
@@ -95,8 +96,8 @@ func TestLongSeries(t *testing.T) {
 		if e := s.onlyEvent(t); e.Series.Count != 180 {
 			t.Errorf("it was counted %d times", e.Series.Count)
 		}
-		if n := len(s.asked); n < 10 || n > 16 {
-			t.Errorf("there were %d requests:\n%s", n, strings.Join(s.asked, "\n"))
+		if n := len(s.requests(t)); n < 10 || n > 16 {
+			t.Errorf("there were %d requests:\n%s", n, strings.Join(s.requests(t), "\n"))
 		}
 	})
 }
@@ -104,7 +105,7 @@ func TestLongSeries(t *testing.T) {
 func TestDifferentOccurrencesAreDifferentEvents(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		s, r := newScript(), events.New("web")
+		s, r := newServer(), events.New("web")
 		_, end := run(t, r, s)
 		other := pod("web-0")
 		other.UID = "u-2" // another object with the same name
@@ -119,8 +120,8 @@ func TestDifferentOccurrencesAreDifferentEvents(t *testing.T) {
 		r.Event(newer, events.Normal, "Scaled", "Scale", "to 1") // the same as the first
 		synctest.Wait()
 		end()
-		if len(s.events) != 6 {
-			t.Errorf("there are %d events, not 6", len(s.events))
+		if len(s.events(t)) != 6 {
+			t.Errorf("there are %d events, not 6", len(s.events(t)))
 		}
 	})
 }
@@ -128,21 +129,21 @@ func TestDifferentOccurrencesAreDifferentEvents(t *testing.T) {
 func TestNotesThatAreAlwaysNewAreBounded(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		s, r := newScript(), events.New("web")
+		s, r := newServer(), events.New("web")
 		_, end := run(t, r, s)
 		for i := range 100 {
 			r.Event(pod("web-0"), events.Normal, "Seen", "Look", "at %d", i)
 		}
 		end()
 		total := 0
-		for _, e := range s.events {
+		for _, e := range s.events(t) {
 			total++
 			if e.Series != nil {
 				total += int(e.Series.Count) - 1
 			}
 		}
-		if len(s.events) != 8 || total != 100 {
-			t.Errorf("there are %d events of %d occurrences", len(s.events), total)
+		if len(s.events(t)) != 8 || total != 100 {
+			t.Errorf("there are %d events of %d occurrences", len(s.events(t)), total)
 		}
 	})
 }
@@ -151,7 +152,7 @@ func TestNotesThatAreAlwaysNewAreBounded(t *testing.T) {
 func TestUnknownFate(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		s, r := newScript(), events.New("web")
+		s, r := newServer(), events.New("web")
 		var lost *kube.Request
 		h := kube.HandlerFunc(func(ctx context.Context, q *kube.Request) (*kube.Response, error) {
 			response, err := s.Do(ctx, q)
@@ -175,13 +176,13 @@ func TestUnknownFate(t *testing.T) {
 func TestServerThatIsAway(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		s, r := newScript(), events.New("web")
-		s.fail = func(int, *kube.Request) error {
+		s, r := newServer(), events.New("web")
+		s.failIf(func(_ *kube.Request) error {
 			if time.Since(s.since) < 10*time.Second {
 				return &kube.Error{Err: errors.New("connection refused")}
 			}
 			return nil
-		}
+		})
 		_, end := run(t, r, s)
 		for range 5 {
 			r.Event(pod("web-0"), events.Normal, "Scaled", "Scale", "scaled")
@@ -199,13 +200,12 @@ func TestServerThatIsAway(t *testing.T) {
 func TestEventsThatTheClusterDropped(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		s, r := newScript(), events.New("web")
+		s, r := newServer(), events.New("web")
 		_, end := run(t, r, s)
 		r.Event(pod("web-0"), events.Normal, "Scaled", "Scale", "scaled")
 		time.Sleep(5 * time.Second)
-		s.mu.Lock()
-		clear(s.events)
-		s.mu.Unlock()
+		gone := s.onlyEvent(t)
+		s.Remove("events", gone.Namespace, gone.Name, nil)
 		r.Event(pod("web-0"), events.Normal, "Scaled", "Scale", "scaled")
 		time.Sleep(time.Minute)
 		end()
@@ -226,16 +226,16 @@ func TestRefusedEventsAreDroppedAndLogged(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			synctest.Test(t, func(t *testing.T) {
-				s, r := newScript(), events.New("web")
-				s.fail = func(_ int, r *kube.Request) error { return statusError(r, c.code, "") }
+				s, r := newServer(), events.New("web")
+				s.failIf(func(r *kube.Request) error { return fakeserver.Refusal(r, c.code, "") })
 				logged, end := run(t, r, s)
 				for range 3 {
 					r.Event(pod("web-0"), events.Normal, "Scaled", "Scale", "scaled")
 					time.Sleep(time.Minute)
 				}
 				end()
-				if len(s.asked) != c.asks {
-					t.Errorf("it was tried %d times, not %d", len(s.asked), c.asks)
+				if len(s.requests(t)) != c.asks {
+					t.Errorf("it was tried %d times, not %d", len(s.requests(t)), c.asks)
 				}
 				if d := r.Stats().Dropped; d != 3 {
 					t.Errorf("%d were dropped", d)
@@ -252,20 +252,20 @@ func TestRefusedEventsAreDroppedAndLogged(t *testing.T) {
 func TestBadEventDoesNotDelayOthers(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		s, r := newScript(), events.New("web")
-		s.fail = func(_ int, r *kube.Request) error {
+		s, r := newServer(), events.New("web")
+		s.failIf(func(r *kube.Request) error {
 			if strings.Contains(string(r.Body), "web-bad") {
-				return statusError(r, 500, metav1.StatusReasonInternalError)
+				return fakeserver.Refusal(r, 500, metav1.StatusReasonInternalError)
 			}
 			return nil
-		}
+		})
 		_, end := run(t, r, s)
 		for _, name := range []string{"web-bad", "web-1", "web-2"} {
 			r.Event(pod(name), events.Normal, "Scaled", "Scale", "scaled")
 		}
 		synctest.Wait()
-		if len(s.events) != 2 {
-			t.Errorf("there are %d events", len(s.events))
+		if len(s.events(t)) != 2 {
+			t.Errorf("there are %d events", len(s.events(t)))
 		}
 		end()
 	})
@@ -275,7 +275,7 @@ func TestBadEventDoesNotDelayOthers(t *testing.T) {
 func TestTooManyEvents(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		s, r := newScript(), events.New("web")
+		s, r := newServer(), events.New("web")
 		stuck := make(chan struct{})
 		h := kube.HandlerFunc(func(ctx context.Context, q *kube.Request) (*kube.Response, error) {
 			<-stuck
@@ -295,8 +295,8 @@ func TestTooManyEvents(t *testing.T) {
 		r.Event(pod("another"), events.Normal, "Scaled", "Scale", "scaled")
 		synctest.Wait()
 		end()
-		if len(s.events) != 2049 {
-			t.Errorf("there are %d events", len(s.events))
+		if len(s.events(t)) != 2049 {
+			t.Errorf("there are %d events", len(s.events(t)))
 		}
 		if text := logged.String(); !strings.Contains(text, "dropped=952") {
 			t.Errorf("the log: %s", text)
@@ -308,7 +308,7 @@ func TestTooManyEvents(t *testing.T) {
 func TestEnd(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		s, r := newScript(), events.New("web")
+		s, r := newServer(), events.New("web")
 		_, end := run(t, r, s)
 		for range 3 {
 			r.Event(pod("web-0"), events.Normal, "Scaled", "Scale", "scaled")
@@ -345,7 +345,7 @@ func TestEnd(t *testing.T) {
 func TestRecordedBeforeTheStart(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		s, r := newScript(), events.New("web")
+		s, r := newServer(), events.New("web")
 		r.Event(pod("web-0"), events.Normal, "Scaled", "Scale", "scaled")
 		_, end := run(t, r, s)
 		synctest.Wait()
@@ -361,7 +361,7 @@ func TestLimitsOfTheAPI(t *testing.T) {
 	t.Parallel()
 	long := strings.Repeat("ü", 2000)
 	synctest.Test(t, func(t *testing.T) {
-		s, r := newScript(), events.New("web")
+		s, r := newServer(), events.New("web")
 		_, end := run(t, r, s)
 		r.Event(&rbacv1.ClusterRole{ObjectMeta: metav1.ObjectMeta{Name: "system:web"}}, "Odd", "x"+long, "", "x%s", long)
 		end()
@@ -377,7 +377,7 @@ func TestLimitsOfTheAPI(t *testing.T) {
 		}
 	})
 	synctest.Test(t, func(t *testing.T) {
-		s, r := newScript(), events.New("web")
+		s, r := newServer(), events.New("web")
 		_, end := run(t, r, s)
 		r.Event(pod(strings.Repeat("a", 253)), events.Normal, "", "", "")
 		end()
@@ -433,7 +433,7 @@ func TestRecorderThatIsNotStarted(t *testing.T) {
 	} {
 		synctest.Test(t, func(t *testing.T) {
 			had := warnings()
-			s, r := newScript(), events.New("web")
+			s, r := newServer(), events.New("web")
 			r.Event(pod("web-0"), events.Normal, "Scaled", "Scale", "scaled")
 			end := func() {}
 			if c.startedAfter > 0 {
