@@ -258,6 +258,12 @@ func (s *Server) replace(r *kube.Request, live *object, content map[string]any, 
 		}
 	}
 	content["apiVersion"], content["kind"] = live.content["apiVersion"], live.content["kind"]
+	// An ObjectMeta leaves empty lists out.
+	for _, name := range []string{"finalizers", "ownerReferences"} {
+		if len(listOf(metadata, name)) == 0 {
+			delete(metadata, name)
+		}
+	}
 	if former["deletionTimestamp"] != nil {
 		for _, f := range listOf(metadata, "finalizers") {
 			if !slices.Contains(listOf(former, "finalizers"), f) {
