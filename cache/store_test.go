@@ -38,7 +38,7 @@ func TestIndex(t *testing.T) {
 	}
 	metadata := webApps
 	metadata.Representation = kube.MetadataOnly
-	if err := alone(metadata).store.Index(byName); err == nil || !strings.Contains(err.Error(), "only their metadata is kept") {
+	if err := alone(metadata).store.Index(byName); err == nil || !strings.Contains(err.Error(), "looks at more than the metadata") {
 		t.Errorf("an index of metadata: %v", err)
 	}
 	insert(kube.Key{Namespace: "ns", Name: "bad"}, 2)
