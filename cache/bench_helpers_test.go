@@ -11,7 +11,7 @@ import (
 // bench is a client over caches. Its watches show changes only when the test calls catchUp.
 type bench struct {
 	*testing.T
-	server *apiServer
+	server *recordingServer
 	caches *Cache
 	client kube.Handler
 }
@@ -20,8 +20,8 @@ type bench struct {
 func onBench(t *testing.T, streams []kube.Stream, test func(*bench)) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
-		b := &bench{T: t, server: newAPIServer(nil)}
-		b.caches = New(b.server.follower())
+		b := &bench{T: t, server: newRecordingServer(nil)}
+		b.caches = New(b.server.streamHandler())
 		defer b.caches.Close()
 		b.client = b.caches.Handler(b.server)
 		for _, s := range streams {
@@ -46,9 +46,9 @@ func (c *Cache) overlayKeys() []overlay.Key {
 	return keys
 }
 
-// catchUp lets the streams publish all changes of the server.
+// catchUp delivers all changes of the server to the streams, and waits until they are published.
 func (b *bench) catchUp() {
-	b.server.tellAll()
+	b.server.deliverAll()
 	synctest.Wait()
 }
 
@@ -82,9 +82,9 @@ func (b *bench) must(r *kube.Request) *kube.Response {
 	return response
 }
 
-// shows compares what reads show, by name and in a list, in full and as metadata, with what
+// checkReads compares what reads show, by name and in a list, in full and as metadata, with what
 // the server has. The reads may make at most so many requests.
-func (b *bench) shows(requests int) {
+func (b *bench) checkReads(requests int) {
 	b.Helper()
 	b.server.mu.Lock()
 	before := b.server.requests

@@ -182,8 +182,8 @@ func TestRelist(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		s := newServer(webApps.Resource)
-		var troubles []error
-		c := New(s, OnError(func(_ kube.Stream, err error) { troubles = append(troubles, err) }))
+		var reported []error
+		c := New(s, OnError(func(_ kube.Stream, err error) { reported = append(reported, err) }))
 		defer c.Close()
 		s.put(a, small(a, "1", ""))
 		s.put(b, small(b, "2", ""))
@@ -203,7 +203,7 @@ func TestRelist(t *testing.T) {
 		sameEvents(t, changes, "Added a101 initially", "Added b102 initially", "Synced", "Deleted a101", "Added a104", "Deleted b102")
 		st := c.Stats()[0]
 		if sub.Store().Version() != "105" || st.Restarts != 1 || st.Objects != 1 || !st.Synced || st.Subscribers != 1 {
-			t.Errorf("at %s: %+v, %v", sub.Store().Version(), st, troubles)
+			t.Errorf("at %s: %+v, %v", sub.Store().Version(), st, reported)
 		}
 		s.bookmark()
 		synctest.Wait()
@@ -242,8 +242,8 @@ func TestUnreadable(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		s := newServer(webApps.Resource)
-		var troubles []error
-		c := New(s, OnError(func(_ kube.Stream, err error) { troubles = append(troubles, err) }))
+		var reported []error
+		c := New(s, OnError(func(_ kube.Stream, err error) { reported = append(reported, err) }))
 		defer c.Close()
 		s.put(a, small(a, "1", ""))
 		s.put(b, small(b, "2", ""))
@@ -256,8 +256,8 @@ func TestUnreadable(t *testing.T) {
 		})
 		synctest.Wait()
 		var unreadable *kube.DecodeError
-		if len(troubles) != 2 || !errors.As(troubles[0], &unreadable) || !errors.As(troubles[1], &unreadable) || c.Stats()[0].DecodeFailures != 2 {
-			t.Errorf("reported %v, counted %+v", troubles, c.Stats())
+		if len(reported) != 2 || !errors.As(reported[0], &unreadable) || !errors.As(reported[1], &unreadable) || c.Stats()[0].DecodeFailures != 2 {
+			t.Errorf("reported %v, counted %+v", reported, c.Stats())
 		}
 		one, ok := sub.Store().Get(a)
 		if _, err := one.Bytes(); !ok || !errors.As(err, &unreadable) {
@@ -368,7 +368,7 @@ func TestSecrets(t *testing.T) {
 	})
 }
 
-// waitVirtually lets a stream that has failed come back.
+// waitVirtually waits until a stream that has failed works again.
 func waitVirtually(t *testing.T) {
 	t.Helper()
 	time.Sleep(10 * time.Minute) // of the bubble's own time

@@ -19,23 +19,23 @@ func TestReadsOfWhatIsSelected(t *testing.T) {
 	onBench(t, []kube.Stream{red}, func(b *bench) {
 		const lists = 2 // all of show's are sent
 		b.others(request(kube.VerbCreate, "", `{"metadata":{"name":"a","labels":{"v":"1"}},"spec":1}`))
-		b.shows(lists + 2)
+		b.checkReads(lists + 2)
 		b.catchUp()
-		b.shows(lists)
+		b.checkReads(lists)
 		b.must(request(kube.VerbPatch, "a", `{"spec":2}`))
-		b.shows(lists)
+		b.checkReads(lists)
 		b.catchUp()
-		b.shows(lists)
+		b.checkReads(lists)
 		b.must(request(kube.VerbPatch, "a", `{"metadata":{"labels":{"v":"2"}}}`))
-		b.shows(lists) // still from what was answered
+		b.checkReads(lists) // still from what was answered
 		b.catchUp()
-		b.shows(lists + 2)
+		b.checkReads(lists + 2)
 		b.others(request(kube.VerbPatch, "a", `{"metadata":{"labels":{"v":"1"}}}`))
 		b.catchUp()
 		b.must(request(kube.VerbDelete, "a", ""))
-		b.shows(lists + 2)
+		b.checkReads(lists + 2)
 		b.catchUp()
-		b.shows(lists + 2)
+		b.checkReads(lists + 2)
 		if n := b.caches.overlay.Len(); n != 0 {
 			b.Errorf("%d entries are left", n)
 		}

@@ -22,7 +22,7 @@ type listener struct {
 	closed bool
 }
 
-func (l *listener) hear(e Change) {
+func (l *listener) receive(e Change) {
 	l.heard++
 	if l.closed {
 		l.t.Errorf("listener %d received %s %s after Close", l.id, e.Type, e.Record().Key())
@@ -134,7 +134,7 @@ func runModel(t *testing.T, random samples.Random) {
 			ready := make(chan struct{})
 			l.store = func() *Store { <-ready; return sub.Store() }
 			var err error
-			if sub, err = c.Open(t.Context(), webApps, l.hear); err != nil {
+			if sub, err = c.Open(t.Context(), webApps, l.receive); err != nil {
 				t.Fatal(err)
 			}
 			close(ready)

@@ -46,7 +46,7 @@ type overlayRun struct {
 	t      *testing.T
 	seed   uint64
 	random *rand.Rand
-	server *apiServer
+	server *recordingServer
 	caches *Cache
 	client kube.Handler
 	keys   []kube.Key
@@ -64,10 +64,10 @@ func beta(r kube.Resource) kube.Resource {
 
 func runOverlay(t *testing.T, seed uint64, steps int) {
 	random := rand.New(rand.NewPCG(seed, 7))
-	server := newAPIServer(rand.New(rand.NewPCG(seed, 8)))
+	server := newRecordingServer(rand.New(rand.NewPCG(seed, 8)))
 	server.services, server.pods = random.IntN(2) == 0, random.IntN(3) == 0
 	run := &overlayRun{
-		t: t, seed: seed, random: random, server: server, caches: New(server.follower()), floors: make(map[kube.Key]int),
+		t: t, seed: seed, random: random, server: server, caches: New(server.streamHandler()), floors: make(map[kube.Key]int),
 	}
 	defer run.caches.Close()
 	run.client = run.caches.Handler(server)
@@ -115,9 +115,9 @@ func runOverlay(t *testing.T, seed uint64, steps int) {
 			r := run.write()
 			_, _, _ = server.serve(r)
 		case n < 85:
-			server.tell(1+random.IntN(4), some)
+			server.deliver(1+random.IntN(4), some)
 		case n < 88:
-			server.mark()
+			server.bookmark()
 		case n < 90:
 			server.cut(some(), some)
 		case n < 92:
@@ -134,15 +134,16 @@ func runOverlay(t *testing.T, seed uint64, steps int) {
 		}
 	}
 	working.Wait()
-	run.rest()
+	run.compareAtRest()
 }
 
-// rest lets everything come to its end, and compares.
-func (run *overlayRun) rest() {
+// compareAtRest waits until all requests and streams have ended their work, and compares what
+// reads return with the server.
+func (run *overlayRun) compareAtRest() {
 	for range 40 {
-		run.server.tellAll()
-		run.server.mark()
-		run.server.tellAll()
+		run.server.deliverAll()
+		run.server.bookmark()
+		run.server.deliverAll()
 		time.Sleep(time.Minute)
 		synctest.Wait()
 	}
@@ -154,8 +155,8 @@ func (run *overlayRun) rest() {
 				if _, err := run.client.Do(run.t.Context(), list); err != nil {
 					run.t.Fatal(err)
 				}
-				run.server.mark()
-				run.server.tellAll()
+				run.server.bookmark()
+				run.server.deliverAll()
 				synctest.Wait()
 			}
 			response, err := run.client.Do(run.t.Context(), list)
@@ -174,8 +175,8 @@ func (run *overlayRun) rest() {
 	}
 	for range 10 { // for what no version is known of
 		time.Sleep(2 * time.Minute)
-		run.server.mark()
-		run.server.tellAll()
+		run.server.bookmark()
+		run.server.deliverAll()
 		synctest.Wait()
 	}
 	for _, k := range run.caches.overlayKeys() {

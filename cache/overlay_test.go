@@ -41,7 +41,7 @@ func TestReadYourWritesOfEachVerb(t *testing.T) {
 		before   string
 		writes   []*kube.Request
 		requests int
-		setup    func(*apiServer)
+		setup    func(*recordingServer)
 	}{
 		"create":             {writes: []*kube.Request{request(kube.VerbCreate, "", there)}},
 		"apply that creates": {writes: []*kube.Request{apply("a", there)}},
@@ -54,10 +54,10 @@ func TestReadYourWritesOfEachVerb(t *testing.T) {
 		"eviction":           {before: there, writes: []*kube.Request{sub(request(kube.VerbCreate, "a", ""), "eviction")}, requests: 1},
 		"delete":             {before: there, writes: []*kube.Request{request(kube.VerbDelete, "a", "")}},
 		"delete, answered with the object": {
-			before: there, writes: []*kube.Request{request(kube.VerbDelete, "a", "")}, setup: func(s *apiServer) { s.services = true },
+			before: there, writes: []*kube.Request{request(kube.VerbDelete, "a", "")}, setup: func(s *recordingServer) { s.services = true },
 		},
 		"delete with grace": {
-			before: there, writes: []*kube.Request{request(kube.VerbDelete, "a", "")}, setup: func(s *apiServer) { s.pods = true },
+			before: there, writes: []*kube.Request{request(kube.VerbDelete, "a", "")}, setup: func(s *recordingServer) { s.pods = true },
 		},
 		"delete with a finalizer": {before: held, writes: []*kube.Request{request(kube.VerbDelete, "a", "")}},
 		"the last finalizer removed": {before: held, writes: []*kube.Request{
@@ -86,18 +86,18 @@ func TestReadYourWritesOfEachVerb(t *testing.T) {
 					if c.before != "" {
 						b.others(request(kube.VerbCreate, "", c.before))
 						b.catchUp()
-						b.shows(0)
+						b.checkReads(0)
 					}
 					for _, w := range c.writes {
 						again := *w
 						b.must(&again)
 					}
-					b.shows(c.requests)
+					b.checkReads(c.requests)
 					b.catchUp()
-					b.server.mark()
+					b.server.bookmark()
 					b.catchUp()
-					b.shows(1)
-					b.shows(0)
+					b.checkReads(1)
+					b.checkReads(0)
 				})
 			})
 		}
@@ -121,12 +121,12 @@ func TestRefusalsThatContradictTheCache(t *testing.T) {
 			if _, err := b.do(request(kube.VerbCreate, "", there)); !kube.IsAlreadyExists(err) {
 				b.Fatal(err)
 			}
-			b.shows(1)
+			b.checkReads(1)
 			b.catchUp()
 			if _, err := b.do(request(kube.VerbCreate, "", there)); !kube.IsAlreadyExists(err) {
 				b.Fatal(err)
 			}
-			b.shows(0) // that it is there is known
+			b.checkReads(0) // that it is there is known
 		})
 	})
 	t.Run("NotFound", func(t *testing.T) {
@@ -138,7 +138,7 @@ func TestRefusalsThatContradictTheCache(t *testing.T) {
 			if _, err := b.do(request(kube.VerbPatch, "a", `{"spec":3}`)); !kube.IsNotFound(err) {
 				b.Fatal(err)
 			}
-			b.shows(1)
+			b.checkReads(1)
 		})
 	})
 	for name, subresource := range map[string]string{"Conflict": "", "Conflict of a status": "status"} {
@@ -154,12 +154,12 @@ func TestRefusalsThatContradictTheCache(t *testing.T) {
 				if _, err := b.do(r); !kube.IsConflict(err) {
 					b.Fatal(err)
 				}
-				b.shows(1)
+				b.checkReads(1)
 				b.catchUp()
 				if _, err := b.do(r); !kube.IsConflict(err) {
 					b.Fatal(err)
 				}
-				b.shows(0) // that there is a newer one is known
+				b.checkReads(0) // that there is a newer one is known
 			})
 		})
 	}
@@ -183,7 +183,7 @@ func TestRefusalsThatContradictTheCache(t *testing.T) {
 				b.Fatal(err)
 			}
 			b.client = next
-			b.shows(1)
+			b.checkReads(1)
 		})
 	})
 	for name, write := range map[string]*kube.Request{
@@ -209,15 +209,15 @@ func TestRefusalsThatContradictTheCache(t *testing.T) {
 					if _, err := lossy.Do(b.Context(), &write); !kube.IsUnknown(err) {
 						b.Fatal(err)
 					}
-					b.shows(5)
+					b.checkReads(5)
 					run := &overlayRun{t: b.T}
 					if got := run.items(b.must(request(kube.VerbList, "", ""))); len(got) != len(b.server.objects) {
 						b.Errorf("a list shows %v, the server has %d", got, len(b.server.objects))
 					}
 					b.catchUp()
-					b.server.mark()
+					b.server.bookmark()
 					b.catchUp()
-					b.shows(0)
+					b.checkReads(0)
 				})
 			})
 		}
@@ -241,7 +241,7 @@ func TestDryRunsAreNotWrites(t *testing.T) {
 				b.Fatal(err)
 			}
 		}
-		b.shows(0)
+		b.checkReads(0)
 	})
 }
 
@@ -268,9 +268,9 @@ func TestRestoredServer(t *testing.T) {
 			time.Sleep(20 * time.Second)
 			b.catchUp()
 		}
-		b.shows(1)
+		b.checkReads(1)
 		b.must(request(kube.VerbPatch, "a", `{"spec":7}`))
-		b.shows(0)
+		b.checkReads(0)
 	})
 }
 
@@ -284,12 +284,12 @@ func TestStreamThatIsNotSynced(t *testing.T) {
 		}
 		synctest.Wait() // the list is made, and on its way
 		b.must(request(kube.VerbPatch, "a", `{"spec":2}`))
-		b.server.tell(2, func() bool { return true })
+		b.server.deliver(2, func() bool { return true })
 		synctest.Wait()
 		if b.caches.View().coveringStore("", webApps.Resource, "ns", kube.Full, anyStore) == nil {
 			b.Fatal("it is not synced")
 		}
-		b.shows(0)
+		b.checkReads(0)
 	})
 }
 
@@ -363,7 +363,7 @@ func TestContentThatNoStoreServesIsNotKept(t *testing.T) {
 			}
 		}
 		const full = 2 // the full reads of shows
-		b.shows(full)
+		b.checkReads(full)
 	})
 }
 
@@ -392,7 +392,7 @@ func TestWrittenObjectsArePrivate(t *testing.T) {
 		clear(answer.Body)
 		first := b.must(request(kube.VerbGet, "a", ""))
 		clear(first.Body)
-		b.shows(0)
+		b.checkReads(0)
 	})
 }
 
@@ -410,6 +410,6 @@ func TestScopeThatCannotBeSettled(t *testing.T) {
 			return b.server.Do(ctx, r)
 		}))
 		b.must(request(kube.VerbDeleteCollection, "", ""))
-		b.shows(4)
+		b.checkReads(4)
 	})
 }

@@ -22,6 +22,9 @@
 //   - No bookmark is at or below the version that the watch was requested from.
 //   - A page of a list is of the version of the first page, and expires with its history.
 //
+// One test holds the same conversations with this server and with a real one, and compares all
+// answers: parity_integration_test.go.
+//
 // The server does not convert between versions of a kind, validates no schema, and knows a few
 // associative lists only (see listKeys). Two kinds of one server must not share a plural.
 package fakeserver

@@ -21,7 +21,7 @@ import (
 	"github.com/yare-go/yare/yaretest"
 )
 
-// talk is one conversation with a server. It writes down what the server answers, in words that do
+// talk is one conversation with a server. It records what the server answers, in words that do
 // not depend on the server: versions, uids and times are replaced by what they are to one another.
 type talk struct {
 	t         *testing.T
@@ -35,8 +35,8 @@ type talk struct {
 	last map[string]any
 }
 
-// say sends a request, and writes down the answer.
-func (k *talk) say(r kube.Request) {
+// send sends a request, and records the answer.
+func (k *talk) send(r kube.Request) {
 	k.t.Helper()
 	r.Resource, r.Namespace = k.resource, k.namespace
 	line := k.line(fmt.Sprint(r.Verb, " ", r.Name, " ", r.Subresource, " ", r.Query.Encode(), " ", string(r.Body)))
@@ -133,14 +133,14 @@ func (k *talk) name(field, text string) string {
 	return k.names[text]
 }
 
-// of returns a field of the last answer's metadata.
-func (k *talk) of(field string) string {
+// lastMetadata returns a field of the last answer's metadata.
+func (k *talk) lastMetadata(field string) string {
 	metadata, _ := k.last["metadata"].(map[string]any)
 	text, _ := metadata[field].(string)
 	return text
 }
 
-// watch opens a watch, calls act, and writes down n events.
+// watch opens a watch, calls act, and records n events.
 func (k *talk) watch(query url.Values, n int, act func()) {
 	k.t.Helper()
 	ctx, cancel := context.WithTimeout(k.t.Context(), time.Minute)
@@ -214,12 +214,12 @@ func query(pairs ...string) url.Values {
 
 func (k *talk) create(body string) {
 	k.t.Helper()
-	k.say(kube.Request{Verb: kube.VerbCreate, Body: []byte(k.typed(body)), Query: query("fieldManager", "creator")})
+	k.send(kube.Request{Verb: kube.VerbCreate, Body: []byte(k.typed(body)), Query: query("fieldManager", "creator")})
 }
 
 func (k *talk) update(name, subresource, body string) {
 	k.t.Helper()
-	k.say(kube.Request{Verb: kube.VerbUpdate, Name: name, Subresource: subresource, Body: []byte(k.typed(body)), Query: query("fieldManager", "updater")})
+	k.send(kube.Request{Verb: kube.VerbUpdate, Name: name, Subresource: subresource, Body: []byte(k.typed(body)), Query: query("fieldManager", "updater")})
 }
 
 func (k *talk) apply(name, subresource, manager, body string, force bool) {
@@ -228,27 +228,27 @@ func (k *talk) apply(name, subresource, manager, body string, force bool) {
 	if force {
 		q.Set("force", "true")
 	}
-	k.say(kube.Request{Verb: kube.VerbPatch, Name: name, Subresource: subresource, ContentType: kube.ContentApply, Body: []byte(k.typed(named(name, body))), Query: q})
+	k.send(kube.Request{Verb: kube.VerbPatch, Name: name, Subresource: subresource, ContentType: kube.ContentApply, Body: []byte(k.typed(named(name, body))), Query: q})
 }
 
 func (k *talk) merge(name, subresource, body string) {
 	k.t.Helper()
-	k.say(kube.Request{Verb: kube.VerbPatch, Name: name, Subresource: subresource, ContentType: kube.ContentMergePatch, Body: []byte(body), Query: query("fieldManager", "merger")})
+	k.send(kube.Request{Verb: kube.VerbPatch, Name: name, Subresource: subresource, ContentType: kube.ContentMergePatch, Body: []byte(body), Query: query("fieldManager", "merger")})
 }
 
 func (k *talk) delete(name, body string) {
 	k.t.Helper()
-	k.say(kube.Request{Verb: kube.VerbDelete, Name: name, Body: []byte(body)})
+	k.send(kube.Request{Verb: kube.VerbDelete, Name: name, Body: []byte(body)})
 }
 
 func (k *talk) get(name string) {
 	k.t.Helper()
-	k.say(kube.Request{Verb: kube.VerbGet, Name: name})
+	k.send(kube.Request{Verb: kube.VerbGet, Name: name})
 }
 
 func (k *talk) list(pairs ...string) {
 	k.t.Helper()
-	k.say(kube.Request{Verb: kube.VerbList, Query: query(pairs...)})
+	k.send(kube.Request{Verb: kube.VerbList, Query: query(pairs...)})
 }
 
 // named returns an object with a name.
@@ -267,7 +267,7 @@ func (k *talk) typed(body string) string {
 	return fmt.Sprintf(`{"apiVersion":%q,"kind":%q,%s`, k.resource.GroupVersion(), k.resource.Kind, body[1:])
 }
 
-// What a client can tell of a real API server and of the fake one is the same.
+// The fake server answers as a real API server does, in everything that a client can see.
 func TestTheFakeServerAnswersAsARealOne(t *testing.T) {
 	t.Parallel()
 	nothing := func() {}
@@ -282,11 +282,11 @@ func TestTheFakeServerAnswersAsARealOne(t *testing.T) {
 		},
 		"update": func(k *talk) {
 			k.create(`{"metadata":{"name":"a"},"spec":{"size":"big","number":1}}`)
-			first, uid := k.of("resourceVersion"), k.of("uid")
+			first, uid := k.lastMetadata("resourceVersion"), k.lastMetadata("uid")
 			k.update("a", "", `{"metadata":{"name":"a","resourceVersion":"`+first+`"},"spec":{"size":"big","number":2}}`)
 			k.update("a", "", `{"metadata":{"name":"a","resourceVersion":"`+first+`"},"spec":{"size":"big","number":3}}`)
-			k.update("a", "", `{"metadata":{"name":"a","resourceVersion":"`+k.of("resourceVersion")+`","uid":"`+uid+`"},"spec":{"size":"big","number":2}}`)
-			k.update("a", "", `{"metadata":{"name":"a","resourceVersion":"`+k.of("resourceVersion")+`","uid":"other"},"spec":{"size":"big"}}`)
+			k.update("a", "", `{"metadata":{"name":"a","resourceVersion":"`+k.lastMetadata("resourceVersion")+`","uid":"`+uid+`"},"spec":{"size":"big","number":2}}`)
+			k.update("a", "", `{"metadata":{"name":"a","resourceVersion":"`+k.lastMetadata("resourceVersion")+`","uid":"other"},"spec":{"size":"big"}}`)
 			k.update("missing", "", `{"metadata":{"name":"missing","resourceVersion":"1"}}`)
 			k.merge("a", "", `{"spec":{"number":null}}`)
 			k.merge("a", "", `{"spec":{"number":null}}`)
@@ -311,7 +311,7 @@ func TestTheFakeServerAnswersAsARealOne(t *testing.T) {
 		"apply at a version": func(k *talk) {
 			k.apply("a", "", "one", `{"metadata":{"resourceVersion":"1"},"spec":{"size":"big"}}`, false)
 			k.apply("a", "", "one", `{"metadata":{"resourceVersion":"1"},"spec":{"size":"small"}}`, false)
-			k.apply("a", "", "one", `{"metadata":{"resourceVersion":"`+k.of("resourceVersion")+`"},"spec":{"size":"small"}}`, false)
+			k.apply("a", "", "one", `{"metadata":{"resourceVersion":"`+k.lastMetadata("resourceVersion")+`"},"spec":{"size":"small"}}`, false)
 		},
 		"deletion": func(k *talk) {
 			k.create(`{"metadata":{"name":"a","finalizers":["test.example.com/f","test.example.com/g"]},"spec":{"size":"big"}}`)
@@ -346,11 +346,11 @@ func TestTheFakeServerAnswersAsARealOne(t *testing.T) {
 			k.list("labelSelector", "x in (a,c)")
 			k.list("fieldSelector", "metadata.name=b")
 			k.list("limit", "2")
-			token, version := k.of("continue"), k.of("resourceVersion")
+			token, version := k.lastMetadata("continue"), k.lastMetadata("resourceVersion")
 			k.delete("c", "")
 			k.last = nil
 			k.list("limit", "2", "continue", token)
-			k.lines = append(k.lines, fmt.Sprint("the pages have one version: ", k.of("resourceVersion") == version))
+			k.lines = append(k.lines, fmt.Sprint("the pages have one version: ", k.lastMetadata("resourceVersion") == version))
 			k.list()
 			k.list("limit", "2", "labelSelector", "x=b")
 			k.list("labelSelector", "x in (")
@@ -359,7 +359,7 @@ func TestTheFakeServerAnswersAsARealOne(t *testing.T) {
 		},
 		"watch from a version": func(k *talk) {
 			k.create(`{"metadata":{"name":"a","labels":{"x":"y"}},"spec":{"size":"big"}}`)
-			version := k.of("resourceVersion")
+			version := k.lastMetadata("resourceVersion")
 			k.create(`{"metadata":{"name":"b"},"spec":{"size":"big"}}`)
 			k.watch(query("resourceVersion", version), 4, func() {
 				k.merge("a", "", `{"spec":{"number":1}}`)
@@ -368,7 +368,7 @@ func TestTheFakeServerAnswersAsARealOne(t *testing.T) {
 				k.delete("a", "")
 			})
 			k.create(`{"metadata":{"name":"a","labels":{"x":"y"}},"spec":{"size":"big"}}`)
-			k.watch(query("resourceVersion", k.of("resourceVersion"), "labelSelector", "x=y"), 3, func() {
+			k.watch(query("resourceVersion", k.lastMetadata("resourceVersion"), "labelSelector", "x=y"), 3, func() {
 				k.merge("a", "", `{"metadata":{"labels":{"x":"z"}}}`)
 				k.merge("b", "", `{"metadata":{"labels":{"x":"y"}}}`)
 				k.delete("b", "")
@@ -395,11 +395,11 @@ func TestTheFakeServerAnswersAsARealOne(t *testing.T) {
 			k.create(`{"metadata":{"name":"a","labels":{"x":"y"}},"spec":{"size":"big"}}`)
 			k.create(`{"metadata":{"name":"b","finalizers":["test.example.com/f"],"labels":{"x":"y"}},"spec":{"size":"big"}}`)
 			k.create(`{"metadata":{"name":"c"},"spec":{"size":"big"}}`)
-			k.say(kube.Request{Verb: kube.VerbDeleteCollection, Query: query("labelSelector", "x=y")})
+			k.send(kube.Request{Verb: kube.VerbDeleteCollection, Query: query("labelSelector", "x=y")})
 			k.list()
 		},
 		"dry run": func(k *talk) {
-			k.say(kube.Request{Verb: kube.VerbCreate, Body: []byte(k.typed(`{"metadata":{"name":"a"},"spec":{"size":"big"}}`)), Query: query("fieldManager", "creator", "dryRun", "All")})
+			k.send(kube.Request{Verb: kube.VerbCreate, Body: []byte(k.typed(`{"metadata":{"name":"a"},"spec":{"size":"big"}}`)), Query: query("fieldManager", "creator", "dryRun", "All")})
 			k.get("a")
 			k.create(`{"metadata":{"name":"a"},"spec":{"size":"big"}}`)
 			k.delete("a", `{"dryRun":["All"]}`)
@@ -414,12 +414,12 @@ func TestTheFakeServerAnswersAsARealOne(t *testing.T) {
 			t.Parallel()
 			cluster := yaretest.Start(t)
 			gadget.Define(t, cluster)
-			hear := func(server kube.Handler, namespace string) []string {
+			talkTo := func(server kube.Handler, namespace string) []string {
 				k := &talk{t: t, server: server, resource: gadget.Gadgets(), namespace: namespace, names: make(map[string]string)}
 				converse(k)
 				return k.lines
 			}
-			actual, fake := hear(cluster.Client(t), cluster.Namespace(t)), hear(fakeserver.New(), "default")
+			actual, fake := talkTo(cluster.Client(t), cluster.Namespace(t)), talkTo(fakeserver.New(), "default")
 			for i := range max(len(actual), len(fake)) {
 				var a, f string
 				if i < len(actual) {

@@ -112,7 +112,7 @@ func (s *Stream) End() {
 	})
 }
 
-// cut does what Cut does, with the server's lock held.
+// cut breaks the connection of open watches with err. The caller holds the server's lock.
 func (s *Stream) cut(err error) {
 	for w := range s.watches {
 		w.err = err
@@ -172,18 +172,6 @@ func (s *Stream) Watches() int {
 	s.server.mu.Lock()
 	defer s.server.mu.Unlock()
 	return len(s.watches)
-}
-
-// Delayed reports whether an open watch has events that did not arrive yet.
-func (s *Stream) Delayed() bool {
-	s.server.mu.Lock()
-	defer s.server.mu.Unlock()
-	for w := range s.watches {
-		if len(w.frames) > 0 {
-			return true
-		}
-	}
-	return false
 }
 
 // refuse returns the refusal of r, or nil.

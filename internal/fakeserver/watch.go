@@ -190,7 +190,7 @@ func (w *watch) signal() {
 // Read waits for the next events.
 func (w *watch) Read(p []byte) (int, error) {
 	for {
-		n, wait, err := w.take(p)
+		n, wait, err := w.readDue(p)
 		if n > 0 || err != nil {
 			return n, err
 		}
@@ -209,9 +209,9 @@ func (w *watch) Read(p []byte) (int, error) {
 	}
 }
 
-// take moves events that are due to p. Without any, it returns how long to wait for the next
+// readDue moves events that are due to p. Without any, it returns how long to wait for the next
 // one, or 0.
-func (w *watch) take(p []byte) (n int, wait time.Duration, err error) {
+func (w *watch) readDue(p []byte) (n int, wait time.Duration, err error) {
 	w.stream.server.mu.Lock()
 	defer w.stream.server.mu.Unlock()
 	if w.err != nil {

@@ -70,7 +70,7 @@ func (w *world) uids(t *testing.T, name string) map[string]string {
 func (w *world) requireNoErrors(t *testing.T) {
 	t.Helper()
 	for _, line := range errorLines(w.operator) {
-		t.Errorf("there was no trouble, but it logged: %s", line)
+		t.Errorf("nothing failed, but it logged: %s", line)
 	}
 }
 

@@ -55,10 +55,10 @@ type Bad struct {
 	Reported Reporting
 }
 
-// Told is how often an operator reports an object that was stored before the schema refused it.
+// Reporting is how often an operator reports an object that was stored before the schema refused it.
 type Reporting int
 
-// The ways.
+// How often.
 const (
 	// OncePerChange is for a spec that the operator cannot read, and for one whose children the
 	// server refuses.

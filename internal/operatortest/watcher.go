@@ -159,7 +159,7 @@ func (w Watcher) testLife(t *testing.T) {
 		w.Modified("before"), w.Deleted("before")), p.Lines())
 	compare(t, slices.Concat(w.Started, w.Added("fresh")), second.Lines())
 	for _, line := range p.Log() {
-		t.Errorf("there was no trouble, but it logged: %s", line)
+		t.Errorf("nothing failed, but it logged: %s", line)
 	}
 }
 

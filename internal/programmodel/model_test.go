@@ -145,7 +145,7 @@ func (d *driver) create(p *plan, namespace, name string) {
 		fmt.Sprintf(`{"metadata":{"name":%q,"labels":{"size":%q}},"spec":{"size":%d}}`, name, strings.Repeat("x", size), size))
 }
 
-// step does one thing that users, strangers or the network do.
+// step makes one change that users, strangers or the network make.
 func (d *driver) step() {
 	w := d.world
 	p := d.plans[d.random.IntN(len(d.plans))]
@@ -200,7 +200,7 @@ func (d *driver) step() {
 	}
 }
 
-// fault does something to a stream.
+// fault makes a random stream fail, or recover.
 func (d *driver) fault() {
 	w := d.world
 	streams := w.server.Streams()

@@ -145,7 +145,7 @@ func (p *plan) desired(labels map[string]string, size int) int {
 
 var childResource = kube.All[child](kube.NewClientFromHandler(nil)).Resource()
 
-// childOf is the name of the child of a parent.
+// childOf returns the name of the child of a parent.
 func childOf(controller, parent string) string { return controller + "-" + parent }
 
 // options returns the options of a controller.

@@ -75,10 +75,10 @@ func lengthOf(symbol uint32) (base uint32, n uint) {
 	return (4 | symbol&3) << n, n
 }
 
-// distanceBits is the length of the distance of a match at a position of a content.
+// distanceBits returns the length, in bits, of the distance of a match at a position of a content.
 func distanceBits(at int) uint { return uint(bits.Len(uint(at))) }
 
-// counts says how often each symbol of each code occurs.
+// counts holds how often each symbol of each code occurs.
 type counts struct {
 	steps    [literalsSymbols * kinds]int
 	lengths  [lengthSymbols]int

@@ -21,7 +21,7 @@ import (
 	"github.com/yare-go/yare/kube"
 )
 
-// state is one version of an object of an apiServer.
+// state is one version of an object of an recordingServer.
 type state struct {
 	Metadata struct {
 		Name       string            `json:"name"`
@@ -37,35 +37,37 @@ type state struct {
 	Status int `json:"status"`
 }
 
-// moment is the state of an object from a version on; nil: there was none.
+// moment is the state of an object from a version on. The state is nil if there was no object.
 type moment struct {
 	version int
 	state   *state
 }
 
-// apiServer is a kube.Handler that does to objects of one kind what an API server does,
-// and tells watches of it only when the test lets it.
-type apiServer struct {
+// recordingServer is an API server of one kind that remembers every state that an object has had, and
+// at which version each write came about. The test of read-your-writes needs both to know what a read
+// may return. Watches receive single events, when the test delivers them. The shared fake server,
+// package fakeserver, has neither.
+type recordingServer struct {
 	mu      sync.Mutex
-	random  *rand.Rand // nil: no delays and no faults
+	random  *rand.Rand // nil without delays and faults
 	version int
 	made    int
 	objects map[kube.Key]*state
-	// history is all that each object has been.
+	// history holds all states of each object.
 	history map[kube.Key][]moment
 	log     []logged
 	// compacted is the version up to which a watch cannot be resumed.
 	compacted int
 	watches   map[*modelWatch]bool
-	// services answers deletes with what there was; pods have a grace period.
+	// services reports that a delete is answered with the object, and pods that it has a grace period.
 	services, pods bool
-	// done are the effects of each write.
+	// done holds the effects of each write.
 	done map[*kube.Request][]effect
-	// requests counts those that were not for a stream.
+	// requests counts the requests that were not for a stream.
 	requests int
 }
 
-// effect is the version at which a write has come about, or has found nothing to do.
+// effect is the version at which a write took effect, or had nothing to change.
 type effect struct {
 	key     kube.Key
 	version int
@@ -78,22 +80,22 @@ type logged struct {
 	state   state
 }
 
-// modelWatch is a watch, and what it has not been told yet.
+// modelWatch is a watch with the events that were not delivered yet.
 type modelWatch struct {
 	feed    *feed
 	r       *kube.Request
 	pending []string
 }
 
-func newAPIServer(random *rand.Rand) *apiServer {
-	return &apiServer{
+func newRecordingServer(random *rand.Rand) *recordingServer {
+	return &recordingServer{
 		random: random, version: 100, objects: make(map[kube.Key]*state), history: make(map[kube.Key][]moment),
 		watches: make(map[*modelWatch]bool), done: make(map[*kube.Request][]effect),
 	}
 }
 
-// follower is the handler for streams.
-func (s *apiServer) follower() kube.Handler {
+// streamHandler returns the handler for streams. Its requests are not counted, and do not fail.
+func (s *recordingServer) streamHandler() kube.Handler {
 	return kube.HandlerFunc(func(ctx context.Context, r *kube.Request) (*kube.Response, error) {
 		if r.Verb == kube.VerbWatch {
 			return s.watch(r)
@@ -104,7 +106,7 @@ func (s *apiServer) follower() kube.Handler {
 	})
 }
 
-func (s *apiServer) Do(_ context.Context, r *kube.Request) (*kube.Response, error) {
+func (s *recordingServer) Do(_ context.Context, r *kube.Request) (*kube.Response, error) {
 	s.delay()
 	s.mu.Lock()
 	s.requests++
@@ -123,8 +125,8 @@ func (s *apiServer) Do(_ context.Context, r *kube.Request) (*kube.Response, erro
 	return response, err
 }
 
-// delay lets answers overtake each other.
-func (s *apiServer) delay() {
+// delay waits for a random time, so that answers overtake each other.
+func (s *recordingServer) delay() {
 	if s.random == nil {
 		return
 	}
@@ -134,7 +136,7 @@ func (s *apiServer) delay() {
 	time.Sleep(time.Duration(d) * time.Millisecond)
 }
 
-func (s *apiServer) watch(r *kube.Request) (*kube.Response, error) {
+func (s *recordingServer) watch(r *kube.Request) (*kube.Response, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	w := &modelWatch{r: r}
@@ -170,8 +172,8 @@ func (w *modelWatch) add(kind string, k kube.Key, o state) {
 	}
 }
 
-// tell lets n frames go to each watch that pick chooses; n < 0 are all.
-func (s *apiServer) tell(n int, pick func() bool) {
+// deliver sends up to n events to each watch that pick chooses. A negative n stands for all.
+func (s *recordingServer) deliver(n int, pick func() bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for w := range s.watches {
@@ -185,10 +187,10 @@ func (s *apiServer) tell(n int, pick func() bool) {
 	}
 }
 
-func (s *apiServer) tellAll() { s.tell(-1, func() bool { return true }) }
+func (s *recordingServer) deliverAll() { s.deliver(-1, func() bool { return true }) }
 
-// mark puts a bookmark behind all that is to be told.
-func (s *apiServer) mark() {
+// bookmark puts a bookmark behind the events that were not delivered yet.
+func (s *recordingServer) bookmark() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.version++
@@ -197,8 +199,8 @@ func (s *apiServer) mark() {
 	}
 }
 
-// cut ends the watches that pick chooses; with lose they cannot be resumed.
-func (s *apiServer) cut(lose bool, pick func() bool) {
+// cut ends the watches that pick chooses. If lose is true, the watches cannot be resumed.
+func (s *recordingServer) cut(lose bool, pick func() bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if lose {
@@ -213,7 +215,7 @@ func (s *apiServer) cut(lose bool, pick func() bool) {
 	}
 }
 
-// json is the object in the version and the form that r asks for.
+// json returns the object in the version and the form that r asks for.
 func (o state) json(r *kube.Request) []byte {
 	if r.Representation == kube.MetadataOnly {
 		b, _ := kube.Marshal(map[string]any{"apiVersion": "meta.k8s.io/v1", "kind": "PartialObjectMetadata", "metadata": o.Metadata})
@@ -233,8 +235,9 @@ func refusal(r *kube.Request, code int, reason metav1.StatusReason) error {
 	}}
 }
 
-// store notes a new state of an object; nil: it is gone, and was last. The caller has s.mu.
-func (s *apiServer) store(k kube.Key, o *state, last state) {
+// storeLocked stores a new state of an object. A nil state deletes the object, whose former state is
+// last.
+func (s *recordingServer) storeLocked(k kube.Key, o *state, last state) {
 	s.version++
 	kind := "MODIFIED"
 	switch {
@@ -257,27 +260,26 @@ func (s *apiServer) store(k kube.Key, o *state, last state) {
 	}
 }
 
-// serve carries a request out, and returns the version that its effect has, or that it has
-// found.
-func (s *apiServer) serve(r *kube.Request) (*kube.Response, int, error) {
+// serve executes a request, and returns the version after it.
+func (s *recordingServer) serve(r *kube.Request) (*kube.Response, int, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	from := len(s.log)
 	response, err := s.serveLocked(r)
 	if err == nil && r.Verb.IsWrite() {
 		for _, l := range s.log[from:] {
-			s.did(r, l.key)
+			s.recordEffect(r, l.key)
 		}
 	}
 	return response, s.version, err
 }
 
-// did notes that all that has happened to k so far precedes the end of r.
-func (s *apiServer) did(r *kube.Request, k kube.Key) {
+// recordEffect records that everything that has happened to k so far precedes the end of r.
+func (s *recordingServer) recordEffect(r *kube.Request, k kube.Key) {
 	s.done[r] = append(s.done[r], effect{k, s.version})
 }
 
-func (s *apiServer) serveLocked(r *kube.Request) (*kube.Response, error) {
+func (s *recordingServer) serveLocked(r *kube.Request) (*kube.Response, error) {
 	k := kube.Key{Namespace: r.Namespace, Name: r.Name}
 	now := s.objects[k]
 	ok := func(o state) (*kube.Response, error) { return &kube.Response{Code: 200, Body: o.json(r)}, nil }
@@ -369,14 +371,14 @@ func (s *apiServer) serveLocked(r *kube.Request) (*kube.Response, error) {
 		o.Status = *body.Status
 	}
 	if now != nil && string(before.json(r)) == string(o.json(r)) {
-		s.did(r, k)
+		s.recordEffect(r, k)
 		return ok(*now) // nothing to do: the version stays
 	}
 	if o.Metadata.Deletion != "" && len(o.Metadata.Finalizers) == 0 && (o.Metadata.Grace == nil || *o.Metadata.Grace == 0) {
-		s.store(k, nil, o)
+		s.storeLocked(k, nil, o)
 		return ok(o) // at its old version
 	}
-	s.store(k, &o, o)
+	s.storeLocked(k, &o, o)
 	if r.Subresource == "scale" {
 		b, _ := kube.Marshal(map[string]any{"apiVersion": "autoscaling/v1", "kind": "Scale", "metadata": o.Metadata, "spec": map[string]any{"replicas": o.Spec}})
 		return &kube.Response{Code: 200, Body: b}, nil
@@ -384,8 +386,8 @@ func (s *apiServer) serveLocked(r *kube.Request) (*kube.Response, error) {
 	return ok(o)
 }
 
-// delete is what becomes of an object, and whether anything is left of it.
-func (s *apiServer) delete(k kube.Key, o state) (state, bool) {
+// delete deletes an object. It returns its last state, and reports whether the object still exists.
+func (s *recordingServer) delete(k kube.Key, o state) (state, bool) {
 	if o.Metadata.Deletion != "" {
 		return o, true
 	}
@@ -394,20 +396,20 @@ func (s *apiServer) delete(k kube.Key, o state) (state, bool) {
 		o.Metadata.Grace = &grace
 	}
 	if len(o.Metadata.Finalizers) == 0 && !s.pods {
-		s.store(k, nil, o)
+		s.storeLocked(k, nil, o)
 		return o, false
 	}
 	o.Metadata.Deletion = "2026-01-01T00:00:00Z"
-	s.store(k, &o, o)
+	s.storeLocked(k, &o, o)
 	return o, true
 }
 
-// kill ends a Pod that was being deleted, as its node does.
-func (s *apiServer) kill(k kube.Key) {
+// kill removes a Pod that is being deleted, as its node does.
+func (s *recordingServer) kill(k kube.Key) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if o := s.objects[k]; o != nil && o.Metadata.Deletion != "" {
-		s.store(k, nil, *o)
+		s.storeLocked(k, nil, *o)
 	}
 }
 
