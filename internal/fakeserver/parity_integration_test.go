@@ -108,6 +108,9 @@ func (k *talk) plain(v any, field string) any {
 		for i, each := range v {
 			list[i] = k.plain(each, "")
 		}
+		if field == "managedFields" { // they are ordered by the second in which they were made
+			slices.SortFunc(list, func(a, b any) int { return strings.Compare(fmt.Sprint(a), fmt.Sprint(b)) })
+		}
 		return list
 	case string:
 		switch field {
