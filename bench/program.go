@@ -45,7 +45,8 @@ func allPrograms() []*program {
 	}
 }
 
-// build builds the chosen programs into dir. Without cargo it leaves kube-rs out.
+// build builds the chosen programs into dir. Variants that differ in their environment alone are
+// one binary. Without cargo build leaves kube-rs out.
 func build(ctx context.Context, o options, dir string) ([]*program, error) {
 	var built []*program
 	for _, p := range allPrograms() {
@@ -56,9 +57,14 @@ func build(ctx context.Context, o options, dir string) ([]*program, error) {
 			log.Printf("%s is left out, because there is no cargo", p.name)
 			continue
 		}
-		log.Printf("building %s", p.name)
-		if err := p.build(ctx, o.source, dir); err != nil {
-			return nil, fmt.Errorf("build %s: %w", p.name, err)
+		same := slices.IndexFunc(built, func(b *program) bool { return b.toolkit == p.toolkit && b.features == p.features })
+		if same >= 0 {
+			p.path, p.size, p.gzip = built[same].path, built[same].size, built[same].gzip
+		} else {
+			log.Printf("building %s", p.name)
+			if err := p.build(ctx, o.source, dir); err != nil {
+				return nil, fmt.Errorf("build %s: %w", p.name, err)
+			}
 		}
 		built = append(built, p)
 	}

@@ -55,7 +55,8 @@ func Start(dir string, h http.Handler) (*Server, error) {
 	})
 	ctx, cancel := context.WithCancel(context.Background())
 	s := &Server{
-		kubeconfig: filepath.Join(dir, "kubeconfig-"+listener.Addr().(*net.TCPAddr).AddrPort().String()),
+		// KUBECONFIG is a list that colons separate.
+		kubeconfig: filepath.Join(dir, fmt.Sprintf("kubeconfig-%d", listener.Addr().(*net.TCPAddr).Port)),
 		server: &http.Server{
 			Handler:           guarded,
 			ReadHeaderTimeout: time.Minute,
