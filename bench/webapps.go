@@ -93,7 +93,7 @@ func (c *cluster) deleteWebApps(ctx context.Context) error {
 	apps := kube.Namespaced[workload.WebApp](c.client, webAppNamespace)
 	deployments := kube.Namespaced[appsv1.Deployment](c.client, webAppNamespace)
 	pods := kube.Namespaced[corev1.Pod](c.client, webAppNamespace)
-	if err := apps.DeleteAll(ctx, nil); err != nil {
+	if err := apps.DeleteAll(ctx, []kube.Selector{kube.Everything()}); err != nil {
 		return err
 	}
 	for range 600 {
