@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"maps"
+	"net/http"
 	"net/url"
 	"slices"
 	"strings"
@@ -40,7 +41,7 @@ func (k *talk) send(r kube.Request) {
 	k.t.Helper()
 	r.Resource, r.Namespace = k.resource, k.namespace
 	line := k.line(fmt.Sprint(r.Verb, " ", r.Name, " ", r.Subresource, " ", r.Query.Encode(), " ", string(r.Body)))
-	response, err := k.server.Do(k.t.Context(), &r)
+	response, err := k.do(k.t.Context(), &r)
 	if err != nil {
 		k.lines = append(k.lines, line+k.refusal(err))
 		return
@@ -51,6 +52,23 @@ func (k *talk) send(r kube.Request) {
 	}
 	k.last = answer
 	k.lines = append(k.lines, line+fmt.Sprintln(response.Code)+k.words(clone(k.t, answer)))
+}
+
+// do sends a request, and repeats it while the server asks to wait: a real one does so for a moment
+// after a kind was defined.
+func (k *talk) do(ctx context.Context, r *kube.Request) (*kube.Response, error) {
+	for {
+		response, err := k.server.Do(ctx, r)
+		e, ok := errors.AsType[*kube.Error](err)
+		if !ok || e.Code != http.StatusTooManyRequests {
+			return response, err
+		}
+		select {
+		case <-time.After(max(e.RetryDelay(), 100*time.Millisecond)):
+		case <-ctx.Done():
+			return nil, ctx.Err()
+		}
+	}
 }
 
 // line returns the words for a request.
@@ -150,7 +168,7 @@ func (k *talk) watch(query url.Values, n int, act func()) {
 	defer cancel()
 	r := &kube.Request{Verb: kube.VerbWatch, Resource: k.resource, Namespace: k.namespace, Query: query}
 	line := k.line("watch " + query.Encode())
-	response, err := k.server.Do(ctx, r)
+	response, err := k.do(ctx, r)
 	if err != nil {
 		k.lines = append(k.lines, line+k.refusal(err))
 		return
