@@ -3,11 +3,7 @@ package crd
 import (
 	"errors"
 	"fmt"
-	"go/ast"
-	"go/parser"
-	"go/token"
 	"io/fs"
-	"iter"
 	"path"
 	"reflect"
 	"strings"
@@ -72,9 +68,9 @@ func commentsOf(t kube.Type, fail func(error)) *comments {
 // filesOf returns the files of the package of owner in source: those in the folder of the
 // file that declares owner, with its package clause. A folder that is embedded as a whole
 // also holds tests and, below it, other packages, whose types can have the same names.
-func filesOf(source fs.FS, owner reflect.Type) ([]*ast.File, error) {
+func filesOf(source fs.FS, owner reflect.Type) ([]*sourceFile, error) {
 	pkg, _, _ := strings.Cut(owner.String(), ".")
-	folders := map[string][]*ast.File{}
+	folders := map[string][]*sourceFile{}
 	var home string
 	found, declared := false, false
 	err := fs.WalkDir(source, ".", func(name string, entry fs.DirEntry, err error) error {
@@ -86,22 +82,18 @@ func filesOf(source fs.FS, owner reflect.Type) ([]*ast.File, error) {
 			return err
 		}
 		found = true
-		file, err := parser.ParseFile(token.NewFileSet(), name, text, parser.PackageClauseOnly)
+		file, err := readSource(name, text, pkg)
 		if err != nil {
 			return err
 		}
 		// Only a package of tests has its types in test files.
 		isTest := strings.HasSuffix(name, "_test.go") && !strings.HasSuffix(pkg, "_test")
-		if file.Name.Name != pkg || isTest {
+		if file.pkg != pkg || isTest {
 			return nil
-		}
-		file, err = parser.ParseFile(token.NewFileSet(), name, text, parser.ParseComments|parser.SkipObjectResolution)
-		if err != nil {
-			return err
 		}
 		folder := path.Dir(name)
 		folders[folder] = append(folders[folder], file)
-		if !declared && declares(file, declaredName(owner)) {
+		if !declared && file.declares(declaredName(owner)) {
 			home, declared = folder, true
 		}
 		return nil
@@ -112,107 +104,21 @@ func filesOf(source fs.FS, owner reflect.Type) ([]*ast.File, error) {
 	return folders[home], err
 }
 
-// declares reports whether file declares a type called name.
-func declares(file *ast.File, name string) bool {
-	for spec := range typeSpecs(file) {
-		if spec.Name.Name == name {
-			return true
-		}
-	}
-	return false
-}
-
-// typeSpecs returns a sequence of the types that file declares, with their comments.
-func typeSpecs(file *ast.File) iter.Seq2[*ast.TypeSpec, *ast.CommentGroup] {
-	return func(yield func(*ast.TypeSpec, *ast.CommentGroup) bool) {
-		for _, d := range file.Decls {
-			group, ok := d.(*ast.GenDecl)
-			if !ok || group.Tok != token.TYPE {
-				continue
-			}
-			for _, spec := range group.Specs {
-				spec, ok := spec.(*ast.TypeSpec)
-				if !ok {
-					continue
-				}
-				doc := spec.Doc
-				if doc == nil && !group.Lparen.IsValid() {
-					doc = group.Doc
-				}
-				if !yield(spec, doc) {
-					return
-				}
-			}
-		}
-	}
-}
-
 // read adds the declarations of one file. Of two with the same name, as for two operating
 // systems, the first counts.
-func (c *comments) read(file *ast.File) {
-	for spec, doc := range typeSpecs(file) {
-		if name := specOfAlias(spec.Type); name != "" && c.aliases[name] == "" {
-			c.aliases[name] = fold(doc.Text())
+func (c *comments) read(file *sourceFile) {
+	for _, t := range file.types {
+		if t.spec != "" && c.aliases[t.spec] == "" {
+			c.aliases[t.spec] = fold(t.doc)
 		}
-		if _, twice := c.types[spec.Name.Name]; !twice {
-			c.types[spec.Name.Name] = fold(doc.Text())
-			c.readFields(spec.Name.Name, spec.Type)
+		if _, twice := c.types[t.name]; twice {
+			continue
 		}
-	}
-}
-
-// readFields adds the fields of a struct, and of structs without a name within it.
-func (c *comments) readFields(name string, expr ast.Expr) {
-	switch t := expr.(type) {
-	case *ast.StarExpr:
-		c.readFields(name, t.X)
-	case *ast.ArrayType:
-		c.readFields(name, t.Elt)
-	case *ast.MapType:
-		c.readFields(name, t.Value)
-	case *ast.StructType:
-		for _, f := range t.Fields.List {
-			text := fold(f.Doc.Text())
-			if text == "" {
-				text = fold(f.Comment.Text())
-			}
-			names := f.Names
-			if len(names) == 0 {
-				names = []*ast.Ident{embeddedName(f.Type)}
-			}
-			for _, n := range names {
-				c.fields[name+"."+n.Name] = text
-				c.readFields(name+"."+n.Name, f.Type)
-			}
+		c.types[t.name] = fold(t.doc)
+		for _, f := range t.fields {
+			c.fields[t.name+"."+f.path] = f.text
 		}
 	}
-}
-
-// embeddedName returns the name that an embedded field has by its type.
-func embeddedName(expr ast.Expr) *ast.Ident {
-	switch t := expr.(type) {
-	case *ast.Ident:
-		return t
-	case *ast.StarExpr:
-		return embeddedName(t.X)
-	case *ast.SelectorExpr:
-		return t.Sel
-	case *ast.IndexExpr:
-		return embeddedName(t.X)
-	case *ast.IndexListExpr:
-		return embeddedName(t.X)
-	}
-	return ast.NewIdent("_")
-}
-
-// specOfAlias returns the name of the spec in kube.CustomResource[Spec, Status]. It is empty
-// for other types.
-func specOfAlias(expr ast.Expr) string {
-	list, ok := expr.(*ast.IndexListExpr)
-	if !ok || len(list.Indices) != 2 || embeddedName(list.X).Name != "CustomResource" {
-		return ""
-	}
-	return embeddedName(list.Indices[0]).Name
 }
 
 // ofType returns the comment of t, if t is declared in the package.
