@@ -1,0 +1,157 @@
+package yare_test
+
+import (
+	"bytes"
+	"fmt"
+	"go/ast"
+	"go/parser"
+	"go/printer"
+	"go/token"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+// public lists the packages whose exported names users write.
+var public = append([]string{"kube/clientgo", "yaretest"}, library...)
+
+// TestExportedNames compares the exported names with docs/api.txt, so that a review sees each
+// addition and each change. UPDATE_API=1 go test . -run TestExportedNames writes the file.
+func TestExportedNames(t *testing.T) {
+	t.Parallel()
+	var names []string
+	for _, folder := range public {
+		names = append(names, exportedNames(t, folder)...)
+	}
+	slices.Sort(names)
+	got := strings.Join(names, "\n") + "\n"
+	const file = "docs/api.txt"
+	if os.Getenv("UPDATE_API") != "" {
+		if err := os.WriteFile(file, []byte(got), 0o666); err != nil {
+			t.Fatal(err)
+		}
+	}
+	want, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(strings.Split(string(want), "\n"), strings.Split(got, "\n")); diff != "" {
+		t.Errorf("the exported names are not those in %s: UPDATE_API=1 go test . -run TestExportedNames writes the file (-want +got):\n%s", file, diff)
+	}
+}
+
+// exportedNames returns a line for each exported name of the package in a folder: its package, and
+// its declaration without comments.
+func exportedNames(t *testing.T, folder string) (names []string) {
+	files, err := filepath.Glob(filepath.Join(folder, "*.go"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	set := token.NewFileSet()
+	add := func(format string, args ...any) {
+		names = append(names, folder+": "+strings.Join(strings.Fields(fmt.Sprintf(format, args...)), " "))
+	}
+	text := func(node any) string {
+		var b bytes.Buffer
+		if err := printer.Fprint(&b, set, node); err != nil {
+			t.Fatal(err)
+		}
+		return b.String()
+	}
+	for _, file := range files {
+		if strings.HasSuffix(file, "_test.go") {
+			continue
+		}
+		parsed, err := parser.ParseFile(set, file, nil, parser.SkipObjectResolution)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, declaration := range parsed.Decls {
+			switch d := declaration.(type) {
+			case *ast.FuncDecl:
+				if d.Name.IsExported() && (d.Recv == nil || hasExportedReceiver(d)) {
+					add("%s", text(&ast.FuncDecl{Recv: d.Recv, Name: d.Name, Type: d.Type}))
+				}
+			case *ast.GenDecl:
+				for _, spec := range d.Specs {
+					addSpec(add, text, d.Tok, spec)
+				}
+			}
+		}
+	}
+	return names
+}
+
+func hasExportedReceiver(d *ast.FuncDecl) bool {
+	exported := false
+	ast.Inspect(d.Recv.List[0].Type, func(n ast.Node) bool {
+		if name, ok := n.(*ast.Ident); ok && !exported {
+			exported = name.IsExported()
+			return false
+		}
+		return true
+	})
+	return exported
+}
+
+// addSpec adds the exported names of a type, a constant or a variable.
+func addSpec(add func(format string, args ...any), text func(node any) string, keyword token.Token, spec ast.Spec) {
+	switch s := spec.(type) {
+	case *ast.ValueSpec:
+		for _, name := range s.Names {
+			switch {
+			case !name.IsExported():
+			case s.Type != nil:
+				add("%s %s %s", keyword, name, text(s.Type))
+			default:
+				add("%s %s", keyword, name)
+			}
+		}
+	case *ast.TypeSpec:
+		if !s.Name.IsExported() {
+			return
+		}
+		parameters := ""
+		if s.TypeParams != nil {
+			var list []string
+			for _, p := range s.TypeParams.List {
+				for _, name := range p.Names {
+					list = append(list, name.Name+" "+text(p.Type))
+				}
+			}
+			parameters = "[" + strings.Join(list, ", ") + "]"
+		}
+		fields, what := (*ast.FieldList)(nil), ""
+		switch definition := s.Type.(type) {
+		case *ast.StructType:
+			fields, what = definition.Fields, "struct"
+		case *ast.InterfaceType:
+			fields, what = definition.Methods, "interface"
+		}
+		if fields == nil {
+			assign := ""
+			if s.Assign.IsValid() {
+				assign = "= "
+			}
+			add("type %s%s %s%s", s.Name, parameters, assign, text(s.Type))
+			return
+		}
+		add("type %s%s %s", s.Name, parameters, what)
+		for _, field := range fields.List {
+			if name, ok := field.Type.(*ast.Ident); len(field.Names) == 0 && !(ok && !name.IsExported()) {
+				add("type %s %s: %s", s.Name, what, text(field.Type))
+			}
+			for _, name := range field.Names {
+				if signature, ok := field.Type.(*ast.FuncType); ok && what == "interface" && name.IsExported() {
+					add("type %s %s: %s%s", s.Name, what, name, strings.TrimPrefix(text(signature), "func"))
+				} else if name.IsExported() {
+					add("type %s %s: %s %s", s.Name, what, name, text(field.Type))
+				}
+			}
+		}
+	}
+}
