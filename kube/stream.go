@@ -5,15 +5,12 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"iter"
 	"net/http"
 	"slices"
 	"strconv"
 
 	"github.com/go-json-experiment/json/jsontext"
-
-	"github.com/yare-go/yare/internal/jsonscan"
 )
 
 // Stream identifies what a list and a watch follow. Two parts of a program with equal Streams
@@ -192,78 +189,6 @@ func nextLimit(items, size int) int {
 		return mostItems
 	}
 	return max(leastItems, pageBytes*items/size)
-}
-
-// Frame is one event of a watch as the server sent it, not decoded.
-type Frame struct {
-	// Type is ADDED, MODIFIED, DELETED, BOOKMARK or ERROR.
-	Type string
-	// Object is a whole object, or the Status of an ERROR. It is valid until the next
-	// Frame is read.
-	Object jsontext.Value
-}
-
-// Frames returns the events in the answer to a watch. The sequence ends without an error when
-// the stream ends, and with one when it breaks off within an event.
-func Frames(stream io.Reader) iter.Seq2[Frame, error] {
-	return func(yield func(Frame, error) bool) {
-		decoder := jsontext.NewDecoder(stream,
-			jsontext.AllowDuplicateNames(true), jsontext.AllowInvalidUTF8(true))
-		for {
-			value, err := decoder.ReadValue()
-			if errors.Is(err, io.EOF) {
-				return
-			}
-			if err != nil {
-				yield(Frame{}, fmt.Errorf("read the watch: %w", err))
-				return
-			}
-			frame, err := frameOf(value)
-			if err != nil {
-				yield(Frame{}, fmt.Errorf("read the watch: %w", err))
-				return
-			}
-			if !yield(frame, nil) {
-				return
-			}
-		}
-	}
-}
-
-// frameOf returns the parts of a frame, which is well formed JSON.
-func frameOf(value []byte) (Frame, error) {
-	var f Frame
-	if len(value) == 0 || value[0] != '{' {
-		return f, fmt.Errorf("%.20q is not an event", value)
-	}
-	s := jsonscan.New(value)
-	err := s.Members(func(name []byte) (err error) {
-		switch string(name) {
-		case "type":
-			var text []byte
-			text, err = s.TextOrNull()
-			f.Type = eventType(text)
-		case "object":
-			f.Object, err = s.Raw()
-		default:
-			err = s.Skip()
-		}
-		return err
-	})
-	return f, err
-}
-
-// eventType returns the text of a type. Known types need no memory of their own.
-func eventType(text []byte) string {
-	switch string(text) {
-	case "ADDED":
-		return "ADDED"
-	case "MODIFIED":
-		return "MODIFIED"
-	case "DELETED":
-		return "DELETED"
-	}
-	return string(text)
 }
 
 // StatusError returns the [*Error] that the Status in an ERROR frame stands for.

@@ -12,39 +12,6 @@ import (
 	corev1 "k8s.io/api/core/v1"
 )
 
-func TestFrames(t *testing.T) {
-	t.Parallel()
-	for _, test := range []struct {
-		name, stream string
-		want         []string
-		err          string
-	}{
-		{"none", "", nil, ""},
-		{"two", `{"type":"ADDED","object":{"a":1}}` + "\n" + `{"type":"BOOKMARK","object":{}}` + "\n", []string{`ADDED {"a":1}`, "BOOKMARK {}"}, ""},
-		{"without newlines", `{"type":"ADDED","object":{}}{"type":"DELETED","object":{}}`, []string{"ADDED {}", "DELETED {}"}, ""},
-		{"broken off", `{"type":"ADDED","object":{}}` + "\n" + `{"type":"ADD`, []string{"ADDED {}"}, "read the watch"},
-		{"no JSON", `<html>`, nil, "read the watch"},
-		{"wrong type", `{"type":7}`, nil, "read the watch"},
-	} {
-		t.Run(test.name, func(t *testing.T) {
-			t.Parallel()
-			var got []string
-			var last error
-			for frame, err := range Frames(strings.NewReader(test.stream)) {
-				if last = err; err == nil {
-					got = append(got, frame.Type+" "+string(frame.Object))
-				}
-			}
-			if diff := cmp.Diff(test.want, got); diff != "" {
-				t.Error(diff)
-			}
-			if test.err == "" && last != nil || test.err != "" && (last == nil || !strings.Contains(last.Error(), test.err)) {
-				t.Errorf("the error is %v", last)
-			}
-		})
-	}
-}
-
 // closed reports whether a watch's body was closed.
 type closed struct {
 	io.Reader

@@ -1,6 +1,6 @@
-// Package jsonscan finds parts of JSON that a decoder has found to be well formed, as it does
-// for all frames of a stream. It does not check that again, which makes it several times as fast
-// as a decoder.
+// Package jsonscan finds parts of JSON. [ValidMembers] checks that an object is well-formed, as all
+// frames of a stream must be. A [Scanner] walks over what was checked. It does not check that
+// again, which makes it several times as fast as a decoder.
 package jsonscan
 
 import (
