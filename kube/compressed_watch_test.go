@@ -1,0 +1,65 @@
+package kube
+
+import (
+	"compress/gzip"
+	"fmt"
+	"net/http"
+	"testing"
+)
+
+// API servers from 1.37 on compress streaming lists, and all that follows on the same watch
+// (WatchListCompression). Each time they have no more to send, they end a gzip member. The client
+// must hand out each event before the next one comes.
+func TestCompressedWatch(t *testing.T) {
+	t.Parallel()
+	const events = 5
+	received := make(chan struct{})
+	c := serve(t, func(w http.ResponseWriter, r *http.Request) {
+		if r.Header.Get("Accept-Encoding") != "gzip" {
+			t.Errorf("the watch accepts the encoding %q, want gzip", r.Header.Get("Accept-Encoding"))
+		}
+		w.Header().Set("Content-Encoding", "gzip")
+		for i := range events {
+			z := gzip.NewWriter(w)
+			if _, err := fmt.Fprintf(z, `{"type":"ADDED","object":{"metadata":{"name":"pod-%d"}}}`+"\n", i); err != nil {
+				t.Error(err)
+			}
+			if err := z.Flush(); err != nil { // as the API server does before it ends the member
+				t.Error(err)
+			}
+			if err := z.Close(); err != nil {
+				t.Error(err)
+			}
+			w.(http.Flusher).Flush()
+			select {
+			case <-received:
+			case <-r.Context().Done():
+				t.Errorf("the client did not receive the event %d", i)
+				return
+			}
+		}
+	})
+	r, err := ResourceOf[gadget]()
+	if err != nil {
+		t.Fatal(err)
+	}
+	response, err := c.Do(t.Context(), &Request{Verb: VerbWatch, Resource: r})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer response.Stream.Close()
+	n := 0
+	for frame, err := range Frames(response.Stream) {
+		if err != nil {
+			t.Fatalf("after %d events: %v", n, err)
+		}
+		if frame.Type != "ADDED" {
+			t.Errorf("event %d: %s", n, frame.Type)
+		}
+		n++
+		received <- struct{}{}
+	}
+	if n != events {
+		t.Errorf("%d events, want %d", n, events)
+	}
+}
