@@ -22,7 +22,7 @@ type Index struct {
 	resource       Resource
 	representation Representation
 	values         func(object []byte) ([]string, error)
-	err      error
+	err            error
 }
 
 // NewIndex returns an index of T. Errors show its name. If T is no object, each use of the
