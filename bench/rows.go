@@ -176,8 +176,9 @@ type syncing struct {
 
 const (
 	// settle is the time after the end of one program's sync before the next program starts.
-	// What the first program does in the background has ended then.
-	settle = 2 * time.Second
+	// What the first program does in the background has ended then: the processor times at the
+	// end of the sync and ten seconds later hardly differ.
+	settle = time.Second
 	// soon is when memory is measured, after the last reconcile.
 	soon = 10 * time.Second
 	// patience is how long a program may take for anything.
