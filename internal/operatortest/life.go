@@ -162,7 +162,7 @@ func (s *suite) testMadeAnew(t *testing.T) {
 			down = false
 		}
 		// The name is free. Children of the old object may still exist.
-		yaretest.Eventually(t, func() error { return missing(t.Context(), w.api(), "app") })
+		yaretest.WaitUntilGone(t, w.api(), "app")
 		w.apply(t, "app", second)
 		if down {
 			w.start(t)
