@@ -5,7 +5,7 @@ import (
 	"github.com/yare-go/yare/cache/internal/store"
 )
 
-var webApps, pods, secrets = samples.WebApps, samples.Pods, samples.Secrets
+var webApps, pods, secrets = samples.WebApps(), samples.Pods(), samples.Secrets()
 
 // readRecord returns the record of an object, which is JSON.
 func readRecord(object string) (Record, error) {

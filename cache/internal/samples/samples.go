@@ -12,18 +12,20 @@ import (
 	"github.com/yare-go/yare/kube"
 )
 
-// The streams of the objects.
-var (
-	WebApps = kube.Stream{Resource: kube.Resource{
-		GroupVersionKind: schema.GroupVersionKind{Group: "example.com", Version: "v1", Kind: "WebApp"}, Plural: "webapps",
+// WebApps returns the stream of all objects of Random.WebApp.
+func WebApps() kube.Stream { return stream("example.com", "WebApp", "webapps") }
+
+// Pods returns the stream of all objects of Random.Pod.
+func Pods() kube.Stream { return stream("", "Pod", "pods") }
+
+// Secrets returns the stream of all Secrets.
+func Secrets() kube.Stream { return stream("", "Secret", "secrets") }
+
+func stream(group, kind, plural string) kube.Stream {
+	return kube.Stream{Resource: kube.Resource{
+		GroupVersionKind: schema.GroupVersionKind{Group: group, Version: "v1", Kind: kind}, Plural: plural,
 	}}
-	Pods = kube.Stream{Resource: kube.Resource{
-		GroupVersionKind: schema.GroupVersionKind{Version: "v1", Kind: "Pod"}, Plural: "pods",
-	}}
-	Secrets = kube.Stream{Resource: kube.Resource{
-		GroupVersionKind: schema.GroupVersionKind{Version: "v1", Kind: "Secret"}, Plural: "secrets",
-	}}
-)
+}
 
 // WebApp is the type of WebApps, as far as indexes look at it.
 type WebApp = kube.CustomResource[WebAppSpec, kube.None]
