@@ -23,7 +23,8 @@ type Func[T any] = func(ctx context.Context, t *T, c *kube.Client) (Action, erro
 // see package operator.
 type Controller[T any] struct {
 	settings
-	kind      kube.Type
+	kind kube.Type
+	// api returns the API of T for a client, in a namespace, or in all of them if it is empty.
 	api       func(c *kube.Client, namespace string) kube.API[T]
 	object    func(*T) kube.Object
 	reconcile Func[T]
@@ -38,15 +39,12 @@ type Controller[T any] struct {
 // [Controller.Needs] and [Controller.Start], before any request.
 func New[T any, P kube.ObjectOf[T]](reconcile Func[T], options ...Option) *Controller[T] {
 	kind, err := kube.TypeOf[T, P]()
+	// The type is looked at once, and not in each reconcile.
+	api := kube.All[T, P](nil)
 	c := &Controller[T]{
-		settings: settings{concurrency: 8, grace: 15 * time.Second, self: watchedKind{kind: kind}, errs: []error{err}},
-		kind:     kind,
-		api: func(client *kube.Client, namespace string) kube.API[T] {
-			if namespace == "" {
-				return kube.All[T, P](client)
-			}
-			return kube.Namespaced[T, P](client, namespace)
-		},
+		settings:  settings{concurrency: 8, grace: 15 * time.Second, self: watchedKind{kind: kind}, errs: []error{err}},
+		kind:      kind,
+		api:       api.For,
 		object:    func(t *T) kube.Object { return P(t) },
 		reconcile: reconcile,
 		backoff:   func(_ *T, _ error, attempt int) time.Duration { return DefaultBackoff(attempt) },

@@ -32,7 +32,8 @@ type resourceView struct {
 	// statusApart is true for a type whose resource is known to have a status subresource, so
 	// that a write of the object leaves the status alone.
 	statusApart bool
-	err         error
+	// typeErr is what is wrong with the type, and err with anything.
+	typeErr, err error
 }
 
 // All returns the API of T in every namespace, or in those that the client is narrowed to. It
@@ -74,6 +75,18 @@ func complete(r Resource) error {
 	return nil
 }
 
+// For returns the API of the same resource for a client, in a namespace or, if it is empty, as
+// [All] does. In contrast to [Namespaced] and All, it does not look at the type again.
+func (a API[T]) For(c *Client, namespace string) API[T] {
+	return API[T]{resourceView: a.viewFor(c, namespace), object: a.object}
+}
+
+func (a resourceView) viewFor(c *Client, namespace string) resourceView {
+	v := newResourceView(c, a.resource, namespace, a.representation, a.hasStatus, a.typeErr)
+	v.statusApart = a.statusApart
+	return v
+}
+
 func makeAPI[T any, P ObjectOf[T]](c *Client, r Resource, namespace string, form Representation, hasStatus bool, err error) API[T] {
 	return API[T]{
 		resourceView: newResourceView(c, r, namespace, form, hasStatus, err),
@@ -84,6 +97,7 @@ func makeAPI[T any, P ObjectOf[T]](c *Client, r Resource, namespace string, form
 // newResourceView returns the view of r in a namespace, or in all of them if it is empty. A
 // given err becomes its error.
 func newResourceView(c *Client, r Resource, namespace string, form Representation, hasStatus bool, err error) resourceView {
+	typeErr := err
 	switch {
 	case err != nil:
 	case c == nil:
@@ -97,7 +111,7 @@ func newResourceView(c *Client, r Resource, namespace string, form Representatio
 		err = c.namespacesErr
 	}
 	return resourceView{
-		client: c, resource: r, namespace: namespace, representation: form, hasStatus: hasStatus, err: err,
+		client: c, resource: r, namespace: namespace, representation: form, hasStatus: hasStatus, typeErr: typeErr, err: err,
 	}
 }
 

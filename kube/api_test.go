@@ -373,3 +373,20 @@ func TestPipeline(t *testing.T) {
 		t.Errorf("the stream is %+v: %v", streams, err)
 	}
 }
+
+// An API for another client and namespace is what it would be if it were made for them.
+func TestAPIFor(t *testing.T) {
+	t.Parallel()
+	c := NewClientFromHandler(scripted(t))
+	inAll := All[corev1.Pod](nil)
+	if err := inAll.Err(); err == nil {
+		t.Error("there is no client, and no error")
+	}
+	for namespace, want := range map[string]error{"ns": nil, "": nil, "a/b": Namespaced[corev1.Pod](c, "a/b").Err()} {
+		if got := inAll.For(c, namespace); fmt.Sprint(got.Err()) != fmt.Sprint(want) || got.namespace != namespace || got.client != c || !got.hasStatus || !got.statusApart {
+			t.Errorf("in %q: %+v, want the error %v", namespace, got.resourceView, want)
+		}
+	}
+	wrong := All[metav1.PartialObjectMetadata](c)
+	wantError(t, wrong.For(c, "ns").Err(), "kube.Metadata")
+}

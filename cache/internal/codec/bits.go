@@ -21,8 +21,10 @@ func newBitWriter(dst []byte, size int) bitWriter {
 	return bitWriter{dst: dst[:cap(dst)], at: at}
 }
 
-// write writes the n lowest bits of v, whose other bits are 0. Between two flushes at most 56 bits
-// can be written.
+// maxPendingBits is how many bits can be written between two flushes.
+const maxPendingBits = 57
+
+// write writes the n lowest bits of v, whose other bits are 0.
 func (w *bitWriter) write(v uint32, n uint) {
 	w.pending |= uint64(v) << (w.count & 63)
 	w.count += n

@@ -35,6 +35,8 @@ type Codec struct {
 const (
 	// MaxContentSize is the length of the largest content that can be encoded, in bytes.
 	MaxContentSize = 1<<24 - 1
+	// literalsPerFlush is how many literals a bitWriter has room for between two flushes.
+	literalsPerFlush = maxPendingBits / maxSymbolBits
 	// checksumSize is the length of the checksum at the end of what is encoded, in bytes.
 	checksumSize = 2
 )
@@ -91,11 +93,13 @@ func (c *Codec) Encode(dst, content []byte) []byte {
 		w.writeSymbol(&c.steps, symbol*kinds+uint32(s.kind))
 		w.write(extra, n)
 		w.flush()
-		for range s.literals {
-			w.writeSymbol(&c.literals[d.classAt(aligned)], uint32(content[at]))
+		for end := at + int(s.literals); at < end; {
+			for range min(end-at, literalsPerFlush) {
+				w.writeSymbol(&c.literals[d.classAt(aligned)], uint32(content[at]))
+				at++
+				aligned++
+			}
 			w.flush()
-			at++
-			aligned++
 		}
 		if at == len(content) {
 			break
