@@ -129,12 +129,8 @@ func (a *ServiceAccount) Config(t testing.TB) *kube.Config {
 	return config
 }
 
-// Client returns a new client with the account's rights.
+// Client returns a new client with the account's rights. Its connections are closed after t.
 func (a *ServiceAccount) Client(t testing.TB) *kube.Client {
 	t.Helper()
-	client, err := kube.NewClient(a.Config(t))
-	if err != nil {
-		t.Fatal(err)
-	}
-	return client
+	return clientOf(t, a.Config(t))
 }

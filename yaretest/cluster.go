@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net/http"
 	"strings"
 	"sync"
 	"testing"
@@ -93,10 +94,20 @@ func (c *Cluster) Kubeconfig() string { return c.plane.Kubeconfig() }
 // it.
 func (c *Cluster) Config() *kube.Config { return c.config.Clone() }
 
-// Client returns a new client with an administrator's rights.
+// Client returns a new client with an administrator's rights. Its connections are closed after t.
 func (c *Cluster) Client(t testing.TB) *kube.Client {
 	t.Helper()
-	client, err := kube.NewClient(c.Config())
+	return clientOf(t, c.Config())
+}
+
+// clientOf returns a client whose connections are closed after t.
+func clientOf(t testing.TB, config *kube.Config) *kube.Client {
+	t.Helper()
+	config.WrapTransport = func(connections http.RoundTripper) http.RoundTripper {
+		t.Cleanup((&http.Client{Transport: connections}).CloseIdleConnections)
+		return connections
+	}
+	client, err := kube.NewClient(config)
 	if err != nil {
 		t.Fatal(err)
 	}
