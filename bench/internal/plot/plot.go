@@ -135,12 +135,21 @@ func (s *scale) at(v float64) float64 {
 	return s.from + (v-low)/(high-low)*(s.to-s.from)
 }
 
-// ticks returns the values that are labelled: powers of ten, or some five round values.
+// ticks returns the values that are labelled: powers of ten, with their double and their fivefold
+// if there are few, or some five round values.
 func (s *scale) ticks() []float64 {
 	var all []float64
 	if s.Log {
-		for v := math.Pow(10, math.Ceil(math.Log10(s.low)-1e-9)); v <= s.high; v *= 10 {
-			all = append(all, v)
+		factors := []float64{1}
+		if s.high < 1000*s.low {
+			factors = []float64{1, 2, 5}
+		}
+		for power := math.Pow(10, math.Floor(math.Log10(s.low))); power <= s.high; power *= 10 {
+			for _, factor := range factors {
+				if v := power * factor; v >= s.low*(1-1e-9) && v <= s.high {
+					all = append(all, v)
+				}
+			}
 		}
 		return all
 	}

@@ -66,6 +66,11 @@ func TestScale(t *testing.T) {
 	if got := s.ticks(); !slices.Equal(got, []float64{1, 10, 100}) && !slices.Equal(got, []float64{1, 10, 100, 1000}) {
 		t.Errorf("the ticks of 1 to 1000 are %v", got)
 	}
+	s = newScale(Axis{Log: true}, 0, 100)
+	s.include(9, 170)
+	if got := s.ticks(); !slices.Equal(got, []float64{10, 20, 50, 100}) {
+		t.Errorf("the ticks of 9 to 178 are %v", got)
+	}
 	s = newScale(Axis{}, 0, 100)
 	s.include(40)
 	if got := s.ticks(); len(got) < 3 || len(got) > 7 || got[0] != 0 {
