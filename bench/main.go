@@ -149,10 +149,7 @@ func run(ctx context.Context, o options) error {
 
 // measure builds the programs and measures the rounds that are not kept yet.
 func measure(ctx context.Context, o options, dir string, kept *results) error {
-	setup, err := newSetup(ctx, o)
-	if err != nil {
-		return err
-	}
+	setup := newSetup(ctx, o)
 	programs, err := build(ctx, o, dir)
 	if err != nil {
 		return err

@@ -25,7 +25,8 @@ type setup struct {
 	Flags     string            `json:"flags"`
 }
 
-func newSetup(ctx context.Context, o options) (*setup, error) {
+// newSetup returns the setup of this run. What cannot be found out is empty.
+func newSetup(ctx context.Context, o options) *setup {
 	output := func(dir, name string, args ...string) string {
 		cmd := exec.CommandContext(ctx, name, args...)
 		cmd.Dir = dir
@@ -67,5 +68,5 @@ func newSetup(ctx context.Context, o options) (*setup, error) {
 		s.Libraries[crate] = firstMatch(o.source+"/kubers/Cargo.lock", `(?m)^name = "`+crate+`"\nversion = "(.*)"$`)
 	}
 	s.Libraries["kubernetes"] = firstMatch(o.source+"/../controlplane/go.mod", `k8s\.io/kubernetes (v\S+)`)
-	return s, nil
+	return s
 }

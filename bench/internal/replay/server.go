@@ -54,8 +54,9 @@ func (s *Server) serveShops(w http.ResponseWriter, r *http.Request) {
 
 // serveList writes one page. The continue token is the index of the next object.
 func (s *Server) serveList(w http.ResponseWriter, limit, token string) {
-	from, err := 0, error(nil)
+	from := 0
 	if token != "" {
+		var err error
 		if from, err = strconv.Atoi(token); err != nil || from < 0 || from > s.store.Len() {
 			http.Error(w, "the continue token is not one of this server", http.StatusBadRequest)
 			return
@@ -158,6 +159,6 @@ func discovery() map[string][]byte {
 				"name": "shops", "singularName": "shop", "kind": "Shop", "namespaced": true, "verbs": verbs,
 			}},
 		}),
-		"/version": object("Info", map[string]any{"major": "1", "minor": "37", "gitVersion": "v1.37.0"}),
+		"/version": object("Info", map[string]any{"major": "1", "minor": "36", "gitVersion": "v1.36.3"}),
 	}
 }
