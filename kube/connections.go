@@ -213,6 +213,9 @@ func (c *connections) newTransport() (*http.Transport, error) {
 		MaxIdleConnsPerHost: 25,
 		DisableCompression:  c.config.DisableCompression,
 		ForceAttemptHTTP2:   true,
+		// The windows are those of net/http. Larger windows would not make the client write less:
+		// net/http returns credit after each read of 4 KB or more, however large the window is.
+		// The size of the reads decides, see frameReader and BenchmarkWatchStream.
 		HTTP2: &http.HTTP2Config{
 			SendPingTimeout: secondsOf("HTTP2_READ_IDLE_TIMEOUT_SECONDS", 30),
 			PingTimeout:     secondsOf("HTTP2_PING_TIMEOUT_SECONDS", 15),

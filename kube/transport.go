@@ -1,7 +1,6 @@
 package kube
 
 import (
-	"bufio"
 	"bytes"
 	"context"
 	"errors"
@@ -93,7 +92,7 @@ func (t *transport) Do(ctx context.Context, r *Request) (*Response, error) {
 			return nil, t.noAnswer(caller, ctx, r, errNoAnswer, true)
 		}
 		stream = true
-		body := &watchBody{Reader: bufio.NewReaderSize(response.Body, watchBuffer), body: response.Body, cancel: cancel}
+		body := &watchBody{ReadCloser: response.Body, cancel: cancel}
 		return &Response{Code: response.StatusCode, Header: response.Header, Stream: body, Pings: response.ProtoMajor >= 2}, nil
 	}
 	defer response.Body.Close()
@@ -105,22 +104,15 @@ func (t *transport) Do(ctx context.Context, r *Request) (*Response, error) {
 	return &Response{Code: response.StatusCode, Header: response.Header, Body: body}, nil
 }
 
-// watchBuffer is how much of a watch is read at a time, in bytes. net/http returns flow-control
-// credit to the server after each read of 4 KB or more, however large the window is. So the size
-// of the reads decides how often the client writes: 2,800 times for 10,000 events of 2 KB if they
-// are read in pieces of 4 KB to 8 KB, and 650 times with this buffer (BenchmarkWatchStream).
-const watchBuffer = 32 << 10
-
 // watchBody ends the request's context with the stream.
 type watchBody struct {
-	io.Reader
-	body   io.Closer
+	io.ReadCloser
 	cancel context.CancelFunc
 }
 
 func (b *watchBody) Close() error {
 	b.cancel()
-	return b.body.Close()
+	return b.ReadCloser.Close()
 }
 
 func (t *transport) request(ctx context.Context, r *Request) (*http.Request, error) {
