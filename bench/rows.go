@@ -175,10 +175,6 @@ type syncing struct {
 }
 
 const (
-	// settle is the time after the end of one program's sync before the next program starts.
-	// What the first program does in the background has ended then: the processor times at the
-	// end of the sync and ten seconds later hardly differ.
-	settle = time.Second
 	// soon is when memory is measured, after the last reconcile.
 	soon = 10 * time.Second
 	// patience is how long a program may take for anything.
@@ -209,7 +205,7 @@ func (s syncing) round(ctx context.Context, programs []*program) (map[string]fig
 			defer running.kill()
 			errs[i] = s.rest(ctx, running, f, end)
 		})
-		if err := sleep(ctx, settle); err != nil {
+		if err := running.settle(ctx); err != nil {
 			return nil, err
 		}
 	}
@@ -256,6 +252,27 @@ func (s syncing) rest(ctx context.Context, running *runningProgram, f figures, e
 	}
 	f["idle"] = (late - cpu).Seconds() / (s.late - soon).Minutes()
 	return nil
+}
+
+// settle waits until the program has used less than two percent of a core for half a second, for
+// five seconds at most. Then what it does in the background does not disturb the next program.
+func (r *runningProgram) settle(ctx context.Context) error {
+	const window = 500 * time.Millisecond
+	before, err := processorTime(r.process.Pid())
+	for range 10 {
+		if err != nil {
+			return err
+		}
+		if err := sleep(ctx, window); err != nil {
+			return err
+		}
+		var now time.Duration
+		if now, err = processorTime(r.process.Pid()); now-before < window/50 {
+			break
+		}
+		before = now
+	}
+	return err
 }
 
 // measureMemory adds the memory of the program to f, with a suffix to the names of the figures,

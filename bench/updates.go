@@ -43,7 +43,7 @@ func followUpdates(ctx context.Context, b *bench, p *program, objects, number in
 	if _, err := running.wait(ctx, "reconciled everything", running.all, patience); err != nil {
 		return nil, err
 	}
-	if err := sleep(ctx, settle); err != nil {
+	if err := running.settle(ctx); err != nil {
 		return nil, err
 	}
 	before, err := processorTime(running.process.Pid())
