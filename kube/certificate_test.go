@@ -114,6 +114,7 @@ func TestCertificateFilesRotate(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	defer slow.Body.Close()
 	<-names
 	write(clientCertificate(t, "second"))
 	check("first")
