@@ -230,6 +230,9 @@ func TestRestorationPutsWritesOfOtherKindsInDoubt(t *testing.T) {
 		other := webApps
 		other.Resource.Plural, other.Resource.Kind = "others", "Other"
 		open(t, t.Context(), f.cache, other, func(Change) {})
+		if _, err := f.do(f.server, kube.VerbPatch, "deleted"); err != nil {
+			t.Fatal(err)
+		}
 		synctest.Wait()
 		backup := f.server.Snapshot()
 		f.server.Advance(1000)
@@ -239,11 +242,17 @@ func TestRestorationPutsWritesOfOtherKindsInDoubt(t *testing.T) {
 		}
 		f.server.Stream(fakeserver.StreamID{Plural: "others"}).Bookmark()
 		synctest.Wait()
+		if _, err := f.do(f.handler, kube.VerbDelete, "deleted"); err != nil {
+			t.Fatal(err)
+		}
 		f.server.Restore(backup)
 		f.stream.Thaw()
 		time.Sleep(30 * time.Second)
 		if _, err := f.do(f.handler, kube.VerbGet, "written"); !kube.IsNotFound(err) {
 			t.Errorf("reading what the restoration has undone: %v", err)
+		}
+		if _, err := f.do(f.handler, kube.VerbGet, "deleted"); err != nil {
+			t.Errorf("reading an object whose deletion was undone: %v", err)
 		}
 	})
 }

@@ -155,13 +155,14 @@ func (o *Overlay) RecordVersion(c Collection, began Tick, version string) {
 	}
 }
 
-// DoubtNewer puts a doubt in place of each entry of a cluster that a server at this version cannot
-// have: the server was restored from a backup.
+// DoubtNewer puts a doubt in place of each entry of a cluster that a server at this version need
+// not have: the server was restored from a backup. The version of a deletion is not known, so that
+// each tombstone is among them.
 func (o *Overlay) DoubtNewer(cluster, version string) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	for k, e := range o.entries {
-		if k.Cluster == cluster && e.isNewer(version) {
+		if k.Cluster == cluster && (e.Kind == Tombstone || e.isNewer(version)) {
 			o.setLocked(k, Entry{Kind: Doubt})
 		}
 	}
