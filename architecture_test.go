@@ -34,6 +34,8 @@ var library = []string{"kube", "crd", "watch", "cache", "controller", "events", 
 var layers = map[string][]string{
 	"internal/jsonscan": {},
 	"internal/ident":    {},
+	// It is for tests.
+	"internal/bound": {},
 	// It reduces objects to the fields of a type.
 	"internal/projection": {"internal/jsonscan"},
 
