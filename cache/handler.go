@@ -34,9 +34,10 @@ func (h *handler) Do(ctx context.Context, r *kube.Request) (*kube.Response, erro
 	case !r.Verb.IsWrite():
 		return h.next.Do(ctx, r)
 	}
+	shown := h.view.cache.shownVersions(overlay.KeyOf(r.Ref()))
 	began := h.view.cache.overlay.Begin()
 	response, err := h.next.Do(ctx, r)
-	h.view.recordWrite(r, began, response, err)
+	h.view.recordWrite(r, began, shown, response, err)
 	h.view.cache.overlay.Sweep(h.view.cache.isNeeded, h.view.cache.isDoubted)
 	return response, err
 }
@@ -73,6 +74,7 @@ func (h *handler) readLive(ctx context.Context, r *kube.Request, k overlay.Key, 
 	if o, ok := store.Get(k.In()); ok {
 		shown = overlay.AddObserved(nil, overlay.ObservedVersion{UID: o.UID, Version: c.observedVersion(k, o.UID)})
 	}
+	before := c.shownVersions(k)
 	began := c.overlay.Begin()
 	response, err := h.next.Do(ctx, r)
 	switch {
@@ -81,6 +83,7 @@ func (h *handler) readLive(ctx context.Context, r *kube.Request, k overlay.Key, 
 		if kube.Unmarshal(response.Body, &answer) != nil || !ident.IsComparable(answer.Metadata.ResourceVersion) {
 			break // the next read asks again
 		}
+		checkAnswer(before, answer.Metadata.UID, answer.Metadata.ResourceVersion)
 		c.overlay.Settle(k, began, c.valueOf(r, k, answer, response.Body))
 	case kube.IsNotFound(err):
 		c.overlay.Settle(k, began, overlay.Entry{Kind: overlay.Tombstone, Observed: shown})

@@ -14,6 +14,7 @@ import (
 func (s *stream) beginList() {
 	s.listBegan = s.cache.overlay.Begin()
 	s.listPast = s.cache.past.Load()
+	s.listContradictions = s.contradictions()
 	s.listing = true
 	s.recorder.RecordListStarted()
 }
@@ -28,6 +29,7 @@ func (s *stream) endList(version string) {
 	first := s.writer.Complete(version)
 	s.recorder.RecordListed(version)
 	s.restored = restored || !s.cache.isOfPresent(s)
+	s.settleContradictions(s.listContradictions)
 	if restored {
 		s.cache.recordRestoration(s, version)
 	} else {
@@ -133,4 +135,6 @@ func (c *Cache) publishRestored(cluster string) {
 
 // isOfPresent reports whether the store of s is not known to be of a past that a restoration has
 // undone.
-func (c *Cache) isOfPresent(s *stream) bool { return s.past.Load() >= c.past.Load() }
+func (c *Cache) isOfPresent(s *stream) bool {
+	return s.past.Load() >= c.past.Load() && !s.isContradicted()
+}

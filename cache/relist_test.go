@@ -257,6 +257,38 @@ func TestRestorationPutsWritesOfOtherKindsInDoubt(t *testing.T) {
 	})
 }
 
+// Regression: until a watch had found that a backup was restored, a program read the lost past from
+// the store and the present from the server in turn, and undid its own writes without a pause. An
+// answer that is older than what the store shows is a proof.
+func TestAnswerOlderThanTheStoreShowsARestoration(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		f := newFollower(t)
+		if _, err := f.do(f.server, kube.VerbPatch, "a"); err != nil {
+			t.Fatal(err)
+		}
+		synctest.Wait()
+		backup := f.server.Snapshot()
+		f.server.Advance(1000)
+		label := &kube.Request{
+			Verb: kube.VerbPatch, Resource: webApps.Resource, Namespace: "ns", Name: "a",
+			ContentType: kube.ContentMergePatch, Body: []byte(`{"metadata":{"labels":{"lost":"yes"}}}`),
+		}
+		if _, err := f.server.Do(t.Context(), label); err != nil {
+			t.Fatal(err)
+		}
+		f.check("Synced ", "Added a", "Modified a")
+		f.server.Restore(backup)
+		time.Sleep(time.Second)
+		label.Body = []byte(`{"metadata":{"labels":{"new":"yes"}}}`)
+		if _, err := f.handler.Do(t.Context(), label); err != nil {
+			t.Fatal(err)
+		}
+		time.Sleep(time.Second) // the probe would come ten seconds later
+		f.check("Modified a", "Restored ")
+	})
+}
+
 // Regression: an object that was written without the labels that a stream selects was published
 // as deleted after each list. Until another store had reached the version of that list, a
 // controller read everything in that namespace live.

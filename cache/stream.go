@@ -47,6 +47,10 @@ type stream struct {
 	// listBegan is when the list began, and listPast the past of the Cache at that time.
 	listBegan overlay.Tick
 	listPast  uint64
+	// listContradictions is the number of contradictions when the list began.
+	listContradictions uint64
+	contradictionMu    sync.Mutex
+	contradiction      contradiction
 	// past is the past that the store is of: see Cache.past.
 	past atomic.Uint64
 	// recovery, failed and restored belong to the goroutine of the stream. failed are the errors,

@@ -31,8 +31,9 @@ type writeAnswer struct {
 	} `json:"details"`
 }
 
-// recordWrite records the outcome of a write that began at a tick.
-func (v *View) recordWrite(r *kube.Request, began overlay.Tick, response *kube.Response, err error) {
+// recordWrite records the outcome of a write that began at a tick, when stores showed these versions
+// of the object.
+func (v *View) recordWrite(r *kube.Request, began overlay.Tick, shown []shownVersion, response *kube.Response, err error) {
 	if isDryRun(r) || response != nil && response.Cached {
 		return
 	}
@@ -70,6 +71,9 @@ func (v *View) recordWrite(r *kube.Request, began overlay.Tick, response *kube.R
 	if k.Name == "" {
 		o.DoubtCollection(k.Collection)
 		return
+	}
+	if m := answer.Metadata; m.DeletionTimestamp == nil && r.Verb != kube.VerbDelete {
+		checkAnswer(shown, m.UID, m.ResourceVersion) // the last version of what is gone can be old
 	}
 	e := v.cache.entryOf(r, k, answer, response.Body)
 	if r.Verb == kube.VerbCreate && e.Kind == overlay.Value {

@@ -51,6 +51,9 @@
 // [Relister], for fresh lists of the streams that have seen more than the restored server has, and
 // publishes the restoration to all subscribers, whose controllers reconcile all their objects.
 //
+// An answer to a read or a write that is older than what a store has shown is a proof too, and leads
+// to a fresh list at once, at most once a minute.
+//
 // One case remains. The server has passed the last version seen before it is asked, and the
 // newest change that was seen is also in the backup, or an event came within the 12 seconds.
 // Then the changes between the backup and the last version seen are not noticed until

@@ -33,7 +33,7 @@ type part struct {
 	} `json:"spec"`
 	Tree   *tree `json:"tree,omitempty"`
 	Hidden int   `json:"-"`
-	secret int   //nolint:unused // an unexported field is no JSON field
+	secret int
 }
 
 type embedded struct {
