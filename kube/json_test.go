@@ -224,7 +224,7 @@ func TestJSONOfWrongTags(t *testing.T) {
 	t.Parallel()
 	type wrong struct {
 		Text  string `json:"text"`
-		Flags []bool `json:"flags,string"`
+		Flags []bool `json:"flags,string"` //nolint:staticcheck // the tag is wrong on purpose
 	}
 	const data = `{"text":"t","flags":[true]}`
 	var ours, theirs wrong
