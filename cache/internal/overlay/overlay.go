@@ -17,6 +17,9 @@ type Overlay struct {
 	// unbounded are the keys of the entries without a version.
 	unbounded map[Key]struct{}
 	doubts    map[Collection]CollectionDoubt
+	// restored holds, for each cluster that was restored from a backup, the tick at which that was
+	// found.
+	restored map[string]Tick
 	// sweepSize is the number of entries at which the next sweep is due.
 	sweepSize int
 	swept     time.Time
@@ -34,6 +37,7 @@ const minSweepSize = 64
 func New() *Overlay {
 	return &Overlay{
 		entries: make(map[Key]Entry), unbounded: make(map[Key]struct{}), doubts: make(map[Collection]CollectionDoubt),
+		restored:  make(map[string]Tick),
 		sweepSize: minSweepSize,
 	}
 }
@@ -61,10 +65,14 @@ func (o *Overlay) Len() int {
 	return len(o.entries)
 }
 
-// Record records what the answer to a request says that began at a tick.
+// Record records what the answer to a request says that began at a tick. If a restoration was found
+// since, the answer may be of the past that was lost: then the entry is a doubt.
 func (o *Overlay) Record(k Key, began Tick, e Entry) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
+	if began < o.restored[k.Cluster] {
+		e = Entry{Kind: Doubt}
+	}
 	if old, had := o.entries[k]; had {
 		e = e.after(old, began > old.tick)
 	}
@@ -76,7 +84,7 @@ func (o *Overlay) Record(k Key, began Tick, e Entry) {
 func (o *Overlay) Settle(k Key, began Tick, e Entry) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	if old, had := o.entries[k]; had && began > old.tick {
+	if old, had := o.entries[k]; had && began > old.tick && began > o.restored[k.Cluster] {
 		o.setLocked(k, e.after(old, true))
 	}
 }
@@ -139,6 +147,9 @@ func (o *Overlay) RecordVersion(c Collection, began Tick, version string) {
 	}
 	o.mu.Lock()
 	defer o.mu.Unlock()
+	if began < o.restored[c.Cluster] {
+		return
+	}
 	c.Namespace = ""
 	for k := range o.unbounded {
 		if e := o.entries[k]; c.Contains(k) && e.tick < began {
@@ -161,6 +172,8 @@ func (o *Overlay) RecordVersion(c Collection, began Tick, version string) {
 func (o *Overlay) DoubtNewer(cluster, version string) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
+	o.tick++
+	o.restored[cluster] = o.tick
 	for k, e := range o.entries {
 		if k.Cluster == cluster && (e.Kind == Tombstone || e.isNewer(version)) {
 			o.setLocked(k, Entry{Kind: Doubt})

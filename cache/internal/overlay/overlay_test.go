@@ -104,3 +104,26 @@ func TestContentStaysUntilAllStreamsHaveObservedIt(t *testing.T) {
 		}
 	})
 }
+
+// Regression: the answer of a write came after the restoration of a backup had been found. It was
+// of the lost past, and for a minute an apply was skipped because of it.
+func TestAnswerFromBeforeARestorationIsADoubt(t *testing.T) {
+	t.Parallel()
+	o := New()
+	value := Entry{Kind: Value, UID: "u", Version: "1005", Observed: []ObservedVersion{{"u", "1005"}}}
+	before := o.Begin()
+	o.DoubtNewer("", "50")
+	o.Record(pod, before, value)
+	if e, ok := o.Get(pod); !ok || e.Kind != Doubt {
+		t.Errorf("the write that began before: %+v (%t), want a doubt", e, ok)
+	}
+	o.Settle(pod, before, value)
+	if e, ok := o.Get(pod); !ok || e.Kind != Doubt {
+		t.Errorf("the read that began before: %+v (%t), want a doubt", e, ok)
+	}
+	value.Version = "51"
+	o.Record(pod, o.Begin(), value)
+	if e, ok := o.Get(pod); !ok || e.Kind != Value || e.Version != "51" {
+		t.Errorf("the write that began afterwards: %+v (%t), want its value", e, ok)
+	}
+}
