@@ -110,7 +110,7 @@ func TestCertificateFilesRotate(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	slow, err := transport.RoundTrip(request)
+	slow, err := transport.RoundTrip(request) //nolint:bodyclose // it is closed below, after a goroutine has read from it
 	if err != nil {
 		t.Fatal(err)
 	}
