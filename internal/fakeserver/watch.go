@@ -228,6 +228,7 @@ func (w *watch) readDue(p []byte) (n int, wait time.Duration, err error) {
 		copied := copy(p[n:], next.text)
 		n += copied
 		if next.text = next.text[copied:]; len(next.text) == 0 {
+			next.text = nil // or the array behind frames would keep it
 			w.frames = w.frames[1:]
 		}
 	}
