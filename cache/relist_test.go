@@ -4,6 +4,8 @@ import (
 	"context"
 	"fmt"
 	"net/http"
+	"sync"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -21,6 +23,8 @@ type follower struct {
 	cache   *Cache
 	handler kube.Handler
 	stream  *fakeserver.Stream
+	// mu guards changes, which other streams of the cache add to as well.
+	mu      sync.Mutex
 	changes []string
 }
 
@@ -37,6 +41,8 @@ func newFollower(t *testing.T) *follower {
 		if c.Type != Synced && c.Type != Restored && (err != nil || len(content) == 0) {
 			t.Errorf("the content of %s %s: %q, %v", c.Type, c.Record().Name, content, err)
 		}
+		f.mu.Lock()
+		defer f.mu.Unlock()
 		f.changes = append(f.changes, fmt.Sprint(c.Type, " ", c.Record().Name))
 	})
 	f.handler = f.cache.Handler(f.server)
@@ -57,6 +63,8 @@ func (f *follower) do(h kube.Handler, verb kube.Verb, name string) (*kube.Respon
 func (f *follower) check(want ...string) {
 	f.Helper()
 	synctest.Wait()
+	f.mu.Lock()
+	defer f.mu.Unlock()
 	if diff := cmp.Diff(want, f.changes); diff != "" {
 		f.Errorf("the changes (-want +got):\n%s", diff)
 	}
@@ -187,10 +195,10 @@ func TestRestorationListsTheStoresOfThePast(t *testing.T) {
 		f := newFollower(t)
 		other := webApps
 		other.LabelSelector = "a=b"
-		restored := 0
+		var restored atomic.Int32
 		open(t, t.Context(), f.cache, other, func(c Change) {
 			if c.Type == Restored {
-				restored++
+				restored.Add(1)
 			}
 		})
 		synctest.Wait()
@@ -208,8 +216,8 @@ func TestRestorationListsTheStoresOfThePast(t *testing.T) {
 		f.check("Added new")
 		time.Sleep(time.Minute)
 		f.check("Restored ", "Restored ")
-		if restored != 2 {
-			t.Errorf("the other subscriber received %d restorations, want one for each list", restored)
+		if n := restored.Load(); n != 2 {
+			t.Errorf("the other subscriber received %d restorations, want one for each list", n)
 		}
 		f.server.ForgetRequests()
 		if _, err := f.do(f.handler, kube.VerbGet, "new"); err != nil {
@@ -298,10 +306,8 @@ func TestObjectThatNeverMatchedHasNotVanished(t *testing.T) {
 		f := newFollower(t)
 		other := webApps
 		other.LabelSelector = "a=b"
-		var changes []string
-		open(t, t.Context(), f.cache, other, func(c Change) {
-			changes = append(changes, fmt.Sprint(c.Type, " ", c.Record().Name))
-		})
+		changes := make(chan string, 10)
+		open(t, t.Context(), f.cache, other, func(c Change) { changes <- fmt.Sprint(c.Type, " ", c.Record().Name) })
 		synctest.Wait()
 		selecting := f.server.Stream(fakeserver.StreamID{Plural: webApps.Resource.Plural, LabelSelector: "a=b"})
 		selecting.Refuse(http.StatusServiceUnavailable, "")
@@ -312,7 +318,11 @@ func TestObjectThatNeverMatchedHasNotVanished(t *testing.T) {
 		f.server.Compact()
 		selecting.Allow()
 		time.Sleep(time.Minute)
-		if diff := cmp.Diff([]string{"Synced "}, changes); diff != "" {
+		var got []string
+		for len(changes) > 0 {
+			got = append(got, <-changes)
+		}
+		if diff := cmp.Diff([]string{"Synced "}, got); diff != "" {
 			t.Errorf("the changes (-want +got):\n%s", diff)
 		}
 	})
