@@ -297,6 +297,28 @@ func TestAnswerOlderThanTheStoreShowsARestoration(t *testing.T) {
 	})
 }
 
+// Regression: a backup was restored that lacked what this program had written, and no stream had
+// seen that or anything newer, so that nobody noticed. For a minute an apply was skipped because of
+// the write that was lost.
+func TestEndOfAWatchPutsWritesThatItHasNotShownInDoubt(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		f := newFollower(t)
+		backup := f.server.Snapshot()
+		f.server.Advance(1000)
+		f.stream.Freeze()
+		if _, err := f.do(f.handler, kube.VerbPatch, "written"); err != nil {
+			t.Fatal(err)
+		}
+		f.server.Restore(backup)
+		f.stream.Thaw()
+		time.Sleep(5 * time.Second)
+		if _, err := f.do(f.handler, kube.VerbGet, "written"); !kube.IsNotFound(err) {
+			t.Errorf("reading what the restoration has undone: %v", err)
+		}
+	})
+}
+
 // Regression: an object that was written without the labels that a stream selects was published
 // as deleted after each list. Until another store had reached the version of that list, a
 // controller read everything in that namespace live.

@@ -160,6 +160,7 @@ func (s *stream) apply(c watch.Change) {
 		s.recorder.RecordWatch(true)
 	case watch.ChangeWatchEnded:
 		s.recorder.RecordWatch(false)
+		s.cache.overlay.Distrust(s.collection())
 	}
 	s.writer.Maintain(resting)
 }

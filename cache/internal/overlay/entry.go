@@ -42,7 +42,8 @@ type Entry struct {
 	Form     kube.Representation
 
 	// tick is when the entry was recorded, in the order of all that was recorded and begun.
-	tick     Tick
+	tick Tick
+	// recorded is the time of that. It is zero if the entry is distrusted: then it counts as old.
 	recorded time.Time
 }
 

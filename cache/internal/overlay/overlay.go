@@ -181,6 +181,20 @@ func (o *Overlay) DoubtNewer(cluster, version string) {
 	}
 }
 
+// Distrust makes reads of the objects in a collection uncertain, as far as no store has observed
+// their entries: a watch has ended, and the server may be restored from a backup before the next one
+// opens. The entries keep their content, because a list may show that an object has vanished.
+func (o *Overlay) Distrust(c Collection) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	for k, e := range o.entries {
+		if c.Contains(k) {
+			e.recorded = time.Time{}
+			o.entries[k] = e
+		}
+	}
+}
+
 // HasUnbounded reports whether [Overlay.RecordVersion] would be of use.
 func (o *Overlay) HasUnbounded() bool {
 	o.mu.Lock()
