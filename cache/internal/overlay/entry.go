@@ -106,8 +106,15 @@ func (e Entry) Read(o Observation, r kube.Resource, form kube.Representation) Fi
 	case e.Kind == Doubt || e.isOld():
 		return Uncertain
 	case e.Kind == Tombstone:
-		// It is perhaps not known which of two objects came first.
-		if _, known := e.lastObserved(); known || e.hasObserved(o.UID) {
+		// Within a list the store has not reached the version of its objects yet. An object of
+		// another uid that is newer than all that had the name before was created after them. It is
+		// perhaps not known which of two objects came first.
+		switch last, known := e.lastObserved(); {
+		case e.hasObserved(o.UID):
+			return Absent
+		case known && ident.IsNewer(o.ResourceVersion, last):
+			return Stored
+		case known:
 			return Absent
 		}
 		return Uncertain

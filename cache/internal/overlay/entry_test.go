@@ -3,9 +3,12 @@ package overlay
 import (
 	"fmt"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/yare-go/yare/kube"
 )
 
 // Answers come in any order: what was under way at the same time is ordered by versions,
@@ -107,5 +110,21 @@ func TestTheLatestSightingStays(t *testing.T) {
 	}
 	if last, known := e.lastObserved(); known {
 		t.Errorf("what is not known is known to be %q", last)
+	}
+}
+
+// Regression: a reconcile that was triggered by an object of a list that was not complete yet read
+// that the object does not exist, because an earlier object of that name had been deleted by the
+// program. Nothing triggered the reconcile again.
+func TestTombstoneDoesNotHideASuccessorWithinAList(t *testing.T) {
+	t.Parallel()
+	e := Entry{Kind: Tombstone, UID: "old", Observed: []ObservedVersion{{"old", "140"}}, recorded: time.Now()}
+	successor := Observation{Version: "119", Present: true, UID: "new", ResourceVersion: "145"}
+	if got := e.Read(successor, podsOfV1, kube.Full); got != Stored {
+		t.Errorf("the successor is %v, want what is stored", got)
+	}
+	predecessor := Observation{Version: "119", Present: true, UID: "older", ResourceVersion: "118"}
+	if got := e.Read(predecessor, podsOfV1, kube.Full); got != Absent {
+		t.Errorf("an earlier object is %v, want it absent", got)
 	}
 }
