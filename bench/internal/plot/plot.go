@@ -32,7 +32,8 @@ const (
 	left, right, top, bottom = 70, 190, 44, 52
 )
 
-// colours are distinct also for readers who do not see all colours, by Okabe and Ito.
+// colour returns the colour of the i-th series. Readers who do not see all colours can distinguish
+// them: they are those of Okabe and Ito.
 func colour(i int) string {
 	colours := []string{"#0072b2", "#d55e00", "#e69f00", "#009e73", "#cc79a7", "#56b4e9"}
 	return colours[i%len(colours)]

@@ -1,0 +1,314 @@
+package fakeserver
+
+import (
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"reflect"
+	"slices"
+	"strconv"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/yare-go/yare/kube"
+)
+
+// live returns the object that r names.
+func (s *Server) live(r *kube.Request) (*object, error) {
+	if r.Subresource != "" && r.Subresource != "status" {
+		return nil, Refusal(r, http.StatusNotFound, metav1.StatusReasonNotFound)
+	}
+	if o := s.objects[idOf(r)]; o != nil {
+		return o, nil
+	}
+	return nil, refusalOf(r, http.StatusNotFound, metav1.StatusReasonNotFound, fmt.Sprintf("%s %q not found", r.Resource, r.Name))
+}
+
+func (s *Server) create(r *kube.Request) (*kube.Response, error) {
+	content, err := bodyOf(r)
+	if err != nil {
+		return nil, err
+	}
+	metadata := metadataOf(content)
+	if generate := textOf(metadata, "generateName"); textOf(metadata, "name") == "" && generate != "" {
+		metadata["name"] = generate + strconv.Itoa(s.uids+1)
+	}
+	id := idOf(r)
+	if id.name = textOf(metadata, "name"); id.name == "" {
+		return nil, invalid(r, metav1.CauseTypeFieldValueRequired, "metadata.name")
+	}
+	if s.objects[id] != nil {
+		e := Refusal(r, http.StatusConflict, metav1.StatusReasonAlreadyExists)
+		e.Answer.Details.Name = id.name
+		return nil, e
+	}
+	if metadata["resourceVersion"] != nil {
+		return nil, serverError(r, "resourceVersion should not be set on objects to be created")
+	}
+	delete(metadata, "managedFields")
+	delete(content, "status")
+	return s.storeNew(r, id, content, func() { own(content, nil, content, managerOf(r)) })
+}
+
+// storeNew stores an object that does not exist yet. The function records who owns its fields.
+func (s *Server) storeNew(r *kube.Request, id objectID, content map[string]any, own func()) (*kube.Response, error) {
+	metadata := metadataOf(content)
+	content["apiVersion"], content["kind"] = r.Resource.GroupVersion().String(), r.Resource.Kind
+	metadata["name"] = id.name
+	if id.namespace != "" {
+		metadata["namespace"] = id.namespace
+	}
+	for _, name := range []string{"deletionTimestamp", "deletionGracePeriodSeconds", "resourceVersion", "generation"} {
+		delete(metadata, name)
+	}
+	metadata["creationTimestamp"] = now()
+	if hasGeneration(r.Resource) {
+		metadata["generation"] = 1.0
+	}
+	own()
+	dry := isDryRun(r)
+	s.uids++
+	metadata["uid"] = fmt.Sprintf("uid-%d", s.uids)
+	if dry {
+		o := &object{id: id, content: content, text: encode(content)}
+		return &kube.Response{Code: http.StatusCreated, Body: o.bytes(r.Representation)}, nil
+	}
+	response := answer(s.put(id, content), r)
+	response.Code = http.StatusCreated
+	return response, nil
+}
+
+// hasGeneration reports whether the server counts generations of a kind. Of the core group it
+// does so for few.
+func hasGeneration(r kube.Resource) bool {
+	return r.Group != "" && r.Group != "events.k8s.io" || r.Plural == "pods" || r.Plural == "replicationcontrollers"
+}
+
+func (s *Server) update(r *kube.Request) (*kube.Response, error) {
+	live, err := s.live(r)
+	if err != nil {
+		return nil, err
+	}
+	content, err := bodyOf(r)
+	if err != nil {
+		return nil, err
+	}
+	if uid := metadataOf(content)["uid"]; uid != nil && uid != metadataOf(live.content)["uid"] {
+		return nil, Refusal(r, http.StatusConflict, metav1.StatusReasonConflict)
+	}
+	return s.replace(r, live, content, nil)
+}
+
+func (s *Server) patch(r *kube.Request) (*kube.Response, error) {
+	if r.ContentType == kube.ContentApply {
+		return s.apply(r)
+	}
+	live, err := s.live(r)
+	if err != nil {
+		return nil, err
+	}
+	content := clone(live.content)
+	switch r.ContentType {
+	case kube.ContentJSONPatch:
+		if content, err = patched(r, content); err != nil {
+			return nil, err
+		}
+	case kube.ContentMergePatch, kube.ContentStrategicPatch:
+		body, err := bodyOf(r)
+		if err != nil {
+			return nil, err
+		}
+		content = mergePatch(content, body).(map[string]any)
+	default:
+		return nil, Refusal(r, http.StatusUnsupportedMediaType, metav1.StatusReasonUnsupportedMediaType)
+	}
+	if metadataOf(content)["uid"] != metadataOf(live.content)["uid"] {
+		return nil, invalid(r, metav1.CauseTypeFieldValueInvalid, "metadata.uid")
+	}
+	return s.replace(r, live, content, nil)
+}
+
+// replace stores content in place of live, as far as the request may change it. ownership
+// records who owns the fields; without it, the manager of the request owns what it changed.
+func (s *Server) replace(r *kube.Request, live *object, content map[string]any, ownership func(content map[string]any)) (*kube.Response, error) {
+	metadata, former := metadataOf(content), metadataOf(live.content)
+	if v := textOf(metadata, "resourceVersion"); v != "" && v != textOf(former, "resourceVersion") {
+		return nil, refusalOf(r, http.StatusConflict, metav1.StatusReasonConflict, "the object has been modified; please apply your changes to the latest version and try again")
+	}
+	if r.Subresource == "status" {
+		status, has := content["status"]
+		managed := metadata["managedFields"]
+		content = clone(live.content)
+		metadata = metadataOf(content)
+		if delete(content, "status"); has {
+			content["status"] = status
+		}
+		if managed != nil && ownership != nil {
+			metadata["managedFields"] = managed
+		}
+	} else if status, has := live.content["status"]; has {
+		content["status"] = clone(status)
+	} else {
+		delete(content, "status")
+	}
+	for _, name := range []string{"uid", "name", "namespace", "creationTimestamp", "deletionTimestamp", "deletionGracePeriodSeconds", "generation", "resourceVersion"} {
+		if delete(metadata, name); former[name] != nil {
+			metadata[name] = former[name]
+		}
+	}
+	content["apiVersion"], content["kind"] = live.content["apiVersion"], live.content["kind"]
+	// An ObjectMeta leaves empty lists out.
+	for _, name := range []string{"finalizers", "ownerReferences"} {
+		if len(listOf(metadata, name)) == 0 {
+			delete(metadata, name)
+		}
+	}
+	if former["deletionTimestamp"] != nil {
+		for _, f := range listOf(metadata, "finalizers") {
+			if !slices.Contains(listOf(former, "finalizers"), f) {
+				return nil, invalid(r, metav1.CauseTypeForbidden, "metadata.finalizers")
+			}
+		}
+	}
+	if ownership != nil {
+		ownership(content)
+	} else {
+		restoreManaged(content, live.content)
+		own(content, live.content, content, managerOf(r))
+	}
+	if former["deletionTimestamp"] != nil && len(listOf(metadata, "finalizers")) == 0 {
+		last := newObject(live.id, live.version, content)
+		if !isDryRun(r) {
+			s.remove(live)
+		}
+		return answer(last, r), nil
+	}
+	if reflect.DeepEqual(content, live.content) {
+		return answer(live, r), nil
+	}
+	if former["generation"] != nil && !reflect.DeepEqual(withoutStatus(live.content), withoutStatus(content)) {
+		metadata["generation"] = former["generation"].(float64) + 1
+	}
+	if isDryRun(r) {
+		return answer(newObject(live.id, live.version, content), r), nil
+	}
+	return answer(s.put(live.id, content), r), nil
+}
+
+// withoutStatus returns what counts for the generation.
+func withoutStatus(content map[string]any) map[string]any {
+	rest := make(map[string]any, len(content))
+	for k, v := range content {
+		if k != "metadata" && k != "status" {
+			rest[k] = v
+		}
+	}
+	return rest
+}
+
+func (s *Server) delete(r *kube.Request) (*kube.Response, error) {
+	live, err := s.live(r)
+	if err != nil {
+		return nil, err
+	}
+	var o metav1.DeleteOptions
+	if len(r.Body) > 0 {
+		if err := json.Unmarshal(r.Body, &o); err != nil {
+			return nil, badRequest(r, err.Error())
+		}
+	}
+	metadata := metadataOf(live.content)
+	if p := o.Preconditions; p != nil {
+		if p.UID != nil && string(*p.UID) != metadata["uid"] {
+			return nil, failedPrecondition(r,
+				fmt.Sprintf("Precondition failed: UID in precondition: %s, UID in object meta: %s", *p.UID, metadata["uid"]))
+		}
+		if p.ResourceVersion != nil && *p.ResourceVersion != metadata["resourceVersion"] {
+			return nil, failedPrecondition(r,
+				fmt.Sprintf("Precondition failed: ResourceVersion in precondition: %s, ResourceVersion in object meta: %s", *p.ResourceVersion, metadata["resourceVersion"]))
+		}
+	}
+	if gone := s.end(live, len(o.DryRun) > 0 || isDryRun(r)); gone != nil {
+		return answer(gone, r), nil
+	}
+	return &kube.Response{Code: http.StatusOK, Body: encode(map[string]any{
+		"apiVersion": "v1", "kind": "Status", "status": "Success", "metadata": map[string]any{},
+		"details": map[string]any{"name": live.id.name, "group": r.Resource.Group, "kind": r.Resource.Plural, "uid": metadata["uid"]},
+	})}, nil
+}
+
+// failedPrecondition returns the answer to a delete of another object or version. The server names
+// the kind and not the resource then.
+func failedPrecondition(r *kube.Request, message string) *kube.Error {
+	e := refusalOf(r, http.StatusConflict, metav1.StatusReasonConflict, message)
+	e.Answer.Details.Kind = r.Resource.Kind
+	return e
+}
+
+// end deletes an object. It returns the object as it is now if finalizers keep it.
+func (s *Server) end(live *object, dry bool) *object {
+	metadata := metadataOf(live.content)
+	switch {
+	case len(listOf(metadata, "finalizers")) == 0:
+		if !dry {
+			s.remove(live)
+		}
+		return nil
+	case metadata["deletionTimestamp"] != nil:
+		return live
+	}
+	content := clone(live.content)
+	metadata = metadataOf(content)
+	metadata["deletionTimestamp"], metadata["deletionGracePeriodSeconds"] = now(), 0.0
+	if generation, ok := metadata["generation"].(float64); ok {
+		metadata["generation"] = generation + 1
+	}
+	if dry {
+		return newObject(live.id, live.version, content)
+	}
+	return s.put(live.id, content)
+}
+
+func (s *Server) deleteCollection(r *kube.Request) (*kube.Response, error) {
+	selected, err := selectionOf(r)
+	if err != nil {
+		return nil, err
+	}
+	var items []any
+	for _, o := range s.sorted() {
+		if selected.matches(o) {
+			s.end(o, isDryRun(r))
+			items = append(items, o.content)
+		}
+	}
+	return &kube.Response{Code: http.StatusOK, Body: encode(map[string]any{
+		"apiVersion": r.Resource.GroupVersion().String(), "kind": r.Resource.Kind + "List",
+		"metadata": map[string]any{"resourceVersion": strconv.Itoa(s.version)}, "items": items,
+	})}, nil
+}
+
+// CollectGarbage deletes every object that has owners of which none exists, until there is none
+// left, and returns how many it deleted.
+func (s *Server) CollectGarbage() int {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	deleted := 0
+	for {
+		uids := make(map[any]bool, len(s.objects))
+		for _, o := range s.objects {
+			uids[metadataOf(o.content)["uid"]] = true
+		}
+		before := deleted
+		for _, o := range s.sorted() {
+			owners := listOf(metadataOf(o.content), "ownerReferences")
+			exists := func(owner any) bool { return uids[owner.(map[string]any)["uid"]] }
+			if len(owners) > 0 && !slices.ContainsFunc(owners, exists) && metadataOf(o.content)["deletionTimestamp"] == nil {
+				s.end(o, false)
+				deleted++
+			}
+		}
+		if deleted == before {
+			return deleted
+		}
+	}
+}
