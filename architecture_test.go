@@ -34,6 +34,8 @@ var library = []string{"kube", "crd", "watch", "cache", "controller", "events", 
 var layers = map[string][]string{
 	"internal/jsonscan": {},
 	"internal/ident":    {},
+	// It is the time of a program, which a test can move.
+	"internal/clock": {},
 	// It is for tests.
 	"internal/bound": {},
 	// It reduces objects to the fields of a type.
@@ -54,12 +56,12 @@ var layers = map[string][]string{
 	// Objects for the tests of the cache.
 	"cache/internal/samples": {"kube"},
 
-	"controller":     {"kube", "watch", "cache", "internal/jsonscan", "internal/ident"},
+	"controller":     {"kube", "watch", "cache", "internal/clock", "internal/jsonscan", "internal/ident"},
 	"events":         {"kube", "controller"},
 	"operator":       {"kube", "crd", "watch", "cache", "controller"},
 	"internal/plane": {},
 	"internal/dev":   append([]string{"internal/plane"}, library...),
-	"yaretest":       append([]string{"internal/plane"}, library...),
+	"yaretest":       append([]string{"internal/plane", "internal/clock"}, library...),
 	"cmd/yare":       append([]string{"internal/plane", "internal/dev"}, library...),
 
 	// The tests of the examples share it.

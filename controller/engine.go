@@ -11,6 +11,7 @@ import (
 	"github.com/yare-go/yare/cache"
 	"github.com/yare-go/yare/controller/internal/noop"
 	"github.com/yare-go/yare/controller/internal/queue"
+	"github.com/yare-go/yare/internal/clock"
 	"github.com/yare-go/yare/kube"
 )
 
@@ -27,6 +28,8 @@ type engine[T any] struct {
 	applies  *noop.Checker
 	adoption *adoption
 	queue    *queue.Queue
+	// clock is the clock of the queue. It is nil for the real clock.
+	clock *clock.Clock
 	// mapper holds the changes of slow relations.
 	mapper *mapper
 	// reconciled is the reconciled kind as relations need it.
@@ -52,7 +55,8 @@ func (c *Controller[T]) Start(ctx context.Context, rt *Runtime) error {
 	}
 	e := &engine[T]{
 		Controller: c, runtime: rt, log: rt.Log,
-		queue:    queue.New(),
+		queue:    queue.New(clock.From(ctx)),
+		clock:    clock.From(ctx),
 		mapper:   newMapper(),
 		echoes:   newEchoes(),
 		failures: failures{byKey: make(map[kube.Key]*failure)},
@@ -67,6 +71,8 @@ func (c *Controller[T]) Start(ctx context.Context, rt *Runtime) error {
 }
 
 func (e *engine[T]) run(ctx context.Context) error {
+	release := e.clock.Hold("controller " + e.name + " (not synced)")
+	defer release()
 	defer func() {
 		for _, sub := range e.subs {
 			if sub.open != nil {
@@ -84,7 +90,9 @@ func (e *engine[T]) run(ctx context.Context) error {
 	var running sync.WaitGroup
 	running.Go(func() { e.mapChanges(ctx, &running) })
 	if e.waitSynced(ctx) {
+		defer e.clock.Add("controller "+e.name, e.queue)()
 		e.startWork(ctx, work, &running)
+		release()
 		<-ctx.Done()
 	}
 	e.queue.Shutdown()
@@ -120,6 +128,9 @@ func (e *engine[T]) startWork(ctx, work context.Context, running *sync.WaitGroup
 		running.Go(func() { e.runSource(ctx, SourceFunc(e.emitDeselected)) })
 	}
 	for _, s := range e.sources {
+		if every, ok := s.(every); ok {
+			s = every.on(e.clock)
+		}
 		running.Go(func() { e.runSource(ctx, s) })
 	}
 }

@@ -116,9 +116,15 @@ type program struct {
 // start runs controllers until stop, or the end of t.
 func start(t *testing.T, client *kube.Client, parts ...part) *program {
 	t.Helper()
+	return startIn(context.Background(), t, client, parts...)
+}
+
+// startIn runs controllers in a context until stop, or the end of t.
+func startIn(ctx context.Context, t *testing.T, client *kube.Client, parts ...part) *program {
+	t.Helper()
 	p := &program{caches: cache.New(client), log: new(logged)}
 	rt := &controller.Runtime{Client: client, Cache: p.caches, Log: slog.New(slog.NewTextHandler(p.log, &slog.HandlerOptions{Level: slog.LevelDebug}))}
-	ctx, cancel := context.WithCancel(context.Background())
+	ctx, cancel := context.WithCancel(ctx)
 	var running sync.WaitGroup
 	errs := make([]error, len(parts))
 	for i, each := range parts {

@@ -75,7 +75,7 @@ func (e *engine[T]) logWaiting(r *reconciliation[T]) (isWaiting bool, checkAfter
 	if f.isWaitLogged {
 		return true, 0
 	}
-	if waited := time.Since(deleted.Time); waited < waitingCheck {
+	if waited := e.clock.Since(deleted.Time); waited < waitingCheck {
 		return true, waitingCheck - waited
 	}
 	f.isWaitLogged = true

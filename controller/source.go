@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/yare-go/yare/internal/clock"
 	"github.com/yare-go/yare/kube"
 )
 
@@ -55,14 +56,20 @@ func (e every) check() error {
 }
 
 func (e every) Run(ctx context.Context, emit func(Trigger)) error {
-	for {
-		select {
-		case <-time.After(withJitter(e.interval)):
-			emit(Trigger{All: true, Cause: "every " + e.interval.String()})
-		case <-ctx.Done():
-			return nil
+	return e.on(clock.From(ctx)).Run(ctx, emit)
+}
+
+// on returns a source that waits on c. The clock is not moved before the source waits.
+func (e every) on(c *clock.Clock) Source {
+	cause := "every " + e.interval.String()
+	sleeper := c.NewSleeper(cause)
+	return SourceFunc(func(ctx context.Context, emit func(Trigger)) error {
+		defer sleeper.Close()
+		for sleeper.Sleep(ctx, withJitter(e.interval)) {
+			emit(Trigger{All: true, Cause: cause})
 		}
-	}
+		return nil
+	})
 }
 
 // Channel returns a source that triggers the objects whose keys come through a channel, until

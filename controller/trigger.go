@@ -20,7 +20,8 @@ type Trigger struct {
 	All bool
 	// Cause is for the log and for [Result].
 	Cause string
-	// NotBefore is the earliest time of the reconcile. The zero time means at once.
+	// NotBefore is the earliest time of the reconcile, such as [Now] plus a delay. The zero time
+	// means at once.
 	NotBefore time.Time
 }
 

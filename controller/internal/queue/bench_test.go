@@ -22,7 +22,7 @@ func BenchmarkAddGetDone(b *testing.B) {
 	cause := Cause{Change: "modified", Kind: "Deployment", Namespace: "default", Name: "web"}
 
 	b.Run("one by one", func(b *testing.B) {
-		q := New()
+		q := New(nil)
 		b.ReportAllocs()
 		for b.Loop() {
 			for i := range keys {
@@ -33,7 +33,7 @@ func BenchmarkAddGetDone(b *testing.B) {
 		}
 	})
 	b.Run("all at once", func(b *testing.B) {
-		q := New()
+		q := New(nil)
 		b.ReportAllocs()
 		for b.Loop() {
 			for i := range keys {

@@ -8,7 +8,7 @@ import (
 )
 
 func TestASteadyStateAllocatesNothing(t *testing.T) {
-	q := New()
+	q := New(nil)
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
 	key := Key{Namespace: "default", Name: "web"}
@@ -30,7 +30,7 @@ func TestASteadyStateAllocatesNothing(t *testing.T) {
 }
 
 func TestNothingIsKeptOfAFlood(t *testing.T) {
-	q := New()
+	q := New(nil)
 	before := heapInUse()
 	ctx := t.Context()
 	for _, key := range keys(100_000) {

@@ -273,7 +273,7 @@ func (m *model) stats() Stats {
 // drive does what script says to the queue and to the model and compares them after each
 // step. It must run in a bubble.
 func drive(t *testing.T, script []byte) {
-	q := New()
+	q := New(nil)
 	defer q.Shutdown()
 	m := &model{now: time.Now(), keys: map[Key]*modelKey{}}
 

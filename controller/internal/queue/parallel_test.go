@@ -23,7 +23,7 @@ func TestParallel(t *testing.T) {
 	for _, key := range keys {
 		objects[key] = new(object)
 	}
-	q := New()
+	q := New(nil)
 
 	var workers sync.WaitGroup
 	for range consumers {

@@ -4,6 +4,8 @@ import (
 	"context"
 	"sync"
 	"time"
+
+	"github.com/yare-go/yare/internal/clock"
 )
 
 // The guaranteed share of a class is one of so many reconciles, while the class has work. High
@@ -29,7 +31,7 @@ type Queue struct {
 	delayed delayed
 
 	// timer fires when the nearest of delayed is due. timerAt is when that will be, never
-	// later than the nearest; never if it is not set.
+	// later than the nearest unless the clock was moved; never if it is not set.
 	timer   *time.Timer
 	timerAt instant
 
@@ -45,16 +47,19 @@ type Queue struct {
 
 	retries, adds uint64
 
+	// clock decides what is due. It is nil for the real clock.
+	clock *clock.Clock
 	// start is what instants are counted from.
 	start time.Time
 }
 
-// New returns an empty queue.
-func New() *Queue {
+// New returns an empty queue whose times are those of c.
+func New(c *clock.Clock) *Queue {
 	return &Queue{
 		table:   newTable(),
 		timerAt: never,
-		start:   time.Now(),
+		clock:   c,
+		start:   c.Now(),
 	}
 }
 
@@ -91,7 +96,7 @@ func (q *Queue) Add(t Trigger) {
 	}
 	// Not by the distance from start: a time without a monotonic reading is about the wall
 	// clock, which may have been set since.
-	if wait := time.Until(t.NotBefore); !t.NotBefore.IsZero() && wait > 0 {
+	if wait := q.clock.Until(t.NotBefore); !t.NotBefore.IsZero() && wait > 0 {
 		q.addDelayed(e, delayedTrigger{due: now.after(wait), cause: t.Cause}, now)
 		return
 	}
@@ -202,6 +207,9 @@ func (q *Queue) Done(key Key, o Outcome) {
 		return
 	}
 	q.running--
+	if q.clock != nil {
+		defer q.signalRest()
+	}
 	failed := o.Failed && !o.Forget
 	requeue := o.RequeueAfter > 0 && !o.Failed && !o.Forget
 	if !failed && !requeue && e.next.isEmpty() && e.echo.isEmpty() && e.maybe.isEmpty() && len(e.later) == 0 {
@@ -295,7 +303,7 @@ func (q *Queue) setReady(e *entry, class Priority, since instant) {
 // tick makes the entries Due whose time has come, and returns the time. Every operation begins
 // with tick, so that an earlier due time comes first.
 func (q *Queue) tick() instant {
-	now := instant(time.Since(q.start))
+	now := instant(q.clock.Since(q.start))
 	for q.delayed.nearest() <= now {
 		q.setDue(q.delayed.entries[0], q.delayed.nearest())
 	}
@@ -336,6 +344,7 @@ func (q *Queue) Shutdown() {
 	for len(q.workers.asleep) > 0 {
 		q.workers.wake()
 	}
+	q.clock.SignalRest()
 }
 
 // after returns the time d later, now if d is negative.

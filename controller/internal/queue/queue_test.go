@@ -30,7 +30,7 @@ func inBubble(t *testing.T, f func(t *testing.T, q *Queue)) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
 		t.Helper()
-		q := New()
+		q := New(nil)
 		defer q.Shutdown()
 		f(t, q)
 	})

@@ -1,0 +1,100 @@
+package controller_test
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/yare-go/yare/controller"
+	"github.com/yare-go/yare/internal/clock"
+	"github.com/yare-go/yare/kube"
+)
+
+// A test can move the time of a program: its requeues, its retries, its delayed triggers, Every and
+// Now. No real time passes, and each reconcile sees the time for which it was due.
+func TestMovedTime(t *testing.T) {
+	for name, test := range map[string]struct {
+		reconcile func(call int) (controller.Action, error)
+		option    controller.Option
+		want      []string
+	}{
+		"requeue": {
+			func(int) (controller.Action, error) { return controller.RequeueAfter(20 * time.Second), nil },
+			controller.Name("gardens"), []string{"0s", "20s", "40s", "1m0s"},
+		},
+		"retry": {
+			func(call int) (controller.Action, error) {
+				if call == 1 {
+					return controller.Done(), errors.New("not yet")
+				}
+				return controller.Done(), nil
+			},
+			controller.Name("gardens"), []string{"0s", "30s"},
+		},
+		"delayed trigger": {
+			func(int) (controller.Action, error) { return controller.Done(), nil },
+			controller.From(controller.SourceFunc(func(ctx context.Context, emit func(controller.Trigger)) error {
+				emit(controller.Trigger{Key: kube.Key{Namespace: "default", Name: "a"}, NotBefore: controller.Now(ctx).Add(50 * time.Second)})
+				return nil
+			})), []string{"0s", "50s"},
+		},
+		"every": {
+			func(int) (controller.Action, error) { return controller.Done(), nil },
+			controller.From(controller.Every(25 * time.Second)), []string{"0s", "25s", "50s"},
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			bubble(t, func(t *testing.T, s *server) {
+				create(t, s.client(), garden("a"))
+				c := clock.New()
+				begun, realBegun := c.Now(), time.Now()
+				var seen []string
+				p := startIn(clock.With(context.Background(), c), t, s.client(), controller.New(
+					func(ctx context.Context, _ *Garden, _ *kube.Client) (controller.Action, error) {
+						now := controller.Now(ctx)
+						if passed := time.Since(realBegun); passed != 0 {
+							t.Errorf("%s of real time passed", passed)
+						}
+						seen = append(seen, roughly(now.Sub(begun)))
+						return test.reconcile(len(seen))
+					},
+					test.option,
+				).Backoff(func(*Garden, error, int) time.Duration { return 30 * time.Second }))
+				synctest.Wait()
+				if err := c.Advance(t.Context(), time.Minute, time.Second); err != nil {
+					t.Fatal(err)
+				}
+				p.stop()
+				if !slices.Equal(seen, test.want) {
+					t.Errorf("reconciled at %v, want %v", seen, test.want)
+				}
+			})
+		})
+	}
+}
+
+// roughly returns d without the tenth that chance may have added.
+func roughly(d time.Duration) string {
+	const step = 5 * time.Second
+	return (d / step * step).String()
+}
+
+// A controller whose streams are not synced is named.
+func TestMovedTimeWaitsForTheController(t *testing.T) {
+	bubble(t, func(t *testing.T, s *server) {
+		s.unsynced = map[string]bool{"gardens": true}
+		c := clock.New()
+		startIn(clock.With(context.Background(), c), t, s.client(), controller.New(
+			func(context.Context, *Garden, *kube.Client) (controller.Action, error) { return controller.Done(), nil },
+		))
+		synctest.Wait()
+		err := c.Advance(t.Context(), time.Minute, time.Second)
+		if want := "controller garden (not synced)"; err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%v, want an error with %q", err, want)
+		}
+	})
+}

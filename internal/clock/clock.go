@@ -1,0 +1,171 @@
+// Package clock is the time of a program: the real time, or in a test a time that the test moves
+// forward.
+package clock
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"sync"
+	"sync/atomic"
+	"time"
+)
+
+// Clock is a clock that a test moves forward. Its time is the real time plus what it was moved by.
+// A nil *Clock is the real clock. A Clock must not be copied.
+type Clock struct {
+	offset atomic.Int64
+	// rest has an element whenever a member may have come to rest since the last receive.
+	rest chan struct{}
+	// advancing is held by the one Advance that is under way.
+	advancing sync.Mutex
+
+	mu sync.Mutex
+	// members are in the order in which they were added, which is the order of their locks.
+	members []member
+}
+
+// Member waits on a clock for work that becomes due. Its lock keeps its state as it is.
+type Member interface {
+	sync.Locker
+	// IsAtRestLocked reports whether all work that is due has ended.
+	IsAtRestLocked() bool
+	// UntilDueLocked returns how long it takes until the next work is due. It returns false if no
+	// time is set. The member is at rest.
+	UntilDueLocked() (time.Duration, bool)
+	// MovedLocked starts the work that has become due because the clock was moved.
+	MovedLocked()
+}
+
+type member struct {
+	Member
+	name string
+}
+
+// New returns a clock that shows the real time until it is moved.
+func New() *Clock { return &Clock{rest: make(chan struct{}, 1)} }
+
+// Now returns the time of c.
+func (c *Clock) Now() time.Time {
+	if c == nil {
+		return time.Now()
+	}
+	return time.Now().Add(time.Duration(c.offset.Load()))
+}
+
+// Since returns the time that has passed since t.
+func (c *Clock) Since(t time.Time) time.Duration {
+	if c == nil {
+		return time.Since(t)
+	}
+	return c.Now().Sub(t)
+}
+
+// Until returns the time that passes until t.
+func (c *Clock) Until(t time.Time) time.Duration {
+	if c == nil {
+		return time.Until(t)
+	}
+	return t.Sub(c.Now())
+}
+
+// Add adds a member, whose name errors show, and returns a function that removes it.
+func (c *Clock) Add(name string, m Member) (remove func()) {
+	if c == nil {
+		return func() {}
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.members = append(c.members, member{m, name})
+	return func() {
+		c.mu.Lock()
+		defer c.mu.Unlock()
+		c.members = slices.DeleteFunc(c.members, func(each member) bool { return each.Member == m })
+		c.SignalRest()
+	}
+}
+
+// SignalRest says that a member may have come to rest. It does not block.
+func (c *Clock) SignalRest() {
+	if c == nil {
+		return
+	}
+	select {
+	case c.rest <- struct{}{}:
+	default:
+	}
+}
+
+// Advance moves c forward by d in steps. Each step waits until all members are at rest, and ends
+// at the next time for which a member waits. So each member sees each of its times. Advance
+// returns when c was moved by d and all members are at rest, or an error when the members have
+// not come to rest within patience or ctx has ended.
+func (c *Clock) Advance(ctx context.Context, d, patience time.Duration) error {
+	c.advancing.Lock()
+	defer c.advancing.Unlock()
+	timer := time.NewTimer(patience)
+	defer timer.Stop()
+	for {
+		moved, busy := c.step(d)
+		if len(busy) == 0 {
+			if d == 0 {
+				return nil
+			}
+			d -= moved
+			timer.Reset(patience)
+			continue
+		}
+		select {
+		case <-c.rest:
+		case <-timer.C:
+			return fmt.Errorf("%q did not come to rest within %s, with %s left to advance", busy, patience, d)
+		case <-ctx.Done():
+			return context.Cause(ctx)
+		}
+	}
+}
+
+// step moves c to the next time for which a member waits, at most by d, and returns by how much.
+// It moves nothing while members are busy, whose names it returns.
+func (c *Clock) step(d time.Duration) (moved time.Duration, busy []string) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	// No member takes on or ends work between the check and the move. Otherwise a member that
+	// is about to ask for a time would ask for it after the move, and wait too long.
+	for _, m := range c.members {
+		m.Lock()
+		defer m.Unlock()
+	}
+	for _, m := range c.members {
+		if !m.IsAtRestLocked() {
+			busy = append(busy, m.name)
+		}
+	}
+	if len(busy) > 0 {
+		return 0, busy
+	}
+	moved = d
+	for _, m := range c.members {
+		if until, ok := m.UntilDueLocked(); ok {
+			moved = min(moved, max(until, 0))
+		}
+	}
+	c.offset.Add(int64(moved))
+	for _, m := range c.members {
+		m.MovedLocked()
+	}
+	return moved, nil
+}
+
+type contextKey struct{}
+
+// With returns a context that carries c.
+func With(ctx context.Context, c *Clock) context.Context {
+	return context.WithValue(ctx, contextKey{}, c)
+}
+
+// From returns the clock that ctx carries, or nil.
+func From(ctx context.Context) *Clock {
+	c, _ := ctx.Value(contextKey{}).(*Clock)
+	return c
+}
