@@ -2,32 +2,47 @@ package controller
 
 import "time"
 
-// Action is what a reconcile or a cleanup asks for: when the next reconcile is due, and whether
-// a cleanup is finished. The zero Action is Done.
+// Action is what a reconcile asks for: when the next reconcile of the object is due. The zero
+// Action is [Done].
 type Action struct {
 	after time.Duration
-	open  bool
 }
+
+// Done returns an Action that asks for no reconcile before the next change.
+func Done() Action { return Action{} }
 
 // RequeueAfter returns an Action that asks for the next reconcile after d. A change starts it
 // earlier. A d that is not positive, such as the time until a moment that has passed, counts as
-// one second, so that requeues are never a busy loop. Returned by a cleanup, it also means that
-// the cleanup is not finished.
-func RequeueAfter(d time.Duration) Action {
+// one second, so that requeues are never a busy loop.
+func RequeueAfter(d time.Duration) Action { return Action{after: requeueDelay(d)} }
+
+// requeueDelay returns d, or one second if d is not positive.
+func requeueDelay(d time.Duration) time.Duration {
 	if d <= 0 {
-		d = time.Second
+		return time.Second
 	}
-	return Action{after: d, open: true}
+	return d
 }
 
-// Done returns an Action that asks for no reconcile before the next change. Returned by a
-// cleanup, it means that the cleanup is finished, and the finalizer is removed.
-func Done() Action { return Action{} }
+// Cleanup is the result of a cleanup: whether the cleanup is finished, and if it is not, when the
+// next call is due. The zero Cleanup is [CleanupPending].
+type Cleanup struct {
+	isDone bool
+	after  time.Duration
+}
 
-// Pending returns an Action for a cleanup that is not finished. The finalizer stays, and the
-// cleanup is called again after the next change. Use [RequeueAfter] if the cleanup waits for
-// something that is not watched.
-func Pending() Action { return Action{open: true} }
+// CleanupDone returns the Cleanup of an object for which nothing is left to do. The controller
+// removes its finalizer, and the server can delete the object.
+func CleanupDone() Cleanup { return Cleanup{isDone: true} }
+
+// CleanupPending returns a Cleanup that is not finished. The finalizer stays. The cleanup is called
+// again after the next change of the object, or of a watched object that concerns it. Use
+// [CleanupRequeueAfter] if the cleanup waits for something that is not watched.
+func CleanupPending() Cleanup { return Cleanup{} }
+
+// CleanupRequeueAfter returns a Cleanup that is not finished. The finalizer stays. The cleanup is
+// called again after d, or earlier after a change. A d that is not positive counts as one second.
+func CleanupRequeueAfter(d time.Duration) Cleanup { return Cleanup{after: requeueDelay(d)} }
 
 // Terminal marks err as not retryable: only a change of the object can cure it. The error is
 // logged once for each change of the object. The object is reconciled again when a watched

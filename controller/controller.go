@@ -15,9 +15,13 @@ import (
 	"github.com/yare-go/yare/kube"
 )
 
-// Func is a reconcile or a cleanup function. The object is its own copy. The client reads
-// objects of watched kinds from the cache, and all others from the server.
+// Func is a reconcile function. The object is its own copy. The client reads objects of watched
+// kinds from the cache, and all others from the server.
 type Func[T any] = func(ctx context.Context, t *T, c *kube.Client) (Action, error)
+
+// CleanupFunc is a cleanup function: see [Controller.Finalizer]. Its object and its client are
+// those of a [Func]. An error means that the cleanup is not finished.
+type CleanupFunc[T any] = func(ctx context.Context, t *T, c *kube.Client) (Cleanup, error)
 
 // Controller runs a reconcile function for the objects of one kind. It is a part of a program:
 // see package operator.
@@ -31,7 +35,7 @@ type Controller[T any] struct {
 	finalizer string
 	// retired holds the finalizers of earlier versions of the program.
 	retired []string
-	cleanup Func[T]
+	cleanup CleanupFunc[T]
 	backoff func(t *T, err error, attempt int) time.Duration
 }
 
@@ -101,13 +105,13 @@ func (c *Controller[T]) check() {
 }
 
 // Finalizer calls cleanup before an object is deleted. The controller adds the finalizer name
-// before anything else is done for an object, and removes it when cleanup returns [Done]. From
+// before anything else is done for an object, and removes it when cleanup returns [CleanupDone]. From
 // the deletion on, the reconcile function is not called. Cleanup is called at least once, maybe
 // for an object that was never reconciled. The name must be qualified, such as
 // webapp.example.com/cleanup. A program that changes the name, or needs no cleanup any more,
 // names the former finalizer in [Controller.RetiredFinalizers]: objects that carry it could
 // never be deleted otherwise.
-func (c *Controller[T]) Finalizer(name string, cleanup Func[T]) *Controller[T] {
+func (c *Controller[T]) Finalizer(name string, cleanup CleanupFunc[T]) *Controller[T] {
 	if c.finalizer != "" {
 		c.reject(fmt.Errorf("there is the finalizer %q already: call the second cleanup from the first", c.finalizer))
 	}

@@ -53,10 +53,10 @@ func TestPanics(t *testing.T) {
 		"cleanup": func(calls *journal) *controller.Controller[Garden] {
 			trip := times(1)
 			return controller.New(reconciled(new(journal))).Finalizer("test.example.com/cleanup",
-				func(_ context.Context, g *Garden, _ *kube.Client) (controller.Action, error) {
+				func(_ context.Context, g *Garden, _ *kube.Client) (controller.Cleanup, error) {
 					trip()
 					calls.record(g.Name)
-					return controller.Done(), nil
+					return controller.CleanupDone(), nil
 				})
 		},
 		"mapper": func(calls *journal) *controller.Controller[Garden] {

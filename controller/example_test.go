@@ -35,8 +35,8 @@ func Example() {
 		g.Status.Size = int(live.Status.AvailableReplicas)
 		return controller.RequeueAfter(time.Hour), c.ApplyStatus(ctx, g)
 	}
-	cleanup := func(context.Context, *Garden, *kube.Client) (controller.Action, error) {
-		return controller.Done(), nil // the Deployment goes by itself
+	cleanup := func(context.Context, *Garden, *kube.Client) (controller.Cleanup, error) {
+		return controller.CleanupDone(), nil // the Deployment goes by itself
 	}
 	gardens := controller.New(reconcile,
 		controller.Owns[appsv1.Deployment](),
@@ -78,10 +78,13 @@ func ExampleWatchesReferenced() {
 
 // A finalizer that the server would refuse is an error before any request.
 func ExampleController_Finalizer() {
-	nothing := func(context.Context, *Garden, *kube.Client) (controller.Action, error) {
+	reconcile := func(context.Context, *Garden, *kube.Client) (controller.Action, error) {
 		return controller.Done(), nil
 	}
-	_, err := controller.New(nothing).Finalizer("cleanup", nothing).Needs()
+	cleanup := func(context.Context, *Garden, *kube.Client) (controller.Cleanup, error) {
+		return controller.CleanupDone(), nil
+	}
+	_, err := controller.New(reconcile).Finalizer("cleanup", cleanup).Needs()
 	fmt.Println(err)
 	// Output:
 	// the controller of the custom resource of controller_test.GardenSpec: the finalizer "cleanup" is not valid: write it as domain/name, such as garden.example.com/cleanup

@@ -22,9 +22,9 @@ func gardening(calls *journal, options ...controller.Option) *controller.Control
 	return controller.New(func(_ context.Context, g *Garden, _ *kube.Client) (controller.Action, error) {
 		calls.record(fmt.Sprint("reconcile ", g.Name, " ", g.Finalizers))
 		return controller.Done(), nil
-	}, options...).Finalizer(finalizer, func(_ context.Context, g *Garden, _ *kube.Client) (controller.Action, error) {
+	}, options...).Finalizer(finalizer, func(_ context.Context, g *Garden, _ *kube.Client) (controller.Cleanup, error) {
 		calls.record("cleanup " + g.Name)
-		return controller.Done(), nil
+		return controller.CleanupDone(), nil
 	})
 }
 
@@ -79,16 +79,19 @@ func TestDeletionWhileDown(t *testing.T) {
 func TestCleanupThatIsNotFinished(t *testing.T) {
 	t.Parallel()
 	for name, test := range map[string]struct {
-		first func() (controller.Action, error)
+		first func() (controller.Cleanup, error)
 		// again is the time of the second call.
 		again time.Duration
 	}{
-		"error":        {func() (controller.Action, error) { return controller.Done(), errors.New("broken") }, time.Minute},
-		"panic":        {func() (controller.Action, error) { panic("broken") }, time.Minute},
-		"pending":      {func() (controller.Action, error) { return controller.Pending(), nil }, time.Hour},
-		"requeue":      {func() (controller.Action, error) { return controller.RequeueAfter(5 * time.Minute), nil }, 5 * time.Minute},
-		"requeue soon": {func() (controller.Action, error) { return controller.RequeueAfter(0), nil }, time.Second},
-		"terminal":     {func() (controller.Action, error) { return controller.Done(), controller.Terminal(errors.New("no")) }, time.Hour},
+		"error":        {func() (controller.Cleanup, error) { return controller.CleanupDone(), errors.New("broken") }, time.Minute},
+		"panic":        {func() (controller.Cleanup, error) { panic("broken") }, time.Minute},
+		"pending":      {func() (controller.Cleanup, error) { return controller.CleanupPending(), nil }, time.Hour},
+		"zero value":   {func() (controller.Cleanup, error) { return controller.Cleanup{}, nil }, time.Hour},
+		"requeue":      {func() (controller.Cleanup, error) { return controller.CleanupRequeueAfter(5 * time.Minute), nil }, 5 * time.Minute},
+		"requeue soon": {func() (controller.Cleanup, error) { return controller.CleanupRequeueAfter(0), nil }, time.Second},
+		"terminal": {func() (controller.Cleanup, error) {
+			return controller.CleanupDone(), controller.Terminal(errors.New("no"))
+		}, time.Hour},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -104,10 +107,10 @@ func TestCleanupThatIsNotFinished(t *testing.T) {
 				start(t, c, controller.New(func(context.Context, *Garden, *kube.Client) (controller.Action, error) {
 					calls.record("reconcile")
 					return controller.Done(), nil
-				}).Finalizer(finalizer, func(context.Context, *Garden, *kube.Client) (controller.Action, error) {
+				}).Finalizer(finalizer, func(context.Context, *Garden, *kube.Client) (controller.Cleanup, error) {
 					calls.record(time.Since(begin).String())
 					if !first {
-						return controller.Done(), nil
+						return controller.CleanupDone(), nil
 					}
 					first = false
 					return test.first()

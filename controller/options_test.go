@@ -24,6 +24,7 @@ import (
 func TestMistakes(t *testing.T) {
 	t.Parallel()
 	reconcile := recordingNames(new(journal))
+	cleanup := cleaning(reconcile)
 	build := func(options ...controller.Option) *controller.Controller[Garden] {
 		return controller.New(reconcile, options...)
 	}
@@ -55,10 +56,10 @@ func TestMistakes(t *testing.T) {
 		"source":               {build(controller.From(nil)), []string{"source is nil", "controller.Every"}},
 		"interval":             {build(controller.From(controller.Every(0))), []string{"interval 0s", "controller.Every(time.Hour)"}},
 		"channel":              {build(controller.From(controller.Channel(nil))), []string{"channel of a source is nil"}},
-		"finalizer":            {build().Finalizer("cleanup", reconcile), []string{`"cleanup"`, "garden.example.com/cleanup"}},
-		"second finalizer":     {build().Finalizer("a.example.com/a", reconcile).Finalizer("a.example.com/b", reconcile), []string{"a.example.com/a", "already"}},
+		"finalizer":            {build().Finalizer("cleanup", cleanup), []string{`"cleanup"`, "garden.example.com/cleanup"}},
+		"second finalizer":     {build().Finalizer("a.example.com/a", cleanup).Finalizer("a.example.com/b", cleanup), []string{"a.example.com/a", "already"}},
 		"no cleanup":           {build().Finalizer("a.example.com/a", nil), []string{"cleanup function", "nil"}},
-		"projection":           {controller.New(reconcileNamed).Finalizer("a.example.com/a", reconcileNamed), []string{"projection", "whole type"}},
+		"projection":           {controller.New(reconcileNamed).Finalizer("a.example.com/a", cleaning(reconcileNamed)), []string{"projection", "whole type"}},
 		"policy":               {build().Backoff(nil), []string{"backoff policy is nil", "leave Backoff out"}},
 		"field manager":        {build(controller.FieldManager(strings.Repeat("x", 129))), []string{"field manager", "128"}},
 		"ownership": {
@@ -96,7 +97,7 @@ func TestMistakes(t *testing.T) {
 func TestNeeds(t *testing.T) {
 	t.Parallel()
 	got, err := controller.New(recordingNames(new(journal)), controller.Owns[appsv1.Deployment]()).
-		Finalizer(finalizer, recordingNames(new(journal))).Needs()
+		Finalizer(finalizer, cleaning(recordingNames(new(journal)))).Needs()
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -184,17 +185,20 @@ import (
 
 func ofPod(context.Context, *corev1.Pod, *kube.Client) (controller.Action, error) { panic("") }
 
-func ofDeployment(context.Context, *appsv1.Deployment, *kube.Client) (controller.Action, error) { panic("") }
+func cleanupOfPod(context.Context, *corev1.Pod, *kube.Client) (controller.Cleanup, error) { panic("") }
+
+func cleanupOfDeployment(context.Context, *appsv1.Deployment, *kube.Client) (controller.Cleanup, error) { panic("") }
 
 func policyOfDeployment(*appsv1.Deployment, error, int) time.Duration { panic("") }
 
 var _ = `
 	dir := t.TempDir()
 	for name, test := range map[string]struct{ line, want string }{
-		"all of one type": {`controller.New(ofPod).Finalizer("a.example.com/b", ofPod)`, ""},
-		"cleanup":         {`controller.New(ofPod).Finalizer("a.example.com/b", ofDeployment)`, "cannot use ofDeployment"},
-		"policy":          {`controller.New(ofPod).Backoff(policyOfDeployment)`, "cannot use policyOfDeployment"},
-		"no object":       {`controller.Owns[corev1.PodSpec]()`, "does not satisfy"},
+		"all of one type":      {`controller.New(ofPod).Finalizer("a.example.com/b", cleanupOfPod)`, ""},
+		"cleanup":              {`controller.New(ofPod).Finalizer("a.example.com/b", cleanupOfDeployment)`, "cannot use cleanupOfDeployment"},
+		"reconcile as cleanup": {`controller.New(ofPod).Finalizer("a.example.com/b", ofPod)`, "cannot use ofPod"},
+		"policy":               {`controller.New(ofPod).Backoff(policyOfDeployment)`, "cannot use policyOfDeployment"},
+		"no object":            {`controller.Owns[corev1.PodSpec]()`, "does not satisfy"},
 	} {
 		file := filepath.Join(dir, strings.ReplaceAll(name, " ", "_")+".go")
 		if err := os.WriteFile(file, []byte(program+test.line+"\n"), 0o600); err != nil {

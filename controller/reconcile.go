@@ -104,8 +104,9 @@ func (e *engine[T]) reconcileItem(ctx context.Context, r *reconciliation[T]) err
 		r.isOver = true
 		return nil
 	case r.result.Cleanup:
-		action, err := e.callAuthor(ctx, r, "the cleanup function", e.cleanup, client)
-		if err != nil || action.open {
+		cleanup, err := callAuthor(ctx, e, r, "the cleanup function", e.cleanup, client)
+		r.result.Next = cleanup.after
+		if err != nil || !cleanup.isDone {
 			return err
 		}
 		r.step = "the update of the finalizers"
@@ -118,7 +119,8 @@ func (e *engine[T]) reconcileItem(ctx context.Context, r *reconciliation[T]) err
 		}
 		r.object = t
 	}
-	_, err = e.callAuthor(ctx, r, "the reconcile function", e.reconcile, client)
+	action, err := callAuthor(ctx, e, r, "the reconcile function", e.reconcile, client)
+	r.result.Next = action.after
 	return err
 }
 
@@ -130,9 +132,9 @@ func (e *engine[T]) withTimeout(ctx context.Context) (context.Context, context.C
 	return context.WithTimeoutCause(ctx, e.timeout, fmt.Errorf("the timeout of the controller %s, %s, has passed", e.name, e.timeout))
 }
 
-// callAuthor calls the reconcile or the cleanup function, and records when the next call is
-// due. The error of a call whose timeout has passed says so.
-func (e *engine[T]) callAuthor(ctx context.Context, r *reconciliation[T], step string, f Func[T], client *kube.Client) (Action, error) {
+// callAuthor calls the reconcile or the cleanup function, whose result is an R. The error of a call
+// whose timeout has passed says so.
+func callAuthor[T, R any](ctx context.Context, e *engine[T], r *reconciliation[T], step string, f func(context.Context, *T, *kube.Client) (R, error), client *kube.Client) (R, error) {
 	r.step = step
 	reportAfter := longCall
 	if e.timeout > 0 {
@@ -140,12 +142,11 @@ func (e *engine[T]) callAuthor(ctx context.Context, r *reconciliation[T], step s
 	}
 	e.calls.begin(r.item.Key, reportAfter)
 	defer e.calls.end(r.item.Key)
-	action, err := f(ctx, r.object, client)
-	r.result.Next = action.after
+	result, err := f(ctx, r.object, client)
 	if cause := context.Cause(ctx); err != nil && cause != nil && !errors.Is(err, cause) {
 		err = fmt.Errorf("%w: %w", cause, err)
 	}
-	return action, err
+	return result, err
 }
 
 // presence is what the controller has to do with an object.

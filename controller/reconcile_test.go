@@ -48,6 +48,14 @@ func doNothing[T any](context.Context, *T, *kube.Client) (controller.Action, err
 	return controller.Done(), nil
 }
 
+// cleaning returns a cleanup that calls f, and is finished if f returns no error.
+func cleaning[T any](f controller.Func[T]) controller.CleanupFunc[T] {
+	return func(ctx context.Context, t *T, c *kube.Client) (controller.Cleanup, error) {
+		_, err := f(ctx, t, c)
+		return controller.CleanupDone(), err
+	}
+}
+
 // warnings returns the lines of the log that a user sees without -v.
 func (p *program) warnings() string {
 	return strings.Join(append(p.log.lines(slog.LevelWarn), p.log.lines(slog.LevelError)...), "")
@@ -70,7 +78,7 @@ func TestPanicWhileFinalizerIsAdded(t *testing.T) {
 			}
 			return nil
 		}
-		p := start(t, c, controller.New(doNothing[Bomb]).Finalizer("x.example.com/y", doNothing[Bomb]))
+		p := start(t, c, controller.New(doNothing[Bomb]).Finalizer("x.example.com/y", cleaning(doNothing[Bomb])))
 		time.Sleep(time.Minute)
 		if !strings.Contains(p.warnings(), "panicked: boom") {
 			t.Errorf("the log has no panic: %q", p.warnings())
@@ -295,7 +303,7 @@ func TestRetiredFinalizers(t *testing.T) {
 	})
 	t.Run("cannot be in use", func(t *testing.T) {
 		t.Parallel()
-		_, err := controller.New(doNothing[Garden]).Finalizer(former, doNothing[Garden]).RetiredFinalizers(former).Needs()
+		_, err := controller.New(doNothing[Garden]).Finalizer(former, cleaning(doNothing[Garden])).RetiredFinalizers(former).Needs()
 		if err == nil || !strings.Contains(err.Error(), former) {
 			t.Errorf("error: %v", err)
 		}
@@ -316,9 +324,9 @@ func TestObjectThatStopsMatchingIsCleanedUp(t *testing.T) {
 			calls.record("reconciled " + g.Name)
 			return controller.Done(), nil
 		}, controller.For(controller.Select(kube.Label("tended", "yes")))).
-			Finalizer(finalizer, func(_ context.Context, g *Garden, _ *kube.Client) (controller.Action, error) {
+			Finalizer(finalizer, func(_ context.Context, g *Garden, _ *kube.Client) (controller.Cleanup, error) {
 				calls.record("cleaned up " + g.Name)
-				return controller.Done(), nil
+				return controller.CleanupDone(), nil
 			}))
 	}
 	deselect := func(t *testing.T, c *kube.Client, name string) {

@@ -287,7 +287,7 @@ func TestFreshOvertakesTheFlood(t *testing.T) {
 			time.Sleep(time.Second)
 			return controller.Done(), nil
 		}
-		start(t, c, controller.New(note, controller.Concurrency(1)).Finalizer("test.example.com/cleanup", note))
+		start(t, c, controller.New(note, controller.Concurrency(1)).Finalizer("test.example.com/cleanup", cleaning(note)))
 		time.Sleep(3500 * time.Millisecond)
 		first := calls.drain()
 		if !slices.Contains(first, "flood-40") {

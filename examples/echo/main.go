@@ -46,8 +46,8 @@ func reconcile(ctx context.Context, echo *Echo, c *kube.Client) (controller.Acti
 }
 
 // cleanup deletes the Deployment before the Echo. It may be deleted already.
-func cleanup(ctx context.Context, echo *Echo, c *kube.Client) (controller.Action, error) {
-	return controller.Done(), kube.IgnoreNotFound(c.Delete(ctx, deployment(echo)))
+func cleanup(ctx context.Context, echo *Echo, c *kube.Client) (controller.Cleanup, error) {
+	return controller.CleanupDone(), kube.IgnoreNotFound(c.Delete(ctx, deployment(echo)))
 }
 
 // deployment returns the desired Deployment of echo.

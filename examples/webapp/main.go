@@ -70,9 +70,9 @@ func reconcile(ctx context.Context, app *WebApp, c *kube.Client) (controller.Act
 }
 
 // cleanup only logs. The garbage collector deletes the Deployment.
-func cleanup(_ context.Context, app *WebApp, _ *kube.Client) (controller.Action, error) {
+func cleanup(_ context.Context, app *WebApp, _ *kube.Client) (controller.Cleanup, error) {
 	slog.Info("cleaned up", "namespace", app.Namespace, "name", app.Name)
-	return controller.Done(), nil
+	return controller.CleanupDone(), nil
 }
 
 // deployment returns the desired Deployment of app.

@@ -243,15 +243,12 @@ func owner[S spec](w *world, p *plan) part {
 		return min(time.Second<<min(attempt, 5), 10*time.Second)
 	})
 	if p.finalizer {
-		c.Finalizer(finalizer, func(ctx context.Context, o *parent[S], c *kube.Client) (controller.Action, error) {
+		c.Finalizer(finalizer, func(ctx context.Context, o *parent[S], c *kube.Client) (controller.Cleanup, error) {
 			t := target{p.name, kube.Key{Namespace: o.Namespace, Name: o.Name}}
 			_, end := w.begin(t, -1)
 			defer end()
 			err := kube.Namespaced[child](c, o.Namespace).Delete(ctx, "extra-"+childOf(p.name, o.Name))
-			if err != nil && !kube.IsNotFound(err) {
-				return controller.Done(), err
-			}
-			return controller.Done(), nil
+			return controller.CleanupDone(), kube.IgnoreNotFound(err)
 		})
 	}
 	return c
