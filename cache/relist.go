@@ -7,6 +7,7 @@ import (
 	"github.com/yare-go/yare/cache/internal/store"
 	"github.com/yare-go/yare/internal/ident"
 	"github.com/yare-go/yare/kube"
+	"github.com/yare-go/yare/watch"
 )
 
 // beginList records that the stream lists anew. The list shows the effects of every write that
@@ -23,7 +24,7 @@ func (s *stream) beginList() {
 // the list could show.
 func (s *stream) endList(version string) {
 	restored := s.store.Synced() && ident.IsNewer(s.store.Version(), version)
-	vanished := s.takeVanished(restored)
+	vanished := s.takeVanished(version, restored)
 	s.lists.Add(1)
 	s.listing = false
 	first := s.writer.Complete(version)
@@ -46,22 +47,51 @@ func (s *stream) endList(version string) {
 	}
 }
 
-// takeVanished returns the objects that this program wrote before the list began, while no watch
-// was open, and that the list does not contain: somebody deleted them in the meantime, or they
-// no longer match. No watch will ever show that. Objects that were written without the labels that
-// the stream selects are not among them: the stream had none of them to lose. After a restoration
-// it drops the overlay's entries from before.
-func (s *stream) takeVanished(restored bool) []*store.Entry {
+// takeVanished returns the objects that this program has read or written, that the stream has not
+// shown, and that its list at version does not contain: somebody deleted them in the meantime, or
+// they no longer match. No watch will ever show that. Objects that never had the labels that the
+// stream selects are not among them: the stream had none of them to lose. After a restoration
+// takeVanished drops the overlay's entries from before the list.
+func (s *stream) takeVanished(version string, restored bool) []*store.Entry {
 	var vanished []*store.Entry
-	selects := s.selector()
-	for k, written := range s.cache.overlay.RecordedBefore(s.collection(), s.listBegan) {
-		if restored {
+	for k, written := range s.cache.overlay.Entries(s.collection()) {
+		before := written.IsRecordedBefore(s.listBegan)
+		if restored && before {
 			s.cache.overlay.Drop(k, written)
 		}
-		if written.Kind != overlay.Value || s.store.objects.Get(k.In()) != nil {
+		vanished = append(vanished, s.vanishedOf(k, written, func(value overlay.Entry) bool {
+			// A value of another UID that is older than the object in the store was published when
+			// the list showed the object.
+			shown := s.store.objects.Get(k.In())
+			return (before || ident.HasReached(version, value.Version)) &&
+				(shown == nil || shown.UID() != value.UID && ident.IsNewer(value.Version, shown.ResourceVersion()))
+		})...)
+	}
+	return vanished
+}
+
+// takeReplaced returns the objects that this program has read or written, that the stream has not
+// shown, and that had the name of an object in its list before.
+func (s *stream) takeReplaced(c watch.Change, before *store.Entry) []*store.Entry {
+	k := overlay.KeyOf(s.ref(c))
+	written, ok := s.cache.overlay.Get(k)
+	if !ok {
+		return nil
+	}
+	return s.vanishedOf(k, written, func(value overlay.Entry) bool {
+		return value.UID != c.UID && ident.IsNewer(c.ResourceVersion, value.Version) && (before == nil || before.UID() != value.UID)
+	})
+}
+
+// vanishedOf returns the values of written that have vanished, as entries of this stream. It
+// leaves out those that the stream has shown before its list.
+func (s *stream) vanishedOf(k overlay.Key, written overlay.Entry, hasVanished func(overlay.Entry) bool) []*store.Entry {
+	var vanished []*store.Entry
+	for _, value := range written.Values() {
+		if ident.HasReached(s.store.Version(), value.Version) || !hasVanished(value) {
 			continue
 		}
-		if e := s.entryOf(k, written); e != nil && selects(e) {
+		if e := s.entryOf(k, value); e != nil && s.selects(e) {
 			s.recorder.RecordChange(k.Namespace, "", s.listing)
 			vanished = append(vanished, e)
 		}
@@ -69,14 +99,10 @@ func (s *stream) takeVanished(restored bool) []*store.Entry {
 	return vanished
 }
 
-// selector returns a function that reports whether the labels of an entry match the label selector
-// of the stream.
-func (s *stream) selector() func(*store.Entry) bool {
+// selects reports whether the labels of an entry match the label selector of the stream.
+func (s *stream) selects(e *store.Entry) bool {
 	selector, err := labels.Parse(s.id.LabelSelector)
-	if err != nil {
-		selector = labels.Everything() // the server refuses it
-	}
-	return func(e *store.Entry) bool { return selector.Matches(e.Labels()) }
+	return err != nil || selector.Matches(e.Labels()) // the server refuses a selector that is not valid
 }
 
 // entryOf returns what was written as an entry of this stream, or nil if it cannot be.

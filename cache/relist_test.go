@@ -125,6 +125,87 @@ func TestDeletionOfAnObjectThatWasWrittenLongAgo(t *testing.T) {
 	})
 }
 
+// Regression: this program created an object while its stream showed nothing, somebody deleted the
+// object, and the program read that live (seed 2031142 of the model of a program). The list that
+// followed published no deletion, so the owner of the object was not reconciled.
+func TestDeletionOfAWrittenObjectThatWasReadLive(t *testing.T) {
+	t.Parallel()
+	for name, remove := range map[string]func(*follower){
+		"by somebody else": func(f *follower) {
+			if _, err := f.do(f.server, kube.VerbDelete, "deleted"); err != nil {
+				f.Fatal(err)
+			}
+			time.Sleep(2 * time.Minute) // the program's own write is too old to be read
+			if _, err := f.do(f.handler, kube.VerbGet, "deleted"); !kube.IsNotFound(err) {
+				f.Errorf("reading the deleted object: %v", err)
+			}
+		},
+		"by the program": func(f *follower) {
+			if _, err := f.do(f.handler, kube.VerbDelete, "deleted"); err != nil {
+				f.Fatal(err)
+			}
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) {
+				f := newFollower(t)
+				f.check("Synced ")
+				f.stream.Refuse(http.StatusServiceUnavailable, "")
+				f.stream.Cut()
+				if _, err := f.do(f.handler, kube.VerbPatch, "deleted"); err != nil {
+					t.Fatal(err)
+				}
+				remove(f)
+				f.server.Compact()
+				f.stream.Allow()
+				time.Sleep(time.Minute)
+				f.check("Deleted deleted")
+				f.stream.Cut()
+				f.server.Compact()
+				time.Sleep(time.Minute)
+				f.check() // once is enough
+			})
+		})
+	}
+}
+
+// Regression: an object that only this program's own write had shown was deleted and made anew by
+// somebody else while the watch was away. The list that followed published the successor alone, so
+// the owner of the first object was not reconciled if it does not own the successor.
+func TestReplacementOfAnObjectThatOnlyTheProgramsOwnWriteShowed(t *testing.T) {
+	t.Parallel()
+	for name, read := range map[string]bool{"not read": false, "read live": true} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) {
+				f := newFollower(t)
+				f.check("Synced ")
+				f.stream.Refuse(http.StatusServiceUnavailable, "")
+				f.stream.Cut()
+				if _, err := f.do(f.handler, kube.VerbPatch, "replaced"); err != nil {
+					t.Fatal(err)
+				}
+				for _, verb := range []kube.Verb{kube.VerbDelete, kube.VerbPatch} {
+					if _, err := f.do(f.server, verb, "replaced"); err != nil {
+						t.Fatal(err)
+					}
+				}
+				if read {
+					time.Sleep(2 * time.Minute)
+					if _, err := f.do(f.handler, kube.VerbGet, "replaced"); err != nil {
+						t.Fatal(err)
+					}
+				}
+				f.server.Compact()
+				f.stream.Allow()
+				time.Sleep(time.Minute)
+				f.check("Deleted replaced", "Added replaced")
+			})
+		})
+	}
+}
+
 // Regression: after the restoration of a backup, reads went on to return what this program had
 // written before, because the versions of that were newer.
 func TestRestorationUndoesOwnWrites(t *testing.T) {

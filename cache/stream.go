@@ -187,12 +187,19 @@ func (s *stream) upsert(c watch.Change) {
 		s.unreadable.Add(1)
 		s.failed = append(s.failed, &kube.DecodeError{Ref: s.ref(c), ResourceVersion: c.ResourceVersion, Err: err})
 	}
+	var replaced []*store.Entry
+	if s.listing {
+		replaced = s.takeReplaced(c, before)
+	}
 	s.cache.dropObserved(overlay.KeyOf(s.ref(c)))
 	change := Change{Type: Added, After: recordOf(after), after: after}
 	if before != nil && !before.IsSameObject(after) {
 		s.publish(Change{Type: Deleted, Before: recordOf(before), before: before})
 	} else if before != nil {
 		change.Type, change.Before, change.before = Modified, recordOf(before), before
+	}
+	for _, e := range replaced {
+		s.publish(Change{Type: Deleted, Before: recordOf(e), before: e})
 	}
 	s.publish(change)
 }

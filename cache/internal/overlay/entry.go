@@ -35,6 +35,9 @@ type Entry struct {
 	// Observed are the objects that had the name so far, at most one for each UID. A tombstone
 	// is about all of them.
 	Observed []ObservedVersion
+	// Former are values that had the name before, at most one for each UID. A stream that lists
+	// anew after them has to publish that they have vanished.
+	Former []Entry
 	// Object is the content of a value as the server answered, in the version of Resource and
 	// in this form. It is nil if it is not kept.
 	Object   []byte
@@ -196,14 +199,52 @@ func (e Entry) hasContent(r kube.Resource, form kube.Representation) bool {
 // after returns the state known once e is recorded over old. later reports whether the request
 // of e began after old was recorded; if not, they overlapped.
 func (e Entry) after(old Entry, later bool) Entry {
+	answer := e
 	if !later {
 		e = overlapping(old, e)
 	}
 	for _, o := range old.Observed {
 		e.Observed = AddObserved(e.Observed, o)
 	}
+	e.Former = formerValues(e, old, answer)
 	return e
 }
+
+// formerValues returns the latest values of all objects in the entries of a name that e is not the
+// value of.
+func formerValues(e Entry, entries ...Entry) []Entry {
+	var former []Entry
+	add := func(v Entry) {
+		v.Former = nil
+		i := slices.IndexFunc(former, func(other Entry) bool { return other.UID == v.UID })
+		switch {
+		case v.Kind != Value || e.Kind == Value && v.UID == e.UID:
+		case i < 0:
+			former = append(former, v)
+		case ident.IsNewer(v.Version, former[i].Version):
+			former[i] = v
+		}
+	}
+	for _, entry := range entries {
+		for _, v := range entry.Former {
+			add(v)
+		}
+		add(entry)
+	}
+	return former[max(0, len(former)-maxObserved):]
+}
+
+// Values returns the latest values of all objects that are known to have had the name: the entry
+// itself, if it is a value, and those of other UIDs.
+func (e Entry) Values() []Entry {
+	if e.Kind != Value {
+		return e.Former
+	}
+	return append(slices.Clip(e.Former), e)
+}
+
+// IsRecordedBefore reports whether the entry was recorded before a tick.
+func (e Entry) IsRecordedBefore(t Tick) bool { return e.tick < t }
 
 // overlapping returns the state known after two answers, either of which may be the later one.
 func overlapping(a, b Entry) Entry {

@@ -123,13 +123,13 @@ func (o *Overlay) Keys(c Collection) []Key {
 	return keys
 }
 
-// RecordedBefore returns the entries in a collection that were recorded before a tick.
-func (o *Overlay) RecordedBefore(c Collection, t Tick) map[Key]Entry {
+// Entries returns the entries in a collection.
+func (o *Overlay) Entries(c Collection) map[Key]Entry {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	var all map[Key]Entry
 	for k, e := range o.entries {
-		if e.tick < t && c.Contains(k) {
+		if c.Contains(k) {
 			if all == nil {
 				all = make(map[Key]Entry)
 			}
