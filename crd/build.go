@@ -55,8 +55,12 @@ type step struct {
 	via string
 }
 
-// failf records a problem of the type or field called name.
+// failf records a problem of the type or field called name, with the file and the line that
+// declare it if the Source of the Definition has them.
 func (b *builder) failf(name, format string, args ...any) {
+	if position := b.comments.position(name); position != "" {
+		name = position + ": " + name
+	}
 	b.problem(fmt.Errorf("%s: %s", name, fmt.Sprintf(format, args...)))
 }
 

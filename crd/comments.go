@@ -22,6 +22,9 @@ type comments struct {
 	fields map[string]string
 	// aliases holds the comments of aliases of kube.CustomResource, by the name of the spec.
 	aliases map[string]string
+	// positions holds the file and the line of each type and field, by the names that errors have
+	// for them, as in main.WebAppSpec.Image.
+	positions map[string]string
 	// fail records a problem.
 	fail func(error)
 }
@@ -53,11 +56,12 @@ func commentsOf(t kube.Type, fail func(error)) *comments {
 		return nil
 	}
 	c := &comments{
-		pkg:     owner.PkgPath(),
-		types:   map[string]string{},
-		fields:  map[string]string{},
-		aliases: map[string]string{},
-		fail:    fail,
+		pkg:       owner.PkgPath(),
+		types:     map[string]string{},
+		fields:    map[string]string{},
+		aliases:   map[string]string{},
+		positions: map[string]string{},
+		fail:      fail,
 	}
 	for _, file := range files {
 		c.read(file)
@@ -115,10 +119,27 @@ func (c *comments) read(file *sourceFile) {
 			continue
 		}
 		c.types[t.name] = fold(t.doc)
+		name := file.pkg + "." + t.name
+		c.positions[name] = fmt.Sprintf("%s:%d", file.name, t.line)
 		for _, f := range t.fields {
 			c.fields[t.name+"."+f.path] = f.text
+			c.positions[name+"."+f.path] = fmt.Sprintf("%s:%d", file.name, f.line)
 		}
 	}
+}
+
+// position returns the file and the line that declare what an error calls name, as in
+// "main.WebAppSpec.Image" or "main.WebAppSpec: its method Rules". It is empty if they are unknown.
+func (c *comments) position(name string) string {
+	if c == nil {
+		return ""
+	}
+	name, _, _ = strings.Cut(strings.TrimPrefix(name, "the custom resource of "), ": ")
+	// The name of a generic type has its arguments, as in main.Pair[string,int].First.
+	if before, after, generic := strings.Cut(name, "["); generic {
+		name = before + after[strings.LastIndexByte(after, ']')+1:]
+	}
+	return c.positions[name]
 }
 
 // ofType returns the comment of t, if t is declared in the package.

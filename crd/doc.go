@@ -12,7 +12,8 @@
 //	err = crd.WriteYAML(os.Stdout, definition)
 //
 // No server is needed. What a server would refuse is an error here, which names the Go type,
-// the field and the tag. All errors of a type are reported together. Only a server can decide
+// the field and the tag, and the file and the line if the Definition has its Source. All errors
+// of a type are reported together. Only a server can decide
 // whether a CEL rule compiles, and whether it is too expensive: put maxItems, maxLength and
 // maxProperties on what a rule iterates over.
 //

@@ -3,6 +3,7 @@ package crd_test
 import (
 	"strings"
 	"testing"
+	"testing/fstest"
 	"time"
 
 	"github.com/yare-go/yare/crd"
@@ -53,7 +54,19 @@ func TestRefused(t *testing.T) {
 		}], []string{".V.Inner:", "nullable", "embedded"}},
 		{"unknown key", held[struct {
 			A string `json:"a" crd:"minLenght=1"`
-		}], []string{".V.A:", `crd:"minLenght=1"`, "no such key", "minLength"}},
+		}], []string{".V.A:", `crd:"minLenght=1"`, "no such key: did you mean minLength?"}},
+		{"unknown key of another tool", held[struct {
+			A string `json:"a" crd:"MinLength=1"`
+		}], []string{"did you mean minLength?"}},
+		{"unknown key after a value", held[struct {
+			A string `json:"a" crd:"enum=a,minLenght=1"`
+		}], []string{"minLenght=1: there is no such key: did you mean minLength?"}},
+		{"enum by commas", held[struct {
+			A string `json:"a" crd:"enum=a,b"`
+		}], []string{".V.A:", "as in enum=a|b"}},
+		{"enum by semicolons", held[struct {
+			A string `json:"a" crd:"enum=a;b"`
+		}], []string{".V.A:", "as in enum=a|b"}},
 		{"minimum on a string", held[struct {
 			A string `json:"a" crd:"minimum=1"`
 		}], []string{".V.A:", `crd:"minimum=1"`, "integer, number", "maxLength"}},
@@ -229,6 +242,59 @@ func TestAllProblemsAtOnce(t *testing.T) {
 	if len(lines) != 4 {
 		t.Errorf("%d problems, want 4:\n%v", len(lines), err)
 	}
+}
+
+// A mistake has the file and the line of its field, where the Definition has its Source.
+func TestMistakesHavePositions(t *testing.T) {
+	t.Parallel()
+	of := typeOf[kube.CustomResource[positionedSpec, kube.None]](t)
+	definition := *of.Definition
+	definition.Source = fstest.MapFS{"api/types.go": {Data: []byte(`package crd_test
+
+type positionedSpec struct {
+	// Size is wrong.
+	Size int32
+	Pair positionedPair[string]
+	In   []struct {
+		A string
+	}
+}
+
+type positionedPair[T any] struct { First T }
+`)}}
+	definition.Columns = []kube.Column{{Name: "X", Path: ".spec.x"}}
+	of.Definition = &definition
+	_, err := crd.From(of)
+	if err == nil {
+		t.Fatal("no error")
+	}
+	for i, want := range []string{
+		"api/types.go:5: crd_test.positionedSpec.Size: the tag crd:",
+		"api/types.go:12: crd_test.positionedPair[string].First: the tag crd:",
+		"api/types.go:8: crd_test.positionedSpec.In.A: the tag crd:",
+		"api/types.go:3: the custom resource of crd_test.positionedSpec: its Definition's column",
+	} {
+		lines := strings.Split(err.Error(), "\n")
+		if len(lines) <= i || !strings.HasPrefix(lines[i], want) {
+			t.Errorf("problem %d lacks %q:\n%v", i, want, err)
+		}
+	}
+}
+
+type positionedSpec struct {
+	Size int32                  `json:"size" crd:"minimum=small"`
+	Pair positionedPair[string] `json:"pair"`
+	In   []struct {
+		A string `json:"a" crd:"minimum=1"`
+	} `json:"in"`
+}
+
+type positionedPair[T any] struct {
+	First T `json:"first" crd:"minimum=1"`
+}
+
+func (positionedSpec) Definition() kube.Definition {
+	return kube.Definition{Group: "example.com", Version: "v1", Kind: "Positioned"}
 }
 
 func TestRefusedDefinitions(t *testing.T) {

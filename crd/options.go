@@ -77,6 +77,20 @@ var options = map[string]option{
 // numbers returns the types of numbers.
 func numbers() []string { return []string{typeInteger, typeNumber} }
 
+// isKey reports whether there is a key of the crd tag called name.
+func isKey(name string) bool {
+	return options[name].set != nil || slices.Contains(fieldKeys(), name)
+}
+
+// isLikeKey reports whether name is a key of the crd tag, or resembles one.
+func isLikeKey(name string) bool { return isKey(name) || len(nearest(name, allKeys(), 1)) > 0 }
+
+// fieldKeys returns the keys about the field as a whole.
+func fieldKeys() []string { return []string{"required", "optional", "column", "wide", "type"} }
+
+// allKeys returns all keys of the crd tag.
+func allKeys() []string { return slices.AppendSeq(fieldKeys(), maps.Keys(options)) }
+
 // allowed returns the keys with a meaning for a schema of this type, for error messages.
 func allowed(kind string) string {
 	keys := []string{"required", "optional", "type"}
@@ -101,7 +115,11 @@ func allowed(kind string) string {
 func (d directive) apply(s *Schema) error {
 	o, known := options[d.key]
 	if !known {
-		return fmt.Errorf("%s: there is no such key; on a field of type %s these are allowed: %s", d, s.kind(), allowed(s.kind()))
+		advice := ""
+		if near := nearest(d.key, allKeys(), 1); len(near) > 0 {
+			advice = ": did you mean " + near[0] + "?"
+		}
+		return fmt.Errorf("%s: there is no such key%s; on a field of type %s these are allowed: %s", d, advice, s.kind(), allowed(s.kind()))
 	}
 	if o.on != nil && !slices.Contains(o.on, s.kind()) {
 		return fmt.Errorf("%s: it is for the types %s, and this is a field of type %s, where these are allowed: %s",
@@ -253,6 +271,9 @@ func setEmbeddedResource(s *Schema, d directive) error {
 func setEnum(s *Schema, d directive) error {
 	if !d.given {
 		return errors.New("the values are missing, as in enum=a|b")
+	}
+	if !strings.Contains(d.value, "|") && strings.Contains(d.value, ";") {
+		return fmt.Errorf("separate the values by |, as in enum=%s", strings.ReplaceAll(d.value, ";", "|"))
 	}
 	var problems []error
 	s.Enum = nil

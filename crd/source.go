@@ -11,6 +11,7 @@ import (
 // sourceFile is what a Go file says about its types. Package go/parser would say more, and would
 // add 0.3 MB to each operator.
 type sourceFile struct {
+	name  string
 	pkg   string
 	types []typeDeclaration
 }
@@ -29,10 +30,14 @@ type typeDeclaration struct {
 	spec string
 	// fields are those of a struct, and of structs without a name within it.
 	fields []fieldComment
+	line   int
 }
 
 // fieldComment is the comment of a field, by the names that lead to it, as in Probe.Path.
-type fieldComment struct{ path, text string }
+type fieldComment struct {
+	path, text string
+	line       int
+}
 
 // sourceReader reads the tokens of a Go file. It assumes that the file compiles.
 type sourceReader struct {
@@ -59,7 +64,7 @@ func readSource(name string, text []byte, want string) (*sourceFile, error) {
 		return nil, fmt.Errorf("%s: the file does not begin with a package clause", r.file.Position(r.pos))
 	}
 	r.next()
-	f := &sourceFile{pkg: r.lit}
+	f := &sourceFile{name: name, pkg: r.lit}
 	if f.pkg != want {
 		return f, nil
 	}
@@ -173,7 +178,7 @@ func (r *sourceReader) types() []typeDeclaration {
 
 // typeNamed reads the name of a type and the type.
 func (r *sourceReader) typeNamed(doc *ast.CommentGroup) typeDeclaration {
-	t := typeDeclaration{name: r.lit, doc: doc.Text()}
+	t := typeDeclaration{name: r.lit, doc: doc.Text(), line: r.lineOf(r.pos)}
 	r.next()
 	if r.tok == token.LBRACK {
 		r.skipGroup() // type parameters, or the length of an array
@@ -259,7 +264,7 @@ func (r *sourceReader) structFields(path string) []fieldComment {
 	var all []fieldComment
 	r.next()
 	for r.tok != token.RBRACE && r.tok != token.EOF {
-		doc := r.lead
+		doc, line := r.lead, r.lineOf(r.pos)
 		names, nested := r.field(path)
 		r.skipTo(token.SEMICOLON, token.RBRACE)
 		// The semicolon of a line's end follows the comment on the line. One that is written
@@ -279,7 +284,7 @@ func (r *sourceReader) structFields(path string) []fieldComment {
 			text = fold(comment.Text())
 		}
 		for i, name := range names {
-			all = append(all, fieldComment{path + name, text})
+			all = append(all, fieldComment{path + name, text, line})
 			for _, f := range nested {
 				if i > 0 { // nested has the path of the first name
 					f.path = path + name + f.path[len(path+names[0]):]

@@ -1,6 +1,7 @@
 package crd
 
 import (
+	"fmt"
 	"go/ast"
 	"go/parser"
 	"go/token"
@@ -72,18 +73,19 @@ var oddSources = []string{
 
 func compareWithParser(t *testing.T, name string, text []byte) {
 	t.Helper()
-	file, err := parser.ParseFile(token.NewFileSet(), name, text, parser.ParseComments|parser.SkipObjectResolution)
+	files := token.NewFileSet()
+	file, err := parser.ParseFile(files, name, text, parser.ParseComments|parser.SkipObjectResolution)
 	if err != nil {
 		return // it is meant to be wrong
 	}
-	want := comments{types: map[string]string{}, fields: map[string]string{}, aliases: map[string]string{}}
-	want.readParsed(file)
+	want := comments{types: map[string]string{}, fields: map[string]string{}, aliases: map[string]string{}, positions: map[string]string{}}
+	want.readParsed(files, file)
 	source, err := readSource(name, text, file.Name.Name)
 	if err != nil {
 		t.Errorf("%s: %v", name, err)
 		return
 	}
-	got := comments{types: map[string]string{}, fields: map[string]string{}, aliases: map[string]string{}}
+	got := comments{types: map[string]string{}, fields: map[string]string{}, aliases: map[string]string{}, positions: map[string]string{}}
 	got.read(source)
 	if diff := cmp.Diff(want, got, cmp.AllowUnexported(comments{}), cmpopts.IgnoreFields(comments{}, "fail")); diff != "" {
 		t.Errorf("%s: differs from go/parser (-):\n%s", name, diff)
@@ -117,27 +119,33 @@ func typeSpecs(file *ast.File) iter.Seq2[*ast.TypeSpec, *ast.CommentGroup] {
 
 // readParsed adds the declarations of one file. Of two with the same name, as for two operating
 // systems, the first counts.
-func (c *comments) readParsed(file *ast.File) {
+func (c *comments) readParsed(files *token.FileSet, file *ast.File) {
+	position := func(node ast.Node) string {
+		return fmt.Sprintf("%s:%d", files.File(node.Pos()).Name(), files.Position(node.Pos()).Line)
+	}
 	for spec, doc := range typeSpecs(file) {
 		if name := specOfAlias(spec.Type); name != "" && c.aliases[name] == "" {
 			c.aliases[name] = fold(doc.Text())
 		}
 		if _, twice := c.types[spec.Name.Name]; !twice {
 			c.types[spec.Name.Name] = fold(doc.Text())
-			c.readParsedFields(spec.Name.Name, spec.Type)
+			c.positions[file.Name.Name+"."+spec.Name.Name] = position(spec)
+			c.readParsedFields(spec.Name.Name, spec.Type, func(name string, field ast.Node) {
+				c.positions[file.Name.Name+"."+name] = position(field)
+			})
 		}
 	}
 }
 
 // readParsedFields adds the fields of a struct, and of structs without a name within it.
-func (c *comments) readParsedFields(name string, expr ast.Expr) {
+func (c *comments) readParsedFields(name string, expr ast.Expr, found func(name string, field ast.Node)) {
 	switch t := expr.(type) {
 	case *ast.StarExpr:
-		c.readParsedFields(name, t.X)
+		c.readParsedFields(name, t.X, found)
 	case *ast.ArrayType:
-		c.readParsedFields(name, t.Elt)
+		c.readParsedFields(name, t.Elt, found)
 	case *ast.MapType:
-		c.readParsedFields(name, t.Value)
+		c.readParsedFields(name, t.Value, found)
 	case *ast.StructType:
 		for _, f := range t.Fields.List {
 			text := fold(f.Doc.Text())
@@ -150,7 +158,8 @@ func (c *comments) readParsedFields(name string, expr ast.Expr) {
 			}
 			for _, n := range names {
 				c.fields[name+"."+n.Name] = text
-				c.readParsedFields(name+"."+n.Name, f.Type)
+				found(name+"."+n.Name, f)
+				c.readParsedFields(name+"."+n.Name, f.Type, found)
 			}
 		}
 	}

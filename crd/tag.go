@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"reflect"
+	"slices"
 	"strings"
 )
 
@@ -39,19 +40,67 @@ func lookup(tag reflect.StructTag, key string) (string, error) {
 // parseTag splits a crd tag into its directives, at the commas outside of quotes.
 func parseTag(tag string) ([]directive, error) {
 	var all []directive
+	var texts []string // of each of all
 	var problems []error
 	rest := tag
 	for more := strings.TrimSpace(tag) != ""; more; {
 		var d directive
 		var err error
+		text := rest
 		d, rest, more, err = nextDirective(rest)
 		if err != nil {
 			problems = append(problems, err)
 			continue
 		}
-		all = append(all, d)
+		text = text[:len(text)-len(rest)]
+		if more {
+			text = text[:len(text)-1]
+		}
+		all, texts = append(all, d), append(texts, text)
+	}
+	all, torn := joinTorn(all, texts)
+	problems = append(problems, torn...)
+	for _, d := range all {
+		if strings.Contains(d.key, ".") {
+			problems = append(problems, fmt.Errorf("%q does not begin with items. or values., the elements of a list and the values of a map", d.key))
+		}
 	}
 	return all, errors.Join(problems...)
+}
+
+// joinTorn returns directives without those that are the rest of a value: a comma ends a value
+// that is not in quotes, and what follows is no key. Each torn value is a problem that shows how
+// to write it.
+func joinTorn(directives []directive, texts []string) (whole []directive, problems []error) {
+	for i := 0; i < len(directives); {
+		d, end := directives[i], i+1
+		for d.given && mayHaveCommas(d.key) && end < len(directives) && !isLikeKey(directives[end].key) {
+			end++
+		}
+		if end == i+1 {
+			whole = append(whole, d)
+		} else {
+			var rest []string
+			for _, text := range texts[i+1 : end] {
+				rest = append(rest, strings.Trim(strings.TrimSpace(text), "'"))
+			}
+			_, value, _ := strings.Cut(strings.Join(texts[i:end], ","), "=")
+			d.value = "'" + strings.ReplaceAll(value, "'", "''") + "'"
+			advice := "quote values that contain commas"
+			if d.key == "enum" {
+				d.value = strings.Join(append([]string{directives[i].value}, rest...), "|")
+				advice = "separate the values of an enum by |"
+			}
+			problems = append(problems, fmt.Errorf("%s: %q is no key: %s, as in %s", directives[i], rest[0], advice, d))
+		}
+		i = end
+	}
+	return whole, problems
+}
+
+// mayHaveCommas reports whether values of this key may contain commas.
+func mayHaveCommas(key string) bool {
+	return slices.Contains([]string{"enum", "default", "pattern", "rule", "message", "column"}, key)
 }
 
 // nextDirective returns the first directive of text and the rest. more reports whether a comma
@@ -76,11 +125,8 @@ func nextDirective(text string) (d directive, rest string, more bool, err error)
 	}
 	for {
 		scope, after, found := strings.Cut(name, ".")
-		if !found {
+		if !found || scope != "items" && scope != "values" {
 			break
-		}
-		if scope != "items" && scope != "values" {
-			return d, rest, more, fmt.Errorf("%q does not begin with items. or values., the elements of a list and the values of a map", name)
 		}
 		d.scope, name = append(d.scope, scope), after
 	}

@@ -40,6 +40,13 @@ func TestParseTag(t *testing.T) {
 		"rule='x'y":   "follows the closing quote",
 		"rule='x'y,b": "follows the closing quote",
 		"spec.a=1":    "items. or values.",
+
+		"enum=a,b,c":                     `enum=a: "b" is no key: separate the values of an enum by |, as in enum=a|b|c`,
+		"enum='a', 'b',column":           "as in enum=a|b",
+		"items.enum=a,b":                 "as in items.enum=a|b",
+		"column,pattern=^[a-z]{1,3}$":    `"3}$" is no key: quote values that contain commas, as in pattern='^[a-z]{1,3}$'`,
+		"rule=max(self.a, self.b) > 'x'": "as in rule='max(self.a, self.b) > ''x'''",
+		"message=must be a, b=c":         "as in message='must be a, b=c'",
 	} {
 		if _, err := parseTag(tag); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%q: the error lacks %q: %v", tag, want, err)

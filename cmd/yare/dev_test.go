@@ -157,6 +157,62 @@ func TestDevStartsBroken(t *testing.T) {
 	}
 }
 
+// brokenOperator returns an operator that reports problems in place of its definitions, as
+// operator.Main does.
+func brokenOperator(problems string) string {
+	return strings.Replace(operator("broken"), "\t\tfmt.Print(crd)\n", "\t\tfmt.Fprintf(os.Stderr, \"%s: %s\\n\", filepath.Base(os.Args[0]), "+strconv.Quote(problems)+")\n\t\tos.Exit(1)\n", 1)
+}
+
+// A mistake in a tag was reported as a program that is no operator.
+func TestDevReportsMistakesInTags(t *testing.T) {
+	t.Parallel()
+	s := newSandbox(t)
+	s.write("op/go.mod", "module example.com/op\n\ngo 1.26\n")
+	types := "\n// Spec has two tags.\ntype Spec struct {\n\tA string\n\tB struct {\n\t\tC string\n\t}\n}\n"
+	broken := strings.Replace(brokenOperator(`main.Spec.A: the tag crd:"minLength=x": wrong
+spec.go:1: main.Spec.B.C: the tag crd:"x": wrong
+api.Port[string]: its method Rules: wrong
+the custom resource of main.Spec: wrong
+other.Type.A: wrong`), "\"os\"\n", "\"os\"\n\t\"path/filepath\"\n\t_ \"example.com/op/api\"\n", 1) + types
+	s.write("op/api/api.go", "package api\n\ntype Port[T any] struct{}\n")
+	s.write("op/main.go", broken)
+	line := func(want string) string {
+		for i, line := range strings.Split(broken, "\n") {
+			if strings.TrimSpace(line) == want {
+				return strconv.Itoa(i + 1)
+			}
+		}
+		t.Fatalf("no line %q", want)
+		return ""
+	}
+	want := []string{
+		"yare: op/main.go:" + line("A string") + `: main.Spec.A: the tag crd:"minLength=x": wrong`,
+		"yare: op/main.go:" + line("C string") + `: main.Spec.B.C: the tag crd:"x": wrong`,
+		"yare: op/api/api.go:3: api.Port[string]: its method Rules: wrong",
+		"yare: op/main.go:" + line("type Spec struct {") + ": the custom resource of main.Spec: wrong",
+		"yare: other.Type.A: wrong",
+	}
+	c := s.start("dev", "op")
+	c.says(1, strings.Join(want, "\n")+"\nyare: waiting for the next save")
+	s.write("op/main.go", operator("one"))
+	c.says(1, "version one")
+	pid := s.operatorPid(c, 1)
+	s.write("op/main.go", broken)
+	c.says(2, want[0])
+	c.says(1, "the operator built before goes on until the next save")
+	if !alive(pid) {
+		t.Error("a mistake in a tag ended the operator")
+	}
+	c.signal(syscall.SIGINT)
+	if status := c.wait(); status != 0 {
+		t.Errorf("status %d:\n%s", status, c.out.String())
+	}
+	if status, _, all := s.run("dev", "op", "--until-ready"); status != 1 || !strings.Contains(all, strings.TrimPrefix(want[0], "yare: ")) || strings.Contains(all, "no operator") {
+		t.Errorf("status %d, want 1 and %q in:\n%s", status, want[0], all)
+	}
+	s.leftNothing()
+}
+
 func TestDevOperatorCrashes(t *testing.T) {
 	t.Parallel()
 	s := newSandbox(t)

@@ -9,6 +9,7 @@ import (
 	"io"
 	"os"
 	"os/exec"
+	"path/filepath"
 	"strings"
 	"time"
 
@@ -26,6 +27,12 @@ type crds struct {
 	items []unstructured.Unstructured
 }
 
+// An operatorError is what an operator reports instead of its CustomResourceDefinitions, such as a
+// mistake in a tag.
+type operatorError struct{ said string }
+
+func (e *operatorError) Error() string { return e.said }
+
 // printedCRDs runs `OPERATOR crd` and reads what it prints.
 func printedCRDs(ctx context.Context, binary, shown string) (crds, error) {
 	const limit = 20 * time.Second
@@ -42,6 +49,10 @@ func printedCRDs(ctx context.Context, binary, shown string) (crds, error) {
 	case errors.Is(err, context.DeadlineExceeded):
 		return crds{}, fmt.Errorf("%s is no operator: `crd` did not end within %s: %s", shown, limit, advice)
 	case err != nil:
+		var exit *exec.ExitError
+		if said, ok := strings.CutPrefix(stderr.String(), filepath.Base(binary)+": "); ok && errors.As(err, &exit) && exit.ExitCode() == 1 {
+			return crds{}, &operatorError{strings.TrimSpace(said)}
+		}
 		return crds{}, fmt.Errorf("%s is no operator: `crd` failed (%w): %s%s", shown, err, advice, indented(stderr.String()))
 	}
 	items, err := parseObjects(stdout.Bytes())

@@ -8,6 +8,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"strings"
 	"sync"
 	"time"
 
@@ -139,16 +140,20 @@ func (s *session) firstBuild(ctx context.Context) error {
 	for {
 		err := s.build(ctx)
 		var broken *compileError
+		var refused *operatorError
 		switch {
 		case err == nil:
 			return nil
-		case !errors.As(err, &broken):
-			return err
-		case s.UntilReady:
+		case errors.As(err, &broken) && s.UntilReady:
 			return fmt.Errorf("building %s: %w", s.Dir, err)
+		case errors.As(err, &broken):
+			s.Console.Printf("%s does not compile; waiting for the next save:", s.Dir)
+			s.Console.Block(broken.said)
+		case errors.As(err, &refused) && !s.UntilReady:
+			s.reportProblems(refused)
+		default:
+			return err
 		}
-		s.Console.Printf("%s does not compile; waiting for the next save:", s.Dir)
-		s.Console.Block(broken.said)
 		if _, err := s.files.wait(ctx); err != nil {
 			return err
 		}
@@ -178,12 +183,24 @@ func (s *session) build(ctx context.Context) error {
 		return errUnchanged
 	}
 	printed, err := printedCRDs(ctx, binary, s.Dir)
+	var refused *operatorError
+	if errors.As(err, &refused) {
+		refused.said = s.program.withPositions(ctx, refused.said)
+	}
 	if err != nil {
 		return err
 	}
 	s.built, s.crds = binary, printed
 	s.Console.Printf("built %s (%s)", s.Dir, console.Duration(time.Since(started)))
 	return nil
+}
+
+// reportProblems prints what the operator reports instead of its CRDs, and what happens next.
+func (s *session) reportProblems(refused *operatorError) {
+	for line := range strings.SplitSeq(refused.said, "\n") {
+		s.Console.Printf("%s", line)
+	}
+	s.Console.Printf("%s", s.meanwhile())
 }
 
 // errUnchanged means that a build gave the same program as before.

@@ -3,7 +3,8 @@
 //
 // What it decides, and why:
 //
-//   - A build that fails changes nothing: the operator of the last good build goes on.
+//   - A build that fails changes nothing: the operator of the last good build goes on. So does a
+//     mistake in a type, which the operator reports instead of its CRDs.
 //   - CRDs are applied before the old operator is stopped, as a rollout would; one that
 //     the server refuses changes nothing either.
 //   - An operator that ends by itself with an error is started again, later each time (1 s

@@ -83,6 +83,7 @@ func (s *session) handleSave(ctx context.Context, names []string) error {
 	s.Console.Printf("%s; building again", changed(names))
 	err := s.build(ctx)
 	var broken *compileError
+	var refused *operatorError
 	switch {
 	case err == nil:
 		return s.deploy(ctx)
@@ -97,6 +98,8 @@ func (s *session) handleSave(ctx context.Context, names []string) error {
 	case errors.As(err, &broken):
 		s.Console.Printf("%s does not compile; %s:", s.Dir, s.meanwhile())
 		s.Console.Block(broken.said)
+	case errors.As(err, &refused):
+		s.reportProblems(refused)
 	default:
 		s.Console.Printf("%s:", s.meanwhile())
 		s.Console.Block(err.Error())

@@ -144,7 +144,9 @@ func (p program) fromHere(said string) string {
 
 // A sourcePackage is the output of `go list` for one package of the program.
 type sourcePackage struct {
+	Name       string
 	Dir        string
+	GoFiles    []string
 	EmbedFiles []string
 	Module     *struct {
 		Main  bool
@@ -155,7 +157,7 @@ type sourcePackage struct {
 // packages returns the packages of the program that belong to the user's own module, or modules if
 // there is a workspace.
 func (p program) packages(ctx context.Context) ([]sourcePackage, error) {
-	out, said, err := p.run(ctx, "list", "-e", "-deps", "-json=Dir,EmbedFiles,Module", ".")
+	out, said, err := p.run(ctx, "list", "-e", "-deps", "-json=Name,Dir,GoFiles,EmbedFiles,Module", ".")
 	if err != nil {
 		return nil, fmt.Errorf("listing the packages of %s: %w: %s", p.shown, err, strings.TrimSpace(said))
 	}
