@@ -1,6 +1,7 @@
 package controller
 
 import (
+	"context"
 	"slices"
 
 	"github.com/yare-go/yare/cache"
@@ -86,7 +87,7 @@ func (e *engine[T]) keysOf(sub *subscription, change Change) []relatedKey {
 }
 
 func (e *engine[T]) keysOfState(sub *subscription, o cache.Object) []relatedKey {
-	keys, err := sub.relatedKeys(o.Record, o.Bytes, e.reconciled)
+	keys, err := sub.relatedKeys(context.Background(), o.Record, o.Bytes, e.reconciled)
 	if err != nil {
 		e.reportMapping(sub, o.Record, err)
 	}

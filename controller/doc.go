@@ -23,7 +23,8 @@
 //     has returned [CleanupDone].
 //
 // Options add what a controller watches besides its own kind: [Owns] for the children of its
-// objects, [WatchesReferenced] for the objects that they name, [Watches] for anything else.
+// objects, [WatchesReferenced] for the objects that they name, [Watches] for anything else, by a map
+// function that reads from the cache.
 // Watched objects are kept in memory, and reads of them make no request. No other objects are
 // kept. Lists can be narrowed by owner ([kube.OwnerIs]) and by indexes ([Index]).
 //

@@ -37,7 +37,7 @@ func TestWriteOfAnotherObjectEndsTheBackoff(t *testing.T) {
 			_, err := kube.Get[Plant](ctx, c, "default", "shared")
 			calls.record(fmt.Sprint(err == nil))
 			return controller.Done(), err
-		}, controller.Watches(takerOfPlants)).Backoff(hourlyBackoff))
+		}, watches(takerOfPlants)).Backoff(hourlyBackoff))
 		time.Sleep(time.Minute)
 		maker := garden("maker")
 		maker.Spec.Size = 2

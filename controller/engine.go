@@ -32,8 +32,10 @@ type engine[T any] struct {
 	clock *clock.Clock
 	// mapper holds the changes of slow relations.
 	mapper *mapper
-	// reconciled is the reconciled kind as relations need it.
+	// reconciled is the reconciled kind as relations need it that are not slow.
 	reconciled reconciledKind
+	// reader is the client of map functions. It is set by subscribe.
+	reader *kube.Client
 	// subs holds the subscriptions of the reconciled kind, which are own, and then those of the
 	// other watched kinds. They are opened in this order, because relations read the stores of
 	// own.
@@ -102,12 +104,8 @@ func (e *engine[T]) run(ctx context.Context) error {
 // waitSynced waits until the controller knows all objects that exist, and which objects of the
 // reconciled kind they concern. It returns false if ctx ends before.
 func (e *engine[T]) waitSynced(ctx context.Context) bool {
-	for _, sub := range e.subs {
-		select {
-		case <-sub.synced:
-		case <-ctx.Done():
-			return false
-		}
+	if !e.waitStreams(ctx) {
+		return false
 	}
 	select {
 	case <-e.mapper.barrier():
@@ -115,6 +113,18 @@ func (e *engine[T]) waitSynced(ctx context.Context) bool {
 	case <-ctx.Done():
 		return false
 	}
+}
+
+// waitStreams waits until all streams are synced. It returns false if ctx ends before.
+func (e *engine[T]) waitStreams(ctx context.Context) bool {
+	for _, sub := range e.subs {
+		select {
+		case <-sub.synced:
+		case <-ctx.Done():
+			return false
+		}
+	}
+	return true
 }
 
 // startWork starts the workers and the sources.
@@ -159,7 +169,7 @@ func (e *engine[T]) end(running *sync.WaitGroup, cancel context.CancelCauseFunc)
 
 // subscribe opens the streams of all watched kinds, the reconciled kind first.
 func (e *engine[T]) subscribe(ctx context.Context) error {
-	e.reconciled = reconciledKind{resource: e.kind.Resource, client: e.runtime.Client, referrers: e.referrers}
+	e.reconciled = reconciledKind{resource: e.kind.Resource, referrers: e.referrers}
 	self := e.self
 	self.relation = selfRelation{}
 	self.streams = func(c *kube.Client) ([]kube.Stream, error) { return e.api(c, "").Streams(self.selectors...) }
@@ -194,10 +204,18 @@ func (e *engine[T]) subscribe(ctx context.Context) error {
 		opened = append(opened, open)
 	}
 	view := e.runtime.Cache.View(opened...)
+	e.reader = e.newReader(view)
 	e.client = e.runtime.Client.With(view.Handler).WithFieldManager(e.manager)
 	e.applies = noop.NewChecker(view)
 	e.adoption = newAdoption(view, e.formerManagers)
 	return nil
+}
+
+// mapping returns the reconciled kind as slow relations need it.
+func (e *engine[T]) mapping() reconciledKind {
+	to := e.reconciled
+	to.client = e.reader
+	return to
 }
 
 // referrers returns the objects of the reconciled kind that have a value in x.

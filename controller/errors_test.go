@@ -62,7 +62,7 @@ func TestPanics(t *testing.T) {
 		"mapper": func(calls *journal) *controller.Controller[Garden] {
 			trip := times(4)
 			return controller.New(reconciled(calls), controller.For(controller.When(never)),
-				controller.Watches(func(p *Plant) []kube.Key {
+				watches(func(p *Plant) []kube.Key {
 					trip()
 					return []kube.Key{{Namespace: "default", Name: p.Name}}
 				}))
@@ -70,7 +70,7 @@ func TestPanics(t *testing.T) {
 		"mapper of a deletion": func(calls *journal) *controller.Controller[Garden] {
 			trip := times(4)
 			return controller.New(reconciled(calls), controller.For(controller.When(never)),
-				controller.Watches(func(p *Plant) []kube.Key {
+				watches(func(p *Plant) []kube.Key {
 					trip()
 					return []kube.Key{{Namespace: "default", Name: p.Name}}
 				}, controller.When(func(c controller.Change) bool { return c.Type == controller.Deleted })))
@@ -226,7 +226,7 @@ func TestTerminal(t *testing.T) {
 		p := start(t, c, controller.New(func(_ context.Context, g *Garden, _ *kube.Client) (controller.Action, error) {
 			calls.record(fmt.Sprint("size ", g.Spec.Size))
 			return controller.RequeueAfter(time.Minute), controller.Terminal(errors.New("the size is odd"))
-		}, controller.Watches(func(*corev1.ConfigMap) []kube.Key { return []kube.Key{{Namespace: "default", Name: "eden"}} })))
+		}, watches(func(*corev1.ConfigMap) []kube.Key { return []kube.Key{{Namespace: "default", Name: "eden"}} })))
 		time.Sleep(time.Hour)
 		for i := range 3 {
 			create(t, c, &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: fmt.Sprint("m", i)}})

@@ -144,6 +144,21 @@ func startIn(ctx context.Context, t *testing.T, client *kube.Client, parts ...pa
 	return p
 }
 
+// watches returns the option of a map function that neither reads nor fails.
+func watches[S any, P kube.ObjectOf[S]](keys func(*S) []kube.Key, options ...controller.SourceOption) controller.Option {
+	if keys == nil {
+		return controller.Watches[S, P](nil, options...)
+	}
+	return controller.Watches[S, P](func(_ context.Context, s *S, _ *kube.Client) ([]kube.Key, error) { return keys(s), nil }, options...)
+}
+
+// watchesMetadata does what watches does, for the metadata of a resource.
+func watchesMetadata(r kube.Resource, keys func(*metav1.PartialObjectMetadata) []kube.Key, options ...controller.SourceOption) controller.Option {
+	return controller.WatchesMetadata(r, func(_ context.Context, m *metav1.PartialObjectMetadata, _ *kube.Client) ([]kube.Key, error) {
+		return keys(m), nil
+	}, options...)
+}
+
 // logged is the text of a log.
 type logged struct {
 	mu   sync.Mutex

@@ -1,6 +1,7 @@
 package controller
 
 import (
+	"context"
 	"errors"
 	"fmt"
 
@@ -10,25 +11,39 @@ import (
 )
 
 // Watches runs the reconcile of the objects whose keys the map function keys returns when an S
-// changes. The controller calls keys with the S as it is after the change, and as it was
-// before, so that an object that an S no longer refers to is reconciled too. A key with an
-// empty name is skipped, and so is an object that the controller does not watch. A key without
-// a namespace is an error that is logged, unless the reconciled kind is cluster-scoped.
+// changes. The controller calls keys with the S as it is after the change, and as it was before, so
+// that an object that an S no longer refers to is reconciled too. The S is the function's own copy.
 //
-// The calls of one controller are made one after the other, in a goroutine of their own, so a
-// slow function delays only its own controller. keys may be called more than once with the
-// same state. The S is the function's own copy. If keys panics, the call is repeated with
-// growing intervals. An S that does not fit its type is logged, and runs nothing. The S of a Secret has metadata only, unless [KeepSecrets] is among the options.
-func Watches[S any, P kube.ObjectOf[S]](keys func(*S) []kube.Key, options ...SourceOption) Option {
+//	// A Policy concerns the WebApps that its label selects.
+//	controller.Watches(func(ctx context.Context, p *Policy, c *kube.Client) ([]kube.Key, error) {
+//		apps, err := kube.Namespaced[WebApp](c, p.Namespace).List(ctx, kube.Label("tier", p.Spec.Tier))
+//		return kube.KeysOf(apps...), err
+//	})
+//
+// The client reads what the sources of the controller show, from the cache. A write through it is
+// an error, and so is a read that no source covers. The controller calls keys only once all of its
+// sources are synced. If keys returns an error or panics, the controller logs that, triggers the
+// objects whose keys came with the error, and calls keys again with growing intervals.
+//
+// A key with an empty name is skipped, and so is an object that the controller does not watch. A key
+// without a namespace is an error that is logged, unless the reconciled kind is cluster-scoped.
+//
+// The calls of one controller are made one after the other, in a goroutine of their own, so a slow
+// function delays only its own controller. Besides, a reconcile that applies an S calls keys, in its
+// own goroutine, to find out whether the apply can be skipped. So keys must be safe for concurrent
+// use, depend on nothing but the S and what it reads, and may be called more than once with the
+// same state. An S that does not fit its type is logged, and runs nothing. The S of a Secret has
+// metadata only, unless [KeepSecrets] is among the options.
+func Watches[S any, P kube.ObjectOf[S]](keys func(ctx context.Context, s *S, c *kube.Client) ([]kube.Key, error), options ...SourceOption) Option {
 	w, err := newWatchedKind[S, P](nil)
 	r := mapRelation{watched: w.kind.Resource}
 	if keys != nil {
-		r.keys = func(c *kube.Client, object []byte) ([]kube.Key, error) {
+		r.keys = func(ctx context.Context, c *kube.Client, object []byte) ([]kube.Key, error) {
 			s, err := kube.All[S, P](c).Decode(object)
 			if err != nil {
-				return nil, err
+				return nil, &lastingError{err}
 			}
-			return keys(s), nil
+			return keys(ctx, s, c)
 		}
 	}
 	w.relation = r
@@ -37,15 +52,15 @@ func Watches[S any, P kube.ObjectOf[S]](keys func(*S) []kube.Key, options ...Sou
 
 // WatchesMetadata works as [Watches] does, for a resource of which only the metadata is watched and
 // cached.
-func WatchesMetadata(r kube.Resource, keys func(*metav1.PartialObjectMetadata) []kube.Key, options ...SourceOption) Option {
+func WatchesMetadata(r kube.Resource, keys func(ctx context.Context, m *metav1.PartialObjectMetadata, c *kube.Client) ([]kube.Key, error), options ...SourceOption) Option {
 	m := mapRelation{watched: r}
 	if keys != nil {
-		m.keys = func(c *kube.Client, object []byte) ([]kube.Key, error) {
+		m.keys = func(ctx context.Context, c *kube.Client, object []byte) ([]kube.Key, error) {
 			o, err := kube.Metadata(c, r, "").Decode(object)
 			if err != nil {
-				return nil, err
+				return nil, &lastingError{err}
 			}
-			return keys(o), nil
+			return keys(ctx, o, c)
 		}
 	}
 	w := &watchedKind{kind: kube.Type{Resource: r}, relation: m, metadataOnly: true}
@@ -59,7 +74,7 @@ func WatchesMetadata(r kube.Resource, keys func(*metav1.PartialObjectMetadata) [
 type mapRelation struct {
 	watched kube.Resource
 	// keys decodes an object and calls the author's function.
-	keys func(c *kube.Client, object []byte) ([]kube.Key, error)
+	keys func(ctx context.Context, c *kube.Client, object []byte) ([]kube.Key, error)
 }
 
 // checkFunc returns an error if there is no map function.
@@ -76,15 +91,12 @@ func (mapRelation) index() *kube.Index { return nil }
 
 func (mapRelation) isSlow() bool { return true }
 
-func (m mapRelation) relatedKeys(o watchedObject, to reconciledKind) (keys []relatedKey, err error) {
+func (m mapRelation) relatedKeys(ctx context.Context, o watchedObject, to reconciledKind) (keys []relatedKey, err error) {
 	object, err := o.content()
 	if err != nil {
 		return nil, err
 	}
-	returned, err := m.call(to.client, object)
-	if err != nil {
-		return nil, err
-	}
+	returned, err := m.call(ctx, to.client, object)
 	for _, k := range returned {
 		switch {
 		case k.Name == "": // such as the value of a label that the object does not have
@@ -92,7 +104,9 @@ func (m mapRelation) relatedKeys(o watchedObject, to reconciledKind) (keys []rel
 		case to.resource.ClusterScoped:
 			k.Namespace = ""
 		case k.Namespace == "":
-			err = fmt.Errorf("the map function of %s returned %w: %q, although %s live in namespaces", m.watched, errMisdirected, k.Name, to.resource)
+			if err == nil {
+				err = &lastingError{fmt.Errorf("the map function of %s returned a key without a namespace: %q, although %s live in namespaces", m.watched, k.Name, to.resource)}
+			}
 			continue
 		}
 		keys = append(keys, relatedKey{Key: k})
@@ -101,10 +115,10 @@ func (m mapRelation) relatedKeys(o watchedObject, to reconciledKind) (keys []rel
 }
 
 // call calls the map function, and returns a panic as an error.
-func (m mapRelation) call(c *kube.Client, object []byte) (keys []kube.Key, err error) {
+func (m mapRelation) call(ctx context.Context, c *kube.Client, object []byte) (keys []kube.Key, err error) {
 	what := "the map function"
 	err = guard(&what, func() (err error) {
-		keys, err = m.keys(c, object)
+		keys, err = m.keys(ctx, c, object)
 		return err
 	})
 	return keys, err

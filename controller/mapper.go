@@ -213,7 +213,8 @@ func (m *mapper) stop() {
 	}
 }
 
-// mapChanges maps changes until ctx ends. A map function that calls runtime.Goexit ends this
+// mapChanges maps changes from when all streams are synced until ctx ends, so that a map function
+// finds what it reads. A map function that calls runtime.Goexit ends this
 // goroutine; then another one takes its place.
 func (e *engine[T]) mapChanges(ctx context.Context, running *sync.WaitGroup) {
 	var k mapKey
@@ -228,18 +229,21 @@ func (e *engine[T]) mapChanges(ctx context.Context, running *sync.WaitGroup) {
 		}
 		e.mapper.stop()
 	}()
+	if !e.waitStreams(ctx) {
+		return
+	}
 	for {
 		if k, task, isRunning = e.mapper.begin(ctx); !isRunning {
 			return
 		}
-		rest, failed := e.mapTask(k, task)
+		rest, failed := e.mapTask(ctx, k, task)
 		e.mapper.end(k, rest, failed)
 	}
 }
 
 // mapTask triggers the objects that the changes of one watched object concern. It returns what
 // has to be tried again if it failed.
-func (e *engine[T]) mapTask(k mapKey, task mapTask) (rest mapTask, failed bool) {
+func (e *engine[T]) mapTask(ctx context.Context, k mapKey, task mapTask) (rest mapTask, failed bool) {
 	var keys []relatedKey
 	var states []cache.Object
 	if now, ok := k.subscription.open.Store().Get(k.object); ok {
@@ -248,7 +252,7 @@ func (e *engine[T]) mapTask(k mapKey, task mapTask) (rest mapTask, failed bool) 
 	isNow := len(states)
 	rest.changes = task.changes
 	for i, state := range append(states, task.former...) {
-		found, err := k.subscription.relatedKeys(state.Record, state.Bytes, e.reconciled)
+		found, err := k.subscription.relatedKeys(ctx, state.Record, state.Bytes, e.mapping())
 		for _, t := range found {
 			if !slices.Contains(keys, t) {
 				keys = append(keys, t)
@@ -256,6 +260,9 @@ func (e *engine[T]) mapTask(k mapKey, task mapTask) (rest mapTask, failed bool) 
 		}
 		if err == nil {
 			continue
+		}
+		if ctx.Err() != nil {
+			return task, true // the end of the program, which is no fault of the map function
 		}
 		e.reportMapping(k.subscription, state.Record, err)
 		if isLasting(err) {

@@ -41,7 +41,7 @@ func TestASlowMapFunctionHoldsUpNoOtherController(t *testing.T) {
 		create(t, c, garden("eden"))
 		slow := controller.New(func(context.Context, *Country, *kube.Client) (controller.Action, error) {
 			return controller.Done(), nil
-		}, controller.Watches(func(*Garden) []kube.Key {
+		}, watches(func(*Garden) []kube.Key {
 			time.Sleep(time.Minute)
 			return nil
 		}))
@@ -86,7 +86,7 @@ func TestStatesThatWereReplacedBeforeTheyWereMapped(t *testing.T) {
 					create(t, c, garden(name))
 				}
 				var isQuick atomic.Bool
-				start(t, c, controller.New(recordingNames(&calls), controller.Watches(func(p *Plant) []kube.Key {
+				start(t, c, controller.New(recordingNames(&calls), watches(func(p *Plant) []kube.Key {
 					if !isQuick.Load() {
 						time.Sleep(time.Minute)
 					}
@@ -131,7 +131,7 @@ func TestStartWaitsForMapFunctions(t *testing.T) {
 		bad.Name = "bad"
 		create(t, c, bad)
 		mapped := 0
-		start(t, c, controller.New(recordingNames(&calls), controller.Watches(func(p *Plant) []kube.Key {
+		start(t, c, controller.New(recordingNames(&calls), watches(func(p *Plant) []kube.Key {
 			if mapped++; mapped <= 2 {
 				time.Sleep(time.Minute)
 			}
@@ -162,7 +162,7 @@ func TestGoexitInAMapFunction(t *testing.T) {
 		var exits atomic.Int32
 		c := s.client()
 		create(t, c, garden("eden"))
-		p := start(t, c, controller.New(recordingNames(&calls), controller.For(controller.When(never)), controller.Watches(func(p *Plant) []kube.Key {
+		p := start(t, c, controller.New(recordingNames(&calls), controller.For(controller.When(never)), watches(func(p *Plant) []kube.Key {
 			if exits.Add(1) < 3 {
 				runtime.Goexit()
 			}
@@ -197,7 +197,7 @@ func TestShutdownWaitsForMapFunctions(t *testing.T) {
 				var returned atomic.Bool
 				c := s.client()
 				create(t, c, plantIn("eden"))
-				p := start(t, c, controller.New(recordingNames(new(journal)), controller.Watches(func(*Plant) []kube.Key {
+				p := start(t, c, controller.New(recordingNames(new(journal)), watches(func(*Plant) []kube.Key {
 					time.Sleep(test.duration)
 					returned.Store(true)
 					return nil
@@ -270,7 +270,7 @@ func TestTriggersOfAnotherCluster(t *testing.T) {
 		c := s.client()
 		create(t, c, garden("eden"))
 		keys := make(chan kube.Key, 2)
-		start(t, c, controller.New(recordingNames(&calls), controller.From(controller.Channel(keys)), controller.Watches(func(*Plant) []kube.Key {
+		start(t, c, controller.New(recordingNames(&calls), controller.From(controller.Channel(keys)), watches(func(*Plant) []kube.Key {
 			return []kube.Key{{Cluster: "west", Namespace: "default", Name: "eden"}}
 		})))
 		synctest.Wait()

@@ -38,13 +38,13 @@ func TestMistakes(t *testing.T) {
 			panic("never")
 		}), []string{"PartialObjectMetadata", "use kube.Metadata"}},
 		"unknown owned type":   {build(controller.Owns[metav1.PartialObjectMetadata]()), []string{"use kube.Metadata"}},
-		"no names":             {build(controller.Watches(nobody)), []string{"plants", "is nil", "give one"}},
+		"no names":             {build(watches(nobody)), []string{"plants", "is nil", "give one"}},
 		"no names of metadata": {build(controller.WatchesMetadata(resourceOf[Plant](t), nil)), []string{"plants", "is nil"}},
-		"resource":             {build(controller.WatchesMetadata(kube.Resource{}, func(*metav1.PartialObjectMetadata) []kube.Key { return nil })), []string{"not complete", "Plural"}},
+		"resource":             {build(watchesMetadata(kube.Resource{}, func(*metav1.PartialObjectMetadata) []kube.Key { return nil })), []string{"not complete", "Plural"}},
 		"selector of a source": {build(controller.Owns[Plant](controller.Select(kube.ParseLabels("a=b=c")))), []string{"a=b=c"}},
 		"selector":             {build(controller.For(controller.Select(kube.ParseFields("no field")))), []string{"field selector"}},
 		"index of another":     {build(controller.For(controller.Index(kube.NewIndex("x", func(*Plant) []string { return nil })))), []string{`index "x"`, "of plants", "not of gardens"}},
-		"index of metadata":    {build(controller.WatchesMetadata(resourceOf[Plant](t), func(*metav1.PartialObjectMetadata) []kube.Key { return nil }, controller.Index(kube.NewIndex("x", func(*Plant) []string { return nil })))), []string{"whole objects", "plants"}},
+		"index of metadata":    {build(watchesMetadata(resourceOf[Plant](t), func(*metav1.PartialObjectMetadata) []kube.Key { return nil }, controller.Index(kube.NewIndex("x", func(*Plant) []string { return nil })))), []string{"whole objects", "plants"}},
 		"no references":        {build(controller.WatchesReferenced[Plant](nil)), []string{"refers to plants", "kube.NewIndex"}},
 		"references of others": {build(controller.WatchesReferenced[Plant](kube.NewIndex("x", func(*Plant) []string { return nil }))), []string{`index "x"`, "not of gardens"}},
 		"predicate":            {build(controller.For(controller.When(nil))), []string{"predicate is nil", "leave it out"}},
@@ -237,7 +237,7 @@ func TestProjectionIsReconciled(t *testing.T) {
 		start(t, c, controller.New(func(_ context.Context, g *namedGarden, _ *kube.Client) (controller.Action, error) {
 			calls.record(g.Name)
 			return controller.Done(), nil
-		}, controller.Watches(func(p *namedPlant) []kube.Key { return []kube.Key{{Namespace: "default", Name: "eden"}} })))
+		}, watches(func(p *namedPlant) []kube.Key { return []kube.Key{{Namespace: "default", Name: "eden"}} })))
 		time.Sleep(time.Minute)
 		calls.drain()
 		p := plant("rose")

@@ -1,6 +1,7 @@
 package controller
 
 import (
+	"context"
 	"fmt"
 
 	"github.com/yare-go/yare/kube"
@@ -28,7 +29,7 @@ func (ownerRelation) index() *kube.Index { return nil }
 
 func (ownerRelation) isSlow() bool { return false }
 
-func (ownerRelation) relatedKeys(o watchedObject, to reconciledKind) (keys []relatedKey, err error) {
+func (ownerRelation) relatedKeys(_ context.Context, o watchedObject, to reconciledKind) (keys []relatedKey, err error) {
 	for _, owner := range o.record.Owners {
 		if !owner.Controller || owner.Group != to.resource.Group || owner.Kind != to.resource.Kind {
 			continue

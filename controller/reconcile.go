@@ -88,7 +88,7 @@ func (e *engine[T]) reconcileItem(ctx context.Context, r *reconciliation[T]) err
 	ctx, cancel := e.withTimeout(ctx)
 	defer cancel()
 	r.trace = e.newTrace(ctx)
-	client := e.clientFor(key, ref, r.trace)
+	client := e.clientFor(ctx, key, ref, r.trace)
 
 	r.step = "the update of the finalizers"
 	t, exists, err := e.removeRetired(ctx, client, t)
@@ -198,11 +198,11 @@ func (e *engine[T]) newTrace(ctx context.Context) *requestTrace {
 	return &requestTrace{ended: func() error { return context.Cause(ctx) }}
 }
 
-// clientFor returns the client of one reconcile. A request passes, from the outermost handler
+// clientFor returns the client of one reconcile, whose context is ctx. A request passes, from the outermost handler
 // to the innermost: the trace, the check of owner references, the no-op check, adoption, the
 // record of echoes, and the cache.
-func (e *engine[T]) clientFor(key kube.Key, self kube.Ref, trace *requestTrace) *kube.Client {
-	isTrigger := func(r kube.Resource, live *cache.Live) bool { return e.triggersSelf(key, self, r, live) }
+func (e *engine[T]) clientFor(ctx context.Context, key kube.Key, self kube.Ref, trace *requestTrace) *kube.Client {
+	isTrigger := func(r kube.Resource, live *cache.Live) bool { return e.triggersSelf(ctx, key, self, r, live) }
 	return e.client.InCluster(key.Cluster).With(func(cached kube.Handler) kube.Handler {
 		echoing := e.echoes.handler(cached, key, e.shownVersion, e.trigger)
 		adopting := e.adoption.handler(echoing, self)
@@ -215,7 +215,7 @@ func (e *engine[T]) clientFor(key kube.Key, self kube.Ref, trace *requestTrace) 
 // triggersSelf reports whether a change to the object live of resource r would trigger the
 // reconcile of key again. Predicates do not count: their author has decided that the changes
 // that they reject do not matter.
-func (e *engine[T]) triggersSelf(key kube.Key, self kube.Ref, r kube.Resource, live *cache.Live) bool {
+func (e *engine[T]) triggersSelf(ctx context.Context, key kube.Key, self kube.Ref, r kube.Resource, live *cache.Live) bool {
 	for _, sub := range e.subs {
 		if sub.watched.kind.Resource != r || sub.stream.Cluster != self.Cluster || len(sub.watched.selectors) > 0 && !sub.contains(live.Record) {
 			continue
@@ -228,7 +228,7 @@ func (e *engine[T]) triggersSelf(key kube.Key, self kube.Ref, r kube.Resource, l
 		case live.Representation == kube.MetadataOnly:
 			object = func() ([]byte, error) { return nil, errors.New("only the metadata is cached") }
 		}
-		keys, err := sub.relatedKeys(live.Record, object, e.reconciled)
+		keys, err := sub.relatedKeys(ctx, live.Record, object, e.mapping())
 		if err != nil {
 			continue
 		}

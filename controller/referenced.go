@@ -1,6 +1,7 @@
 package controller
 
 import (
+	"context"
 	"fmt"
 
 	"github.com/yare-go/yare/kube"
@@ -38,7 +39,7 @@ func (referenceRelation) isSlow() bool { return true }
 
 // relatedKeys returns the objects that refer to o by its name alone, which means their own
 // namespace, or by its namespace and name.
-func (r referenceRelation) relatedKeys(o watchedObject, to reconciledKind) ([]relatedKey, error) {
+func (r referenceRelation) relatedKeys(_ context.Context, o watchedObject, to reconciledKind) ([]relatedKey, error) {
 	namespace, name := o.record.Namespace, o.record.Name
 	switch {
 	case namespace == "":

@@ -1,6 +1,7 @@
 package controller
 
 import (
+	"context"
 	"errors"
 
 	"github.com/yare-go/yare/cache"
@@ -18,7 +19,7 @@ type relation interface {
 	isSlow() bool
 	// relatedKeys returns the objects of the reconciled kind that o concerns. Some of them may
 	// come with an error.
-	relatedKeys(o watchedObject, to reconciledKind) ([]relatedKey, error)
+	relatedKeys(ctx context.Context, o watchedObject, to reconciledKind) ([]relatedKey, error)
 }
 
 // watchedObject is one state of an object of a watched kind.
@@ -32,7 +33,8 @@ type watchedObject struct {
 // reconciledKind is the reconciled kind, as a relation needs it.
 type reconciledKind struct {
 	resource kube.Resource
-	// client decodes objects.
+	// client reads what the sources of the controller show, and nothing else. It is nil before the
+	// controller has opened all streams. Relations that are not slow do not use it.
 	client *kube.Client
 	// referrers returns the objects that have a value in an index. An empty namespace means
 	// all namespaces.
@@ -47,14 +49,16 @@ type relatedKey struct {
 	uid string
 }
 
-// errMisdirected is in the error of a map function that returned an invalid key.
-var errMisdirected = errors.New("a key without a namespace")
+// lastingError is an error of [relation.relatedKeys] that would come back for the same state of the
+// same object.
+type lastingError struct{ err error }
 
-// isLasting reports whether err, of [relation.relatedKeys], would come back for the same state of
-// the same object.
+func (e *lastingError) Error() string { return e.err.Error() }
+func (e *lastingError) Unwrap() error { return e.err }
+
 func isLasting(err error) bool {
-	_, isMisfit := errors.AsType[*kube.DecodeError](err)
-	return isMisfit || errors.Is(err, errMisdirected)
+	_, ok := errors.AsType[*lastingError](err)
+	return ok
 }
 
 // selfRelation connects the reconciled kind with itself.
@@ -66,6 +70,6 @@ func (selfRelation) index() *kube.Index { return nil }
 
 func (selfRelation) isSlow() bool { return false }
 
-func (selfRelation) relatedKeys(o watchedObject, _ reconciledKind) ([]relatedKey, error) {
+func (selfRelation) relatedKeys(_ context.Context, o watchedObject, _ reconciledKind) ([]relatedKey, error) {
 	return []relatedKey{{Key: kube.Key{Cluster: o.cluster, Namespace: o.record.Namespace, Name: o.record.Name}}}, nil
 }

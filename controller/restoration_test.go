@@ -25,7 +25,7 @@ func TestRestorationIsReconciled(t *testing.T) {
 				_, err := kube.Apply(ctx, c, kube.OwnedBy(g, rose(1)))
 				return controller.Done(), err
 			}, controller.Owns[Plant](controller.Select(kube.Label("tier", "y")))),
-			bystander(controller.Watches(func(*Plant) []kube.Key { return nil })))
+			bystander(watches(func(*Plant) []kube.Key { return nil })))
 		time.Sleep(time.Minute)
 		backup := s.Snapshot()
 		s.Advance(1000)

@@ -43,7 +43,7 @@ func TestOneWorkerPerObjectByWhateverPath(t *testing.T) {
 		create(t, c, kube.OwnedBy(g, plant("rose")))
 		start(t, c, controller.New(reconcile,
 			controller.Owns[Plant](),
-			controller.Watches(func(m *corev1.ConfigMap) []kube.Key {
+			watches(func(m *corev1.ConfigMap) []kube.Key {
 				return []kube.Key{{Namespace: m.Namespace, Name: m.Data["garden"]}}
 			}),
 			controller.From(controller.Channel(names)),
@@ -91,7 +91,7 @@ func TestClusterScopedOwnerOfNamespacedChildren(t *testing.T) {
 		}
 		c := s.client()
 		owner := create(t, c, &Country{ObjectMeta: metav1.ObjectMeta{Name: "peru"}})
-		start(t, c, controller.New(reconcile, controller.Owns[Garden](), controller.Watches(func(p *Plant) []kube.Key {
+		start(t, c, controller.New(reconcile, controller.Owns[Garden](), watches(func(p *Plant) []kube.Key {
 			return []kube.Key{{Namespace: p.Namespace, Name: "peru"}} // a namespace that does not count
 		})))
 		time.Sleep(2 * time.Minute)

@@ -63,7 +63,7 @@ func TestNamesElsewhere(t *testing.T) {
 			g.Namespace = namespace
 			create(t, c, g)
 		}
-		p := start(t, c.InNamespaces("default", "second"), controller.New(recordingNames(&calls), controller.Watches(func(*Plant) []kube.Key {
+		p := start(t, c.InNamespaces("default", "second"), controller.New(recordingNames(&calls), watches(func(*Plant) []kube.Key {
 			return []kube.Key{
 				{Namespace: "third", Name: "in-third"}, {Namespace: "second", Name: "in-second"}, {Namespace: "default", Name: "nobody"},
 				{Name: "without-namespace"}, {Namespace: "default"},
@@ -99,7 +99,7 @@ func TestWatchesByLabel(t *testing.T) {
 		c := s.client()
 		create(t, c, garden("eden"))
 		create(t, c, garden("hortus"))
-		start(t, c, controller.New(recordingNames(&calls), controller.WatchesMetadata(resourceOf[corev1.ConfigMap](t),
+		start(t, c, controller.New(recordingNames(&calls), watchesMetadata(resourceOf[corev1.ConfigMap](t),
 			func(m *metav1.PartialObjectMetadata) []kube.Key {
 				return []kube.Key{{Namespace: "default", Name: m.Labels["garden"]}}
 			})))

@@ -1,6 +1,7 @@
 package controller
 
 import (
+	"context"
 	"sync"
 
 	"github.com/yare-go/yare/cache"
@@ -61,6 +62,6 @@ func (s *subscription) keyOf(r cache.Record) kube.Key {
 }
 
 // relatedKeys returns the objects that one state of an object of the stream concerns.
-func (s *subscription) relatedKeys(r cache.Record, content func() ([]byte, error), to reconciledKind) ([]relatedKey, error) {
-	return s.watched.relation.relatedKeys(watchedObject{s.stream.Cluster, r, content}, to)
+func (s *subscription) relatedKeys(ctx context.Context, r cache.Record, content func() ([]byte, error), to reconciledKind) ([]relatedKey, error) {
+	return s.watched.relation.relatedKeys(ctx, watchedObject{s.stream.Cluster, r, content}, to)
 }

@@ -172,7 +172,7 @@ func TestReconcileUsesNoStoreThatIsBehindItsTrigger(t *testing.T) {
 // watchesPlantMetadata triggers the garden eden.
 func watchesPlantMetadata() controller.Option {
 	r := kube.All[Plant](kube.NewClientFromHandler(nil)).Resource()
-	return controller.WatchesMetadata(r, func(m *metav1.PartialObjectMetadata) []kube.Key {
+	return watchesMetadata(r, func(m *metav1.PartialObjectMetadata) []kube.Key {
 		return []kube.Key{{Namespace: m.Namespace, Name: "eden"}}
 	})
 }

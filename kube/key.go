@@ -9,6 +9,15 @@ type Key struct {
 	Name      string
 }
 
+// KeysOf returns the keys of objects, such as those of a list. They are keys of the home cluster.
+func KeysOf[O Object](objects ...O) []Key {
+	keys := make([]Key, 0, len(objects))
+	for _, o := range objects {
+		keys = append(keys, Key{Namespace: o.GetNamespace(), Name: o.GetName()})
+	}
+	return keys
+}
+
 // String returns the key as namespace/name, such as default/web. A cluster other than the
 // home cluster precedes it, as in west:default/web.
 func (k Key) String() string {

@@ -183,10 +183,12 @@ func (w *world) options(p *plan) []controller.Option {
 	}
 	switch {
 	case p.waits:
-		options = append(options, controller.Watches(func(c *child) []kube.Key { return keysFor(p, c) }, selected, seen))
+		options = append(options, controller.Watches(func(_ context.Context, c *child, _ *kube.Client) ([]kube.Key, error) {
+			return keysFor(p, c), nil
+		}, selected, seen))
 	case p.source == watchesMetadata:
-		options = append(options, controller.WatchesMetadata(childResource, func(m *metav1.PartialObjectMetadata) []kube.Key {
-			return keysFor(p, m)
+		options = append(options, controller.WatchesMetadata(childResource, func(_ context.Context, m *metav1.PartialObjectMetadata, _ *kube.Client) ([]kube.Key, error) {
+			return keysFor(p, m), nil
 		}, seen))
 	default:
 		options = append(options, controller.Owns[child](selected, seen))
