@@ -6,6 +6,9 @@
 //
 // With --listen the program serves its health and its metrics, which docs/metrics.md lists.
 //
+// A [Program] has what Main has, and in addition flags, configuration, pages and metrics of its
+// own.
+//
 // The same program runs outside of a cluster with a kubeconfig, and inside of one with its
 // ServiceAccount. It never applies its own CustomResourceDefinitions, because its account
 // should not have that permission. Somebody else applies them, with

@@ -16,15 +16,86 @@ import (
 	"github.com/yare-go/yare/kube"
 )
 
-var errHelp = errors.New("help was asked for")
+// commandLine is the command line of a program.
+type commandLine struct {
+	name string
+	// flags holds the program's own flags at first. parse adds those of the command.
+	flags *flag.FlagSet
+	// own are the program's own flags.
+	own []*flag.Flag
 
-// options holds the values of the command line.
-type options struct {
-	command    string
-	config     kube.ConfigSource
-	namespaces namespaceList
-	listen     string // empty: no listener
-	verbose    bool
+	command     string
+	config      kube.ConfigSource
+	namespaces  namespaceList
+	listen      string // empty: no listener
+	verbose     bool
+	showVersion bool
+}
+
+// newCommandLine returns a command line with the program's own flags.
+func (p program) newCommandLine() (*commandLine, error) {
+	line := &commandLine{name: p.name, flags: flag.NewFlagSet(p.name, flag.ContinueOnError)}
+	if p.Flags != nil {
+		p.Flags(line.flags)
+	}
+	line.flags.Init(p.name, flag.ContinueOnError)
+	line.flags.SetOutput(io.Discard)
+	line.flags.Usage = nil
+	line.flags.VisitAll(func(f *flag.Flag) { line.own = append(line.own, f) })
+	builtIn := &commandLine{flags: flag.NewFlagSet("", flag.ContinueOnError)}
+	builtIn.addRunFlags()
+	builtIn.addVersionFlag()
+	var errs []error
+	for _, f := range line.own {
+		if builtIn.flags.Lookup(f.Name) != nil || f.Name == "help" || f.Name == "h" {
+			errs = append(errs, fmt.Errorf("the flag --%s is built in: give the flag of the program another name", f.Name))
+		}
+	}
+	return line, errors.Join(errs...)
+}
+
+// addRunFlags adds the built-in flags of the command run.
+func (l *commandLine) addRunFlags() {
+	l.flags.StringVar(&l.config.Kubeconfig, "kubeconfig", "", "")
+	l.flags.StringVar(&l.config.Context, "context", "", "")
+	l.flags.Var(&l.namespaces, "namespace", "")
+	l.flags.Var(&l.namespaces, "n", "")
+	l.flags.Func("listen", "", l.setListen)
+	l.flags.BoolVar(&l.verbose, "v", false, "")
+}
+
+// addVersionFlag adds the flag that every command has.
+func (l *commandLine) addVersionFlag() { l.flags.BoolVar(&l.showVersion, "version", false, "") }
+
+// parse sets l to the command and the options in args.
+func (l *commandLine) parse(args []string) error {
+	l.command = "run"
+	if len(args) > 0 && !strings.HasPrefix(args[0], "-") {
+		l.command, args = args[0], args[1:]
+	}
+	switch l.command {
+	case "run":
+		l.addRunFlags()
+	case "crd", "version":
+	case "help":
+		return nil
+	default:
+		return fmt.Errorf("unknown command %q: there are run, crd and version", l.command)
+	}
+	l.addVersionFlag()
+	switch err := l.flags.Parse(args); {
+	case errors.Is(err, flag.ErrHelp):
+		l.command = "help"
+		return nil
+	case err != nil:
+		return err
+	case l.flags.NArg() > 0:
+		return fmt.Errorf("%s takes no argument %q", l.command, l.flags.Arg(0))
+	}
+	if l.showVersion {
+		l.command = "version"
+	}
+	return nil
 }
 
 // namespaceList is the value of a flag that may be repeated.
@@ -41,62 +112,31 @@ func (l *namespaceList) Set(name string) error {
 }
 
 // setListen sets the address to listen on, and checks its form.
-func (o *options) setListen(address string) error {
+func (l *commandLine) setListen(address string) error {
 	if _, _, err := net.SplitHostPort(address); err != nil {
 		return fmt.Errorf("the address is not valid: write it as :8080 or 127.0.0.1:8080 (%w)", err)
 	}
-	o.listen = address
+	l.listen = address
 	return nil
 }
 
-// parse returns the options in args, or errHelp after printing the help.
-func (p program) parse(args []string, needs kube.Needs) (options, error) {
-	o := options{command: "run"}
-	if len(args) > 0 && !strings.HasPrefix(args[0], "-") {
-		o.command, args = args[0], args[1:]
-	}
-	flags := flag.NewFlagSet(p.name, flag.ContinueOnError)
-	flags.SetOutput(io.Discard)
-	switch o.command {
-	case "run":
-		flags.StringVar(&o.config.Kubeconfig, "kubeconfig", "", "")
-		flags.StringVar(&o.config.Context, "context", "", "")
-		flags.Var(&o.namespaces, "namespace", "")
-		flags.Var(&o.namespaces, "n", "")
-		flags.Func("listen", "", o.setListen)
-		flags.BoolVar(&o.verbose, "v", false, "")
-	case "crd":
-	case "help":
-		p.help(needs)
-		return o, errHelp
-	default:
-		return o, fmt.Errorf("unknown command %q: there are run and crd", o.command)
-	}
-	if err := flags.Parse(args); err != nil {
-		if errors.Is(err, flag.ErrHelp) {
-			p.help(needs)
-			return o, errHelp
-		}
-		return o, err
-	}
-	if flags.NArg() > 0 {
-		return o, fmt.Errorf("%s takes no argument %q", o.command, flags.Arg(0))
-	}
-	return o, nil
-}
-
 // help prints how to call the program.
-func (p program) help(needs kube.Needs) {
-	var kinds []string
-	for _, t := range needs.Defines {
-		kinds = append(kinds, fmt.Sprintf("%s (%s, %s)", t.Resource.Kind, t.Resource, t.Resource.Version))
+func (p program) help(line *commandLine) {
+	kinds := ""
+	if _, needs, err := p.makeParts(); err == nil && len(needs.Defines) > 0 {
+		var names []string
+		for _, t := range needs.Defines {
+			names = append(names, fmt.Sprintf("%s (%s, %s)", t.Resource.Kind, t.Resource, t.Resource.Version))
+		}
+		kinds = " for " + strings.Join(names, ", ")
 	}
-	fmt.Fprintf(p.stdout, `%[1]s is a Kubernetes operator for %[2]s.
+	fmt.Fprintf(p.stdout, `%[1]s is a Kubernetes operator%[2]s.
 
 Usage:
   %[1]s [run] [flags]   run until a signal
   %[1]s crd             print its CustomResourceDefinitions; to apply them:
   %[3]s
+  %[1]s version         print its version; also --version
 
 Flags of run:
   --kubeconfig FILE   how to reach the cluster. Default: the files in the environment
@@ -107,7 +147,21 @@ Flags of run:
   --listen ADDRESS    serve /healthz, /readyz and /metrics there, over HTTP; such as :8080.
                       Default: nowhere
   -v                  log more
-`, p.name, strings.Join(kinds, ", "), strings.Repeat(" ", len(p.name)+2)+"                "+crdCommand(p.name)+" | kubectl apply -f -")
+`, p.name, kinds, strings.Repeat(" ", len(p.name)+2)+"                "+crdCommand(p.name)+" | kubectl apply -f -")
+	if len(line.own) == 0 {
+		return
+	}
+	fmt.Fprint(p.stdout, "\nFlags of this program, for run and crd:\n")
+	for _, f := range line.own {
+		value, usage := flag.UnquoteUsage(f)
+		fmt.Fprintf(p.stdout, "  %s\n", strings.TrimSpace("--"+f.Name+" "+value))
+		if f.DefValue != "" && f.DefValue != "false" && f.DefValue != "0" {
+			usage += fmt.Sprintf(" (default %s)", f.DefValue)
+		}
+		if usage != "" {
+			fmt.Fprintf(p.stdout, "                      %s\n", strings.ReplaceAll(usage, "\n", "\n                      "))
+		}
+	}
 }
 
 // programName returns the name of the executable.

@@ -5,8 +5,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"os"
+	"runtime"
 	"strings"
 	"sync"
 	"testing"
@@ -74,10 +74,14 @@ func idle(ctx context.Context, _ *kube.Client) error { <-ctx.Done(); return ctx.
 
 // call runs a program with args, and returns its status and output.
 func call(args []string, parts ...Part) (status int, stdout, stderr string) {
+	return callProgram(args, Program{Parts: func() ([]Part, error) { return parts, nil }})
+}
+
+// callProgram runs p with args, and returns its status and output.
+func callProgram(args []string, p Program) (status int, stdout, stderr string) {
 	var out bytes.Buffer
 	var errs sharedBuffer
-	p := program{name: "gadgets", parts: parts, stdout: &out, stderr: &errs}
-	status = p.main(context.Background(), args)
+	status = program{Program: p, name: "gadgets", stdout: &out, stderr: &errs}.main(context.Background(), args)
 	return status, out.String(), errs.String()
 }
 
@@ -113,9 +117,13 @@ func TestCommandLine(t *testing.T) {
 		{"run --help", 0, []string{"Usage:"}, nil},
 		{"crd --help", 0, []string{"Usage:"}, nil},
 		{"crd", 0, []string{"kind: CustomResourceDefinition", "name: gadgets.example.com"}, nil},
-		{"walk", 2, nil, []string{`gadgets: unknown command "walk"`, "run and crd", "gadgets --help"}},
+		{"walk", 2, nil, []string{`gadgets: unknown command "walk"`, "run, crd and version", "gadgets --help"}},
 		{"--frobnicate", 2, nil, []string{"-frobnicate", "gadgets --help"}},
 		{"crd --namespace x", 2, nil, []string{"-namespace", "gadgets --help"}},
+		{"version", 0, []string{"gadgets (devel), yare ", runtime.Version()}, nil},
+		{"--version", 0, []string{"gadgets (devel), yare ", runtime.Version()}, nil},
+		{"crd --version", 0, []string{"gadgets (devel), yare ", runtime.Version()}, nil},
+		{"version extra", 2, nil, []string{`no argument "extra"`}},
 		{"crd extra", 2, nil, []string{`no argument "extra"`}},
 		{"run extra", 2, nil, []string{`no argument "extra"`}},
 		{"--namespace Not_A_Name", 2, nil, []string{"Not_A_Name", "the name of a namespace is not valid"}},
@@ -148,16 +156,22 @@ func checkText(t *testing.T, name, text string, parts []string) {
 
 func TestFlags(t *testing.T) {
 	t.Parallel()
-	p := program{name: "gadgets", stdout: io.Discard, stderr: io.Discard}
-	o, err := p.parse(strings.Fields("run --namespace one -n two --namespace=three --context there --kubeconfig file -v"), kube.Needs{})
+	parse := func(args string) (*commandLine, error) {
+		line, err := program{name: "gadgets"}.newCommandLine()
+		if err != nil {
+			t.Fatal(err)
+		}
+		return line, line.parse(strings.Fields(args))
+	}
+	l, err := parse("run --namespace one -n two --namespace=three --context there --kubeconfig file -v")
 	if err != nil {
 		t.Fatal(err)
 	}
-	if o.namespaces.String() != "one,two,three" || o.config.Context != "there" || o.config.Kubeconfig != "file" || !o.verbose {
-		t.Errorf("parsed: %+v", o)
+	if l.namespaces.String() != "one,two,three" || l.config.Context != "there" || l.config.Kubeconfig != "file" || !l.verbose {
+		t.Errorf("parsed: %+v", l)
 	}
-	if o, err := p.parse(nil, kube.Needs{}); err != nil || o.command != "run" || o.verbose || len(o.namespaces) > 0 {
-		t.Errorf("without arguments: %+v, %v", o, err)
+	if l, err := parse(""); err != nil || l.command != "run" || l.verbose || len(l.namespaces) > 0 {
+		t.Errorf("without arguments: %+v, %v", l, err)
 	}
 }
 

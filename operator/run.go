@@ -2,8 +2,10 @@ package operator
 
 import (
 	"context"
+	"io"
 	"log/slog"
 	"net"
+	"net/http"
 
 	"github.com/yare-go/yare/cache"
 	"github.com/yare-go/yare/controller"
@@ -29,6 +31,9 @@ type environment struct {
 	listener net.Listener
 	// connection is the reporter of the connection of the client. It may be nil.
 	connection *connectionReporter
+	// handlers and metrics are those of [Program]. They may be nil.
+	handlers func(*controller.Runtime) map[string]http.Handler
+	metrics  func(io.Writer)
 }
 
 // run runs parts as Run does, in env.
@@ -37,11 +42,14 @@ type environment struct {
 // work; the parts finish what is under way, each within its grace; the services end; then
 // the listener, which answers until here; then the streams.
 func run(ctx context.Context, c *kube.Client, env environment, parts []Part) error {
-	needs, err := needsOf(parts)
-	if err != nil {
-		if env.listener != nil {
+	serving := false
+	defer func() {
+		if env.listener != nil && !serving {
 			_ = env.listener.Close() // it has no requests yet
 		}
+	}()
+	needs, err := needsOf(parts)
+	if err != nil {
 		return err
 	}
 	ctx, cancel := context.WithCancel(ctx)
@@ -55,17 +63,23 @@ func run(ctx context.Context, c *kube.Client, env environment, parts []Part) err
 	caches := cache.New(c, cache.OnError(streams.recordError), cache.OnRecovered(streams.recordRecovery))
 	defer caches.Close()
 	rt := &controller.Runtime{Client: c, Cache: caches, Log: env.log}
+	pages, err := env.newPages(rt)
+	if err != nil {
+		return err
+	}
 	tracker := watch.NewSyncTracker()
 	group := partGroup{runtime: rt, tracker: tracker, stop: cancel}
 	if env.listener != nil {
 		rt.Observer = f
 		f.collectStreams(caches.Stats)
-		ready := &readiness{
+		pages.figures = f
+		pages.ready = &readiness{
 			controllers: needs.Names, isSubscribed: f.isSubscribed,
 			cached: caches.Stats, unsynced: tracker.Unsynced,
 			isEnding: func() bool { return ctx.Err() != nil },
 		}
-		s := serve(env.listener, ready, f, env.log, group.fail)
+		s := serve(env.listener, pages.mux, env.log, group.fail)
+		serving = true
 		defer s.close()
 	}
 	return group.run(ctx, parts)

@@ -4,21 +4,13 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"log/slog"
 	"net"
 	"net/http"
-	"strings"
 	"time"
-
-	"github.com/yare-go/yare/operator/internal/metrics"
 )
 
-// server serves health and metrics of the program, over HTTP without TLS:
-//
-//	/healthz  200 while the program runs
-//	/readyz   200 when the program is ready, else 503 and what is missing
-//	/metrics  the figures, for Prometheus
+// server serves the pages of the program, over HTTP without TLS.
 type server struct {
 	listener net.Listener
 	http     *http.Server
@@ -38,12 +30,12 @@ func listen(ctx context.Context, address string) (net.Listener, error) {
 	return listener, nil
 }
 
-// serve answers requests until [server.close]. If the listener fails, it calls failed with
-// the reason.
-func serve(listener net.Listener, ready *readiness, f *figures, log *slog.Logger, failed func(error)) *server {
+// serve answers requests by handler until [server.close]. If the listener fails, serve calls
+// failed with the reason.
+func serve(listener net.Listener, handler http.Handler, log *slog.Logger, failed func(error)) *server {
 	s := &server{listener: listener, served: make(chan error, 1)}
 	s.http = &http.Server{
-		Handler: newHandler(ready, f),
+		Handler: handler,
 		// Requests are small, and clients are quick.
 		ReadHeaderTimeout: 5 * time.Second,
 		ReadTimeout:       10 * time.Second,
@@ -70,32 +62,4 @@ func (s *server) close() {
 		_ = s.http.Close()
 	}
 	<-s.served //nolint:errcheck // serve has reported it
-}
-
-// newHandler returns the handler of the paths that server lists.
-func newHandler(ready *readiness, f *figures) http.Handler {
-	mux := http.NewServeMux()
-	mux.HandleFunc("GET /healthz", func(w http.ResponseWriter, _ *http.Request) { writeText(w, http.StatusOK, "ok\n") })
-	mux.HandleFunc("GET /readyz", func(w http.ResponseWriter, _ *http.Request) {
-		if missing := ready.missing(); len(missing) > 0 {
-			writeText(w, http.StatusServiceUnavailable, strings.Join(missing, "\n")+"\n")
-			return
-		}
-		writeText(w, http.StatusOK, "ok\n")
-	})
-	mux.HandleFunc("GET /metrics", func(w http.ResponseWriter, _ *http.Request) {
-		w.Header().Set("Content-Type", metrics.ContentType)
-		_, _ = f.WriteTo(w) // the client has gone
-	})
-	return mux
-}
-
-// writeText answers with text.
-func writeText(w http.ResponseWriter, code int, text string) {
-	h := w.Header()
-	h.Set("Content-Type", "text/plain; charset=utf-8")
-	h.Set("X-Content-Type-Options", "nosniff")
-	h.Set("Cache-Control", "no-store")
-	w.WriteHeader(code)
-	_, _ = io.WriteString(w, text) // the client has gone
 }

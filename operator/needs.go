@@ -1,0 +1,55 @@
+package operator
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+
+	"github.com/yare-go/yare/kube"
+)
+
+// needsOf returns the needs of all parts together, or everything that is wrong with the parts.
+func needsOf(parts []Part) (kube.Needs, error) {
+	var all kube.Needs
+	var errs []error
+	for i, part := range parts {
+		if part == nil {
+			errs = append(errs, fmt.Errorf("the part %d of the program is nil", i+1))
+			continue
+		}
+		needs, err := part.Needs()
+		errs = append(errs, err)
+		errs = append(errs, unique("two parts of the program are named %q: give one another controller.Name", all.Names, needs.Names))
+		errs = append(errs, unique("two parts of the program apply as the field manager %q: give one another controller.FieldManager", all.FieldManagers, needs.FieldManagers))
+		all.Names = append(all.Names, needs.Names...)
+		all.FieldManagers = append(all.FieldManagers, needs.FieldManagers...)
+		all.Defines = append(all.Defines, needs.Defines...)
+		all.Access = append(all.Access, needs.Access...)
+	}
+	if len(parts) == 0 {
+		errs = append(errs, errors.New("the program has no parts: give operator.Main, or the field Parts of operator.Program, at least one"))
+	}
+	return all, errors.Join(errs...)
+}
+
+// unique returns an error if one of names is taken.
+func unique(format string, taken, names []string) error {
+	for _, name := range names {
+		if slices.Contains(taken, name) {
+			return fmt.Errorf(format, name)
+		}
+	}
+	return nil
+}
+
+// ownDefinitions returns the types in needs whose CustomResourceDefinition does not belong to
+// another project.
+func ownDefinitions(needs kube.Needs) []kube.Type {
+	var own []kube.Type
+	for _, t := range needs.Defines {
+		if !t.Definition.Foreign {
+			own = append(own, t)
+		}
+	}
+	return own
+}

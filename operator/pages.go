@@ -1,0 +1,131 @@
+package operator
+
+import (
+	"bytes"
+	"fmt"
+	"io"
+	"log/slog"
+	"maps"
+	"net/http"
+	"runtime/debug"
+	"slices"
+	"strings"
+
+	"github.com/yare-go/yare/controller"
+	"github.com/yare-go/yare/operator/internal/metrics"
+)
+
+// pages are what a program serves:
+//
+//	/healthz  200 while the program runs
+//	/readyz   200 when the program is ready, else 503 and what is missing
+//	/metrics  the figures, for Prometheus
+//
+// and the handlers of [Program].
+type pages struct {
+	mux *http.ServeMux
+	log *slog.Logger
+	// ready and figures are set before the first request.
+	ready   *readiness
+	figures *figures
+	// ownMetrics writes the author's metrics. It may be nil.
+	ownMetrics func(io.Writer)
+}
+
+// newPages returns the pages of the program, which the program serves if it listens.
+func (env environment) newPages(rt *controller.Runtime) (*pages, error) {
+	p := &pages{mux: http.NewServeMux(), log: env.log, ownMetrics: env.metrics}
+	p.mux.HandleFunc("GET /healthz", func(w http.ResponseWriter, _ *http.Request) { writeText(w, http.StatusOK, "ok\n") })
+	p.mux.HandleFunc("GET /readyz", p.serveReady)
+	p.mux.HandleFunc("GET /metrics", p.serveMetrics)
+	if env.handlers == nil {
+		return p, nil
+	}
+	handlers := env.handlers(rt)
+	for _, pattern := range slices.Sorted(maps.Keys(handlers)) {
+		if err := p.handle(pattern, handlers[pattern]); err != nil {
+			return nil, err
+		}
+	}
+	if env.listener == nil && len(handlers) > 0 {
+		env.log.Warn("the handlers of the program are not served: give --listen, such as --listen :8080")
+	}
+	return p, nil
+}
+
+// handle adds a handler of the author's.
+func (p *pages) handle(pattern string, handler http.Handler) (err error) {
+	_, path, _ := strings.Cut(pattern, "/")
+	switch {
+	case handler == nil:
+		return fmt.Errorf("the handler of the pattern %q is nil: leave it out of the Handlers of operator.Program", pattern)
+	case slices.Contains([]string{"metrics", "healthz", "readyz"}, path):
+		return fmt.Errorf("the pattern %q is that of a built-in page: give the handler another path", pattern)
+	}
+	defer func() {
+		// http.ServeMux reports a pattern that is not valid, or that conflicts with another, by a
+		// panic.
+		if value := recover(); value != nil {
+			err = fmt.Errorf("the pattern %q of the Handlers of operator.Program: %v", pattern, value)
+		}
+	}()
+	p.mux.Handle(pattern, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		defer p.logPanic("the handler of " + pattern)
+		handler.ServeHTTP(w, r)
+	}))
+	return nil
+}
+
+// logPanic logs the panic of the deferring function, and ends the request. A client sees that
+// the answer has been broken off.
+func (p *pages) logPanic(what string) {
+	value := recover()
+	if value == nil {
+		return
+	}
+	if value != http.ErrAbortHandler { //nolint:errorlint // net/http compares it in the same way
+		p.log.Error(what+" panicked", "error", fmt.Sprint(value), "stack", string(debug.Stack()))
+	}
+	panic(http.ErrAbortHandler)
+}
+
+// serveReady answers whether the program is ready.
+func (p *pages) serveReady(w http.ResponseWriter, _ *http.Request) {
+	if missing := p.ready.missing(); len(missing) > 0 {
+		writeText(w, http.StatusServiceUnavailable, strings.Join(missing, "\n")+"\n")
+		return
+	}
+	writeText(w, http.StatusOK, "ok\n")
+}
+
+// serveMetrics answers with all metrics.
+func (p *pages) serveMetrics(w http.ResponseWriter, _ *http.Request) {
+	w.Header().Set("Content-Type", metrics.ContentType)
+	_, _ = p.figures.WriteTo(w) // the client has gone
+	if p.ownMetrics != nil {
+		_, _ = w.Write(p.ownMetricsText()) // the client has gone
+	}
+}
+
+// ownMetricsText returns the author's metrics, or nothing if their function panics.
+func (p *pages) ownMetricsText() (text []byte) {
+	defer func() {
+		if value := recover(); value != nil {
+			text = nil
+			p.log.Error("the metrics of the program panicked", "error", fmt.Sprint(value), "stack", string(debug.Stack()))
+		}
+	}()
+	var b bytes.Buffer
+	p.ownMetrics(&b)
+	return b.Bytes()
+}
+
+// writeText answers with text.
+func writeText(w http.ResponseWriter, code int, text string) {
+	h := w.Header()
+	h.Set("Content-Type", "text/plain; charset=utf-8")
+	h.Set("X-Content-Type-Options", "nosniff")
+	h.Set("Cache-Control", "no-store")
+	w.WriteHeader(code)
+	_, _ = io.WriteString(w, text) // the client has gone
+}

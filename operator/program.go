@@ -1,0 +1,232 @@
+package operator
+
+import (
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"io"
+	"log/slog"
+	"net"
+	"net/http"
+	"os"
+	"os/signal"
+	"syscall"
+
+	"github.com/yare-go/yare/controller"
+	"github.com/yare-go/yare/crd"
+	"github.com/yare-go/yare/kube"
+)
+
+// Program describes a program that needs more than parts: flags of its own, another client, or
+// pages of its own. [Program.Main] runs the program. The field Parts is required.
+//
+//	func main() {
+//		var bucket string
+//		operator.Program{
+//			Flags: func(flags *flag.FlagSet) { flags.StringVar(&bucket, "bucket", "", "where backups go") },
+//			Parts: func() ([]operator.Part, error) {
+//				if bucket == "" {
+//					return nil, errors.New("--bucket is missing")
+//				}
+//				return []operator.Part{controller.New(reconciler{bucket}.reconcile)}, nil
+//			},
+//		}.Main()
+//	}
+type Program struct {
+	// Flags adds flags to those that Main has. The subcommands run and crd accept these flags,
+	// because both need the parts. A flag with the name of a built-in flag is an error.
+	Flags func(flags *flag.FlagSet)
+	// Parts returns the parts of the program. Main calls Parts once, after the flags have been
+	// parsed. The subcommands crd and help call Parts too, so it must work without a cluster. Main
+	// prints an error of Parts as it is, and ends. The help leaves out the kinds then.
+	Parts func() ([]Part, error)
+	// Config changes how the client reaches its server: the user agent, the user to impersonate,
+	// a wrapped transport. Main calls Config before it makes the client. Main prints an error of
+	// Config as it is, and ends.
+	Config func(config *kube.Config) error
+	// Handlers returns what the program serves beside its health and metrics, by the patterns of
+	// [http.ServeMux]. Main calls Handlers before it starts the parts. An invalid pattern, and a
+	// pattern whose path is /metrics, /healthz or /readyz, is an error. Without --listen nothing
+	// is served, and the log says so. An answer may take 30 seconds, unless its handler sets
+	// another deadline with [http.ResponseController]. The handlers serve until all parts have
+	// ended. A panic of a handler is logged.
+	Handlers func(rt *controller.Runtime) map[string]http.Handler
+	// Metrics writes further metrics to the page /metrics, in the text format of Prometheus.
+	// Several requests may call Metrics concurrently. A metric must not have the name of a metric
+	// in docs/metrics.md. A panic is logged, and leaves out what Metrics has written.
+	Metrics func(w io.Writer)
+	// Log receives the log of the program, in place of the standard error stream. Log decides
+	// which levels it records, whether or not there is a flag -v.
+	Log slog.Handler
+}
+
+// Main runs a program made of parts, and does not return. It is the short form of
+// [Program.Main].
+func Main(parts ...Part) {
+	Program{Parts: func() ([]Part, error) { return parts, nil }}.Main()
+}
+
+// Main runs the program, and does not return. Its subcommands:
+//
+//	run       run all parts until a signal, or until one of them fails; the default
+//	crd       print the CustomResourceDefinitions of all parts as YAML, except those that
+//	          belong to another project (Foreign in the Definition)
+//	version   print the versions of the program, of yare and of Go, from the build information
+//
+// With --help it explains its flags. The exit status is 0 after SIGINT or SIGTERM, 1 after an
+// error, and 2 if the command line is wrong. After a signal the parts may finish. A second
+// signal ends the program at once.
+func (p Program) Main() {
+	m := program{Program: p, name: programName(), stdout: os.Stdout, stderr: os.Stderr}
+	ctx, stop := untilSignal(m.stderr)
+	status := m.main(ctx, os.Args[1:])
+	stop()
+	os.Exit(status)
+}
+
+// untilSignal returns a context that ends with the first SIGINT or SIGTERM, and a function that
+// releases it. The second signal ends the process.
+func untilSignal(stderr io.Writer) (context.Context, func()) {
+	ctx, cancel := context.WithCancel(context.Background())
+	signals := make(chan os.Signal, 2)
+	signal.Notify(signals, os.Interrupt, syscall.SIGTERM)
+	done := make(chan struct{})
+	go func() {
+		for first := true; ; first = false {
+			select {
+			case <-signals:
+			case <-done:
+				return
+			}
+			if !first {
+				fmt.Fprintln(stderr, "stopped at once, by a second signal")
+				os.Exit(1)
+			}
+			cancel()
+		}
+	}()
+	return ctx, func() { signal.Stop(signals); close(done); cancel() }
+}
+
+// program is a Program without its process.
+type program struct {
+	Program
+	name           string
+	stdout, stderr io.Writer
+}
+
+const (
+	statusOK     = 0
+	statusFailed = 1
+	statusUsage  = 2
+)
+
+// main runs the command line args, and returns the exit status.
+func (p program) main(ctx context.Context, args []string) int {
+	line, err := p.newCommandLine()
+	if err != nil {
+		return p.fail(err)
+	}
+	if err := line.parse(args); err != nil {
+		fmt.Fprintf(p.stderr, "%s: %v\nsee %s --help\n", p.name, err, p.name)
+		return statusUsage
+	}
+	switch line.command {
+	case "help":
+		p.help(line)
+		return statusOK
+	case "version":
+		_, err = fmt.Fprintln(p.stdout, p.name, versions())
+	default:
+		err = p.runCommand(ctx, line)
+	}
+	if err != nil {
+		return p.fail(err)
+	}
+	return statusOK
+}
+
+// fail prints err, and returns the exit status.
+func (p program) fail(err error) int {
+	fmt.Fprintf(p.stderr, "%s: %v\n", p.name, err)
+	return statusFailed
+}
+
+// runCommand runs the subcommands that need the parts.
+func (p program) runCommand(ctx context.Context, line *commandLine) error {
+	parts, needs, err := p.makeParts()
+	switch {
+	case err != nil:
+		return err
+	case line.command == "crd":
+		return p.crd(needs)
+	default:
+		return p.run(ctx, line, parts, needs)
+	}
+}
+
+// makeParts returns the parts and what they need.
+func (p program) makeParts() ([]Part, kube.Needs, error) {
+	if p.Parts == nil {
+		return nil, kube.Needs{}, errors.New("the field Parts of operator.Program is nil: set it to a function that returns the parts")
+	}
+	parts, err := p.Parts()
+	if err != nil {
+		return nil, kube.Needs{}, err
+	}
+	needs, err := needsOf(parts)
+	return parts, needs, err
+}
+
+// crd prints the CustomResourceDefinitions of the program.
+func (p program) crd(needs kube.Needs) error {
+	own := ownDefinitions(needs)
+	if len(own) == 0 {
+		_, err := fmt.Fprintf(p.stdout, "# %s has no CustomResourceDefinition of its own.\n", p.name)
+		return err
+	}
+	crds, err := crd.From(own...)
+	if err != nil {
+		return err
+	}
+	return crd.WriteYAML(p.stdout, crds...)
+}
+
+// run runs the parts by the options of the command line.
+func (p program) run(ctx context.Context, line *commandLine, parts []Part, needs kube.Needs) error {
+	log := newLogger(p.stderr, line.verbose)
+	if p.Log != nil {
+		log = slog.New(p.Log)
+	}
+	restore := setDefaultLogger(log)
+	defer restore()
+	defer limitMemory(log)()
+	config, _, err := line.config.Load()
+	if err != nil {
+		return err
+	}
+	if p.Config != nil {
+		if err := p.Config(config); err != nil {
+			return err
+		}
+	}
+	client, err := kube.NewClient(config)
+	if err != nil {
+		return err
+	}
+	client = client.WithFieldManager(p.name)
+	if len(line.namespaces) > 0 {
+		client = client.InNamespaces(line.namespaces...)
+	}
+	connection := newConnectionReporter(log, config.Host, crdCommand(p.name), needs)
+	var listener net.Listener
+	if line.listen != "" {
+		if listener, err = listen(ctx, line.listen); err != nil {
+			return err
+		}
+		log.Info("serving health and metrics", "address", listener.Addr().String())
+	}
+	env := environment{log: log, listener: listener, connection: connection, handlers: p.Handlers, metrics: p.Metrics}
+	return run(ctx, client.With(connection.handler), env, parts)
+}

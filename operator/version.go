@@ -1,0 +1,26 @@
+package operator
+
+import (
+	"runtime"
+	"runtime/debug"
+)
+
+// modulePath is the path of the module that this package belongs to.
+const modulePath = "github.com/yare-go/yare"
+
+// versions returns the versions of the program, of yare and of Go, as the build information has
+// them.
+func versions() string {
+	program, yare := "(devel)", "(devel)"
+	if info, ok := debug.ReadBuildInfo(); ok {
+		if info.Main.Version != "" {
+			program = info.Main.Version
+		}
+		for _, module := range append(info.Deps, &info.Main) {
+			if module.Path == modulePath && module.Version != "" && module.Replace == nil {
+				yare = module.Version
+			}
+		}
+	}
+	return program + ", yare " + yare + ", " + runtime.Version() + " " + runtime.GOOS + "/" + runtime.GOARCH
+}
