@@ -65,7 +65,9 @@ type Request struct {
 	// Body is empty for requests without one.
 	Body []byte
 	// ContentType is that of Body. Default: JSON.
-	ContentType    string
+	ContentType string
+	// Header holds further headers of the request. The client sets Accept and Content-Type.
+	Header         http.Header
 	Representation Representation
 	// Matches are further conditions on the objects of a list. A handler that answers with
 	// Items applies them. To the objects in a Body, the caller applies them.
@@ -74,6 +76,11 @@ type Request struct {
 	Preconditions Preconditions
 	// Adopt is set by [Adopt]. It is not sent.
 	Adopt bool
+	// Live is true if no cache may answer: see [Client.Live]. It is not sent.
+	Live bool
+	// Streams is true for a get whose answer comes as a Stream, as that of a watch does. It is not
+	// sent.
+	Streams bool
 }
 
 // Preconditions name the one object, or the one version of it, that a write is for.
@@ -86,6 +93,9 @@ type Preconditions struct {
 func (r *Request) Ref() Ref {
 	return Ref{Cluster: r.Cluster, Resource: r.Resource, Namespace: r.Namespace, Name: r.Name, UID: r.Preconditions.UID}
 }
+
+// isStream reports whether the answer to r comes as a Stream.
+func (r *Request) isStream() bool { return r.Verb == VerbWatch || r.Streams }
 
 // ObjectName returns the name of the object that r is about. A create has it only in its
 // Body. The name is empty if the server is to make one.
@@ -108,9 +118,10 @@ func (r *Request) ObjectName() string {
 type Response struct {
 	Code   int
 	Header http.Header
-	// Body is the whole answer. It is empty for a watch.
+	// Body is the whole answer. It is empty if there is a Stream.
 	Body []byte
-	// Stream is the answer to a watch, to be closed by the caller.
+	// Stream is the answer to a watch, and to a request that Streams, to be closed by the caller.
+	// After a switch of protocols (Code 101) it is an io.ReadWriteCloser.
 	Stream io.ReadCloser
 	// Pings is true for a Stream whose transport checks by pings that the connection is alive,
 	// as HTTP/2 does. A Stream without pings may be dead without an error.

@@ -23,7 +23,7 @@ import (
 //     that counts as success. A create, other patches and unconditional deletes are not
 //     repeated.
 //
-// It does not repeat watches: package watch knows where to go on.
+// It does not repeat watches and other streams: package watch knows where to go on.
 type retry struct {
 	next Handler
 	// limit is the time within which all attempts must begin, and the time for which the
@@ -35,7 +35,7 @@ const retryAttempts = 5
 
 // Do passes r on, at most five times.
 func (h retry) Do(ctx context.Context, r *Request) (*Response, error) {
-	if r.Verb == VerbWatch {
+	if r.isStream() {
 		return h.next.Do(ctx, r)
 	}
 	began, caller := time.Now(), ctx

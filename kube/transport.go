@@ -50,7 +50,7 @@ func newTransport(config *Config, timeout time.Duration, warn func(*Request, str
 // Do sends one HTTP request.
 func (t *transport) Do(ctx context.Context, r *Request) (*Response, error) {
 	caller := ctx
-	// The timeout of a watch ends with its beginning. A watch that falls silent later is
+	// The timeout of a stream ends with its beginning. A watch that falls silent later is
 	// found by the pings of HTTP/2 and by package watch.
 	ctx, timeout, cancel := withAnswerTimeout(caller, t.timeout)
 	stream := false
@@ -82,18 +82,21 @@ func (t *transport) Do(ctx context.Context, r *Request) (*Response, error) {
 	for _, w := range warnings(response.Header) {
 		t.warn(r, w)
 	}
-	if response.StatusCode < 200 || response.StatusCode > 299 {
+	switched := r.Streams && response.StatusCode == http.StatusSwitchingProtocols
+	if !switched && (response.StatusCode < 200 || response.StatusCode > 299) {
 		defer response.Body.Close()
 		return nil, refusal(r, response)
 	}
-	if r.Verb == VerbWatch {
+	if r.isStream() {
 		if !timeout.timer.Stop() {
 			response.Body.Close()
 			return nil, t.noAnswer(caller, ctx, r, errNoAnswer, true)
 		}
 		stream = true
-		body := &watchBody{ReadCloser: response.Body, cancel: cancel}
-		return &Response{Code: response.StatusCode, Header: response.Header, Stream: body, Pings: response.ProtoMajor >= 2}, nil
+		return &Response{
+			Code: response.StatusCode, Header: response.Header,
+			Stream: newStreamBody(response.Body, cancel), Pings: response.ProtoMajor >= 2,
+		}, nil
 	}
 	defer response.Body.Close()
 	timeout.restart()
@@ -104,13 +107,25 @@ func (t *transport) Do(ctx context.Context, r *Request) (*Response, error) {
 	return &Response{Code: response.StatusCode, Header: response.Header, Body: body}, nil
 }
 
-// watchBody ends the request's context with the stream.
-type watchBody struct {
+// streamBody ends the request's context with the stream.
+type streamBody struct {
 	io.ReadCloser
 	cancel context.CancelFunc
 }
 
-func (b *watchBody) Close() error {
+// newStreamBody returns a stream that reads from body, and writes to it if body can be written.
+func newStreamBody(body io.ReadCloser, cancel context.CancelFunc) io.ReadCloser {
+	b := &streamBody{ReadCloser: body, cancel: cancel}
+	if w, ok := body.(io.Writer); ok {
+		return struct {
+			*streamBody
+			io.Writer
+		}{b, w}
+	}
+	return b
+}
+
+func (b *streamBody) Close() error {
 	b.cancel()
 	return b.ReadCloser.Close()
 }
@@ -135,6 +150,9 @@ func (t *transport) request(ctx context.Context, r *Request) (*http.Request, err
 	request, err := http.NewRequestWithContext(ctx, r.method(), u.String(), nil)
 	if err != nil {
 		return nil, err
+	}
+	if len(r.Header) > 0 {
+		request.Header = r.Header.Clone()
 	}
 	if len(r.Body) > 0 {
 		request.Body = io.NopCloser(bytes.NewReader(r.Body))
@@ -187,6 +205,9 @@ func (r *Request) method() string {
 }
 
 func (r *Request) accept() string {
+	if r.Streams {
+		return "*/*"
+	}
 	if r.Representation != MetadataOnly {
 		return ContentJSON
 	}

@@ -254,6 +254,9 @@ func (a API[T]) Apply(ctx context.Context, t *T, options ...ApplyOption) (*T, er
 // applyRequest returns the apply of obj.
 func (a resourceView) applyRequest(obj Object, options []ApplyOption) (*Request, error) {
 	switch {
+	case a.subresource != "" && a.subresource != "status":
+		return nil, fmt.Errorf("apply %s/%s %s: only the whole object and its status can be applied: use Patch or Replace",
+			a.resource, a.subresource, quoted(obj.GetNamespace(), obj.GetName()))
 	case a.subresource != "":
 		return a.applyStatusRequest(obj, obj.GetResourceVersion(), options)
 	case len(obj.GetManagedFields()) > 0:
