@@ -14,9 +14,10 @@ import (
 )
 
 // Handler returns a handler that answers a read from a store that holds every object that the
-// read asks for, and passes everything else to next. It records the writes, so that a read
-// through it is at least as new as every write through it, whatever the verb, the namespace and
-// the representation. All handlers of one Cache share one overlay.
+// read asks for, and passes everything else to next: also the reads of [kube.Client.Live]. It
+// records the writes, so that a read through it is at least as new as every write through it,
+// whatever the verb, the namespace and the representation. All handlers of one Cache share one
+// overlay.
 func (c *Cache) Handler(next kube.Handler) kube.Handler { return c.View().Handler(next) }
 
 type handler struct {
@@ -27,8 +28,10 @@ type handler struct {
 // Do serves one request.
 func (h *handler) Do(ctx context.Context, r *kube.Request) (*kube.Response, error) {
 	switch {
-	case r.Verb == kube.VerbGet && r.Subresource == "" && len(r.Query) == 0:
+	case r.Verb == kube.VerbGet && r.Subresource == "" && len(r.Query) == 0 && !r.Live:
 		return h.get(ctx, r)
+	case r.Verb == kube.VerbList && r.Subresource == "" && r.Live:
+		return h.listLive(ctx, r)
 	case r.Verb == kube.VerbList && r.Subresource == "":
 		return h.list(ctx, r)
 	case !r.Verb.IsWrite():

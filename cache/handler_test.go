@@ -42,6 +42,35 @@ func TestReadsOfWhatIsSelected(t *testing.T) {
 	})
 }
 
+// A client of Client.Live reads from the server what a store could answer. What it writes counts
+// for the reads of all others.
+func TestLiveReads(t *testing.T) {
+	t.Parallel()
+	onBench(t, everything, func(b *bench) {
+		b.others(request(kube.VerbCreate, "", `{"metadata":{"name":"a","labels":{"v":"1"}},"spec":1}`))
+		b.catchUp()
+		// Somebody changes it, and the stream does not show that yet.
+		b.others(request(kube.VerbPatch, "a", `{"spec":2}`))
+		live := kube.NewClientFromHandler(b.client).Live()
+		before := b.server.requests
+		app, err := kube.Namespaced[labelled](live, "ns").Get(b.Context(), "a")
+		if err != nil || app.Spec != 2 {
+			b.Errorf("a live read shows %+v, %v", app, err)
+		}
+		apps, err := kube.Namespaced[labelled](live, "ns").List(b.Context(), kube.Label("v", "1"))
+		if err != nil || len(apps) != 1 || apps[0].Spec != 2 {
+			b.Errorf("a live list shows %+v, %v", apps, err)
+		}
+		if made := b.server.requests - before; made != 2 {
+			b.Errorf("two live reads made %d requests", made)
+		}
+		if _, err := kube.Namespaced[labelled](live, "ns").Patch(b.Context(), "a", kube.MergePatch(map[string]int{"spec": 3})); err != nil {
+			b.Fatal(err)
+		}
+		b.checkReads(0)
+	})
+}
+
 // Lists by owner and by index, from the records, from the index, and from what was written
 // and is not shown yet.
 func TestListsByOwnerAndIndex(t *testing.T) {

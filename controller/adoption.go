@@ -84,7 +84,7 @@ func (a *adoption) handler(next kube.Handler, owner kube.Ref) kube.Handler {
 			return next.Do(ctx, r)
 		}
 		for attempt := 1; ; attempt++ {
-			d, err := a.decide(ctx, next, r, owner, attempt > 1)
+			d, err := a.decide(ctx, next, r, owner, attempt > 1 || r.Live)
 			if err != nil {
 				return nil, err
 			}
@@ -184,7 +184,7 @@ func (a *adoption) decide(ctx context.Context, next kube.Handler, r *kube.Reques
 		var response *kube.Response
 		response, err = next.Do(ctx, &kube.Request{
 			Cluster: r.Cluster, Verb: kube.VerbGet, Resource: r.Resource, Namespace: r.Namespace, Name: r.Name,
-			Representation: kube.MetadataOnly,
+			Representation: kube.MetadataOnly, Live: r.Live,
 		})
 		if kube.IsNotFound(err) {
 			return decision{isCached: live.Known}, nil

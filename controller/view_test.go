@@ -259,3 +259,39 @@ func TestApplyIsSentWhileTheWatchIsDead(t *testing.T) {
 		}
 	})
 }
+
+// With Client.Live, a reconcile asks the server: its reads are sent, and so is an apply that would
+// change nothing. Without it, neither is.
+func TestLiveClientInAReconcile(t *testing.T) {
+	t.Parallel()
+	bubble(t, func(t *testing.T, s *server) {
+		c := s.client()
+		create(t, c, garden("eden"))
+		var live atomic.Bool
+		start(t, c, controller.New(func(ctx context.Context, g *Garden, c *kube.Client) (controller.Action, error) {
+			if live.Load() {
+				c = c.Live()
+			}
+			if _, err := kube.Get[Garden](ctx, c, g.Namespace, g.Name); err != nil {
+				return controller.Done(), err
+			}
+			_, err := kube.Apply(ctx, c, kube.OwnedBy(g, rose(1)))
+			return controller.RequeueAfter(time.Minute), err
+		}, controller.Owns[Plant]()))
+		time.Sleep(90 * time.Second)
+		sent := func() [2]int {
+			reads := s.count(func(r *kube.Request) bool { return r.Verb == kube.VerbGet && r.Resource.Plural == "gardens" })
+			return [2]int{reads, s.count(func(r *kube.Request) bool { return r.Verb == kube.VerbPatch && r.Resource.Plural == "plants" })}
+		}
+		before := sent()
+		time.Sleep(time.Minute)
+		if now := sent(); now != before {
+			t.Errorf("reads and applies sent: %v before, and %v after a reconcile that reads the cache", before, now)
+		}
+		live.Store(true)
+		time.Sleep(time.Minute)
+		if now := sent(); now != [2]int{before[0] + 1, before[1] + 1} {
+			t.Errorf("reads and applies sent: %v before, and %v after a live reconcile", before, now)
+		}
+	})
+}

@@ -13,9 +13,11 @@ import (
 
 // Client puts types on top of a [Handler]. It is immutable and safe for concurrent use.
 type Client struct {
-	handler    Handler
-	cluster    string
-	manager    string
+	handler Handler
+	cluster string
+	manager string
+	// live is true if no cache may answer.
+	live       bool
 	namespaces []string
 	// namespacesErr says what is wrong with namespaces.
 	namespacesErr error
@@ -159,12 +161,26 @@ func (c *Client) InCluster(cluster string) *Client {
 	return &d
 }
 
+// Live returns a client whose reads are answered by the server and never by a cache. It is for
+// decisions that must not rest on a state that may be older than the server's, and for objects that
+// are read once. Its writes count for the reads of c, as those of c do. In a reconcile each apply is
+// sent, also if it would change nothing.
+func (c *Client) Live() *Client {
+	d := *c
+	d.live = true
+	return &d
+}
+
 // Do passes a request through the layers of the client.
 func (c *Client) Do(ctx context.Context, r *Request) (*Response, error) {
-	if r.Cluster == "" && c.cluster != "" {
-		inCluster := *r
-		inCluster.Cluster = c.cluster
-		r = &inCluster
+	inCluster, isLive := r.Cluster == "" && c.cluster != "", c.live && !r.Live
+	if inCluster || isLive {
+		changed := *r
+		if inCluster {
+			changed.Cluster = c.cluster
+		}
+		changed.Live = changed.Live || isLive
+		r = &changed
 	}
 	return c.handler.Do(ctx, r)
 }

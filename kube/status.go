@@ -77,9 +77,7 @@ type writtenMetadata struct {
 // readLive reads the metadata of an object from the server. It reports false if that fails.
 func (a resourceView) readLive(ctx context.Context, name string) (writtenMetadata, bool) {
 	r := a.request(VerbGet, name)
-	r.Subresource, r.Representation = "", MetadataOnly
-	// The most recent version, by the API conventions. No cache answers a get with parameters.
-	r.Query = map[string][]string{"resourceVersion": {""}}
+	r.Subresource, r.Representation, r.Live = "", MetadataOnly, true
 	response, err := a.client.Do(ctx, r)
 	if err != nil {
 		return writtenMetadata{}, false

@@ -14,7 +14,7 @@
 // If the cache keeps only the metadata of the object, such as of a Secret, only the first
 // rule applies. No content is kept for it, only a digest.
 //
-// In any doubt the apply is sent. Failures are not remembered.
+// In any doubt the apply is sent. So is every apply of [kube.Client.Live]. Failures are not remembered.
 package noop
 
 import (
@@ -163,7 +163,11 @@ func (h *handler) Do(ctx context.Context, r *kube.Request) (*kube.Response, erro
 	ref := r.Ref()
 	ref.UID = ""
 	k := applyKey{object: ref, manager: r.Query.Get("fieldManager"), subresource: r.Subresource}
-	if live := h.live(ref); live != nil && a.preconditionsHold(live) {
+	var live *liveObject
+	if !r.Live {
+		live = h.live(ref)
+	}
+	if live != nil && a.preconditionsHold(live) {
 		if now, unchanged := h.check(k, a, live); unchanged {
 			if body, err := live.answer(a); err == nil {
 				h.put(k, now)
