@@ -42,13 +42,8 @@ type Controller[T any] struct {
 // New returns a controller of T. A mistake in the type or the options is an error of
 // [Controller.Needs] and [Controller.Start], before any request.
 func New[T any, P kube.ObjectOf[T]](reconcile Func[T], options ...Option) *Controller[T] {
-	kind, err := kube.TypeOf[T, P]()
-	// The type is looked at once, and not in each reconcile.
-	api := kube.All[T, P](nil)
 	c := &Controller[T]{
-		settings:  settings{concurrency: 8, grace: 15 * time.Second, self: watchedKind{kind: kind}, errs: []error{err}},
-		kind:      kind,
-		api:       api.For,
+		settings:  settings{concurrency: 8, grace: 15 * time.Second},
 		object:    func(t *T) kube.Object { return P(t) },
 		reconcile: reconcile,
 		backoff:   func(_ *T, _ error, attempt int) time.Duration { return DefaultBackoff(attempt) },
@@ -63,11 +58,15 @@ func New[T any, P kube.ObjectOf[T]](reconcile Func[T], options ...Option) *Contr
 		}
 		option(&c.settings)
 	}
+	// The type is looked at once, and not in each reconcile.
+	api, err := bind[T, P](&c.self)
+	c.reject(err)
+	c.kind, c.api = c.self.kind, api.For
 	if c.manager == "" {
-		c.manager = defaultManager(c.name, kind.Resource)
+		c.manager = defaultManager(c.name, c.kind.Resource)
 	}
 	if c.name == "" {
-		c.name = strings.ToLower(kind.Resource.Kind)
+		c.name = strings.ToLower(c.kind.Resource.Kind)
 	}
 	if err == nil {
 		c.check()
@@ -88,11 +87,8 @@ func defaultManager(name string, r kube.Resource) string {
 	}
 }
 
-// check records the mistakes in the type, and in options that do not fit one another.
+// check records the mistakes in options that do not fit one another.
 func (c *Controller[T]) check() {
-	// What is wrong with selectors shows without asking anybody.
-	_, err := c.api(kube.NewClientFromHandler(nil), "").Streams(c.self.selectors...)
-	c.reject(err)
 	for _, w := range c.watched {
 		c.reject(w.relation.check(w.kind.Resource, c.kind.Resource))
 		if x := w.relation.index(); x != nil {

@@ -172,7 +172,6 @@ func (e *engine[T]) subscribe(ctx context.Context) error {
 	e.reconciled = reconciledKind{resource: e.kind.Resource, referrers: e.referrers}
 	self := e.self
 	self.relation = selfRelation{}
-	self.streams = func(c *kube.Client) ([]kube.Stream, error) { return e.api(c, "").Streams(self.selectors...) }
 	for i, w := range append([]*watchedKind{&self}, e.watched...) {
 		streams, err := w.streams(e.runtime.Client)
 		if err != nil {

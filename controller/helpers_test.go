@@ -154,9 +154,7 @@ func watches[S any, P kube.ObjectOf[S]](keys func(*S) []kube.Key, options ...con
 
 // watchesMetadata does what watches does, for the metadata of a resource.
 func watchesMetadata(r kube.Resource, keys func(*metav1.PartialObjectMetadata) []kube.Key, options ...controller.SourceOption) controller.Option {
-	return controller.WatchesMetadata(r, func(_ context.Context, m *metav1.PartialObjectMetadata, _ *kube.Client) ([]kube.Key, error) {
-		return keys(m), nil
-	}, options...)
+	return watches(keys, append(options, controller.Kind(r))...)
 }
 
 // logged is the text of a log.

@@ -2,10 +2,7 @@ package controller
 
 import (
 	"context"
-	"errors"
 	"fmt"
-
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/yare-go/yare/kube"
 )
@@ -35,39 +32,20 @@ import (
 // same state. An S that does not fit its type is logged, and runs nothing. The S of a Secret has
 // metadata only, unless [KeepSecrets] is among the options.
 func Watches[S any, P kube.ObjectOf[S]](keys func(ctx context.Context, s *S, c *kube.Client) ([]kube.Key, error), options ...SourceOption) Option {
-	w, err := newWatchedKind[S, P](nil)
-	r := mapRelation{watched: w.kind.Resource}
-	if keys != nil {
-		r.keys = func(ctx context.Context, c *kube.Client, object []byte) ([]kube.Key, error) {
-			s, err := kube.All[S, P](c).Decode(object)
+	return newWatchOption[S, P](options, func(api kube.API[S]) (relation, error) {
+		m := mapRelation{watched: api.Resource()}
+		if keys == nil {
+			return m, fmt.Errorf("the map function of %s is nil: give one that returns the keys of the objects that a change concerns", m.watched)
+		}
+		m.keys = func(ctx context.Context, c *kube.Client, object []byte) ([]kube.Key, error) {
+			s, err := api.For(c, "").Decode(object)
 			if err != nil {
 				return nil, &lastingError{err}
 			}
 			return keys(ctx, s, c)
 		}
-	}
-	w.relation = r
-	return newWatchOption(w, errors.Join(err, r.checkFunc()), options)
-}
-
-// WatchesMetadata works as [Watches] does, for a resource of which only the metadata is watched and
-// cached.
-func WatchesMetadata(r kube.Resource, keys func(ctx context.Context, m *metav1.PartialObjectMetadata, c *kube.Client) ([]kube.Key, error), options ...SourceOption) Option {
-	m := mapRelation{watched: r}
-	if keys != nil {
-		m.keys = func(ctx context.Context, c *kube.Client, object []byte) ([]kube.Key, error) {
-			o, err := kube.Metadata(c, r, "").Decode(object)
-			if err != nil {
-				return nil, &lastingError{err}
-			}
-			return keys(ctx, o, c)
-		}
-	}
-	w := &watchedKind{kind: kube.Type{Resource: r}, relation: m, metadataOnly: true}
-	w.streams = func(c *kube.Client) ([]kube.Stream, error) {
-		return kube.Metadata(c, r, "").Streams(w.selectors...)
-	}
-	return newWatchOption(w, m.checkFunc(), options)
+		return m, nil
+	})
 }
 
 // mapRelation connects objects by a map function.
@@ -75,14 +53,6 @@ type mapRelation struct {
 	watched kube.Resource
 	// keys decodes an object and calls the author's function.
 	keys func(ctx context.Context, c *kube.Client, object []byte) ([]kube.Key, error)
-}
-
-// checkFunc returns an error if there is no map function.
-func (m mapRelation) checkFunc() error {
-	if m.keys == nil {
-		return fmt.Errorf("the map function of %s is nil: give one that returns the keys of the objects that a change concerns", m.watched)
-	}
-	return nil
 }
 
 func (mapRelation) check(_, _ kube.Resource) error { return nil }

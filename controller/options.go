@@ -114,7 +114,18 @@ func OnResult(f func(Result)) Option {
 // matching while the program was down. Therefore a finalizer belongs to one selection: programs
 // that divide the objects of a kind by selectors need finalizers of different names.
 func For(options ...SourceOption) Option {
-	return func(s *settings) { s.reject(s.self.narrow(options)) }
+	return func(s *settings) { s.reject(s.self.apply(options)) }
+}
+
+// Kind names the kind of a source whose Go type stands for any kind: unstructured.Unstructured, or
+// metav1.PartialObjectMetadata, of which only the metadata is watched and cached. A Go type with a
+// kind of its own does not take it. For the reconciled kind it is given to [For]:
+//
+//	controller.New(func(ctx context.Context, u *unstructured.Unstructured, c *kube.Client) (controller.Action, error) { … },
+//		controller.For(controller.Kind(certificates)),
+//	)
+func Kind(r kube.Resource) SourceOption {
+	return func(w *watchedKind) { w.named = &r }
 }
 
 // Select watches only the objects that match all selectors.

@@ -10,8 +10,7 @@ import (
 // Owns runs the reconcile of the owner when a C changes that the owner controls: see
 // [kube.OwnedBy].
 func Owns[C any, P kube.ObjectOf[C]](options ...SourceOption) Option {
-	w, err := newWatchedKind[C, P](ownerRelation{})
-	return newWatchOption(w, err, options)
+	return newWatchOption[C, P](options, func(kube.API[C]) (relation, error) { return ownerRelation{}, nil })
 }
 
 // ownerRelation connects a child with its controlling owner.

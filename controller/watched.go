@@ -3,6 +3,7 @@ package controller
 import (
 	"errors"
 	"fmt"
+	"reflect"
 	"slices"
 
 	"github.com/yare-go/yare/kube"
@@ -11,6 +12,8 @@ import (
 // watchedKind is a kind whose changes trigger reconciles.
 type watchedKind struct {
 	kind kube.Type
+	// named is the kind that the author has named by [Kind], or nil.
+	named *kube.Resource
 	// relation returns the objects that a change concerns.
 	relation   relation
 	streams    func(*kube.Client) ([]kube.Stream, error)
@@ -19,53 +22,86 @@ type watchedKind struct {
 	// indexes and labelIndexes are those that the stores of the streams keep.
 	indexes      []*kube.Index
 	labelIndexes []string
-	metadataOnly bool
 	keepSecrets  bool
 }
 
-// newWatchedKind returns the kind of S, all of whose objects are watched.
-func newWatchedKind[S any, P kube.ObjectOf[S]](r relation) (*watchedKind, error) {
-	kind, err := kube.TypeOf[S, P]()
-	w := &watchedKind{kind: kind, relation: r}
-	w.streams = func(c *kube.Client) ([]kube.Stream, error) { return kube.All[S, P](c).Streams(w.selectors...) }
-	return w, err
-}
+// SourceOption narrows what is watched.
+type SourceOption func(*watchedKind)
 
-// newWatchOption returns the option that adds w to a controller. err is why w is not valid, or nil.
-func newWatchOption(w *watchedKind, err error, options []SourceOption) Option {
-	err = errors.Join(err, w.narrow(options))
-	if err == nil {
-		_, err = w.streams(kube.NewClientFromHandler(nil)) // validates the selectors
-	}
+// newWatchOption returns the option that watches S, and connects it with the reconciled kind by the
+// relation that connect returns.
+func newWatchOption[S any, P kube.ObjectOf[S]](options []SourceOption, connect func(kube.API[S]) (relation, error)) Option {
+	w := new(watchedKind)
+	err := w.apply(options)
+	api, bindErr := bind[S, P](w)
+	err = errors.Join(err, bindErr)
+	related, relationErr := connect(api)
+	err = errors.Join(err, relationErr)
+	w.relation = related
 	return func(settings *settings) {
 		settings.reject(err)
 		settings.watched = append(settings.watched, w)
 	}
 }
 
-// SourceOption narrows what is watched.
-type SourceOption func(*watchedKind)
-
-// narrow applies options to w.
-func (w *watchedKind) narrow(options []SourceOption) error {
+// apply applies options to w.
+func (w *watchedKind) apply(options []SourceOption) error {
 	for _, option := range options {
 		if option == nil {
 			return errors.New("a source option is nil: leave it out")
 		}
 		option(w)
 	}
+	return nil
+}
+
+// bind sets the kind of w, whose objects are Ss, once the options are applied. It returns the API of S,
+// without a client, and an error if the options do not fit the kind.
+func bind[S any, P kube.ObjectOf[S]](w *watchedKind) (kube.API[S], error) {
+	kind, api, err := typeOf[S, P](w.named)
+	w.kind = kind
+	w.streams = func(c *kube.Client) ([]kube.Stream, error) { return api.For(c, "").Streams(w.selectors...) }
+	if err != nil {
+		return api, err
+	}
+	return api, w.check()
+}
+
+// typeOf returns the type of S, and its API without a client. named is the kind that S stands for, or
+// nil.
+func typeOf[S any, P kube.ObjectOf[S]](named *kube.Resource) (kube.Type, kube.API[S], error) {
+	isAnyKind := kube.StandsForAnyKind(reflect.TypeFor[S]())
+	switch {
+	case named == nil && isAnyKind:
+		err := fmt.Errorf("%s stands for any kind: name the kind by the option controller.Kind, which for the reconciled kind is given to controller.For",
+			kube.TypeName(reflect.TypeFor[S]()))
+		return kube.Type{}, kube.All[S, P](nil), err
+	case named == nil:
+		kind, err := kube.TypeOf[S, P]()
+		return kind, kube.All[S, P](nil), err
+	case !isAnyKind:
+		err := fmt.Errorf("controller.Kind names %s, and the Go type %s has a kind of its own: leave controller.Kind out, or use unstructured.Unstructured",
+			named, kube.TypeName(reflect.TypeFor[S]()))
+		return kube.Type{}, kube.All[S, P](nil), err
+	default:
+		kind, err := kube.TypeOfKind[S, P](*named)
+		return kind, kube.OfKind[S, P](nil, *named, ""), err
+	}
+}
+
+// check returns an error if the options do not fit the kind, or one another.
+func (w *watchedKind) check() error {
 	for _, x := range w.indexes {
 		if err := x.Check(w.kind.Resource, w.kind.Representation); err != nil {
 			return err
-		}
-		if w.metadataOnly {
-			return fmt.Errorf("the index %q looks at whole objects, and only the metadata of %s is watched", x, w.kind.Resource)
 		}
 	}
 	if slices.ContainsFunc(w.predicates, func(p Predicate) bool { return p == nil }) {
 		return errors.New("a predicate is nil: leave it out, because all changes matter without one")
 	}
-	return nil
+	// What is wrong with selectors shows without asking anybody.
+	_, err := w.streams(kube.NewClientFromHandler(nil))
+	return err
 }
 
 // accepts reports whether all predicates accept c. A panic in one of them accepts c and is

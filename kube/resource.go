@@ -127,7 +127,7 @@ func typeOf(t reflect.Type, zero any) (Type, error) {
 	if t == reflect.TypeFor[metav1.PartialObjectMetadata]() {
 		return Type{}, fmt.Errorf("%s stands for any kind: use kube.Metadata and name the resource", TypeName(t))
 	}
-	if t.PkgPath() == "k8s.io/apimachinery/pkg/apis/meta/v1/unstructured" {
+	if t.PkgPath() == unstructuredPackage {
 		return Type{}, fmt.Errorf("%s stands for any kind: use kube.Dynamic and name the resource", TypeName(t))
 	}
 	return Type{}, fmt.Errorf("the resource of %s is not known: wrap it, as in type %s struct{ %s }, and give that a Definition method",

@@ -187,9 +187,9 @@ func (w *world) options(p *plan) []controller.Option {
 			return keysFor(p, c), nil
 		}, selected, seen))
 	case p.source == watchesMetadata:
-		options = append(options, controller.WatchesMetadata(childResource, func(_ context.Context, m *metav1.PartialObjectMetadata, _ *kube.Client) ([]kube.Key, error) {
+		options = append(options, controller.Watches(func(_ context.Context, m *metav1.PartialObjectMetadata, _ *kube.Client) ([]kube.Key, error) {
 			return keysFor(p, m), nil
-		}, seen))
+		}, controller.Kind(childResource), seen))
 	default:
 		options = append(options, controller.Owns[child](selected, seen))
 	}

@@ -1,0 +1,41 @@
+package kube
+
+import (
+	"fmt"
+	"reflect"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+)
+
+// StandsForAnyKind reports whether a Go type stands for objects of any kind: it is
+// unstructured.Unstructured or metav1.PartialObjectMetadata.
+func StandsForAnyKind(t reflect.Type) bool {
+	// Naming Unstructured here would link it into every program.
+	return t == reflect.TypeFor[metav1.PartialObjectMetadata]() ||
+		t.PkgPath() == unstructuredPackage && t.Name() == "Unstructured"
+}
+
+const unstructuredPackage = "k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+// TypeOfKind returns the Type of a T that stands for any kind, as the objects of r are read with it.
+// Of a PartialObjectMetadata the server sends the metadata only. Error: T is the type of one kind, or
+// r is not complete.
+func TypeOfKind[T any, P ObjectOf[T]](r Resource) (Type, error) {
+	t := reflect.TypeFor[T]()
+	if !StandsForAnyKind(t) {
+		return Type{}, fmt.Errorf("%s is not a type for any kind, so it takes no resource such as %s", TypeName(t), r)
+	}
+	kind := Type{Resource: r, Go: t}
+	if t == reflect.TypeFor[metav1.PartialObjectMetadata]() {
+		kind.Representation = MetadataOnly
+	}
+	return kind, complete(r)
+}
+
+// OfKind returns the API of a resource for a T that stands for any kind. It is what [Dynamic] returns
+// for unstructured.Unstructured, and what [Metadata] returns for metav1.PartialObjectMetadata. An empty
+// namespace means all. Error: see [TypeOfKind].
+func OfKind[T any, P ObjectOf[T]](c *Client, r Resource, namespace string) API[T] {
+	kind, err := TypeOfKind[T, P](r)
+	return makeAPI[T, P](c, r, namespace, kind.Representation, err == nil && kind.Representation == Full, err)
+}
