@@ -1,0 +1,150 @@
+// Command cronjob runs the CronJob operator of the kubebuilder book: Jobs that start by a schedule.
+package main
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"log/slog"
+	"slices"
+	"time"
+
+	"github.com/robfig/cron/v3"
+	"github.com/yare-go/yare/controller"
+	"github.com/yare-go/yare/kube"
+	"github.com/yare-go/yare/operator"
+	batchv1 "k8s.io/api/batch/v1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+)
+
+// scheduledAt is the annotation of a Job with the time of the schedule that the Job is for.
+const scheduledAt = "batch.tutorial.example.com/scheduled-at"
+
+// active is the state of a Job that has not finished.
+const active batchv1.JobConditionType = ""
+
+func main() {
+	operator.Main(controller.New(reconcile, controller.Owns[batchv1.Job]()))
+}
+
+func reconcile(ctx context.Context, c *CronJob, client *kube.Client) (controller.Action, error) {
+	jobs, err := kube.Namespaced[batchv1.Job](client, c.Namespace).List(ctx, kube.OwnerIs(c))
+	if err != nil {
+		return controller.Done(), err
+	}
+	now, action := controller.Now(ctx), controller.Done()
+	schedule, err := cron.ParseStandard(c.Spec.Schedule)
+	if err == nil && schedule.Next(now).IsZero() {
+		err = fmt.Errorf("the schedule %q has no next time", c.Spec.Schedule)
+	}
+	switch {
+	case err != nil: // only a change of the schedule helps
+		kube.SetCondition(&c.Status.Conditions, c, "Scheduled", false, "InvalidSchedule", err.Error())
+	case c.Spec.Suspend:
+		kube.SetCondition(&c.Status.Conditions, c, "Scheduled", false, "Suspended", "spec.suspend is true")
+	default:
+		kube.SetCondition(&c.Status.Conditions, c, "Scheduled", true, "Valid", "Jobs start by the schedule")
+		action = controller.RequeueAfter(schedule.Next(now).Sub(now))
+		if jobs, err = startDue(ctx, c, client, jobs, latestDue(c, jobs, schedule, now)); err != nil {
+			return action, err
+		}
+	}
+	// The status is recorded before old Jobs are deleted, which prove that their runs have started.
+	if last := lastScheduled(c, jobs); !last.IsZero() {
+		c.Status.LastScheduleTime = &metav1.Time{Time: last}
+	}
+	c.Status.Active = nil
+	for _, j := range jobsIn(active, jobs) {
+		c.Status.Active = append(c.Status.Active, corev1.ObjectReference{APIVersion: "batch/v1", Kind: "Job", Namespace: j.Namespace, Name: j.Name, UID: j.UID})
+	}
+	if err := client.ApplyStatus(ctx, c); err != nil {
+		return action, err
+	}
+	return action, deleteOld(ctx, c, client, jobs)
+}
+
+// startDue starts the run of a time, unless the concurrency policy forbids it. It returns the Jobs
+// that exist afterwards.
+func startDue(ctx context.Context, c *CronJob, client *kube.Client, jobs []*batchv1.Job, due time.Time) ([]*batchv1.Job, error) {
+	if due.IsZero() || c.Spec.ConcurrencyPolicy == Forbid && len(jobsIn(active, jobs)) > 0 {
+		return jobs, nil
+	}
+	if c.Spec.ConcurrencyPolicy == Replace {
+		if err := deleteJobs(ctx, client, jobsIn(active, jobs)); err != nil {
+			return nil, err
+		}
+		jobs = slices.DeleteFunc(jobs, func(j *batchv1.Job) bool { return stateOf(j) == active })
+	}
+	job := &batchv1.Job{ObjectMeta: c.Spec.JobTemplate.ObjectMeta, Spec: c.Spec.JobTemplate.Spec}
+	job.Namespace, job.Name = c.Namespace, fmt.Sprintf("%s-%d", c.Name, due.Unix()) // no run starts twice
+	metav1.SetMetaDataAnnotation(&job.ObjectMeta, scheduledAt, due.UTC().Format(time.RFC3339))
+	created, err := kube.Namespaced[batchv1.Job](client, c.Namespace).Create(ctx, kube.OwnedBy(c, job))
+	if err != nil {
+		return nil, err
+	}
+	slog.InfoContext(ctx, "started", "job", created.Name)
+	return append(jobs, created), nil
+}
+
+// latestDue returns the latest time of the schedule that has passed, that is within the deadline,
+// and for which no Job was started. It returns the zero time if there is none.
+func latestDue(c *CronJob, jobs []*batchv1.Job, schedule cron.Schedule, now time.Time) (due time.Time) {
+	from := slices.MaxFunc([]time.Time{c.CreationTimestamp.Time, lastScheduled(c, jobs)}, time.Time.Compare)
+	if seconds := c.Spec.StartingDeadlineSeconds; seconds != nil {
+		from = slices.MaxFunc([]time.Time{from, now.Add(-time.Duration(*seconds) * time.Second)}, time.Time.Compare)
+	}
+	for t := schedule.Next(from); !t.IsZero() && !t.After(now); t = schedule.Next(t) {
+		due = t
+	}
+	return due
+}
+
+// lastScheduled returns the latest time for which a Job was started, by the status and by the Jobs.
+func lastScheduled(c *CronJob, jobs []*batchv1.Job) time.Time {
+	var last metav1.Time
+	if c.Status.LastScheduleTime != nil {
+		last = *c.Status.LastScheduleTime
+	}
+	for _, j := range jobs {
+		if t, err := time.Parse(time.RFC3339, j.Annotations[scheduledAt]); err == nil && t.After(last.Time) {
+			last.Time = t
+		}
+	}
+	return last.Time
+}
+
+// deleteOld deletes the oldest finished Jobs beyond the limits.
+func deleteOld(ctx context.Context, c *CronJob, client *kube.Client, jobs []*batchv1.Job) error {
+	slices.SortFunc(jobs, func(a, b *batchv1.Job) int {
+		return cmp.Compare(b.Annotations[scheduledAt], a.Annotations[scheduledAt])
+	})
+	succeeded, failed := jobsIn(batchv1.JobComplete, jobs), jobsIn(batchv1.JobFailed, jobs)
+	old := slices.Concat(succeeded[min(len(succeeded), int(*c.Spec.SuccessfulJobsHistoryLimit)):], failed[min(len(failed), int(*c.Spec.FailedJobsHistoryLimit)):])
+	return deleteJobs(ctx, client, old)
+}
+
+// deleteJobs deletes Jobs and their Pods. They may be deleted already.
+func deleteJobs(ctx context.Context, client *kube.Client, jobs []*batchv1.Job) error {
+	for _, j := range jobs {
+		if err := client.Delete(ctx, j, kube.Propagation(metav1.DeletePropagationBackground)); kube.IgnoreNotFound(err) != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// jobsIn returns the Jobs that are in a state.
+func jobsIn(state batchv1.JobConditionType, jobs []*batchv1.Job) []*batchv1.Job {
+	return slices.DeleteFunc(slices.Clone(jobs), func(j *batchv1.Job) bool { return stateOf(j) != state })
+}
+
+// stateOf returns JobComplete or JobFailed for a finished Job, and active for any other.
+func stateOf(j *batchv1.Job) batchv1.JobConditionType {
+	for _, condition := range j.Status.Conditions {
+		if (condition.Type == batchv1.JobComplete || condition.Type == batchv1.JobFailed) && condition.Status == corev1.ConditionTrue {
+			return condition.Type
+		}
+	}
+	return active
+}
