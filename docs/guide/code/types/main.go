@@ -1,0 +1,67 @@
+// Command types prints the CustomResourceDefinition of a type with defaults, limits and rules.
+package main
+
+import (
+	"context"
+	"embed"
+
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/yare-go/yare/controller"
+	"github.com/yare-go/yare/kube"
+	"github.com/yare-go/yare/operator"
+)
+
+//go:embed main.go
+var source embed.FS // the comments in it describe the resource to its users
+
+// DatabaseSpec is the desired state of a Database.
+type DatabaseSpec struct {
+	// The engine. It cannot be changed.
+	Engine string `json:"engine" crd:"enum=postgres|mysql,rule='self == oldSelf',message='the engine cannot be changed',column"`
+	// How many servers there are.
+	Servers int32 `json:"servers,omitempty" crd:"minimum=1,maximum=9,default=1,column"`
+	// When backups are made. Without it there are none.
+	Backup *Backup `json:"backup,omitempty"`
+	// What the servers need.
+	Resources corev1.ResourceRequirements `json:"resources,omitzero"`
+	// The users, each with a name of its own.
+	Users []User `json:"users,omitempty" crd:"listType=map,listMapKey=name,maxItems=100"`
+}
+
+// Backup is a plan for backups.
+type Backup struct {
+	// The hour of the day, in UTC.
+	Hour int32 `json:"hour" crd:"minimum=0,maximum=23"`
+	// How many backups are kept, and the first of them for how long.
+	Keep int32 `json:"keep" crd:"minimum=1"`
+	// How many of the kept backups are full.
+	Full int32 `json:"full" crd:"minimum=1"`
+}
+
+// Rules returns the rules of a Backup.
+func (Backup) Rules() []kube.Rule {
+	return []kube.Rule{{Rule: "self.full <= self.keep", Message: "full is greater than keep"}}
+}
+
+// User is a user of the database.
+type User struct {
+	// The name of the user.
+	Name string `json:"name" crd:"pattern='^[a-z][a-z0-9_]*$',maxLength=63"`
+	// Whether the user may change the schema.
+	Admin bool `json:"admin,omitempty"`
+}
+
+// Definition returns the definition of Databases.
+func (DatabaseSpec) Definition() kube.Definition {
+	return kube.Definition{Group: "example.com", Version: "v1", Kind: "Database", ShortNames: []string{"db"}, Source: source}
+}
+
+// Database is a database server with its users.
+type Database = kube.CustomResource[DatabaseSpec, kube.None]
+
+func main() { operator.Main(controller.New(reconcile)) }
+
+func reconcile(context.Context, *Database, *kube.Client) (controller.Action, error) {
+	return controller.Done(), nil
+}
