@@ -10,9 +10,12 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"time"
 
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	utiljson "k8s.io/apimachinery/pkg/util/json"
 	utilyaml "k8s.io/apimachinery/pkg/util/yaml"
@@ -120,14 +123,58 @@ func (c crds) apply(ctx context.Context, k kubectl) error {
 	if _, err := k.run(ctx, c.text, "apply", "--server-side", "--force-conflicts", "--field-manager=yare-dev", "-f", "-"); err != nil {
 		return fmt.Errorf("applying the CustomResourceDefinitions: %w", err)
 	}
-	args := []string{"wait", "--for=condition=Established", "--timeout=30s"}
-	for _, item := range c.items {
-		args = append(args, "crd/"+item.GetName())
-	}
-	if _, err := k.run(ctx, "", args...); err != nil {
+	if err := c.waitUntilServed(ctx, k); err != nil {
 		return fmt.Errorf("waiting for the CustomResourceDefinitions to be served: %w", err)
 	}
 	return nil
+}
+
+// maxServedWait is how long an API server may take to serve a new CustomResourceDefinition.
+const maxServedWait = 30 * time.Second
+
+// waitUntilServed waits until the API server serves the CRDs. kubectl wait fails if the server has
+// not written any condition yet.
+func (c crds) waitUntilServed(ctx context.Context, k kubectl) error {
+	ctx, cancel := context.WithTimeoutCause(ctx, maxServedWait, fmt.Errorf("not served after %s: %s", maxServedWait, strings.Join(c.names(), ", ")))
+	defer cancel()
+	for {
+		text, err := k.run(ctx, "", append([]string{"get", "--output=yaml", "crd"}, c.names()...)...)
+		if err != nil {
+			return err
+		}
+		served, err := areServed(text)
+		if err != nil || served {
+			return err
+		}
+		select {
+		case <-time.After(50 * time.Millisecond):
+		case <-ctx.Done():
+			return context.Cause(ctx)
+		}
+	}
+}
+
+// areServed reports whether a CustomResourceDefinition, or each of a list of them, has the
+// condition Established.
+func areServed(text string) (bool, error) {
+	type definition struct {
+		Status struct {
+			Conditions []metav1.Condition `json:"conditions"`
+		} `json:"status"`
+	}
+	var answer struct {
+		definition
+		Items []definition `json:"items"`
+	}
+	if err := yaml.Unmarshal([]byte(text), &answer); err != nil {
+		return false, err
+	}
+	if len(answer.Items) == 0 {
+		answer.Items = []definition{answer.definition}
+	}
+	return !slices.ContainsFunc(answer.Items, func(d definition) bool {
+		return !meta.IsStatusConditionTrue(d.Status.Conditions, "Established")
+	}), nil
 }
 
 // names returns the names of the CustomResourceDefinitions.
