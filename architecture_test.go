@@ -36,6 +36,8 @@ var layers = map[string][]string{
 	"internal/ident":    {},
 	// It is the time of a program, which a test can move.
 	"internal/clock": {},
+	// It is the logger of a program in a test.
+	"internal/runlog": {},
 	// It is for tests.
 	"internal/bound": {},
 	// It reduces objects to the fields of a type.
@@ -58,10 +60,10 @@ var layers = map[string][]string{
 
 	"controller":     {"kube", "watch", "cache", "internal/clock", "internal/jsonscan", "internal/ident"},
 	"events":         {"kube", "controller"},
-	"operator":       {"kube", "crd", "watch", "cache", "controller"},
+	"operator":       {"kube", "crd", "watch", "cache", "controller", "internal/runlog"},
 	"internal/plane": {},
 	"internal/dev":   append([]string{"internal/plane"}, library...),
-	"yaretest":       append([]string{"internal/plane", "internal/clock"}, library...),
+	"yaretest":       append([]string{"internal/plane", "internal/clock", "internal/runlog"}, library...),
 	"cmd/yare":       append([]string{"internal/plane", "internal/dev"}, library...),
 
 	// The tests of the examples share it.

@@ -9,6 +9,7 @@ import (
 
 	"github.com/yare-go/yare/cache"
 	"github.com/yare-go/yare/controller"
+	"github.com/yare-go/yare/internal/runlog"
 	"github.com/yare-go/yare/kube"
 	"github.com/yare-go/yare/watch"
 )
@@ -20,7 +21,11 @@ import (
 // Run logs to [slog.Default]. The error joins those of all parts. That ctx has ended is no
 // error.
 func Run(ctx context.Context, c *kube.Client, parts ...Part) error {
-	return run(ctx, c, environment{log: slog.Default()}, parts)
+	log := runlog.From(ctx)
+	if log == nil {
+		log = slog.Default()
+	}
+	return run(ctx, c, environment{log: log}, parts)
 }
 
 // environment is what a program has besides its parts and its client.

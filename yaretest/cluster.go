@@ -2,10 +2,7 @@ package yaretest
 
 import (
 	"context"
-	"errors"
-	"fmt"
 	"net/http"
-	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -13,7 +10,6 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-	"github.com/yare-go/yare/crd"
 	"github.com/yare-go/yare/internal/plane"
 	"github.com/yare-go/yare/internal/plane/console"
 	"github.com/yare-go/yare/kube"
@@ -23,6 +19,9 @@ import (
 type Cluster struct {
 	plane  *plane.Plane
 	config *kube.Config
+	tests  *testStates
+	// narrowed holds the argument of InNamespaces. It is nil if that was not called.
+	narrowed *[]string
 }
 
 // shared starts the control plane of this test process, once. All tests of the process use it,
@@ -84,7 +83,7 @@ func start(o plane.Options) (*Cluster, error) {
 		p.Close()
 		return nil, err
 	}
-	return &Cluster{plane: p, config: config}, nil
+	return &Cluster{plane: p, config: config, tests: newTestStates()}, nil
 }
 
 // Kubeconfig returns the path of a kubeconfig file with an administrator's rights.
@@ -124,6 +123,7 @@ func (c *Cluster) Namespace(t testing.TB) string {
 	if err != nil {
 		t.Fatal(err)
 	}
+	c.tests.addNamespace(t, made.Name)
 	t.Cleanup(func() {
 		ctx, cancel := cleanupContext()
 		defer cancel()
@@ -139,46 +139,18 @@ func cleanupContext() (context.Context, context.CancelFunc) {
 	return context.WithTimeout(context.Background(), 30*time.Second)
 }
 
-// Define applies the CustomResourceDefinitions of types, and waits until the server serves them.
-func (c *Cluster) Define(t testing.TB, types ...kube.Type) {
-	t.Helper()
-	crds, err := crd.From(types...)
-	if err != nil {
-		t.Fatal(err)
-	}
-	var manifest strings.Builder
-	if err := crd.WriteYAML(&manifest, crds...); err != nil {
-		t.Fatal(err)
-	}
-	// Tests that run side by side may make the same definition at the same moment.
-	Eventually(t, func() error {
-		_, stderr, err := c.TryKubectl(t, manifest.String(), "apply", "--server-side", "--force-conflicts", "-f", "-")
-		if err != nil {
-			return fmt.Errorf("kubectl apply: %w: %s", err, stderr)
-		}
-		return nil
-	})
-	names := make([]string, 0, len(crds))
-	for _, each := range crds {
-		names = append(names, "crd/"+each.Metadata.Name)
-	}
-	c.Kubectl(t, "", append([]string{"wait", "--for=condition=Established", "--timeout=60s"}, names...)...)
+// InNamespaces returns c for programs that [RunParts] runs in these namespaces, or in all
+// namespaces if there are none. Nothing else changes.
+func (c *Cluster) InNamespaces(names ...string) *Cluster {
+	narrowed := *c
+	narrowed.narrowed = &names
+	return &narrowed
 }
 
-// Eventually calls check until it returns nil. After a minute it fails t with the last error.
-func Eventually(t testing.TB, check func() error) {
-	t.Helper()
-	last := errors.New("it was not checked")
-	deadline := time.Now().Add(timeout)
-	for time.Now().Before(deadline) {
-		if last = check(); last == nil {
-			return
-		}
-		select {
-		case <-t.Context().Done():
-			t.Fatal(fmt.Errorf("the test ended first: %w", last))
-		case <-time.After(20 * time.Millisecond):
-		}
+// programNamespaces returns the namespaces in which a program of a test works. None means all.
+func (c *Cluster) programNamespaces(test string) []string {
+	if c.narrowed != nil {
+		return *c.narrowed
 	}
-	t.Fatal(last)
+	return c.tests.namespacesFor(test)
 }

@@ -1,9 +1,15 @@
 // Package yaretest gives Go tests a real Kubernetes control plane: etcd, API server,
 // controllers with a garbage collector, scheduler, and nodes whose Pods are simulated.
 //
-//	func TestBook(t *testing.T) {
+//	func TestWebApp(t *testing.T) {
 //		cluster := yaretest.Start(t)
+//		yaretest.Define[WebApp](t, cluster)
 //		namespace := cluster.Namespace(t)
+//		run := yaretest.RunParts(t, cluster, parts()...)
+//		apps := kube.Namespaced[WebApp](cluster.Client(t), namespace)
+//		…
+//		yaretest.WaitForCondition(t, apps, "hello", "Ready")
+//		run.Advance(time.Hour)
 //		…
 //	}
 //
@@ -14,10 +20,26 @@
 // after many errors, such as the conflicts of a test that edits objects quickly: a Deployment
 // whose sync failed then stays without observedGeneration and without a ReplicaSet.
 //
+// # Programs
+//
+// [RunParts] runs the parts of an operator in the process of the test. They log to the test, see
+// the namespaces that the test has made, and end with the test. [Program.Advance] moves their time:
+// what is due in an hour is reconciled in a moment.
+//
 // [Build], [Cluster.Run] and [ServiceAccount] run an operator as the program that it is, with
-// the rights that it will have; [WaitFor] and [WaitForCondition] wait for what it does; a
-// [Proxy] between it and the server counts its requests, checks that it has come to rest, and
-// cuts its connection at any of its writes.
+// the rights that it will have. The time of such a program cannot be moved.
+//
+// A [Proxy] between a program and the server counts the requests of the program, checks that the
+// program has come to rest, and cuts its connection at any of its writes.
+//
+// # Waiting
+//
+// [Eventually], [WaitFor], [WaitForCondition] and [WaitUntilGone] wait for what a program does.
+// [Consistently] checks that something stays as it is. They wait for a minute, or as long as the
+// environment variable YARETEST_TIMEOUT says; [Within] sets the timeout of one wait. No wait
+// outlives go test -timeout, so that its error is shown.
+//
+// # The control plane
 //
 // The first test of a process that calls [Start] starts the control plane, in about four
 // seconds. All tests of the process share it, each in a namespace of its own. It ends with the

@@ -47,7 +47,7 @@ func (c *Cluster) Resume(t testing.TB, component string) {
 func (c *Cluster) steer(t testing.TB, verb, component string, do func(context.Context, string) error) {
 	t.Helper()
 	// This is not the test's own context, because a Cleanup may repair what the test broke.
-	ctx, cancel := context.WithTimeout(context.Background(), 2*timeout)
+	ctx, cancel := context.WithTimeout(context.Background(), 2*timeoutOf(t))
 	defer cancel()
 	if err := do(ctx, component); err != nil {
 		t.Fatalf("%s %s: %v", verb, component, err)

@@ -23,9 +23,6 @@ type Process struct {
 	stderr  *lines
 }
 
-// timeout is how long anything may take that a test waits for.
-const timeout = time.Minute
-
 // Run starts a program that finds the cluster by KUBECONFIG, as administrator. A program that
 // still runs at the end of t is killed.
 func (c *Cluster) Run(t testing.TB, path string, args ...string) *Process {
@@ -74,6 +71,7 @@ func (p *Process) WaitForLog(t testing.TB, part string) {
 
 func (p *Process) wait(t testing.TB, from *lines, what string, match func(string) bool) {
 	t.Helper()
+	timeout := timeoutOf(t)
 	timer := time.NewTimer(timeout)
 	defer timer.Stop()
 	for {
@@ -106,6 +104,7 @@ func (p *Process) Signal(t testing.TB, s os.Signal) {
 // ended it.
 func (p *Process) Wait(t testing.TB) int {
 	t.Helper()
+	timeout := timeoutOf(t)
 	select {
 	case <-p.process.Done():
 	case <-time.After(timeout):

@@ -29,6 +29,7 @@ import (
 //
 // All requests through it have the rights of the administrator or account it was made from.
 type Proxy struct {
+	cluster    *Cluster
 	kubeconfig string
 	journal    journal
 	fault      fault
@@ -37,16 +38,16 @@ type Proxy struct {
 // Proxy starts a proxy of the API server with an administrator's rights. It ends after t.
 func (c *Cluster) Proxy(t testing.TB) *Proxy {
 	t.Helper()
-	return newProxy(t, c.Config(), "")
+	return newProxy(t, c, c.Config(), "")
 }
 
 // Proxy starts a proxy of the API server with the account's rights. It ends after t.
 func (a *ServiceAccount) Proxy(t testing.TB) *Proxy {
 	t.Helper()
-	return newProxy(t, a.Config(t), a.namespace)
+	return newProxy(t, a.cluster, a.Config(t), a.namespace)
 }
 
-func newProxy(t testing.TB, config *kube.Config, namespace string) *Proxy {
+func newProxy(t testing.TB, cluster *Cluster, config *kube.Config, namespace string) *Proxy {
 	t.Helper()
 	target, err := url.Parse(config.Host)
 	if err != nil {
@@ -56,7 +57,7 @@ func newProxy(t testing.TB, config *kube.Config, namespace string) *Proxy {
 	if err != nil {
 		t.Fatal(err)
 	}
-	p := new(Proxy)
+	p := &Proxy{cluster: cluster}
 	p.fault.init()
 	forward := &httputil.ReverseProxy{
 		Rewrite: func(r *httputil.ProxyRequest) {

@@ -9,8 +9,8 @@ import (
 	"github.com/yare-go/yare/kube"
 )
 
-// WaitFor waits until check returns nil for the object of that name, and returns the object.
-// After a minute it fails t with the last error.
+// WaitFor waits until check returns nil for the object of that name, and returns the object. When
+// the timeout is over, as with [Eventually], it fails t with the last error.
 //
 //	yaretest.WaitFor(t, kube.Namespaced[appsv1.Deployment](client, namespace), "web", func(d *appsv1.Deployment) error {
 //		if d.Status.AvailableReplicas != 3 {
@@ -30,8 +30,8 @@ func WaitFor[T any](t testing.TB, api kube.API[T], name string, check func(*T) e
 }
 
 // WaitForCondition waits until a condition of the object's status, such as Ready, is True and
-// was observed at the object's present generation. It returns the object. After a minute it
-// fails t.
+// was observed at the object's present generation. It returns the object. It fails t when the
+// timeout is over, as with [Eventually].
 func WaitForCondition[T any](t testing.TB, api kube.API[T], name, condition string) *T {
 	t.Helper()
 	return WaitFor(t, api, name, func(object *T) error {
@@ -67,7 +67,8 @@ func checkCondition(object kube.Object, condition string) error {
 	return fmt.Errorf("%s: there is no condition %s", object.GetName(), condition)
 }
 
-// WaitUntilGone waits until no object of that name exists. After a minute it fails t.
+// WaitUntilGone waits until no object of that name exists. It fails t when the timeout is over, as
+// with [Eventually].
 func WaitUntilGone[T any](t testing.TB, api kube.API[T], name string) {
 	t.Helper()
 	Eventually(t, func() error {

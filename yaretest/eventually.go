@@ -1,0 +1,53 @@
+package yaretest
+
+import (
+	"testing"
+	"time"
+)
+
+// pollInterval is the time between two checks of what a test waits for.
+const pollInterval = 20 * time.Millisecond
+
+// Eventually calls check until it returns nil. When the timeout is over (see [TimeoutVariable] and
+// [Within]) it fails t with the last error.
+func Eventually(t testing.TB, check func() error) {
+	t.Helper()
+	timeout := timeoutOf(t)
+	deadline := time.Now().Add(timeout)
+	for {
+		err := check()
+		if err == nil {
+			return
+		}
+		if !time.Now().Before(deadline) {
+			t.Fatalf("not within %s: %v", timeout.Round(time.Millisecond), err)
+		}
+		select {
+		case <-t.Context().Done():
+			t.Fatalf("the test ended first: %v", err)
+		case <-time.After(pollInterval):
+		}
+	}
+}
+
+// Consistently calls check again and again for d. If check returns an error, it fails t with the
+// error at once. It shows that something does not happen, as far as d is long enough: wait with
+// [Eventually] for what must have happened before.
+func Consistently(t testing.TB, d time.Duration, check func() error) {
+	t.Helper()
+	begun := time.Now()
+	for {
+		if err := check(); err != nil {
+			t.Fatalf("after %s of %s: %v", time.Since(begun).Round(time.Millisecond), d, err)
+		}
+		left := d - time.Since(begun)
+		if left <= 0 {
+			return
+		}
+		select {
+		case <-t.Context().Done():
+			t.Fatalf("the test ended after %s of %s", time.Since(begun).Round(time.Millisecond), d)
+		case <-time.After(min(pollInterval, left)):
+		}
+	}
+}

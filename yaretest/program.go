@@ -1,0 +1,182 @@
+package yaretest
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/yare-go/yare/internal/clock"
+	"github.com/yare-go/yare/internal/runlog"
+	"github.com/yare-go/yare/kube"
+	"github.com/yare-go/yare/operator"
+)
+
+// Target is what a program is run against: a [Cluster] with an administrator's rights, a
+// [ServiceAccount] with its own, or a [Proxy] that can be cut.
+type Target interface {
+	// Kubeconfig returns the path of a kubeconfig file.
+	Kubeconfig() string
+	// home returns the cluster behind the target.
+	home() *Cluster
+}
+
+func (c *Cluster) home() *Cluster        { return c }
+func (a *ServiceAccount) home() *Cluster { return a.cluster }
+func (p *Proxy) home() *Cluster          { return p.cluster }
+
+// Program is a program that [RunParts] has started.
+type Program struct {
+	t     testing.TB
+	clock *clock.Clock
+	log   *testLog
+	// stop ends the program. ended is closed when it has ended, and err is set then.
+	stop  context.CancelFunc
+	ended chan struct{}
+	err   error
+	// startup is where the controllers report that they have started.
+	startup *startup
+}
+
+// RunParts runs the parts of a program in the process of the test, as [operator.Run] does, until
+// the end of t. The test may end it earlier, with [Program.Stop]. When t ends, the program and its
+// goroutines have ended. An error of the program fails t.
+//
+// The program works in the namespaces that t, or a test around t, has made with
+// [Cluster.Namespace], so that tests that run at the same time do not meet; or in those of
+// [Cluster.InNamespaces]; or else in all namespaces. Objects outside of namespaces are seen by all
+// programs.
+//
+// The program logs to t, also at the level debug, and nowhere else. RunParts sets the default
+// logger of package slog once, so that a function that calls [slog.InfoContext] with the context of
+// its reconcile logs to its own test.
+//
+//	run := yaretest.RunParts(t, cluster, parts()...)
+//	…
+//	run.Advance(time.Hour)
+func RunParts(t testing.TB, target Target, parts ...operator.Part) *Program {
+	t.Helper()
+	names, err := controllersOf(parts)
+	if err != nil {
+		t.Fatal(err)
+	}
+	config, _, err := kube.ConfigSource{Kubeconfig: target.Kubeconfig()}.Load()
+	if err != nil {
+		t.Fatal(err)
+	}
+	client := clientOf(t, config).WithFieldManager(strings.TrimSuffix(filepath.Base(os.Args[0]), ".test"))
+	if namespaces := target.home().programNamespaces(t.Name()); len(namespaces) > 0 {
+		client = client.InNamespaces(namespaces...)
+	}
+	log := newTestLog(t)
+	p := &Program{t: t, clock: target.home().tests.clockFor(t), log: log, ended: make(chan struct{}), startup: newStartup(names, len(parts))}
+	setDefaultLogger()
+	ctx := runlog.With(clock.With(context.Background(), p.clock), slog.New(log.handler()))
+	ctx, p.stop = context.WithCancel(ctx)
+	observed := make([]operator.Part, len(parts))
+	for i, each := range parts {
+		observed[i] = p.startup.observe(each)
+	}
+	go func() {
+		defer close(p.ended)
+		if p.err = operator.Run(ctx, client, observed...); p.err != nil {
+			t.Errorf("the program failed: %v", p.err)
+		}
+	}()
+	t.Cleanup(p.Stop)
+	select {
+	case <-p.startup.allStarted:
+	case <-p.ended:
+		if p.err != nil {
+			t.FailNow()
+		}
+	}
+	return p
+}
+
+// controllersOf returns the names of all controllers among parts, or what is wrong with the parts.
+func controllersOf(parts []operator.Part) (names []string, err error) {
+	var errs []error
+	for i, each := range parts {
+		if each == nil {
+			errs = append(errs, fmt.Errorf("the part %d is nil", i+1))
+			continue
+		}
+		needs, err := each.Needs()
+		errs = append(errs, err)
+		names = append(names, needs.Names...)
+	}
+	return names, errors.Join(errs...)
+}
+
+// Stop ends the program as a signal would, and returns when it has ended. To call Stop again has no
+// effect.
+func (p *Program) Stop() {
+	p.stop()
+	<-p.ended
+	p.log.end()
+}
+
+// Advance moves the time of the program forward by d, and returns when all reconciles that became
+// due have ended. It moves what the controllers of the program wait for: requeues, the back-offs
+// after errors, delayed triggers, and controller.Every. controller.Now returns the moved time.
+// Everything else keeps the real time: requests, streams, the server with its own controllers and
+// simulated Pods, timeouts, and functions that call [time.Now] or [time.After].
+//
+// All programs of one test have the same time, so that a program can be stopped and run again.
+//
+// The time moves in steps. First Advance waits until each controller has started and no object is
+// ready or being reconciled. Then it moves the time to the next moment at which something is due,
+// waits until that has been reconciled, and so on: an object that is requeued every ten seconds is
+// reconciled six times in a minute. Advance does not wait for what the server does with the
+// writes of a reconcile, nor for the reconciles that this leads to: see [Eventually] and [WaitFor].
+//
+// Advance fails the test when a step does not end within the timeout of the test (see
+// [TimeoutVariable]), or the program has ended.
+func (p *Program) Advance(d time.Duration) {
+	p.t.Helper()
+	if d < 0 {
+		p.t.Fatalf("the time cannot be moved by %s: it moves forward only", d)
+	}
+	ctx, cancel := context.WithCancelCause(p.t.Context())
+	var watching sync.WaitGroup
+	defer watching.Wait()
+	defer cancel(nil)
+	watching.Go(func() {
+		select {
+		case <-p.ended:
+			cancel(errors.New("the program has ended"))
+		case <-ctx.Done():
+		}
+	})
+	patience := timeoutOf(p.t)
+	select {
+	case <-p.startup.allSubscribed:
+	case <-ctx.Done():
+		p.t.Fatalf("advance by %s: %v", d, context.Cause(ctx))
+	case <-time.After(patience):
+		p.t.Fatalf("advance by %s: not all controllers have started within %s", d, patience)
+	}
+	err := p.clock.Advance(ctx, d, patience)
+	if err == nil && p.hasEnded() {
+		err = errors.New("the program has ended")
+	}
+	if err != nil {
+		p.t.Fatalf("advance by %s: %v", d, err)
+	}
+}
+
+func (p *Program) hasEnded() bool {
+	select {
+	case <-p.ended:
+		return true
+	default:
+		return false
+	}
+}

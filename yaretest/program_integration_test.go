@@ -1,0 +1,239 @@
+package yaretest_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/yare-go/yare/controller"
+	"github.com/yare-go/yare/kube"
+	"github.com/yare-go/yare/operator"
+	"github.com/yare-go/yare/yaretest"
+)
+
+type ReminderSpec struct {
+	Text string `json:"text"`
+}
+
+type ReminderStatus struct {
+	// Count is how often it has reminded.
+	Count int `json:"count"`
+	// Last is when it reminded for the last time.
+	Last metav1.Time `json:"last"`
+}
+
+func (ReminderSpec) Definition() kube.Definition {
+	return kube.Definition{Group: "run.example.com", Version: "v1", Kind: "Reminder"}
+}
+
+type Reminder = kube.CustomResource[ReminderSpec, ReminderStatus]
+
+// remind reminds every hour.
+func remind(ctx context.Context, r *Reminder, c *kube.Client) (controller.Action, error) {
+	now := controller.Now(ctx)
+	if left := r.Status.Last.Add(time.Hour).Sub(now); left > 0 {
+		return controller.RequeueAfter(left), nil
+	}
+	slog.InfoContext(ctx, "reminding", "text", r.Spec.Text)
+	r.Status = ReminderStatus{Count: r.Status.Count + 1, Last: metav1.NewTime(now.Truncate(time.Second))}
+	return controller.RequeueAfter(time.Hour), c.ApplyStatus(ctx, r)
+}
+
+func reminder(namespace, text string) *Reminder {
+	return &Reminder{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: "r"}, Spec: ReminderSpec{Text: text}}
+}
+
+// Programs of tests that run at the same time see their own objects, log to their own tests, and
+// end with them.
+func TestRunParts(t *testing.T) {
+	t.Parallel()
+	cluster := yaretest.Start(t)
+	yaretest.Define[Reminder](t, cluster)
+	var tests sync.WaitGroup
+	for i := range 3 {
+		tests.Go(func() {
+			text := fmt.Sprintf("text-%d", i)
+			var ended atomic.Bool
+			r := record(t, text, func(t testing.TB) {
+				namespace := cluster.Namespace(t)
+				reminders := kube.Namespaced[Reminder](cluster.Client(t), namespace)
+				yaretest.RunParts(t, cluster, controller.New(remind), task(func(ctx context.Context, _ *kube.Client) error {
+					<-ctx.Done()
+					slog.InfoContext(ctx, "the task has ended")
+					ended.Store(true)
+					return nil
+				}))
+				if _, err := reminders.Create(t.Context(), reminder(namespace, text)); err != nil {
+					t.Fatal(err)
+				}
+				yaretest.WaitFor(t, reminders, "r", func(r *Reminder) error {
+					if r.Status.Count != 1 {
+						return fmt.Errorf("it has reminded %d times", r.Status.Count)
+					}
+					return nil
+				})
+			})
+			if len(r.failures) > 0 {
+				t.Errorf("%q", r.failures)
+			}
+			if !ended.Load() {
+				t.Error("the program did not end with its test")
+			}
+			log := r.text()
+			for _, part := range []string{"msg=reminding text=" + text, "msg=reconciled", "the task has ended"} {
+				if strings.Count(log, part) < 1 {
+					t.Errorf("the test did not get %q:\n%s", part, log)
+				}
+			}
+			for other := range 3 {
+				if text := fmt.Sprintf("text=text-%d", other); other != i && strings.Contains(log, text) {
+					t.Errorf("the test got %s of another test:\n%s", text, log)
+				}
+			}
+		})
+	}
+	tests.Wait()
+}
+
+// task is a part that runs a function.
+func task(run func(ctx context.Context, c *kube.Client) error) operator.Part {
+	return operator.Func[Reminder](run)
+}
+
+func TestRunPartsThatFail(t *testing.T) {
+	t.Parallel()
+	cluster := yaretest.Start(t)
+	reconcile := controller.New(remind)
+	for name, test := range map[string]struct {
+		parts []operator.Part
+		want  []string
+	}{
+		"mistake":  {[]operator.Part{controller.New(remind, controller.Concurrency(0))}, []string{"concurrency 0"}},
+		"nil":      {[]operator.Part{reconcile, nil}, []string{"the part 2 is nil"}},
+		"no parts": {nil, []string{"no parts"}},
+		"the same": {[]operator.Part{reconcile, controller.New(remind)}, []string{`named "reminder"`}},
+		"error":    {[]operator.Part{task(func(context.Context, *kube.Client) error { return errors.New("broken") })}, []string{"the program failed", "broken"}},
+		"advance": {[]operator.Part{task(func(context.Context, *kube.Client) error { return nil })},
+			[]string{"advance by 1m0s", "the program has ended"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			record(t, "x", func(t testing.TB) {
+				program := yaretest.RunParts(t, cluster, test.parts...)
+				if name != "advance" {
+					return
+				}
+				program.Stop()
+				program.Stop()
+				program.Advance(time.Minute)
+			}).requireFailure(t, test.want...)
+		})
+	}
+}
+
+// Hours pass in a moment: each requeue of that time is reconciled, and has seen its time.
+func TestAdvance(t *testing.T) {
+	t.Parallel()
+	cluster := yaretest.Start(t)
+	yaretest.Define[Reminder](t, cluster)
+	namespace := cluster.Namespace(t)
+	reminders := kube.Namespaced[Reminder](cluster.Client(t), namespace)
+	made, err := reminders.Create(t.Context(), reminder(namespace, "hello"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	program := yaretest.RunParts(t, cluster, controller.New(remind))
+	yaretest.WaitFor(t, reminders, "r", hasReminded(1))
+	for i, d := range []time.Duration{time.Hour, 3 * time.Hour, 59 * time.Minute} {
+		program.Advance(d)
+		// What the last reconcile wrote is there, without a wait.
+		got, err := reminders.Get(t.Context(), "r")
+		if err == nil {
+			err = hasReminded([]int{2, 5, 5}[i])(got)
+		}
+		if err != nil {
+			t.Fatalf("after %s: %v", d, err)
+		}
+		if i == 1 {
+			if later := got.Status.Last.Sub(made.CreationTimestamp.Time).Round(time.Hour); later != 4*time.Hour {
+				t.Errorf("the last reminder was %s after the first", later)
+			}
+		}
+	}
+}
+
+func hasReminded(times int) func(*Reminder) error {
+	return func(r *Reminder) error {
+		if r.Status.Count != times {
+			return fmt.Errorf("it has reminded %d times, want %d", r.Status.Count, times)
+		}
+		return nil
+	}
+}
+
+// A reconcile that is retried is moved as well, and a program that does not come to rest is named.
+func TestAdvanceThatCannotEnd(t *testing.T) {
+	t.Parallel()
+	cluster := yaretest.Start(t)
+	yaretest.Define[Reminder](t, cluster)
+	release := make(chan struct{})
+	record(t, "x", func(t testing.TB) {
+		namespace := cluster.Namespace(t)
+		if _, err := kube.Namespaced[Reminder](cluster.Client(t), namespace).Create(t.Context(), reminder(namespace, "hello")); err != nil {
+			t.Fatal(err)
+		}
+		running := make(chan struct{}, 1)
+		program := yaretest.RunParts(yaretest.Within(t, time.Second), cluster, controller.New(func(context.Context, *Reminder, *kube.Client) (controller.Action, error) {
+			running <- struct{}{}
+			<-release
+			return controller.Done(), nil
+		}))
+		<-running
+		t.Cleanup(func() { close(release) })
+		program.Advance(time.Minute)
+	}).requireFailure(t, "advance by 1m0s", `"controller reminder"`, "did not come to rest")
+}
+
+func rule(group, resource string, verbs ...string) rbacv1.PolicyRule {
+	return rbacv1.PolicyRule{APIGroups: []string{group}, Resources: []string{resource}, Verbs: verbs}
+}
+
+// A program can be run with the rights of an account, and its connection can be cut.
+func TestTargets(t *testing.T) {
+	t.Parallel()
+	cluster := yaretest.Start(t)
+	yaretest.Define[Reminder](t, cluster)
+	namespace := cluster.Namespace(t)
+	account := cluster.ServiceAccount(t, namespace)
+	_, err := kube.Namespaced[corev1.ConfigMap](account.Client(t), namespace).List(t.Context())
+	if !kube.IsForbidden(err) {
+		t.Fatal(err)
+	}
+	account.Allow(t, namespace, rule("run.example.com", "reminders", "get", "list", "watch"), rule("run.example.com", "reminders/status", "patch"))
+	reminders := kube.Namespaced[Reminder](cluster.Client(t), namespace)
+	proxy := account.Proxy(t)
+	program := yaretest.RunParts(t, proxy, controller.New(remind))
+	proxy.CutAtWrite(1, yaretest.AfterWrite)
+	if _, err := reminders.Create(t.Context(), reminder(namespace, "hello")); err != nil {
+		t.Fatal(err)
+	}
+	<-proxy.Cut()
+	proxy.Mend()
+	yaretest.WaitFor(t, reminders, "r", hasReminded(1))
+	program.Advance(time.Hour)
+	yaretest.WaitFor(t, reminders, "r", hasReminded(2))
+	// The next run of the program goes on at the time at which this one has ended.
+	program.Stop()
+	yaretest.RunParts(t, account, controller.New(remind)).Advance(time.Hour)
+	yaretest.WaitFor(t, reminders, "r", hasReminded(3))
+}

@@ -1,0 +1,90 @@
+package yaretest
+
+import (
+	"context"
+	"sync"
+
+	"github.com/yare-go/yare/controller"
+	"github.com/yare-go/yare/operator"
+)
+
+// startup observes the start of a program.
+type startup struct {
+	// allStarted is closed when all parts have been started.
+	allStarted chan struct{}
+	// allSubscribed is closed when all controllers have subscribed to their streams.
+	allSubscribed chan struct{}
+
+	mu sync.Mutex
+	// unstarted is the number of parts that have not been started.
+	unstarted int
+	// unsubscribed holds the names of the controllers that have not subscribed.
+	unsubscribed map[string]bool
+}
+
+func newStartup(controllers []string, parts int) *startup {
+	s := &startup{
+		allStarted: make(chan struct{}), allSubscribed: make(chan struct{}),
+		unstarted: parts, unsubscribed: make(map[string]bool),
+	}
+	for _, name := range controllers {
+		s.unsubscribed[name] = true
+	}
+	if len(controllers) == 0 {
+		close(s.allSubscribed)
+	}
+	return s
+}
+
+// observe returns part with a start that s sees.
+func (s *startup) observe(part operator.Part) operator.Part {
+	observed := observedPart{part, s}
+	if service, ok := part.(operator.Service); ok {
+		return observedService{observed, service}
+	}
+	return observed
+}
+
+func (s *startup) recordStart() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.unstarted--; s.unstarted == 0 {
+		close(s.allStarted)
+	}
+}
+
+// Queue implements [controller.Observer].
+func (s *startup) Queue(name string, _ func() controller.QueueFigures) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.unsubscribed[name] {
+		delete(s.unsubscribed, name)
+		if len(s.unsubscribed) == 0 {
+			close(s.allSubscribed)
+		}
+	}
+}
+
+// Result implements [controller.Observer].
+func (*startup) Result(controller.Result) {}
+
+// observedPart is a part whose start is observed.
+type observedPart struct {
+	operator.Part
+	startup *startup
+}
+
+// Start starts the part with s as its observer.
+func (p observedPart) Start(ctx context.Context, rt *controller.Runtime) error {
+	p.startup.recordStart()
+	observed := *rt
+	observed.Observer = p.startup
+	return p.Part.Start(ctx, &observed)
+}
+
+type observedService struct {
+	observedPart
+	service operator.Service
+}
+
+func (s observedService) Service() { s.service.Service() }
