@@ -2,7 +2,6 @@ package operator
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -22,7 +21,6 @@ import (
 	"github.com/yare-go/yare/controller"
 	"github.com/yare-go/yare/kube"
 	"github.com/yare-go/yare/watch"
-	"github.com/yare-go/yare/yaretest"
 )
 
 // gadgetServer serves one gadget. It answers requests once open is closed.
@@ -115,7 +113,7 @@ func TestHealthFromStartToEnd(t *testing.T) {
 		ended <- run(ctx, kube.NewClientFromHandler(server), environment{log: slog.Default(), listener: listener}, []Part{part})
 	}()
 
-	yaretest.Eventually(t, func() error {
+	eventually(t, func() error {
 		code, text := ask(t, listener.Addr(), "/readyz")
 		if want := "gadgets.example.com is not synced\n"; code != 503 || text != want {
 			return fmt.Errorf("before the list: %d %q", code, text)
@@ -184,7 +182,7 @@ func TestMetricsOfAProgram(t *testing.T) {
 		`# TYPE yare_request_duration_seconds histogram`,
 		`# TYPE process_cpu_seconds_total counter`,
 	}
-	yaretest.Eventually(t, func() error {
+	eventually(t, func() error {
 		code, text := ask(t, listener.Addr(), "/metrics")
 		if code != 200 {
 			return fmt.Errorf("status %d", code)
@@ -379,39 +377,6 @@ func TestListenerLeavesNothingBehind(t *testing.T) {
 	goleak.VerifyNone(t, before)
 }
 
-// A whole program serves its health, lets its part finish after a signal, and ends with
-// status 0.
-func TestProgramThatListens(t *testing.T) {
-	t.Parallel()
-	p := start(t, nowhere(t), "slow", "--listen", "127.0.0.1:0")
-	p.WaitForLog(t, "serving health and metrics")
-	p.WaitForLine(t, "started")
-	var logged struct{ Msg, Address string }
-	for _, line := range p.Log() {
-		if strings.Contains(line, "serving health and metrics") {
-			if err := json.Unmarshal([]byte(line), &logged); err != nil {
-				t.Fatal(err)
-			}
-		}
-	}
-	address, err := net.ResolveTCPAddr("tcp", logged.Address)
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, path := range []string{"/healthz", "/readyz"} {
-		if code, text := ask(t, address, path); code != 200 || text != "ok\n" {
-			t.Errorf("%s: %d %q", path, code, text)
-		}
-	}
-	if code, text := ask(t, address, "/metrics"); code != 200 || !strings.Contains(text, "\nyare_build_info{") {
-		t.Errorf("/metrics: %d %s", code, text)
-	}
-	if status := p.Interrupt(t); status != 0 {
-		t.Errorf("the status is %d", status)
-	}
-	p.WaitForLine(t, "finished")
-}
-
 // A program whose function follows a stream is not ready before the stream has been listed,
 // whether by a streaming list or in pages.
 func TestReadinessOfFunctions(t *testing.T) {
@@ -439,7 +404,7 @@ func TestReadinessOfFunctions(t *testing.T) {
 			ended := make(chan error)
 			go func() { ended <- run(ctx, client, environment{log: slog.Default(), listener: listener}, []Part{part}) }()
 			for _, want := range []string{"gadgets.example.com with \"a=b\" is not synced\n", "ok\n"} {
-				yaretest.Eventually(t, func() error {
+				eventually(t, func() error {
 					if _, text := ask(t, listener.Addr(), "/readyz"); text != want {
 						return fmt.Errorf("the answer is %q, want %q", text, want)
 					}
@@ -485,7 +450,7 @@ func TestAbandonedWatchesDoNotHoldReadiness(t *testing.T) {
 	go func() {
 		ended <- run(ctx, kube.NewClientFromHandler(server), environment{log: slog.Default(), listener: listener}, []Part{part})
 	}()
-	yaretest.Eventually(t, func() error {
+	eventually(t, func() error {
 		if code, text := ask(t, listener.Addr(), "/readyz"); code != 503 || strings.Count(text, "is not synced\n") != 10 {
 			return fmt.Errorf("while they are followed: %d %q", code, text)
 		}

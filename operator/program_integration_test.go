@@ -1,4 +1,4 @@
-package operator
+package operator_test
 
 import (
 	"encoding/json"
@@ -11,22 +11,19 @@ import (
 	"k8s.io/client-go/tools/clientcmd"
 
 	"github.com/yare-go/yare/kube"
+	"github.com/yare-go/yare/operator"
 	"github.com/yare-go/yare/yaretest"
 )
 
 func defineGadgets(t *testing.T, cluster *yaretest.Cluster) {
 	t.Helper()
-	defined, err := kube.TypeOf[gadget]()
-	if err != nil {
-		t.Fatal(err)
-	}
-	cluster.Define(t, defined)
+	yaretest.Define[operator.Gadget](t, cluster)
 }
 
 func createGadget(t *testing.T, cluster *yaretest.Cluster, namespace, name string) {
 	t.Helper()
-	o := &gadget{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name}}
-	if _, err := kube.Namespaced[gadget](cluster.Client(t), namespace).Create(t.Context(), o); err != nil {
+	o := &operator.Gadget{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name}}
+	if _, err := kube.Namespaced[operator.Gadget](cluster.Client(t), namespace).Create(t.Context(), o); err != nil {
 		t.Fatal(err)
 	}
 }

@@ -1,12 +1,14 @@
-package operator
+package operator_test
 
 import (
+	"encoding/json"
+	"net"
 	"os"
-	"path/filepath"
 	"strings"
 	"syscall"
 	"testing"
 
+	"github.com/yare-go/yare/operator"
 	"github.com/yare-go/yare/yaretest"
 )
 
@@ -20,23 +22,12 @@ func start(t *testing.T, kubeconfig, name string, args ...string) *yaretest.Proc
 	return yaretest.Run(t, kubeconfig, self, append([]string{"as:" + name}, args...)...)
 }
 
-// nowhere returns the kubeconfig of a server that does not exist.
-func nowhere(t *testing.T) string {
-	t.Helper()
-	path := filepath.Join(t.TempDir(), "kubeconfig")
-	text := "apiVersion: v1\nkind: Config\ncurrent-context: c\nclusters: [{name: c, cluster: {server: 'http://127.0.0.1:1'}}]\nusers: [{name: c, user: {}}]\ncontexts: [{name: c, context: {cluster: c, user: c}}]\n"
-	if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	return path
-}
-
 func TestExitStatus(t *testing.T) {
 	t.Parallel()
 	for name, want := range map[string]int{"failing": 1, "finished": 0, "panicking": 2} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			p := start(t, nowhere(t), name)
+			p := start(t, operator.Nowhere(t), name)
 			if status := p.Wait(t); status != want {
 				t.Errorf("the status is %d, not %d", status, want)
 			}
@@ -45,7 +36,7 @@ func TestExitStatus(t *testing.T) {
 			}
 		})
 	}
-	p := start(t, nowhere(t), "finished", "--context", "elsewhere")
+	p := start(t, operator.Nowhere(t), "finished", "--context", "elsewhere")
 	if status := p.Wait(t); status != 1 || !strings.Contains(strings.Join(p.Log(), ""), `"elsewhere"`) {
 		t.Errorf("with an unknown context: status %d, %v", status, p.Log())
 	}
@@ -57,13 +48,13 @@ func TestSignals(t *testing.T) {
 	for _, signal := range []syscall.Signal{syscall.SIGINT, syscall.SIGTERM} {
 		t.Run(signal.String(), func(t *testing.T) {
 			t.Parallel()
-			slow := start(t, nowhere(t), "slow")
+			slow := start(t, operator.Nowhere(t), "slow")
 			slow.WaitForLine(t, "started")
 			slow.Signal(t, signal)
 			if status := slow.Wait(t); status != 0 || slow.Lines()[len(slow.Lines())-1] != "finished" {
 				t.Errorf("status %d after %v, %v", status, slow.Lines(), slow.Log())
 			}
-			stubborn := start(t, nowhere(t), "stubborn")
+			stubborn := start(t, operator.Nowhere(t), "stubborn")
 			stubborn.WaitForLine(t, "started")
 			// Equal signals that come close together can be one; the second is sent until
 			// it is noticed.
@@ -78,4 +69,37 @@ func TestSignals(t *testing.T) {
 			}
 		})
 	}
+}
+
+// A whole program serves its health, lets its part finish after a signal, and ends with
+// status 0.
+func TestProgramThatListens(t *testing.T) {
+	t.Parallel()
+	p := start(t, operator.Nowhere(t), "slow", "--listen", "127.0.0.1:0")
+	p.WaitForLog(t, "serving health and metrics")
+	p.WaitForLine(t, "started")
+	var logged struct{ Msg, Address string }
+	for _, line := range p.Log() {
+		if strings.Contains(line, "serving health and metrics") {
+			if err := json.Unmarshal([]byte(line), &logged); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	address, err := net.ResolveTCPAddr("tcp", logged.Address)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, path := range []string{"/healthz", "/readyz"} {
+		if code, text := operator.Ask(t, address, path); code != 200 || text != "ok\n" {
+			t.Errorf("%s: %d %q", path, code, text)
+		}
+	}
+	if code, text := operator.Ask(t, address, "/metrics"); code != 200 || !strings.Contains(text, "\nyare_build_info{") {
+		t.Errorf("/metrics: %d %s", code, text)
+	}
+	if status := p.Interrupt(t); status != 0 {
+		t.Errorf("the status is %d", status)
+	}
+	p.WaitForLine(t, "finished")
 }
