@@ -17,6 +17,9 @@ type builder struct {
 	comments  *comments
 	columns   []Column
 	problems  []error
+	// tags holds the tags of the Definition by path, and matched the paths that a place has.
+	tags    map[string]string
+	matched map[string]bool
 }
 
 // place is the position of the builder in the Go types and in the object.
@@ -27,19 +30,22 @@ type place struct {
 	pkg, decl string
 	// path holds the JSON names from the root.
 	path []string
+	// where is the path with [*] for the elements of lists and maps, as in the Tags of a Definition.
+	where string
 	// many is true within a list or a map, where a path does not name a single value.
 	many bool
 	// open holds the types that are being described around this place.
 	open []step
 	// scope leads from the field to this place, as in the keys of a tag: items, values.
 	scope []string
-	// types holds the keys type=… of the tag of the field, for any scope.
+	// types holds the keys type=… of the tags, for any scope. The first of a scope counts.
 	types []directive
 }
 
 // within returns the place of the elements of a list (items) or the values of a map (values).
 func (p place) within(scope string) place {
 	p.many = true
+	p.where += "[*]"
 	p.scope = append(slices.Clone(p.scope), scope)
 	return p
 }
@@ -64,6 +70,13 @@ func (b *builder) failf(name, format string, args ...any) {
 	b.problem(fmt.Errorf("%s: %s", name, fmt.Sprintf(format, args...)))
 }
 
+// fail records err as problems of what is called name, one for each line.
+func (b *builder) fail(name string, err error) {
+	for line := range strings.SplitSeq(err.Error(), "\n") {
+		b.failf(name, "%s", line)
+	}
+}
+
 // problem records err once: a type that is used twice has the same problem twice.
 func (b *builder) problem(err error) {
 	if !slices.ContainsFunc(b.problems, func(o error) bool { return o.Error() == err.Error() }) {
@@ -80,6 +93,9 @@ func (b *builder) object(t kube.Type) *Schema {
 	}
 	root := b.structure(t.Go, place{name: name})
 	b.typeRules(t.Go, place{name: name}, root)
+	if own, ok := b.typeTag(t.Go); ok {
+		b.applyTo(root, own)
+	}
 	root.Description = b.comments.ofRoot(t.Go)
 	if root.Properties["metadata"] == nil {
 		b.failf(name, "the type has no metadata; embed metav1.TypeMeta `json:\"\"` and metav1.ObjectMeta `json:\"metadata,omitempty\"`")
@@ -110,23 +126,49 @@ func (b *builder) schema(t reflect.Type, at place) *Schema {
 	for t.Kind() == reflect.Pointer {
 		t = t.Elem()
 	}
-	for _, d := range at.types {
-		if slices.Equal(d.scope, at.scope) {
-			return b.typeOfTag(d, at)
+	var layers []tag
+	if len(at.scope) > 0 { // field applies the tag for the path of a field
+		if own, ok := b.pathTag(at); ok {
+			layers = append(layers, own)
+			at.types = append(slices.Clone(at.types), own.types(at.scope)...)
 		}
 	}
-	s := b.bare(t, at)
-	if s == nil {
-		return nil
+	typed := at.ownType()
+	if typed == nil || typed.value == typeStruct {
+		if own, ok := b.typeTag(t); ok {
+			layers = append([]tag{own}, layers...)
+			at.types = append(slices.Clone(at.types), own.types(at.scope)...)
+			typed = at.ownType()
+		}
 	}
-	b.typeRules(t, at, s)
-	if s.Description == "" {
-		s.Description = b.comments.ofType(t)
+	var s *Schema
+	if typed != nil && typed.value != typeStruct {
+		s = b.typeOfTag(*typed, at)
+	} else if s = b.bare(t, at, typed != nil); s != nil {
+		b.typeRules(t, at, s)
+		if s.Description == "" {
+			s.Description = b.comments.ofType(t)
+		}
+	}
+	for _, layer := range layers {
+		if s != nil && !b.applyTo(s, layer) {
+			return nil
+		}
 	}
 	return s
 }
 
-// typeOfTag returns the schema that d, a type=… in the tag of a field, stands for.
+// ownType returns the key type=… that decides on the schema of p itself, or nil if none does.
+func (p place) ownType() *directive {
+	for _, d := range p.types {
+		if slices.Equal(d.scope, p.scope) {
+			return &d
+		}
+	}
+	return nil
+}
+
+// typeOfTag returns the schema that d, a type=… in a tag, stands for.
 func (b *builder) typeOfTag(d directive, at place) *Schema {
 	s, err := ofType(d.value)
 	if err != nil {
@@ -135,8 +177,16 @@ func (b *builder) typeOfTag(d directive, at place) *Schema {
 	return s
 }
 
-// bare returns the schema of a t without its description and the rules of the type.
-func (b *builder) bare(t reflect.Type, at place) *Schema {
+// bare returns the schema of a t without its description and the rules of the type. If asStruct is
+// true, t is described by its fields, however it encodes itself.
+func (b *builder) bare(t reflect.Type, at place, asStruct bool) *Schema {
+	if asStruct {
+		if t.Kind() != reflect.Struct {
+			b.failf(at.name, "the tag crd:%q is for structs, and %s is none", at.typeKey(typeStruct), t)
+			return nil
+		}
+		return b.described(t, at)
+	}
 	s, known, err := wellKnown(t)
 	if !known && t.Name() != "" {
 		s, known, err = selfDescribed(t)
@@ -151,9 +201,14 @@ func (b *builder) bare(t reflect.Type, at place) *Schema {
 	if text, unknown := custom(t); text {
 		return &Schema{Type: typeString}
 	} else if unknown {
-		b.failf(at.name, "%s encodes itself, so its schema cannot be seen; give it a method OpenAPISchemaType() []string, or tag the field crd:%q (or what it is in JSON)", t, at.typeKey(typeString))
+		b.failf(at.name, "%s encodes itself, so its schema cannot be seen; tag the field crd:%q (or what it is in JSON; type=%s if its JSON has its fields), or give the type a method CRDTag() string or OpenAPISchemaType() []string", t, at.typeKey(typeString), typeStruct)
 		return nil
 	}
+	return b.described(t, at)
+}
+
+// described returns the schema of a t by its kind. A t that contains itself has none.
+func (b *builder) described(t reflect.Type, at place) *Schema {
 	for i, open := range at.open {
 		if open.t == t {
 			var trail []string

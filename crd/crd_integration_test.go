@@ -22,7 +22,7 @@ func TestServer(t *testing.T) {
 	}
 	cluster := yaretest.Start(t)
 	crds := all(t)
-	for i, tc := range append(schemaCases(), schemaCase{name: "pod template", of: held[corev1.PodTemplateSpec]}) {
+	for i, tc := range append(append(schemaCases(), tagCases()...), schemaCase{name: "pod template", of: held[corev1.PodTemplateSpec]}) {
 		c, err := tc.of()
 		if err != nil {
 			t.Fatal(err)

@@ -31,9 +31,11 @@
 // structs like others. Their lists are atomic, and they have no descriptions. A list of
 // metav1.Condition is a map by type.
 //
-// Any other type that encodes itself needs a method OpenAPISchemaType() []string, and may have
-// OpenAPISchemaFormat() string; or each field of that type has the tag crd:"type=string", and
-// each list of it crd:"items.type=string". A schema cannot be recursive: end a recursion with
+// Any other type that encodes itself needs a tag that says what it is in JSON, such as
+// type=string, or type=struct if its JSON has the fields of the struct. The tag is that of the
+// type (see below) or of each field, as in crd:"type=string" and, for a list, crd:"items.type=string".
+// A method OpenAPISchemaType() []string, with or without OpenAPISchemaFormat() string, does the
+// same. A schema cannot be recursive: end a recursion with
 // crd:"type=object" or crd:"items.type=object", which accepts any fields.
 //
 // # Required
@@ -79,7 +81,8 @@
 //	preserveUnknownFields     keeps fields that the struct does not have
 //	embeddedResource          the object has apiVersion, kind and metadata
 //	type=string               replaces the schema of the Go type: string, integer, number,
-//	                          boolean, object (of any fields), int-or-string, any
+//	                          boolean, object (of any fields), int-or-string, any; or struct,
+//	                          the fields of a type that encodes itself
 //	rule='self > 0'           a rule in CEL; may be repeated
 //	message='must be positive'
 //	                          the error if the rule before it does not hold
@@ -90,6 +93,28 @@
 // The prefix items. applies a key to the elements of a list, and values. to those of a map, as
 // in items.minLength=1, values.type=string or items.values.enum=a|b. Lists, maps and structs
 // within a struct get their defaults only if that struct is present: tag it default='{}'.
+//
+// A type can have a tag too, which holds for all of its values. A method CRDTag returns it:
+//
+//	type Port int32
+//
+//	func (Port) CRDTag() string { return "minimum=1,maximum=65535" }
+//
+// It has the keys that describe values, and not required, optional, column and wide. The method of
+// an embedded type says nothing about the struct around it. A struct that embeds such a type needs
+// another text than that type.
+//
+// Fields of types of other modules get their tags by path, from the Tags of the Definition:
+//
+//	Tags: map[string]string{
+//		".spec.issuerRef.name":     "minLength=1",
+//		".spec.ports[*].protocol": "enum=TCP|UDP",
+//	}
+//
+// All these tags count. Where they have the same key, the tag of the field overrules the tag by
+// path, and the tag by path overrules the tag of the type. Rules in CEL are added to each other.
+// A key type=… other than struct, in the tag of a field or a path, replaces the Go type together
+// with its tag.
 //
 // A method Rules() []kube.Rule of a type, such as a struct or a named string, returns rules in
 // CEL for its values. Rules for the whole object are in the Definition.

@@ -6,30 +6,41 @@ import (
 	"slices"
 )
 
+// change is what the tags of a field say about the field as a whole.
+type change struct {
+	required, insist bool
+	column, wide     *directive
+	// touched holds the schemas that a tag has changed.
+	touched []*Schema
+}
+
 // field returns the schema of f, a field of the struct at outer, and whether it is required.
 // The schema is nil after a problem.
 func (b *builder) field(f field, outer place) (s *Schema, required bool) {
 	name := f.in.name + "." + f.Name
-	tagged := func(err error) { b.failf(name, "the tag crd:%q: %v", f.tag, err) }
-	directives, err := parseTag(f.tag)
-	if err != nil {
-		tagged(err)
+	at := place{
+		name:  name,
+		pkg:   f.in.pkg,
+		decl:  f.in.decl + "." + f.Name,
+		path:  append(slices.Clone(outer.path), f.name),
+		where: outer.where + jsonPath([]string{f.name}),
+		many:  outer.many,
+		open:  outer.open,
+	}
+	own, ok := b.parse(fmt.Sprintf("%s: the tag crd:%q", name, f.tag), f.tag)
+	if !ok {
 		return nil, false
 	}
-	at := place{
-		name: name,
-		pkg:  f.in.pkg,
-		decl: f.in.decl + "." + f.Name,
-		path: append(slices.Clone(outer.path), f.name),
-		many: outer.many,
-		open: outer.open,
-	}
-	// That a field is nullable decides what a default of null means, wherever it stands.
-	directives = nullableFirst(directives)
-	for _, d := range directives {
-		if d.key == "type" {
-			at.types = append(at.types, d)
+	tags := []tag{own}
+	if _, ok := b.tags[at.where]; ok {
+		byPath, ok := b.pathTag(at)
+		if !ok {
+			return nil, false
 		}
+		tags = []tag{byPath, own}
+	}
+	for _, t := range slices.Backward(tags) {
+		at.types = append(at.types, t.types(nil)...)
 	}
 	if s = b.fieldType(f, at); s == nil {
 		return nil, false
@@ -38,11 +49,38 @@ func (b *builder) field(f field, outer place) (s *Schema, required bool) {
 		s.Description = text
 	}
 
-	required = !f.omitted && !encodesNull(f.Type)
-	insist := false
-	touched := []*Schema{s}
-	var column, wide *directive
-	for _, d := range directives {
+	c := change{required: !f.omitted && !encodesNull(f.Type), touched: []*Schema{s}}
+	for _, t := range tags {
+		b.applyToField(s, t, &c)
+	}
+	last := own.name
+	if f.tag == "" {
+		last = tags[0].name
+	}
+	for _, each := range slices.Backward(c.touched) {
+		for _, err := range each.finish() {
+			b.fail(last, err)
+		}
+	}
+	if s.Default != nil {
+		if c.insist {
+			b.failf(last, "required: a field with a default is never missing")
+		}
+		c.required = false
+	}
+	if c.column != nil {
+		if err := b.column(c.column, c.wide, s, at); err != nil {
+			b.fail(last, err)
+		}
+	} else if c.wide != nil {
+		b.failf(last, "wide: it belongs to column")
+	}
+	return s, c.required
+}
+
+// applyToField changes s, the schema of a field, and c by t.
+func (b *builder) applyToField(s *Schema, t tag, c *change) {
+	for _, d := range t.directives {
 		switch {
 		case len(d.scope) > 0:
 			target, err := d.target(s)
@@ -50,46 +88,27 @@ func (b *builder) field(f field, outer place) (s *Schema, required bool) {
 				err = d.apply(target)
 			}
 			if err != nil {
-				tagged(err)
-			} else if !slices.Contains(touched, target) {
-				touched = append(touched, target)
+				b.fail(t.name, err)
+			} else if !slices.Contains(c.touched, target) {
+				c.touched = append(c.touched, target)
 			}
 		case d.key == "required" || d.key == "optional":
 			if d.given {
-				tagged(fmt.Errorf("%s: it takes no value: write %s", d, d.key))
+				b.failf(t.name, "%s: it takes no value: write %s", d, d.key)
 			}
-			required, insist = d.key == "required", d.key == "required"
+			c.required, c.insist = d.key == "required", d.key == "required"
 		case d.key == "column":
-			column = &d
+			c.column = &d
 		case d.key == "wide":
-			wide = &d
+			c.wide = &d
 		case d.key == "type":
 			// schema has obeyed it.
 		default:
 			if err := d.apply(s); err != nil {
-				tagged(err)
+				b.fail(t.name, err)
 			}
 		}
 	}
-	for _, t := range slices.Backward(touched) {
-		for _, err := range t.finish() {
-			tagged(err)
-		}
-	}
-	if s.Default != nil {
-		if insist {
-			tagged(fmt.Errorf("required: a field with a default is never missing"))
-		}
-		required = false
-	}
-	if column != nil {
-		if err := b.column(column, wide, s, at); err != nil {
-			tagged(err)
-		}
-	} else if wide != nil {
-		tagged(fmt.Errorf("wide: it belongs to column"))
-	}
-	return s, required
 }
 
 // fieldType returns the schema of f before the other keys of its tag change it: that of the
@@ -136,7 +155,7 @@ func (d directive) target(s *Schema) (*Schema, error) {
 			return nil, fmt.Errorf("%s: values. is for maps, and this is of type %s", d, s.kind())
 		}
 	}
-	if slices.Contains([]string{"required", "optional", "column", "wide", "default"}, d.key) {
+	if len(d.scope) > 0 && slices.Contains([]string{"required", "optional", "column", "wide", "default"}, d.key) {
 		return nil, fmt.Errorf("%s: %s is for the field itself, not for its elements", d, d.key)
 	}
 	return s, nil

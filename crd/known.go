@@ -163,7 +163,7 @@ func ofType(name string) (*Schema, error) {
 	case typeAny:
 		return &Schema{PreserveUnknownFields: true}, nil
 	}
-	return nil, fmt.Errorf("%q is not one of string, integer, number, boolean, object (of any fields), int-or-string, any", name)
+	return nil, fmt.Errorf("%q is not one of string, integer, number, boolean, object (of any fields), int-or-string, any, struct (of the fields of the Go type)", name)
 }
 
 // custom reports whether t encodes itself: as text, or as JSON of an unknown form.

@@ -6,8 +6,7 @@ import (
 	"strings"
 )
 
-// nearest returns at most n of names, those that differ least from name first. It leaves out names
-// that have little in common with name.
+// nearest returns at most n of names, those that differ least from name first.
 func nearest(name string, names []string, n int) []string {
 	type candidate struct {
 		name     string
@@ -15,10 +14,7 @@ func nearest(name string, names []string, n int) []string {
 	}
 	var all []candidate
 	for _, other := range names {
-		d := distance(strings.ToLower(name), strings.ToLower(other))
-		if d <= max(len(name), len(other))/3 {
-			all = append(all, candidate{other, d})
-		}
+		all = append(all, candidate{other, distance(name, other)})
 	}
 	slices.SortFunc(all, func(a, b candidate) int {
 		return cmp.Or(cmp.Compare(a.distance, b.distance), strings.Compare(a.name, b.name))
@@ -30,9 +26,21 @@ func nearest(name string, names []string, n int) []string {
 	return found
 }
 
-// distance returns the number of bytes that must be inserted, removed or replaced to make b of a:
-// the Levenshtein distance.
+// alike returns the one of names that name may have been meant to be. It is empty if all of them
+// differ much from name.
+func alike(name string, names []string) string {
+	for _, other := range nearest(name, names, 1) {
+		if distance(name, other) <= max(len(name), len(other))/3 {
+			return other
+		}
+	}
+	return ""
+}
+
+// distance returns the number of bytes that must be inserted, removed or replaced to make b of a,
+// apart from capital letters: the Levenshtein distance.
 func distance(a, b string) int {
+	a, b = strings.ToLower(a), strings.ToLower(b)
 	row := make([]int, len(b)+1)
 	for j := range row {
 		row[j] = j

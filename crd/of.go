@@ -122,9 +122,10 @@ func merge(types []kube.Type) (*CustomResourceDefinition, error) {
 
 // newVersion returns the version that t is. It does not set Storage.
 func newVersion(t kube.Type) (Version, error) {
-	b := &builder{root: t.Go, hasStatus: t.HasStatus()}
+	b := &builder{root: t.Go, hasStatus: t.HasStatus(), tags: t.Definition.Tags, matched: map[string]bool{}}
 	b.comments = commentsOf(t, b.problem)
 	root := b.object(t)
+	b.checkPaths(root)
 	v := Version{
 		Name:               t.Resource.Version,
 		Served:             true,

@@ -28,6 +28,9 @@ const (
 	typeString      = "string"
 	typeIntOrString = "int-or-string"
 	typeAny         = "any"
+
+	// typeStruct is a value of the key type only.
+	typeStruct = "struct"
 )
 
 // kind returns the type of s by the names above.
@@ -83,7 +86,7 @@ func isKey(name string) bool {
 }
 
 // isLikeKey reports whether name is a key of the crd tag, or resembles one.
-func isLikeKey(name string) bool { return isKey(name) || len(nearest(name, allKeys(), 1)) > 0 }
+func isLikeKey(name string) bool { return isKey(name) || alike(name, allKeys()) != "" }
 
 // fieldKeys returns the keys about the field as a whole.
 func fieldKeys() []string { return []string{"required", "optional", "column", "wide", "type"} }
@@ -116,8 +119,8 @@ func (d directive) apply(s *Schema) error {
 	o, known := options[d.key]
 	if !known {
 		advice := ""
-		if near := nearest(d.key, allKeys(), 1); len(near) > 0 {
-			advice = ": did you mean " + near[0] + "?"
+		if near := alike(d.key, allKeys()); near != "" {
+			advice = ": did you mean " + near + "?"
 		}
 		return fmt.Errorf("%s: there is no such key%s; on a field of type %s these are allowed: %s", d, advice, s.kind(), allowed(s.kind()))
 	}

@@ -49,6 +49,12 @@ type Definition struct {
 	// Rules are CEL rules on the whole object.
 	Rules []Rule
 
+	// Tags are crd tags by the paths of fields, as JSON paths from the object's root:
+	// ".spec.issuerRef.name". They are for fields of types of other modules, which cannot have
+	// the tag. [*] stands for the elements of a list or the values of a map, as in
+	// ".spec.ports[*].name". A dot within a name is written \.
+	Tags map[string]string
+
 	// Scale, if it is set, gives the resource a scale subresource.
 	Scale *Scale
 
@@ -65,6 +71,10 @@ type Definition struct {
 // Defined types name their own resource. Definition is called on the zero value, and must
 // return the same each time.
 type Defined interface{ Definition() Definition }
+
+// Tagged types have a crd tag of their own, which holds for every value of the type: see package
+// crd. CRDTag is called on the zero value, and must return the same each time.
+type Tagged interface{ CRDTag() string }
 
 // DefinedObjectOf is the constraint that *T is an Object that defines itself: a custom
 // resource.

@@ -21,8 +21,9 @@ crd) and the objects in DIR/sample.yaml, where there is one.
 
 When a Go file of the operator's module is saved, the operator is built and started
 again; a version that does not compile, or with a mistake in a crd tag, is reported, and
-the one before goes on. When sample.yaml is saved, it is applied again. An operator that ends with an error is
-started again, later each time. Ctrl-C ends all of it and leaves nothing behind.
+the one before goes on. When sample.yaml is saved, it is applied again. An operator that
+ends with an error is started again, later each time. Ctrl-C ends all of it and leaves
+nothing behind.
 
 With --until-ready it ends with status 0 once the operator runs and everything in the
 samples is ready: Deployments and their like are rolled out; a condition Ready or

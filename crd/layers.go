@@ -1,0 +1,182 @@
+package crd
+
+import (
+	"errors"
+	"fmt"
+	"maps"
+	"reflect"
+	"slices"
+	"strings"
+
+	"github.com/yare-go/yare/kube"
+)
+
+// tag is a parsed crd tag: of a type, of a path in the Definition, or of a field. They change a
+// schema in this order, so that a later one overrules an earlier one.
+type tag struct {
+	// name says where the tag is, for errors.
+	name       string
+	directives []directive
+}
+
+// parse returns the tag text. The result has no directives after a problem.
+func (b *builder) parse(name, text string) (t tag, ok bool) {
+	directives, err := parseTag(text)
+	if err != nil {
+		b.fail(name, err)
+		return tag{name: name}, false
+	}
+	// That a field is nullable decides what a default of null means, wherever it stands.
+	return tag{name, nullableFirst(directives)}, true
+}
+
+// types returns the keys type=… of t, of a tag that stands at this scope of a field.
+func (t tag) types(scope []string) (types []directive) {
+	for _, d := range t.directives {
+		if d.key == "type" {
+			d.scope = append(slices.Clone(scope), d.scope...)
+			types = append(types, d)
+		}
+	}
+	return types
+}
+
+// typeTag returns the tag of t, from its method CRDTag. There is none if an embedded type has the
+// method: the tag of that type says nothing about the struct around it.
+func (b *builder) typeTag(t reflect.Type) (of tag, ok bool) {
+	if t.Name() == "" {
+		return tag{}, false
+	}
+	name := t.String() + ": its method CRDTag"
+	text, has, err := callCRDTag(t)
+	if has && isPromotedTag(t, text, err) {
+		return tag{}, false
+	}
+	if err != nil {
+		b.fail(name, err)
+	}
+	if !has || err != nil {
+		return tag{}, false
+	}
+	return b.parse(fmt.Sprintf("%s: %q", name, text), text)
+}
+
+// callCRDTag returns what the method CRDTag of the zero value of t returns. It reports whether t
+// has the method.
+func callCRDTag(t reflect.Type) (text string, has bool, err error) {
+	defer func() {
+		if p := recover(); p != nil {
+			err = fmt.Errorf("it must work on the zero value: panic: %v", p)
+		}
+	}()
+	tagged, has := reflect.New(t).Interface().(kube.Tagged)
+	if has {
+		return tagged.CRDTag(), has, nil
+	}
+	if _, has = reflect.PointerTo(t).MethodByName("CRDTag"); has {
+		err = errors.New("it must be of type func() string")
+	}
+	return "", has, err
+}
+
+// isPromotedTag reports whether the method CRDTag of t, which gave text and err, is that of a type
+// that t embeds. Reflection does not see where a method is declared: a method of t itself must
+// return something else.
+func isPromotedTag(t reflect.Type, text string, err error) bool {
+	if t.Kind() != reflect.Struct {
+		return false
+	}
+	for i := range t.NumField() {
+		f := t.Field(i)
+		elem := f.Type
+		if elem.Kind() == reflect.Pointer {
+			elem = elem.Elem()
+		}
+		if !f.Anonymous {
+			continue
+		}
+		if elem.Kind() == reflect.Interface && err != nil {
+			return true
+		}
+		if inner, has, _ := callCRDTag(elem); has && (err != nil || inner == text) {
+			return true
+		}
+	}
+	return false
+}
+
+// pathTag returns the tag that the Definition has for a place.
+func (b *builder) pathTag(at place) (t tag, ok bool) {
+	text, ok := b.tags[at.where]
+	if !ok {
+		return tag{}, false
+	}
+	b.matched[at.where] = true
+	return b.parse(b.pathTagName(at.where, text), text)
+}
+
+func (b *builder) pathTagName(path, text string) string {
+	return fmt.Sprintf("%s: its Definition's Tags[%q]: %q", kube.TypeName(b.root), path, text)
+}
+
+// checkPaths records a problem for each tag whose path is that of no field.
+func (b *builder) checkPaths(root *Schema) {
+	if len(b.problems) > 0 {
+		return // fields with problems have no schema, and neither have those within
+	}
+	var all []string
+	for _, path := range slices.Sorted(maps.Keys(b.tags)) {
+		if b.matched[path] {
+			continue
+		}
+		if all == nil {
+			all = root.paths(nil, "")
+		}
+		b.failf(b.pathTagName(path, b.tags[path]), "the path matches no field that a tag can describe; the nearest are %s", strings.Join(nearest(path, all, 3), ", "))
+	}
+}
+
+// paths appends the paths of the fields and elements of s, which is at path.
+func (s *Schema) paths(all []string, path string) []string {
+	for name, p := range s.Properties {
+		inner := path + jsonPath([]string{name})
+		all = p.paths(append(all, inner), inner)
+	}
+	for _, p := range []*Schema{s.Items, s.AdditionalProperties} {
+		if p != nil {
+			all = p.paths(append(all, path+"[*]"), path+"[*]")
+		}
+	}
+	return all
+}
+
+// applyTo changes s by t, a tag that does not belong to a field. It reports whether that succeeded.
+func (b *builder) applyTo(s *Schema, t tag) bool {
+	ok := true
+	fail := func(err error) {
+		b.fail(t.name, err)
+		ok = false
+	}
+	touched := []*Schema{s}
+	for _, d := range t.directives {
+		if slices.Contains(fieldKeys(), d.key) && d.key != "type" {
+			fail(fmt.Errorf("%s: %s is for a field: write it in the tag of the field", d, d.key))
+			continue
+		}
+		target, err := d.target(s)
+		if err == nil && d.key != "type" { // schema has obeyed that
+			err = d.apply(target)
+		}
+		if err != nil {
+			fail(err)
+		} else if !slices.Contains(touched, target) {
+			touched = append(touched, target)
+		}
+	}
+	for _, each := range slices.Backward(touched) {
+		for _, err := range each.finish() {
+			fail(err)
+		}
+	}
+	return ok
+}
