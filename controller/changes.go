@@ -36,9 +36,10 @@ func (e *engine[T]) handleChange(sub *subscription, change Change) {
 }
 
 // isAccepted reports whether the predicates of the watched kind accept change. They decide
-// which edits matter. They cannot keep away the end of an object of the reconciled kind.
+// which edits matter. They cannot keep away the end of an object of the reconciled kind, nor the end
+// of its pause.
 func (e *engine[T]) isAccepted(sub *subscription, change Change) bool {
-	if sub.isOwn && endsLife(change) {
+	if sub.isOwn && (endsLife(change) || e.mayEndPause(change)) {
 		return true
 	}
 	accepted, err := sub.watched.accepts(change)

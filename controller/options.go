@@ -18,9 +18,11 @@ type settings struct {
 	manager string
 	// formerManagers are names that manager had in earlier releases.
 	formerManagers []string
-	concurrency    int
-	timeout        time.Duration
-	grace          time.Duration
+	// pausedBy is the annotation of [Paused], or empty.
+	pausedBy    string
+	concurrency int
+	timeout     time.Duration
+	grace       time.Duration
 	// self is the reconciled kind.
 	self watchedKind
 	// watched are the other kinds whose changes trigger reconciles.
@@ -133,7 +135,8 @@ func Select(selectors ...kube.Selector) SourceOption {
 	return func(w *watchedKind) { w.selectors = append(w.selectors, selectors...) }
 }
 
-// When restricts the changes that matter to those for which all predicates return true. For the reconciled kind, the
+// When restricts the changes that matter to those for which all predicates return true. [Changed] has
+// predicates on whole objects. For the reconciled kind, the
 // beginning of a deletion and the deletion itself always count, whatever the predicates
 // return: the cleanup of an object must run.
 func When(predicates ...Predicate) SourceOption {

@@ -54,6 +54,7 @@ func TestMistakes(t *testing.T) {
 		"predicate":                     {build(controller.For(controller.When(nil))), []string{"predicate is nil", "leave it out"}},
 		"source option":                 {build(controller.Owns[Plant](nil)), []string{"source option is nil"}},
 		"option":                        {build(nil), []string{"option 1", "nil"}},
+		"pause":                         {build(controller.Paused("not valid")), []string{"not valid", "controller.Paused"}},
 		"concurrency":                   {build(controller.Concurrency(0)), []string{"concurrency 0", "1 is one object"}},
 		"grace":                         {build(controller.ShutdownGrace(-time.Second)), []string{"-1s", "0 ends calls at once"}},
 		"results":                       {build(controller.OnResult(nil)), []string{"leave controller.OnResult out"}},

@@ -85,6 +85,10 @@ func (e *engine[T]) reconcileItem(ctx context.Context, r *reconciliation[T]) err
 	obj := e.object(t)
 	ref.UID = obj.GetUID()
 	r.object, r.result.Object = t, ref
+	if found == selected && obj.GetDeletionTimestamp() == nil && e.isPaused(obj) {
+		r.isOver = true
+		return nil
+	}
 	ctx, cancel := e.withTimeout(ctx)
 	defer cancel()
 	r.trace = e.newTrace(ctx)

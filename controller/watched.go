@@ -19,6 +19,8 @@ type watchedKind struct {
 	streams    func(*kube.Client) ([]kube.Stream, error)
 	selectors  []kube.Selector
 	predicates []Predicate
+	// objectPredicates are those of [Changed]. Once the kind is bound, they are among predicates.
+	objectPredicates []objectPredicate
 	// indexes and labelIndexes are those that the stores of the streams keep.
 	indexes      []*kube.Index
 	labelIndexes []string
@@ -98,6 +100,14 @@ func (w *watchedKind) check() error {
 	}
 	if slices.ContainsFunc(w.predicates, func(p Predicate) bool { return p == nil }) {
 		return errors.New("a predicate is nil: leave it out, because all changes matter without one")
+	}
+	// After those that look at records, which cost less.
+	for _, p := range w.objectPredicates {
+		bound, err := p.bind(w)
+		if err != nil {
+			return err
+		}
+		w.predicates = append(w.predicates, bound)
 	}
 	// What is wrong with selectors shows without asking anybody.
 	_, err := w.streams(kube.NewClientFromHandler(nil))
