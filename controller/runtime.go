@@ -17,4 +17,21 @@ type Runtime struct {
 	Log *slog.Logger
 	// Observer receives the figures and results of the controllers. It may be nil.
 	Observer Observer
+	// Namespace is that of the program: the value of the environment variable POD_NAMESPACE
+	// (https://kubernetes.io/docs/concepts/workloads/pods/downward-api/); else, in a Pod, that of
+	// its ServiceAccount; else that of the kubeconfig's context, or default. It is empty in a
+	// program of operator.Run, which knows no configuration.
+	Namespace string
+	// Pod is the name of the program's Pod: the value of the environment variable POD_NAME; else,
+	// in a Pod, the name of the host, which is that of the Pod unless its spec says otherwise
+	// (hostNetwork, hostname). It is empty outside of a Pod, and in a program of operator.Run.
+	Pod string
 }
+
+// CachedClient returns a client for tasks, handlers and the like. It reads from the streams that
+// the controllers of the program have opened, once they are synced, and reads everything else from
+// the server. A read through the client is at least as new as every write through it, and as every
+// write through the clients of reconciles. In contrast to the client of a reconcile it may read
+// the state before the change that triggered a reconcile, sends applies that change nothing, and
+// adopts what it applies.
+func (rt *Runtime) CachedClient() *kube.Client { return rt.Client.With(rt.Cache.Handler) }

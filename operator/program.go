@@ -202,7 +202,7 @@ func (p program) run(ctx context.Context, line *commandLine, parts []Part, needs
 	restore := setDefaultLogger(log)
 	defer restore()
 	defer limitMemory(log)()
-	config, _, err := line.config.Load()
+	config, namespace, err := line.config.Load()
 	if err != nil {
 		return err
 	}
@@ -228,5 +228,6 @@ func (p program) run(ctx context.Context, line *commandLine, parts []Part, needs
 		log.Info("serving health and metrics", "address", listener.Addr().String())
 	}
 	env := environment{log: log, listener: listener, connection: connection, handlers: p.Handlers, metrics: p.Metrics}
+	env.namespace, env.pod = ownPod(namespace)
 	return run(ctx, client.With(connection.handler), env, parts)
 }

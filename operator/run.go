@@ -39,6 +39,8 @@ type environment struct {
 	// handlers and metrics are those of [Program]. They may be nil.
 	handlers func(*controller.Runtime) map[string]http.Handler
 	metrics  func(io.Writer)
+	// namespace and pod are those of [controller.Runtime].
+	namespace, pod string
 }
 
 // run runs parts as Run does, in env.
@@ -67,7 +69,7 @@ func run(ctx context.Context, c *kube.Client, env environment, parts []Part) err
 	streams := newStreamReporter(env.log, env.connection)
 	caches := cache.New(c, cache.OnError(streams.recordError), cache.OnRecovered(streams.recordRecovery))
 	defer caches.Close()
-	rt := &controller.Runtime{Client: c, Cache: caches, Log: env.log}
+	rt := &controller.Runtime{Client: c, Cache: caches, Log: env.log, Namespace: env.namespace, Pod: env.pod}
 	pages, err := env.newPages(rt)
 	if err != nil {
 		return err
