@@ -7,7 +7,8 @@
 // With --listen the program serves its health and its metrics, which docs/metrics.md lists.
 //
 // A [Program] has what Main has, and in addition flags, configuration, pages and metrics of its
-// own.
+// own. A [Task] is a function that runs beside the controllers. The [controller.Runtime] that it gets,
+// as the handlers of a Program do, has a client that reads from the cache.
 //
 // The same program runs outside of a cluster with a kubeconfig, and inside of one with its
 // ServiceAccount. It never applies its own CustomResourceDefinitions, because its account

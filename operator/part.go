@@ -9,7 +9,8 @@ import (
 	"github.com/yare-go/yare/kube"
 )
 
-// Part is something that a program runs: a [controller.Controller], a [Func], or a [Service].
+// Part is something that a program runs: a [controller.Controller], a [Func], a [Task]
+// or a [Service].
 //
 // For the readiness of the program, a part with names in its [kube.Needs] has started when
 // it has given the queue of each name to the Observer of its Runtime. The streams that any

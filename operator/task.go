@@ -1,0 +1,46 @@
+package operator
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/yare-go/yare/controller"
+	"github.com/yare-go/yare/kube"
+)
+
+// Task returns a part that runs a function in the background, such as a report once an hour or a
+// server of one's own. The function starts together with the other parts of the program, and may
+// return whenever it is done. Its error ends the program. After a signal its context ends, and the
+// program waits for it. The log of the [controller.Runtime] that run gets has the name of the
+// task. [controller.Runtime.CachedClient] returns a client that reads from the cache.
+//
+// A Task belongs to no kind. A function that follows the objects of one kind of its own is a
+// [Func], whose program defines the kind.
+func Task(name string, run func(ctx context.Context, rt *controller.Runtime) error) Part {
+	var errs []error
+	if name == "" {
+		errs = append(errs, errors.New("the name of a task is empty: give operator.Task one for the log"))
+	}
+	if run == nil {
+		errs = append(errs, fmt.Errorf("the function of the task %q is nil", name))
+	}
+	return task{name: name, run: run, err: errors.Join(errs...)}
+}
+
+type task struct {
+	name string
+	run  func(context.Context, *controller.Runtime) error
+	err  error
+}
+
+func (t task) Needs() (kube.Needs, error) { return kube.Needs{}, t.err }
+
+func (t task) Start(ctx context.Context, rt *controller.Runtime) error {
+	own := *rt
+	own.Log = rt.Log.With("task", t.name)
+	if err := t.run(ctx, &own); err != nil {
+		return fmt.Errorf("the task %s: %w", t.name, err)
+	}
+	return nil
+}
