@@ -15,4 +15,17 @@
 //
 //	pods, err := kube.Namespaced[corev1.Pod](client, "default").List(ctx, kube.Label("app", "web"))
 //	live, err := kube.Apply(ctx, client, deployment)
+//
+// # Which write
+//
+//   - [Apply] declares the fields that a program wants to have, from an object that it builds anew
+//     each time. It suits children, and statuses ([Client.ApplyStatus]).
+//   - [API.PatchDifference] changes some fields of an object that was read, such as a label. It leaves
+//     all other fields alone.
+//   - [API.Modify] reads, changes and replaces an object, and does so again after a conflict. It suits
+//     a change that depends on what the object has, such as a list or a counter.
+//   - [API.Create] suits objects that are made once and never changed, such as Jobs.
+//   - [CreateSubresource] evicts a Pod, binds a Pod, or asks for a token.
+//
+// A reconcile reads from a cache what its sources cover. [Client.Live] asks the server.
 package kube
