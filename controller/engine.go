@@ -2,6 +2,7 @@ package controller
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"log/slog"
 	"slices"
@@ -13,10 +14,14 @@ import (
 	"github.com/yare-go/yare/controller/internal/queue"
 	"github.com/yare-go/yare/internal/clock"
 	"github.com/yare-go/yare/kube"
+	"github.com/yare-go/yare/watch"
 )
 
 // lastWait is how long calls may take to return after their context has ended.
 const lastWait = 3 * time.Second
+
+// errWaiting is the error of [watch.WaitFor] in the functions of a controller's author.
+var errWaiting = errors.New("a controller must not wait, because other objects wait with it: return controller.RequeueAfter, or name the kind as a source, whose changes trigger the reconcile")
 
 // engine is a running controller.
 type engine[T any] struct {
@@ -86,6 +91,7 @@ func (e *engine[T]) run(ctx context.Context) error {
 		return err
 	}
 	e.observe()
+	ctx = watch.WithoutWaiting(ctx, errWaiting)
 	// What is under way outlives ctx by the grace.
 	work, cancel := context.WithCancelCause(context.WithoutCancel(ctx))
 	defer cancel(nil)

@@ -18,6 +18,7 @@ import (
 
 	"github.com/yare-go/yare/controller"
 	"github.com/yare-go/yare/kube"
+	"github.com/yare-go/yare/watch"
 )
 
 // Promise 15: a panic is an error of its object, wherever it happens; others go on, and the
@@ -324,6 +325,25 @@ func TestRetryAfterIsBounded(t *testing.T) {
 		time.Sleep(10 * kube.MaxRetryDelay)
 		if n := reconciles.Load(); n < 2 {
 			t.Errorf("%d reconciles in %s", n, 10*kube.MaxRetryDelay)
+		}
+	})
+}
+
+// A reconcile that waits for an object would keep its worker from all others.
+func TestWaitForInAReconcileIsAnError(t *testing.T) {
+	t.Parallel()
+	bubble(t, func(t *testing.T, s *server) {
+		c := s.client()
+		create(t, c, garden("eden"))
+		var waited atomic.Value
+		start(t, c, controller.New(func(ctx context.Context, g *Garden, c *kube.Client) (controller.Action, error) {
+			_, err := watch.WaitFor(ctx, kube.Namespaced[Garden](c, g.Namespace), g.Name, func(*Garden) (bool, error) { return false, nil })
+			waited.Store(err)
+			return controller.Done(), nil
+		}))
+		synctest.Wait()
+		if err, _ := waited.Load().(error); err == nil || !strings.Contains(err.Error(), "return controller.RequeueAfter") {
+			t.Errorf("the error is %v", err)
 		}
 	})
 }

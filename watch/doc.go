@@ -13,7 +13,7 @@
 // The sequence begins with an Added for each object that exists. Synced follows, and then one
 // event for each change. The sequence ends when ctx does, or when the consumer leaves the loop.
 //
-// [Events] decodes objects of one type. [Follow] does the same for one [kube.Stream] over raw
+// [WaitFor] waits for a state of one object. [Events] decodes objects of one type. [Follow] does the same for one [kube.Stream] over raw
 // bytes, for consumers that keep them.
 //
 // # What is guaranteed

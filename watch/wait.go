@@ -1,0 +1,93 @@
+package watch
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/yare-go/yare/kube"
+)
+
+// WaitFor watches the object of that name until done returns true, and returns the object as done
+// has seen it last. done is called with each state of the object. nil stands for an object that does
+// not exist, so the result is nil if done waits for a deletion. The object belongs to the caller.
+//
+//	job, err := watch.WaitFor(ctx, kube.Namespaced[batchv1.Job](client, namespace), "import",
+//		func(job *batchv1.Job) (bool, error) { return job != nil && job.Status.Succeeded > 0, nil })
+//
+// An error of done ends WaitFor, and is returned. So is the cause of the end of ctx, with the latest
+// failure of the watch or of the decoding. WaitFor goes on after every other failure, as [Follow]
+// does. api is that of one namespace, or of a cluster-scoped kind.
+//
+// WaitFor is for commands, tests and tasks. In a reconcile it would keep a worker from all other
+// objects, and is an error: see [WithoutWaiting].
+func WaitFor[T any](ctx context.Context, api kube.API[T], name string, done func(*T) (bool, error)) (*T, error) {
+	stream, err := waitStream(ctx, api, name)
+	if err != nil {
+		return nil, err
+	}
+	var failure, misfit error // why the state of the object is not known now
+	isSeen := false
+	for change, err := range Follow(ctx, api.Client(), stream) {
+		var state *T
+		switch {
+		case err != nil:
+			if _, ok := errors.AsType[*kube.DecodeError](err); ok {
+				isSeen, misfit = true, err
+			} else {
+				failure = err
+			}
+			continue
+		case change.Type == ChangeAdded, change.Type == ChangeModified:
+			isSeen = true
+			if state, misfit = api.Decode(change.Object); misfit != nil {
+				continue
+			}
+		case change.Type == ChangeDeleted:
+			misfit = nil
+		case change.Type == ChangeListed && !isSeen:
+			isSeen = true
+		case change.Type == ChangeWatchOpened:
+			failure = nil
+			continue
+		default:
+			continue
+		}
+		if ok, err := done(state); err != nil {
+			return nil, fmt.Errorf("wait for %s: %w", refOf(stream, kube.Key{Namespace: stream.Namespace, Name: name}, ""), err)
+		} else if ok {
+			return state, nil
+		}
+	}
+	err = context.Cause(ctx)
+	if failure = errors.Join(misfit, failure); failure != nil {
+		err = fmt.Errorf("%w, after: %w", err, failure)
+	}
+	return nil, fmt.Errorf("wait for %s: %w", refOf(stream, kube.Key{Namespace: stream.Namespace, Name: name}, ""), err)
+}
+
+// waitStream returns the stream of the one object that WaitFor waits for.
+func waitStream[T any](ctx context.Context, api kube.API[T], name string) (kube.Stream, error) {
+	if reason, ok := ctx.Value(withoutWaitingKey{}).(error); ok {
+		return kube.Stream{}, fmt.Errorf("wait for %s %q: %w", api.Resource(), name, reason)
+	}
+	if name == "" {
+		return kube.Stream{}, fmt.Errorf("wait for %s: the name is empty", api.Resource())
+	}
+	streams, err := api.Streams(kube.Field("metadata.name", name))
+	switch {
+	case err != nil:
+		return kube.Stream{}, err
+	case len(streams) != 1 || streams[0].Namespace == "" && !streams[0].Resource.ClusterScoped:
+		return kube.Stream{}, fmt.Errorf("wait for %s %q: the namespace is missing: use kube.Namespaced", api.Resource(), name)
+	}
+	return streams[0], nil
+}
+
+type withoutWaitingKey struct{}
+
+// WithoutWaiting returns a context in which [WaitFor] returns reason at once. It is for code that
+// calls functions which must not wait, such as a controller.
+func WithoutWaiting(ctx context.Context, reason error) context.Context {
+	return context.WithValue(ctx, withoutWaitingKey{}, reason)
+}
