@@ -110,7 +110,7 @@ func (a *ServiceAccount) removeAfter(t testing.TB, client *kube.Client, obj kube
 	t.Cleanup(func() {
 		ctx, cancel := cleanupContext()
 		defer cancel()
-		if err := kube.IgnoreNotFound(client.Delete(ctx, obj)); err != nil && a.cluster.plane.Err() == nil {
+		if err := kube.IgnoreNotFound(client.Delete(ctx, obj)); err != nil && a.cluster.err() == nil {
 			t.Logf("left behind: %v", err)
 		}
 	})

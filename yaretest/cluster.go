@@ -3,6 +3,7 @@ package yaretest
 import (
 	"context"
 	"net/http"
+	"os"
 	"sync"
 	"testing"
 	"time"
@@ -17,29 +18,44 @@ import (
 
 // Cluster is a running control plane.
 type Cluster struct {
-	plane  *plane.Plane
-	config *kube.Config
-	tests  *testStates
+	// plane is nil for an existing cluster.
+	plane      *plane.Plane
+	kubeconfig string
+	config     *kube.Config
+	tests      *testStates
 	// narrowed holds the argument of InNamespaces. It is nil if that was not called.
 	narrowed *[]string
 }
 
 // shared starts the control plane of this test process, once. All tests of the process use it,
 // so it has no other owner. It ends with the process.
-var shared = sync.OnceValues(func() (*Cluster, error) { return start(plane.Options{}) })
+var shared = sync.OnceValues(func() (*Cluster, error) {
+	if path := os.Getenv(KubeconfigVariable); path != "" {
+		return openExisting(path)
+	}
+	return start(plane.Options{})
+})
 
-// Start returns the control plane of this test process, which the first call starts. Tests that
-// stop components of it use [New] instead.
+// Start returns the control plane of this test process, which the first call starts, or the existing
+// cluster of [KubeconfigVariable]. Tests that stop components of a control plane use [New] instead.
 func Start(t testing.TB) *Cluster {
 	t.Helper()
 	c, err := shared()
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := c.plane.Err(); err != nil {
+	if err := c.err(); err != nil {
 		t.Fatal(err)
 	}
 	return c
+}
+
+// err returns why the control plane has ended, or nil.
+func (c *Cluster) err() error {
+	if c.plane == nil {
+		return nil
+	}
+	return c.plane.Err()
 }
 
 // Option changes the control plane that [New] starts.
@@ -54,9 +70,12 @@ func APIServerArgs(args ...string) Option {
 func Nodes(n int) Option { return func(o *plane.Options) { o.Nodes = n } }
 
 // New starts a control plane for t alone, and ends it after t. The test may stop and break
-// components of it.
+// components of it. On an existing cluster (see [KubeconfigVariable]) New skips t.
 func New(t testing.TB, options ...Option) *Cluster {
 	t.Helper()
+	if path := os.Getenv(KubeconfigVariable); path != "" {
+		t.Skipf("this test needs a control plane of its own, and %s=%s is set", KubeconfigVariable, path)
+	}
 	var o plane.Options
 	for _, option := range options {
 		option(&o)
@@ -83,11 +102,11 @@ func start(o plane.Options) (*Cluster, error) {
 		p.Close()
 		return nil, err
 	}
-	return &Cluster{plane: p, config: config, tests: newTestStates()}, nil
+	return &Cluster{plane: p, kubeconfig: p.Kubeconfig(), config: config, tests: newTestStates()}, nil
 }
 
 // Kubeconfig returns the path of a kubeconfig file with an administrator's rights.
-func (c *Cluster) Kubeconfig() string { return c.plane.Kubeconfig() }
+func (c *Cluster) Kubeconfig() string { return c.kubeconfig }
 
 // Config returns a client configuration with an administrator's rights. The caller may change
 // it.
@@ -127,7 +146,7 @@ func (c *Cluster) Namespace(t testing.TB) string {
 	t.Cleanup(func() {
 		ctx, cancel := cleanupContext()
 		defer cancel()
-		if err := kube.IgnoreNotFound(client.Delete(ctx, made)); err != nil && c.plane.Err() == nil {
+		if err := kube.IgnoreNotFound(client.Delete(ctx, made)); err != nil && c.err() == nil {
 			t.Logf("the namespace %s is left behind: %v", made.Name, err)
 		}
 	})

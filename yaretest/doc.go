@@ -13,13 +13,6 @@
 //		…
 //	}
 //
-// It is a real control plane that does not let tests wait. Its garbage collector learns of a
-// new kind within a second (in a cluster 30 s). A deleted namespace is emptied at once (5 s or
-// more). The controllers of Deployments, ReplicaSets, StatefulSets and DaemonSets look at
-// all their objects every 5 s. In a cluster they depend on a back-off that grows to minutes
-// after many errors, such as the conflicts of a test that edits objects quickly: a Deployment
-// whose sync failed then stays without observedGeneration and without a ReplicaSet.
-//
 // # Programs
 //
 // [RunParts] runs the parts of an operator in the process of the test. They log to the test, see
@@ -39,10 +32,52 @@
 // environment variable YARETEST_TIMEOUT says; [Within] sets the timeout of one wait. No wait
 // outlives go test -timeout, so that its error is shown.
 //
+// # Simulated Pods and Jobs
+//
+// No container runs. A Pod is Running and Ready at once. A Pod whose restart policy is Never or
+// OnFailure completes after a second, and with it its Job. Annotations on the Pod, or in the
+// template of a Deployment or a Job, make the Pod fare otherwise: [SimulateOutcome],
+// [SimulateReadyAfter], [SimulateCompleteAfter], [SimulateTerminateAfter] and [SimulateExitCode].
+//
+//	job.Spec.Template.Annotations = map[string]string{yaretest.SimulateOutcome: yaretest.OutcomeFail}
+//	job.Spec.Template.Annotations = map[string]string{yaretest.SimulateCompleteAfter: "1h"} // it hangs
+//
+// An operator that makes the template itself usually copies annotations from its custom resource.
+// Otherwise a test sets them on the Pod when it exists.
+//
+// # Parallel tests
+//
+// Tests can run in parallel (t.Parallel), because each has a namespace of its own. What lives
+// outside of namespaces concerns all tests of the process: custom resources that are
+// cluster-scoped, and above all configurations of webhooks, API services and admission policies.
+// An API server that calls a webhook which does not answer refuses writes of all tests. A test that
+// creates such objects uses a control plane of its own ([New]), or narrows them to its namespace
+// (namespaceSelector), or does not run in parallel. So does a test that stops components of the
+// control plane.
+//
 // # The control plane
 //
 // The first test of a process that calls [Start] starts the control plane, in about four
 // seconds. All tests of the process share it, each in a namespace of its own. It ends with the
 // process. Its binary is built on the machine itself when it is needed for the first time,
 // which takes some minutes, and then kept.
+//
+// It is a real control plane that does not let tests wait. Its garbage collector learns of a
+// new kind within a second (in a cluster 30 s). A deleted namespace is emptied at once (5 s or
+// more). The controllers of Deployments, ReplicaSets, StatefulSets and DaemonSets look at
+// all their objects every 5 s. In a cluster they depend on a back-off that grows to minutes
+// after many errors, such as the conflicts of a test that edits objects quickly: a Deployment
+// whose sync failed then stays without observedGeneration and without a ReplicaSet.
+//
+// # An existing cluster
+//
+// If the environment variable YARETEST_KUBECONFIG names a kubeconfig file, tests use the cluster of
+// its current context in place of a control plane on this machine. The variable KUBECONFIG is never
+// used. Tests create and delete namespaces and CustomResourceDefinitions. Therefore the cluster must
+// allow tests by a label, or all tests fail:
+//
+//	kubectl label namespace kube-system yare-test=allowed
+//
+// Tests that need a control plane of their own ([New]), or stop, kill, pause, restart or compact
+// components, are skipped there. Pods are not simulated, unless the cluster does that.
 package yaretest

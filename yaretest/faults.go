@@ -3,9 +3,12 @@ package yaretest
 import (
 	"context"
 	"testing"
+
+	"github.com/yare-go/yare/internal/plane"
 )
 
-// The components that can be stopped, in a control plane that [New] started.
+// The components that can be stopped, in a control plane that [New] started. On an existing cluster
+// (see [KubeconfigVariable]) the functions that act on components skip the test.
 const (
 	Etcd              = "etcd"
 	APIServer         = "kube-apiserver"
@@ -16,40 +19,41 @@ const (
 
 // Stop ends a component as an administrator would. It stays down until StartComponent.
 func (c *Cluster) Stop(t testing.TB, component string) {
-	c.steer(t, "stop", component, c.plane.Stop)
+	c.steer(t, "stop", component, (*plane.Plane).Stop)
 }
 
 // Kill ends a component as a crash would. It stays down until StartComponent.
 func (c *Cluster) Kill(t testing.TB, component string) {
-	c.steer(t, "kill", component, c.plane.Kill)
+	c.steer(t, "kill", component, (*plane.Plane).Kill)
 }
 
 // StartComponent starts a component that was stopped or killed, and waits until it is ready.
 func (c *Cluster) StartComponent(t testing.TB, component string) {
-	c.steer(t, "start", component, c.plane.StartComponent)
+	c.steer(t, "start", component, (*plane.Plane).StartComponent)
 }
 
 // Restart stops a component and starts it again, and waits until it is ready.
 func (c *Cluster) Restart(t testing.TB, component string) {
-	c.steer(t, "restart", component, c.plane.Restart)
+	c.steer(t, "restart", component, (*plane.Plane).Restart)
 }
 
 // Pause freezes a component until Resume. It keeps its connections and answers nothing.
 func (c *Cluster) Pause(t testing.TB, component string) {
-	c.steer(t, "pause", component, c.plane.Pause)
+	c.steer(t, "pause", component, (*plane.Plane).Pause)
 }
 
 // Resume ends a Pause.
 func (c *Cluster) Resume(t testing.TB, component string) {
-	c.steer(t, "resume", component, c.plane.Resume)
+	c.steer(t, "resume", component, (*plane.Plane).Resume)
 }
 
-func (c *Cluster) steer(t testing.TB, verb, component string, do func(context.Context, string) error) {
+func (c *Cluster) steer(t testing.TB, verb, component string, do func(*plane.Plane, context.Context, string) error) {
 	t.Helper()
+	c.skipIfExisting(t, verb+" the "+component)
 	// This is not the test's own context, because a Cleanup may repair what the test broke.
 	ctx, cancel := context.WithTimeout(context.Background(), 2*timeoutOf(t))
 	defer cancel()
-	if err := do(ctx, component); err != nil {
+	if err := do(c.plane, ctx, component); err != nil {
 		t.Fatalf("%s %s: %v", verb, component, err)
 	}
 }
@@ -58,6 +62,7 @@ func (c *Cluster) steer(t testing.TB, verb, component string, do func(context.Co
 // restarted.
 func (c *Cluster) Compact(t testing.TB) {
 	t.Helper()
+	c.skipIfExisting(t, "compact the etcd")
 	if _, err := c.plane.Compact(t.Context()); err != nil {
 		t.Fatalf("compact etcd: %v", err)
 	}

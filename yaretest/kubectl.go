@@ -23,7 +23,11 @@ func (c *Cluster) Kubectl(t testing.TB, stdin string, args ...string) string {
 // if kubectl fails.
 func (c *Cluster) TryKubectl(t testing.TB, stdin string, args ...string) (stdout, stderr string, err error) {
 	t.Helper()
-	cmd := exec.Command(c.plane.Binary(), append([]string{"kubectl", "--kubeconfig", c.Kubeconfig()}, args...)...)
+	binary, err := c.kubectl(t.Context())
+	if err != nil {
+		return "", "", err
+	}
+	cmd := exec.Command(binary, append([]string{"kubectl", "--kubeconfig", c.Kubeconfig()}, args...)...)
 	cmd.Stdin = strings.NewReader(stdin)
 	var out, errs bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &out, &errs

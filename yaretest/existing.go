@@ -1,0 +1,64 @@
+package yaretest
+
+import (
+	"context"
+	"fmt"
+	"testing"
+
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/yare-go/yare/internal/plane"
+	"github.com/yare-go/yare/internal/plane/console"
+	"github.com/yare-go/yare/kube"
+)
+
+// KubeconfigVariable is the environment variable that names the kubeconfig file of an existing
+// cluster for tests. The cluster must allow tests by the label yare-test=allowed of its namespace
+// kube-system. The variable KUBECONFIG is never used.
+const KubeconfigVariable = "YARETEST_KUBECONFIG"
+
+// The label by which a cluster allows tests.
+const (
+	allowedLabel = "yare-test"
+	allowedValue = "allowed"
+)
+
+// openExisting returns the existing cluster of a kubeconfig file, if the cluster allows tests.
+func openExisting(path string) (*Cluster, error) {
+	config, _, err := kube.ConfigSource{Kubeconfig: path}.Load()
+	if err != nil {
+		return nil, fmt.Errorf("%s=%s: %w", KubeconfigVariable, path, err)
+	}
+	client, err := kube.NewClient(config.Clone())
+	if err != nil {
+		return nil, fmt.Errorf("%s=%s: %w", KubeconfigVariable, path, err)
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), defaultTimeout)
+	defer cancel()
+	system, err := kube.All[corev1.Namespace](client).Get(ctx, "kube-system")
+	if err != nil {
+		return nil, fmt.Errorf("%s=%s: see whether the cluster allows tests: %w", KubeconfigVariable, path, err)
+	}
+	if system.Labels[allowedLabel] != allowedValue {
+		return nil, fmt.Errorf("%s=%s: the cluster %s does not allow tests, which create and delete objects: to allow them, kubectl label namespace kube-system %s=%s",
+			KubeconfigVariable, path, config.Host, allowedLabel, allowedValue)
+	}
+	return &Cluster{kubeconfig: path, config: config, tests: newTestStates()}, nil
+}
+
+// skipIfExisting skips t on an existing cluster, because t is about to do something to the control
+// plane.
+func (c *Cluster) skipIfExisting(t testing.TB, action string) {
+	t.Helper()
+	if c.plane == nil {
+		t.Skipf("this test would %s of the existing cluster %s (%s)", action, c.config.Host, KubeconfigVariable)
+	}
+}
+
+// kubectl returns the path of a binary whose subcommand kubectl is kubectl.
+func (c *Cluster) kubectl(ctx context.Context) (string, error) {
+	if c.plane != nil {
+		return c.plane.Binary(), nil
+	}
+	return plane.Finder{Console: console.ForTests("yaretest")}.Find(ctx)
+}
