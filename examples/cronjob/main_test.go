@@ -1,0 +1,252 @@
+package main
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	batchv1 "k8s.io/api/batch/v1"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/yare-go/yare/controller"
+	"github.com/yare-go/yare/kube"
+	"github.com/yare-go/yare/yaretest"
+)
+
+// schedules is a test of the operator in a namespace of its own.
+type schedules struct {
+	*testing.T
+	run   *yaretest.Program
+	crons kube.API[CronJob]
+	jobs  kube.API[batchv1.Job]
+}
+
+func newSchedules(t *testing.T) *schedules {
+	t.Parallel()
+	cluster := yaretest.Start(t)
+	yaretest.Define[CronJob](t, cluster)
+	namespace, client := cluster.Namespace(t), cluster.Client(t)
+	return &schedules{
+		T: t, run: yaretest.RunParts(t, cluster, controller.New(reconcile, controller.Owns[batchv1.Job]())),
+		crons: kube.Namespaced[CronJob](client, namespace), jobs: kube.Namespaced[batchv1.Job](client, namespace),
+	}
+}
+
+// every5Minutes returns the spec of a CronJob whose Pods are simulated by annotations.
+func every5Minutes(policy ConcurrencyPolicy, annotations map[string]string) CronJobSpec {
+	return CronJobSpec{
+		Schedule: "*/5 * * * *", ConcurrencyPolicy: policy,
+		JobTemplate: batchv1.JobTemplateSpec{Spec: batchv1.JobSpec{
+			BackoffLimit: new(int32),
+			Template: corev1.PodTemplateSpec{
+				ObjectMeta: metav1.ObjectMeta{Annotations: annotations},
+				Spec:       corev1.PodSpec{RestartPolicy: corev1.RestartPolicyNever, Containers: []corev1.Container{{Name: "work", Image: "busybox"}}},
+			},
+		}},
+	}
+}
+
+var hanging = map[string]string{"simulate.yare.dev/complete-after": "1h"}
+
+// create creates a CronJob, and waits until it was reconciled.
+func (s *schedules) create(spec CronJobSpec) {
+	s.Helper()
+	_, err := s.crons.Create(s.Context(), &CronJob{ObjectMeta: metav1.ObjectMeta{Name: "work"}, Spec: spec})
+	if err != nil {
+		s.Fatal(err)
+	}
+	yaretest.WaitForCondition(s, s.crons, "work", "Scheduled")
+}
+
+// advance moves the time to just after the next run.
+func (s *schedules) advance() {
+	s.Helper()
+	s.run.Advance(5 * time.Minute)
+}
+
+// waitForJobs waits until the Jobs are in these states, the oldest first, and the status shows the
+// active ones and the latest.
+func (s *schedules) waitForJobs(states ...batchv1.JobConditionType) []*batchv1.Job {
+	s.Helper()
+	var jobs []*batchv1.Job
+	yaretest.WaitFor(s, s.crons, "work", func(c *CronJob) (err error) {
+		if jobs, err = s.jobs.List(s.Context()); err != nil {
+			return err
+		}
+		slices.SortFunc(jobs, func(a, b *batchv1.Job) int { return cmp.Compare(a.Name, b.Name) })
+		var found []batchv1.JobConditionType
+		for _, j := range jobs {
+			found = append(found, stateOf(j))
+		}
+		if !slices.Equal(found, states) {
+			return fmt.Errorf("the Jobs are %q, want %q", found, states)
+		}
+		if want := len(jobsIn(active, jobs)); len(c.Status.Active) != want {
+			return fmt.Errorf("the status shows the active Jobs %v, want %d", c.Status.Active, want)
+		}
+		if len(jobs) > 0 && (c.Status.LastScheduleTime == nil || c.Status.LastScheduleTime.UTC().Format(time.RFC3339) != jobs[len(jobs)-1].Annotations[scheduledAt]) {
+			return fmt.Errorf("the last run was at %v, want %s", c.Status.LastScheduleTime, jobs[len(jobs)-1].Annotations[scheduledAt])
+		}
+		return nil
+	})
+	return jobs
+}
+
+func TestRunsAndHistory(t *testing.T) {
+	for _, each := range []struct {
+		name        string
+		annotations map[string]string
+		state       batchv1.JobConditionType
+		keep        int
+	}{
+		{"succeed", nil, batchv1.JobComplete, 3},
+		{"fail", map[string]string{"simulate.yare.dev/outcome": "fail"}, batchv1.JobFailed, 1},
+	} {
+		t.Run(each.name, func(t *testing.T) {
+			s := newSchedules(t)
+			s.create(every5Minutes(Allow, each.annotations))
+			s.waitForJobs()
+			for i := range each.keep + 2 {
+				s.advance()
+				s.waitForJobs(slices.Repeat([]batchv1.JobConditionType{each.state}, min(i+1, each.keep))...)
+			}
+		})
+	}
+}
+
+func TestConcurrencyPolicy(t *testing.T) {
+	for policy, want := range map[ConcurrencyPolicy][]batchv1.JobConditionType{
+		Allow: {active, active}, Forbid: {active}, Replace: {active},
+	} {
+		t.Run(string(policy), func(t *testing.T) {
+			s := newSchedules(t)
+			s.create(every5Minutes(policy, hanging))
+			s.advance()
+			first := s.waitForJobs(active)[0]
+			s.advance()
+			last := s.waitForJobs(want...)[len(want)-1]
+			if isNew := last.UID != first.UID; isNew != (policy != Forbid) {
+				t.Errorf("the last Job is %s, and the first was %s", last.Name, first.Name)
+			}
+		})
+	}
+}
+
+func TestSuspendAndDeadline(t *testing.T) {
+	for name, deadline := range map[string]*int64{"no deadline": nil, "missed": new(int64)} {
+		t.Run(name, func(t *testing.T) {
+			s := newSchedules(t)
+			spec := every5Minutes(Allow, hanging)
+			spec.Suspend, spec.StartingDeadlineSeconds = true, deadline
+			_, err := s.crons.Create(t.Context(), &CronJob{ObjectMeta: metav1.ObjectMeta{Name: "work"}, Spec: spec})
+			if err != nil {
+				t.Fatal(err)
+			}
+			s.waitForReason("Suspended")
+			s.run.Advance(time.Hour)
+			s.waitForJobs()
+			if _, err := s.crons.Patch(t.Context(), "work", kube.MergePatch(map[string]any{"spec": map[string]any{"suspend": false}})); err != nil {
+				t.Fatal(err)
+			}
+			s.waitForReason("Valid")
+			if deadline != nil { // a missed run does not start, and the next one does
+				s.waitForJobs()
+				s.advance()
+			}
+			s.waitForJobs(active)
+		})
+	}
+}
+
+// waitForReason waits until the condition Scheduled has a reason.
+func (s *schedules) waitForReason(reason string) {
+	s.Helper()
+	yaretest.WaitFor(s, s.crons, "work", func(c *CronJob) error {
+		if condition := meta.FindStatusCondition(c.Status.Conditions, "Scheduled"); condition == nil || condition.Reason != reason {
+			return fmt.Errorf("the condition is %+v, want the reason %s", condition, reason)
+		}
+		return nil
+	})
+}
+
+func TestInvalid(t *testing.T) {
+	s := newSchedules(t)
+	for _, each := range []struct{ name, schedule, field string }{
+		{"work", "at noon", "spec.schedule"},
+		{"work", "* * * *", "spec.schedule"},
+		{strings.Repeat("a", 53), "@hourly", "metadata.name is longer than 52 characters"},
+	} {
+		spec := every5Minutes(Allow, nil)
+		spec.Schedule = each.schedule
+		_, err := s.crons.Create(t.Context(), &CronJob{ObjectMeta: metav1.ObjectMeta{Name: each.name}, Spec: spec})
+		if !kube.IsInvalid(err) || !strings.Contains(err.Error(), each.field) {
+			t.Errorf("%q, %q: %v, want an error about %s", each.name, each.schedule, err, each.field)
+		}
+	}
+	for i, schedule := range []string{"61 * * * *", "0 0 30 2 *"} {
+		spec := every5Minutes(Allow, nil)
+		spec.Schedule = schedule
+		name := fmt.Sprint("invalid-", i)
+		if _, err := s.crons.Create(t.Context(), &CronJob{ObjectMeta: metav1.ObjectMeta{Name: name}, Spec: spec}); err != nil {
+			t.Fatal(err)
+		}
+		yaretest.WaitFor(t, s.crons, name, func(c *CronJob) error {
+			if condition := meta.FindStatusCondition(c.Status.Conditions, "Scheduled"); condition == nil || condition.Reason != "InvalidSchedule" {
+				return fmt.Errorf("the condition is %+v", condition)
+			}
+			return nil
+		})
+	}
+}
+
+// TestKillBeforeTheRunIsRecorded kills the operator between the creation of a Job and its record in
+// the status. A run is due when the operator starts.
+func TestKillBeforeTheRunIsRecorded(t *testing.T) {
+	t.Parallel()
+	cluster := yaretest.Start(t)
+	yaretest.Define[CronJob](t, cluster)
+	namespace, client, binary := cluster.Namespace(t), cluster.Client(t), yaretest.Build(t, ".")
+	crons, jobs := kube.Namespaced[CronJob](client, namespace), kube.Namespaced[batchv1.Job](client, namespace)
+	spec := every5Minutes(Forbid, hanging)
+	spec.Schedule = "@every 1s"
+	created, err := crons.Create(t.Context(), &CronJob{ObjectMeta: metav1.ObjectMeta{Name: "work"}, Spec: spec})
+	if err != nil {
+		t.Fatal(err)
+	}
+	yaretest.Eventually(t, func() error {
+		if time.Since(created.CreationTimestamp.Time) < 2*time.Second {
+			return errors.New("no run is due yet")
+		}
+		return nil
+	})
+	proxy := cluster.Proxy(t)
+	proxy.CutAtWrite(1, yaretest.AfterWrite)
+	first := yaretest.Run(t, proxy.Kubeconfig(), binary, "--namespace", namespace)
+	<-proxy.Cut()
+	first.Kill()
+	proxy.Mend()
+	made, err := jobs.List(t.Context())
+	if err != nil || len(made) != 1 {
+		t.Fatalf("the operator was killed after it had made %d Jobs: %v", len(made), err)
+	}
+	if c, err := crons.Get(t.Context(), "work"); err != nil || len(c.Status.Active) != 0 {
+		t.Fatalf("the run is recorded already: %+v, %v", c.Status, err)
+	}
+	yaretest.Run(t, proxy.Kubeconfig(), binary, "--namespace", namespace)
+	yaretest.WaitFor(t, crons, "work", func(c *CronJob) error {
+		if len(c.Status.Active) != 1 || c.Status.Active[0].UID != made[0].UID ||
+			c.Status.LastScheduleTime.UTC().Format(time.RFC3339) != made[0].Annotations[scheduledAt] {
+			return fmt.Errorf("the status is %+v, want the Job %s of %s", c.Status, made[0].Name, made[0].Annotations[scheduledAt])
+		}
+		return nil
+	})
+	if made, err := jobs.List(t.Context()); err != nil || len(made) != 1 {
+		t.Errorf("there are %d Jobs after the restart, want 1: %v", len(made), err)
+	}
+}
