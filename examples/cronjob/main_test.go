@@ -139,11 +139,12 @@ func TestConcurrencyPolicy(t *testing.T) {
 }
 
 func TestSuspendAndDeadline(t *testing.T) {
-	for name, deadline := range map[string]*int64{"no deadline": nil, "missed": new(int64)} {
+	for name, deadline := range map[string]*int64{"no deadline": nil, "missed": new(int64(60))} {
 		t.Run(name, func(t *testing.T) {
 			s := newSchedules(t)
 			spec := every5Minutes(Allow, hanging)
 			spec.Suspend, spec.StartingDeadlineSeconds = true, deadline
+			spec.Schedule = fmt.Sprintf("%d * * * *", time.Now().Add(30*time.Minute).Minute())
 			_, err := s.crons.Create(t.Context(), &CronJob{ObjectMeta: metav1.ObjectMeta{Name: "work"}, Spec: spec})
 			if err != nil {
 				t.Fatal(err)
@@ -157,7 +158,7 @@ func TestSuspendAndDeadline(t *testing.T) {
 			s.waitForReason("Valid")
 			if deadline != nil { // a missed run does not start, and the next one does
 				s.waitForJobs()
-				s.advance()
+				s.run.Advance(time.Hour)
 			}
 			s.waitForJobs(active)
 		})
