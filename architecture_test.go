@@ -40,6 +40,10 @@ var layers = map[string][]string{
 	"internal/runlog": {},
 	// It is for tests.
 	"internal/bound": {},
+	// They carry what log lines are about, describe panics, and write logs for people.
+	"internal/logctx":  {},
+	"internal/panics":  {},
+	"internal/textlog": {},
 	// It reduces objects to the fields of a type.
 	"internal/projection": {"internal/jsonscan"},
 
@@ -58,11 +62,11 @@ var layers = map[string][]string{
 	// Objects for the tests of the cache.
 	"cache/internal/samples": {"kube"},
 
-	"controller":     {"kube", "watch", "cache", "internal/clock", "internal/jsonscan", "internal/ident"},
+	"controller":     {"kube", "watch", "cache", "internal/clock", "internal/jsonscan", "internal/ident", "internal/logctx", "internal/panics"},
 	"events":         {"kube", "controller"},
-	"operator":       {"kube", "crd", "watch", "cache", "controller", "internal/runlog"},
+	"operator":       {"kube", "crd", "watch", "cache", "controller", "internal/logctx", "internal/panics", "internal/textlog", "internal/runlog"},
 	"internal/plane": {},
-	"internal/dev":   append([]string{"internal/plane"}, library...),
+	"internal/dev":   append([]string{"internal/plane", "internal/textlog"}, library...),
 	"yaretest":       append([]string{"internal/plane", "internal/clock", "internal/runlog"}, library...),
 	"cmd/yare":       append([]string{"internal/plane", "internal/dev"}, library...),
 

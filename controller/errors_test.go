@@ -128,7 +128,7 @@ func TestPanics(t *testing.T) {
 					t.Errorf("reconciled: %q, want both objects", seen)
 				}
 				logs := p.log.lines(slog.LevelError)
-				if len(logs) == 0 || !strings.Contains(logs[0], "panicked: at the disco") || !strings.Contains(logs[0], "stack=") {
+				if len(logs) == 0 || !strings.Contains(logs[0], "panicked: at the disco") || !strings.Contains(logs[0], "stack=") || !strings.Contains(logs[0], "errors_test.go:") {
 					t.Errorf("the log has: %q", logs)
 				}
 			})

@@ -1,15 +1,20 @@
 package controller
 
 import (
+	"context"
 	"fmt"
-	"runtime/debug"
+	"log/slog"
+
+	"github.com/yare-go/yare/internal/panics"
 )
 
 // panicError is a panic that became an error.
 type panicError struct {
 	what  string
 	value any
-	stack []byte
+	// site is the file and the line of the statement that panicked.
+	site  string
+	stack string
 }
 
 func (e *panicError) Error() string { return fmt.Sprintf("%s panicked: %v", e.what, e.value) }
@@ -19,7 +24,7 @@ func (e *panicError) Error() string { return fmt.Sprintf("%s panicked: %v", e.wh
 func guard(what *string, f func() error) (err error) {
 	defer func() {
 		if value := recover(); value != nil {
-			err = &panicError{what: *what, value: value, stack: debug.Stack()}
+			err = &panicError{what: *what, value: value, site: panics.Site(), stack: panics.Stack()}
 		}
 	}()
 	return f()
@@ -33,6 +38,7 @@ func (e *engine[T]) guardAuthor(what string, f func()) {
 		return nil
 	})
 	if err != nil {
-		e.log.Error(what+" failed", append([]any{"controller", e.name, "error", err}, stackOf(err, true)...)...)
+		e.log.LogAttrs(context.Background(), slog.LevelError, what+" failed",
+			append([]slog.Attr{slog.String("controller", e.name), slog.Any("error", err)}, panicAttrs(err, true)...)...)
 	}
 }

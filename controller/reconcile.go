@@ -17,6 +17,8 @@ import (
 type reconciliation[T any] struct {
 	item    queue.Item
 	started time.Time
+	// call is the context of the reconcile.
+	call call
 	// step names the running step, for the error of a panic.
 	step string
 	// object is nil if the object could not be read.
@@ -57,7 +59,8 @@ func (e *engine[T]) worker(ctx, work context.Context, running *sync.WaitGroup) {
 			return
 		}
 		r = &reconciliation[T]{item: item, started: time.Now()}
-		err := guard(&r.step, func() error { return e.reconcileItem(work, r) })
+		r.call.start(work, e.log, e.name, item.Key)
+		err := guard(&r.step, func() error { return e.reconcileItem(&r.call, r) })
 		outcome := e.finish(r, err)
 		r = nil
 		e.queue.Done(item.Key, outcome)
@@ -260,7 +263,7 @@ func (e *engine[T]) finish(r *reconciliation[T], err error) queue.Outcome {
 	if err == nil {
 		e.failures.forget(key, "")
 		e.echoes.forgetUncertain(key)
-		e.report(r.object, nil, *result)
+		e.report(r, nil)
 		return queue.Outcome{RequeueAfter: result.Next}
 	}
 	f := e.failures.failureFor(key, result.Object.UID)
@@ -280,7 +283,7 @@ func (e *engine[T]) finish(r *reconciliation[T], err error) queue.Outcome {
 		result.Next = e.retryDelay(r.object, err, f.backoffCount)
 	}
 	outcome.RetryAfter = result.Next
-	e.report(r.object, f, *result)
+	e.report(r, f)
 	return outcome
 }
 

@@ -12,13 +12,23 @@ import (
 	"github.com/yare-go/yare/kube"
 )
 
-// report logs a result and passes it to the observer and the author's functions. It logs an
-// error when the error is new or has come often, and at the level Debug every result. f is nil
-// if the reconcile succeeded.
-func (e *engine[T]) report(t *T, f *failure, r Result) {
-	e.logError(t, f, r)
-	if e.log.Enabled(context.Background(), slog.LevelDebug) {
-		e.log.Debug(verb(r), append(e.about(r), details(r)...)...)
+// report logs a result and passes it to the observer and the author's functions. A reconcile leads
+// to one line at most: an error is logged when it is new or has come often, and at the level Debug
+// every result. f is nil if the reconcile succeeded.
+func (e *engine[T]) report(reconciled *reconciliation[T], f *failure) {
+	r := reconciled.result
+	isVerbose := e.log.Enabled(context.Background(), slog.LevelDebug)
+	attributes, shouldLog := e.errorDetails(reconciled.object, f, r)
+	if isVerbose {
+		attributes = append(details(r), attributes...)
+	}
+	switch {
+	case shouldLog:
+		e.logAbout(reconciled, slog.LevelError, failed(r), attributes)
+	case isVerbose && r.Err != nil:
+		e.logAbout(reconciled, slog.LevelDebug, failed(r), attributes)
+	case isVerbose:
+		e.logAbout(reconciled, slog.LevelDebug, verb(r), attributes)
 	}
 	if e.runtime.Observer != nil {
 		e.guardAuthor("the observer of results", func() { e.runtime.Observer.Result(r) })
@@ -28,25 +38,31 @@ func (e *engine[T]) report(t *T, f *failure, r Result) {
 	}
 }
 
-// logError logs the error of a result, unless the log has it already.
-func (e *engine[T]) logError(t *T, f *failure, r Result) {
+// logAbout logs a line about a reconcile, with the attributes that the author's lines have.
+func (e *engine[T]) logAbout(r *reconciliation[T], level slog.Level, text string, attributes []slog.Attr) {
+	e.log.LogAttrs(context.Background(), level, text, append(r.call.LogAttrs(), attributes...)...)
+}
+
+// errorDetails returns what the log says about the error of a result. It reports whether the error
+// should be logged as one: it is new, or it has come often. It returns nothing without an error.
+func (e *engine[T]) errorDetails(t *T, f *failure, r Result) (attributes []slog.Attr, shouldBeLogged bool) {
 	if r.Err == nil {
-		return
+		return nil, false
 	}
-	text, retry := r.Err.Error(), "when it changes"
+	text := r.Err.Error()
+	attributes = append(attributes, slog.Any("error", r.Err))
 	if r.Next > 0 {
-		retry = r.Next.Round(10 * time.Millisecond).String()
+		attributes = append(attributes, slog.Duration("retry", r.Next.Round(10*time.Millisecond)))
 	}
-	attributes := append(e.about(r), "error", r.Err, "retry", retry)
-	isFirst := false
 	switch {
 	case !IsTerminal(r.Err) && isConflict(r.Err):
 		lasted := time.Since(f.conflictsSince)
 		if lasted < f.conflictReportAfter {
-			return
+			return attributes, false
 		}
 		f.conflictReportAfter = 2 * lasted
-		attributes = append(attributes, "conflicts", f.conflictCount, "for", lasted.Round(time.Second).String())
+		attributes = append(attributes, slog.Int("conflicts", f.conflictCount), slog.Duration("for", lasted.Round(time.Second)))
+		return append(attributes, panicAttrs(r.Err, false)...), true
 	case IsTerminal(r.Err), kube.IsInvalid(r.Err):
 		// The server is likely to refuse the same object again. The reconcile is retried,
 		// because others may remove the reason, but the error is logged once for each edition of
@@ -55,20 +71,15 @@ func (e *engine[T]) logError(t *T, f *failure, r Result) {
 		if t != nil {
 			obj = e.object(t)
 		}
-		if f.throttle.record(edition(obj, r.Err)+" "+text) > 1 {
-			return
-		}
-		isFirst = true
+		isFirst := f.throttle.record(edition(obj, r.Err)+" "+text) == 1
+		return append(attributes, panicAttrs(r.Err, isFirst)...), isFirst
 	default:
 		count := f.throttle.record(text)
-		if !shouldLog(count) {
-			return
+		if count > 1 {
+			attributes = append(attributes, slog.Int("times", count))
 		}
-		if isFirst = count == 1; !isFirst {
-			attributes = append(attributes, "times", count)
-		}
+		return append(attributes, panicAttrs(r.Err, count == 1)...), shouldLog(count)
 	}
-	e.log.Error(failed(r), append(attributes, stackOf(r.Err, isFirst)...)...)
 }
 
 // edition identifies the state of an object apart from its status.
@@ -86,17 +97,17 @@ func edition(obj kube.Object, err error) string {
 	}
 }
 
-// about returns the attributes that name the controller and the object.
-func (e *engine[T]) about(r Result) []any {
-	return []any{"controller", e.name, "namespace", r.Object.Namespace, "name", r.Object.Name}
-}
-
-// stackOf returns the stack of a panic as an attribute, the first time that it is logged.
-func stackOf(err error, first bool) []any {
-	if p, ok := errors.AsType[*panicError](err); ok && first {
-		return []any{"stack", string(p.stack)}
+// panicAttrs returns where the statement is that panicked, and the stack, if err is a panic. The
+// stack is long, so it is logged with the first of several equal panics.
+func panicAttrs(err error, isFirst bool) []slog.Attr {
+	p, ok := errors.AsType[*panicError](err)
+	switch {
+	case !ok:
+		return nil
+	case !isFirst:
+		return []slog.Attr{slog.String("at", p.site)}
 	}
-	return nil
+	return []slog.Attr{slog.String("at", p.site), slog.String("stack", p.stack)}
 }
 
 func verb(r Result) string {
@@ -113,30 +124,37 @@ func failed(r Result) string {
 	return "reconcile failed"
 }
 
-func details(r Result) []any {
-	attributes := []any{
-		"cause", r.Causes, "wrote", written(r.Writes), "reads", r.Reads,
-		"took", r.Duration.Round(10 * time.Microsecond).String(),
+// details returns what the log says about a result at the level Debug.
+func details(r Result) []slog.Attr {
+	attributes := []slog.Attr{
+		slog.String("cause", r.Causes), slog.Any("wrote", writes(r.Writes)), slog.Int("reads", r.Reads),
+		slog.Duration("took", r.Duration.Round(10*time.Microsecond)),
 	}
-	if r.Err != nil {
-		attributes = append(attributes, "error", r.Err)
+	if r.Next > 0 && r.Err == nil {
+		attributes = append(attributes, slog.Duration("next", r.Next.Round(10*time.Millisecond)))
 	}
-	next := "when something changes"
-	if r.Next > 0 {
-		next = "in " + r.Next.Round(10*time.Millisecond).String()
-	}
-	return append(attributes, slog.String("next", next))
+	return attributes
 }
 
-func written(writes []Write) string {
-	if len(writes) == 0 {
+// writes is a list of writes as an attribute: a text for people, an array in JSON.
+type writes []Write
+
+func (w writes) String() string {
+	if len(w) == 0 {
 		return "nothing"
 	}
-	texts := make([]string, len(writes))
-	for i, w := range writes {
-		texts[i] = w.String()
+	return strings.Join(w.texts(), ", ")
+}
+
+// MarshalJSON returns an array with the text of each write.
+func (w writes) MarshalJSON() ([]byte, error) { return kube.Marshal(w.texts()) }
+
+func (w writes) texts() []string {
+	texts := make([]string, len(w))
+	for i, each := range w {
+		texts[i] = each.String()
 	}
-	return strings.Join(texts, ", ")
+	return texts
 }
 
 // reportMapping logs an error that occurred while the controller looked for the objects that a
@@ -149,9 +167,12 @@ func (e *engine[T]) reportMapping(sub *subscription, r cache.Record, err error) 
 	if !shouldLog(times) {
 		return
 	}
-	attributes := []any{"controller", e.name, "kind", sub.watched.kind.Resource.Kind, "namespace", r.Namespace, "name", r.Name, "error", err}
-	if times > 1 {
-		attributes = append(attributes, "times", times)
+	attributes := []slog.Attr{
+		slog.String("controller", e.name), slog.String("kind", sub.watched.kind.Resource.Kind),
+		slog.String("namespace", r.Namespace), slog.String("name", r.Name), slog.Any("error", err),
 	}
-	e.log.Error("the objects that a change concerns are not known", append(attributes, stackOf(err, times == 1)...)...)
+	if times > 1 {
+		attributes = append(attributes, slog.Int("times", times))
+	}
+	e.log.LogAttrs(context.Background(), slog.LevelError, "the objects that a change concerns are not known", append(attributes, panicAttrs(err, times == 1)...)...)
 }

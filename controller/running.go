@@ -82,7 +82,7 @@ func (e *engine[T]) logLongCalls(ctx context.Context) {
 					text, hint = "a reconcile ignores that its context has ended", "pass the context to what may block"
 				}
 				e.log.Warn(text, "controller", e.name, "namespace", k.Namespace, "name", k.Name,
-					"running", d.Round(time.Second).String(), "concurrency", e.concurrency, "hint", hint)
+					"running", d.Round(time.Second), "concurrency", e.concurrency, "hint", hint)
 			}
 		}
 	}

@@ -13,7 +13,7 @@ type Runtime struct {
 	Client *kube.Client
 	// Cache holds the streams of all parts.
 	Cache *cache.Cache
-	// Log receives results and errors.
+	// Log receives results and errors, and the lines of [Log].
 	Log *slog.Logger
 	// Observer receives the figures and results of the controllers. It may be nil.
 	Observer Observer

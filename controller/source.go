@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"log/slog"
 	"time"
 
 	"github.com/yare-go/yare/internal/clock"
@@ -113,8 +114,8 @@ func (e *engine[T]) runSource(ctx context.Context, s Source) {
 			attempt = 1 // the source has worked meanwhile
 		}
 		wait := DefaultBackoff(attempt)
-		attributes := []any{"controller", e.name, "error", err, "retry", wait.Round(10 * time.Millisecond)}
-		e.log.Error("a source failed", append(attributes, stackOf(err, attempt == 1)...)...)
+		attributes := []slog.Attr{slog.String("controller", e.name), slog.Any("error", err), slog.Duration("retry", wait.Round(10*time.Millisecond))}
+		e.log.LogAttrs(ctx, slog.LevelError, "a source failed", append(attributes, panicAttrs(err, attempt == 1)...)...)
 		select {
 		case <-time.After(wait):
 		case <-ctx.Done():

@@ -271,7 +271,7 @@ func TestResult(t *testing.T) {
 		if len(lines) != 2 {
 			t.Fatalf("%d lines with -v, want 2: %q", len(lines), lines)
 		}
-		for _, want := range []string{`cause="Garden default/eden there at the start"`, "wrote=", "took=2s", `next="in 1h0m0s"`, "name=eden"} {
+		for _, want := range []string{`cause="Garden default/eden there at the start"`, "wrote=", "took=2s", "next=1h0m0s", "name=eden"} {
 			if !strings.Contains(lines[0], want) {
 				t.Errorf("the line %s has no %s", lines[0], want)
 			}

@@ -18,6 +18,12 @@
 //
 // # Logs
 //
+// On a terminal the log is text in colours (NO_COLOR switches them off). Anywhere else it is JSON,
+// one object a line, with durations in seconds. While Main runs, it is the log of the packages slog
+// and log, and of klog, the log of Kubernetes' libraries. [controller.Log] returns a logger whose
+// lines name the object that is being reconciled. Lines of slog.InfoContext with the context of a
+// reconcile do so too: see [LogHandler].
+//
 // The program logs what somebody outside of it must mend, in one line with what to do, and
 // logs once more when it is over: the server cannot be reached, it does not accept the
 // credentials, it does not know a resource, or the account lacks a permission. It logs the

@@ -1,35 +1,87 @@
 package operator
 
 import (
+	"context"
 	"io"
 	"log"
 	"log/slog"
-	"os"
-	"time"
 
-	"github.com/lmittmann/tint"
-	"golang.org/x/term"
+	"k8s.io/klog/v2"
+
+	"github.com/yare-go/yare/internal/logctx"
+	"github.com/yare-go/yare/internal/textlog"
 )
 
-// newLogger returns a logger that writes text for people if w is a terminal, and JSON otherwise.
-func newLogger(w io.Writer, verbose bool) *slog.Logger {
+// LogHandler returns a handler that adds to each record what its context belongs to: the
+// controller, the object and the ID of a reconcile, or the name of a task (see [controller.Log]),
+// and passes the record to next. So slog.InfoContext(ctx, …) has the same attributes as
+// controller.Log(ctx).Info(…). After WithGroup the attributes belong to the group. [Main] installs
+// such a handler as the default of package slog; [Run] does not.
+func LogHandler(next slog.Handler) slog.Handler {
+	if h, ok := next.(logHandler); ok {
+		return h
+	}
+	return logHandler{next}
+}
+
+type logHandler struct{ slog.Handler }
+
+func (h logHandler) Handle(ctx context.Context, r slog.Record) error {
+	if s, ok := logctx.From(ctx); ok {
+		r = r.Clone()
+		r.AddAttrs(s.LogAttrs()...)
+	}
+	return h.Handler.Handle(ctx, r)
+}
+
+func (h logHandler) WithAttrs(attributes []slog.Attr) slog.Handler {
+	return logHandler{h.Handler.WithAttrs(attributes)}
+}
+
+func (h logHandler) WithGroup(name string) slog.Handler {
+	return logHandler{h.Handler.WithGroup(name)}
+}
+
+// withoutScopes returns a logger without [LogHandler], for what has the attributes already.
+func withoutScopes(logger *slog.Logger) *slog.Logger {
+	if h, ok := logger.Handler().(logHandler); ok {
+		return slog.New(h.Handler)
+	}
+	return logger
+}
+
+// newLogHandler returns a handler that writes text for people if w is a terminal, and JSON
+// otherwise. JSON has durations in seconds.
+func newLogHandler(w io.Writer, verbose bool) slog.Handler {
 	level := slog.LevelInfo
 	if verbose {
 		level = slog.LevelDebug
 	}
-	if f, ok := w.(*os.File); ok && term.IsTerminal(int(f.Fd())) {
-		plain := os.Getenv("NO_COLOR") != "" // empty means unset: https://no-color.org
-		return slog.New(tint.NewTextHandler(w, &tint.Options{Level: level, TimeFormat: time.TimeOnly, NoColor: plain}))
+	if textlog.IsTerminal(w) {
+		return textlog.New(w, level)
 	}
-	return slog.New(slog.NewJSONHandler(w, &slog.HandlerOptions{Level: level}))
+	return slog.NewJSONHandler(w, &slog.HandlerOptions{Level: level, ReplaceAttr: inSeconds})
 }
 
-// setDefaultLogger makes logger the default of the packages slog and log, so that the author's
-// own lines have the same form. restore sets the previous defaults.
-func setDefaultLogger(logger *slog.Logger) (restore func()) {
+// inSeconds returns an attribute with the number of seconds in place of a duration, as the metrics
+// have them.
+func inSeconds(_ []string, a slog.Attr) slog.Attr {
+	if a.Value.Kind() == slog.KindDuration {
+		a.Value = slog.Float64Value(a.Value.Duration().Seconds())
+	}
+	return a
+}
+
+// setDefaultLogger makes h, with what [LogHandler] adds, the default of the packages slog and log,
+// and the log of klog, so that the lines of the author and of Kubernetes' libraries have the same
+// form. restore sets the previous defaults.
+func setDefaultLogger(h slog.Handler) (restore func()) {
 	before, output, flags := slog.Default(), log.Writer(), log.Flags()
+	logger := slog.New(LogHandler(h))
 	slog.SetDefault(logger)
+	klog.SetSlogLogger(logger)
 	return func() {
+		klog.ClearLogger()
 		slog.SetDefault(before)
 		// The first default of slog writes through package log. SetDefault has changed the
 		// output of package log, and does not change it back.

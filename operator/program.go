@@ -57,7 +57,7 @@ type Program struct {
 	// in docs/metrics.md. A panic is logged, and leaves out what Metrics has written.
 	Metrics func(w io.Writer)
 	// Log receives the log of the program, in place of the standard error stream. Log decides
-	// which levels it records, whether or not there is a flag -v.
+	// which levels it records, whether or not there is a flag -v. Durations come as such.
 	Log slog.Handler
 }
 
@@ -195,12 +195,12 @@ func (p program) crd(needs kube.Needs) error {
 
 // run runs the parts by the options of the command line.
 func (p program) run(ctx context.Context, line *commandLine, parts []Part, needs kube.Needs) error {
-	log := newLogger(p.stderr, line.verbose)
-	if p.Log != nil {
-		log = slog.New(p.Log)
+	handler := p.Log
+	if handler == nil {
+		handler = newLogHandler(p.stderr, line.verbose)
 	}
-	restore := setDefaultLogger(log)
-	defer restore()
+	defer setDefaultLogger(handler)()
+	log := withoutScopes(slog.New(handler))
 	defer limitMemory(log)()
 	config, namespace, err := line.config.Load()
 	if err != nil {

@@ -25,7 +25,7 @@ func Run(ctx context.Context, c *kube.Client, parts ...Part) error {
 	if log == nil {
 		log = slog.Default()
 	}
-	return run(ctx, c, environment{log: log}, parts)
+	return run(ctx, c, environment{log: withoutScopes(log)}, parts)
 }
 
 // environment is what a program has besides its parts and its client.

@@ -121,7 +121,7 @@ func (r *streamReporter) recordRecovery(s kube.Stream) {
 	f := r.failures[s]
 	delete(r.failures, s)
 	if f != nil && f.logged {
-		r.log.Info("the stream works again", "stream", s.String(), "failed for", time.Since(f.since).Round(time.Millisecond).String())
+		r.log.Info("the stream works again", "stream", s.String(), "failed for", time.Since(f.since).Round(time.Millisecond))
 	}
 }
 

@@ -63,7 +63,7 @@ func TestFailingListsAreLogged(t *testing.T) {
 					return controller.Done(), nil
 				})
 				go func() {
-					ended <- run(ctx, kube.NewClientFromHandler(h), environment{log: newLogger(&log, true)}, []Part{part})
+					ended <- run(ctx, kube.NewClientFromHandler(h), environment{log: slog.New(newLogHandler(&log, true))}, []Part{part})
 				}()
 				time.Sleep(30 * time.Second)
 				synctest.Wait()
@@ -139,7 +139,7 @@ func TestStreamReporter(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			var log sharedBuffer
-			logger := newLogger(&log, true)
+			logger := slog.New(newLogHandler(&log, true))
 			r := newStreamReporter(logger, newConnectionReporter(logger, "", "", kube.Needs{}))
 			for _, step := range c.steps {
 				step(r)

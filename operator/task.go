@@ -4,16 +4,18 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"log/slog"
 
 	"github.com/yare-go/yare/controller"
+	"github.com/yare-go/yare/internal/logctx"
 	"github.com/yare-go/yare/kube"
 )
 
 // Task returns a part that runs a function in the background, such as a report once an hour or a
 // server of one's own. The function starts together with the other parts of the program, and may
 // return whenever it is done. Its error ends the program. After a signal its context ends, and the
-// program waits for it. The log of the [controller.Runtime] that run gets has the name of the
-// task. [controller.Runtime.CachedClient] returns a client that reads from the cache.
+// program waits for it. Lines of [controller.Log], and of the Log of the Runtime
+// that run gets, have the name of the task. [controller.Runtime.CachedClient] returns a client that reads from the cache.
 //
 // A Task belongs to no kind. A function that follows the objects of one kind of its own is a
 // [Func], whose program defines the kind.
@@ -38,7 +40,8 @@ func (t task) Needs() (kube.Needs, error) { return kube.Needs{}, t.err }
 
 func (t task) Start(ctx context.Context, rt *controller.Runtime) error {
 	own := *rt
-	own.Log = rt.Log.With("task", t.name)
+	ctx = logctx.With(ctx, rt.Log, slog.String("task", t.name))
+	own.Log = controller.Log(ctx)
 	if err := t.run(ctx, &own); err != nil {
 		return fmt.Errorf("the task %s: %w", t.name, err)
 	}

@@ -2,6 +2,7 @@ package operator
 
 import (
 	"fmt"
+	"log/slog"
 	"os"
 	"strings"
 	"syscall"
@@ -37,7 +38,7 @@ func TestLogForPeople(t *testing.T) {
 	for value, coloured := range map[string]bool{"": true, "1": false} {
 		t.Setenv("NO_COLOR", value)
 		reader, terminal := openTerminal(t)
-		newLogger(terminal, false).Info("hello there", "n", 7)
+		slog.New(newLogHandler(terminal, false)).Info("hello there", "n", 7)
 		text := make([]byte, 4096)
 		n, err := reader.Read(text)
 		if err != nil {
@@ -47,5 +48,23 @@ func TestLogForPeople(t *testing.T) {
 		if strings.Contains(line, "\x1b[") != coloured || strings.HasPrefix(line, "{") || !strings.Contains(line, "hello there") {
 			t.Errorf("with NO_COLOR=%q: %q", value, line)
 		}
+	}
+}
+
+// On a terminal the stack of a panic stands on lines of its own.
+func TestStackForPeople(t *testing.T) {
+	reader, terminal := openTerminal(t)
+	slog.New(newLogHandler(terminal, false)).With("controller", "x").Error("it panicked", "stack", "goroutine 7 [running]:\nmain.f()\n\t/main.go:42", "at", "/main.go:42")
+	text := make([]byte, 4096)
+	all := ""
+	for !strings.Contains(all, "main.go:42\r\n") || !strings.Contains(all, "goroutine") {
+		n, err := reader.Read(text)
+		if err != nil {
+			t.Fatal(err)
+		}
+		all += string(text[:n])
+	}
+	if lines := strings.Split(all, "\r\n"); len(lines) != 5 || strings.Contains(lines[0], "goroutine") || strings.TrimSpace(lines[1]) != "goroutine 7 [running]:" || strings.TrimSpace(lines[3]) != "/main.go:42" {
+		t.Errorf("logged: %q", lines)
 	}
 }

@@ -59,10 +59,10 @@ func unrequested(t testing.TB, programs []*Process) (reconciles []string) {
 		logged := false
 		for _, line := range program.Log() {
 			var entry struct {
-				Cause *string `json:"cause"`
-				Took  string  `json:"took"`
+				Cause *string  `json:"cause"`
+				Took  *float64 `json:"took"` // in seconds
 			}
-			if json.Unmarshal([]byte(line), &entry) != nil || entry.Cause == nil || entry.Took == "" {
+			if json.Unmarshal([]byte(line), &entry) != nil || entry.Cause == nil || entry.Took == nil {
 				continue
 			}
 			logged = true

@@ -23,7 +23,7 @@ func (o *observed) Errorf(format string, args ...any) {
 // reasons is not.
 func TestRequireIdle(t *testing.T) {
 	t.Parallel()
-	const call = `{"level":"DEBUG","msg":"reconciled","cause":%q,"took":"1ms"}`
+	const call = `{"level":"DEBUG","msg":"reconciled","cause":%q,"took":0.001}`
 	for cause, resting := range map[string]bool{"requeue": true, "Deployment default/web modified": false} {
 		t.Run(cause, func(t *testing.T) {
 			t.Parallel()

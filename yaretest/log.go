@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/yare-go/yare/internal/runlog"
+	"github.com/yare-go/yare/operator"
 )
 
 // testLog writes the log of a program to its test, until the program has ended.
@@ -56,7 +57,7 @@ var setDefaultLogger = sync.OnceFunc(func() {
 	// SetDefault redirects package log to the default logger, and the first default logger writes
 	// through package log.
 	output, flags := log.Writer(), log.Flags()
-	slog.SetDefault(slog.New(perTest{former: slog.Default().Handler()}))
+	slog.SetDefault(slog.New(operator.LogHandler(perTest{former: slog.Default().Handler()})))
 	log.SetOutput(output)
 	log.SetFlags(flags)
 })

@@ -5,7 +5,6 @@ import (
 	"context"
 	"embed"
 	"fmt"
-	"log/slog"
 	"time"
 
 	"github.com/yare-go/yare/controller"
@@ -65,13 +64,13 @@ func reconcile(ctx context.Context, app *WebApp, c *kube.Client) (controller.Act
 	app.Status.AvailableReplicas, app.Status.Ready = s.AvailableReplicas, ready
 	kube.SetCondition(&app.Status.Conditions, app, "Ready", ready, reason,
 		fmt.Sprintf("%d of %d pods are updated, %d available", s.UpdatedReplicas, want, s.AvailableReplicas))
-	slog.Info("reconciled", "namespace", app.Namespace, "name", app.Name, "available", s.AvailableReplicas)
+	controller.Log(ctx).Info("reconciled", "available", s.AvailableReplicas)
 	return controller.RequeueAfter(5 * time.Minute), c.ApplyStatus(ctx, app)
 }
 
 // cleanup only logs. The garbage collector deletes the Deployment.
-func cleanup(_ context.Context, app *WebApp, _ *kube.Client) (controller.Cleanup, error) {
-	slog.Info("cleaned up", "namespace", app.Namespace, "name", app.Name)
+func cleanup(ctx context.Context, _ *WebApp, _ *kube.Client) (controller.Cleanup, error) {
+	controller.Log(ctx).Info("cleaned up")
 	return controller.CleanupDone(), nil
 }
 

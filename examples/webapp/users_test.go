@@ -130,9 +130,9 @@ func TestWhatUsersSee(t *testing.T) {
 		yaretest.WaitForCondition(t, apps, "hello", "Ready")
 	})
 	t.Run("log", func(t *testing.T) {
-		operator.WaitForLog(t, `"msg":"reconciled","namespace":"`+namespace+`","name":"hello"`)
+		operator.WaitForLog(t, `"msg":"reconciled","controller":"webapp","namespace":"`+namespace+`","name":"hello"`)
 		// With -v, why and what.
-		for _, part := range []string{`"cause":"WebApp `, `"cause":"Deployment `, `"wrote":"patch `, `"took":`, `"next":"in 5m0s"`, "(skipped)"} {
+		for _, part := range []string{`"cause":"WebApp `, `"cause":"Deployment `, `"wrote":["patch `, `"took":`, `"next":300`, "(skipped)"} {
 			operator.WaitForLog(t, part)
 		}
 	})

@@ -1,0 +1,68 @@
+package controller
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"math/rand/v2"
+	"sync/atomic"
+
+	"github.com/yare-go/yare/internal/logctx"
+	"github.com/yare-go/yare/kube"
+)
+
+// Log returns the logger of the work that ctx belongs to. In a reconcile or a cleanup its lines
+// have the attributes controller, namespace, name and reconcileID, which differs between any two
+// reconciles. In an operator.Task they have the attribute task. It logs to the Log of the
+// [Runtime]. Elsewhere Log returns [slog.Default].
+func Log(ctx context.Context) *slog.Logger {
+	if s, ok := logctx.From(ctx); ok {
+		return s.Logger()
+	}
+	return slog.Default()
+}
+
+// call is the context of one reconcile or cleanup. It is a part of the reconciliation, so that the
+// context costs no allocation.
+type call struct {
+	context.Context
+	program    *slog.Logger
+	controller string
+	key        kube.Key
+	// id is the reconcile ID, a random number.
+	id uint64
+	// logger is made when it is asked for.
+	logger atomic.Pointer[slog.Logger]
+}
+
+// start sets the context, and what it is about.
+func (c *call) start(ctx context.Context, program *slog.Logger, controller string, key kube.Key) {
+	c.Context, c.program, c.controller, c.key, c.id = ctx, program, controller, key, rand.Uint64()
+}
+
+// Value returns c as the scope of log lines, and otherwise the value of the context that c is
+// derived from.
+func (c *call) Value(key any) any {
+	if key == (logctx.Key{}) {
+		return c
+	}
+	return c.Context.Value(key)
+}
+
+// LogAttrs returns the attributes that name the controller, the object and the reconcile.
+func (c *call) LogAttrs() []slog.Attr {
+	return []slog.Attr{
+		slog.String("controller", c.controller), slog.String("namespace", c.key.Namespace), slog.String("name", c.key.Name),
+		slog.String("reconcileID", fmt.Sprintf("%016x", c.id)),
+	}
+}
+
+// Logger returns the logger of the program with the attributes of c.
+func (c *call) Logger() *slog.Logger {
+	if l := c.logger.Load(); l != nil {
+		return l
+	}
+	l := slog.New(c.program.Handler().WithAttrs(c.LogAttrs()))
+	c.logger.Store(l)
+	return l
+}

@@ -1,0 +1,40 @@
+// Package logctx carries in a context what the log lines of a piece of work are about.
+package logctx
+
+import (
+	"context"
+	"log/slog"
+)
+
+// Scope is a piece of work, such as a reconcile or a task.
+type Scope interface {
+	// Logger returns the logger of the program, with the attributes of the scope.
+	Logger() *slog.Logger
+	// LogAttrs returns the attributes of the scope.
+	LogAttrs() []slog.Attr
+}
+
+// Key is the key of the Scope in a context.
+type Key struct{}
+
+// From returns the scope that ctx belongs to. It reports whether there is one.
+func From(ctx context.Context) (Scope, bool) {
+	s, ok := ctx.Value(Key{}).(Scope)
+	return s, ok
+}
+
+// With returns a context that belongs to a scope with these attributes, in a program that logs to
+// logger.
+func With(ctx context.Context, logger *slog.Logger, attributes ...slog.Attr) context.Context {
+	with := slog.New(logger.Handler().WithAttrs(attributes))
+	return context.WithValue(ctx, Key{}, fixed{with, attributes})
+}
+
+// fixed is a Scope whose logger is made at once.
+type fixed struct {
+	logger     *slog.Logger
+	attributes []slog.Attr
+}
+
+func (f fixed) Logger() *slog.Logger  { return f.logger }
+func (f fixed) LogAttrs() []slog.Attr { return f.attributes }
