@@ -14,7 +14,7 @@ import (
 type builder struct {
 	root      reflect.Type
 	hasStatus bool
-	comments  *comments
+	sources   *sources
 	columns   []Column
 	problems  []error
 	// tags holds the tags of the Definition by path, and matched the paths that a place has.
@@ -64,7 +64,7 @@ type step struct {
 // failf records a problem of the type or field called name, with the file and the line that
 // declare it if the Source of the Definition has them.
 func (b *builder) failf(name, format string, args ...any) {
-	if position := b.comments.position(name); position != "" {
+	if position := b.sources.position(name); position != "" {
 		name = position + ": " + name
 	}
 	b.problem(fmt.Errorf("%s: %s", name, fmt.Sprintf(format, args...)))
@@ -96,7 +96,7 @@ func (b *builder) object(t kube.Type) *Schema {
 	if own, ok := b.typeTag(t.Go); ok {
 		b.applyTo(root, own)
 	}
-	root.Description = b.comments.ofRoot(t.Go)
+	root.Description = b.sources.ofRoot(t.Go)
 	if root.Properties["metadata"] == nil {
 		b.failf(name, "the type has no metadata; embed metav1.TypeMeta `json:\"\"` and metav1.ObjectMeta `json:\"metadata,omitempty\"`")
 	}
@@ -147,7 +147,7 @@ func (b *builder) schema(t reflect.Type, at place) *Schema {
 	} else if s = b.bare(t, at, typed != nil); s != nil {
 		b.typeRules(t, at, s)
 		if s.Description == "" {
-			s.Description = b.comments.ofType(t)
+			s.Description = b.sources.ofType(t)
 		}
 	}
 	for _, layer := range layers {

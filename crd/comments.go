@@ -4,19 +4,29 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"maps"
 	"path"
 	"reflect"
+	"slices"
 	"strings"
 
 	"github.com/yare-go/yare/kube"
 )
 
-// comments holds the doc comments of one package, from the Source of a Definition. A nil
-// *comments has none.
+// sources holds the comments of the packages of a resource, from its Definition. A nil *sources has
+// none.
+type sources struct {
+	// home is the path of the package of the type that has the Definition.
+	home     string
+	packages map[string]*comments
+	fail     func(error)
+}
+
+// comments holds the doc comments of one package.
 type comments struct {
-	// pkg is the path of the package: the one of the type that has the Definition.
-	pkg   string
-	types map[string]string
+	// unread holds the files until a type of the package is described.
+	unread fs.FS
+	types  map[string]string
 	// fields holds comments by type and field, as in WebAppSpec.Image, or
 	// WebAppSpec.Probe.Path in a struct without a name.
 	fields map[string]string
@@ -25,8 +35,6 @@ type comments struct {
 	// positions holds the file and the line of each type and field, by the names that errors have
 	// for them, as in main.WebAppSpec.Image.
 	positions map[string]string
-	// fail records a problem.
-	fail func(error)
 }
 
 // kubePackage is the path of the package that declares CustomResource.
@@ -43,30 +51,49 @@ func definer(t reflect.Type) reflect.Type {
 	return t
 }
 
-// commentsOf returns the comments in the Source of the Definition of t.
-func commentsOf(t kube.Type, fail func(error)) *comments {
-	source := t.Definition.Source
-	if source == nil {
+// sourcesOf returns the sources of the Definition of t. fail records a problem.
+func sourcesOf(t kube.Type, fail func(error)) *sources {
+	d, owner := t.Definition, definer(t.Go)
+	s := &sources{home: owner.PkgPath(), packages: map[string]*comments{}, fail: fail}
+	for pkg, files := range d.OtherSources {
+		s.packages[pkg] = &comments{unread: files}
+	}
+	if d.Source != nil {
+		s.packages[s.home] = &comments{unread: d.Source}
+		s.of(owner)
+	}
+	return s
+}
+
+// of returns the comments of the package of t, or nil if there is no source of it.
+func (s *sources) of(t reflect.Type) *comments {
+	if s == nil || t.Name() == "" {
 		return nil
 	}
-	owner := definer(t.Go)
-	files, err := filesOf(source, owner)
+	c := s.packages[t.PkgPath()]
+	if c == nil || c.unread == nil {
+		return c
+	}
+	files, err := filesOf(c.unread, t)
 	if err != nil {
-		fail(fmt.Errorf("%s: its Definition's Source cannot be read: %w", kube.TypeName(t.Go), err))
-		return nil
+		s.fail(fmt.Errorf("%s: the source of its package cannot be read: %w", t, err))
+		*c = comments{}
+		return c
 	}
-	c := &comments{
-		pkg:       owner.PkgPath(),
-		types:     map[string]string{},
-		fields:    map[string]string{},
-		aliases:   map[string]string{},
-		positions: map[string]string{},
-		fail:      fail,
-	}
+	*c = comments{types: map[string]string{}, fields: map[string]string{}, aliases: map[string]string{}, positions: map[string]string{}}
 	for _, file := range files {
 		c.read(file)
 	}
 	return c
+}
+
+// checkUse records a problem for each package of OtherSources that has no type of the resource.
+func (s *sources) checkUse(name string) {
+	for _, pkg := range slices.Sorted(maps.Keys(s.packages)) {
+		if s.packages[pkg].unread != nil {
+			s.fail(fmt.Errorf("%s: its Definition's OtherSources[%q]: no type of the resource is in a package with this import path", name, pkg))
+		}
+	}
 }
 
 // filesOf returns the files of the package of owner in source: those in the folder of the
@@ -129,9 +156,10 @@ func (c *comments) read(file *sourceFile) {
 }
 
 // position returns the file and the line that declare what an error calls name, as in
-// "main.WebAppSpec.Image" or "main.WebAppSpec: its method Rules". It is empty if they are unknown.
-func (c *comments) position(name string) string {
-	if c == nil {
+// "main.WebAppSpec.Image" or "main.WebAppSpec: its method Rules". It is empty if they are unknown
+// or if several packages have the name.
+func (s *sources) position(name string) string {
+	if s == nil {
 		return ""
 	}
 	name, _, _ = strings.Cut(strings.TrimPrefix(name, "the custom resource of "), ": ")
@@ -139,37 +167,51 @@ func (c *comments) position(name string) string {
 	if before, after, generic := strings.Cut(name, "["); generic {
 		name = before + after[strings.LastIndexByte(after, ']')+1:]
 	}
-	return c.positions[name]
+	found := ""
+	for _, c := range s.packages {
+		if at := c.positions[name]; at != "" && found != "" {
+			return ""
+		} else if at != "" {
+			found = at
+		}
+	}
+	return found
 }
 
-// ofType returns the comment of t, if t is declared in the package.
-func (c *comments) ofType(t reflect.Type) string {
-	if c == nil || t.PkgPath() != c.pkg || t.Name() == "" {
+// ofType returns the comment of t, if there is a source of its package.
+func (s *sources) ofType(t reflect.Type) string {
+	c := s.of(t)
+	if c == nil || c.types == nil {
 		return ""
 	}
 	text, ok := c.types[declaredName(t)]
 	if !ok {
-		c.fail(fmt.Errorf("%s: the Source of the Definition does not hold the file that declares it, which must not be a test: embed all files with types of the resource, as in //go:embed *.go", t))
+		which := "Source of the Definition"
+		if t.PkgPath() != s.home {
+			which = fmt.Sprintf("Definition's OtherSources[%q]", t.PkgPath())
+		}
+		s.fail(fmt.Errorf("%s: the %s does not hold the file that declares it, which must not be a test: embed all files with types of the resource, as in //go:embed *.go", t, which))
 	}
 	return text
 }
 
-// ofField returns the comment of f, if f is declared in the package.
-func (c *comments) ofField(f field) string {
-	if c == nil || f.in.pkg != c.pkg {
+// ofField returns the comment of f, if there is a source of its package.
+func (s *sources) ofField(f field) string {
+	if s == nil || s.packages[f.in.pkg] == nil {
 		return ""
 	}
-	return c.fields[f.in.decl+"."+f.Name]
+	return s.packages[f.in.pkg].fields[f.in.decl+"."+f.Name]
 }
 
 // ofRoot returns the comment of the whole object: that of the alias of kube.CustomResource,
 // or of the struct that is declared for it.
-func (c *comments) ofRoot(t reflect.Type) string {
-	if c == nil {
-		return ""
+func (s *sources) ofRoot(t reflect.Type) string {
+	owner := definer(t)
+	if owner == t {
+		return s.ofType(t)
 	}
-	if owner := definer(t); owner != t {
+	if c := s.of(owner); c != nil {
 		return c.aliases[declaredName(owner)]
 	}
-	return c.ofType(t)
+	return ""
 }

@@ -18,8 +18,8 @@ func TestCommentsAreNotTakenFromTests(t *testing.T) {
 		"b.go":      {Data: []byte("package crd\n\n// Right.\ntype described struct{}\n")},
 	}
 	typ := reflect.TypeFor[described]()
-	c := commentsOf(kube.Type{Go: typ, Definition: &kube.Definition{Source: source}}, func(err error) { t.Error(err) })
-	if got := c.ofType(typ); got != "Right." {
+	s := sourcesOf(kube.Type{Go: typ, Definition: &kube.Definition{Source: source}}, func(err error) { t.Error(err) })
+	if got := s.ofType(typ); got != "Right." {
 		t.Errorf("the comment is %q", got)
 	}
 }

@@ -5,12 +5,14 @@ import (
 	"encoding/json"
 	"errors"
 	"io"
+	"io/fs"
 	"strings"
 	"testing"
 	"testing/fstest"
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/yare-go/yare/crd"
+	"github.com/yare-go/yare/crd/internal/elsewhere"
 	"github.com/yare-go/yare/kube"
 	"sigs.k8s.io/yaml"
 )
@@ -319,6 +321,50 @@ func TestForeignDefinition(t *testing.T) {
 	wantError(t, "custom resource of crd_test.routeSpec", own)
 	wantError(t, "set Foreign in the Definition if another project defines the kind", own)
 }
+
+type farSpec struct {
+	Far  elsewhere.Part             `json:"far"`
+	Kind elsewhere.Kind             `json:"kind"`
+	Of   elsewhere.Generic[int32]   `json:"of"`
+	Name struct{ elsewhere.Common } `json:"name"`
+}
+
+func (farSpec) Definition() kube.Definition {
+	return kube.Definition{Group: "example.com", Version: "v1", Kind: "Far", OtherSources: map[string]fs.FS{
+		"github.com/yare-go/yare/crd/internal/elsewhere": elsewhere.Source,
+	}}
+}
+
+// Types of several packages have descriptions, and positions in errors.
+func TestOtherSources(t *testing.T) {
+	t.Parallel()
+	spec := must[kube.CustomResource[farSpec, kube.None]](t).Spec.Versions[0].Schema.OpenAPIV3Schema.Properties["spec"]
+	for _, tc := range []struct{ what, got, want string }{
+		{"a type", spec.Properties["far"].Description, "Part is a part."},
+		{"a field", spec.Properties["far"].Properties["size"].Description, "Size is its size."},
+		{"a named string", spec.Properties["kind"].Description, "Kind is a kind."},
+		{"a field of a generic type", spec.Properties["of"].Properties["value"].Description, "Value is any."},
+		{"a field of an embedded type", spec.Properties["name"].Properties["owner"].Description, "Owner is whom to ask."},
+	} {
+		if tc.got != tc.want {
+			t.Errorf("%s: %q, want %q", tc.what, tc.got, tc.want)
+		}
+	}
+	of := typeOf[kube.CustomResource[farSpec, kube.None]](t)
+	definition := *of.Definition
+	of.Definition = &definition
+	definition.OtherSources = map[string]fs.FS{"example.com/none": elsewhere.Source}
+	wantError(t, `the custom resource of crd_test.farSpec: its Definition's OtherSources["example.com/none"]: no type of the resource`, of)
+	definition.OtherSources = map[string]fs.FS{"github.com/yare-go/yare/crd/internal/elsewhere": fstest.MapFS{"a.go": {Data: []byte("package elsewhere")}}}
+	wantError(t, `elsewhere.Part: the Definition's OtherSources["github.com/yare-go/yare/crd/internal/elsewhere"] does not hold the file`, of)
+	wantError(t, "elsewhere.go:23: elsewhere.Wrong.Size: the tag crd:", typeOf[kube.CustomResource[wrongFarSpec, kube.None]](t))
+}
+
+type wrongFarSpec struct {
+	Wrong elsewhere.Wrong `json:"wrong"`
+}
+
+func (wrongFarSpec) Definition() kube.Definition { return farSpec{}.Definition() }
 
 // Descriptions were taken from tests, and from other packages with types of the same name.
 func TestDescriptionsOfOtherPackages(t *testing.T) {

@@ -132,6 +132,12 @@
 // a field describes the field. A field without a comment has the description of its type. The
 // whole object has the comment of the alias type WebApp = kube.CustomResource[…], or of the
 // struct that wraps a type of another module. The lines of a paragraph are joined. Lines that
-// begin with +, and directives such as go: and nolint, are left out. Types of other packages
-// have no descriptions.
+// begin with +, and directives such as go: and nolint, are left out.
+//
+// A file can be embedded only by its own package. Other packages with types of the resource
+// therefore export their files, and the Definition names them by import path:
+//
+//	OtherSources: map[string]fs.FS{"example.com/operator/api": api.Source},
+//
+// Types of packages without a source have no descriptions.
 package crd

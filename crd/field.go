@@ -45,7 +45,7 @@ func (b *builder) field(f field, outer place) (s *Schema, required bool) {
 	if s = b.fieldType(f, at); s == nil {
 		return nil, false
 	}
-	if text := b.comments.ofField(f); text != "" {
+	if text := b.sources.ofField(f); text != "" {
 		s.Description = text
 	}
 

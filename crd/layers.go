@@ -121,9 +121,6 @@ func (b *builder) pathTagName(path, text string) string {
 
 // checkPaths records a problem for each tag whose path is that of no field.
 func (b *builder) checkPaths(root *Schema) {
-	if len(b.problems) > 0 {
-		return // fields with problems have no schema, and neither have those within
-	}
 	var all []string
 	for _, path := range slices.Sorted(maps.Keys(b.tags)) {
 		if b.matched[path] {

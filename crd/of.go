@@ -123,9 +123,12 @@ func merge(types []kube.Type) (*CustomResourceDefinition, error) {
 // newVersion returns the version that t is. It does not set Storage.
 func newVersion(t kube.Type) (Version, error) {
 	b := &builder{root: t.Go, hasStatus: t.HasStatus(), tags: t.Definition.Tags, matched: map[string]bool{}}
-	b.comments = commentsOf(t, b.problem)
+	b.sources = sourcesOf(t, b.problem)
 	root := b.object(t)
-	b.checkPaths(root)
+	if len(b.problems) == 0 { // fields with problems have no schema, and neither have those within
+		b.checkPaths(root)
+		b.sources.checkUse(kube.TypeName(t.Go))
+	}
 	v := Version{
 		Name:               t.Resource.Version,
 		Served:             true,

@@ -66,6 +66,10 @@ type Definition struct {
 	//	//go:embed main.go
 	//	var source embed.FS
 	Source fs.FS
+
+	// OtherSources holds the Go files of other packages that declare types of the resource, by the
+	// import paths of the packages. Each of these packages embeds its files and exports them.
+	OtherSources map[string]fs.FS
 }
 
 // Defined types name their own resource. Definition is called on the zero value, and must
