@@ -12,11 +12,12 @@ import (
 
 // builder builds the schema of one root type, and collects its problems.
 type builder struct {
-	root      reflect.Type
-	hasStatus bool
-	sources   *sources
-	columns   []Column
-	problems  []error
+	root        reflect.Type
+	hasStatus   bool
+	sources     *sources
+	columns     []Column
+	selectables []SelectableField
+	problems    []error
 	// tags holds the tags of the Definition by path, and matched the paths that a place has.
 	tags    map[string]string
 	matched map[string]bool

@@ -35,6 +35,29 @@ func (b *builder) column(d, wide *directive, s *Schema, at place) error {
 	return nil
 }
 
+// maxSelectableFields is how many fields of a version a server lets field selectors name.
+const maxSelectableFields = 8
+
+// selectable adds the field at a place to those that field selectors can name.
+func (b *builder) selectable(d *directive, s *Schema, at place) error {
+	path := jsonPath(at.path)
+	switch {
+	case d.given:
+		return errors.New("selectable: it takes no value: write selectable")
+	case at.many:
+		return errors.New("selectable: a field selector compares one value, and this field is within a list or a map")
+	case s.Type != typeString && s.Type != typeInteger && s.Type != typeBoolean:
+		return fmt.Errorf("selectable: the field must be a string, an integer or a boolean, and it is of type %s", s.kind())
+	case strings.ContainsAny(path, `\[]'"`):
+		return fmt.Errorf("selectable: the path %s has a name that field selectors cannot have", path)
+	}
+	b.selectables = append(b.selectables, SelectableField{JSONPath: path})
+	if len(b.selectables) > maxSelectableFields {
+		return fmt.Errorf("selectable: a server accepts at most %d such fields of a version, and this is one more", maxSelectableFields)
+	}
+	return nil
+}
+
 // columnType returns the type of a column that shows an s. It is empty if no column can.
 func columnType(s *Schema) string {
 	switch s.kind() {

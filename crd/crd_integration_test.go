@@ -193,6 +193,14 @@ func usesTheDefinition(t *testing.T, cluster *yaretest.Cluster) {
 	if want := "hello nginx:1.27 2 false Starting"; !strings.HasPrefix(strings.Join(strings.Fields(row), " "), want) {
 		t.Errorf("row %q, want %q", row, want)
 	}
+	for image, want := range map[string]string{"nginx:1.27": "webapp.example.com/hello", "nginx:1.28": ""} {
+		if got := strings.TrimSpace(kubectl("", "get", "webapps", "--field-selector=spec.image="+image, "-o", "name")); got != want {
+			t.Errorf("with the image %s: %q, want %q", image, got, want)
+		}
+	}
+	if _, stderr, err := cluster.TryKubectl(t, "", "-n", namespace, "get", "plants.v1alpha1.plants.example.com"); err == nil || !strings.Contains(stderr, "the server doesn't have a resource type") {
+		t.Errorf("a version that is not served: %v %q", err, stderr)
+	}
 	kubectl("", "scale", "webapp", "hello", "--replicas=5")
 	if got := kubectl("", "get", "webapp", "hello", "-o", "jsonpath={.spec.replicas}"); got != "5" {
 		t.Errorf("replicas after scaling: %q", got)

@@ -40,7 +40,7 @@ func all(t *testing.T) []*crd.CustomResourceDefinition {
 	t.Helper()
 	crds, err := crd.From(
 		typeOf[Book](t), typeOf[Member](t), typeOf[Echo](t), typeOf[MyService](t), typeOf[WebApp](t),
-		typeOf[Certificate](t), typeOf[Plant](t), typeOf[OldPlant](t), typeOf[Book](t),
+		typeOf[Certificate](t), typeOf[Plant](t), typeOf[OldPlant](t), typeOf[OldestPlant](t), typeOf[Book](t),
 	)
 	if err != nil {
 		t.Fatal(err)
@@ -62,7 +62,7 @@ func TestDefinition(t *testing.T) {
 	want := fromYAML(t, `
 apiVersion: apiextensions.k8s.io/v1
 kind: CustomResourceDefinition
-metadata: {name: webapps.example.com}
+metadata: {name: webapps.example.com, labels: {team: web}, annotations: {helm.sh/resource-policy: keep}}
 spec:
   group: example.com
   names: {kind: WebApp, listKind: WebAppList, plural: webapps, singular: webapp, shortNames: [wa], categories: [all]}
@@ -74,6 +74,7 @@ spec:
     subresources:
       status: {}
       scale: {specReplicasPath: .spec.replicas, statusReplicasPath: .status.availableReplicas}
+    selectableFields: [{jsonPath: .spec.image}]
     additionalPrinterColumns:
     - {name: Image, type: string, jsonPath: .spec.image, description: Image is the container image to run.}
     - {name: Available, type: integer, jsonPath: .status.availableReplicas, description: AvailableReplicas is how many pods serve.}
@@ -200,7 +201,7 @@ func TestFromMergesVersions(t *testing.T) {
 		t.Errorf("names (-want +got):\n%s", diff)
 	}
 	versions := crds[5].Spec.Versions
-	if len(versions) != 2 || versions[0].Name != "v1" || !versions[0].Storage || versions[1].Storage {
+	if len(versions) != 3 || !versions[1].Served || versions[2].Served || versions[0].Name != "v1" || !versions[0].Storage || versions[1].Storage {
 		t.Fatalf("the versions of plants: %+v", versions)
 	}
 	if !versions[1].Deprecated || versions[1].DeprecationWarning == "" || versions[0].Deprecated {
@@ -221,6 +222,19 @@ func TestFromStorage(t *testing.T) {
 	if v := crds[0].Spec.Versions; v[0].Storage || !v[1].Storage {
 		t.Error("the version that says Storage is not the stored one")
 	}
+	// A version that is not served is not stored by itself.
+	next := *now.Definition
+	next.NotServed = true
+	definition.Storage = false
+	hidden := now
+	hidden.Definition = &next
+	if crds, err = crd.From(hidden, old); err != nil {
+		t.Fatal(err)
+	}
+	if v := crds[0].Spec.Versions; v[0].Storage || !v[1].Storage {
+		t.Error("the version that is not served is the stored one")
+	}
+	definition.Storage = true
 	other := *now.Definition
 	other.Storage = true
 	now.Definition = &other
@@ -253,6 +267,9 @@ func TestFromConflicts(t *testing.T) {
 		now, change(old, func(d *kube.Definition) { d.Version = "v1" }))
 	wantError(t, "plants.plants.example.com is the name of both",
 		now, change(old, func(d *kube.Definition) { d.Kind = "Flower" }))
+	wantError(t, `annotation a="c" is "b" in another version`,
+		change(now, func(d *kube.Definition) { d.Annotations = map[string]string{"a": "b"} }),
+		change(old, func(d *kube.Definition) { d.Annotations = map[string]string{"a": "c"} }))
 	wantError(t, "has no Definition", kube.Type{Go: now.Go, Resource: now.Resource})
 }
 
@@ -316,7 +333,13 @@ func TestForeignDefinition(t *testing.T) {
 	}
 	own := typeOf[kube.CustomResource[routeSpec, kube.None]](t)
 	definition := *own.Definition
-	definition.Foreign = false
+	definition.Annotations = map[string]string{"api-approved.kubernetes.io": "https://example.com/approval"}
+	own.Definition = &definition
+	crds, err := crd.From(own)
+	if err != nil || crds[0].Metadata.Annotations["api-approved.kubernetes.io"] != "https://example.com/approval" {
+		t.Errorf("an approval is not kept: %v", err)
+	}
+	definition.Annotations, definition.Foreign = nil, false
 	own.Definition = &definition
 	wantError(t, "custom resource of crd_test.routeSpec", own)
 	wantError(t, "set Foreign in the Definition if another project defines the kind", own)

@@ -89,6 +89,8 @@
 //	column, column=Name       a column of kubectl get; without a name the JSON name with a
 //	                          capital letter
 //	wide                      the column is for kubectl get -o wide
+//	selectable                field selectors can name the field, as in kubectl get
+//	                          --field-selector=spec.color=red; see KEP-4358
 //
 // The prefix items. applies a key to the elements of a list, and values. to those of a map, as
 // in items.minLength=1, values.type=string or items.values.enum=a|b. Lists, maps and structs
@@ -100,7 +102,7 @@
 //
 //	func (Port) CRDTag() string { return "minimum=1,maximum=65535" }
 //
-// It has the keys that describe values, and not required, optional, column and wide. The method of
+// It has the keys that describe values, and not required, optional, column, wide and selectable. The method of
 // an embedded type says nothing about the struct around it. A struct that embeds such a type needs
 // another text than that type.
 //

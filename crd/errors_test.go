@@ -201,6 +201,15 @@ func TestRefused(t *testing.T) {
 		{"column in a list", held[[]struct {
 			A string `json:"a" crd:"column"`
 		}], []string{"within a list"}},
+		{"selectable list", held[struct {
+			A []string `json:"a" crd:"selectable"`
+		}], []string{"selectable: the field must be a string, an integer or a boolean, and it is of type array"}},
+		{"selectable in a list", held[[]struct {
+			A string `json:"a" crd:"selectable"`
+		}], []string{"selectable: ", "within a list"}},
+		{"selectable name", held[struct {
+			A string `json:"a.b" crd:"selectable"`
+		}], []string{`selectable: the path .spec.v.a\.b`}},
 		{"wide without a column", held[struct {
 			A string `json:"a" crd:"wide"`
 		}], []string{"belongs to column"}},
@@ -315,6 +324,9 @@ func TestRefusedDefinitions(t *testing.T) {
 			Columns: []kube.Column{{Name: "X", Path: ".spec.name", Type: "text"}}}, `"text" must be one of`},
 		{"column twice", kube.Definition{Group: "example.com", Version: "v1", Kind: "Thing",
 			Columns: []kube.Column{{Name: "Name", Path: ".spec.name"}}}, "two columns are called Name"},
+		{"label", kube.Definition{Group: "example.com", Version: "v1", Kind: "Thing", Labels: map[string]string{"a": "b c"}}, `Definition's label a="b c" is not valid`},
+		{"annotation", kube.Definition{Group: "example.com", Version: "v1", Kind: "Thing", Annotations: map[string]string{"a b": ""}}, `Definition's annotation a b="" is not valid`},
+		{"not served", kube.Definition{Group: "example.com", Version: "v1", Kind: "Thing", NotServed: true}, "no version of things.example.com is served"},
 		{"scale without a field", kube.Definition{Group: "example.com", Version: "v1", Kind: "Thing", Scale: &kube.Scale{}}, ".spec.replicas names no field"},
 		{"scale of a string", kube.Definition{Group: "example.com", Version: "v1", Kind: "Thing",
 			Scale: &kube.Scale{SpecReplicas: ".spec.name"}}, "must be of type integer"},

@@ -10,6 +10,7 @@ import (
 type change struct {
 	required, insist bool
 	column, wide     *directive
+	selectable       *directive
 	// touched holds the schemas that a tag has changed.
 	touched []*Schema
 }
@@ -54,8 +55,8 @@ func (b *builder) field(f field, outer place) (s *Schema, required bool) {
 		b.applyToField(s, t, &c)
 	}
 	last := own.name
-	if f.tag == "" {
-		last = tags[0].name
+	if f.tag == "" && len(tags) > 1 {
+		last = tags[len(tags)-2].name
 	}
 	for _, each := range slices.Backward(c.touched) {
 		for _, err := range each.finish() {
@@ -74,6 +75,11 @@ func (b *builder) field(f field, outer place) (s *Schema, required bool) {
 		}
 	} else if c.wide != nil {
 		b.failf(last, "wide: it belongs to column")
+	}
+	if c.selectable != nil {
+		if err := b.selectable(c.selectable, s, at); err != nil {
+			b.fail(last, err)
+		}
 	}
 	return s, c.required
 }
@@ -101,6 +107,8 @@ func (b *builder) applyToField(s *Schema, t tag, c *change) {
 			c.column = &d
 		case d.key == "wide":
 			c.wide = &d
+		case d.key == "selectable":
+			c.selectable = &d
 		case d.key == "type":
 			// schema has obeyed it.
 		default:
@@ -155,7 +163,7 @@ func (d directive) target(s *Schema) (*Schema, error) {
 			return nil, fmt.Errorf("%s: values. is for maps, and this is of type %s", d, s.kind())
 		}
 	}
-	if len(d.scope) > 0 && slices.Contains([]string{"required", "optional", "column", "wide", "default"}, d.key) {
+	if len(d.scope) > 0 && slices.Contains([]string{"required", "optional", "column", "wide", "selectable", "default"}, d.key) {
 		return nil, fmt.Errorf("%s: %s is for the field itself, not for its elements", d, d.key)
 	}
 	return s, nil

@@ -2,6 +2,7 @@ package crd
 
 import (
 	"fmt"
+	"maps"
 	"slices"
 	"strconv"
 	"strings"
@@ -66,6 +67,33 @@ func mergeNames(types []kube.Type) (Names, []error) {
 	return names, problems
 }
 
+// approvalAnnotation is what a server demands of definitions of community groups: see KEP-1111.
+const approvalAnnotation = "api-approved.kubernetes.io"
+
+// mergeMetadata returns the labels and annotations of the versions of one kind.
+func mergeMetadata(types []kube.Type, fail func(error)) (labels, annotations map[string]string) {
+	merge := func(t kube.Type, what string, into *map[string]string, from map[string]string, check func(value string) []string) {
+		for _, key := range slices.Sorted(maps.Keys(from)) {
+			value := from[key]
+			wrong := append(validation.IsQualifiedName(strings.ToLower(key)), check(value)...)
+			if old, taken := (*into)[key]; len(wrong) > 0 {
+				fail(fmt.Errorf("%s: the Definition's %s %s=%q is not valid: %s", kube.TypeName(t.Go), what, key, value, wrong[0]))
+			} else if taken && old != value {
+				fail(fmt.Errorf("%s: the Definition's %s %s=%q is %q in another version of the kind", kube.TypeName(t.Go), what, key, value, old))
+			}
+			if *into == nil {
+				*into = map[string]string{}
+			}
+			(*into)[key] = value
+		}
+	}
+	for _, t := range types {
+		merge(t, "label", &labels, t.Definition.Labels, validation.IsValidLabelValue)
+		merge(t, "annotation", &annotations, t.Definition.Annotations, func(string) []string { return nil })
+	}
+	return labels, annotations
+}
+
 // isCommunityGroup reports whether servers accept definitions of this group only with an
 // annotation that names their approval: see KEP-1111.
 func isCommunityGroup(group string) bool {
@@ -79,10 +107,10 @@ func checkGroup(t kube.Type) []error {
 	case !strings.Contains(group, "."):
 		return []error{fmt.Errorf("%s: the Definition's Group %q must be a domain with a dot in it, such as example.com", kube.TypeName(t.Go), group)}
 	case isCommunityGroup(group):
-		if t.Definition.Foreign {
+		if t.Definition.Foreign || t.Definition.Annotations[approvalAnnotation] != "" {
 			return nil
 		}
-		return []error{fmt.Errorf("%s: the Definition's Group %q belongs to the Kubernetes community: choose one below a domain of your own, or set Foreign in the Definition if another project defines the kind", kube.TypeName(t.Go), group)}
+		return []error{fmt.Errorf("%s: the Definition's Group %q belongs to the Kubernetes community: choose one below a domain of your own, set Foreign in the Definition if another project defines the kind, or add the annotation %s", kube.TypeName(t.Go), group, approvalAnnotation)}
 	}
 	return nil
 }

@@ -33,8 +33,9 @@ func Of[T any, P kube.DefinedObjectOf[T]]() (*CustomResourceDefinition, error) {
 // kind are versions of one resource. A type that is given twice counts once.
 //
 // The versions of a kind must have the same plural and scope. Short names and categories may
-// be in one of them only. Objects are stored in the version whose Definition sets Storage, or
-// else in the highest by the priority of Kubernetes versions. The API server converts between
+// be in one of them only. Labels and annotations are put together. Objects are stored in the
+// version whose Definition sets Storage, or else in the highest that is served, by the priority of
+// Kubernetes versions. The API server converts between
 // versions by changing apiVersion only: a field that a version lacks is lost in it.
 func From(types ...kube.Type) ([]*CustomResourceDefinition, error) {
 	var problems []error
@@ -94,11 +95,18 @@ func merge(types []kube.Type) (*CustomResourceDefinition, error) {
 		Metadata:   Metadata{Name: first.Resource.String()},
 		Spec:       Spec{Group: first.Resource.Group, Names: names, Scope: scope(first)},
 	}
-	if isCommunityGroup(first.Resource.Group) {
-		c.Metadata.Annotations = map[string]string{"api-approved.kubernetes.io": "unapproved, cut down for tests"}
+	c.Metadata.Labels, c.Metadata.Annotations = mergeMetadata(types, func(err error) { problems = append(problems, err) })
+	if isCommunityGroup(first.Resource.Group) && c.Metadata.Annotations[approvalAnnotation] == "" {
+		if c.Metadata.Annotations == nil {
+			c.Metadata.Annotations = map[string]string{}
+		}
+		c.Metadata.Annotations[approvalAnnotation] = "unapproved, cut down for tests"
 	}
-	storage := -1
+	storage, served := -1, -1
 	for i, t := range types {
+		if served < 0 && !t.Definition.NotServed {
+			served = i
+		}
 		if i > 0 && types[i-1].Resource.Version == t.Resource.Version {
 			problems = append(problems, fmt.Errorf("%s and %s are both version %s of %s",
 				kube.TypeName(types[i-1].Go), kube.TypeName(t.Go), t.Resource.Version, c.Metadata.Name))
@@ -116,7 +124,13 @@ func merge(types []kube.Type) (*CustomResourceDefinition, error) {
 		}
 		c.Spec.Versions = append(c.Spec.Versions, v)
 	}
-	c.Spec.Versions[max(storage, 0)].Storage = true
+	if served < 0 {
+		problems = append(problems, fmt.Errorf("%s: no version of %s is served: leave NotServed out of a Definition", kube.TypeName(first.Go), c.Metadata.Name))
+	}
+	if storage < 0 {
+		storage = max(served, 0)
+	}
+	c.Spec.Versions[storage].Storage = true
 	return c, errors.Join(problems...)
 }
 
@@ -131,11 +145,12 @@ func newVersion(t kube.Type) (Version, error) {
 	}
 	v := Version{
 		Name:               t.Resource.Version,
-		Served:             true,
+		Served:             !t.Definition.NotServed,
 		Deprecated:         t.Definition.Deprecated != "",
 		DeprecationWarning: t.Definition.Deprecated,
 		Schema:             VersionSchema{OpenAPIV3Schema: root},
 		Columns:            b.allColumns(root, t.Definition.Columns),
+		SelectableFields:   b.selectables,
 	}
 	if b.hasStatus {
 		v.Subresources = &Subresources{Status: &struct{}{}}

@@ -89,7 +89,9 @@ func isKey(name string) bool {
 func isLikeKey(name string) bool { return isKey(name) || alike(name, allKeys()) != "" }
 
 // fieldKeys returns the keys about the field as a whole.
-func fieldKeys() []string { return []string{"required", "optional", "column", "wide", "type"} }
+func fieldKeys() []string {
+	return []string{"required", "optional", "column", "wide", "selectable", "type"}
+}
 
 // allKeys returns all keys of the crd tag.
 func allKeys() []string { return slices.AppendSeq(fieldKeys(), maps.Keys(options)) }
@@ -108,7 +110,7 @@ func allowed(kind string) string {
 	case typeObject:
 		keys = append(keys, "values.… (on a map)")
 	default:
-		keys = append(keys, "column", "wide")
+		keys = append(keys, "column", "wide", "selectable")
 	}
 	slices.Sort(keys)
 	return strings.Join(keys, ", ")

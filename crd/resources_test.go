@@ -70,7 +70,7 @@ type MyService = kube.CustomResource[MyServiceSpec, kube.None]
 // WebAppSpec is the desired state of the application.
 type WebAppSpec struct {
 	// Image is the container image to run.
-	Image string `json:"image" crd:"column,minLength=1"`
+	Image string `json:"image" crd:"column,minLength=1,selectable"`
 	// Replicas is how many pods should run.
 	Replicas int32 `json:"replicas" crd:"minimum=0"`
 }
@@ -88,7 +88,8 @@ func (WebAppSpec) Definition() kube.Definition {
 	return kube.Definition{
 		Group: "example.com", Version: "v1", Kind: "WebApp",
 		ShortNames: []string{"wa"}, Categories: []string{"all"},
-		Scale:   &kube.Scale{StatusReplicas: ".status.availableReplicas"},
+		Scale:  &kube.Scale{StatusReplicas: ".status.availableReplicas"},
+		Labels: map[string]string{"team": "web"}, Annotations: map[string]string{"helm.sh/resource-policy": "keep"},
 		Columns: []kube.Column{{Name: "Why", Path: `.status.conditions[?(@.type=="Ready")].reason`, Wide: true}},
 		Source:  source,
 	}
@@ -194,5 +195,16 @@ type OldPlantSpec struct {
 func (OldPlantSpec) Definition() kube.Definition {
 	return kube.Definition{Group: "plants.example.com", Version: "v1beta1", Kind: "Plant", Deprecated: "plants.example.com/v1beta1 is old; use v1"}
 }
+
+// OldestPlantSpec is a version that may be stored, and is not served.
+type OldestPlantSpec struct {
+	Code string `json:"code,omitempty"`
+}
+
+func (OldestPlantSpec) Definition() kube.Definition {
+	return kube.Definition{Group: "plants.example.com", Version: "v1alpha1", Kind: "Plant", NotServed: true}
+}
+
+type OldestPlant = kube.CustomResource[OldestPlantSpec, kube.None]
 
 type OldPlant = kube.CustomResource[OldPlantSpec, kube.None]

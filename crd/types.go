@@ -49,6 +49,13 @@ type Version struct {
 	Schema             VersionSchema `json:"schema"`
 	Subresources       *Subresources `json:"subresources,omitempty"`
 	Columns            []Column      `json:"additionalPrinterColumns,omitempty"`
+	// SelectableFields are what field selectors can name, besides name and namespace: see KEP-4358.
+	SelectableFields []SelectableField `json:"selectableFields,omitempty"`
+}
+
+// SelectableField is a field that field selectors can name.
+type SelectableField struct {
+	JSONPath string `json:"jsonPath"`
 }
 
 // VersionSchema holds the schema of the whole object.

@@ -36,11 +36,21 @@ type Definition struct {
 	Foreign bool
 
 	// Storage marks the version in which objects are stored. It need not be set: the
-	// highest by the priority of Kubernetes versions (v2, v1, v1beta1, …) is the default.
+	// highest that is served, by the priority of Kubernetes versions (v2, v1, v1beta1, …), is the
+	// default.
 	Storage bool
+
+	// NotServed is true for a version that the server does not serve, such as an old one in which
+	// objects may still be stored. Default: every version is served.
+	NotServed bool
 
 	// Deprecated is the warning that users of this version get. Default: none.
 	Deprecated string
+
+	// Labels and Annotations are those of the CustomResourceDefinition itself, for tools such as
+	// cert-manager (cert-manager.io/inject-ca-from) and Helm (helm.sh/resource-policy). The versions
+	// of a kind put theirs together.
+	Labels, Annotations map[string]string
 
 	// Columns are printed by kubectl get, in this order, after those that fields declare
 	// with the tag crd:"column". Age comes last by itself.
