@@ -187,6 +187,7 @@ func (e *engine[T]) subscribe(ctx context.Context) error {
 			if stream.Resource.IsSecret() && !w.keepSecrets {
 				stream.Representation = kube.MetadataOnly
 			}
+			stream.IfServed = w.ifServed
 			e.subs = append(e.subs, &subscription{watched: w, isOwn: i == 0, stream: stream, synced: make(chan struct{})})
 		}
 		if i == 0 {

@@ -156,6 +156,15 @@ func IndexLabels(keys ...string) SourceOption {
 	return func(w *watchedKind) { w.labelIndexes = append(w.labelIndexes, keys...) }
 }
 
+// IfServed watches a kind that the server need not serve, such as the custom resource of another
+// program. While the server does not serve the kind, the source is synced and has no objects. Discovery
+// decides that, so no right on CustomResourceDefinitions is needed. An error of the discovery does not
+// mean that the kind is absent: a source that is not synced then waits. When the server stops serving
+// the kind, the objects count as deleted. When the server begins to serve the kind, which is checked
+// every 30 to 45 s, the kind is watched. A write of the kind in the meantime is an error: see
+// [kube.IsNoResource]. Without IfServed a controller does not start before the kind is served.
+func IfServed() SourceOption { return func(w *watchedKind) { w.ifServed = true } }
+
 // KeepSecrets caches the contents of watched Secrets. By default only their metadata is
 // cached. Then every read of a Secret goes to the server. An apply is still skipped if it
 // repeats the last one and the Secret has not changed since; its result is the applied

@@ -125,6 +125,9 @@ func (e *engine[T]) hasOwnFinalizer(names []string) bool {
 // the program was down.
 func (e *engine[T]) emitDeselected(ctx context.Context, emit func(Trigger)) error {
 	for m, err := range kube.Metadata(e.runtime.Client, e.kind.Resource, "").Each(ctx) {
+		if e.self.ifServed && kube.IsNoResource(err) {
+			return nil
+		}
 		if err != nil {
 			return fmt.Errorf("find objects that no longer match the selectors: %w", err)
 		}

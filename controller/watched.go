@@ -25,6 +25,7 @@ type watchedKind struct {
 	indexes      []*kube.Index
 	labelIndexes []string
 	keepSecrets  bool
+	ifServed     bool
 }
 
 // SourceOption narrows what is watched.

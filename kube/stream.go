@@ -25,6 +25,9 @@ type Stream struct {
 	FieldSelector  string
 	ShardSelector  string
 	Representation Representation
+	// IfServed is true for a stream of a resource that the server need not serve. While the server
+	// does not serve the resource, the stream is complete and has no objects.
+	IfServed bool
 }
 
 // String returns the name of the stream in errors and logs.

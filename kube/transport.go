@@ -179,7 +179,9 @@ func (r *Request) path(base string) string {
 	if r.Namespace != "" && !r.Resource.ClusterScoped {
 		parts = append(parts, "namespaces", r.Namespace)
 	}
-	parts = append(parts, r.Resource.Plural)
+	if r.Resource.Plural != "" {
+		parts = append(parts, r.Resource.Plural)
+	}
 	if r.Name != "" {
 		parts = append(parts, r.Name)
 	}

@@ -60,6 +60,9 @@ type follower struct {
 	// version is the resource version to watch from: that of a complete list, of its end
 	// mark, of an event after it, or of a bookmark. It is empty when a list is due.
 	version string
+	// reached is the version that the stream has reached, also when a list is due. It is empty
+	// before the first list.
+	reached string
 	// listing is true from the beginning of a list to its end. The versions of objects in
 	// between are in no order.
 	listing bool
@@ -92,6 +95,9 @@ type follower struct {
 func (f *follower) run(ctx context.Context) {
 	for ctx.Err() == nil {
 		err := f.step(ctx)
+		if f.stream.IfServed && (kube.IsNoResource(err) || kube.IsNotFound(err)) {
+			err = f.handleNotFound(ctx, err)
+		}
 		if err != nil && !f.handleError(ctx, err) {
 			return
 		}
@@ -107,9 +113,7 @@ func (f *follower) step(ctx context.Context) error {
 	if !f.listing {
 		return f.watch(ctx)
 	}
-	f.relister.beginList()
-	f.tracker.startList()
-	if err := f.publish(Change{Type: ChangeListStarted}); err != nil {
+	if err := f.beginList(); err != nil {
 		return err
 	}
 	if !f.paged {
@@ -128,6 +132,14 @@ func (f *follower) step(ctx context.Context) error {
 		f.paged = false // one streaming list may fail by chance
 	}
 	return err
+}
+
+// beginList records and publishes that a list begins.
+func (f *follower) beginList() error {
+	f.listing = true
+	f.relister.beginList()
+	f.tracker.startList()
+	return f.publish(Change{Type: ChangeListStarted})
 }
 
 // handleError reports err and waits as long as it requires. It returns false if the sequence

@@ -110,7 +110,7 @@ func (f *follower) advance(version string) {
 	if f.listing || version == "" || version == f.version || ident.IsNewer(f.version, version) {
 		return
 	}
-	f.version = version
+	f.version, f.reached = version, version
 	f.tracker.advance(version)
 	f.progressed = true
 	f.backoff.recordProgress()

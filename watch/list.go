@@ -24,18 +24,24 @@ func (f *follower) listPages(ctx context.Context) error {
 	return f.finishList(version)
 }
 
-// finishList ends a list that is complete at version: the objects that it has not shown are
-// deleted.
+// finishList ends a list that the server has sent, and that is complete at version.
 func (f *follower) finishList(version string) error {
 	if version == "" {
 		return f.watchError(errNoVersion)
 	}
+	f.version, f.reached = version, version
+	return f.endList(version)
+}
+
+// endList ends a list that is complete at version, and publishes the deletions of the objects that it
+// has not shown.
+func (f *follower) endList(version string) error {
 	for gone := range f.tracker.missing {
 		if err := f.publishMissing(gone); err != nil {
 			return err
 		}
 	}
-	f.version, f.listing, f.interrupted = version, false, false
+	f.listing, f.interrupted = false, false
 	f.tracker.advance(version)
 	f.backoff.recordList()
 	if !f.paged {

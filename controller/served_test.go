@@ -1,0 +1,163 @@
+package controller_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/yare-go/yare/controller"
+	"github.com/yare-go/yare/kube"
+)
+
+// crds answers the discovery of a server, and refuses what it does not serve as a server does.
+type crds struct {
+	next kube.Handler
+	mu   sync.Mutex
+	// absent holds the plurals that are not served.
+	absent map[string]bool
+	// broken is the answer to discovery, or nil.
+	broken      error
+	discoveries int
+}
+
+func (d *crds) Do(ctx context.Context, r *kube.Request) (*kube.Response, error) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if r.Resource.Plural != "" {
+		if d.absent[r.Resource.Plural] {
+			return nil, &kube.Error{Verb: r.Verb, Ref: r.Ref(), Code: http.StatusNotFound}
+		}
+		return d.next.Do(ctx, r)
+	}
+	d.discoveries++
+	if d.broken != nil {
+		return nil, d.broken
+	}
+	list := metav1.APIResourceList{GroupVersion: r.Resource.GroupVersion().String()}
+	for plural, kind := range map[string]string{"plants": "Plant", "gardens": "Garden"} {
+		if !d.absent[plural] {
+			list.APIResources = append(list.APIResources, metav1.APIResource{Name: plural, Kind: kind, Namespaced: true},
+				metav1.APIResource{Name: plural + "/status", Kind: kind, Namespaced: true})
+		}
+	}
+	if len(list.APIResources) == 0 {
+		return nil, &kube.Error{Verb: r.Verb, Ref: r.Ref(), Code: http.StatusNotFound}
+	}
+	body, err := kube.Marshal(list)
+	return &kube.Response{Code: http.StatusOK, Body: body}, err
+}
+
+func (d *crds) set(plural string, isServed bool, broken error) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.absent[plural], d.broken = !isServed, broken
+}
+
+// A kind that is not served counts as synced and empty, is watched once it is served, and its objects
+// count as deleted when it is removed.
+func TestIfServed(t *testing.T) {
+	t.Parallel()
+	bubble(t, func(t *testing.T, s *server) {
+		var calls journal
+		direct := s.client()
+		served := &crds{next: s, absent: map[string]bool{"plants": true}}
+		c := kube.NewClientFromHandler(served)
+		eden := create(t, direct, garden("eden"))
+		reconcile := func(ctx context.Context, g *Garden, c *kube.Client) (controller.Action, error) {
+			plants, err := kube.Namespaced[Plant](c, g.Namespace).List(ctx)
+			calls.record(fmt.Sprint(g.Name, " ", len(plants)))
+			return controller.Done(), err
+		}
+		p := start(t, c, controller.New(reconcile, controller.Owns[Plant](controller.IfServed())))
+		expect := func(what string, want ...string) {
+			t.Helper()
+			if diff := cmp.Diff(want, slices.Compact(calls.drain())); diff != "" {
+				t.Errorf("%s: calls (-want +got):\n%s", what, diff)
+			}
+		}
+		synctest.Wait()
+		expect("the start", "eden 0")
+
+		time.Sleep(10 * time.Minute)
+		if n := served.discoveries; n < 10 || n > 30 {
+			t.Errorf("%d discoveries in ten minutes", n)
+		}
+		served.set("plants", true, nil)
+		create(t, direct, kube.OwnedBy(eden, plant("rose")))
+		time.Sleep(time.Minute)
+		expect("once the kind is served", "eden 1")
+		create(t, direct, kube.OwnedBy(eden, plant("fern")))
+		synctest.Wait()
+		expect("a change", "eden 2")
+
+		// The watch ends. As long as discovery fails, nothing is known.
+		served.set("plants", false, errors.New("the server is unwell"))
+		for f := range s.feeds {
+			if f.plural == "plants" {
+				f.end()
+			}
+		}
+		time.Sleep(10 * time.Minute)
+		expect("discovery fails")
+		served.set("plants", false, nil)
+		time.Sleep(2 * time.Minute)
+		expect("the kind is gone", "eden 0")
+
+		remove(t, direct, plant("fern"))
+		served.set("plants", true, nil)
+		time.Sleep(time.Minute)
+		expect("the kind is back", "eden 1")
+		for _, stats := range p.caches.Stats() {
+			if !stats.Synced {
+				t.Errorf("%s is not synced", stats.Stream)
+			}
+		}
+	})
+}
+
+// As long as discovery fails, a kind is not absent, and the controller does not start.
+func TestIfServedWhileDiscoveryFails(t *testing.T) {
+	t.Parallel()
+	bubble(t, func(t *testing.T, s *server) {
+		var calls journal
+		served := &crds{next: s, absent: map[string]bool{"plants": true}, broken: errors.New("the server is unwell")}
+		create(t, s.client(), garden("eden"))
+		start(t, kube.NewClientFromHandler(served), controller.New(recordingNames(&calls), controller.Owns[Plant](controller.IfServed())))
+		time.Sleep(10 * time.Minute)
+		if got := calls.drain(); len(got) > 0 {
+			t.Errorf("reconciled before it is known whether the kind is served: %q", got)
+		}
+		served.set("plants", false, nil)
+		time.Sleep(2 * time.Minute)
+		if got := strings.Join(calls.drain(), " "); got != "eden" {
+			t.Errorf("reconciled %q, want eden", got)
+		}
+	})
+}
+
+// A reconciled kind need not be served either.
+func TestReconciledKindIfServed(t *testing.T) {
+	t.Parallel()
+	bubble(t, func(t *testing.T, s *server) {
+		var calls journal
+		served := &crds{next: s, absent: map[string]bool{"gardens": true, "plants": true}}
+		start(t, kube.NewClientFromHandler(served), controller.New(recordingNames(&calls), controller.For(controller.IfServed())))
+		time.Sleep(10 * time.Minute)
+		create(t, s.client(), garden("eden"))
+		served.set("gardens", true, nil)
+		time.Sleep(time.Minute)
+		if diff := cmp.Diff([]string{"eden"}, calls.drain()); diff != "" {
+			t.Errorf("reconciled (-want +got):\n%s", diff)
+		}
+	})
+}
