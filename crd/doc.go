@@ -28,8 +28,9 @@
 // Condition, LabelSelector and ObjectMeta of metav1; resource.Quantity; intstr.IntOrString;
 // runtime.RawExtension; json.RawMessage; json.Number; any; and types with MarshalText and
 // UnmarshalText, which are strings. Types of k8s.io/api, such as corev1.PodTemplateSpec, are
-// structs like others. Their lists are atomic, and they have no descriptions. A list of
-// metav1.Condition is a map by type.
+// structs like others, without descriptions. Their lists have the types and keys, and their fields
+// the defaults, that an API server has for them: the containers of a PodSpec are a map by name, and
+// the protocol of a port is TCP by default. A list of metav1.Condition is a map by type.
 //
 // Any other type that encodes itself needs a tag that says what it is in JSON, such as
 // type=string, or type=struct if its JSON has the fields of the struct. The tag is that of the

@@ -50,6 +50,9 @@ func (b *builder) field(f field, outer place) (s *Schema, required bool) {
 		s.Description = text
 	}
 
+	if known, ok := b.kubernetesFieldTag(f, s); ok {
+		tags = append([]tag{known}, tags...)
+	}
 	c := change{required: !f.omitted && !encodesNull(f.Type), touched: []*Schema{s}}
 	for _, t := range tags {
 		b.applyToField(s, t, &c)

@@ -47,6 +47,9 @@ func (b *builder) typeTag(t reflect.Type) (of tag, ok bool) {
 	if t.Name() == "" {
 		return tag{}, false
 	}
+	if of, ok := b.kubernetesTypeTag(t); ok {
+		return of, true
+	}
 	name := t.String() + ": its method CRDTag"
 	text, has, err := callCRDTag(t)
 	if has && isPromotedTag(t, text, err) {

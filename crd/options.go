@@ -62,7 +62,7 @@ var options = map[string]option{
 	"minItems":      {[]string{typeArray}, count(func(s *Schema) **int64 { return &s.MinItems })},
 	"maxItems":      {[]string{typeArray}, count(func(s *Schema) **int64 { return &s.MaxItems })},
 	"uniqueItems":   {nil, useInstead("a server refuses it, because it is slow; for a list of scalars write listType=set")},
-	"listType":      {[]string{typeArray}, word(func(s *Schema) *string { return &s.ListType }, "atomic", "set", "map")},
+	"listType":      {[]string{typeArray}, setListType},
 	"listMapKey":    {[]string{typeArray}, setListMapKey},
 	"minProperties": {[]string{typeObject}, count(func(s *Schema) **int64 { return &s.MinProperties })},
 	"maxProperties": {[]string{typeObject}, count(func(s *Schema) **int64 { return &s.MaxProperties })},
@@ -249,6 +249,14 @@ func setFormat(s *Schema, d directive) error {
 	}
 	s.Format = d.value
 	return nil
+}
+
+// setListType sets the type of a list. A list that is no map has no keys.
+func setListType(s *Schema, d directive) error {
+	if d.value != "map" {
+		s.ListMapKeys = nil
+	}
+	return word(func(s *Schema) *string { return &s.ListType }, "atomic", "set", "map")(s, d)
 }
 
 // setListMapKey adds a key of a list map.

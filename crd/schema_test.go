@@ -332,6 +332,47 @@ func TestConditions(t *testing.T) {
 	}
 }
 
+// Lists of k8s.io/api were atomic, so that two field managers could not share one, and the protocol
+// of a port had no default.
+func TestListsOfKubernetes(t *testing.T) {
+	t.Parallel()
+	got, err := held[corev1.PodSpec]()
+	if err != nil {
+		t.Fatal(err)
+	}
+	pod := got.Spec.Versions[0].Schema.OpenAPIV3Schema.Properties["spec"].Properties["v"]
+	containers := pod.Properties["containers"]
+	ports := containers.Items.Properties["ports"]
+	for _, tc := range []struct {
+		name string
+		list *crd.Schema
+		keys []string
+	}{
+		{"containers", containers, []string{"name"}},
+		{"ports", ports, []string{"containerPort", "protocol"}},
+		{"imagePullSecrets", pod.Properties["imagePullSecrets"], []string{"name"}},
+		{"command", containers.Items.Properties["command"], nil},
+	} {
+		if !cmp.Equal(tc.list.ListMapKeys, tc.keys) || (tc.list.ListType == "map") != (tc.keys != nil) {
+			t.Errorf("%s: list type %q with the keys %q, want %q", tc.name, tc.list.ListType, tc.list.ListMapKeys, tc.keys)
+		}
+	}
+	if got := string(ports.Items.Properties["protocol"].Default); got != `"TCP"` {
+		t.Errorf("the default protocol is %s", got)
+	}
+	if got := pod.Properties["nodeSelector"].MapType; got != "atomic" {
+		t.Errorf("the map type of nodeSelector is %q", got)
+	}
+	atomic, err := fromTags(t, map[string]string{".spec.template.spec.containers": "listType=atomic"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	list := atomic.Spec.Versions[0].Schema.OpenAPIV3Schema.Properties["spec"].Properties["template"].Properties["spec"].Properties["containers"]
+	if list.ListType != "atomic" || list.ListMapKeys != nil {
+		t.Errorf("a tag by path does not overrule the list type: %q %q", list.ListType, list.ListMapKeys)
+	}
+}
+
 // kubectl apply keeps the whole object in an annotation, which can have 256 KiB.
 func TestPodSpecFitsIntoAnAnnotation(t *testing.T) {
 	t.Parallel()
