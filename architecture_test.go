@@ -38,6 +38,8 @@ var layers = map[string][]string{
 	"internal/clock": {},
 	// It is the logger of a program in a test.
 	"internal/runlog": {},
+	// It decodes objects.
+	"internal/jsonplan": {"internal/jsonscan"},
 	// It is for tests.
 	"internal/bound": {},
 	// They carry what log lines are about, describe panics, and write logs for people.
@@ -47,7 +49,7 @@ var layers = map[string][]string{
 	// It reduces objects to the fields of a type.
 	"internal/projection": {"internal/jsonscan"},
 
-	"kube":  {"internal/jsonscan", "internal/projection"},
+	"kube":  {"internal/jsonscan", "internal/jsonplan", "internal/projection"},
 	"crd":   {"kube"},
 	"watch": {"kube", "internal/jsonscan", "internal/ident"},
 	"cache": {

@@ -52,3 +52,17 @@ func BenchmarkApplyBody(b *testing.B) {
 		}
 	}
 }
+
+// BenchmarkDecode decodes objects as a reconcile does.
+func BenchmarkDecode(b *testing.B) {
+	data := deploymentFixture(b)
+	decoder := newPlanDecoder()
+	b.SetBytes(int64(len(data)))
+	b.ReportAllocs()
+	for b.Loop() {
+		var d appsv1.Deployment
+		if err := unmarshalPlanned(decoder, data, &d); err != nil {
+			b.Fatal(err)
+		}
+	}
+}

@@ -4,6 +4,8 @@ import (
 	"strings"
 	"testing"
 
+	appsv1 "k8s.io/api/apps/v1"
+
 	"github.com/yare-go/yare/internal/bound"
 )
 
@@ -25,6 +27,17 @@ func TestAllocationsOfFrames(t *testing.T) {
 	bound.CheckAllocations(t, "a frame", 0, func() {
 		if _, err := r.next(); err != nil {
 			t.Fatal(err)
+		}
+	})
+}
+
+// Decoding an object allocates little but the object.
+func TestAllocationsOfDecoding(t *testing.T) {
+	data := []byte(`{"metadata":{"name":"a","namespace":"b","labels":{"app":"a"},"creationTimestamp":"2026-01-02T03:04:05Z","managedFields":[{"manager":"m","operation":"Apply","fieldsType":"FieldsV1","fieldsV1":{"f:spec":{}}}]},"spec":{"replicas":3,"template":{"spec":{"containers":[{"name":"main","image":"registry.example.com/some/image/with/a/long/name:1.2.3"}]}}}}`)
+	decoder := newPlanDecoder()
+	bound.CheckAllocations(t, "an object", 13, func() {
+		if !decoder.Decode(data, new(appsv1.Deployment)) {
+			t.Fatal("it was not decoded")
 		}
 	})
 }

@@ -9,6 +9,8 @@ import (
 	"slices"
 	"sync"
 	"time"
+
+	"github.com/yare-go/yare/internal/jsonplan"
 )
 
 // Client puts types on top of a [Handler]. It is immutable and safe for concurrent use.
@@ -22,6 +24,7 @@ type Client struct {
 	// namespacesErr says what is wrong with namespaces.
 	namespacesErr error
 	prune         *pruner
+	decoder       *jsonplan.Decoder
 }
 
 // ClientOption changes what [NewClient] returns.
@@ -83,7 +86,7 @@ func NewClient(config *Config, options ...ClientOption) (*Client, error) {
 // NewClientFromHandler returns a client on top of any Handler. It neither repeats nor limits
 // requests.
 func NewClientFromHandler(h Handler) *Client {
-	return &Client{handler: h, manager: "yare", prune: newPruner()}
+	return &Client{handler: h, manager: "yare", prune: newPruner(), decoder: newPlanDecoder()}
 }
 
 // mostWarnings bounds how many different texts of warnings a client remembers.

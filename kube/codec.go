@@ -11,6 +11,8 @@ import (
 	jsonv1 "github.com/go-json-experiment/json/v1"
 	"k8s.io/apimachinery/pkg/types"
 	utiljson "k8s.io/apimachinery/pkg/util/json"
+
+	"github.com/yare-go/yare/internal/jsonplan"
 )
 
 // jsonOptions are the rules of Kubernetes: those of encoding/json, but names must match in
@@ -29,6 +31,18 @@ var onePassOptions = json.JoinOptions(jsonOptions, jsonv1.ReportErrorsWithLegacy
 // Unmarshal decodes JSON by the rules of Kubernetes: those of encoding/json, but names must
 // match in case.
 func Unmarshal(data []byte, into any) error { return json.Unmarshal(data, into, jsonOptions) }
+
+// newPlanDecoder returns a decoder for unmarshalPlanned.
+func newPlanDecoder() *jsonplan.Decoder { return jsonplan.NewDecoder(onePassOptions) }
+
+// unmarshalPlanned does what unmarshalNew does, in less time.
+func unmarshalPlanned(d *jsonplan.Decoder, data []byte, into any) error {
+	if d.Decode(data, into) {
+		return nil
+	}
+	reflect.ValueOf(into).Elem().SetZero()
+	return unmarshalNew(data, into)
+}
 
 // unmarshalNew does what Unmarshal does, in less time. into points to a zero value.
 func unmarshalNew(data []byte, into any) error {
@@ -69,7 +83,7 @@ func (a API[T]) decode(data []byte) (*T, error) {
 
 // decodeInto decodes data into obj, and fills in its kind. An error is a [*DecodeError].
 func (a resourceView) decodeInto(data []byte, obj Object) error {
-	if err := decodeInto(data, obj); err != nil {
+	if err := a.client.decodeInto(data, obj); err != nil {
 		return a.decodeError(data, err)
 	}
 	if a.representation == MetadataOnly {
@@ -82,11 +96,14 @@ func (a resourceView) decodeInto(data []byte, obj Object) error {
 }
 
 // decodeInto decodes data into obj, which is new, as Unmarshal does. Unstructured objects have a method of
-// their own, which refuses an object without a kind; the items of most lists have none.
-func decodeInto(data []byte, obj Object) error {
+// their own, which refuses an object without a kind; the items of most lists have none. c may be nil.
+func (c *Client) decodeInto(data []byte, obj Object) error {
 	u, ok := obj.(interface{ SetUnstructuredContent(map[string]any) })
 	if !ok {
-		return unmarshalNew(data, obj)
+		if c == nil {
+			return unmarshalNew(data, obj)
+		}
+		return unmarshalPlanned(c.decoder, data, obj)
 	}
 	content := make(map[string]any)
 	if err := utiljson.Unmarshal(data, &content); err != nil { // integers stay integers

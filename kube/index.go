@@ -33,9 +33,10 @@ func NewIndex[T any, P ObjectOf[T]](name string, values func(*T) []string) *Inde
 		err = errors.New("its function is nil")
 	}
 	x := &Index{name: name, resource: kind.Resource, representation: kind.Representation, err: err}
+	decoder := newPlanDecoder()
 	x.values = func(object []byte) ([]string, error) {
 		t := new(T)
-		if err := unmarshalNew(object, t); err != nil {
+		if err := unmarshalPlanned(decoder, object, t); err != nil {
 			return nil, nil // a read of the object returns the error
 		}
 		return values(t), nil

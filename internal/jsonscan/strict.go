@@ -8,8 +8,8 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 )
 
-// maxDepth is how deep values may be nested, as in jsontext.
-const maxDepth = 10_000
+// MaxDepth is how deep values may be nested, as in jsontext.
+const MaxDepth = 10_000
 
 // ValidMembers calls f for each member of the object that data is, in their order, and reports
 // whether data is one well-formed object with nothing but white space around it. It accepts what
@@ -17,17 +17,17 @@ const maxDepth = 10_000
 // may be called before data is known to be not well formed. The arguments of f are parts of data,
 // unless the name has escapes.
 func ValidMembers(data []byte, f func(name, value []byte)) bool {
-	v := validator{data: data}
-	if v.next() != '{' {
+	v := Validator{Data: data}
+	if v.Next() != '{' {
 		return false
 	}
-	v.at++
-	if v.next() == '}' {
-		v.at++
-		return v.next() == 0 && v.at == len(data)
+	v.At++
+	if v.Next() == '}' {
+		v.At++
+		return v.Next() == 0 && v.At == len(data)
 	}
 	for {
-		from := v.at
+		from := v.At
 		if !v.skipName() {
 			return false
 		}
@@ -39,39 +39,41 @@ func ValidMembers(data []byte, f func(name, value []byte)) bool {
 				name = data[from+1 : v.nameEnd]
 			}
 		}
-		v.next()
-		from = v.at
-		if !v.skipValue(1) {
+		v.Next()
+		from = v.At
+		if !v.SkipValue(1) {
 			return false
 		}
-		f(name, data[from:v.at])
-		switch v.next() {
+		f(name, data[from:v.At])
+		switch v.Next() {
 		case ',':
-			v.at++
-			v.next()
+			v.At++
+			v.Next()
 		case '}':
-			v.at++
-			return v.next() == 0 && v.at == len(data)
+			v.At++
+			return v.Next() == 0 && v.At == len(data)
 		default:
 			return false
 		}
 	}
 }
 
-// validator walks over JSON, and finds out whether it is well formed.
-type validator struct {
-	data []byte
-	at   int
+// Validator walks over JSON, and finds out whether it is well formed. It accepts what [ValidMembers]
+// accepts. A Validator of which a method has returned false must not be used any more.
+type Validator struct {
+	Data []byte
+	// At is the position in Data.
+	At int
 	// nameEnd is where the closing quote of the last name is.
 	nameEnd int
 	// isObject has a bit for each value that is open: whether it is an object.
-	isObject [maxDepth/64 + 1]uint64
+	isObject [MaxDepth/64 + 1]uint64
 }
 
-// next steps over white space, and returns the byte that follows, or 0 at the end.
-func (v *validator) next() byte {
-	for ; v.at < len(v.data); v.at++ {
-		if c := v.data[v.at]; c > ' ' || c != ' ' && c != '\n' && c != '\r' && c != '\t' {
+// Next steps over white space, and returns the byte that follows, or 0 at the end.
+func (v *Validator) Next() byte {
+	for ; v.At < len(v.Data); v.At++ {
+		if c := v.Data[v.At]; c > ' ' || c != ' ' && c != '\n' && c != '\r' && c != '\t' {
 			return c
 		}
 	}
@@ -79,34 +81,34 @@ func (v *validator) next() byte {
 }
 
 // skipName steps over the name of a member and the colon behind it.
-func (v *validator) skipName() bool {
-	if v.at >= len(v.data) || v.data[v.at] != '"' || !v.skipText() {
+func (v *Validator) skipName() bool {
+	if v.At >= len(v.Data) || v.Data[v.At] != '"' || !v.SkipText() {
 		return false
 	}
-	v.nameEnd = v.at - 1
-	if v.next() != ':' {
+	v.nameEnd = v.At - 1
+	if v.Next() != ':' {
 		return false
 	}
-	v.at++
+	v.At++
 	return true
 }
 
-// skipValue steps over a value inside of depth others.
-func (v *validator) skipValue(depth int) bool {
+// SkipValue steps over a value inside of depth others.
+func (v *Validator) SkipValue(depth int) bool {
 	outside := depth
 	for {
-		switch c := v.next(); {
+		switch c := v.Next(); {
 		case c == '"':
-			if !v.skipText() {
+			if !v.SkipText() {
 				return false
 			}
 		case c == '{':
-			if depth >= maxDepth {
+			if depth >= MaxDepth {
 				return false
 			}
-			v.at++
-			if v.next() == '}' {
-				v.at++
+			v.At++
+			if v.Next() == '}' {
+				v.At++
 				break
 			}
 			v.isObject[depth/64] |= 1 << (depth % 64)
@@ -116,31 +118,31 @@ func (v *validator) skipValue(depth int) bool {
 			}
 			continue
 		case c == '[':
-			if depth >= maxDepth {
+			if depth >= MaxDepth {
 				return false
 			}
-			v.at++
-			if v.next() == ']' {
-				v.at++
+			v.At++
+			if v.Next() == ']' {
+				v.At++
 				break
 			}
 			v.isObject[depth/64] &^= 1 << (depth % 64)
 			depth++
 			continue
 		case c == '-' || c >= '0' && c <= '9':
-			if !v.skipNumber() {
+			if !v.SkipNumber() {
 				return false
 			}
 		case c == 't':
-			if !v.skipLiteral("true") {
+			if !v.SkipLiteral("true") {
 				return false
 			}
 		case c == 'f':
-			if !v.skipLiteral("false") {
+			if !v.SkipLiteral("false") {
 				return false
 			}
 		case c == 'n':
-			if !v.skipLiteral("null") {
+			if !v.SkipLiteral("null") {
 				return false
 			}
 		default:
@@ -151,12 +153,12 @@ func (v *validator) skipValue(depth int) bool {
 			if depth == outside {
 				return true
 			}
-			c := v.next()
+			c := v.Next()
 			isObject := v.isObject[(depth-1)/64]>>((depth-1)%64)&1 != 0
-			v.at++
+			v.At++
 			if c == ',' {
 				if isObject {
-					v.next()
+					v.Next()
 					if !v.skipName() {
 						return false
 					}
@@ -176,9 +178,9 @@ const (
 	highs = 0x8080808080808080
 )
 
-// skipText steps over a string, at whose opening quote v is.
-func (v *validator) skipText() bool {
-	data, i := v.data, v.at+1
+// SkipText steps over a string, at whose opening quote v is.
+func (v *Validator) SkipText() bool {
+	data, i := v.Data, v.At+1
 	for {
 		for i+8 <= len(data) {
 			word := binary.LittleEndian.Uint64(data[i:])
@@ -200,7 +202,7 @@ func (v *validator) skipText() bool {
 		}
 		switch data[i] {
 		case '"':
-			v.at = i + 1
+			v.At = i + 1
 			return true
 		case '\\':
 			n := escapeLength(data[i:])
@@ -236,26 +238,26 @@ func escapeLength(data []byte) int {
 	return 0
 }
 
-// skipNumber steps over a number.
-func (v *validator) skipNumber() bool {
-	if v.data[v.at] == '-' {
-		v.at++
+// SkipNumber steps over a number.
+func (v *Validator) SkipNumber() bool {
+	if v.Data[v.At] == '-' {
+		v.At++
 	}
-	if v.at < len(v.data) && v.data[v.at] == '0' {
-		v.at++
+	if v.At < len(v.Data) && v.Data[v.At] == '0' {
+		v.At++
 	} else if !v.skipDigits() {
 		return false
 	}
-	if v.at < len(v.data) && v.data[v.at] == '.' {
-		v.at++
+	if v.At < len(v.Data) && v.Data[v.At] == '.' {
+		v.At++
 		if !v.skipDigits() {
 			return false
 		}
 	}
-	if v.at < len(v.data) && v.data[v.at]|' ' == 'e' {
-		v.at++
-		if v.at < len(v.data) && (v.data[v.at] == '+' || v.data[v.at] == '-') {
-			v.at++
+	if v.At < len(v.Data) && v.Data[v.At]|' ' == 'e' {
+		v.At++
+		if v.At < len(v.Data) && (v.Data[v.At] == '+' || v.Data[v.At] == '-') {
+			v.At++
 		}
 		return v.skipDigits()
 	}
@@ -263,19 +265,19 @@ func (v *validator) skipNumber() bool {
 }
 
 // skipDigits steps over one digit or more.
-func (v *validator) skipDigits() bool {
-	from := v.at
-	for v.at < len(v.data) && v.data[v.at] >= '0' && v.data[v.at] <= '9' {
-		v.at++
+func (v *Validator) skipDigits() bool {
+	from := v.At
+	for v.At < len(v.Data) && v.Data[v.At] >= '0' && v.Data[v.At] <= '9' {
+		v.At++
 	}
-	return v.at > from
+	return v.At > from
 }
 
-// skipLiteral steps over literal.
-func (v *validator) skipLiteral(literal string) bool {
-	if len(v.data)-v.at < len(literal) || string(v.data[v.at:v.at+len(literal)]) != literal {
+// SkipLiteral steps over literal.
+func (v *Validator) SkipLiteral(literal string) bool {
+	if len(v.Data)-v.At < len(literal) || string(v.Data[v.At:v.At+len(literal)]) != literal {
 		return false
 	}
-	v.at += len(literal)
+	v.At += len(literal)
 	return true
 }

@@ -1,0 +1,401 @@
+// Package jsonplan decodes JSON into the types of Kubernetes, two to three times as fast as a
+// decoder of all types. A [Decoder] looks at each type once, and makes a plan of it. It has no rules
+// of its own: what is not plain, a plan leaves to the decoder of all types. That is the case for
+// types (interfaces, floating-point numbers, tags with unusual options) and for values
+// (members that come twice, invalid UTF-8, mistakes).
+package jsonplan
+
+import (
+	stdjson "encoding/json"
+	"reflect"
+	"strconv"
+	"sync"
+	"time"
+	"unicode/utf8"
+
+	"github.com/go-json-experiment/json"
+	"github.com/go-json-experiment/json/jsontext"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/yare-go/yare/internal/jsonscan"
+)
+
+// Decoder decodes JSON by plans. It is safe for concurrent use.
+type Decoder struct {
+	// options are those of the decoder of all types.
+	options json.Options
+	mu      sync.Mutex
+	// plans holds the plan of each type. Guarded by mu. Types that contain themselves have a plan
+	// here before it is complete.
+	plans map[reflect.Type]*plan
+	// roots holds the complete plans of the types that were decoded. *plan by reflect.Type.
+	roots sync.Map
+	// states holds decoders that are not in use.
+	states sync.Pool // of *state
+}
+
+// NewDecoder returns a Decoder. The options are those by which the decoder of all types decodes.
+// They must be those of encoding/json, but for the case of names, which must match.
+func NewDecoder(options json.Options) *Decoder {
+	return &Decoder{options: options, plans: make(map[reflect.Type]*plan)}
+}
+
+// Decode decodes data into what into points to, a zero value, and reports whether it did. Then the
+// value is the one that the decoder of all types would make. If Decode returns false, the value may
+// be anything, and the decoder of all types has to decide.
+func (d *Decoder) Decode(data []byte, into any) bool {
+	v := reflect.ValueOf(into).Elem()
+	p := d.root(v.Type())
+	if p.kind == isOther {
+		return false
+	}
+	s, ok := d.states.Get().(*state)
+	if !ok {
+		s = &state{decoder: d}
+	}
+	s.Data, s.At = data, 0
+	ok = s.Next() == '{' && s.decode(p, v, 0) && s.Next() == 0 && s.At == len(data)
+	s.Data = nil
+	d.states.Put(s)
+	return ok
+}
+
+// root returns the complete plan of a type.
+func (d *Decoder) root(t reflect.Type) *plan {
+	if p, ok := d.roots.Load(t); ok {
+		return p.(*plan)
+	}
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	p := d.planOfLocked(t)
+	d.roots.Store(t, p)
+	return p
+}
+
+// state is a place in the JSON of one value.
+type state struct {
+	jsonscan.Validator
+	decoder *Decoder
+	// texts holds short strings that were decoded, by their hashes. Objects of one kind have many
+	// of them in common.
+	texts [256]string
+}
+
+// maxShared is the length of the longest string in texts.
+const maxShared = 32
+
+// decode decodes the value at s into v, a zero value, and reports whether it did. The value is
+// inside of depth others.
+func (s *state) decode(p *plan, v reflect.Value, depth int) bool {
+	c := s.Next()
+	if c == 'n' && p.kind != isMethod && p.kind != isOther {
+		return s.SkipLiteral("null")
+	}
+	switch p.kind {
+	case isString:
+		text, ok := s.text()
+		if ok {
+			v.SetString(s.stringOf(text))
+		}
+		return ok
+	case isStruct:
+		return s.decodeStruct(p, v, depth)
+	case isPointer:
+		elem := reflect.New(p.elem.t)
+		v.Set(elem)
+		return s.decode(p.elem, elem.Elem(), depth)
+	case isSlice:
+		return s.decodeSlice(p, v, depth)
+	case isStringMap:
+		return s.decodeStringMap(v.Addr().Interface().(*map[string]string))
+	case isMap:
+		return s.decodeMap(p, v, depth)
+	case isStrings:
+		return s.decodeStrings(p, v.Addr().Interface().(*[]string))
+	case isBool:
+		if c == 't' {
+			v.SetBool(true)
+			return s.SkipLiteral("true")
+		}
+		return s.SkipLiteral("false")
+	case isInt:
+		number, ok := s.number(c)
+		if !ok {
+			return false
+		}
+		i, err := strconv.ParseInt(number, 10, p.t.Bits())
+		v.SetInt(i)
+		return err == nil
+	case isUint:
+		number, ok := s.number(c)
+		if !ok {
+			return false
+		}
+		i, err := strconv.ParseUint(number, 10, p.t.Bits())
+		v.SetUint(i)
+		return err == nil
+	case isTime:
+		return s.decodeTime(v.Addr().Interface().(*metav1.Time))
+	}
+	from := s.At
+	if !s.SkipValue(depth) {
+		return false
+	}
+	raw, to := s.Data[from:s.At:s.At], v.Addr().Interface()
+	if p.kind == isMethod && c != 'n' {
+		return to.(stdjson.Unmarshaler).UnmarshalJSON(raw) == nil
+	}
+	return json.Unmarshal(raw, to, s.decoder.options) == nil
+}
+
+// decodeStruct decodes a struct, which has not more than maxFields fields.
+func (s *state) decodeStruct(p *plan, v reflect.Value, depth int) bool {
+	if depth >= jsonscan.MaxDepth || !s.step('{') {
+		return false
+	}
+	if s.Next() == '}' {
+		s.At++
+		return true
+	}
+	var seen [maxFields / 64]uint64
+	for {
+		name, ok := s.name()
+		if !ok {
+			return false
+		}
+		if i := p.find(name); i < 0 {
+			if s.Next(); !s.SkipValue(depth + 1) {
+				return false
+			}
+		} else {
+			bit := uint64(1) << (i % 64)
+			if seen[i/64]&bit != 0 {
+				return false
+			}
+			seen[i/64] |= bit
+			f := &p.fields[i]
+			at := v.Field(f.index[0])
+			for _, j := range f.index[1:] {
+				at = at.Field(j)
+			}
+			if !s.decode(f.plan, at, depth+1) {
+				return false
+			}
+		}
+		if more, ok := s.more('}'); !more {
+			return ok
+		}
+	}
+}
+
+// find returns the index of the field of that name, or -1.
+func (p *plan) find(name []byte) int {
+	if len(name) < len(p.byLength) {
+		for _, i := range p.byLength[len(name)] {
+			if p.fields[i].name == string(name) {
+				return int(i)
+			}
+		}
+	}
+	return -1
+}
+
+func (s *state) decodeSlice(p *plan, v reflect.Value, depth int) bool {
+	if depth >= jsonscan.MaxDepth || !s.step('[') {
+		return false
+	}
+	if s.Next() == ']' {
+		s.At++
+		v.Set(reflect.MakeSlice(p.t, 0, 0))
+		return true
+	}
+	v.Set(reflect.MakeSlice(p.t, 0, p.firstCapacity))
+	for n := 0; ; n++ {
+		if n == v.Cap() {
+			v.Grow(n)
+		}
+		v.SetLen(n + 1)
+		if !s.decode(p.elem, v.Index(n), depth+1) {
+			return false
+		}
+		if more, ok := s.more(']'); !more {
+			return ok
+		}
+	}
+}
+
+func (s *state) decodeStrings(p *plan, to *[]string) bool {
+	if !s.step('[') {
+		return false
+	}
+	if s.Next() == ']' {
+		s.At++
+		*to = []string{}
+		return true
+	}
+	texts := make([]string, 0, p.firstCapacity)
+	for {
+		s.Next()
+		text, ok := s.text()
+		if !ok {
+			return false
+		}
+		texts = append(texts, s.stringOf(text))
+		if more, ok := s.more(']'); !more {
+			*to = texts
+			return ok
+		}
+	}
+}
+
+// decodeMap decodes a map, whose keys are strings.
+func (s *state) decodeMap(p *plan, v reflect.Value, depth int) bool {
+	if depth >= jsonscan.MaxDepth || !s.step('{') {
+		return false
+	}
+	m := reflect.MakeMap(p.t)
+	v.Set(m)
+	if s.Next() == '}' {
+		s.At++
+		return true
+	}
+	key, elem := reflect.New(p.t.Key()).Elem(), reflect.New(p.elem.t).Elem()
+	for n := 1; ; n++ {
+		name, ok := s.name()
+		if !ok {
+			return false
+		}
+		key.SetString(s.stringOf(name))
+		elem.SetZero()
+		if !s.decode(p.elem, elem, depth+1) {
+			return false
+		}
+		m.SetMapIndex(key, elem)
+		if more, ok := s.more('}'); !more {
+			return ok && m.Len() == n
+		}
+	}
+}
+
+func (s *state) decodeStringMap(to *map[string]string) bool {
+	if !s.step('{') {
+		return false
+	}
+	m := make(map[string]string)
+	*to = m
+	if s.Next() == '}' {
+		s.At++
+		return true
+	}
+	for n := 1; ; n++ {
+		name, ok := s.name()
+		if !ok {
+			return false
+		}
+		key := s.stringOf(name)
+		s.Next()
+		text, ok := s.text()
+		if !ok {
+			return false
+		}
+		m[key] = s.stringOf(text)
+		if more, ok := s.more('}'); !more {
+			return ok && len(m) == n
+		}
+	}
+}
+
+// decodeTime does what UnmarshalJSON of Time does.
+func (s *state) decodeTime(to *metav1.Time) bool {
+	text, ok := s.text()
+	if !ok {
+		return false
+	}
+	t, err := time.Parse(time.RFC3339, string(text))
+	to.Time = t.Local()
+	return err == nil
+}
+
+// step steps over a byte, if it is the next one.
+func (s *state) step(c byte) bool {
+	if s.Next() != c {
+		return false
+	}
+	s.At++
+	return true
+}
+
+// more steps over a comma and returns true, or over end, the closing byte of an object or an array,
+// and returns false. ok is false if there is neither.
+func (s *state) more(end byte) (more, ok bool) {
+	switch s.Next() {
+	case ',':
+		s.At++
+		return true, true
+	case end:
+		s.At++
+		return false, true
+	}
+	return false, false
+}
+
+// name returns the name of a member and steps to its value. It returns false as text does.
+func (s *state) name() ([]byte, bool) {
+	s.Next()
+	name, ok := s.text()
+	return name, ok && s.step(':')
+}
+
+// text returns a string, which is valid until the next call. It returns false if there is none, or
+// if its UTF-8 is not valid.
+func (s *state) text() ([]byte, bool) {
+	from := s.At
+	if from >= len(s.Data) || s.Data[from] != '"' {
+		return nil, false
+	}
+	// Nearly all strings are short, and have no escapes.
+	for i := from + 1; i < len(s.Data); i++ {
+		c := s.Data[i]
+		if c == '"' {
+			s.At = i + 1
+			return s.Data[from+1 : i], true
+		}
+		if c == '\\' || c < ' ' || c >= utf8.RuneSelf {
+			break
+		}
+	}
+	if !s.SkipText() {
+		return nil, false
+	}
+	text, err := jsontext.AppendUnquote(nil, s.Data[from:s.At])
+	return text, err == nil
+}
+
+// stringOf returns a text as a string.
+func (s *state) stringOf(text []byte) string {
+	n := len(text)
+	if n == 0 {
+		return ""
+	}
+	if n > maxShared {
+		return string(text)
+	}
+	h := uint(n)
+	for _, c := range text {
+		h = h*31 + uint(c)
+	}
+	shared := &s.texts[(h^h>>8)%uint(len(s.texts))]
+	if *shared != string(text) {
+		*shared = string(text)
+	}
+	return *shared
+}
+
+// number returns a number, whose first byte is c. It returns false if it is not an integer.
+func (s *state) number(c byte) (string, bool) {
+	from := s.At
+	if c != '-' && (c < '0' || c > '9') || !s.SkipNumber() {
+		return "", false
+	}
+	return string(s.Data[from:s.At]), true
+}

@@ -1,0 +1,206 @@
+package jsonplan
+
+import (
+	"encoding"
+	stdjson "encoding/json"
+	"reflect"
+	"strings"
+	"time"
+
+	"github.com/go-json-experiment/json"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+)
+
+// plan says how to decode the values of one type.
+type plan struct {
+	kind kind
+	t    reflect.Type
+	// elem is the plan of what a pointer, a slice or a map holds.
+	elem *plan
+	// fields are the fields of a struct.
+	fields []field
+	// byLength holds the indexes of the fields by the lengths of their names.
+	byLength [][]uint8
+	// firstCapacity is the capacity of a slice that has an element.
+	firstCapacity int
+}
+
+// field is a field of a struct, or of a struct that is embedded in it.
+type field struct {
+	name string
+	// index is the path to the field, as reflect has it.
+	index []int
+	plan  *plan
+}
+
+type kind uint8
+
+const (
+	// isOther is a type that only the decoder of all types knows.
+	isOther kind = iota
+	// isMethod is a type that has UnmarshalJSON.
+	isMethod
+	isTime
+	isString
+	isBool
+	isInt
+	isUint
+	isPointer
+	isStruct
+	isSlice
+	isStrings
+	isMap
+	isStringMap
+)
+
+// maxFields is how many fields the plan of a struct has at most.
+const maxFields = 128
+
+// planOf returns the plan of a type. The caller holds the lock.
+func (d *Decoder) planOfLocked(t reflect.Type) *plan {
+	if p := d.plans[t]; p != nil {
+		return p
+	}
+	p := &plan{t: t}
+	d.plans[t] = p // before it is complete, for types that contain themselves
+	pointer := reflect.PointerTo(t)
+	switch {
+	case t == reflect.TypeFor[metav1.Time]():
+		p.kind = isTime
+	case isKnownToLibrary(t) || hasOtherMethods(t) || hasOtherMethods(pointer):
+	case t.Kind() != reflect.Pointer && pointer.Implements(reflect.TypeFor[stdjson.Unmarshaler]()):
+		p.kind = isMethod
+	case t == reflect.TypeFor[[]string]():
+		p.kind, p.firstCapacity = isStrings, 4
+	case t == reflect.TypeFor[map[string]string]():
+		p.kind = isStringMap
+	default:
+		d.fillLocked(p)
+	}
+	return p
+}
+
+// fillLocked fills in the plan of a type without methods.
+func (d *Decoder) fillLocked(p *plan) {
+	switch p.t.Kind() {
+	case reflect.String:
+		p.kind = isString
+	case reflect.Bool:
+		p.kind = isBool
+	case reflect.Int, reflect.Int8, reflect.Int16, reflect.Int32, reflect.Int64:
+		p.kind = isInt
+	case reflect.Uint, reflect.Uint8, reflect.Uint16, reflect.Uint32, reflect.Uint64:
+		p.kind = isUint
+	case reflect.Pointer:
+		p.kind, p.elem = isPointer, d.planOfLocked(p.t.Elem())
+	case reflect.Slice:
+		if p.t.Elem().Kind() == reflect.Uint8 { // it may be base64
+			return
+		}
+		p.kind, p.elem = isSlice, d.planOfLocked(p.t.Elem())
+		p.firstCapacity = 1
+		if p.t.Elem().Size() <= 256 {
+			p.firstCapacity = 2
+		}
+	case reflect.Map:
+		key := p.t.Key()
+		if key.Kind() != reflect.String || isKnownToLibrary(key) || hasMethods(key) || hasMethods(reflect.PointerTo(key)) {
+			return
+		}
+		p.kind, p.elem = isMap, d.planOfLocked(p.t.Elem())
+	case reflect.Struct:
+		if fields, ok := d.fieldsLocked(nil, p.t, nil); ok && len(fields) <= maxFields {
+			p.kind, p.fields = isStruct, fields
+			p.indexByLength()
+		}
+	}
+}
+
+// indexByLength fills in byLength. Two fields of one name make a plan of no use: the rules of Go
+// decide which one is meant.
+func (p *plan) indexByLength() {
+	names := make(map[string]bool)
+	for i, f := range p.fields {
+		for len(p.byLength) <= len(f.name) {
+			p.byLength = append(p.byLength, nil)
+		}
+		p.byLength[len(f.name)] = append(p.byLength[len(f.name)], uint8(i))
+		names[f.name] = true
+	}
+	if len(names) < len(p.fields) {
+		p.kind = isOther
+	}
+}
+
+// fieldsLocked appends the fields of a struct type, which is at index in another one. It returns
+// false if a tag is not one of those that nearly all types have.
+func (d *Decoder) fieldsLocked(fields []field, t reflect.Type, index []int) (_ []field, ok bool) {
+	for i := range t.NumField() {
+		f := t.Field(i)
+		at := append(index[:len(index):len(index)], i)
+		tag, isTagged := f.Tag.Lookup("json")
+		name, options, _ := strings.Cut(tag, ",")
+		embedded := f.Anonymous && name == ""
+		switch {
+		case tag == "-":
+			continue
+		case !f.IsExported() && !f.Anonymous && !isTagged:
+			continue
+		case !f.IsExported() || !areUsual(options, embedded) || !isUsualName(name):
+			return nil, false
+		case embedded:
+			if f.Type.Kind() != reflect.Struct || hasMethods(f.Type) || hasMethods(reflect.PointerTo(f.Type)) {
+				return nil, false
+			}
+			if fields, ok = d.fieldsLocked(fields, f.Type, at); !ok {
+				return nil, false
+			}
+			continue
+		case name == "":
+			name = f.Name
+		}
+		fields = append(fields, field{name: name, index: at, plan: d.planOfLocked(f.Type)})
+	}
+	return fields, true
+}
+
+// areUsual reports whether the options of a tag do not change how a value is decoded.
+func areUsual(options string, embedded bool) bool {
+	for option := range strings.SplitSeq(options, ",") {
+		switch {
+		case option == "" || option == "omitempty" || option == "omitzero":
+		case option == "inline" && embedded:
+		default:
+			return false
+		}
+	}
+	return true
+}
+
+// isUsualName reports whether all packages read a name in a tag alike.
+func isUsualName(name string) bool {
+	for _, c := range []byte(name) {
+		if !(c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' || c >= '0' && c <= '9' || c == '-' || c == '_' || c == '.' || c == '$' || c == '/') {
+			return false
+		}
+	}
+	return true
+}
+
+// isKnownToLibrary reports whether the decoder of all types has rules for a type beside its kind
+// and its methods.
+func isKnownToLibrary(t reflect.Type) bool {
+	return t == reflect.TypeFor[time.Time]() || t == reflect.TypeFor[time.Duration]() || t == reflect.TypeFor[stdjson.Number]()
+}
+
+// hasMethods reports whether values of a type decode themselves.
+func hasMethods(t reflect.Type) bool {
+	return t.Implements(reflect.TypeFor[stdjson.Unmarshaler]()) || hasOtherMethods(t)
+}
+
+// hasOtherMethods reports whether values of a type decode themselves by other methods than
+// UnmarshalJSON.
+func hasOtherMethods(t reflect.Type) bool {
+	return t.Implements(reflect.TypeFor[json.UnmarshalerFrom]()) ||
+		t.Implements(reflect.TypeFor[encoding.TextUnmarshaler]()) && !t.Implements(reflect.TypeFor[stdjson.Unmarshaler]())
+}
