@@ -43,7 +43,8 @@ Nothing is installed and nothing runs in containers; what it starts it also remo
 
 The control plane is compiled from Go modules on first use, which takes minutes, and
 kept in your cache folder.`,
-		Example: `  yare dev ./my-operator     write an operator: build, run, and again at every save
+		Example: `  yare new ./my-operator     create an operator
+  yare dev ./my-operator     write an operator: build, run, and again at every save
   yare up                    only the control plane
   yare kubectl get pods -A   look into it from another terminal`,
 		Args: func(cmd *cobra.Command, args []string) error {
@@ -62,6 +63,6 @@ kept in your cache folder.`,
 	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error {
 		return fmt.Errorf("%w: see `%s --help`", err, cmd.CommandPath())
 	})
-	root.AddCommand(newUp(out), newDev(out), newKubectl(out), newVersion())
+	root.AddCommand(newNew(out), newUp(out), newDev(out), newKubectl(out), newVersion())
 	return root
 }

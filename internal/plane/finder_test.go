@@ -80,7 +80,7 @@ func TestSourceByReplaceAndWorkspace(t *testing.T) {
 	want := filepath.Join(root, "controlplane")
 	replaced := t.TempDir()
 	writeTree(t, replaced, map[string]string{
-		"go.mod": "module example.com/stranger\n\ngo 1.26\n\nrequire " + modulePath + " v0.0.0\n\nreplace " + modulePath + " => " + root + "\n",
+		"go.mod": "module example.com/stranger\n\ngo 1.26\n\nrequire " + ModulePath + " v0.0.0\n\nreplace " + ModulePath + " => " + root + "\n",
 	})
 	workspace := t.TempDir()
 	writeTree(t, workspace, map[string]string{
@@ -101,10 +101,10 @@ func TestSourceByReplaceAndWorkspace(t *testing.T) {
 func TestNowhereToBeFound(t *testing.T) {
 	t.Parallel()
 	half := t.TempDir() // A replacement without the nested module.
-	writeTree(t, half, map[string]string{"go.mod": "module " + modulePath + "\n\ngo 1.26\n"})
+	writeTree(t, half, map[string]string{"go.mod": "module " + ModulePath + "\n\ngo 1.26\n"})
 	stranger := t.TempDir()
 	writeTree(t, stranger, map[string]string{
-		"go.mod": "module example.com/stranger\n\ngo 1.26\n\nrequire " + modulePath + " v0.0.0\n\nreplace " + modulePath + " => " + half + "\n",
+		"go.mod": "module example.com/stranger\n\ngo 1.26\n\nrequire " + ModulePath + " v0.0.0\n\nreplace " + ModulePath + " => " + half + "\n",
 	})
 	broken := t.TempDir()
 	writeTree(t, broken, map[string]string{"go.mod": "modul example.com/stranger\n"})
@@ -130,11 +130,11 @@ func TestPublishedVersion(t *testing.T) {
 	const version = "v1.2.3"
 	proxy := t.TempDir()
 	publish(t, proxy, filepath.Join(clone(t), "controlplane"), module.Version{Path: nestedPath, Version: version})
-	publish(t, proxy, halfClone(t), module.Version{Path: modulePath, Version: version})
+	publish(t, proxy, halfClone(t), module.Version{Path: ModulePath, Version: version})
 	env := environ("GOPROXY=file://"+proxy, "GONOSUMDB=*", "GONOSUMCHECK=1", "GOFLAGS=-modcacherw", "GOMODCACHE="+t.TempDir(), "GONOPROXY=none", "GOSUMDB=off")
 	stranger := t.TempDir()
 	writeTree(t, stranger, map[string]string{
-		"go.mod": "module example.com/stranger\n\ngo 1.26\n\nrequire " + modulePath + " " + version + "\n",
+		"go.mod": "module example.com/stranger\n\ngo 1.26\n\nrequire " + ModulePath + " " + version + "\n",
 	})
 	t.Cleanup(func() { // The module cache is not writable.
 		clean := exec.Command("go", "clean", "-modcache")
@@ -178,7 +178,7 @@ func TestPublishedVersion(t *testing.T) {
 func halfClone(t *testing.T) string {
 	t.Helper()
 	dir := t.TempDir()
-	writeTree(t, dir, map[string]string{"go.mod": "module " + modulePath + "\n\ngo 1.26\n", "yare.go": "package yare\n"})
+	writeTree(t, dir, map[string]string{"go.mod": "module " + ModulePath + "\n\ngo 1.26\n", "yare.go": "package yare\n"})
 	return dir
 }
 

@@ -17,8 +17,9 @@ import (
 )
 
 const (
-	modulePath = "github.com/yare-go/yare"
-	nestedPath = modulePath + "/controlplane"
+	// ModulePath is the path of the Go module yare.
+	ModulePath = "github.com/yare-go/yare"
+	nestedPath = ModulePath + "/controlplane"
 
 	// PrebuiltVariable is the environment variable that names a binary to use as it is.
 	PrebuiltVariable = "YARE_CONTROLPLANE"
@@ -93,13 +94,13 @@ func (f Finder) requiredModule(ctx context.Context) (*listedModule, error) {
 		return nil, nil
 	}
 	// -mod=readonly, because a vendor folder hides where a module comes from.
-	out, err := tool.output(ctx, f.Dir, nil, "list", "-mod=readonly", "-e", "-m", "-json", modulePath)
+	out, err := tool.output(ctx, f.Dir, nil, "list", "-mod=readonly", "-e", "-m", "-json", ModulePath)
 	if err != nil {
 		return nil, fmt.Errorf("asking the go command which version of yare the module of %s requires: %w", f.Dir, err)
 	}
 	var m listedModule
 	if err := json.Unmarshal([]byte(out), &m); err != nil {
-		return nil, fmt.Errorf("reading what go list says of %s: %w", modulePath, err)
+		return nil, fmt.Errorf("reading what go list says of %s: %w", ModulePath, err)
 	}
 	if m.Error != nil {
 		if strings.Contains(m.Error.Err, "not a known dependency") {
@@ -118,7 +119,7 @@ func (m *listedModule) source() (source, error) {
 	case m.Replace != nil && m.Replace.Version == "":
 		return source{}, fmt.Errorf("yare is replaced by %s, which has no folder controlplane: "+
 			"replace it with a whole clone of the repository, or set %s to a prebuilt binary", m.Replace.Path, PrebuiltVariable)
-	case m.Replace != nil && m.Replace.Path != modulePath:
+	case m.Replace != nil && m.Replace.Path != ModulePath:
 		return source{}, fmt.Errorf("yare is replaced by %s %s, and a module of another name brings no control plane: "+
 			"replace it with a folder that holds a clone, or set %s to a prebuilt binary", m.Replace.Path, m.Replace.Version, PrebuiltVariable)
 	case m.Replace != nil:
@@ -133,21 +134,54 @@ func (m *listedModule) source() (source, error) {
 // ownSource returns where the control plane of this very program comes from. It counts where no
 // module says anything else.
 func (f Finder) ownSource() (source, error) {
-	version := f.ownVersion()
-	if version != "" && !strings.HasSuffix(version, "+dirty") && !module.IsPseudoVersion(version) {
-		return source{version: version}, nil
+	version, clone := f.ownVersion(), ""
+	if !f.noClone {
+		clone = cloneOfThisProgram()
 	}
-	// A development version was built from a clone on this machine, which may still be
-	// there. (-trimpath leaves no absolute path behind.)
-	if dir := cloneOfThisProgram(); dir != "" && !f.noClone {
-		return source{dir: filepath.Join(dir, "controlplane")}, nil
-	}
-	if version == "" || strings.HasSuffix(version, "+dirty") {
+	switch m, ok := ownModule(version, clone); {
+	case !ok:
 		return source{}, fmt.Errorf("this program is a development version of yare, and neither is %s in a module that requires %s: "+
 			"run it inside such a module or a clone of the repository, install a released version "+
-			"(go install %s/cmd/yare@latest), or set %s to a prebuilt binary", f.Dir, modulePath, modulePath, PrebuiltVariable)
+			"(go install %s/cmd/yare@latest), or set %s to a prebuilt binary", f.Dir, ModulePath, ModulePath, PrebuiltVariable)
+	case m.Dir != "":
+		return source{dir: filepath.Join(m.Dir, "controlplane")}, nil
+	default:
+		return source{version: m.Version}, nil
 	}
-	return source{version: version}, nil
+}
+
+// Module is where the yare module of a program is: one of the two fields is set.
+type Module struct {
+	// Version is a published version.
+	Version string
+	// Dir is a clone on this machine.
+	Dir string
+}
+
+// OwnModule returns where the yare module of this program is.
+func OwnModule() (Module, error) {
+	m, ok := ownModule(OwnVersion(), cloneOfThisProgram())
+	if !ok {
+		return Module{}, fmt.Errorf("this yare is a development version, and the clone that it was built from is not there: "+
+			"run it from a clone of the repository (go run ./cmd/yare), or install a released version (go install %s/cmd/yare@latest)", ModulePath)
+	}
+	return m, nil
+}
+
+// ownModule returns where the yare module of a program of that version is, which was built from
+// that clone. It reports whether that is known.
+func ownModule(version, clone string) (m Module, ok bool) {
+	isDirty := strings.HasSuffix(version, "+dirty")
+	switch isReleased := version != "" && !isDirty && !module.IsPseudoVersion(version); {
+	// A development version was built from a clone on this machine, which may still be there.
+	// (-trimpath leaves no absolute path behind.)
+	case !isReleased && clone != "":
+		return Module{Dir: clone}, true
+	case version == "" || isDirty:
+		return Module{}, false
+	default:
+		return Module{Version: version}, true
+	}
 }
 
 // hasNested reports whether the root of a yare module has the control plane beside it.
@@ -177,7 +211,7 @@ func OwnVersion() string {
 	}
 	modules := append([]*debug.Module{&info.Main}, info.Deps...)
 	for _, m := range modules {
-		if m.Path != modulePath {
+		if m.Path != ModulePath {
 			continue
 		}
 		if m.Replace != nil {

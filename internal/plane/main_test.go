@@ -95,7 +95,7 @@ func clone(t *testing.T) string {
 	t.Helper()
 	dir := t.TempDir()
 	writeTree(t, dir, map[string]string{
-		"go.mod":               "module " + modulePath + "\n\ngo 1.26\n",
+		"go.mod":               "module " + ModulePath + "\n\ngo 1.26\n",
 		"yare.go":              "package yare\n",
 		"controlplane/go.mod":  "module " + nestedPath + "\n\ngo 1.26\n",
 		"controlplane/main.go": "package main\n\nfunc main() { println(\"the small one\") }\n",

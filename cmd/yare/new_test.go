@@ -1,0 +1,145 @@
+package main
+
+import (
+	"bytes"
+	"io/fs"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+func TestNamesOfAProject(t *testing.T) {
+	t.Parallel()
+	for name, test := range map[string]struct {
+		project project
+		want    project // without Dir
+		problem string
+	}{
+		"simple":        {project: project{Dir: "x"}, want: project{Name: "x", Module: "example.com/x", Kind: "X"}},
+		"words":         {project: project{Dir: "../a/web-app"}, want: project{Name: "web-app", Module: "example.com/web-app", Kind: "WebApp"}},
+		"operator":      {project: project{Dir: "backup-operator"}, want: project{Name: "backup-operator", Module: "example.com/backup-operator", Kind: "Backup"}},
+		"case is kept":  {project: project{Dir: "myHTTP_proxy"}, want: project{Name: "myHTTP_proxy", Module: "example.com/myHTTP_proxy", Kind: "MyHTTPProxy"}},
+		"set by flags":  {project: project{Dir: "9 lives", Module: "cats.org/lives", Kind: "Cat"}, want: project{Name: "9 lives", Module: "cats.org/lives", Kind: "Cat"}},
+		"bad kind":      {project: project{Dir: "9lives"}, problem: "--kind"},
+		"lower kind":    {project: project{Dir: "x", Kind: "cat"}, problem: "--kind"},
+		"bad module":    {project: project{Dir: "two words"}, problem: "--module"},
+		"part of yare":  {project: project{Dir: "x", Module: "github.com/yare-go/yare/x"}, problem: "--module"},
+		"group":         {project: project{Dir: "x", Group: "Example.com"}, problem: "--group"},
+		"short group":   {project: project{Dir: "x", Group: "example"}, problem: "--group"},
+		"group of kube": {project: project{Dir: "x", Group: "batch.k8s.io"}, problem: "--group"},
+		"dashes only":   {project: project{Dir: "--", Module: "example.com/x"}, problem: "--kind"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			if test.project.Group == "" {
+				test.project.Group = "example.com"
+			}
+			got, err := test.project.complete()
+			if test.problem != "" {
+				if err == nil || !strings.Contains(err.Error(), test.problem) {
+					t.Errorf("%v, want an error that names %s", err, test.problem)
+				}
+				return
+			}
+			got.Dir, test.want.Group = "", "example.com"
+			if diff := cmp.Diff(test.want, got); err != nil || diff != "" {
+				t.Errorf("%v (-want +got):\n%s", err, diff)
+			}
+		})
+	}
+}
+
+// A new project is complete, and compiles. .ci/stranger runs it.
+func TestNew(t *testing.T) {
+	t.Parallel()
+	s := newSandbox(t)
+	cached, err := exec.CommandContext(t.Context(), "go", "env", "GOMODCACHE").Output()
+	if err != nil {
+		t.Fatal(err)
+	}
+	s.env = append(s.env, "GOMODCACHE="+strings.TrimSpace(string(cached)))
+	status, _, out := s.run("new", "./ship-log", "--module", "ships.example.org/log", "--group", "ships.example.org", "--kind", "Voyage")
+	if status != 0 {
+		t.Fatal(out)
+	}
+	for _, part := range []string{"created main.go", "go.mod replaces yare", "go mod tidy", "cd ship-log && go test ./... && go tool yare dev ."} {
+		if !strings.Contains(out, part) {
+			t.Errorf("it does not print %q:\n%s", part, out)
+		}
+	}
+	dir := filepath.Join(s.dir, "ship-log")
+	var names []string
+	err = filepath.WalkDir(dir, func(name string, entry fs.DirEntry, err error) error {
+		if err != nil || entry.IsDir() {
+			return err
+		}
+		relative, _ := filepath.Rel(dir, name)
+		names = append(names, filepath.ToSlash(relative))
+		text, err := os.ReadFile(name)
+		if left := bytes.Contains(bytes.ToLower(text), []byte("widget")) || bytes.Contains(text, []byte(templateGroup)); left {
+			t.Errorf("%s has a name of the template:\n%s", relative, text)
+		}
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	slices.Sort(names)
+	want := []string{".github/workflows/test.yml", "README.md", "go.mod", "go.sum", "main.go", "main_test.go", "sample.yaml"}
+	if diff := cmp.Diff(want, names); diff != "" {
+		t.Errorf("files (-want +got):\n%s", diff)
+	}
+	goCommand := func(args ...string) {
+		t.Helper()
+		cmd := exec.CommandContext(t.Context(), "go", args...)
+		cmd.Dir, cmd.Env = dir, append(s.env, "GOWORK=off", "GOFLAGS=")
+		if text, err := cmd.CombinedOutput(); err != nil {
+			t.Errorf("go %s: %v\n%s", strings.Join(args, " "), err, text)
+		}
+	}
+	goCommand("vet", "./...")
+	goCommand("mod", "tidy", "-diff")
+
+	// A folder with something in it stays as it is.
+	before := files(t, dir)
+	status, _, out = s.run("new", "ship-log")
+	if status != 1 || !strings.Contains(out, "is not empty") {
+		t.Errorf("a second time: status %d\n%s", status, out)
+	}
+	if diff := cmp.Diff(before, files(t, dir)); diff != "" {
+		t.Errorf("the folder has changed:\n%s", diff)
+	}
+	s.write("file", "")
+	for _, args := range [][]string{{"new"}, {"new", "a", "b"}, {"new", "9lives"}, {"new", "file"}, {"new", "file/x"}} {
+		if status, _, out := s.run(args...); status != 1 || len(strings.TrimSpace(out)) == 0 {
+			t.Errorf("%v: status %d\n%s", args, status, out)
+		}
+	}
+	for _, name := range []string{"a", "b", "9lives"} {
+		if _, err := os.Stat(filepath.Join(s.dir, name)); err == nil {
+			t.Errorf("a refused call has created %s", name)
+		}
+	}
+}
+
+// files returns the contents of the files in a folder, by name.
+func files(t *testing.T, dir string) map[string]string {
+	t.Helper()
+	contents := make(map[string]string)
+	err := filepath.WalkDir(dir, func(name string, entry fs.DirEntry, err error) error {
+		if err != nil || entry.IsDir() {
+			return err
+		}
+		text, err := os.ReadFile(name)
+		contents[name] = string(text)
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return contents
+}
