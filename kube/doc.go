@@ -3,7 +3,9 @@
 // An object is a Go struct with the metadata of Kubernetes: a [CustomResource], which
 // carries its own [Definition]; a type of k8s.io/api, whose resource is known; a type of
 // another module, wrapped and given a Definition; unstructured.Unstructured; or
-// metav1.PartialObjectMetadata. Nothing is registered and nothing is generated.
+// metav1.PartialObjectMetadata. Nothing is registered and nothing is generated. A custom resource
+// is an alias of CustomResource, or a type of its own where it has methods. For client-go and
+// controller-runtime it is a runtime.Object: see [DeepCopy].
 //
 // A [Client] puts these types on top of a [Handler], which serves requests and knows only
 // bytes. [NewClient] returns a client over HTTP. What stands between an operator and the

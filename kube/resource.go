@@ -109,6 +109,9 @@ func typeOf(t reflect.Type, zero any) (Type, error) {
 	}
 	if d, ok := zero.(Defined); ok {
 		definition, err := definitionOf(d)
+		if err == nil {
+			err = checkEmbedding(t)
+		}
 		if err != nil {
 			return Type{}, fmt.Errorf("%s: %w", TypeName(t), err)
 		}
@@ -132,6 +135,40 @@ func typeOf(t reflect.Type, zero any) (Type, error) {
 	}
 	return Type{}, fmt.Errorf("the resource of %s is not known: wrap it, as in type %s struct{ %s }, and give that a Definition method",
 		TypeName(t), t.Name(), TypeName(t))
+}
+
+// checkEmbedding returns an error if t embeds a custom resource and has other JSON fields.
+func checkEmbedding(t reflect.Type) error {
+	embedded := ""
+	for i := range t.NumField() {
+		if f := t.Field(i); f.Anonymous && isCustomResource(f.Type) {
+			embedded = f.Name
+		}
+	}
+	if embedded == "" {
+		return nil
+	}
+	for i := range t.NumField() {
+		f := t.Field(i)
+		if f.Name != embedded && (f.IsExported() || f.Anonymous) && f.Tag.Get("json") != "-" {
+			return fmt.Errorf("the field %s stands beside the embedded %s: put it into the Spec or the Status, or tag it json:\"-\"", f.Name, embedded)
+		}
+	}
+	return nil
+}
+
+// isCustomResource reports whether t is a [CustomResource], or a type that was declared from one.
+func isCustomResource(t reflect.Type) bool {
+	if t.Kind() != reflect.Struct {
+		return false
+	}
+	for i := range t.NumField() {
+		f := t.Field(i)
+		if f.Anonymous && f.Type.PkgPath() == reflect.TypeFor[Definition]().PkgPath() && strings.HasPrefix(f.Type.Name(), "DefinedBy[") {
+			return true
+		}
+	}
+	return false
 }
 
 // definitionOf calls Definition on a zero value, in which an embedded pointer may be nil.
