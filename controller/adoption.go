@@ -27,7 +27,8 @@ var ErrForeignChild = errors.New("the object exists and is not its child")
 // object. The garbage collector would delete such an object together with its owner.
 //
 // It looks at each apply whose body has a controlling owner reference to the reconciled
-// object, which then is the owner, and decides by the live object of that name:
+// object, or its uid in a label of [OwnsByLabel]. The reconciled object then is the owner. The
+// live object of that name decides:
 //
 //   - An object that another owner controls is refused, also with [kube.Adopt].
 //   - An object that an earlier owner of the same group, kind and name controls is about to
@@ -35,7 +36,8 @@ var ErrForeignChild = errors.New("the object exists and is not its child")
 //     retried quietly until the object is gone. If the field managers of this controller
 //     have not written the object since its creation, it came from a backup, together with
 //     the owner that has a new uid: then its reference is corrected.
-//   - An object is a child if an owner reference names the owner or an earlier owner, or if
+//   - An object is a child if an owner reference names the owner or an earlier owner, if a label
+//     has the uid of the owner, or if
 //     a field manager of this controller has fields in it, as after a deletion of an owner
 //     that left its children behind (kubectl delete --cascade=orphan).
 //   - Every other object is refused, unless the apply has [kube.Adopt].
@@ -52,8 +54,8 @@ var ErrForeignChild = errors.New("the object exists and is not its child")
 // for the uid of the child.
 type adoption struct {
 	view *cache.View
-	// former are the former field managers of the controller.
-	former []string
+	// former are the former field managers of the controller, and labels those of [OwnsByLabel].
+	former, labels []string
 
 	mu sync.Mutex
 	// children are those that no cache shows.
@@ -63,8 +65,8 @@ type adoption struct {
 // child is an object that is known to be a child, and its owner.
 type child struct{ uid, owner types.UID }
 
-func newAdoption(view *cache.View, former []string) *adoption {
-	return &adoption{view: view, former: former, children: make(map[kube.Ref]child)}
+func newAdoption(view *cache.View, former, labels []string) *adoption {
+	return &adoption{view: view, former: former, labels: labels, children: make(map[kube.Ref]child)}
 }
 
 // maxChildren limits the memory of adoption. A forgotten child costs one read.
@@ -80,7 +82,8 @@ const neverVersion = "1"
 // handler returns a handler for the reconcile of owner.
 func (a *adoption) handler(next kube.Handler, owner kube.Ref) kube.Handler {
 	return kube.HandlerFunc(func(ctx context.Context, r *kube.Request) (*kube.Response, error) {
-		if r.Verb != kube.VerbPatch || r.ContentType != kube.ContentApply || r.Subresource != "" || !claims(r.Body, owner.UID) {
+		if r.Verb != kube.VerbPatch || r.ContentType != kube.ContentApply || r.Subresource != "" ||
+			!claims(r.Body, owner.UID) && !claimsByLabel(r.Body, owner.UID, a.labels) {
 			return next.Do(ctx, r)
 		}
 		for attempt := 1; ; attempt++ {
@@ -220,7 +223,7 @@ func ownedBy(owners []cache.Owner, owner kube.Ref) bool {
 
 // judge decides about an apply to the object.
 func (a *adoption) judge(object *metav1.ObjectMeta, r *kube.Request, owner kube.Ref) (decision, error) {
-	named, earlier := false, -1
+	named, earlier := hasOwnerLabel(object.Labels, owner.UID, a.labels), -1
 	for i, o := range object.OwnerReferences {
 		switch isEarlier, controls := isEarlierOwner(o, owner), o.Controller != nil && *o.Controller; {
 		case o.UID == owner.UID:
@@ -242,7 +245,7 @@ func (a *adoption) judge(object *metav1.ObjectMeta, r *kube.Request, owner kube.
 	case named || r.Adopt || a.hasWritten(r, object, false):
 		return decision{uid: object.UID}, nil
 	}
-	return decision{}, fmt.Errorf("apply %s for %s: %w: it has no owner reference to it, and no field of the field manager %q: choose another name, or pass kube.Adopt() to Apply to adopt it; if the field manager was renamed, name the former one with controller.FormerFieldManagers",
+	return decision{}, fmt.Errorf("apply %s for %s: %w: it has no owner reference to it or label with its uid, and no field of the field manager %q: choose another name, or pass kube.Adopt() to Apply to adopt it; if the field manager was renamed, name the former one with controller.FormerFieldManagers",
 		r.Ref(), owner, ErrForeignChild, r.Query.Get("fieldManager"))
 }
 

@@ -25,6 +25,9 @@ func (e *engine[T]) handleChange(sub *subscription, change Change) {
 		// A predicate may keep away the reconcile that would find that the object is gone.
 		e.failures.forget(k, change.Before.UID)
 	}
+	if sub.isOwn {
+		e.uids.record(k, change)
+	}
 	isAccepted := e.isAccepted(sub, change)
 	c := changesOf(sub, change)
 	switch {

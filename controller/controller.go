@@ -62,6 +62,9 @@ func New[T any, P kube.ObjectOf[T]](reconcile Func[T], options ...Option) *Contr
 	api, err := bind[T, P](&c.self)
 	c.reject(err)
 	c.kind, c.api = c.self.kind, api.For
+	if c.self.isAnyOwner {
+		c.reject(errNoOwners)
+	}
 	if c.manager == "" {
 		c.manager = defaultManager(c.name, c.kind.Resource)
 	}

@@ -45,9 +45,11 @@ type engine[T any] struct {
 	// other watched kinds. They are opened in this order, because relations read the stores of
 	// own.
 	subs, own []*subscription
-	echoes    *echoes
-	failures  failures
-	calls     runningCalls
+	// uids holds the keys of the reconciled kind, if a relation finds objects by uid.
+	uids     *uidIndex
+	echoes   *echoes
+	failures failures
+	calls    runningCalls
 	// restoration receives the restorations of backups that streams have found.
 	restoration restoration
 }
@@ -66,6 +68,7 @@ func (c *Controller[T]) Start(ctx context.Context, rt *Runtime) error {
 		clock:    clock.From(ctx),
 		mapper:   newMapper(),
 		echoes:   newEchoes(),
+		uids:     newUIDIndex(c.watched),
 		failures: failures{byKey: make(map[kube.Key]*failure)},
 		calls:    runningCalls{calls: make(map[kube.Key]runningCall)},
 
@@ -175,11 +178,15 @@ func (e *engine[T]) end(running *sync.WaitGroup, cancel context.CancelCauseFunc)
 
 // subscribe opens the streams of all watched kinds, the reconciled kind first.
 func (e *engine[T]) subscribe(ctx context.Context) error {
-	e.reconciled = reconciledKind{resource: e.kind.Resource, referrers: e.referrers}
+	e.reconciled = reconciledKind{resource: e.kind.Resource, referrers: e.referrers, keyOfUID: e.uids.key}
 	self := e.self
 	self.relation = selfRelation{}
 	for i, w := range append([]*watchedKind{&self}, e.watched...) {
-		streams, err := w.streams(e.runtime.Client)
+		c, err := w.client(e.runtime)
+		var streams []kube.Stream
+		if err == nil {
+			streams, err = w.streams(c)
+		}
 		if err != nil {
 			return fmt.Errorf("the controller %s: %w", e.name, err)
 		}
@@ -213,7 +220,7 @@ func (e *engine[T]) subscribe(ctx context.Context) error {
 	e.reader = e.newReader(view)
 	e.client = e.runtime.Client.With(view.Handler).WithFieldManager(e.manager)
 	e.applies = noop.NewChecker(view)
-	e.adoption = newAdoption(view, e.formerManagers)
+	e.adoption = newAdoption(view, e.formerManagers, ownerLabels(e.watched))
 	return nil
 }
 

@@ -32,7 +32,7 @@ import (
 // same state. An S that does not fit its type is logged, and runs nothing. The S of a Secret has
 // metadata only, unless [KeepSecrets] is among the options.
 func Watches[S any, P kube.ObjectOf[S]](keys func(ctx context.Context, s *S, c *kube.Client) ([]kube.Key, error), options ...SourceOption) Option {
-	return newWatchOption[S, P](options, func(api kube.API[S]) (relation, error) {
+	return newWatchOption[S, P](options, func(_ *watchedKind, api kube.API[S]) (relation, error) {
 		m := mapRelation{watched: api.Resource()}
 		if keys == nil {
 			return m, fmt.Errorf("the map function of %s is nil: give one that returns the keys of the objects that a change concerns", m.watched)

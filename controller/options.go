@@ -156,6 +156,22 @@ func IndexLabels(keys ...string) SourceOption {
 	return func(w *watchedKind) { w.labelIndexes = append(w.labelIndexes, keys...) }
 }
 
+// InNamespaces watches the kind in these namespaces, and nowhere else, whatever namespaces the program
+// is narrowed to. For a source beside kinds that are watched in the whole cluster:
+//
+//	controller.Watches(keys, controller.InNamespaces("kube-system"))
+//
+// With [InOwnNamespace] the program's own namespace is added.
+func InNamespaces(namespaces ...string) SourceOption {
+	return func(w *watchedKind) { w.isNarrowed, w.namespaces = true, append(w.namespaces, namespaces...) }
+}
+
+// InOwnNamespace watches the kind in the namespace of the program ([Runtime]), such as that of its
+// own configuration, and nowhere else.
+func InOwnNamespace() SourceOption {
+	return func(w *watchedKind) { w.isNarrowed, w.isInOwn = true, true }
+}
+
 // IfServed watches a kind that the server need not serve, such as the custom resource of another
 // program. While the server does not serve the kind, the source is synced and has no objects. Discovery
 // decides that, so no right on CustomResourceDefinitions is needed. An error of the discovery does not

@@ -2,6 +2,7 @@ package controller
 
 import (
 	"context"
+	"errors"
 	"fmt"
 
 	"github.com/yare-go/yare/kube"
@@ -10,15 +11,24 @@ import (
 // Owns runs the reconcile of the owner when a C changes that the owner controls: see
 // [kube.OwnedBy].
 func Owns[C any, P kube.ObjectOf[C]](options ...SourceOption) Option {
-	return newWatchOption[C, P](options, func(kube.API[C]) (relation, error) { return ownerRelation{}, nil })
+	return newWatchOption[C, P](options, func(w *watchedKind, _ kube.API[C]) (relation, error) {
+		return ownerRelation{isAny: w.isAnyOwner}, nil
+	})
 }
 
-// ownerRelation connects a child with its controlling owner.
-type ownerRelation struct{}
+// AnyOwner makes a source of [Owns] run the reconcile of every owner of a changed object: also of
+// owners whose owner reference is not the controlling one.
+func AnyOwner() SourceOption { return func(w *watchedKind) { w.isAnyOwner = true } }
+
+var errNoOwners = errors.New("controller.AnyOwner is an option of controller.Owns: leave it out elsewhere")
+
+// ownerRelation connects a child with its controlling owner, or with all of its owners if isAny is
+// true.
+type ownerRelation struct{ isAny bool }
 
 func (ownerRelation) check(watched, reconciled kube.Resource) error {
 	if watched.ClusterScoped && !reconciled.ClusterScoped {
-		return fmt.Errorf("%s live in namespaces and %s outside of them, so one cannot own the other: label them, and write controller.Watches",
+		return fmt.Errorf("%s live in namespaces and %s outside of them, so one cannot own the other: label them, and write controller.OwnsByLabel",
 			reconciled, watched)
 	}
 	return nil
@@ -28,9 +38,9 @@ func (ownerRelation) index() *kube.Index { return nil }
 
 func (ownerRelation) isSlow() bool { return false }
 
-func (ownerRelation) relatedKeys(_ context.Context, o watchedObject, to reconciledKind) (keys []relatedKey, err error) {
+func (r ownerRelation) relatedKeys(_ context.Context, o watchedObject, to reconciledKind) (keys []relatedKey, err error) {
 	for _, owner := range o.record.Owners {
-		if !owner.Controller || owner.Group != to.resource.Group || owner.Kind != to.resource.Kind {
+		if !owner.Controller && !r.isAny || owner.Group != to.resource.Group || owner.Kind != to.resource.Kind {
 			continue
 		}
 		t := relatedKey{Key: kube.Key{Cluster: o.cluster, Name: owner.Name}, uid: string(owner.UID)}

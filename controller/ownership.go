@@ -44,10 +44,10 @@ func checkOwners(r *kube.Request, owner kube.Ref) error {
 			continue
 		}
 		if r.Resource.ClusterScoped {
-			return Terminal(fmt.Errorf("%s %s: it is cluster-scoped, so %s cannot own it: find it by a label instead, and delete it in a cleanup",
+			return Terminal(fmt.Errorf("%s %s: it is cluster-scoped, so %s cannot own it: use kube.OwnedByLabel and controller.OwnsByLabel instead, and delete it in a cleanup",
 				r.Verb, ref, owner))
 		}
-		return Terminal(fmt.Errorf("%s %s: %s cannot own it across namespaces: find it by a label instead, and delete it in a cleanup",
+		return Terminal(fmt.Errorf("%s %s: %s cannot own it across namespaces: use kube.OwnedByLabel and controller.OwnsByLabel instead, and delete it in a cleanup",
 			r.Verb, ref, owner))
 	}
 	return nil

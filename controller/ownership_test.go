@@ -136,7 +136,7 @@ func TestForbiddenOwnership(t *testing.T) {
 				}, controller.OnResult(calls.result)))
 				time.Sleep(time.Hour)
 				results := calls.drainResults()
-				if len(results) != 1 || results[0].Outcome() != controller.OutcomeTerminal || !strings.Contains(results[0].Err.Error(), "label") {
+				if len(results) != 1 || results[0].Outcome() != controller.OutcomeTerminal || !strings.Contains(results[0].Err.Error(), "OwnsByLabel") {
 					t.Errorf("results: %+v; want one, terminal, that says what to do instead", results)
 				}
 				if n := s.count(func(r *kube.Request) bool { return r.Verb.IsWrite() && r.Resource.Plural != "gardens" }); n > 0 {

@@ -30,7 +30,7 @@ func (e *engine[T]) newReader(view *cache.View) *kube.Client {
 
 // coversRead reports whether a source of the controller shows what r reads.
 func (e *engine[T]) coversRead(r *kube.Request) bool {
-	if r.Verb == kube.VerbWatch || r.Subresource != "" {
+	if r.Verb == kube.VerbWatch || r.Subresource != "" || r.Live {
 		return false
 	}
 	for _, sub := range e.subs {
@@ -58,6 +58,9 @@ func uncoveredRead(r *kube.Request) error {
 	}
 	if r.Subresource != "" {
 		return fmt.Errorf("%s %s %s in a map function: a map function reads whole objects only: read the subresource in the reconcile", r.Verb, r.Ref(), r.Subresource)
+	}
+	if r.Live {
+		return fmt.Errorf("%s %s in a map function: a map function reads from the cache only: read live in the reconcile", r.Verb, r.Ref())
 	}
 	what := r.Ref().String()
 	if r.Name == "" {

@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 
+	"k8s.io/apimachinery/pkg/types"
+
 	"github.com/yare-go/yare/cache"
 	"github.com/yare-go/yare/kube"
 )
@@ -39,6 +41,8 @@ type reconciledKind struct {
 	// referrers returns the objects that have a value in an index. An empty namespace means
 	// all namespaces.
 	referrers func(x *kube.Index, cluster, namespace, value string) []relatedKey
+	// keyOfUID returns the object that has a uid, if there is one.
+	keyOfUID func(cluster string, uid types.UID) (kube.Key, bool)
 }
 
 // relatedKey is an object to reconcile.

@@ -124,7 +124,11 @@ func (e *engine[T]) hasOwnFinalizer(names []string) bool {
 // that the own streams do not show: the object stopped matching the selectors of [For] while
 // the program was down.
 func (e *engine[T]) emitDeselected(ctx context.Context, emit func(Trigger)) error {
-	for m, err := range kube.Metadata(e.runtime.Client, e.kind.Resource, "").Each(ctx) {
+	c, err := e.self.client(e.runtime)
+	if err != nil {
+		return err
+	}
+	for m, err := range kube.Metadata(c, e.kind.Resource, "").Each(ctx) {
 		if e.self.ifServed && kube.IsNoResource(err) {
 			return nil
 		}

@@ -25,7 +25,13 @@ type watchedKind struct {
 	indexes      []*kube.Index
 	labelIndexes []string
 	keepSecrets  bool
-	ifServed     bool
+	// isNarrowed is true if the kind is watched in namespaces, and in the program's own namespace if
+	// isInOwn is true, and nowhere else.
+	isNarrowed, isInOwn bool
+	namespaces          []string
+	// isAnyOwner is that of [AnyOwner].
+	isAnyOwner bool
+	ifServed   bool
 }
 
 // SourceOption narrows what is watched.
@@ -33,14 +39,17 @@ type SourceOption func(*watchedKind)
 
 // newWatchOption returns the option that watches S, and connects it with the reconciled kind by the
 // relation that connect returns.
-func newWatchOption[S any, P kube.ObjectOf[S]](options []SourceOption, connect func(kube.API[S]) (relation, error)) Option {
+func newWatchOption[S any, P kube.ObjectOf[S]](options []SourceOption, connect func(*watchedKind, kube.API[S]) (relation, error)) Option {
 	w := new(watchedKind)
 	err := w.apply(options)
 	api, bindErr := bind[S, P](w)
 	err = errors.Join(err, bindErr)
-	related, relationErr := connect(api)
+	var relationErr error
+	w.relation, relationErr = connect(w, api)
 	err = errors.Join(err, relationErr)
-	w.relation = related
+	if _, ok := w.relation.(ownerRelation); w.isAnyOwner && !ok {
+		err = errors.Join(err, errNoOwners)
+	}
 	return func(settings *settings) {
 		settings.reject(err)
 		settings.watched = append(settings.watched, w)
@@ -110,9 +119,31 @@ func (w *watchedKind) check() error {
 		}
 		w.predicates = append(w.predicates, bound)
 	}
-	// What is wrong with selectors shows without asking anybody.
-	_, err := w.streams(kube.NewClientFromHandler(nil))
+	if w.isNarrowed && w.kind.Resource.ClusterScoped {
+		return fmt.Errorf("%s live outside of namespaces: leave controller.InNamespaces and controller.InOwnNamespace out", w.kind.Resource)
+	}
+	// What is wrong with selectors and namespaces shows without asking anybody.
+	c, err := w.client(&Runtime{Client: kube.NewClientFromHandler(nil), Namespace: "default"})
+	if err == nil {
+		_, err = w.streams(c)
+	}
 	return err
+}
+
+// client returns the client of a program, narrowed to the namespaces in which the kind is watched.
+func (w *watchedKind) client(rt *Runtime) (*kube.Client, error) {
+	if !w.isNarrowed {
+		return rt.Client, nil
+	}
+	namespaces := slices.Clone(w.namespaces)
+	if w.isInOwn {
+		if rt.Namespace == "" {
+			return nil, fmt.Errorf("%s are to be watched in the namespace of the program, which is not known: set the environment variable POD_NAMESPACE, or Namespace of controller.Runtime",
+				w.kind.Resource)
+		}
+		namespaces = append(namespaces, rt.Namespace)
+	}
+	return rt.Client.InNamespaces(namespaces...), nil
 }
 
 // accepts reports whether all predicates accept c. A panic in one of them accepts c and is

@@ -1,6 +1,8 @@
 package kube
 
 import (
+	"maps"
+
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 )
@@ -13,6 +15,19 @@ type Owner struct {
 	UID               types.UID
 	// Controller is true for the owner that manages the object. At most one owner does.
 	Controller bool
+}
+
+// OwnedByLabel gives child the uid of owner as the value of a label, and returns child. A controller
+// with controller.OwnsByLabel is triggered by its changes. In contrast to an owner reference the label
+// works across namespaces, and the garbage collector does not know it. The owner must have been read.
+func OwnedByLabel[O Object](owner Object, label string, child O) O {
+	labels := maps.Clone(child.GetLabels())
+	if labels == nil {
+		labels = make(map[string]string, 1)
+	}
+	labels[label] = string(owner.GetUID())
+	child.SetLabels(labels)
+	return child
 }
 
 // OwnedBy makes owner the controlling owner of child, and returns child. The garbage
