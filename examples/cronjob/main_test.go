@@ -52,7 +52,7 @@ func every5Minutes(policy ConcurrencyPolicy, annotations map[string]string) Cron
 	}
 }
 
-var hanging = map[string]string{"simulate.yare.dev/complete-after": "1h"}
+var hanging = map[string]string{yaretest.SimulateCompleteAfter: "1h"}
 
 // create creates a CronJob, and waits until it was reconciled.
 func (s *schedules) create(spec CronJobSpec) {
@@ -106,7 +106,7 @@ func TestRunsAndHistory(t *testing.T) {
 		keep        int
 	}{
 		{"succeed", nil, batchv1.JobComplete, 3},
-		{"fail", map[string]string{"simulate.yare.dev/outcome": "fail"}, batchv1.JobFailed, 1},
+		{"fail", map[string]string{yaretest.SimulateOutcome: yaretest.OutcomeFail}, batchv1.JobFailed, 1},
 	} {
 		t.Run(each.name, func(t *testing.T) {
 			s := newSchedules(t)
