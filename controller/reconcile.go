@@ -25,6 +25,8 @@ type reconciliation[T any] struct {
 	object *T
 	trace  *requestTrace
 	result Result
+	// endSpan ends the span of the reconcile. It is nil if nobody traces.
+	endSpan func(error)
 	// isOver is true if the controller has nothing (more) to do for the object.
 	isOver bool
 	// isFinishing is true once the author's functions for results may be running.
@@ -92,6 +94,7 @@ func (e *engine[T]) reconcileItem(ctx context.Context, r *reconciliation[T]) err
 		r.isOver = true
 		return nil
 	}
+	ctx = e.startSpan(ctx, r, found == deselected || obj.GetDeletionTimestamp() != nil)
 	ctx, cancel := e.withTimeout(ctx)
 	defer cancel()
 	r.trace = e.newTrace(ctx)
@@ -252,6 +255,9 @@ func (e *engine[T]) triggersSelf(ctx context.Context, key kube.Key, self kube.Re
 // is due. An error decides over the action that came with it.
 func (e *engine[T]) finish(r *reconciliation[T], err error) queue.Outcome {
 	r.isFinishing = true
+	if r.endSpan != nil {
+		e.guardAuthor("the tracer", func() { r.endSpan(err) })
+	}
 	key, result := r.item.Key, &r.result
 	if err == nil && r.isOver {
 		return e.finishOver(r)

@@ -17,6 +17,9 @@ type Runtime struct {
 	Log *slog.Logger
 	// Observer receives the figures and results of the controllers. It may be nil.
 	Observer Observer
+	// Tracer records a span for each reconcile and cleanup. It may be nil. Package operator has it
+	// record the requests of Client too.
+	Tracer kube.Tracer
 	// Namespace is that of the program: the value of the environment variable POD_NAMESPACE
 	// (https://kubernetes.io/docs/concepts/workloads/pods/downward-api/); else, in a Pod, that of
 	// its ServiceAccount; else that of the kubeconfig's context, or default. It is empty in a

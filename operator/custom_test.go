@@ -143,6 +143,33 @@ func TestOwnLog(t *testing.T) {
 	}
 }
 
+// tracedRequests records the names of spans.
+type tracedRequests struct{ names []string }
+
+func (r *tracedRequests) Start(ctx context.Context, name string, _ ...slog.Attr) (context.Context, func(error)) {
+	return ctx, func(error) { r.names = append(r.names, name) }
+}
+
+func (r *tracedRequests) Inject(context.Context, http.Header) {}
+
+// The tracer of a program sees its requests.
+func TestOwnTracer(t *testing.T) {
+	t.Parallel()
+	var traced tracedRequests
+	p := Program{Tracer: &traced, Log: slog.DiscardHandler, Parts: func() ([]Part, error) {
+		return []Part{Task("ask", func(ctx context.Context, rt *controller.Runtime) error {
+			_, err := kube.Get[gadget](ctx, rt.Client, "default", "one")
+			if rt.Tracer != &traced || err == nil {
+				t.Errorf("the tracer is %v, %v", rt.Tracer, err)
+			}
+			return nil
+		})}, nil
+	}}
+	if status, _, stderr := callProgram([]string{"--kubeconfig", nowhere(t)}, p); status != 0 || len(traced.names) != 1 || traced.names[0] != "get gadgets.example.com" {
+		t.Errorf("status %d, spans %q, %s", status, traced.names, stderr)
+	}
+}
+
 // serveOwn runs a program with handlers and metrics until the test ends. Its server has nothing.
 func serveOwn(t *testing.T, log io.Writer, handlers func(*controller.Runtime) map[string]http.Handler, metrics func(io.Writer)) fmt.Stringer {
 	t.Helper()

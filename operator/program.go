@@ -59,6 +59,9 @@ type Program struct {
 	// Log receives the log of the program, in place of the standard error stream. Log decides
 	// which levels it records, whether or not there is a flag -v. Durations come as such.
 	Log slog.Handler
+	// Tracer records a span for each reconcile, cleanup and request. Module
+	// github.com/yare-go/yare/otel adapts OpenTelemetry. Default: none.
+	Tracer kube.Tracer
 }
 
 // Main runs a program made of parts, and does not return. It is the short form of
@@ -227,7 +230,7 @@ func (p program) run(ctx context.Context, line *commandLine, parts []Part, needs
 		}
 		log.Info("serving health and metrics", "address", listener.Addr().String())
 	}
-	env := environment{log: log, listener: listener, connection: connection, handlers: p.Handlers, metrics: p.Metrics}
+	env := environment{log: log, listener: listener, connection: connection, handlers: p.Handlers, metrics: p.Metrics, tracer: p.Tracer}
 	env.namespace, env.pod = ownPod(namespace)
 	return run(ctx, client.With(connection.handler), env, parts)
 }

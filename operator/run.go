@@ -39,6 +39,8 @@ type environment struct {
 	// handlers and metrics are those of [Program]. They may be nil.
 	handlers func(*controller.Runtime) map[string]http.Handler
 	metrics  func(io.Writer)
+	// tracer is that of the Program. It may be nil.
+	tracer kube.Tracer
 	// namespace and pod are those of [controller.Runtime].
 	namespace, pod string
 }
@@ -61,6 +63,7 @@ func run(ctx context.Context, c *kube.Client, env environment, parts []Part) err
 	}
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
+	c = c.With(kube.Trace(env.tracer))
 	var f *figures
 	if env.listener != nil {
 		f = newFigures()
@@ -69,7 +72,7 @@ func run(ctx context.Context, c *kube.Client, env environment, parts []Part) err
 	streams := newStreamReporter(env.log, env.connection)
 	caches := cache.New(c, cache.OnError(streams.recordError), cache.OnRecovered(streams.recordRecovery))
 	defer caches.Close()
-	rt := &controller.Runtime{Client: c, Cache: caches, Log: env.log, Namespace: env.namespace, Pod: env.pod}
+	rt := &controller.Runtime{Client: c, Cache: caches, Log: env.log, Tracer: env.tracer, Namespace: env.namespace, Pod: env.pod}
 	pages, err := env.newPages(rt)
 	if err != nil {
 		return err

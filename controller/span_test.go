@@ -1,0 +1,20 @@
+package controller
+
+import (
+	"context"
+	"testing"
+)
+
+// Without a tracer, a reconcile allocates nothing for a span.
+func TestNoSpan(t *testing.T) {
+	e := &engine[struct{}]{Controller: new(Controller[struct{}]), runtime: new(Runtime)}
+	r := new(reconciliation[struct{}])
+	ctx := context.Background()
+	if n := testing.AllocsPerRun(100, func() {
+		if e.startSpan(ctx, r, false) != ctx || r.endSpan != nil {
+			t.Error("there is a span")
+		}
+	}); n != 0 {
+		t.Errorf("%v allocations", n)
+	}
+}
