@@ -32,4 +32,7 @@
 //
 // The function returns when the next reconcile is due: [RequeueAfter], or [Done] for the next
 // change.
+//
+// A function that depends on the time reads it by [Now]. A test can move that time, and with it the
+// requeues, forward: see package yaretest.
 package controller

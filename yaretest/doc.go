@@ -71,8 +71,8 @@
 //
 // # An existing cluster
 //
-// If the environment variable YARETEST_KUBECONFIG names a kubeconfig file, tests use the cluster of
-// its current context in place of a control plane on this machine. The variable KUBECONFIG is never
+// If the environment variable YARETEST_KUBECONFIG names a kubeconfig file, by an absolute path, tests
+// use the cluster of its current context in place of a control plane on this machine. The variable KUBECONFIG is never
 // used. Tests create and delete namespaces and CustomResourceDefinitions. Therefore the cluster must
 // allow tests by a label, or all tests fail:
 //

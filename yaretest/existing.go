@@ -3,6 +3,7 @@ package yaretest
 import (
 	"context"
 	"fmt"
+	"path/filepath"
 	"testing"
 
 	corev1 "k8s.io/api/core/v1"
@@ -13,7 +14,7 @@ import (
 )
 
 // KubeconfigVariable is the environment variable that names the kubeconfig file of an existing
-// cluster for tests. The cluster must allow tests by the label yare-test=allowed of its namespace
+// cluster for tests, by an absolute path. The cluster must allow tests by the label yare-test=allowed of its namespace
 // kube-system. The variable KUBECONFIG is never used.
 const KubeconfigVariable = "YARETEST_KUBECONFIG"
 
@@ -25,6 +26,9 @@ const (
 
 // openExisting returns the existing cluster of a kubeconfig file, if the cluster allows tests.
 func openExisting(path string) (*Cluster, error) {
+	if !filepath.IsAbs(path) {
+		return nil, fmt.Errorf("%s=%s is not an absolute path: go test runs the tests of each package in its own folder", KubeconfigVariable, path)
+	}
 	config, _, err := kube.ConfigSource{Kubeconfig: path}.Load()
 	if err != nil {
 		return nil, fmt.Errorf("%s=%s: %w", KubeconfigVariable, path, err)

@@ -37,6 +37,9 @@ func TestExistingCluster(t *testing.T) {
 	if output, passed := run(yaretest.KubeconfigVariable + "=/nowhere"); passed || !strings.Contains(output, "YARETEST_KUBECONFIG=/nowhere") {
 		t.Errorf("without a file (passed: %t): %s", passed, output)
 	}
+	if output, passed := run(yaretest.KubeconfigVariable + "=kubeconfig"); passed || !strings.Contains(output, "not an absolute path") {
+		t.Errorf("with a relative path (passed: %t): %s", passed, output)
+	}
 	if _, err := kube.All[corev1.Namespace](cluster.Client(t)).Patch(t.Context(), "kube-system",
 		kube.MergePatch(map[string]any{"metadata": map[string]any{"labels": map[string]any{"yare-test": "allowed"}}})); err != nil {
 		t.Fatal(err)

@@ -110,6 +110,34 @@ func task(run func(ctx context.Context, c *kube.Client) error) operator.Part {
 	return operator.Func[Reminder](run)
 }
 
+// service is a part that ends after the others.
+type service struct{ ended chan<- string }
+
+func (s service) Needs() (kube.Needs, error) { return kube.Needs{}, nil }
+func (s service) Service()                   {}
+func (s service) Start(ctx context.Context, _ *controller.Runtime) error {
+	<-ctx.Done()
+	s.ended <- "service"
+	return nil
+}
+
+// In a test, too, services end after the parts that use them.
+func TestRunPartsEndsServicesLast(t *testing.T) {
+	t.Parallel()
+	cluster := yaretest.Start(t)
+	ended := make(chan string, 2)
+	program := yaretest.RunParts(t, cluster, service{ended}, task(func(ctx context.Context, _ *kube.Client) error {
+		<-ctx.Done()
+		time.Sleep(50 * time.Millisecond) // so that a service that does not wait would be first
+		ended <- "task"
+		return nil
+	}))
+	program.Stop()
+	if first, second := <-ended, <-ended; first != "task" || second != "service" {
+		t.Errorf("the %s ended before the %s", first, second)
+	}
+}
+
 func TestRunPartsThatFail(t *testing.T) {
 	t.Parallel()
 	cluster := yaretest.Start(t)

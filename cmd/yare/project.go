@@ -31,15 +31,6 @@ const (
 	templateGroup = "template.example.com"
 )
 
-// templateFiles holds the path in a project of each file of template.
-var templateFiles = []struct{ source, target string }{
-	{"main.go", "main.go"},
-	{"main_test.go", "main_test.go"},
-	{"sample.yaml", "sample.yaml"},
-	{"README.md", "README.md"},
-	{"test.yml", ".github/workflows/test.yml"},
-}
-
 // project is an operator that does not exist yet.
 type project struct {
 	// Dir is the folder.
@@ -109,7 +100,13 @@ func (p project) write(yare plane.Module) (names []string, err error) {
 		return nil, fmt.Errorf("%s cannot be the folder of a new operator: %w", p.Dir, err)
 	}
 	replacer := strings.NewReplacer(templateName, p.Name, templateKind, p.Kind, templateGroup, p.Group)
-	for _, file := range templateFiles {
+	for _, file := range []struct{ source, target string }{
+		{"main.go", "main.go"},
+		{"main_test.go", "main_test.go"},
+		{"sample.yaml", "sample.yaml"},
+		{"README.md", "README.md"},
+		{"test.yml", ".github/workflows/test.yml"},
+	} {
 		text, err := template.ReadFile(path.Join("template", file.source))
 		if err != nil {
 			return nil, fmt.Errorf("read the template: %w", err)
