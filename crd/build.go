@@ -127,20 +127,16 @@ func (b *builder) schema(t reflect.Type, at place) *Schema {
 	for t.Kind() == reflect.Pointer {
 		t = t.Elem()
 	}
-	var layers []tag
-	if len(at.scope) > 0 { // field applies the tag for the path of a field
-		if own, ok := b.pathTag(at); ok {
-			layers = append(layers, own)
-			at.types = append(slices.Clone(at.types), own.types(at.scope)...)
-		}
+	var layers [2]tag // the tag of the type and, of elements, that for their path: field applies that of a field
+	if len(at.scope) > 0 {
+		layers[1], _ = b.pathTag(at)
+		at.addTypes(layers[1])
 	}
 	typed := at.ownType()
 	if typed == nil || typed.value == typeStruct {
-		if own, ok := b.typeTag(t); ok {
-			layers = append([]tag{own}, layers...)
-			at.types = append(slices.Clone(at.types), own.types(at.scope)...)
-			typed = at.ownType()
-		}
+		layers[0], _ = b.typeTag(t)
+		at.addTypes(layers[0])
+		typed = at.ownType()
 	}
 	var s *Schema
 	if typed != nil && typed.value != typeStruct {
@@ -152,11 +148,18 @@ func (b *builder) schema(t reflect.Type, at place) *Schema {
 		}
 	}
 	for _, layer := range layers {
-		if s != nil && !b.applyTo(s, layer) {
+		if s != nil && layer.directives != nil && !b.applyTo(s, layer) {
 			return nil
 		}
 	}
 	return s
+}
+
+// addTypes adds the keys type=… of t, a tag that stands at p.
+func (p *place) addTypes(t tag) {
+	if types := t.types(p.scope); types != nil {
+		p.types = append(slices.Clone(p.types), types...)
+	}
 }
 
 // ownType returns the key type=… that decides on the schema of p itself, or nil if none does.

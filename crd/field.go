@@ -92,14 +92,8 @@ func (b *builder) applyToField(s *Schema, t tag, c *change) {
 	for _, d := range t.directives {
 		switch {
 		case len(d.scope) > 0:
-			target, err := d.target(s)
-			if err == nil && d.key != "type" { // schema has obeyed that
-				err = d.apply(target)
-			}
-			if err != nil {
+			if err := d.applyWithin(s, &c.touched); err != nil {
 				b.fail(t.name, err)
-			} else if !slices.Contains(c.touched, target) {
-				c.touched = append(c.touched, target)
 			}
 		case d.key == "required" || d.key == "optional":
 			if d.given {
@@ -150,6 +144,18 @@ func nullableFirst(directives []directive) []directive {
 		}
 	}
 	return append(first, others...)
+}
+
+// applyWithin changes the schema that the scope of d leads to from s. It adds that schema to touched.
+func (d directive) applyWithin(s *Schema, touched *[]*Schema) error {
+	target, err := d.target(s)
+	if err != nil || d.key == "type" { // schema has obeyed that
+		return err
+	}
+	if !slices.Contains(*touched, target) {
+		*touched = append(*touched, target)
+	}
+	return d.apply(target)
 }
 
 // target returns the schema that the scope of d leads to from s.

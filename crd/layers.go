@@ -131,6 +131,7 @@ func (b *builder) checkPaths(root *Schema) {
 		}
 		if all == nil {
 			all = root.paths(nil, "")
+			slices.Sort(all)
 		}
 		b.failf(b.pathTagName(path, b.tags[path]), "the path matches no field that a tag can describe; the nearest are %s", strings.Join(nearest(path, all, 3), ", "))
 	}
@@ -163,14 +164,8 @@ func (b *builder) applyTo(s *Schema, t tag) bool {
 			fail(fmt.Errorf("%s: %s is for a field: write it in the tag of the field", d, d.key))
 			continue
 		}
-		target, err := d.target(s)
-		if err == nil && d.key != "type" { // schema has obeyed that
-			err = d.apply(target)
-		}
-		if err != nil {
+		if err := d.applyWithin(s, &touched); err != nil {
 			fail(err)
-		} else if !slices.Contains(touched, target) {
-			touched = append(touched, target)
 		}
 	}
 	for _, each := range slices.Backward(touched) {

@@ -1,29 +1,22 @@
 package crd
 
-import (
-	"cmp"
-	"slices"
-	"strings"
-)
+import "strings"
 
-// nearest returns at most n of names, those that differ least from name first.
+// nearest returns at most n of names, those that differ least from name first. names must be sorted,
+// and nearest changes it.
 func nearest(name string, names []string, n int) []string {
-	type candidate struct {
-		name     string
-		distance int
+	for i := range min(n, len(names)) {
+		best := i
+		for j := i + 1; j < len(names); j++ {
+			if distance(name, names[j]) < distance(name, names[best]) {
+				best = j
+			}
+		}
+		found := names[best]
+		copy(names[i+1:best+1], names[i:best])
+		names[i] = found
 	}
-	var all []candidate
-	for _, other := range names {
-		all = append(all, candidate{other, distance(name, other)})
-	}
-	slices.SortFunc(all, func(a, b candidate) int {
-		return cmp.Or(cmp.Compare(a.distance, b.distance), strings.Compare(a.name, b.name))
-	})
-	var found []string
-	for _, c := range all[:min(n, len(all))] {
-		found = append(found, c.name)
-	}
-	return found
+	return names[:min(n, len(names))]
 }
 
 // alike returns the one of names that name may have been meant to be. It is empty if all of them

@@ -93,8 +93,15 @@ func fieldKeys() []string {
 	return []string{"required", "optional", "column", "wide", "selectable", "type"}
 }
 
-// allKeys returns all keys of the crd tag.
-func allKeys() []string { return slices.AppendSeq(fieldKeys(), maps.Keys(options)) }
+// allKeys returns all keys of the crd tag, sorted.
+func allKeys() []string {
+	keys := fieldKeys()
+	for key := range options {
+		keys = append(keys, key)
+	}
+	slices.Sort(keys)
+	return keys
+}
 
 // allowed returns the keys with a meaning for a schema of this type, for error messages.
 func allowed(kind string) string {
