@@ -23,6 +23,8 @@ type DatabaseSpec struct {
 	Servers int32 `json:"servers,omitempty" crd:"minimum=1,maximum=9,default=1,column"`
 	// When backups are made. Without it there are none.
 	Backup *Backup `json:"backup,omitempty"`
+	// The port of each server.
+	Port Port `json:"port,omitempty" crd:"default=5432"`
 	// What the servers need.
 	Resources corev1.ResourceRequirements `json:"resources,omitzero"`
 	// The users, each with a name of its own.
@@ -44,6 +46,12 @@ func (Backup) Rules() []kube.Rule {
 	return []kube.Rule{{Rule: "self.full <= self.keep", Message: "full is greater than keep"}}
 }
 
+// Port is a port without special rights.
+type Port int32
+
+// CRDTag returns the limits of a Port.
+func (Port) CRDTag() string { return "minimum=1024,maximum=65535" }
+
 // User is a user of the database.
 type User struct {
 	// The name of the user.
@@ -54,7 +62,13 @@ type User struct {
 
 // Definition returns the definition of Databases.
 func (DatabaseSpec) Definition() kube.Definition {
-	return kube.Definition{Group: "example.com", Version: "v1", Kind: "Database", ShortNames: []string{"db"}, Source: source}
+	return kube.Definition{
+		Group: "example.com", Version: "v1", Kind: "Database", ShortNames: []string{"db"}, Source: source,
+		Tags: map[string]string{
+			".spec.resources.claims":         "maxItems=4",
+			".spec.resources.claims[*].name": "maxLength=63",
+		},
+	}
 }
 
 // Database is a database server with its users.
