@@ -27,6 +27,9 @@ func (e *engine[T]) handleChange(sub *subscription, change Change) {
 	}
 	if sub.isOwn {
 		e.uids.record(k, change)
+		if endsLife(change) {
+			e.calls.recordDeletion(k, change.Record().UID)
+		}
 	}
 	isAccepted := e.isAccepted(sub, change)
 	c := changesOf(sub, change)

@@ -36,7 +36,9 @@ type Controller[T any] struct {
 	// retired holds the finalizers of earlier versions of the program.
 	retired []string
 	cleanup CleanupFunc[T]
-	backoff func(t *T, err error, attempt int) time.Duration
+	// needsFinalizer is the condition of FinalizerWhen, or nil.
+	needsFinalizer func(*T) bool
+	backoff        func(t *T, err error, attempt int) time.Duration
 }
 
 // New returns a controller of T. A mistake in the type or the options is an error of
@@ -124,6 +126,19 @@ func (c *Controller[T]) Finalizer(name string, cleanup CleanupFunc[T]) *Controll
 	return c
 }
 
+// FinalizerWhen adds the finalizer only to objects for which condition returns true, such as those that
+// have something outside of the cluster. The controller asks before each reconcile of an object without
+// the finalizer, and adds the finalizer before the reconcile. From then on the finalizer stays until the
+// cleanup is done, whatever condition would return. An object that is deleted without the finalizer has
+// no cleanup. condition must not change the object.
+func (c *Controller[T]) FinalizerWhen(condition func(*T) bool) *Controller[T] {
+	if condition == nil {
+		c.reject(errors.New("the condition of the finalizer is nil: without one, leave FinalizerWhen out"))
+	}
+	c.needsFinalizer = condition
+	return c
+}
+
 // Backoff sets the function that returns how long to wait after a failure. attempt counts the
 // failures in a row, from 1 on. Conflicts do not count, and have a back-off of their own. The
 // wait is never shorter than the server demands. [DefaultBackoff] is the default. It also
@@ -134,6 +149,14 @@ func (c *Controller[T]) Backoff(policy func(t *T, err error, attempt int) time.D
 	}
 	c.backoff = policy
 	return c
+}
+
+// checkCondition returns an error if there is a condition without a finalizer.
+func (c *Controller[T]) checkCondition() error {
+	if c.needsFinalizer == nil || c.finalizer != "" {
+		return nil
+	}
+	return errors.New("FinalizerWhen has no finalizer: add one with Finalizer")
 }
 
 // checkProjection returns an error if the controller would write finalizers to a projection.
@@ -147,7 +170,7 @@ func (c *Controller[T]) checkProjection() error {
 // Needs returns the definition of T, if T defines itself, and the permissions that the
 // controller itself uses. It does not know those that the reconcile function uses.
 func (c *Controller[T]) Needs() (kube.Needs, error) {
-	if err := errors.Join(append(slices.Clone(c.errs), c.checkRetired(), c.checkProjection())...); err != nil {
+	if err := errors.Join(append(slices.Clone(c.errs), c.checkRetired(), c.checkCondition(), c.checkProjection())...); err != nil {
 		return kube.Needs{}, fmt.Errorf("the controller of %s: %w", kube.TypeName(reflect.TypeFor[T]()), err)
 	}
 	needs := kube.Needs{Names: []string{c.name}, FieldManagers: []string{c.manager}}

@@ -29,7 +29,10 @@ type settings struct {
 	watched  []*watchedKind
 	sources  []Source
 	onResult []func(Result)
-	errs     []error
+	onGone   []func(kube.Key)
+	// cancelsDeleted is that of [CancelDeleted].
+	cancelsDeleted bool
+	errs           []error
 }
 
 // reject records why the controller is not valid. A nil err is ignored.
@@ -109,6 +112,31 @@ func OnResult(f func(Result)) Option {
 		s.onResult = append(s.onResult, f)
 	}
 }
+
+// OnGone calls f with the key of an object of the reconciled kind that is gone, or that no longer
+// matches the selectors of [For]. It is for state of the process that belongs to objects, such as a
+// connection. f is called in the worker's goroutine: no reconcile of that key runs meanwhile. A panic in f
+// is logged and changes nothing.
+//
+// It is a best effort. f is not called for an object that is deleted while the program is down, nor for one
+// whose name another object has when the controller comes to it. f may be called more than once, and for a
+// key that never had an object. What must be done for each deleted object belongs into the cleanup of
+// a [Controller.Finalizer].
+func OnGone(f func(kube.Key)) Option {
+	return func(s *settings) {
+		if f == nil {
+			s.reject(errors.New("the function for objects that are gone is nil: leave controller.OnGone out"))
+			return
+		}
+		s.onGone = append(s.onGone, f)
+	}
+}
+
+// CancelDeleted ends the context of a running reconcile when the deletion of its object begins, or the
+// object stops matching the selectors of [For]. Its error then counts as no failure. The cleanup starts
+// once the reconcile has returned. It is for reconciles that take long or wait. By default a reconcile is not
+// interrupted. A cleanup never is.
+func CancelDeleted() Option { return func(s *settings) { s.cancelsDeleted = true } }
 
 // For restricts which objects are reconciled, and which of their changes matter. With a
 // [Controller.Finalizer], an object that has the finalizer and stops matching the selectors is

@@ -84,6 +84,9 @@ func (e *engine[T]) reconcileItem(ctx context.Context, r *reconciliation[T]) err
 		}
 		return err
 	case found == absent:
+		for _, onGone := range e.onGone {
+			e.guardAuthor("a function for objects that are gone", func() { onGone(key) })
+		}
 		r.isOver = true
 		return nil
 	}
@@ -97,6 +100,11 @@ func (e *engine[T]) reconcileItem(ctx context.Context, r *reconciliation[T]) err
 	ctx = e.startSpan(ctx, r, found == deselected || obj.GetDeletionTimestamp() != nil)
 	ctx, cancel := e.withTimeout(ctx)
 	defer cancel()
+	if e.cancelsDeleted && found == selected && obj.GetDeletionTimestamp() == nil {
+		var end func()
+		ctx, end = e.cancelDeleted(ctx, key, ref.UID)
+		defer end()
+	}
 	r.trace = e.newTrace(ctx)
 	client := e.clientFor(ctx, key, ref, r.trace)
 
@@ -121,7 +129,8 @@ func (e *engine[T]) reconcileItem(ctx context.Context, r *reconciliation[T]) err
 		}
 		r.step = "the update of the finalizers"
 		return e.removeFinalizer(ctx, client, obj)
-	case e.finalizer != "" && !hasIt:
+	case e.finalizer != "" && !hasIt && e.isFinalizerNeeded(r):
+		r.step = "the update of the finalizers"
 		var added bool
 		if t, added, err = e.addFinalizer(ctx, client, t); err != nil || !added {
 			// The object is being deleted or gone. The change that says so is on its way.
@@ -130,8 +139,17 @@ func (e *engine[T]) reconcileItem(ctx context.Context, r *reconciliation[T]) err
 		r.object = t
 	}
 	action, err := callAuthor(ctx, e, r, "the reconcile function", e.reconcile, client)
+	if errors.Is(err, errDeleted) && context.Cause(ctx) == errDeleted { //nolint:errorlint // the cause itself
+		return nil // the change that begins the deletion has triggered the cleanup
+	}
 	r.result.Next = action.after
 	return err
+}
+
+// isFinalizerNeeded reports whether the condition of the finalizer holds for the object of r.
+func (e *engine[T]) isFinalizerNeeded(r *reconciliation[T]) bool {
+	r.step = "the condition of the finalizer"
+	return e.needsFinalizer == nil || e.needsFinalizer(r.object)
 }
 
 // withTimeout returns the context of one reconcile.

@@ -2,8 +2,11 @@ package controller
 
 import (
 	"context"
+	"errors"
 	"sync"
 	"time"
+
+	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/yare-go/yare/kube"
 )
@@ -22,6 +25,56 @@ const (
 type runningCalls struct {
 	mu    sync.Mutex
 	calls map[kube.Key]runningCall
+	// deletable holds the reconciles that the deletion of their object ends.
+	deletable map[kube.Key]deletableCall
+}
+
+// deletableCall is a reconcile that the deletion of its object ends.
+type deletableCall struct {
+	uid    types.UID
+	cancel context.CancelCauseFunc
+}
+
+// errDeleted is the cause of a context that the deletion of the object has ended.
+var errDeleted = errors.New("the object is being deleted")
+
+// cancelDeleted returns the context of a reconcile, which the beginning of the deletion of its object
+// ends. end must be called after the reconcile.
+func (e *engine[T]) cancelDeleted(ctx context.Context, k kube.Key, uid types.UID) (_ context.Context, end func()) {
+	ctx, cancel := context.WithCancelCause(ctx)
+	e.calls.addDeletable(k, deletableCall{uid, cancel})
+	// The deletion may have begun since the object was read.
+	if o, ok := e.stored(k); ok && o.UID == uid && o.Deleting {
+		cancel(errDeleted)
+	}
+	return ctx, func() {
+		e.calls.removeDeletable(k)
+		cancel(nil)
+	}
+}
+
+func (r *runningCalls) addDeletable(k kube.Key, c deletableCall) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.deletable == nil {
+		r.deletable = make(map[kube.Key]deletableCall)
+	}
+	r.deletable[k] = c
+}
+
+func (r *runningCalls) removeDeletable(k kube.Key) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	delete(r.deletable, k)
+}
+
+// recordDeletion ends the context of the reconcile of an object whose deletion has begun.
+func (r *runningCalls) recordDeletion(k kube.Key, uid types.UID) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if c, ok := r.deletable[k]; ok && c.uid == uid {
+		c.cancel(errDeleted)
+	}
 }
 
 type runningCall struct {
