@@ -30,8 +30,9 @@ samples is ready: Deployments and their like are rolled out; a condition Ready o
 Available is True; status.ready is true; anything else is there. A custom resource whose
 definition has status.ready or status.conditions is waited for until it has a status.
 
-ARGS are given to the operator. Without any it gets -v, with which it logs for every
-reconcile what caused it and what it wrote.`,
+ARGS are given to the operator. Without any it gets -v, with which it logs every reconcile.
+dev shows a short line for each that changed something, with its cause and what it wrote, and
+counts the others.`,
 		Example: `  yare dev ./examples/book
   yare dev . --until-ready --timeout 1m
   yare dev . -- --namespace default`,
@@ -47,7 +48,7 @@ reconcile what caused it and what it wrote.`,
 	}
 	cmd.Flags().StringVar(&o.Kubeconfig, "kubeconfig", "", "write the access to the cluster to this `FILE` (default: one in a temporary folder)")
 	cmd.Flags().IntVar(&o.Nodes, "nodes", 0, "number of simulated nodes (default: the control plane's)")
-	cmd.Flags().BoolVarP(&o.Verbose, "verbose", "v", false, "show the control plane's own log")
+	cmd.Flags().BoolVarP(&o.Verbose, "verbose", "v", false, "show the control plane's own log, and each reconcile of the operator in full")
 	cmd.Flags().BoolVar(&o.UntilReady, "until-ready", false, "end with status 0 when everything in the samples is ready")
 	cmd.Flags().DurationVar(&o.Timeout, "timeout", 5*time.Minute, "with --until-ready: how long that may take once operator and control plane are built")
 	return cmd

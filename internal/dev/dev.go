@@ -22,7 +22,7 @@ type Options struct {
 	Args       []string      // the operator's arguments
 	Kubeconfig string        // where to put the access to the cluster; "" for a place of its own
 	Nodes      int           // simulated nodes; 0 for the default
-	Verbose    bool          // show the control plane's log too
+	Verbose    bool          // show the control plane's log too, and the operator's in full
 	UntilReady bool          // end when the samples are ready
 	Timeout    time.Duration // how long UntilReady may take
 	Yare       string        // how to call yare from another terminal
@@ -118,7 +118,7 @@ func (s *session) begin(ctx context.Context) error {
 		return context.Cause(ctx)
 	}
 	s.kubectl = kubectl{binary: s.plane.Binary(), kubeconfig: s.plane.Kubeconfig()}
-	s.runner.kubeconfig, s.runner.args = s.plane.Kubeconfig(), s.Args
+	s.runner.kubeconfig, s.runner.args, s.runner.verbose = s.plane.Kubeconfig(), s.Args, s.Verbose
 	return nil
 }
 

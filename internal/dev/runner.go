@@ -23,6 +23,8 @@ const (
 type runner struct {
 	args       []string // of the operator
 	kubeconfig string
+	verbose    bool // show the operator's log in full
+	view       *logView
 	binary     string
 	current    *process.Process
 	since      time.Time
@@ -34,13 +36,15 @@ func (r *runner) start(binary string) error {
 	r.stop()
 	cmd := exec.Command(binary, r.args...)
 	cmd.Env = append(os.Environ(), "KUBECONFIG="+r.kubeconfig)
-	// Its output is the terminal itself, so that it writes as it would without yare.
-	cmd.Stdout, cmd.Stderr = os.Stdout, os.Stderr
+	// Its output is the terminal itself, so that it writes as it would without yare. Its log is
+	// shown in short.
+	view := newLogView(os.Stderr, r.verbose)
+	cmd.Stdout, cmd.Stderr = os.Stdout, view
 	p, err := process.Start(cmd, syscall.SIGKILL)
 	if err != nil {
 		return fmt.Errorf("starting the operator: %w", err)
 	}
-	r.binary, r.current, r.since = binary, p, time.Now()
+	r.binary, r.current, r.since, r.view = binary, p, time.Now(), view
 	return nil
 }
 
@@ -48,6 +52,7 @@ func (r *runner) start(binary string) error {
 func (r *runner) stop() {
 	if r.current != nil {
 		r.current.Stop(syscall.SIGTERM, false, stopGrace)
+		r.view.flush()
 		r.current = nil
 	}
 }
@@ -68,6 +73,7 @@ func (r *runner) ended() <-chan struct{} {
 // and how the operator ended.
 func (r *runner) recordEnd() (pause time.Duration, how error) {
 	how = r.current.Err()
+	r.view.flush()
 	if time.Since(r.since) >= wellAfter {
 		r.pause = 0
 	}

@@ -1,0 +1,192 @@
+package dev
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"log/slog"
+	"strings"
+	"time"
+
+	"github.com/yare-go/yare/internal/textlog"
+)
+
+const (
+	// longestLine is how much of a line is kept until its end comes.
+	longestLine = 1 << 20
+	// countEvery is how long reconciles that change nothing are counted in silence.
+	countEvery = 10 * time.Second
+)
+
+// A logView shows the log of an operator to people. The operator writes JSON, because its standard
+// error stream is no terminal. A reconcile that changed something becomes one short line.
+// Reconciles that changed nothing are counted. Everything else becomes a line of text. What is no
+// JSON is passed on as it is. One goroutine at a time uses it.
+type logView struct {
+	out io.Writer
+	// isVerbose is true if reconciles are shown in full.
+	isVerbose bool
+	handler   slog.Handler
+	// rest is a line whose end has not come.
+	rest []byte
+	// unchangedCount is the number of reconciles that changed nothing, since the time of the first
+	// of them.
+	unchangedCount int
+	unchangedSince time.Time
+}
+
+func newLogView(out io.Writer, verbose bool) *logView {
+	return &logView{out: out, isVerbose: verbose, handler: textlog.New(out, slog.LevelDebug)}
+}
+
+// Write shows the lines that end in text.
+func (v *logView) Write(text []byte) (int, error) {
+	v.rest = append(v.rest, text...)
+	for {
+		line, rest, found := bytes.Cut(v.rest, []byte("\n"))
+		switch {
+		case found:
+			v.show(line)
+			v.rest = rest
+		case len(v.rest) > longestLine:
+			_, _ = v.out.Write(v.rest) // nobody is left to see an error
+			v.rest = nil
+		default:
+			v.rest = bytes.Clone(v.rest)
+			return len(text), nil
+		}
+	}
+}
+
+// flush shows what the operator has left when it ends.
+func (v *logView) flush() {
+	if len(v.rest) > 0 {
+		v.show(v.rest)
+		v.rest = nil
+	}
+	if v.unchangedCount > 0 {
+		v.showText(time.Now(), "")
+	}
+}
+
+// logLine is a line of the log of an operator.
+type logLine struct {
+	time       time.Time
+	level      slog.Level
+	message    string
+	attributes []slog.Attr
+}
+
+func (v *logView) show(line []byte) {
+	l, ok := parseLine(line)
+	if !ok {
+		fmt.Fprintf(v.out, "%s\n", line)
+		return
+	}
+	if work, changes, ok := l.reconcile(); ok && !v.isVerbose {
+		switch {
+		case len(changes) > 0:
+			v.showText(l.time, work+strings.Join(changes, ", "))
+		case v.unchangedCount == 0:
+			v.unchangedCount, v.unchangedSince = 1, l.time
+		default:
+			if v.unchangedCount++; l.time.Sub(v.unchangedSince) >= countEvery {
+				v.showText(l.time, "")
+			}
+		}
+		return
+	}
+	r := slog.NewRecord(l.time, l.level, l.message, 0)
+	r.AddAttrs(l.attributes...)
+	_ = v.handler.Handle(context.Background(), r) // nobody is left to see an error
+}
+
+// showText shows a line, and how many reconciles have changed nothing since the last one.
+func (v *logView) showText(at time.Time, text string) {
+	if v.unchangedCount > 0 {
+		count := fmt.Sprintf("%d more reconciles changed nothing", v.unchangedCount)
+		if v.unchangedCount == 1 {
+			count = "1 more reconcile changed nothing"
+		}
+		if text != "" {
+			count = " (" + count + ")"
+		}
+		text += count
+		v.unchangedCount = 0
+	}
+	_ = v.handler.Handle(context.Background(), slog.NewRecord(at, slog.LevelInfo, text, 0)) // nobody is left to see an error
+}
+
+// reconcile returns what a line says about a reconcile without an error: its object and its cause
+// in words, and its writes without those that were skipped. It reports whether the line is about
+// one.
+func (l logLine) reconcile() (work string, changes []string, ok bool) {
+	var namespace, name, controller, cause string
+	var writes []any
+	for _, a := range l.attributes {
+		switch a.Key {
+		case "controller":
+			controller = a.Value.String()
+		case "namespace":
+			namespace = a.Value.String()
+		case "name":
+			name = a.Value.String()
+		case "cause":
+			cause = a.Value.String()
+		case "wrote":
+			writes, ok = a.Value.Any().([]any)
+		}
+	}
+	if !ok || l.level != slog.LevelDebug || l.message != "reconciled" && l.message != "cleaned up" {
+		return "", nil, false
+	}
+	for _, w := range writes {
+		if text := fmt.Sprint(w); !strings.HasSuffix(text, " (skipped)") {
+			changes = append(changes, text)
+		}
+	}
+	if namespace != "" {
+		name = namespace + "/" + name
+	}
+	return fmt.Sprintf("%s %s %s (%s): ", controller, l.message, name, cause), changes, true
+}
+
+// parseLine returns the line that JSON encodes, as package slog writes it. It reports whether it is
+// such a line.
+func parseLine(text []byte) (l logLine, ok bool) {
+	if !bytes.HasPrefix(text, []byte("{")) {
+		return l, false
+	}
+	var head struct {
+		Time  time.Time  `json:"time"`
+		Level slog.Level `json:"level"`
+		Msg   *string    `json:"msg"`
+	}
+	if json.Unmarshal(text, &head) != nil || head.Msg == nil {
+		return l, false
+	}
+	l = logLine{time: head.Time, level: head.Level, message: *head.Msg}
+	decoder := json.NewDecoder(bytes.NewReader(text))
+	decoder.UseNumber()
+	if _, err := decoder.Token(); err != nil {
+		return l, false
+	}
+	for decoder.More() {
+		var value any
+		key, err := decoder.Token()
+		if err == nil {
+			err = decoder.Decode(&value)
+		}
+		if err != nil {
+			return l, false
+		}
+		switch name := fmt.Sprint(key); name {
+		case slog.TimeKey, slog.LevelKey, slog.MessageKey:
+		default:
+			l.attributes = append(l.attributes, slog.Any(name, value))
+		}
+	}
+	return l, true
+}
