@@ -94,6 +94,7 @@ var forbidden = map[string]string{
 	"k8s.io/client-go":                    "its configuration and credentials cost 4 MB, and its typed clients 12 MB: kube.Config replaces both",
 	"golang.org/x/oauth2":                 "kube sends tokens itself",
 	modulePath + "/kube/clientgo":         "it links client-go",
+	modulePath + "/kube/pods":             "it links a WebSocket library, for programs that run commands in Pods",
 	"go.opentelemetry.io/otel":            "its SDK is 9 MB: module otel adapts it for programs that want it",
 	"sigs.k8s.io/controller-runtime":      "it is a peer, and 20 MB",
 	"github.com/prometheus/client_golang": "it costs more than it gives",

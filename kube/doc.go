@@ -27,7 +27,8 @@
 //   - [API.Modify] reads, changes and replaces an object, and does so again after a conflict. It suits
 //     a change that depends on what the object has, such as a list or a counter.
 //   - [API.Create] suits objects that are made once and never changed, such as Jobs.
-//   - [CreateSubresource] evicts a Pod, binds a Pod, or asks for a token.
+//   - [CreateSubresource] evicts a Pod, binds a Pod, or asks for a token. Package kube/pods runs commands
+//     in Pods.
 //
 // A reconcile reads from a cache what its sources cover. [Client.Live] asks the server.
 package kube

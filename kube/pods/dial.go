@@ -1,0 +1,159 @@
+package pods
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/url"
+	"strconv"
+	"sync"
+	"time"
+
+	"github.com/coder/websocket"
+
+	"github.com/yare-go/yare/kube"
+)
+
+const portProtocol = "v4.channel.k8s.io"
+
+// The channels of one port. The first message of each is the number of the port.
+const (
+	channelData byte = iota
+	channelPortError
+)
+
+// Dial opens a connection to a port of a Pod, which ends when ctx does. The connection belongs to the
+// caller. Each connection is a request of its own. Nothing listens on this machine. A read returns
+// the error with which the kubelet could not reach the port. The connection has no half-close: Close
+// ends both directions. A deadline that passes ends the connection.
+func Dial(ctx context.Context, c *kube.Client, namespace, name string, port int) (net.Conn, error) {
+	if port < 1 || port > 65535 {
+		return nil, fmt.Errorf("portforward of the Pod %q: %d is no port", namespace+"/"+name, port)
+	}
+	socket, err := dial(ctx, c, namespace, name, "portforward", portProtocol, url.Values{"ports": {strconv.Itoa(port)}})
+	if err != nil {
+		return nil, err
+	}
+	ctx, cancel := context.WithCancelCause(ctx)
+	p := &portConn{socket: socket, ctx: ctx, cancel: cancel, address: podAddress(fmt.Sprintf("%s/%s:%d", namespace, name, port))}
+	p.running.Go(func() { keepAlive(ctx, socket, cancel) })
+	return p, nil
+}
+
+// portConn is a connection to a port of a Pod. Reads are for one goroutine at a time, and so are
+// writes.
+type portConn struct {
+	socket *websocket.Conn
+	// ctx is that of the connection: a net.Conn receives none.
+	ctx     context.Context //nolint:containedctx // see above
+	cancel  context.CancelCauseFunc
+	running sync.WaitGroup
+	address podAddress
+
+	// rest is what is left of the last message. portSent and errorSent report whether the number of
+	// the port has come on each channel.
+	rest                []byte
+	portSent, errorSent bool
+
+	mu              sync.Mutex
+	readBy, writeBy time.Time
+}
+
+func (p *portConn) Read(b []byte) (int, error) {
+	for len(p.rest) == 0 {
+		ctx, cancel := p.within(&p.readBy)
+		_, message, err := p.socket.Read(ctx)
+		cancel()
+		switch {
+		case websocket.CloseStatus(err) == websocket.StatusNormalClosure, errors.Is(err, io.EOF):
+			return 0, io.EOF
+		case err != nil && context.Cause(p.ctx) != nil:
+			return 0, context.Cause(p.ctx)
+		case err != nil:
+			return 0, err
+		case len(message) == 0:
+			continue
+		}
+		data := message[1:]
+		switch message[0] {
+		case channelData:
+			if p.rest = data; !p.portSent && len(data) >= 2 {
+				p.portSent, p.rest = true, data[2:]
+			}
+		case channelPortError:
+			if !p.errorSent && len(data) >= 2 {
+				p.errorSent, data = true, data[2:]
+			}
+			if len(data) > 0 {
+				return 0, fmt.Errorf("the port %s: %s", p.address, data)
+			}
+		}
+	}
+	n := copy(b, p.rest)
+	p.rest = p.rest[n:]
+	return n, nil
+}
+
+func (p *portConn) Write(b []byte) (int, error) {
+	sent := 0
+	for sent < len(b) {
+		part := b[sent:min(len(b), sent+16<<10)]
+		ctx, cancel := p.within(&p.writeBy)
+		err := p.socket.Write(ctx, websocket.MessageBinary, append([]byte{channelData}, part...))
+		cancel()
+		if err != nil {
+			return sent, err
+		}
+		sent += len(part)
+	}
+	return sent, nil
+}
+
+func (p *portConn) Close() error {
+	p.cancel(net.ErrClosed)
+	err := p.socket.CloseNow()
+	p.running.Wait()
+	return err
+}
+
+// within returns the context of the connection with a deadline, unless that is zero.
+func (p *portConn) within(deadline *time.Time) (context.Context, context.CancelFunc) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if deadline.IsZero() {
+		return context.WithCancel(p.ctx)
+	}
+	return context.WithDeadline(p.ctx, *deadline)
+}
+
+func (p *portConn) SetDeadline(t time.Time) error {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.readBy, p.writeBy = t, t
+	return nil
+}
+
+func (p *portConn) SetReadDeadline(t time.Time) error {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.readBy = t
+	return nil
+}
+
+func (p *portConn) SetWriteDeadline(t time.Time) error {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.writeBy = t
+	return nil
+}
+
+func (p *portConn) LocalAddr() net.Addr  { return podAddress("local") }
+func (p *portConn) RemoteAddr() net.Addr { return p.address }
+
+// podAddress is the address of a port of a Pod.
+type podAddress string
+
+func (podAddress) Network() string  { return "pod" }
+func (a podAddress) String() string { return string(a) }

@@ -1,0 +1,91 @@
+package pods
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"net/url"
+	"time"
+
+	"github.com/coder/websocket"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/yare-go/yare/kube"
+)
+
+const (
+	// messageLimit is the size that a message of a server may have. API servers send 32 KB and a byte.
+	messageLimit = 1 << 20
+	// pingPeriod is the interval of the pings, and how long an answer to one may take. Pings find a
+	// dead connection, and keep proxies from ending a silent one.
+	pingPeriod = 30 * time.Second
+)
+
+// podsResource is the resource of corev1.Pod, whose package programs without Pods need not link.
+var podsResource = kube.Resource{GroupVersionKind: schema.GroupVersionKind{Version: "v1", Kind: "Pod"}, Plural: "pods"}
+
+// dial opens a WebSocket to a subresource of a Pod. An error of the server is a [*kube.Error].
+func dial(ctx context.Context, c *kube.Client, namespace, name, subresource, protocol string, query url.Values) (*websocket.Conn, error) {
+	what := fmt.Sprintf("%s of the Pod %q", subresource, namespace+"/"+name)
+	switch {
+	case c == nil:
+		return nil, fmt.Errorf("%s: the client is nil", what)
+	case namespace == "" || name == "":
+		return nil, fmt.Errorf("%s: its namespace or its name is empty", what)
+	}
+	upgrade := roundTripper(func(r *http.Request) (*http.Response, error) {
+		response, err := c.Do(r.Context(), &kube.Request{
+			Verb: kube.VerbGet, Resource: podsResource, Namespace: namespace, Name: name, Subresource: subresource,
+			Query: query, Header: r.Header, Streams: true,
+		})
+		if err != nil {
+			return nil, err
+		}
+		return &http.Response{StatusCode: response.Code, Header: response.Header, Body: response.Stream, Request: r}, nil
+	})
+	conn, response, err := websocket.Dial(ctx, "http://pod/", &websocket.DialOptions{
+		HTTPClient: &http.Client{Transport: upgrade}, Subprotocols: []string{protocol}, CompressionMode: websocket.CompressionDisabled,
+	})
+	if refused, ok := kube.AsError(err); ok {
+		return nil, refused
+	}
+	if err != nil {
+		if response != nil && response.Body != nil {
+			response.Body.Close()
+		}
+		return nil, fmt.Errorf("%s: %w", what, err)
+	}
+	if got := conn.Subprotocol(); got != protocol {
+		_ = conn.CloseNow()
+		return nil, fmt.Errorf("%s: the server speaks %q and not %s, which API servers do since Kubernetes 1.30", what, got, protocol)
+	}
+	conn.SetReadLimit(messageLimit)
+	return conn, nil
+}
+
+type roundTripper func(*http.Request) (*http.Response, error)
+
+func (f roundTripper) RoundTrip(r *http.Request) (*http.Response, error) { return f(r) }
+
+var errSilent = errors.New("the connection is dead: a ping had no answer")
+
+// keepAlive pings until ctx ends. It calls end if a ping has no answer.
+func keepAlive(ctx context.Context, conn *websocket.Conn, end func(error)) {
+	ticker := time.NewTicker(pingPeriod)
+	defer ticker.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-ticker.C:
+		}
+		answered, cancel := context.WithTimeout(ctx, pingPeriod)
+		err := conn.Ping(answered)
+		cancel()
+		if err != nil && ctx.Err() == nil {
+			end(errSilent)
+			return
+		}
+	}
+}
