@@ -15,13 +15,10 @@ import (
 	"time"
 
 	"github.com/coder/websocket"
-	"go.uber.org/goleak"
 
 	"github.com/yare-go/yare/kube"
 	"github.com/yare-go/yare/kube/pods"
 )
-
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 // serve returns a client of a server that speaks a subprotocol as an API server does. handle gets
 // each connection.
