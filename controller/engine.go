@@ -33,6 +33,8 @@ type engine[T any] struct {
 	applies  *noop.Checker
 	adoption *adoption
 	queue    *queue.Queue
+	// debouncer holds triggers back before the queue. It is nil without [Debounce].
+	debouncer *debouncer
 	// clock is the clock of the queue. It is nil for the real clock.
 	clock *clock.Clock
 	// mapper holds the changes of slow relations.
@@ -73,6 +75,10 @@ func (c *Controller[T]) Start(ctx context.Context, rt *Runtime) error {
 		calls:    runningCalls{calls: make(map[kube.Key]runningCall)},
 
 		restoration: newRestoration(),
+	}
+	if c.quiet > 0 {
+		e.debouncer = newDebouncer(c.quiet, e.queue.Add)
+		defer e.debouncer.stop()
 	}
 	if e.log == nil {
 		e.log = slog.Default()

@@ -18,6 +18,8 @@ type settings struct {
 	manager string
 	// formerManagers are names that manager had in earlier releases.
 	formerManagers []string
+	// quiet is that of [Debounce], or 0.
+	quiet time.Duration
 	// pausedBy is the annotation of [Paused], or empty.
 	pausedBy    string
 	concurrency int

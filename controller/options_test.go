@@ -62,6 +62,7 @@ func TestMistakes(t *testing.T) {
 		"condition":                           {build().Finalizer("a.example.com/a", cleanup).FinalizerWhen(nil), []string{"condition", "leave FinalizerWhen out"}},
 		"condition without a finalizer":       {build().FinalizerWhen(func(*Garden) bool { return true }), []string{"FinalizerWhen has no finalizer"}},
 		"gone":                                {build(controller.OnGone(nil)), []string{"leave controller.OnGone out"}},
+		"debounce":                            {build(controller.Debounce(0)), []string{"quiet time 0s", "leave it out"}},
 		"pause":                               {build(controller.Paused("not valid")), []string{"not valid", "controller.Paused"}},
 		"concurrency":                         {build(controller.Concurrency(0)), []string{"concurrency 0", "1 is one object"}},
 		"grace":                               {build(controller.ShutdownGrace(-time.Second)), []string{"-1s", "0 ends calls at once"}},

@@ -59,7 +59,11 @@ func (e *engine[T]) keys() iter.Seq[kube.Key] {
 
 // trigger passes a trigger to the queue if the controller can have the object.
 func (e *engine[T]) trigger(t queue.Trigger) {
-	if e.covers(t.Key) {
+	switch {
+	case !e.covers(t.Key):
+	case e.debouncer != nil && t.Priority == queue.High && t.NotBefore.IsZero():
+		e.debouncer.hold(t)
+	default:
 		e.queue.Add(t)
 	}
 }
