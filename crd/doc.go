@@ -103,14 +103,14 @@
 //
 //	func (Port) CRDTag() string { return "minimum=1,maximum=65535" }
 //
-// It has the keys that describe values, and not required, optional, column, wide and selectable. The method of
-// an embedded type says nothing about the struct around it. A struct that embeds such a type needs
-// another text than that type.
+// It has the keys that describe values, and not required, optional, column, wide and selectable.
+// The method of an embedded type says nothing about the struct around it. A struct that embeds such
+// a type, and has a method of its own, returns another text than that type.
 //
 // Fields of types of other modules get their tags by path, from the Tags of the Definition:
 //
 //	Tags: map[string]string{
-//		".spec.issuerRef.name":     "minLength=1",
+//		".spec.issuerRef.name":    "minLength=1",
 //		".spec.ports[*].protocol": "enum=TCP|UDP",
 //	}
 //
