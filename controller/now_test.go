@@ -79,8 +79,7 @@ func TestMovedTime(t *testing.T) {
 
 // roughly returns d without the tenth that chance may have added.
 func roughly(d time.Duration) string {
-	const step = 5 * time.Second
-	return (d / step * step).String()
+	return d.Truncate(5 * time.Second).String()
 }
 
 // A controller whose streams are not synced is named.

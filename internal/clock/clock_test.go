@@ -50,9 +50,9 @@ func TestAdvanceStopsAtEachTime(t *testing.T) {
 		if err := c.Advance(ctx, time.Minute, time.Second); err != nil {
 			t.Fatal(err)
 		}
-		want := []time.Duration{10, 20, 25, 30, 40, 50, 50, 60}
-		for i := range want {
-			want[i] *= time.Second
+		var want []time.Duration
+		for _, seconds := range []int{10, 20, 25, 30, 40, 50, 50, 60} {
+			want = append(want, time.Duration(seconds)*time.Second)
 		}
 		mu.Lock()
 		if !slices.Equal(seen, want) {
