@@ -137,7 +137,7 @@ func TestWhatUsersSee(t *testing.T) {
 		}
 	})
 	cluster.Kubectl(t, "", "delete", "--namespace", namespace, "wa", "hello")
-	operator.WaitForLog(t, `"msg":"cleaned up","namespace":"`+namespace+`","name":"hello"`)
+	operator.WaitForLog(t, `"msg":"cleaned up","controller":"webapp","namespace":"`+namespace+`","name":"hello"`)
 	if status := operator.Interrupt(t); status != 0 {
 		t.Errorf("after SIGINT the status is %d", status)
 	}
