@@ -22,8 +22,10 @@ const (
 	pingPeriod = 30 * time.Second
 )
 
-// podsResource is the resource of corev1.Pod, whose package programs without Pods need not link.
-var podsResource = kube.Resource{GroupVersionKind: schema.GroupVersionKind{Version: "v1", Kind: "Pod"}, Plural: "pods"}
+// podsResource returns the resource of corev1.Pod, whose package this one need not link.
+func podsResource() kube.Resource {
+	return kube.Resource{GroupVersionKind: schema.GroupVersionKind{Version: "v1", Kind: "Pod"}, Plural: "pods"}
+}
 
 // dial opens a WebSocket to a subresource of a Pod. An error of the server is a [*kube.Error].
 func dial(ctx context.Context, c *kube.Client, namespace, name, subresource, protocol string, query url.Values) (*websocket.Conn, error) {
@@ -36,7 +38,7 @@ func dial(ctx context.Context, c *kube.Client, namespace, name, subresource, pro
 	}
 	upgrade := roundTripper(func(r *http.Request) (*http.Response, error) {
 		response, err := c.Do(r.Context(), &kube.Request{
-			Verb: kube.VerbGet, Resource: podsResource, Namespace: namespace, Name: name, Subresource: subresource,
+			Verb: kube.VerbGet, Resource: podsResource(), Namespace: namespace, Name: name, Subresource: subresource,
 			Query: query, Header: r.Header, Streams: true,
 		})
 		if err != nil {
