@@ -25,10 +25,10 @@ func Log(ctx context.Context) *slog.Logger {
 // call is the context of one reconcile or cleanup. It is a part of the reconciliation, so that the
 // context costs no allocation.
 type call struct {
-	context.Context
-	program    *slog.Logger
-	controller string
-	key        kube.Key
+	context.Context //nolint:containedctx // the call is a context itself
+	program         *slog.Logger
+	controller      string
+	key             kube.Key
 	// id is the reconcile ID, a random number.
 	id uint64
 	// logger is made when it is asked for.

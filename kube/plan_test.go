@@ -120,7 +120,7 @@ func TestTypesWithoutPlan(t *testing.T) {
 			A embedded `json:",inline"`
 		}),
 		new(struct {
-			A string `json:"a'b"`
+			A string `json:"a'b"` //nolint:staticcheck // the quote is what is tested
 		}),
 		new(any),
 	} {
