@@ -256,7 +256,7 @@ func TestRefusedTagsByPath(t *testing.T) {
 	t.Parallel()
 	const definition = "the custom resource of crd_test.pathSpec: its Definition's Tags"
 	for path, tc := range map[string]struct{ tag, want string }{
-		".spec.tempalte.spec.nodeName":       {"minLength=1", definition + `[".spec.tempalte.spec.nodeName"]: "minLength=1": the path matches no field that a tag can describe; the nearest are .spec.template.spec.nodeName, `},
+		".spec.tmplate.spec.nodeName":        {"minLength=1", definition + `[".spec.tmplate.spec.nodeName"]: "minLength=1": the path matches no field that a tag can describe; the nearest are .spec.template.spec.nodeName, `},
 		"spec.text":                          {"minLength=1", "the nearest are .spec.text, "},
 		".spec.ports.name":                   {"minLength=1", "the nearest are .spec.ports[*].name, "},
 		".metadata.name":                     {"minLength=1", "matches no field"},

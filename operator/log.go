@@ -6,7 +6,7 @@ import (
 	"log"
 	"log/slog"
 
-	"k8s.io/klog/v2"
+	"k8s.io/klog/v2" //nolint:depguard // what libraries log by klog goes to the log of the program
 
 	"github.com/yare-go/yare/internal/logctx"
 	"github.com/yare-go/yare/internal/textlog"

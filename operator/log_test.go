@@ -11,7 +11,7 @@ import (
 	"testing/slogtest"
 	"time"
 
-	"k8s.io/klog/v2"
+	"k8s.io/klog/v2" //nolint:depguard // what libraries log by klog goes to the log of the program
 
 	"github.com/yare-go/yare/controller"
 	"github.com/yare-go/yare/internal/logctx"

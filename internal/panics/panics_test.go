@@ -21,7 +21,7 @@ func TestPanic(t *testing.T) {
 	for name, f := range map[string]func(){
 		"panic":         func() { panic("at the disco") },
 		"runtime error": func() { nothing.n++ },
-		"in a library":  func() { _ = regexp.MustCompile("(") },
+		"in a library":  func() { _ = regexp.MustCompile("(") }, //nolint:staticcheck // the panic is what is tested
 	} {
 		site, stack := recovered(f)
 		file := "panics_test.go:"
