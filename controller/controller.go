@@ -16,7 +16,10 @@ import (
 )
 
 // Func is a reconcile function. The object is its own copy. The client reads objects of watched
-// kinds from the cache, and all others from the server.
+// kinds from the cache, and all others from the server. With an error the Action does not count: the
+// back-off decides when the next call is due (see [Controller.Backoff]), and after a [Terminal] error
+// the next change. A function that must run at a certain time records what it cannot cure in the
+// status, and returns [RequeueAfter] without an error.
 type Func[T any] = func(ctx context.Context, t *T, c *kube.Client) (Action, error)
 
 // CleanupFunc is a cleanup function: see [Controller.Finalizer]. Its object and its client are

@@ -38,7 +38,8 @@ func preconditions(o *metav1.DeleteOptions) *metav1.Preconditions {
 }
 
 // Propagation sets what happens to the objects that the deleted one owns. Default: that of
-// the server, which for nearly all resources is to delete them in the background.
+// the server, which for nearly all resources is to delete them in the background. The exception is
+// Job: by default its Pods stay.
 func Propagation(policy metav1.DeletionPropagation) DeleteOption {
 	return deleteOption(func(o *metav1.DeleteOptions) { o.PropagationPolicy = &policy })
 }

@@ -39,11 +39,34 @@ func WaitForCondition[T any](t testing.TB, api kube.API[T], name, condition stri
 	})
 }
 
+// WaitForReason waits until a condition of the object's status has a reason, such as InvalidSchedule,
+// whether the condition is True or False, and was observed at the object's present generation. It
+// returns the object. It fails t when the timeout is over, as with [Eventually].
+func WaitForReason[T any](t testing.TB, api kube.API[T], name, condition, reason string) *T {
+	t.Helper()
+	return WaitFor(t, api, name, func(object *T) error {
+		c, err := observedCondition(api.Object(object), condition)
+		if err == nil && c.Reason != reason {
+			err = fmt.Errorf("%s: the condition %s is %s (%s: %s), want the reason %s", name, condition, c.Status, c.Reason, c.Message, reason)
+		}
+		return err
+	})
+}
+
 // checkCondition returns nil if a condition is True, and otherwise an error that says why not.
 func checkCondition(object kube.Object, condition string) error {
+	c, err := observedCondition(object, condition)
+	if err == nil && c.Status != metav1.ConditionTrue {
+		err = fmt.Errorf("%s: the condition %s is %s (%s: %s)", object.GetName(), condition, c.Status, c.Reason, c.Message)
+	}
+	return err
+}
+
+// observedCondition returns a condition that was observed at the object's present generation.
+func observedCondition(object kube.Object, condition string) (metav1.Condition, error) {
 	data, err := kube.Marshal(object)
 	if err != nil {
-		return err
+		return metav1.Condition{}, err
 	}
 	var parsed struct {
 		Status struct {
@@ -51,20 +74,19 @@ func checkCondition(object kube.Object, condition string) error {
 		} `json:"status"`
 	}
 	if err := kube.Unmarshal(data, &parsed); err != nil {
-		return err
+		return metav1.Condition{}, err
 	}
 	for _, c := range parsed.Status.Conditions {
-		if c.Type != condition {
-			continue
+		switch {
+		case c.Type != condition:
+		case c.ObservedGeneration == 0 || c.ObservedGeneration == object.GetGeneration(): // a built-in condition does not say
+			return c, nil
+		default:
+			return metav1.Condition{}, fmt.Errorf("%s: the condition %s is %s (%s: %s), observed at generation %d of %d",
+				object.GetName(), condition, c.Status, c.Reason, c.Message, c.ObservedGeneration, object.GetGeneration())
 		}
-		// A built-in condition does not say what it was observed at.
-		if c.Status == metav1.ConditionTrue && (c.ObservedGeneration == 0 || c.ObservedGeneration == object.GetGeneration()) {
-			return nil
-		}
-		return fmt.Errorf("%s: the condition %s is %s (%s: %s), observed at generation %d of %d",
-			object.GetName(), condition, c.Status, c.Reason, c.Message, c.ObservedGeneration, object.GetGeneration())
 	}
-	return fmt.Errorf("%s: there is no condition %s", object.GetName(), condition)
+	return metav1.Condition{}, fmt.Errorf("%s: there is no condition %s", object.GetName(), condition)
 }
 
 // WaitUntilGone waits until no object of that name exists. It fails t when the timeout is over, as

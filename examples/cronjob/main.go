@@ -76,8 +76,8 @@ func startDue(ctx context.Context, c *CronJob, client *kube.Client, jobs []*batc
 		}
 		jobs = slices.DeleteFunc(jobs, func(j *batchv1.Job) bool { return stateOf(j) == active })
 	}
-	job := &batchv1.Job{ObjectMeta: c.Spec.JobTemplate.ObjectMeta, Spec: c.Spec.JobTemplate.Spec}
-	job.Namespace, job.Name = c.Namespace, fmt.Sprintf("%s-%d", c.Name, due.Unix()) // no run starts twice
+	template, name := c.Spec.JobTemplate, fmt.Sprintf("%s-%d", c.Name, due.Unix()) // no run starts twice
+	job := &batchv1.Job{ObjectMeta: metav1.ObjectMeta{Namespace: c.Namespace, Name: name, Labels: template.Labels, Annotations: template.Annotations}, Spec: template.Spec}
 	metav1.SetMetaDataAnnotation(&job.ObjectMeta, scheduledAt, due.UTC().Format(time.RFC3339))
 	created, err := kube.Namespaced[batchv1.Job](client, c.Namespace).Create(ctx, kube.OwnedBy(c, job))
 	if err != nil {

@@ -11,7 +11,6 @@ import (
 
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
-	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/yare-go/yare/controller"
@@ -149,13 +148,13 @@ func TestSuspendAndDeadline(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			s.waitForReason("Suspended")
+			yaretest.WaitForReason(t, s.crons, "work", "Scheduled", "Suspended")
 			s.run.Advance(time.Hour)
 			s.waitForJobs()
 			if _, err := s.crons.Patch(t.Context(), "work", kube.MergePatch(map[string]any{"spec": map[string]any{"suspend": false}})); err != nil {
 				t.Fatal(err)
 			}
-			s.waitForReason("Valid")
+			yaretest.WaitForReason(t, s.crons, "work", "Scheduled", "Valid")
 			if deadline != nil { // a missed run does not start, and the next one does
 				s.waitForJobs()
 				s.run.Advance(time.Hour)
@@ -163,17 +162,6 @@ func TestSuspendAndDeadline(t *testing.T) {
 			s.waitForJobs(active)
 		})
 	}
-}
-
-// waitForReason waits until the condition Scheduled has a reason.
-func (s *schedules) waitForReason(reason string) {
-	s.Helper()
-	yaretest.WaitFor(s, s.crons, "work", func(c *CronJob) error {
-		if condition := meta.FindStatusCondition(c.Status.Conditions, "Scheduled"); condition == nil || condition.Reason != reason {
-			return fmt.Errorf("the condition is %+v, want the reason %s", condition, reason)
-		}
-		return nil
-	})
 }
 
 func TestInvalid(t *testing.T) {
@@ -197,12 +185,7 @@ func TestInvalid(t *testing.T) {
 		if _, err := s.crons.Create(t.Context(), &CronJob{ObjectMeta: metav1.ObjectMeta{Name: name}, Spec: spec}); err != nil {
 			t.Fatal(err)
 		}
-		yaretest.WaitFor(t, s.crons, name, func(c *CronJob) error {
-			if condition := meta.FindStatusCondition(c.Status.Conditions, "Scheduled"); condition == nil || condition.Reason != "InvalidSchedule" {
-				return fmt.Errorf("the condition is %+v", condition)
-			}
-			return nil
-		})
+		yaretest.WaitForReason(t, s.crons, name, "Scheduled", "InvalidSchedule")
 	}
 }
 

@@ -61,6 +61,9 @@ func (CronJobSpec) Definition() kube.Definition {
 			Rule:    "self.metadata.name.size() <= 52",
 			Message: "metadata.name is longer than 52 characters: the names of its Jobs have 11 more, and at most 63",
 		}},
+		Tags: map[string]string{
+			".spec.jobTemplate.spec.template.spec.containers": "required,minItems=1",
+		},
 	}
 }
 
