@@ -5,6 +5,7 @@ import (
 	"io"
 	"log"
 	"log/slog"
+	"time"
 
 	"k8s.io/klog/v2" //nolint:depguard // what libraries log by klog goes to the log of the program
 
@@ -67,7 +68,8 @@ func newLogHandler(w io.Writer, verbose bool) slog.Handler {
 // have them.
 func inSeconds(_ []string, a slog.Attr) slog.Attr {
 	if a.Value.Kind() == slog.KindDuration {
-		a.Value = slog.Float64Value(a.Value.Duration().Seconds())
+		// Unlike Seconds, one division rounds to the nearest number: 7.81, and not 7.8100000000000005.
+		a.Value = slog.Float64Value(float64(a.Value.Duration()) / float64(time.Second))
 	}
 	return a
 }

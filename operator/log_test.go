@@ -58,8 +58,8 @@ func TestDefaultLogger(t *testing.T) {
 func TestDurationsInJSON(t *testing.T) {
 	t.Parallel()
 	var b bytes.Buffer
-	slog.New(newLogHandler(&b, false)).Info("done", "took", 2990*time.Millisecond, slog.Group("part", "took", time.Minute))
-	checkText(t, "the log", b.String(), []string{`"took":2.99,`, `"part":{"took":60}`})
+	slog.New(newLogHandler(&b, false)).Info("done", "took", 2990*time.Millisecond, "next", 7810*time.Millisecond, slog.Group("part", "took", time.Minute))
+	checkText(t, "the log", b.String(), []string{`"took":2.99,`, `"next":7.81,`, `"part":{"took":60}`})
 }
 
 func TestLogHandler(t *testing.T) {
