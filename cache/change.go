@@ -13,6 +13,10 @@ type Change struct {
 	// Initial reports whether the change precedes Synced: the object existed before the
 	// subscription began.
 	Initial bool
+	// Missed reports whether the stream has missed states of the object between Before and After,
+	// and the program has read or written one of them. What differs between Before and After is then
+	// not all that matters.
+	Missed bool
 
 	before, after *store.Entry
 }

@@ -83,6 +83,17 @@ func (s *stream) takeReplaced(c watch.Change, before *store.Entry) []*store.Entr
 	})
 }
 
+// hasMissed reports whether the program has read or written a state of an object in the list that the
+// stream has not shown.
+func (s *stream) hasMissed(c watch.Change) bool {
+	written, ok := s.cache.overlay.Get(overlay.KeyOf(s.ref(c)))
+	if !ok {
+		return false
+	}
+	shown, _ := s.store.observe(c.Key)
+	return !written.IsObservedBy(shown)
+}
+
 // vanishedOf returns the values of written that have vanished, as entries of this stream. It
 // leaves out those that the stream has shown before its list.
 func (s *stream) vanishedOf(k overlay.Key, written overlay.Entry, hasVanished func(overlay.Entry) bool) []*store.Entry {

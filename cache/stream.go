@@ -178,6 +178,7 @@ func (s *stream) upsert(c watch.Change) {
 		s.advance(c.ResourceVersion)
 		return
 	}
+	missed := s.listing && s.hasMissed(c)
 	// Whoever finds the change in this store must not miss it in another one.
 	s.recorder.RecordChange(c.Key.Namespace, c.ResourceVersion, s.listing)
 	before, after, err := s.writer.Put(item)
@@ -192,7 +193,7 @@ func (s *stream) upsert(c watch.Change) {
 		replaced = s.takeReplaced(c, before)
 	}
 	s.cache.dropObserved(overlay.KeyOf(s.ref(c)))
-	change := Change{Type: Added, After: recordOf(after), after: after}
+	change := Change{Type: Added, After: recordOf(after), Missed: missed, after: after}
 	if before != nil && !before.IsSameObject(after) {
 		s.publish(Change{Type: Deleted, Before: recordOf(before), before: before})
 	} else if before != nil {

@@ -43,9 +43,9 @@ func (e *engine[T]) handleChange(sub *subscription, change Change) {
 
 // isAccepted reports whether the predicates of the watched kind accept change. They decide
 // which edits matter. They cannot keep away the end of an object of the reconciled kind, nor the end
-// of its pause.
+// of its pause, nor a change of which they see only a part.
 func (e *engine[T]) isAccepted(sub *subscription, change Change) bool {
-	if sub.isOwn && (endsLife(change) || e.mayEndPause(change)) {
+	if change.Missed || sub.isOwn && (endsLife(change) || e.mayEndPause(change)) {
 		return true
 	}
 	accepted, err := sub.watched.accepts(change)
@@ -135,8 +135,8 @@ type changes struct {
 	cause queue.Cause
 	// last is the version that the last change made, and earlier are those that the others
 	// made. If there were too many, a zero version stands for some of them.
-	last    objectVersion
-	earlier []objectVersion
+	last    changedVersion
+	earlier []changedVersion
 }
 
 // changesOf returns a single change.
@@ -160,7 +160,7 @@ func (c *changes) merge(later changes) {
 	}
 	c.earlier = append(append(c.earlier, c.last), later.earlier...)
 	if len(c.earlier) > maxFormerStates {
-		c.earlier = append(c.earlier[:maxFormerStates-1], objectVersion{})
+		c.earlier = append(c.earlier[:maxFormerStates-1], changedVersion{})
 	}
 	c.priority, c.cause, c.last = max(c.priority, later.priority), later.cause, later.last
 }
@@ -168,11 +168,15 @@ func (c *changes) merge(later changes) {
 func (c *changes) isEmpty() bool { return c.cause == queue.Cause{} }
 
 // versionMade returns the version that a write has made if it led to the change.
-func versionMade(c Change) objectVersion {
+func versionMade(c Change) changedVersion {
 	if c.Type == Deleted {
-		return objectVersion{uid: c.Before.UID}
+		return changedVersion{objectVersion: objectVersion{uid: c.Before.UID}, endsLife: true}
 	}
-	return objectVersion{c.After.UID, c.After.ResourceVersion}
+	return changedVersion{
+		objectVersion: objectVersion{c.After.UID, c.After.ResourceVersion},
+		endsLife:      endsLife(c),
+		changesSpec:   c.Type == Modified && c.Before.Generation != c.After.Generation,
+	}
 }
 
 func causeOf(sub *subscription, change Change) queue.Cause {

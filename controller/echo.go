@@ -42,6 +42,20 @@ type echoes struct {
 type uncertainWrite struct {
 	target
 	ended time.Time
+	// isDelete is true if the write deletes, and isOfStatus if it goes to the status subresource.
+	isDelete, isOfStatus bool
+}
+
+// canExplain reports whether the write may have led to a change of its target. Only a deletion can
+// begin the end of an object, and a write of a status changes nothing else.
+func (w uncertainWrite) canExplain(v changedVersion) bool {
+	switch {
+	case w.isDelete:
+		return v.endsLife
+	case w.isOfStatus:
+		return !v.endsLife && !v.changesSpec
+	}
+	return !v.endsLife || v.resourceVersion == "" // the removal of the last finalizer ends an object
 }
 
 const (
@@ -57,6 +71,15 @@ const (
 type objectVersion struct {
 	uid             types.UID
 	resourceVersion string
+}
+
+// changedVersion is a version that a stream has shown.
+type changedVersion struct {
+	objectVersion
+	// endsLife is true if the object is gone, or its deletion begins with the version.
+	endsLife bool
+	// changesSpec is true if the object has another generation than before.
+	changesSpec bool
 }
 
 // madeBy is the key whose reconcile made a version, and how certain that is.
@@ -99,7 +122,7 @@ type heldTriggers struct {
 
 type heldTrigger struct {
 	trigger queue.Trigger
-	version objectVersion
+	version changedVersion
 }
 
 func newEchoes() *echoes {
@@ -123,7 +146,7 @@ func (e *echoes) handler(next kube.Handler, key queue.Key, shown func(target) ob
 		e.beginWrite(f)
 		var outcome writeOutcome
 		defer func() {
-			for _, t := range e.endWrite(f, outcome) {
+			for _, t := range e.endWrite(f, r, outcome) {
 				add(t)
 			}
 		}()
@@ -142,6 +165,14 @@ type writeOutcome struct {
 	echo queue.Echo
 	// isUncertain is true if it is not known what the write did.
 	isUncertain bool
+}
+
+// uncertainWriteOf returns a write as one of unknown outcome that has just ended.
+func uncertainWriteOf(t target, r *kube.Request) uncertainWrite {
+	return uncertainWrite{
+		target: t, ended: time.Now(), isOfStatus: r.Subresource == "status",
+		isDelete: r.Verb == kube.VerbDelete || r.Verb == kube.VerbDeleteCollection,
+	}
 }
 
 // outcomeOf returns what a write did, by its answer. before is the newest version of the object
@@ -204,11 +235,11 @@ func (e *echoes) beginWrite(f flight) {
 
 // endWrite records the outcome of a write. It returns the triggers that were held because of
 // the write, and are held no more.
-func (e *echoes) endWrite(f flight, o writeOutcome) []queue.Trigger {
+func (e *echoes) endWrite(f flight, r *kube.Request, o writeOutcome) []queue.Trigger {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	if o.isUncertain {
-		e.recordUncertainLocked(f)
+		e.recordUncertainLocked(f.key, uncertainWriteOf(f.target, r))
 	}
 	e.recordMadeLocked(o.version, madeBy{f.key, o.echo})
 	held := e.inFlight[f]
@@ -235,19 +266,19 @@ func (e *echoes) recordMadeLocked(v objectVersion, by madeBy) {
 	e.next = (e.next + 1) % maxMade
 }
 
-func (e *echoes) recordUncertainLocked(f flight) {
-	writes := e.uncertain[f.key]
+func (e *echoes) recordUncertainLocked(k queue.Key, w uncertainWrite) {
+	writes := e.uncertain[k]
 	if len(writes) == maxUncertain {
 		writes = writes[1:]
 	}
-	e.uncertain[f.key] = append(writes, uncertainWrite{f.target, time.Now()})
+	e.uncertain[k] = append(writes, w)
 }
 
 // classifyLocked returns whether a change of f's target to a version is an echo for f's key. If a
 // write of unknown outcome may have made the version, that write explains no other version from
 // now on.
-func (e *echoes) classifyLocked(f flight, v objectVersion) queue.Echo {
-	if by, isKnown := e.made[v]; isKnown {
+func (e *echoes) classifyLocked(f flight, v changedVersion) queue.Echo {
+	if by, isKnown := e.made[v.objectVersion]; isKnown {
 		if by.key == f.key {
 			return by.echo
 		}
@@ -255,12 +286,12 @@ func (e *echoes) classifyLocked(f flight, v objectVersion) queue.Echo {
 	}
 	writes := e.uncertain[f.key]
 	for i, w := range writes {
-		if !w.contains(f.target) || time.Since(w.ended) > maxUncertainAge {
+		if !w.contains(f.target) || time.Since(w.ended) > maxUncertainAge || !w.canExplain(v) {
 			continue
 		}
 		if w.name != "" {
 			e.uncertain[f.key] = slices.Delete(writes, i, i+1)
-			e.recordMadeLocked(v, madeBy{f.key, queue.MaybeEcho})
+			e.recordMadeLocked(v.objectVersion, madeBy{f.key, queue.MaybeEcho})
 		}
 		return queue.MaybeEcho
 	}
@@ -279,7 +310,7 @@ func (e *echoes) forget() {
 
 // classify sets the Echo of triggers, which a change of an object to a version has led to. It
 // returns the triggers that can be added to the queue, and holds the others.
-func (e *echoes) classify(t target, v objectVersion, triggers []queue.Trigger) []queue.Trigger {
+func (e *echoes) classify(t target, v changedVersion, triggers []queue.Trigger) []queue.Trigger {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	rest := triggers[:0]

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net/http"
 	"slices"
 	"strings"
 	"sync/atomic"
@@ -12,6 +13,7 @@ import (
 	"time"
 
 	"github.com/yare-go/yare/controller"
+	"github.com/yare-go/yare/internal/fakeserver"
 	"github.com/yare-go/yare/kube"
 )
 
@@ -256,6 +258,99 @@ func TestWriteOfUnknownOutcomeExplainsOneChange(t *testing.T) {
 		time.Sleep(5 * time.Second)
 		if got := calls.drain(); got[len(got)-1] != "7" {
 			t.Errorf("sizes that the reconciles saw: %v, want 7 at last", got)
+		}
+	})
+}
+
+// Regression: the beginning of a deletion was taken for the echo of a status of unknown outcome, and
+// the cleanup waited for the end of the back-off (seed 3045055 of the model of a program).
+func TestDeletionIsNoEchoOfAStatus(t *testing.T) {
+	t.Parallel()
+	bubble(t, func(t *testing.T, s *server) {
+		var calls journal
+		c := s.client()
+		create(t, c, garden("eden"))
+		unknown := func(r *kube.Request) error {
+			return &kube.Error{Verb: r.Verb, Ref: r.Ref(), Unknown: true, Err: context.DeadlineExceeded}
+		}
+		s.before = func(r *kube.Request) error { // the status is not written
+			if r.Subresource == "status" {
+				return unknown(r)
+			}
+			return nil
+		}
+		s.After(func(_ context.Context, r *kube.Request) error { // the plant is
+			if r.Verb == kube.VerbPatch && r.Resource.Plural == "plants" {
+				return unknown(r)
+			}
+			return nil
+		})
+		start(t, c, controller.New(func(ctx context.Context, g *Garden, c *kube.Client) (controller.Action, error) {
+			g.Status.Size = 3
+			_, err := kube.Apply(ctx, c, kube.OwnedBy(g, plant("rose")))
+			return controller.Done(), errors.Join(err, c.ApplyStatus(ctx, g))
+		}, controller.Owns[Plant]()).Backoff(hourlyBackoff).Finalizer(finalizer, func(context.Context, *Garden, *kube.Client) (controller.Cleanup, error) {
+			calls.record("cleanup")
+			return controller.CleanupDone(), nil
+		}))
+		time.Sleep(time.Minute)
+		remove(t, c, garden("eden"))
+		time.Sleep(5 * time.Second)
+		if got := calls.drain(); !slices.Equal(got, []string{"cleanup"}) {
+			t.Errorf("calls after the deletion: %v, want one cleanup", got)
+		}
+	})
+}
+
+// Regression: a reconcile saw, by the answer of its own write, a label that its stream had missed.
+// The label was changed back before the stream was listed anew. The predicate saw no difference, so
+// the last reconcile was one of a state that was no more (seed 3100761 of the model of a program).
+func TestPredicatesDoNotDecideOverMissedStates(t *testing.T) {
+	t.Parallel()
+	bubble(t, func(t *testing.T, s *server) {
+		var calls journal
+		c := s.client()
+		setLabel := func(value string) {
+			t.Helper()
+			patch := kube.MergePatch(map[string]any{"metadata": map[string]any{"labels": map[string]any{"tier": value}}})
+			if _, err := kube.Namespaced[Garden](c, "default").Patch(t.Context(), "eden", patch); err != nil {
+				t.Fatal(err)
+			}
+		}
+		touch := func(size int) {
+			t.Helper()
+			patch := kube.MergePatch(map[string]any{"spec": map[string]any{"size": size}})
+			if _, err := kube.Namespaced[Plant](c, "default").Patch(t.Context(), "rose", patch); err != nil {
+				t.Fatal(err)
+			}
+			time.Sleep(time.Second)
+		}
+		create(t, c, garden("eden"))
+		setLabel("one")
+		create(t, c, plant("rose"))
+		start(t, c, controller.New(func(ctx context.Context, g *Garden, c *kube.Client) (controller.Action, error) {
+			calls.record(g.Labels["tier"])
+			g.Status.Size++
+			return controller.Done(), c.ApplyStatus(ctx, g)
+		}, controller.For(controller.When(controller.LabelsChanged)), watches(func(*Plant) []kube.Key {
+			return []kube.Key{{Namespace: "default", Name: "eden"}}
+		})))
+		time.Sleep(time.Second)
+		stream := s.Stream(fakeserver.StreamID{Plural: "gardens"})
+		stream.Refuse(http.StatusServiceUnavailable, "")
+		stream.Cut()
+		setLabel("two")
+		touch(1)
+		touch(2)
+		if got := calls.drain(); got[len(got)-1] != "two" {
+			t.Fatalf("labels that the reconciles saw: %v, want two at last", got)
+		}
+		setLabel("one")
+		s.Compact()
+		stream.Allow()
+		time.Sleep(time.Minute)
+		if got := calls.drain(); len(got) == 0 || got[len(got)-1] != "one" {
+			t.Errorf("labels that the reconciles saw after the list: %v, want one at last", got)
 		}
 	})
 }
