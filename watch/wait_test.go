@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -93,9 +94,9 @@ func TestWaitForSurvivesAnExpiredVersion(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		s := fakeserver.New()
-		away := false
+		var away atomic.Bool
 		s.Before(func(_ context.Context, r *kube.Request) error {
-			if away {
+			if away.Load() {
 				return statusError(r, 503, "ServiceUnavailable")
 			}
 			return nil
@@ -103,7 +104,7 @@ func TestWaitForSurvivesAnExpiredVersion(t *testing.T) {
 		s.Store(things.Resource, "default", "a", map[string]any{"spec": map[string]any{"size": 1}})
 		w := waitFor(t.Context(), s, "|||")
 		synctest.Wait()
-		away = true
+		away.Store(true)
 		for _, stream := range s.Streams() {
 			stream.Cut()
 		}
@@ -112,7 +113,7 @@ func TestWaitForSurvivesAnExpiredVersion(t *testing.T) {
 		s.Store(things.Resource, "default", "a", map[string]any{"spec": map[string]any{"size": 3}})
 		s.Compact()
 		time.Sleep(time.Minute)
-		away = false
+		away.Store(false)
 		if <-w.ended; w.err != nil || w.object.Spec.Size != 3 {
 			t.Errorf("returned %+v, %v", w.object, w.err)
 		}
