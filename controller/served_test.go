@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -27,7 +28,7 @@ type crds struct {
 	absent map[string]bool
 	// broken is the answer to discovery, or nil.
 	broken      error
-	discoveries int
+	discoveries atomic.Int64
 }
 
 func (d *crds) Do(ctx context.Context, r *kube.Request) (*kube.Response, error) {
@@ -39,7 +40,7 @@ func (d *crds) Do(ctx context.Context, r *kube.Request) (*kube.Response, error) 
 		}
 		return d.next.Do(ctx, r)
 	}
-	d.discoveries++
+	d.discoveries.Add(1)
 	if d.broken != nil {
 		return nil, d.broken
 	}
@@ -89,7 +90,7 @@ func TestIfServed(t *testing.T) {
 		expect("the start", "eden 0")
 
 		time.Sleep(10 * time.Minute)
-		if n := served.discoveries; n < 10 || n > 30 {
+		if n := served.discoveries.Load(); n < 10 || n > 30 {
 			t.Errorf("%d discoveries in ten minutes", n)
 		}
 		served.set("plants", true, nil)
