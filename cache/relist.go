@@ -1,6 +1,8 @@
 package cache
 
 import (
+	"slices"
+
 	"k8s.io/apimachinery/pkg/labels"
 
 	"github.com/yare-go/yare/cache/internal/overlay"
@@ -94,17 +96,25 @@ func (s *stream) hasMissed(c watch.Change) bool {
 	return !written.IsObservedBy(shown)
 }
 
-// vanishedOf returns the values of written that have vanished, as entries of this stream. It
-// leaves out those that the stream has shown before its list.
+// vanishedOf returns the values of written that have vanished, as entries of this stream, at most
+// one for each UID. It leaves out those that the stream has shown before its list.
 func (s *stream) vanishedOf(k overlay.Key, written overlay.Entry, hasVanished func(overlay.Entry) bool) []*store.Entry {
 	var vanished []*store.Entry
 	for _, value := range written.Values() {
 		if ident.HasReached(s.store.Version(), value.Version) || !hasVanished(value) {
 			continue
 		}
-		if e := s.entryOf(k, value); e != nil && s.selects(e) {
-			s.recorder.RecordChange(k.Namespace, "", s.listing)
+		e := s.entryOf(k, value)
+		if e == nil || !s.selects(e) {
+			continue
+		}
+		s.recorder.RecordChange(k.Namespace, "", s.listing)
+		i := slices.IndexFunc(vanished, e.IsSameObject)
+		switch {
+		case i < 0:
 			vanished = append(vanished, e)
+		case ident.IsNewer(e.ResourceVersion(), vanished[i].ResourceVersion()):
+			vanished[i] = e
 		}
 	}
 	return vanished

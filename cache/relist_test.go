@@ -430,3 +430,57 @@ func TestObjectThatNeverMatchedHasNotVanished(t *testing.T) {
 		}
 	})
 }
+
+// Regression: an object was created with the labels that a stream selects, while the stream was away,
+// lost them, and was written once more. The stream never published that the object was gone, because
+// the last write had no such labels.
+func TestObjectThatMatchedWhileTheStreamWasAwayHasVanished(t *testing.T) {
+	t.Parallel()
+	patch := func(h kube.Handler, body string) error {
+		_, err := h.Do(t.Context(), &kube.Request{
+			Verb: kube.VerbPatch, Resource: webApps.Resource, Namespace: "ns", Name: "a",
+			ContentType: kube.ContentMergePatch, Body: []byte(body),
+		})
+		return err
+	}
+	synctest.Test(t, func(t *testing.T) {
+		f := newFollower(t)
+		other := webApps
+		other.LabelSelector = "a=b"
+		changes := make(chan string, 10)
+		open(t, t.Context(), f.cache, other, func(c Change) {
+			changes <- fmt.Sprint(c.Type, " ", c.Record().Name, " ", c.Record().Labels)
+		})
+		synctest.Wait()
+		selecting := f.server.Stream(fakeserver.StreamID{Plural: webApps.Resource.Plural, LabelSelector: "a=b"})
+		selecting.Refuse(http.StatusServiceUnavailable, "")
+		selecting.Cut()
+		_, err := f.do(f.handler, kube.VerbPatch, "a")
+		for _, write := range []struct {
+			handler kube.Handler
+			body    string
+		}{
+			{f.handler, `{"metadata":{"labels":{"a":"b","n":"1"}}}`},
+			{f.handler, `{"metadata":{"labels":{"n":"2"}}}`},
+			{f.server, `{"metadata":{"labels":null}}`},
+			{f.handler, `{"spec":{"size":2}}`},
+		} {
+			if err == nil {
+				err = patch(write.handler, write.body)
+			}
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		f.server.Compact()
+		selecting.Allow()
+		time.Sleep(time.Minute)
+		var got []string
+		for len(changes) > 0 {
+			got = append(got, <-changes)
+		}
+		if diff := cmp.Diff([]string{"Synced  ", "Deleted a a=b,n=2"}, got); diff != "" {
+			t.Errorf("the changes (-want +got):\n%s", diff)
+		}
+	})
+}

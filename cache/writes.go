@@ -17,13 +17,14 @@ import (
 type writeAnswer struct {
 	Kind     string `json:"kind"`
 	Metadata struct {
-		Namespace         string    `json:"namespace"`
-		Name              string    `json:"name"`
-		UID               types.UID `json:"uid"`
-		ResourceVersion   string    `json:"resourceVersion"`
-		DeletionTimestamp *string   `json:"deletionTimestamp"`
-		Grace             int64     `json:"deletionGracePeriodSeconds"`
-		Finalizers        []string  `json:"finalizers"`
+		Namespace         string         `json:"namespace"`
+		Name              string         `json:"name"`
+		UID               types.UID      `json:"uid"`
+		ResourceVersion   string         `json:"resourceVersion"`
+		Labels            jsontext.Value `json:"labels"`
+		DeletionTimestamp *string        `json:"deletionTimestamp"`
+		Grace             int64          `json:"deletionGracePeriodSeconds"`
+		Finalizers        []string       `json:"finalizers"`
 	} `json:"metadata"`
 	Spec    jsontext.Value `json:"spec"`
 	Details struct {
@@ -175,7 +176,8 @@ func (c *Cache) entryOf(r *kube.Request, k overlay.Key, answer writeAnswer, body
 func (c *Cache) valueOf(r *kube.Request, k overlay.Key, answer writeAnswer, body []byte) overlay.Entry {
 	m := answer.Metadata
 	e := overlay.Entry{
-		Kind: overlay.Value, UID: m.UID, Version: m.ResourceVersion, Resource: r.Resource, Form: formOfAnswer(r),
+		Kind: overlay.Value, UID: m.UID, Version: m.ResourceVersion, Labels: string(m.Labels),
+		Resource: r.Resource, Form: formOfAnswer(r),
 		Observed: overlay.AddObserved(nil, overlay.ObservedVersion{UID: m.UID, Version: m.ResourceVersion}),
 	}
 	if e.Form == kube.Full && !c.servesContent(k, r.Resource) {

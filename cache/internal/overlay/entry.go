@@ -35,9 +35,12 @@ type Entry struct {
 	// Observed are the objects that had the name so far, at most one for each UID. A tombstone
 	// is about all of them.
 	Observed []ObservedVersion
-	// Former are values that had the name before, at most one for each UID. A stream that lists
-	// anew after them has to publish that they have vanished.
+	// Former are values that had the name before, at most one for each UID and Labels. A stream
+	// that lists anew after them has to publish that they have vanished.
 	Former []Entry
+	// Labels are the labels of a value, as the JSON that the server answered. They decide which
+	// streams the value is in.
+	Labels string
 	// Object is the content of a value as the server answered, in the version of Resource and
 	// in this form. It is nil if it is not kept.
 	Object   []byte
@@ -210,15 +213,15 @@ func (e Entry) after(old Entry, later bool) Entry {
 	return e
 }
 
-// formerValues returns the latest values of all objects in the entries of a name that e is not the
-// value of.
+// formerValues returns the latest values in the entries of a name, for each UID and Labels other
+// than those of e.
 func formerValues(e Entry, entries ...Entry) []Entry {
 	var former []Entry
 	add := func(v Entry) {
 		v.Former = nil
-		i := slices.IndexFunc(former, func(other Entry) bool { return other.UID == v.UID })
+		i := slices.IndexFunc(former, v.isInSameStreams)
 		switch {
-		case v.Kind != Value || e.Kind == Value && v.UID == e.UID:
+		case v.Kind != Value || e.Kind == Value && v.isInSameStreams(e):
 		case i < 0:
 			former = append(former, v)
 		case ident.IsNewer(v.Version, former[i].Version):
@@ -234,8 +237,14 @@ func formerValues(e Entry, entries ...Entry) []Entry {
 	return former[max(0, len(former)-maxObserved):]
 }
 
-// Values returns the latest values of all objects that are known to have had the name: the entry
-// itself, if it is a value, and those of other UIDs.
+// isInSameStreams reports whether two values are of one object, and whether each stream selects
+// either both values or none.
+func (e Entry) isInSameStreams(other Entry) bool {
+	return e.UID == other.UID && e.Labels == other.Labels
+}
+
+// Values returns the latest values of all objects that are known to have had the name, for each UID
+// and Labels: the entry itself, if it is a value, and its former values.
 func (e Entry) Values() []Entry {
 	if e.Kind != Value {
 		return e.Former

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"net/url"
 	"testing"
+	"time"
 
 	"github.com/yare-go/yare/cache"
 	"github.com/yare-go/yare/internal/bound"
@@ -84,7 +85,12 @@ func newSkipping(t testing.TB) *skipping {
 	}
 	<-s.changes // the object, and the end of the list
 	<-s.changes
-	s.checker = NewChecker(c.View(sub))
+	view := c.View(sub)
+	ref := kube.Ref{Resource: webApps, Namespace: "ns", Name: "a"}
+	for !view.Live(ref).Known { // an object is certain only once the watch after its list is open
+		time.Sleep(time.Millisecond)
+	}
+	s.checker = NewChecker(view)
 	s.client = s.checker.Handler(c.Handler(s.server), func(kube.Resource, *cache.Live) bool { return true })
 	s.request = &kube.Request{
 		Verb: kube.VerbPatch, Resource: webApps, Namespace: "ns", Name: "a", ContentType: kube.ContentApply, Body: []byte(body),
