@@ -1,7 +1,7 @@
 // Command bench compares yare with controller-runtime and kube-rs. It builds one operator with
 // each toolkit, lets them do the same work in turns, and measures the processes from outside.
 //
-//	go run ./bench                        # ten rounds of everything, about 90 minutes
+//	go run ./bench                        # ten rounds of all rows and three of the curves, about an hour
 //	go run ./bench -rounds 1 -rows shops  # a quick look at one row
 //	go run ./bench -report                # write RESULTS.md anew from the rounds that are kept
 //
@@ -34,7 +34,7 @@ import (
 
 // options are the flags.
 type options struct {
-	rounds, lateRounds int
+	rounds, lateRounds, curveRounds int
 	rows, programs     []string
 	shops, pods        int
 	rate, webapps      int
@@ -65,6 +65,7 @@ func parseFlags() (options, error) {
 	var rows, programs, curve string
 	flag.IntVar(&o.rounds, "rounds", 10, "how often each program does the work of a row")
 	flag.IntVar(&o.lateRounds, "late-rounds", 3, "in how many rounds the row shops is also measured after -late")
+	flag.IntVar(&o.curveRounds, "curve-rounds", 3, "how often each program does the work of the row curve")
 	flag.StringVar(&rows, "rows", "", "the rows to measure, separated by commas (default: all)")
 	flag.StringVar(&programs, "programs", "", "the programs to measure, separated by commas (default: all)")
 	flag.IntVar(&o.shops, "shops", 10_000, "the number of custom resources, and of updates")
@@ -86,7 +87,7 @@ func parseFlags() (options, error) {
 		}
 		o.curve = append(o.curve, n)
 	}
-	if o.rounds < 1 || o.shops < 1 || o.pods < 1 || o.rate < 1 || o.webapps < 1 {
+	if o.rounds < 1 || o.curveRounds < 1 || o.shops < 1 || o.pods < 1 || o.rate < 1 || o.webapps < 1 {
 		return o, errors.New("numbers of rounds, objects and updates are at least 1")
 	}
 	var err error

@@ -69,7 +69,11 @@ type bench struct {
 
 // measureRow measures the rounds of a row that are not kept yet.
 func (b *bench) measureRow(ctx context.Context, r row) error {
-	for round := 1; round <= b.options.rounds; round++ {
+	rounds := b.options.rounds
+	if r.name == rowCurve {
+		rounds = b.options.curveRounds
+	}
+	for round := 1; round <= rounds; round++ {
 		programs := slices.DeleteFunc(slices.Clone(b.programs), func(p *program) bool {
 			return b.results.has(r.name, p.name, round, r.objects)
 		})
@@ -90,7 +94,7 @@ func (b *bench) measureRow(ctx context.Context, r row) error {
 				return err
 			}
 		}
-		log.Printf("%s, %d objects, round %d of %d: %.1f s", r.name, r.objects, round, b.options.rounds, time.Since(started).Seconds())
+		log.Printf("%s, %d objects, round %d of %d: %.1f s", r.name, r.objects, round, rounds, time.Since(started).Seconds())
 	}
 	return nil
 }

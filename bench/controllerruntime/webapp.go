@@ -15,7 +15,9 @@ import (
 	corev1ac "k8s.io/client-go/applyconfigurations/core/v1"
 	metav1ac "k8s.io/client-go/applyconfigurations/meta/v1"
 	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/builder"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/predicate"
 )
 
 // WebApp is a web application: a Deployment.
@@ -78,8 +80,13 @@ type webAppReconciler struct {
 	client.Client
 }
 
-func (r *webAppReconciler) setUp(manager ctrl.Manager) error {
-	return ctrl.NewControllerManagedBy(manager).For(&WebApp{}).Owns(&appsv1.Deployment{}).Complete(r)
+// setUp adds the controller. If it is tuned, changes of the status of a WebApp do not trigger it.
+func (r *webAppReconciler) setUp(manager ctrl.Manager, tuned bool) error {
+	var options []builder.ForOption
+	if tuned {
+		options = append(options, builder.WithPredicates(predicate.GenerationChangedPredicate{}))
+	}
+	return ctrl.NewControllerManagedBy(manager).For(&WebApp{}, options...).Owns(&appsv1.Deployment{}).Complete(r)
 }
 
 // Reconcile applies the Deployment of a WebApp, and its status.

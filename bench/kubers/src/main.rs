@@ -60,7 +60,7 @@ where
 
 async fn run_webapps(client: Client) {
     let deployments = Api::<Deployment>::all(client.clone());
-    controller(Api::<WebApp>::all(client.clone()))
+    webapp_controller(Api::all(client.clone()))
         .owns(deployments, config())
         .shutdown_on_signal()
         .run(
@@ -90,6 +90,12 @@ where
     Controller::new(api, config())
 }
 
+/// Returns the controller of WebApps.
+#[cfg(not(feature = "tuned"))]
+fn webapp_controller(api: Api<WebApp>) -> Controller<WebApp> {
+    controller(api)
+}
+
 /// Returns a controller of the objects of an API. It keeps them without
 /// managedFields.
 #[cfg(feature = "tuned")]
@@ -97,12 +103,32 @@ fn controller<K>(api: Api<K>) -> Controller<K>
 where
     K: Resource<DynamicType = ()> + Clone + Debug + DeserializeOwned + Send + Sync + 'static,
 {
-    use kube::runtime::{WatchStreamExt, reflector};
-    let (reader, writer) = reflector::store();
-    let objects = watcher(api, config())
+    let (reader, writer) = kube::runtime::reflector::store();
+    Controller::for_stream(objects(api, writer), reader)
+}
+
+/// Returns the controller of WebApps. It is not triggered by changes of their status.
+#[cfg(feature = "tuned")]
+fn webapp_controller(api: Api<WebApp>) -> Controller<WebApp> {
+    use kube::runtime::{WatchStreamExt, predicates};
+    let (reader, writer) = kube::runtime::reflector::store();
+    let apps = objects(api, writer).predicate_filter(predicates::generation, Default::default());
+    Controller::for_stream(apps, reader)
+}
+
+/// Returns the objects of an API as they change, and stores them without managedFields.
+#[cfg(feature = "tuned")]
+fn objects<K>(
+    api: Api<K>,
+    writer: kube::runtime::reflector::store::Writer<K>,
+) -> impl futures::Stream<Item = Result<K, watcher::Error>>
+where
+    K: Resource<DynamicType = ()> + Clone + Debug + DeserializeOwned + Send + Sync + 'static,
+{
+    use kube::runtime::WatchStreamExt;
+    watcher(api, config())
         .default_backoff()
         .modify(|object: &mut K| object.meta_mut().managed_fields = None)
         .reflect(writer)
-        .applied_objects();
-    Controller::for_stream(objects, reader)
+        .applied_objects()
 }
