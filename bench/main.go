@@ -35,13 +35,13 @@ import (
 // options are the flags.
 type options struct {
 	rounds, lateRounds, curveRounds int
-	rows, programs     []string
-	shops, pods        int
-	rate, webapps      int
-	curve              []int
-	late               time.Duration
-	source, out        string
-	report             bool
+	rows, programs                  []string
+	shops, pods                     int
+	rate, webapps                   int
+	curve                           []int
+	late                            time.Duration
+	source, out                     string
+	report                          bool
 }
 
 func main() {
