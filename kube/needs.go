@@ -13,11 +13,34 @@ type Needs struct {
 	Defines []Type
 	// Access is what the part does with which resource.
 	Access []Access
+	// Rules are permissions that Access cannot express, such as one for a URL that names no resource.
+	Rules []PolicyRule
 }
 
-// Access describes a permission that a part needs.
+// Access describes permissions that a part needs: verbs on a resource, in the namespaces that the
+// program watches. For a resource outside of namespaces Namespaces is empty, and OwnNamespace false.
 type Access struct {
 	Resource    Resource
 	Subresource string
 	Verbs       []Verb
+	// Names narrows the permissions to the objects of these names. If it is empty, they are for all
+	// objects. RBAC knows no names for create and deletecollection
+	// (https://kubernetes.io/docs/reference/access-authn-authz/rbac/#referring-to-resources).
+	Names []string
+	// Namespaces are the namespaces in which the part needs the permissions, whatever namespaces the
+	// program watches.
+	Namespaces []string
+	// OwnNamespace reports whether the part needs the permissions in the namespace that the program is
+	// installed in, such as for its Lease. Then Namespaces is empty.
+	OwnNamespace bool
+}
+
+// PolicyRule is a rule of a Role or a ClusterRole, with the fields of
+// rbac.authorization.k8s.io/v1. Only here can a wildcard stand.
+type PolicyRule struct {
+	APIGroups       []string `json:"apiGroups,omitempty"`
+	Resources       []string `json:"resources,omitempty"`
+	Verbs           []string `json:"verbs"`
+	ResourceNames   []string `json:"resourceNames,omitempty"`
+	NonResourceURLs []string `json:"nonResourceURLs,omitempty"`
 }
