@@ -26,7 +26,7 @@ import (
 func Changed[S any, P kube.ObjectOf[S]](f func(before, after *S) bool) SourceOption {
 	return func(w *watchedKind) {
 		w.objectPredicates = append(w.objectPredicates, objectPredicate{bind: func(w *watchedKind) (Predicate, error) {
-			kind, api, err := typeOf[S, P](w.named)
+			kind, err := typeOf(P(new(S)), w.named)
 			switch {
 			case f == nil:
 				return nil, errors.New("the function of a controller.Changed is nil: leave it out, because all changes matter without one")
@@ -36,7 +36,7 @@ func Changed[S any, P kube.ObjectOf[S]](f func(before, after *S) bool) SourceOpt
 				return nil, fmt.Errorf("a controller.Changed of %s is an option of a source of %s: give it a function of %s",
 					kube.TypeName(kind.Go), w.kind.Resource, kube.TypeName(w.kind.Go))
 			}
-			api = api.For(kube.NewClientFromHandler(nil), "")
+			api := kube.APIOf[S, P](kube.NewClientFromHandler(nil), kind, "")
 			return func(c Change) bool { return acceptsObjects(c, api, f) }, nil
 		}})
 	}

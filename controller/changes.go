@@ -11,7 +11,7 @@ import (
 
 // handleChange triggers the objects that a change concerns, or leaves that to the mapper. It
 // runs in the goroutine of the stream.
-func (e *engine[T]) handleChange(sub *subscription, change Change) {
+func (e *engine) handleChange(sub *subscription, change Change) {
 	switch change.Type {
 	case cache.Synced:
 		close(sub.synced)
@@ -44,7 +44,7 @@ func (e *engine[T]) handleChange(sub *subscription, change Change) {
 // isAccepted reports whether the predicates of the watched kind accept change. They decide
 // which edits matter. They cannot keep away the end of an object of the reconciled kind, nor the end
 // of its pause, nor a change of which they see only a part.
-func (e *engine[T]) isAccepted(sub *subscription, change Change) bool {
+func (e *engine) isAccepted(sub *subscription, change Change) bool {
 	if change.Missed || sub.isOwn && (endsLife(change) || e.mayEndPause(change)) {
 		return true
 	}
@@ -61,7 +61,7 @@ func endsLife(c Change) bool {
 }
 
 // leaveToMapper has the mapper handle a change.
-func (e *engine[T]) leaveToMapper(k mapKey, c changes, change Change, isAccepted bool) {
+func (e *engine) leaveToMapper(k mapKey, c changes, change Change, isAccepted bool) {
 	switch {
 	case !isAccepted && change.Type != Added:
 		e.mapper.addReplaced(k, change.BeforeObject())
@@ -77,7 +77,7 @@ func (e *engine[T]) leaveToMapper(k mapKey, c changes, change Change, isAccepted
 // keysOf returns the objects that a change concerns by a relation that is not slow: by the
 // state after the change, and by the state before it, because the change may end what connected
 // the two, such as an owner reference.
-func (e *engine[T]) keysOf(sub *subscription, change Change) []relatedKey {
+func (e *engine) keysOf(sub *subscription, change Change) []relatedKey {
 	var keys []relatedKey
 	if change.Type != Deleted {
 		keys = e.keysOfState(sub, change.AfterObject())
@@ -93,7 +93,7 @@ func (e *engine[T]) keysOf(sub *subscription, change Change) []relatedKey {
 	return keys
 }
 
-func (e *engine[T]) keysOfState(sub *subscription, o cache.Object) []relatedKey {
+func (e *engine) keysOfState(sub *subscription, o cache.Object) []relatedKey {
 	keys, err := sub.relatedKeys(context.Background(), o.Record, o.Bytes, e.reconciled)
 	if err != nil {
 		e.reportMapping(sub, o.Record, err)
@@ -103,7 +103,7 @@ func (e *engine[T]) keysOfState(sub *subscription, o cache.Object) []relatedKey 
 
 // triggerRelated triggers the related objects of the object k of a subscription, which has
 // changed. A trigger is an echo only if each of the changes is.
-func (e *engine[T]) triggerRelated(sub *subscription, k kube.Key, c changes, keys []relatedKey) {
+func (e *engine) triggerRelated(sub *subscription, k kube.Key, c changes, keys []relatedKey) {
 	triggers := make([]queue.Trigger, 0, len(keys))
 	for _, t := range keys {
 		if t.uid == "" || e.canBe(t) {
@@ -123,7 +123,7 @@ func (e *engine[T]) triggerRelated(sub *subscription, k kube.Key, c changes, key
 
 // canBe reports whether the owner that a child names can be the object of that key. If no such
 // object is known it may come soon, so that the reconcile may be for nothing.
-func (e *engine[T]) canBe(k relatedKey) bool {
+func (e *engine) canBe(k relatedKey) bool {
 	o, ok := e.stored(k.Key)
 	return !ok || string(o.UID) == k.uid
 }

@@ -29,57 +29,78 @@ type CleanupFunc[T any] = func(ctx context.Context, t *T, c *kube.Client) (Clean
 // Controller runs a reconcile function for the objects of one kind. It is a part of a program:
 // see package operator.
 type Controller[T any] struct {
+	definition *definition
+	// typed returns an object of the reconciled kind as its Go type.
+	typed func(kube.Object) *T
+}
+
+// definition is what the author of a controller has given to it. It has no type parameter, so that a
+// program contains the code of controllers once.
+type definition struct {
 	settings
 	kind kube.Type
-	// api returns the API of T for a client, in a namespace, or in all of them if it is empty.
-	api       func(c *kube.Client, namespace string) kube.API[T]
-	object    func(*T) kube.Object
-	reconcile Func[T]
+	// goType is the name of the Go type of the objects.
+	goType    string
+	objects   objects
+	reconcile func(context.Context, kube.Object, *kube.Client) (Action, error)
 	finalizer string
 	// retired holds the finalizers of earlier versions of the program.
 	retired []string
-	cleanup CleanupFunc[T]
+	cleanup func(context.Context, kube.Object, *kube.Client) (Cleanup, error)
 	// needsFinalizer is the condition of FinalizerWhen, or nil.
-	needsFinalizer func(*T) bool
-	backoff        func(t *T, err error, attempt int) time.Duration
+	needsFinalizer func(kube.Object) bool
+	backoff        func(obj kube.Object, err error, attempt int) time.Duration
 }
 
 // New returns a controller of T. A mistake in the type or the options is an error of
 // [Controller.Needs] and [Controller.Start], before any request.
 func New[T any, P kube.ObjectOf[T]](reconcile Func[T], options ...Option) *Controller[T] {
-	c := &Controller[T]{
-		settings:  settings{concurrency: 8, grace: 15 * time.Second},
-		object:    func(t *T) kube.Object { return P(t) },
-		reconcile: reconcile,
-		backoff:   func(_ *T, _ error, attempt int) time.Duration { return DefaultBackoff(attempt) },
+	d := newDefinition(reconcile == nil, options)
+	d.goType = kube.TypeName(reflect.TypeFor[T]())
+	d.reconcile = func(ctx context.Context, obj kube.Object, c *kube.Client) (Action, error) {
+		return reconcile(ctx, obj.(P), c)
 	}
-	if reconcile == nil {
-		c.reject(errors.New("the reconcile function is nil: give controller.New one"))
+	// The type is looked at once, and not in each reconcile.
+	d.complete(d.self.bind(P(new(T))))
+	d.objects = typedObjects[T]{kube.APIOf[T, P](nil, d.kind, "")}
+	return &Controller[T]{definition: d, typed: func(obj kube.Object) *T { return obj.(P) }}
+}
+
+// newDefinition returns a definition with options.
+func newDefinition(isReconcileMissing bool, options []Option) *definition {
+	d := &definition{
+		settings: settings{concurrency: 8, grace: 15 * time.Second},
+		backoff:  func(_ kube.Object, _ error, attempt int) time.Duration { return DefaultBackoff(attempt) },
+	}
+	if isReconcileMissing {
+		d.reject(errors.New("the reconcile function is nil: give controller.New one"))
 	}
 	for i, option := range options {
 		if option == nil {
-			c.reject(fmt.Errorf("the option %d of controller.New is nil: leave it out", i+1))
+			d.reject(fmt.Errorf("the option %d of controller.New is nil: leave it out", i+1))
 			continue
 		}
-		option(&c.settings)
+		option(&d.settings)
 	}
-	// The type is looked at once, and not in each reconcile.
-	api, err := bind[T, P](&c.self)
-	c.reject(err)
-	c.kind, c.api = c.self.kind, api.For
-	if c.self.isAnyOwner {
-		c.reject(errNoOwners)
+	return d
+}
+
+// complete sets the defaults that depend on the kind. err is what is wrong with the kind.
+func (d *definition) complete(err error) {
+	d.reject(err)
+	d.kind = d.self.kind
+	if d.self.isAnyOwner {
+		d.reject(errNoOwners)
 	}
-	if c.manager == "" {
-		c.manager = defaultManager(c.name, c.kind.Resource)
+	if d.manager == "" {
+		d.manager = defaultManager(d.name, d.kind.Resource)
 	}
-	if c.name == "" {
-		c.name = strings.ToLower(c.kind.Resource.Kind)
+	if d.name == "" {
+		d.name = strings.ToLower(d.kind.Resource.Kind)
 	}
 	if err == nil {
-		c.check()
+		d.check()
 	}
-	return c
 }
 
 // defaultManager returns the field manager of a controller of r whose author gave it that name,
@@ -96,15 +117,15 @@ func defaultManager(name string, r kube.Resource) string {
 }
 
 // check records the mistakes in options that do not fit one another.
-func (c *Controller[T]) check() {
-	for _, w := range c.watched {
-		c.reject(w.relation.check(w.kind.Resource, c.kind.Resource))
+func (d *definition) check() {
+	for _, w := range d.watched {
+		d.reject(w.relation.check(w.kind.Resource, d.kind.Resource))
 		if x := w.relation.index(); x != nil {
-			c.self.indexes = append(c.self.indexes, x)
+			d.self.indexes = append(d.self.indexes, x)
 		}
 	}
-	if len(c.manager) > 128 || strings.ContainsFunc(c.manager, func(r rune) bool { return !unicode.IsPrint(r) }) {
-		c.reject(fmt.Errorf("the field manager %q is not valid: give controller.FieldManager up to 128 printable characters", c.manager))
+	if len(d.manager) > 128 || strings.ContainsFunc(d.manager, func(r rune) bool { return !unicode.IsPrint(r) }) {
+		d.reject(fmt.Errorf("the field manager %q is not valid: give controller.FieldManager up to 128 printable characters", d.manager))
 	}
 }
 
@@ -116,17 +137,25 @@ func (c *Controller[T]) check() {
 // names the former finalizer in [Controller.RetiredFinalizers]: objects that carry it could
 // never be deleted otherwise.
 func (c *Controller[T]) Finalizer(name string, cleanup CleanupFunc[T]) *Controller[T] {
-	if c.finalizer != "" {
-		c.reject(fmt.Errorf("there is the finalizer %q already: call the second cleanup from the first", c.finalizer))
+	c.definition.setFinalizer(name, cleanup == nil)
+	c.definition.cleanup = func(ctx context.Context, obj kube.Object, client *kube.Client) (Cleanup, error) {
+		return cleanup(ctx, c.typed(obj), client)
+	}
+	return c
+}
+
+// setFinalizer sets the finalizer, and records what is wrong with it.
+func (d *definition) setFinalizer(name string, isCleanupMissing bool) {
+	if d.finalizer != "" {
+		d.reject(fmt.Errorf("there is the finalizer %q already: call the second cleanup from the first", d.finalizer))
 	}
 	if problems := validation.IsQualifiedName(name); len(problems) > 0 || !strings.Contains(name, "/") {
-		c.reject(fmt.Errorf("the finalizer %q is not valid: write it as domain/name, such as %s.example.com/cleanup", name, c.name))
+		d.reject(fmt.Errorf("the finalizer %q is not valid: write it as domain/name, such as %s.example.com/cleanup", name, d.name))
 	}
-	if cleanup == nil {
-		c.reject(fmt.Errorf("the cleanup function of the finalizer %q is nil: without one, leave the finalizer out", name))
+	if isCleanupMissing {
+		d.reject(fmt.Errorf("the cleanup function of the finalizer %q is nil: without one, leave the finalizer out", name))
 	}
-	c.finalizer, c.cleanup = name, cleanup
-	return c
+	d.finalizer = name
 }
 
 // FinalizerWhen adds the finalizer only to objects for which condition returns true, such as those that
@@ -136,9 +165,9 @@ func (c *Controller[T]) Finalizer(name string, cleanup CleanupFunc[T]) *Controll
 // no cleanup. condition must not change the object.
 func (c *Controller[T]) FinalizerWhen(condition func(*T) bool) *Controller[T] {
 	if condition == nil {
-		c.reject(errors.New("the condition of the finalizer is nil: without one, leave FinalizerWhen out"))
+		c.definition.reject(errors.New("the condition of the finalizer is nil: without one, leave FinalizerWhen out"))
 	}
-	c.needsFinalizer = condition
+	c.definition.needsFinalizer = func(obj kube.Object) bool { return condition(c.typed(obj)) }
 	return c
 }
 
@@ -148,23 +177,25 @@ func (c *Controller[T]) FinalizerWhen(condition func(*T) bool) *Controller[T] {
 // applies to an object that could not be read, and if policy panics, which is logged.
 func (c *Controller[T]) Backoff(policy func(t *T, err error, attempt int) time.Duration) *Controller[T] {
 	if policy == nil {
-		c.reject(errors.New("the backoff policy is nil: without one, leave Backoff out"))
+		c.definition.reject(errors.New("the backoff policy is nil: without one, leave Backoff out"))
 	}
-	c.backoff = policy
+	c.definition.backoff = func(obj kube.Object, err error, attempt int) time.Duration {
+		return policy(c.typed(obj), err, attempt)
+	}
 	return c
 }
 
 // checkCondition returns an error if there is a condition without a finalizer.
-func (c *Controller[T]) checkCondition() error {
-	if c.needsFinalizer == nil || c.finalizer != "" {
+func (d *definition) checkCondition() error {
+	if d.needsFinalizer == nil || d.finalizer != "" {
 		return nil
 	}
 	return errors.New("FinalizerWhen has no finalizer: add one with Finalizer")
 }
 
 // checkProjection returns an error if the controller would write finalizers to a projection.
-func (c *Controller[T]) checkProjection() error {
-	if _, ok := c.kind.Representation.ProjectedFields(); !ok || c.finalizer == "" && len(c.retired) == 0 {
+func (d *definition) checkProjection() error {
+	if _, ok := d.kind.Representation.ProjectedFields(); !ok || d.finalizer == "" && len(d.retired) == 0 {
 		return nil
 	}
 	return errors.New("the type is a projection, which cannot be written: a controller with finalizers needs the whole type")
@@ -172,21 +203,32 @@ func (c *Controller[T]) checkProjection() error {
 
 // Needs returns the definition of T, if T defines itself, and the permissions that the
 // controller itself uses. It does not know those that the reconcile function uses.
-func (c *Controller[T]) Needs() (kube.Needs, error) {
-	if err := errors.Join(append(slices.Clone(c.errs), c.checkRetired(), c.checkCondition(), c.checkProjection())...); err != nil {
-		return kube.Needs{}, fmt.Errorf("the controller of %s: %w", kube.TypeName(reflect.TypeFor[T]()), err)
+func (c *Controller[T]) Needs() (kube.Needs, error) { return c.definition.needs() }
+
+// Start runs the controller until ctx ends: then it takes no new work, lets calls that are
+// under way come to their end within the grace, and returns nil. When that is over their
+// context ends; an error names how many ignore that. They can make no more requests
+// through the client that they were given.
+func (c *Controller[T]) Start(ctx context.Context, rt *Runtime) error {
+	return c.definition.start(ctx, rt)
+}
+
+// needs returns what the controller needs: see [Controller.Needs].
+func (d *definition) needs() (kube.Needs, error) {
+	if err := errors.Join(append(slices.Clone(d.errs), d.checkRetired(), d.checkCondition(), d.checkProjection())...); err != nil {
+		return kube.Needs{}, fmt.Errorf("the controller of %s: %w", d.goType, err)
 	}
-	needs := kube.Needs{Names: []string{c.name}, FieldManagers: []string{c.manager}}
-	if c.kind.Definition != nil {
-		needs.Defines = []kube.Type{c.kind}
+	needs := kube.Needs{Names: []string{d.name}, FieldManagers: []string{d.manager}}
+	if d.kind.Definition != nil {
+		needs.Defines = []kube.Type{d.kind}
 	}
 	verbs := []kube.Verb{kube.VerbGet, kube.VerbList, kube.VerbWatch}
-	own := kube.Access{Resource: c.kind.Resource, Verbs: verbs}
-	if c.finalizer != "" || len(c.retired) > 0 {
+	own := kube.Access{Resource: d.kind.Resource, Verbs: verbs}
+	if d.finalizer != "" || len(d.retired) > 0 {
 		own.Verbs = append(verbs[:3:3], kube.VerbPatch)
 	}
 	needs.Access = append(needs.Access, own)
-	for _, w := range c.watched {
+	for _, w := range d.watched {
 		needs.Access = append(needs.Access, kube.Access{Resource: w.kind.Resource, Verbs: verbs})
 	}
 	return needs, nil

@@ -336,7 +336,7 @@ func (e *echoes) forgetUncertain(k queue.Key) {
 
 // shownVersion returns the newest version of an object that the controller's streams have
 // shown.
-func (e *engine[T]) shownVersion(t target) (newest objectVersion) {
+func (e *engine) shownVersion(t target) (newest objectVersion) {
 	if t.name == "" {
 		return objectVersion{}
 	}

@@ -24,8 +24,8 @@ const lastWait = 3 * time.Second
 var errWaiting = errors.New("a controller must not wait, because other objects wait with it: return controller.RequeueAfter, or name the kind as a source, whose changes trigger the reconcile")
 
 // engine is a running controller.
-type engine[T any] struct {
-	*Controller[T]
+type engine struct {
+	*definition
 	runtime *Runtime
 	log     *slog.Logger
 	// client reads from the cache, as far as this controller may see it. It is set by subscribe.
@@ -56,28 +56,25 @@ type engine[T any] struct {
 	restoration restoration
 }
 
-// Start runs the controller until ctx ends: then it takes no new work, lets calls that are
-// under way come to their end within the grace, and returns nil. When that is over their
-// context ends; an error names how many ignore that. They can make no more requests
-// through the client that they were given.
-func (c *Controller[T]) Start(ctx context.Context, rt *Runtime) error {
-	if _, err := c.Needs(); err != nil {
+// start runs a controller until ctx ends: see [Controller.Start].
+func (d *definition) start(ctx context.Context, rt *Runtime) error {
+	if _, err := d.needs(); err != nil {
 		return err
 	}
-	e := &engine[T]{
-		Controller: c, runtime: rt, log: rt.Log,
+	e := &engine{
+		definition: d, runtime: rt, log: rt.Log,
 		queue:    queue.New(clock.From(ctx)),
 		clock:    clock.From(ctx),
 		mapper:   newMapper(),
 		echoes:   newEchoes(),
-		uids:     newUIDIndex(c.watched),
+		uids:     newUIDIndex(d.watched),
 		failures: failures{byKey: make(map[kube.Key]*failure)},
 		calls:    runningCalls{calls: make(map[kube.Key]runningCall)},
 
 		restoration: newRestoration(),
 	}
-	if c.quiet > 0 {
-		e.debouncer = newDebouncer(c.quiet, e.queue.Add)
+	if d.quiet > 0 {
+		e.debouncer = newDebouncer(d.quiet, e.queue.Add)
 		defer e.debouncer.stop()
 	}
 	if e.log == nil {
@@ -86,7 +83,7 @@ func (c *Controller[T]) Start(ctx context.Context, rt *Runtime) error {
 	return e.run(ctx)
 }
 
-func (e *engine[T]) run(ctx context.Context) error {
+func (e *engine) run(ctx context.Context) error {
 	release := e.clock.Hold("controller " + e.name + " (not synced)")
 	defer release()
 	defer func() {
@@ -118,7 +115,7 @@ func (e *engine[T]) run(ctx context.Context) error {
 
 // waitSynced waits until the controller knows all objects that exist, and which objects of the
 // reconciled kind they concern. It returns false if ctx ends before.
-func (e *engine[T]) waitSynced(ctx context.Context) bool {
+func (e *engine) waitSynced(ctx context.Context) bool {
 	if !e.waitStreams(ctx) {
 		return false
 	}
@@ -131,7 +128,7 @@ func (e *engine[T]) waitSynced(ctx context.Context) bool {
 }
 
 // waitStreams waits until all streams are synced. It returns false if ctx ends before.
-func (e *engine[T]) waitStreams(ctx context.Context) bool {
+func (e *engine) waitStreams(ctx context.Context) bool {
 	for _, sub := range e.subs {
 		select {
 		case <-sub.synced:
@@ -143,7 +140,7 @@ func (e *engine[T]) waitStreams(ctx context.Context) bool {
 }
 
 // startWork starts the workers and the sources.
-func (e *engine[T]) startWork(ctx, work context.Context, running *sync.WaitGroup) {
+func (e *engine) startWork(ctx, work context.Context, running *sync.WaitGroup) {
 	for range e.concurrency {
 		running.Go(func() { e.worker(ctx, work, running) })
 	}
@@ -161,7 +158,7 @@ func (e *engine[T]) startWork(ctx, work context.Context, running *sync.WaitGroup
 }
 
 // end waits for the goroutines of the controller. When the grace is over, it ends work.
-func (e *engine[T]) end(running *sync.WaitGroup, cancel context.CancelCauseFunc) error {
+func (e *engine) end(running *sync.WaitGroup, cancel context.CancelCauseFunc) error {
 	ended := make(chan struct{})
 	go func() {
 		running.Wait()
@@ -183,7 +180,7 @@ func (e *engine[T]) end(running *sync.WaitGroup, cancel context.CancelCauseFunc)
 }
 
 // subscribe opens the streams of all watched kinds, the reconciled kind first.
-func (e *engine[T]) subscribe(ctx context.Context) error {
+func (e *engine) subscribe(ctx context.Context) error {
 	e.reconciled = reconciledKind{resource: e.kind.Resource, referrers: e.referrers, keyOfUID: e.uids.key}
 	self := e.self
 	self.relation = selfRelation{}
@@ -231,14 +228,14 @@ func (e *engine[T]) subscribe(ctx context.Context) error {
 }
 
 // mapping returns the reconciled kind as slow relations need it.
-func (e *engine[T]) mapping() reconciledKind {
+func (e *engine) mapping() reconciledKind {
 	to := e.reconciled
 	to.client = e.reader
 	return to
 }
 
 // referrers returns the objects of the reconciled kind that have a value in x.
-func (e *engine[T]) referrers(x *kube.Index, cluster, namespace, value string) (keys []relatedKey) {
+func (e *engine) referrers(x *kube.Index, cluster, namespace, value string) (keys []relatedKey) {
 	for _, sub := range e.own {
 		if sub.stream.Cluster != cluster {
 			continue

@@ -19,14 +19,13 @@ func hasFinalizer(obj kube.Object, name string) bool {
 // addFinalizer adds the finalizer, and returns the object as it is then. It reports whether the
 // object has the finalizer: a finalizer is not added to an object that is being deleted or
 // gone.
-func (e *engine[T]) addFinalizer(ctx context.Context, c *kube.Client, t *T) (updated *T, hasIt bool, err error) {
+func (e *engine) addFinalizer(ctx context.Context, c *kube.Client, obj kube.Object) (updated kube.Object, hasIt bool, err error) {
 	for attempt := 1; ; attempt++ {
-		obj := e.object(t)
 		switch {
 		case obj.GetDeletionTimestamp() != nil:
-			return t, false, nil
+			return obj, false, nil
 		case hasFinalizer(obj, e.finalizer):
-			return t, true, nil // another instance of this program was quicker
+			return obj, true, nil // another instance of this program was quicker
 		}
 		patched, err := e.setFinalizers(ctx, c, obj, append(slices.Clone(obj.GetFinalizers()), e.finalizer))
 		if err == nil {
@@ -34,15 +33,15 @@ func (e *engine[T]) addFinalizer(ctx context.Context, c *kube.Client, t *T) (upd
 		}
 		live, exists, err := e.decideAgain(ctx, obj, err, attempt)
 		if !exists {
-			return t, false, err
+			return obj, false, err
 		}
-		t = live
+		obj = live
 	}
 }
 
 // removeFinalizer removes the finalizer. If no other finalizer is left, the server deletes an
 // object that is being deleted.
-func (e *engine[T]) removeFinalizer(ctx context.Context, c *kube.Client, obj kube.Object) error {
+func (e *engine) removeFinalizer(ctx context.Context, c *kube.Client, obj kube.Object) error {
 	for attempt := 1; hasFinalizer(obj, e.finalizer); attempt++ {
 		_, err := e.setFinalizers(ctx, c, obj,
 			slices.DeleteFunc(slices.Clone(obj.GetFinalizers()), func(f string) bool { return f == e.finalizer }))
@@ -53,20 +52,20 @@ func (e *engine[T]) removeFinalizer(ctx context.Context, c *kube.Client, obj kub
 		if !exists {
 			return err
 		}
-		obj = e.object(live)
+		obj = live
 	}
 	return nil
 }
 
 // setFinalizers replaces the finalizers of obj by a patch that tests the uid of obj and the list
 // that the patch replaces.
-func (e *engine[T]) setFinalizers(ctx context.Context, c *kube.Client, obj kube.Object, wanted []string) (*T, error) {
+func (e *engine) setFinalizers(ctx context.Context, c *kube.Client, obj kube.Object, wanted []string) (kube.Object, error) {
 	// To a test, a list that does not exist is null.
 	var before any
 	if f := obj.GetFinalizers(); len(f) > 0 {
 		before = f
 	}
-	return e.api(c, obj.GetNamespace()).Patch(ctx, obj.GetName(), kube.JSONPatch(
+	return e.objects.patch(ctx, c, kube.Key{Namespace: obj.GetNamespace(), Name: obj.GetName()}, kube.JSONPatch(
 		kube.TestAt("/metadata/uid", obj.GetUID()),
 		kube.TestAt("/metadata/finalizers", before),
 		kube.AddAt("/metadata/finalizers", wanted),
@@ -76,7 +75,7 @@ func (e *engine[T]) setFinalizers(ctx context.Context, c *kube.Client, obj kube.
 // decideAgain reads the object live whose finalizers the server refused to set. It reports
 // whether the object still exists under its uid, so that the caller can decide again. The
 // server answers a failed test with 422 and without details, so only a read shows the reason.
-func (e *engine[T]) decideAgain(ctx context.Context, obj kube.Object, refused error, attempt int) (live *T, exists bool, err error) {
+func (e *engine) decideAgain(ctx context.Context, obj kube.Object, refused error, attempt int) (live kube.Object, exists bool, err error) {
 	if kube.IsNotFound(refused) {
 		return nil, false, nil
 	}
@@ -84,14 +83,13 @@ func (e *engine[T]) decideAgain(ctx context.Context, obj kube.Object, refused er
 	if !kube.IsInvalid(refused) && !kube.IsConflict(refused) || attempt == finalizerAttempts {
 		return nil, false, failed
 	}
-	t, err := e.api(e.runtime.Client, obj.GetNamespace()).Get(ctx, obj.GetName())
+	now, err := e.objects.get(ctx, e.runtime.Client, kube.Key{Namespace: obj.GetNamespace(), Name: obj.GetName()})
 	if kube.IsNotFound(err) {
 		return nil, false, nil
 	}
 	if err != nil {
 		return nil, false, err
 	}
-	now := e.object(t)
 	switch {
 	case now.GetUID() != obj.GetUID():
 		return nil, false, nil // the object is gone, and another object has its name
@@ -99,5 +97,5 @@ func (e *engine[T]) decideAgain(ctx context.Context, obj kube.Object, refused er
 		(now.GetDeletionTimestamp() == nil) == (obj.GetDeletionTimestamp() == nil):
 		return nil, false, failed // the tests would have passed: the server has another reason
 	}
-	return t, true, nil
+	return now, true, nil
 }

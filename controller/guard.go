@@ -32,7 +32,7 @@ func guard(what *string, f func() error) (err error) {
 
 // guardAuthor calls a function that the author gave and that nothing depends on. It logs a
 // panic in f and goes on.
-func (e *engine[T]) guardAuthor(what string, f func()) {
+func (e *engine) guardAuthor(what string, f func()) {
 	err := guard(&what, func() error {
 		f()
 		return nil

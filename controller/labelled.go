@@ -24,7 +24,7 @@ import (
 //
 // A child that somebody else made is not taken over: see [ErrForeignChild].
 func OwnsByLabel[C any, P kube.ObjectOf[C]](label string, options ...SourceOption) Option {
-	return newWatchOption[C, P](options, func(w *watchedKind, _ kube.API[C]) (relation, error) {
+	return newWatchOption(P(new(C)), options, func(w *watchedKind) (relation, error) {
 		w.labelIndexes = append(w.labelIndexes, label)
 		if problems := validation.IsQualifiedName(label); len(problems) > 0 {
 			return labelRelation{label}, fmt.Errorf("the label %q of controller.OwnsByLabel is not valid: %s", label, problems[0])

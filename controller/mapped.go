@@ -32,13 +32,13 @@ import (
 // same state. An S that does not fit its type is logged, and runs nothing. The S of a Secret has
 // metadata only, unless [KeepSecrets] is among the options.
 func Watches[S any, P kube.ObjectOf[S]](keys func(ctx context.Context, s *S, c *kube.Client) ([]kube.Key, error), options ...SourceOption) Option {
-	return newWatchOption[S, P](options, func(_ *watchedKind, api kube.API[S]) (relation, error) {
-		m := mapRelation{watched: api.Resource()}
+	return newWatchOption(P(new(S)), options, func(w *watchedKind) (relation, error) {
+		m := mapRelation{watched: w.kind.Resource}
 		if keys == nil {
 			return m, fmt.Errorf("the map function of %s is nil: give one that returns the keys of the objects that a change concerns", m.watched)
 		}
 		m.keys = func(ctx context.Context, c *kube.Client, object []byte) ([]kube.Key, error) {
-			s, err := api.For(c, "").Decode(object)
+			s, err := kube.APIOf[S, P](c, w.kind, "").Decode(object)
 			if err != nil {
 				return nil, &lastingError{err}
 			}

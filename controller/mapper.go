@@ -216,7 +216,7 @@ func (m *mapper) stop() {
 // mapChanges maps changes from when all streams are synced until ctx ends, so that a map function
 // finds what it reads. A map function that calls runtime.Goexit ends this
 // goroutine; then another one takes its place.
-func (e *engine[T]) mapChanges(ctx context.Context, running *sync.WaitGroup) {
+func (e *engine) mapChanges(ctx context.Context, running *sync.WaitGroup) {
 	var k mapKey
 	var task mapTask
 	isRunning := false
@@ -243,7 +243,7 @@ func (e *engine[T]) mapChanges(ctx context.Context, running *sync.WaitGroup) {
 
 // mapTask triggers the objects that the changes of one watched object concern. It returns what
 // has to be tried again if it failed.
-func (e *engine[T]) mapTask(ctx context.Context, k mapKey, task mapTask) (rest mapTask, failed bool) {
+func (e *engine) mapTask(ctx context.Context, k mapKey, task mapTask) (rest mapTask, failed bool) {
 	var keys []relatedKey
 	var states []cache.Object
 	if now, ok := k.subscription.open.Store().Get(k.object); ok {

@@ -35,7 +35,7 @@ type QueueFigures struct {
 }
 
 // observe passes the figures of the queue to the observer of the program, if there is one.
-func (e *engine[T]) observe() {
+func (e *engine) observe() {
 	if e.runtime.Observer == nil {
 		return
 	}

@@ -11,9 +11,7 @@ import (
 // Owns runs the reconcile of the owner when a C changes that the owner controls: see
 // [kube.OwnedBy].
 func Owns[C any, P kube.ObjectOf[C]](options ...SourceOption) Option {
-	return newWatchOption[C, P](options, func(w *watchedKind, _ kube.API[C]) (relation, error) {
-		return ownerRelation{isAny: w.isAnyOwner}, nil
-	})
+	return newWatchOption(P(new(C)), options, newOwnerRelation)
 }
 
 // AnyOwner makes a source of [Owns] run the reconcile of every owner of a changed object: also of
@@ -25,6 +23,10 @@ var errNoOwners = errors.New("controller.AnyOwner is an option of controller.Own
 // ownerRelation connects a child with its controlling owner, or with all of its owners if isAny is
 // true.
 type ownerRelation struct{ isAny bool }
+
+func newOwnerRelation(w *watchedKind) (relation, error) {
+	return ownerRelation{isAny: w.isAnyOwner}, nil
+}
 
 func (ownerRelation) check(watched, reconciled kube.Resource) error {
 	if watched.ClusterScoped && !reconciled.ClusterScoped {

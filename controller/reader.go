@@ -11,7 +11,7 @@ import (
 // newReader returns the client of map functions. It reads what the sources of the controller show.
 // It goes to the server only for what a source shows and what the program's own writes have left in
 // doubt.
-func (e *engine[T]) newReader(view *cache.View) *kube.Client {
+func (e *engine) newReader(view *cache.View) *kube.Client {
 	return e.runtime.Client.With(func(server kube.Handler) kube.Handler {
 		cached := view.Handler(kube.HandlerFunc(func(ctx context.Context, r *kube.Request) (*kube.Response, error) {
 			if !e.coversRead(r) {
@@ -29,7 +29,7 @@ func (e *engine[T]) newReader(view *cache.View) *kube.Client {
 }
 
 // coversRead reports whether a source of the controller shows what r reads.
-func (e *engine[T]) coversRead(r *kube.Request) bool {
+func (e *engine) coversRead(r *kube.Request) bool {
 	if r.Verb == kube.VerbWatch || r.Subresource != "" || r.Live {
 		return false
 	}

@@ -14,7 +14,7 @@ import (
 )
 
 // reconciliation is the reconcile, or the cleanup, of one object.
-type reconciliation[T any] struct {
+type reconciliation struct {
 	item    queue.Item
 	started time.Time
 	// call is the context of the reconcile.
@@ -22,7 +22,7 @@ type reconciliation[T any] struct {
 	// step names the running step, for the error of a panic.
 	step string
 	// object is nil if the object could not be read.
-	object *T
+	object kube.Object
 	trace  *requestTrace
 	result Result
 	// endSpan ends the span of the reconcile. It is nil if nobody traces.
@@ -38,8 +38,8 @@ var errExited = errors.New("the function called runtime.Goexit: return an error 
 
 // worker reconciles one object after the other, until ctx ends. The calls themselves run under
 // work, which ends later.
-func (e *engine[T]) worker(ctx, work context.Context, running *sync.WaitGroup) {
-	var r *reconciliation[T]
+func (e *engine) worker(ctx, work context.Context, running *sync.WaitGroup) {
+	var r *reconciliation
 	defer func() {
 		if r == nil {
 			return
@@ -60,7 +60,7 @@ func (e *engine[T]) worker(ctx, work context.Context, running *sync.WaitGroup) {
 		if !ok {
 			return
 		}
-		r = &reconciliation[T]{item: item, started: time.Now()}
+		r = &reconciliation{item: item, started: time.Now()}
 		r.call.start(work, e.log, e.name, item.Key)
 		err := guard(&r.step, func() error { return e.reconcileItem(&r.call, r) })
 		outcome := e.finish(r, err)
@@ -70,13 +70,13 @@ func (e *engine[T]) worker(ctx, work context.Context, running *sync.WaitGroup) {
 }
 
 // reconcileItem runs the cleanup or the reconcile of one object.
-func (e *engine[T]) reconcileItem(ctx context.Context, r *reconciliation[T]) error {
+func (e *engine) reconcileItem(ctx context.Context, r *reconciliation) error {
 	key := r.item.Key
 	ref := kube.Ref{Cluster: key.Cluster, Resource: e.kind.Resource, Namespace: key.Namespace, Name: key.Name}
 	r.result = Result{Controller: e.name, Object: ref, Causes: r.item.Causes.String(), Waited: r.item.Waited}
 
 	r.step = "the decoding of the object"
-	t, found, err := e.read(ctx, key)
+	obj, found, err := e.read(ctx, key)
 	switch {
 	case err != nil:
 		if _, isMisfit := errors.AsType[*kube.DecodeError](err); isMisfit {
@@ -90,9 +90,8 @@ func (e *engine[T]) reconcileItem(ctx context.Context, r *reconciliation[T]) err
 		r.isOver = true
 		return nil
 	}
-	obj := e.object(t)
 	ref.UID = obj.GetUID()
-	r.object, r.result.Object = t, ref
+	r.object, r.result.Object = obj, ref
 	if found == selected && obj.GetDeletionTimestamp() == nil && e.isPaused(obj) {
 		r.isOver = true
 		return nil
@@ -109,14 +108,13 @@ func (e *engine[T]) reconcileItem(ctx context.Context, r *reconciliation[T]) err
 	client := e.clientFor(ctx, key, ref, r.trace)
 
 	r.step = "the update of the finalizers"
-	t, exists, err := e.removeRetired(ctx, client, t)
+	obj, exists, err := e.removeRetired(ctx, client, obj)
 	if err != nil || !exists {
 		r.isOver = true
 		return err
 	}
-	obj = e.object(t)
 	isDeleting := obj.GetDeletionTimestamp() != nil
-	r.object, r.result.Cleanup = t, isDeleting || found == deselected
+	r.object, r.result.Cleanup = obj, isDeleting || found == deselected
 	switch hasIt := hasFinalizer(obj, e.finalizer); {
 	case r.result.Cleanup && !hasIt:
 		r.isOver = true
@@ -132,11 +130,11 @@ func (e *engine[T]) reconcileItem(ctx context.Context, r *reconciliation[T]) err
 	case e.finalizer != "" && !hasIt && e.isFinalizerNeeded(r):
 		r.step = "the update of the finalizers"
 		var added bool
-		if t, added, err = e.addFinalizer(ctx, client, t); err != nil || !added {
+		if obj, added, err = e.addFinalizer(ctx, client, obj); err != nil || !added {
 			// The object is being deleted or gone. The change that says so is on its way.
 			return err
 		}
-		r.object = t
+		r.object = obj
 	}
 	action, err := callAuthor(ctx, e, r, "the reconcile function", e.reconcile, client)
 	if errors.Is(err, errDeleted) && context.Cause(ctx) == errDeleted { //nolint:errorlint // the cause itself
@@ -147,13 +145,13 @@ func (e *engine[T]) reconcileItem(ctx context.Context, r *reconciliation[T]) err
 }
 
 // isFinalizerNeeded reports whether the condition of the finalizer holds for the object of r.
-func (e *engine[T]) isFinalizerNeeded(r *reconciliation[T]) bool {
+func (e *engine) isFinalizerNeeded(r *reconciliation) bool {
 	r.step = "the condition of the finalizer"
 	return e.needsFinalizer == nil || e.needsFinalizer(r.object)
 }
 
 // withTimeout returns the context of one reconcile.
-func (e *engine[T]) withTimeout(ctx context.Context) (context.Context, context.CancelFunc) {
+func (e *engine) withTimeout(ctx context.Context) (context.Context, context.CancelFunc) {
 	if e.timeout <= 0 {
 		return ctx, func() {}
 	}
@@ -162,7 +160,7 @@ func (e *engine[T]) withTimeout(ctx context.Context) (context.Context, context.C
 
 // callAuthor calls the reconcile or the cleanup function, whose result is an R. The error of a call
 // whose timeout has passed says so.
-func callAuthor[T, R any](ctx context.Context, e *engine[T], r *reconciliation[T], step string, f func(context.Context, *T, *kube.Client) (R, error), client *kube.Client) (R, error) {
+func callAuthor[R any](ctx context.Context, e *engine, r *reconciliation, step string, f func(context.Context, kube.Object, *kube.Client) (R, error), client *kube.Client) (R, error) {
 	r.step = step
 	reportAfter := longCall
 	if e.timeout > 0 {
@@ -192,23 +190,23 @@ const (
 
 // read returns the object of key. The object is at least as new as what triggered the
 // reconcile. It is nil only if it is absent, or with an error.
-func (e *engine[T]) read(ctx context.Context, key kube.Key) (*T, presence, error) {
+func (e *engine) read(ctx context.Context, key kube.Key) (kube.Object, presence, error) {
 	stored, isStored := e.stored(key)
 	isSelecting := len(e.self.selectors) > 0
 	if isSelecting && !isStored {
 		return e.readDeselected(ctx, key)
 	}
-	api := e.api(e.client.InCluster(key.Cluster), key.Namespace)
-	t, err := api.Get(ctx, key.Name)
+	c := e.client.InCluster(key.Cluster)
+	obj, err := e.objects.get(ctx, c, key)
 	if isSelecting {
 		// Another stream may have answered, and be behind the controller's own.
 		switch {
 		case kube.IsNotFound(err):
-			t, err = e.api(e.runtime.Client.InCluster(key.Cluster), key.Namespace).Get(ctx, key.Name)
-		case err == nil && ident.IsNewer(stored.ResourceVersion, e.object(t).GetResourceVersion()):
+			obj, err = e.objects.get(ctx, e.runtime.Client.InCluster(key.Cluster), key)
+		case err == nil && ident.IsNewer(stored.ResourceVersion, obj.GetResourceVersion()):
 			var object []byte
 			if object, err = stored.Bytes(); err == nil {
-				t, err = api.Decode(object)
+				obj, err = e.objects.decode(c, object)
 			}
 		}
 	}
@@ -218,18 +216,18 @@ func (e *engine[T]) read(ctx context.Context, key kube.Key) (*T, presence, error
 	case err != nil:
 		return nil, absent, err
 	}
-	return t, selected, nil
+	return obj, selected, nil
 }
 
 // newTrace returns the trace of one reconcile, whose context is ctx.
-func (e *engine[T]) newTrace(ctx context.Context) *requestTrace {
+func (e *engine) newTrace(ctx context.Context) *requestTrace {
 	return &requestTrace{ended: func() error { return context.Cause(ctx) }}
 }
 
 // clientFor returns the client of one reconcile, whose context is ctx. A request passes, from the outermost handler
 // to the innermost: the trace, the check of owner references, the no-op check, adoption, the
 // record of echoes, and the cache.
-func (e *engine[T]) clientFor(ctx context.Context, key kube.Key, self kube.Ref, trace *requestTrace) *kube.Client {
+func (e *engine) clientFor(ctx context.Context, key kube.Key, self kube.Ref, trace *requestTrace) *kube.Client {
 	isTrigger := func(r kube.Resource, live *cache.Live) bool { return e.triggersSelf(ctx, key, self, r, live) }
 	return e.client.InCluster(key.Cluster).With(func(cached kube.Handler) kube.Handler {
 		echoing := e.echoes.handler(cached, key, e.shownVersion, e.trigger)
@@ -243,7 +241,7 @@ func (e *engine[T]) clientFor(ctx context.Context, key kube.Key, self kube.Ref, 
 // triggersSelf reports whether a change to the object live of resource r would trigger the
 // reconcile of key again. Predicates do not count: their author has decided that the changes
 // that they reject do not matter.
-func (e *engine[T]) triggersSelf(ctx context.Context, key kube.Key, self kube.Ref, r kube.Resource, live *cache.Live) bool {
+func (e *engine) triggersSelf(ctx context.Context, key kube.Key, self kube.Ref, r kube.Resource, live *cache.Live) bool {
 	for _, sub := range e.subs {
 		if sub.watched.kind.Resource != r || sub.stream.Cluster != self.Cluster || len(sub.watched.selectors) > 0 && !sub.contains(live.Record) {
 			continue
@@ -271,7 +269,7 @@ func (e *engine[T]) triggersSelf(ctx context.Context, key kube.Key, self kube.Re
 
 // finish reports the result of a reconcile whose error is err, and returns when the next one
 // is due. An error decides over the action that came with it.
-func (e *engine[T]) finish(r *reconciliation[T], err error) queue.Outcome {
+func (e *engine) finish(r *reconciliation, err error) queue.Outcome {
 	r.isFinishing = true
 	if r.endSpan != nil {
 		e.guardAuthor("the tracer", func() { r.endSpan(err) })
@@ -314,7 +312,7 @@ func (e *engine[T]) finish(r *reconciliation[T], err error) queue.Outcome {
 // finishOver ends the work on an object that the controller has nothing to do for. If the
 // object is being deleted and waits for finalizers of others, it is checked once more after a
 // while.
-func (e *engine[T]) finishOver(r *reconciliation[T]) queue.Outcome {
+func (e *engine) finishOver(r *reconciliation) queue.Outcome {
 	if r.object != nil {
 		if isWaiting, checkAfter := e.logWaiting(r); isWaiting {
 			return queue.Outcome{RequeueAfter: checkAfter}
@@ -327,10 +325,10 @@ func (e *engine[T]) finishOver(r *reconciliation[T]) queue.Outcome {
 // retryDelay returns the back-off after a failure: that of the policy, or the delay that the
 // server asked for if it is longer. Up to a tenth is added at random, so that objects that fail
 // together are not retried together.
-func (e *engine[T]) retryDelay(t *T, err error, attempt int) (d time.Duration) {
+func (e *engine) retryDelay(obj kube.Object, err error, attempt int) (d time.Duration) {
 	d = DefaultBackoff(attempt)
-	if t != nil {
-		e.guardAuthor("the backoff policy", func() { d = max(e.backoff(t, err, attempt), time.Millisecond) })
+	if obj != nil {
+		e.guardAuthor("the backoff policy", func() { d = max(e.backoff(obj, err, attempt), time.Millisecond) })
 	}
 	return withJitter(max(d, serverDelay(err)))
 }

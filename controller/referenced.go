@@ -18,7 +18,7 @@ import (
 // The index can be used in lists of the reconciled kind too. An object for which the index
 // function panics is reconciled when any S changes.
 func WatchesReferenced[S any, P kube.ObjectOf[S]](index *kube.Index, options ...SourceOption) Option {
-	return newWatchOption[S, P](options, func(*watchedKind, kube.API[S]) (relation, error) { return referenceRelation{index}, nil })
+	return newWatchOption(P(new(S)), options, func(*watchedKind) (relation, error) { return referenceRelation{index}, nil })
 }
 
 // referenceRelation connects an object with those that refer to it, according to an index.

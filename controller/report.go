@@ -15,7 +15,7 @@ import (
 // report logs a result and passes it to the observer and the author's functions. A reconcile leads
 // to one line at most: an error is logged when it is new or has come often, and at the level Debug
 // every result. f is nil if the reconcile succeeded.
-func (e *engine[T]) report(reconciled *reconciliation[T], f *failure) {
+func (e *engine) report(reconciled *reconciliation, f *failure) {
 	r := reconciled.result
 	isVerbose := e.log.Enabled(context.Background(), slog.LevelDebug)
 	attributes, shouldLog := e.errorDetails(reconciled.object, f, r)
@@ -39,13 +39,13 @@ func (e *engine[T]) report(reconciled *reconciliation[T], f *failure) {
 }
 
 // logAbout logs a line about a reconcile, with the attributes that the author's lines have.
-func (e *engine[T]) logAbout(r *reconciliation[T], level slog.Level, text string, attributes []slog.Attr) {
+func (e *engine) logAbout(r *reconciliation, level slog.Level, text string, attributes []slog.Attr) {
 	e.log.LogAttrs(context.Background(), level, text, append(r.call.LogAttrs(), attributes...)...)
 }
 
 // errorDetails returns what the log says about the error of a result. It reports whether the error
 // should be logged as one: it is new, or it has come often. It returns nothing without an error.
-func (e *engine[T]) errorDetails(t *T, f *failure, r Result) (attributes []slog.Attr, shouldBeLogged bool) {
+func (e *engine) errorDetails(obj kube.Object, f *failure, r Result) (attributes []slog.Attr, shouldBeLogged bool) {
 	if r.Err == nil {
 		return nil, false
 	}
@@ -67,10 +67,6 @@ func (e *engine[T]) errorDetails(t *T, f *failure, r Result) (attributes []slog.
 		// The server is likely to refuse the same object again. The reconcile is retried,
 		// because others may remove the reason, but the error is logged once for each edition of
 		// the object.
-		var obj kube.Object
-		if t != nil {
-			obj = e.object(t)
-		}
 		isFirst := f.throttle.record(edition(obj, r.Err)+" "+text) == 1
 		return append(attributes, panicAttrs(r.Err, isFirst)...), isFirst
 	default:
@@ -160,7 +156,7 @@ func (w writes) texts() []string {
 // reportMapping logs an error that occurred while the controller looked for the objects that a
 // watched object concerns. A fault of a function concerns thousands of objects, so repetitions
 // are throttled.
-func (e *engine[T]) reportMapping(sub *subscription, r cache.Record, err error) {
+func (e *engine) reportMapping(sub *subscription, r cache.Record, err error) {
 	sub.mu.Lock()
 	times := sub.throttle.record(err.Error())
 	sub.mu.Unlock()

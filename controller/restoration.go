@@ -24,7 +24,7 @@ func (r restoration) record() {
 // forgets what is known by resource versions, which a restored server assigns once more, and
 // reconciles all objects. A reconcile may have read a store that showed what the restoration has
 // undone, and the changes of that store need not concern this controller.
-func (e *engine[T]) repairRestorations(ctx context.Context) {
+func (e *engine) repairRestorations(ctx context.Context) {
 	for {
 		select {
 		case <-e.restoration:

@@ -20,30 +20,29 @@ import (
 func (c *Controller[T]) RetiredFinalizers(names ...string) *Controller[T] {
 	for _, name := range names {
 		if problems := validation.IsQualifiedName(name); len(problems) > 0 {
-			c.reject(fmt.Errorf("the retired finalizer %q is not valid: %s", name, problems[0]))
+			c.definition.reject(fmt.Errorf("the retired finalizer %q is not valid: %s", name, problems[0]))
 		}
 	}
-	c.retired = append(c.retired, names...)
+	c.definition.retired = append(c.definition.retired, names...)
 	return c
 }
 
 // checkRetired returns an error if the finalizer that is in use is also retired.
-func (c *Controller[T]) checkRetired() error {
-	if c.finalizer != "" && slices.Contains(c.retired, c.finalizer) {
-		return fmt.Errorf("the finalizer %q is both retired and in use: remove it from RetiredFinalizers", c.finalizer)
+func (d *definition) checkRetired() error {
+	if d.finalizer != "" && slices.Contains(d.retired, d.finalizer) {
+		return fmt.Errorf("the finalizer %q is both retired and in use: remove it from RetiredFinalizers", d.finalizer)
 	}
 	return nil
 }
 
-// removeRetired removes the retired finalizers from t, and returns the object as it is then. It
+// removeRetired removes the retired finalizers from obj, and returns the object as it is then. It
 // reports whether the object still exists.
-func (e *engine[T]) removeRetired(ctx context.Context, c *kube.Client, t *T) (updated *T, exists bool, err error) {
+func (e *engine) removeRetired(ctx context.Context, c *kube.Client, obj kube.Object) (updated kube.Object, exists bool, err error) {
 	isRetired := func(name string) bool { return slices.Contains(e.retired, name) }
 	for attempt := 1; ; attempt++ {
-		obj := e.object(t)
 		before := obj.GetFinalizers()
 		if len(e.retired) == 0 || !slices.ContainsFunc(before, isRetired) {
-			return t, true, nil
+			return obj, true, nil
 		}
 		patched, err := e.setFinalizers(ctx, c, obj, slices.DeleteFunc(slices.Clone(before), isRetired))
 		if err == nil {
@@ -51,9 +50,9 @@ func (e *engine[T]) removeRetired(ctx context.Context, c *kube.Client, t *T) (up
 		}
 		live, exists, err := e.decideAgain(ctx, obj, err, attempt)
 		if !exists {
-			return t, false, err
+			return obj, false, err
 		}
-		t = live
+		obj = live
 	}
 }
 
@@ -62,8 +61,8 @@ const waitingCheck = time.Minute
 
 // logWaiting logs, once, that an object that is being deleted has waited for finalizers for
 // some time. It reports whether the object waits, and returns when to check again. 0 is never.
-func (e *engine[T]) logWaiting(r *reconciliation[T]) (isWaiting bool, checkAfter time.Duration) {
-	obj := e.object(r.object)
+func (e *engine) logWaiting(r *reconciliation) (isWaiting bool, checkAfter time.Duration) {
+	obj := r.object
 	deleted := obj.GetDeletionTimestamp()
 	waitsFor := slices.DeleteFunc(slices.Clone(obj.GetFinalizers()), func(name string) bool {
 		return name == metav1.FinalizerDeleteDependents || name == metav1.FinalizerOrphanDependents
@@ -88,33 +87,30 @@ func (e *engine[T]) logWaiting(r *reconciliation[T]) (isWaiting bool, checkAfter
 // readDeselected returns an object that the own streams do not show, if the controller still
 // has to clean it up: it has a finalizer of the controller, and no longer matches the selectors
 // of [For].
-func (e *engine[T]) readDeselected(ctx context.Context, key kube.Key) (*T, presence, error) {
+func (e *engine) readDeselected(ctx context.Context, key kube.Key) (kube.Object, presence, error) {
 	if e.finalizer == "" && len(e.retired) == 0 {
 		return nil, absent, nil
 	}
-	api := e.api(e.runtime.Client.InCluster(key.Cluster), key.Namespace)
-	t, err := api.Get(ctx, key.Name)
+	c := e.runtime.Client.InCluster(key.Cluster)
+	obj, err := e.objects.get(ctx, c, key)
 	switch {
 	case kube.IsNotFound(err):
 		return nil, absent, nil
 	case err != nil:
 		return nil, absent, err
-	case !e.hasOwnFinalizer(e.object(t).GetFinalizers()):
+	case !e.hasOwnFinalizer(obj.GetFinalizers()):
 		return nil, absent, nil
 	}
 	// It may match again. Then its own stream is about to show it.
-	matching, err := api.List(ctx, append(slices.Clone(e.self.selectors), kube.Field("metadata.name", key.Name))...)
-	if err != nil {
+	matches, err := e.objects.exists(ctx, c, key.Namespace, append(slices.Clone(e.self.selectors), kube.Field("metadata.name", key.Name)))
+	if err != nil || matches {
 		return nil, absent, err
 	}
-	if len(matching) > 0 {
-		return nil, absent, nil
-	}
-	return t, deselected, nil
+	return obj, deselected, nil
 }
 
 // hasOwnFinalizer reports whether the controller's finalizer, or a retired one, is among names.
-func (e *engine[T]) hasOwnFinalizer(names []string) bool {
+func (e *engine) hasOwnFinalizer(names []string) bool {
 	return slices.ContainsFunc(names, func(name string) bool {
 		return name == e.finalizer || slices.Contains(e.retired, name)
 	})
@@ -123,7 +119,7 @@ func (e *engine[T]) hasOwnFinalizer(names []string) bool {
 // emitDeselected emits a trigger for each object that has a finalizer of the controller and
 // that the own streams do not show: the object stopped matching the selectors of [For] while
 // the program was down.
-func (e *engine[T]) emitDeselected(ctx context.Context, emit func(Trigger)) error {
+func (e *engine) emitDeselected(ctx context.Context, emit func(Trigger)) error {
 	c, err := e.self.client(e.runtime)
 	if err != nil {
 		return err

@@ -40,7 +40,7 @@ var errDeleted = errors.New("the object is being deleted")
 
 // cancelDeleted returns the context of a reconcile, which the beginning of the deletion of its object
 // ends. end must be called after the reconcile.
-func (e *engine[T]) cancelDeleted(ctx context.Context, k kube.Key, uid types.UID) (_ context.Context, end func()) {
+func (e *engine) cancelDeleted(ctx context.Context, k kube.Key, uid types.UID) (_ context.Context, end func()) {
 	ctx, cancel := context.WithCancelCause(ctx)
 	e.calls.addDeletable(k, deletableCall{uid, cancel})
 	// The deletion may have begun since the object was read.
@@ -121,7 +121,7 @@ func (r *runningCalls) takeLong(now time.Time) map[kube.Key]time.Duration {
 // logLongCalls logs calls that do not return, until ctx ends. Such a call keeps its object and
 // its worker: a second call for the object would break the promise that an object has one
 // worker, and calls beyond the concurrency might never return either.
-func (e *engine[T]) logLongCalls(ctx context.Context) {
+func (e *engine) logLongCalls(ctx context.Context) {
 	ticker := time.NewTicker(runningCheck)
 	defer ticker.Stop()
 	for {

@@ -102,7 +102,7 @@ func (c channel) Run(ctx context.Context, emit func(Trigger)) error {
 }
 
 // runSource runs a source until it ends without an error, or ctx ends.
-func (e *engine[T]) runSource(ctx context.Context, s Source) {
+func (e *engine) runSource(ctx context.Context, s Source) {
 	for attempt := 1; ; attempt++ {
 		started := time.Now()
 		what := "a source"

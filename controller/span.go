@@ -7,7 +7,7 @@ import (
 
 // startSpan begins the span of a reconcile or a cleanup, which [engine.finish] ends. It returns ctx
 // if nobody traces.
-func (e *engine[T]) startSpan(ctx context.Context, r *reconciliation[T], isCleanup bool) context.Context {
+func (e *engine) startSpan(ctx context.Context, r *reconciliation, isCleanup bool) context.Context {
 	if e.runtime.Tracer == nil {
 		return ctx
 	}

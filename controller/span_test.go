@@ -7,8 +7,8 @@ import (
 
 // Without a tracer, a reconcile allocates nothing for a span.
 func TestNoSpan(t *testing.T) {
-	e := &engine[struct{}]{Controller: new(Controller[struct{}]), runtime: new(Runtime)}
-	r := new(reconciliation[struct{}])
+	e := &engine{definition: new(definition), runtime: new(Runtime)}
+	r := new(reconciliation)
 	ctx := context.Background()
 	if n := testing.AllocsPerRun(100, func() {
 		if e.startSpan(ctx, r, false) != ctx || r.endSpan != nil {

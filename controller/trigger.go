@@ -26,7 +26,7 @@ type Trigger struct {
 }
 
 // emit adds a trigger of a [Source].
-func (e *engine[T]) emit(t Trigger) {
+func (e *engine) emit(t Trigger) {
 	trigger := queue.Trigger{
 		Key: t.Key, Priority: queue.High, NotBefore: t.NotBefore, Cause: queue.Cause{Change: t.Cause},
 	}
@@ -45,7 +45,7 @@ func (e *engine[T]) emit(t Trigger) {
 }
 
 // keys returns the keys of all objects of the reconciled kind.
-func (e *engine[T]) keys() iter.Seq[kube.Key] {
+func (e *engine) keys() iter.Seq[kube.Key] {
 	return func(yield func(kube.Key) bool) {
 		for _, sub := range e.own {
 			for o := range sub.open.Store().All(cache.Filter{}) {
@@ -58,7 +58,7 @@ func (e *engine[T]) keys() iter.Seq[kube.Key] {
 }
 
 // trigger passes a trigger to the queue if the controller can have the object.
-func (e *engine[T]) trigger(t queue.Trigger) {
+func (e *engine) trigger(t queue.Trigger) {
 	switch {
 	case !e.covers(t.Key):
 	case e.debouncer != nil && t.Priority == queue.High && t.NotBefore.IsZero():
@@ -71,12 +71,12 @@ func (e *engine[T]) trigger(t queue.Trigger) {
 // covers reports whether the streams of the reconciled kind can show an object of that key. A
 // program that is narrowed to some namespaces must not ask for objects in others, whatever a
 // map function returns.
-func (e *engine[T]) covers(k kube.Key) bool {
+func (e *engine) covers(k kube.Key) bool {
 	return k.Name != "" && slices.ContainsFunc(e.own, func(sub *subscription) bool { return sub.covers(k) })
 }
 
 // stored returns an object of the reconciled kind as its own stream shows it.
-func (e *engine[T]) stored(k kube.Key) (cache.Object, bool) {
+func (e *engine) stored(k kube.Key) (cache.Object, bool) {
 	for _, sub := range e.own {
 		if sub.covers(k) {
 			return sub.open.Store().Get(k)

@@ -16,7 +16,6 @@ type watchedKind struct {
 	named *kube.Resource
 	// relation returns the objects that a change concerns.
 	relation   relation
-	streams    func(*kube.Client) ([]kube.Stream, error)
 	selectors  []kube.Selector
 	predicates []Predicate
 	// objectPredicates are those of [Changed]. Once the kind is bound, they are among predicates.
@@ -37,15 +36,14 @@ type watchedKind struct {
 // SourceOption narrows what is watched.
 type SourceOption func(*watchedKind)
 
-// newWatchOption returns the option that watches S, and connects it with the reconciled kind by the
-// relation that connect returns.
-func newWatchOption[S any, P kube.ObjectOf[S]](options []SourceOption, connect func(*watchedKind, kube.API[S]) (relation, error)) Option {
+// newWatchOption returns the option that watches objects such as zero, and connects them with the
+// reconciled kind by the relation that connect returns.
+func newWatchOption(zero kube.Object, options []SourceOption, connect func(*watchedKind) (relation, error)) Option {
 	w := new(watchedKind)
 	err := w.apply(options)
-	api, bindErr := bind[S, P](w)
-	err = errors.Join(err, bindErr)
+	err = errors.Join(err, w.bind(zero))
 	var relationErr error
-	w.relation, relationErr = connect(w, api)
+	w.relation, relationErr = connect(w)
 	err = errors.Join(err, relationErr)
 	if _, ok := w.relation.(ownerRelation); w.isAnyOwner && !ok {
 		err = errors.Join(err, errNoOwners)
@@ -67,37 +65,37 @@ func (w *watchedKind) apply(options []SourceOption) error {
 	return nil
 }
 
-// bind sets the kind of w, whose objects are Ss, once the options are applied. It returns the API of S,
-// without a client, and an error if the options do not fit the kind.
-func bind[S any, P kube.ObjectOf[S]](w *watchedKind) (kube.API[S], error) {
-	kind, api, err := typeOf[S, P](w.named)
+// bind sets the kind of w, whose objects are such as zero, once the options are applied. It returns an
+// error if the options do not fit the kind.
+func (w *watchedKind) bind(zero kube.Object) error {
+	kind, err := typeOf(zero, w.named)
 	w.kind = kind
-	w.streams = func(c *kube.Client) ([]kube.Stream, error) { return api.For(c, "").Streams(w.selectors...) }
 	if err != nil {
-		return api, err
+		return err
 	}
-	return api, w.check()
+	return w.check()
 }
 
-// typeOf returns the type of S, and its API without a client. named is the kind that S stands for, or
-// nil.
-func typeOf[S any, P kube.ObjectOf[S]](named *kube.Resource) (kube.Type, kube.API[S], error) {
-	isAnyKind := kube.StandsForAnyKind(reflect.TypeFor[S]())
+// streams returns the streams of the objects that match the selectors.
+func (w *watchedKind) streams(c *kube.Client) ([]kube.Stream, error) {
+	return w.kind.Streams(c, w.selectors...)
+}
+
+// typeOf returns the type of an object. named is the kind that the object stands for, or nil.
+func typeOf(obj kube.Object, named *kube.Resource) (kube.Type, error) {
+	t := reflect.TypeOf(obj).Elem()
+	isAnyKind := kube.StandsForAnyKind(t)
 	switch {
 	case named == nil && isAnyKind:
-		err := fmt.Errorf("%s stands for any kind: name the kind by the option controller.Kind, which for the reconciled kind is given to controller.For",
-			kube.TypeName(reflect.TypeFor[S]()))
-		return kube.Type{}, kube.All[S, P](nil), err
+		return kube.Type{}, fmt.Errorf("%s stands for any kind: name the kind by the option controller.Kind, which for the reconciled kind is given to controller.For",
+			kube.TypeName(t))
 	case named == nil:
-		kind, err := kube.TypeOf[S, P]()
-		return kind, kube.All[S, P](nil), err
+		return kube.TypeOfObject(obj)
 	case !isAnyKind:
-		err := fmt.Errorf("controller.Kind names %s, and the Go type %s has a kind of its own: leave controller.Kind out, or use unstructured.Unstructured",
-			named, kube.TypeName(reflect.TypeFor[S]()))
-		return kube.Type{}, kube.All[S, P](nil), err
+		return kube.Type{}, fmt.Errorf("controller.Kind names %s, and the Go type %s has a kind of its own: leave controller.Kind out, or use unstructured.Unstructured",
+			named, kube.TypeName(t))
 	default:
-		kind, err := kube.TypeOfKind[S, P](*named)
-		return kind, kube.OfKind[S, P](nil, *named, ""), err
+		return kube.TypeOfKind(obj, *named)
 	}
 }
 

@@ -17,11 +17,11 @@ func StandsForAnyKind(t reflect.Type) bool {
 
 const unstructuredPackage = "k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
-// TypeOfKind returns the Type of a T that stands for any kind, as the objects of r are read with it.
-// Of a PartialObjectMetadata the server sends the metadata only. Error: T is the type of one kind, or
+// TypeOfKind returns the Type of an object that stands for any kind, as the objects of r are read with
+// it. Of a PartialObjectMetadata the server sends the metadata only. Error: the object is of one kind, or
 // r is not complete.
-func TypeOfKind[T any, P ObjectOf[T]](r Resource) (Type, error) {
-	t := reflect.TypeFor[T]()
+func TypeOfKind(obj Object, r Resource) (Type, error) {
+	t := reflect.TypeOf(obj).Elem()
 	if !StandsForAnyKind(t) {
 		return Type{}, fmt.Errorf("%s is not a type for any kind, so it takes no resource such as %s", TypeName(t), r)
 	}
@@ -30,12 +30,4 @@ func TypeOfKind[T any, P ObjectOf[T]](r Resource) (Type, error) {
 		kind.Representation = MetadataOnly
 	}
 	return kind, complete(r)
-}
-
-// OfKind returns the API of a resource for a T that stands for any kind. It is what [Dynamic] returns
-// for unstructured.Unstructured, and what [Metadata] returns for metav1.PartialObjectMetadata. An empty
-// namespace means all. Error: see [TypeOfKind].
-func OfKind[T any, P ObjectOf[T]](c *Client, r Resource, namespace string) API[T] {
-	kind, err := TypeOfKind[T, P](r)
-	return makeAPI[T, P](c, r, namespace, kind.Representation, err == nil && kind.Representation == Full, err)
 }

@@ -20,25 +20,35 @@ func TestTypesForAnyKind(t *testing.T) {
 		t.Fatal(err)
 	}
 	c := kube.NewClientFromHandler(nil)
-	check := func(want kube.Representation, streams []kube.Stream, err error) {
-		t.Helper()
-		if err != nil || len(streams) != 1 || streams[0].Resource != pods || streams[0].Representation != want || streams[0].Namespace != "default" {
-			t.Errorf("streams %v, %v", streams, err)
+	for form, obj := range map[kube.Representation]kube.Object{
+		kube.Full: new(unstructured.Unstructured), kube.MetadataOnly: new(metav1.PartialObjectMetadata),
+	} {
+		kind, err := kube.TypeOfKind(obj, pods)
+		if err != nil {
+			t.Fatal(err)
+		}
+		streams, err := kind.Streams(c)
+		if err != nil || len(streams) != 1 || streams[0].Resource != pods || streams[0].Representation != form {
+			t.Errorf("streams of %T: %v, %v", obj, streams, err)
 		}
 	}
-	streams, err := kube.OfKind[unstructured.Unstructured](c, pods, "default").Streams()
-	check(kube.Full, streams, err)
-	streams, err = kube.OfKind[metav1.PartialObjectMetadata](c, pods, "default").Streams()
-	check(kube.MetadataOnly, streams, err)
+	things, err := kube.TypeOfKind(new(unstructured.Unstructured), pods)
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, ofOneKind := kube.TypeOfKind(new(corev1.Pod), pods)
+	_, incomplete := kube.TypeOfKind(new(unstructured.Unstructured), kube.Resource{Plural: "things"})
 	for _, test := range []struct {
 		err  error
 		want string
 	}{
-		{kube.OfKind[corev1.Pod](c, pods, "default").Err(), "v1.Pod is not a type for any kind"},
-		{kube.OfKind[unstructured.Unstructured](c, kube.Resource{Plural: "things"}, "").Err(), "not complete"},
+		{kube.APIOf[unstructured.Unstructured](c, things, "default").Err(), ""},
+		{kube.APIOf[corev1.Pod](c, things, "default").Err(), "is not the type of v1.Pod"},
+		{ofOneKind, "v1.Pod is not a type for any kind"},
+		{incomplete, "not complete"},
 	} {
-		if test.err == nil || !strings.Contains(test.err.Error(), test.want) {
-			t.Errorf("the error %v does not contain %q", test.err, test.want)
+		if test.want == "" && test.err != nil || test.want != "" && (test.err == nil || !strings.Contains(test.err.Error(), test.want)) {
+			t.Errorf("the error is %v, want %q", test.err, test.want)
 		}
 	}
 }

@@ -51,21 +51,49 @@ func Namespaced[T any, P ObjectOf[T]](c *Client, namespace string) API[T] {
 
 func newAPI[T any, P ObjectOf[T]](c *Client, namespace string) API[T] {
 	t, err := TypeOf[T, P]()
-	a := makeAPI[T, P](c, t.Resource, namespace, t.Representation, err == nil && t.HasStatus(), err)
-	a.statusApart = a.hasStatus && (t.Definition == nil || !t.Definition.Foreign)
-	return a
+	return makeAPI[T, P](t.view(c, namespace, err))
+}
+
+// APIOf returns the API of T in a namespace, for a Type that [TypeOf] or [TypeOfKind] has returned. An
+// empty namespace means all. In contrast to [All] and [Namespaced], APIOf does not look at the type again.
+// Error: kind is the Type of another Go type.
+func APIOf[T any, P ObjectOf[T]](c *Client, kind Type, namespace string) API[T] {
+	return makeAPI[T, P](kind.view(c, namespace, kind.checkGoType(reflect.TypeFor[T]())))
+}
+
+// checkGoType returns an error if t is the Type of another Go type.
+func (t Type) checkGoType(want reflect.Type) error {
+	if t.Go == want {
+		return nil
+	}
+	return fmt.Errorf("%s is not the type of %s, but of %v", t.Resource, TypeName(want), t.Go)
+}
+
+// view returns the view of t in a namespace, or in all of them if it is empty. err is what is wrong with t.
+func (t Type) view(c *Client, namespace string, err error) resourceView {
+	isAnyKind := err == nil && StandsForAnyKind(t.Go)
+	hasStatus := err == nil && (isAnyKind && t.Representation == Full || t.HasStatus())
+	v := newResourceView(c, t.Resource, namespace, t.Representation, hasStatus, err)
+	v.statusApart = hasStatus && !isAnyKind && (t.Definition == nil || !t.Definition.Foreign)
+	return v
+}
+
+// Streams returns the streams of the objects of t that match: one for each namespace that the client is
+// narrowed to, or one for all. Error: see [API.Streams].
+func (t Type) Streams(c *Client, selectors ...Selector) ([]Stream, error) {
+	return t.view(c, "", nil).streams(selectors)
 }
 
 // Dynamic returns the API of a resource without a Go type of its own. An empty namespace
 // means all.
 func Dynamic(c *Client, r Resource, namespace string) API[unstructured.Unstructured] {
-	return makeAPI[unstructured.Unstructured](c, r, namespace, Full, true, complete(r))
+	return makeAPI[unstructured.Unstructured](newResourceView(c, r, namespace, Full, true, complete(r)))
 }
 
 // Metadata returns the API of the metadata of a resource. The server sends nothing else of
 // its objects. An empty namespace means all.
 func Metadata(c *Client, r Resource, namespace string) API[metav1.PartialObjectMetadata] {
-	return makeAPI[metav1.PartialObjectMetadata](c, r, namespace, MetadataOnly, false, complete(r))
+	return makeAPI[metav1.PartialObjectMetadata](newResourceView(c, r, namespace, MetadataOnly, false, complete(r)))
 }
 
 func complete(r Resource) error {
@@ -87,11 +115,8 @@ func (a resourceView) viewFor(c *Client, namespace string) resourceView {
 	return v
 }
 
-func makeAPI[T any, P ObjectOf[T]](c *Client, r Resource, namespace string, form Representation, hasStatus bool, err error) API[T] {
-	return API[T]{
-		resourceView: newResourceView(c, r, namespace, form, hasStatus, err),
-		object:       func(t *T) Object { return P(t) },
-	}
+func makeAPI[T any, P ObjectOf[T]](v resourceView) API[T] {
+	return API[T]{resourceView: v, object: func(t *T) Object { return P(t) }}
 }
 
 // newResourceView returns the view of r in a namespace, or in all of them if it is empty. A
