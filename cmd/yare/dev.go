@@ -30,19 +30,16 @@ samples is ready: Deployments and their like are rolled out; a condition Ready o
 Available is True; status.ready is true; anything else is there. A custom resource whose
 definition has status.ready or status.conditions is waited for until it has a status.
 
-ARGS are given to the operator. Without any it gets -v, with which it logs every reconcile.
-dev shows a short line for each that changed something, with its cause and what it wrote, and
-counts the others.`,
+ARGS are given to the operator, after -v, with which it logs every reconcile. dev shows a
+short line for each that changed something, with its cause and what it wrote, and counts the
+others.`,
 		Example: `  yare dev ./examples/book
   yare dev . --until-ready --timeout 1m
   yare dev . -- --namespace default`,
 		Args: oneFolder,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			process.EndWithGo()
-			o.Dir, o.Args, o.Console, o.Yare = args[0], args[1:], out, invocation()
-			if cmd.ArgsLenAtDash() < 0 {
-				o.Args = []string{"-v"}
-			}
+			o.Dir, o.Args, o.Console, o.Yare = args[0], append([]string{"-v"}, args[1:]...), out, invocation()
 			return dev.Run(cmd.Context(), o)
 		},
 	}

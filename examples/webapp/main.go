@@ -61,10 +61,12 @@ func reconcile(ctx context.Context, app *WebApp, c *kube.Client) (controller.Act
 	if ready {
 		reason = "Available"
 	}
+	if ready != app.Status.Ready {
+		controller.Log(ctx).Info("the readiness changes", "ready", ready, "available", s.AvailableReplicas)
+	}
 	app.Status.AvailableReplicas, app.Status.Ready = s.AvailableReplicas, ready
 	kube.SetCondition(&app.Status.Conditions, app, "Ready", ready, reason,
 		fmt.Sprintf("%d of %d pods are updated, %d available", s.UpdatedReplicas, want, s.AvailableReplicas))
-	controller.Log(ctx).Info("reconciled", "available", s.AvailableReplicas)
 	return controller.RequeueAfter(5 * time.Minute), c.ApplyStatus(ctx, app)
 }
 
