@@ -41,7 +41,7 @@ project, and not that of ~/.kube/config.`,
 			}
 			binary := chosen.Binary
 			// The binary of the running plane is found at once. The user may want another one.
-			if binary == "" || os.Getenv(plane.PrebuiltVariable) != "" || !isFile(binary) {
+			if binary == "" || os.Getenv(plane.ControlPlane().Variable()) != "" || !isFile(binary) {
 				if binary, err = (plane.Finder{Console: out}).Find(cmd.Context()); err != nil {
 					return err
 				}

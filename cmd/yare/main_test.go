@@ -64,7 +64,7 @@ func newSandbox(t *testing.T) *sandbox {
 		}
 	}
 	s.env = append(s.env, asYare+"=1", "TMPDIR="+s.tmp, "XDG_CACHE_HOME="+t.TempDir(), "HOME="+home,
-		"GOCACHE="+strings.TrimSpace(string(gocache)), plane.PrebuiltVariable+"="+fake, fakeplane.LogVariable+"="+s.log)
+		"GOCACHE="+strings.TrimSpace(string(gocache)), plane.ControlPlane().Variable()+"="+fake, fakeplane.LogVariable+"="+s.log)
 	return s
 }
 

@@ -18,6 +18,7 @@ import (
 
 // A builder makes the binary of one source.
 type builder struct {
+	program Program
 	tool    goTool
 	src     source
 	console *console.Console
@@ -31,9 +32,9 @@ func (f Finder) builder(src source) (builder, error) {
 	if err != nil {
 		return builder{}, err
 	}
-	b := builder{tool: tool, src: src, console: f.Console}
+	b := builder{program: f.program(), tool: tool, src: src, console: f.Console}
 	if src.dir != "" {
-		b.kubernetes, err = kubernetesVersion(filepath.Join(src.dir, "go.mod"))
+		b.kubernetes, err = b.kubernetesVersion(filepath.Join(src.dir, "go.mod"))
 	}
 	return b, err
 }
@@ -43,28 +44,28 @@ func (b builder) build(ctx context.Context, dir string) error {
 	started := time.Now()
 	task := b.console.Task()
 	defer task.Done()
-	b.console.Printf("compiling the control plane (Kubernetes itself): this takes minutes, and happens once")
+	b.console.Printf("compiling %s %s", b.program.Title, b.program.FirstBuild)
 
 	var args []string
 	env := b.tool.buildEnv()
 	source, workdir := b.src.dir, b.src.dir
 	if b.src.version != "" {
-		task.Set("downloading the source of the control plane, %s", b.src.version)
+		task.Set("downloading the source of %s, %s", b.program.Title, b.src.version)
 		downloaded, err := b.download(ctx)
 		if err != nil {
 			return err
 		}
-		if b.kubernetes, err = kubernetesVersion(downloaded.GoMod); err != nil {
+		if b.kubernetes, err = b.kubernetesVersion(downloaded.GoMod); err != nil {
 			return err
 		}
 		source, workdir = downloaded.Dir, dir
 		env = append(env, "GOBIN="+dir)
-		args = append(append([]string{"install", "-v"}, buildFlags(b.kubernetes)...), nestedPath+"@"+downloaded.Version)
+		args = append(append([]string{"install", "-v"}, buildFlags(b.kubernetes)...), b.program.modulePath()+"@"+downloaded.Version)
 	} else {
-		args = append(append([]string{"build", "-v", "-o", filepath.Join(dir, binaryName)}, buildFlags(b.kubernetes)...), ".")
+		args = append(append([]string{"build", "-v", "-o", filepath.Join(dir, b.program.Folder)}, buildFlags(b.kubernetes)...), ".")
 	}
 
-	p := newBuildProgress(task, started)
+	p := newBuildProgress(b.program, task, started)
 	defer p.stop()
 	// The number of packages is only shown, so an error does not matter. The downloads of a first
 	// build happen here.
@@ -73,13 +74,13 @@ func (b builder) build(ctx context.Context, dir string) error {
 	}
 	if err := b.tool.run(ctx, workdir, env, nil, p, args...); err != nil {
 		if context.Cause(ctx) != nil {
-			return fmt.Errorf("compiling the control plane: interrupted: %w", context.Cause(ctx))
+			return fmt.Errorf("compiling %s: interrupted: %w", b.program.Title, context.Cause(ctx))
 		}
-		return &BuildError{Err: err, Output: p.errorText()}
+		return &BuildError{Program: b.program, Err: err, Output: p.errorText()}
 	}
 	p.stop()
 	task.Done()
-	b.console.Printf("the control plane is compiled (%s); from now on it is found at once", console.Duration(time.Since(started)))
+	b.console.Printf("%s is compiled (%s); from now on it is found at once", b.program.Title, console.Duration(time.Since(started)))
 	return nil
 }
 
@@ -104,7 +105,7 @@ func (b builder) download(ctx context.Context) (download, error) {
 		}
 	}
 	// Outside of any module, so that nobody's go.mod has a say.
-	out, err := b.tool.output(ctx, os.TempDir(), b.tool.buildEnv(), "mod", "download", "-json", nestedPath+"@"+version)
+	out, err := b.tool.output(ctx, os.TempDir(), b.tool.buildEnv(), "mod", "download", "-json", b.program.modulePath()+"@"+version)
 	var d download
 	if jsonErr := json.Unmarshal([]byte(out), &d); err == nil && jsonErr != nil {
 		err = jsonErr
@@ -116,9 +117,9 @@ func (b builder) download(ctx context.Context) (download, error) {
 		if context.Cause(ctx) != nil {
 			return d, context.Cause(ctx)
 		}
-		return d, fmt.Errorf("downloading the control plane %s@%s: %w: check the network and GOPROXY, "+
+		return d, fmt.Errorf("downloading %s %s@%s: %w: check the network and GOPROXY, "+
 			"use a clone of the repository by a replace directive, or set %s to a prebuilt binary",
-			nestedPath, version, err, PrebuiltVariable)
+			b.program.Title, b.program.modulePath(), version, err, b.program.Variable())
 	}
 	return d, nil
 }
@@ -148,15 +149,15 @@ func majorMinor(version string) (major, minor string, ok bool) {
 	return major, minor, ok && ok2
 }
 
-// kubernetesVersion returns the version of Kubernetes that a go.mod requires, or "".
-func kubernetesVersion(gomod string) (string, error) {
+// kubernetesVersion returns the version of Kubernetes that the go.mod of the program requires, or "".
+func (b builder) kubernetesVersion(gomod string) (string, error) {
 	data, err := os.ReadFile(gomod)
 	if err != nil {
-		return "", fmt.Errorf("reading the control plane's go.mod: %w", err)
+		return "", fmt.Errorf("reading the go.mod of %s: %w", b.program.Title, err)
 	}
 	file, err := modfile.ParseLax(gomod, data, nil)
 	if err != nil {
-		return "", fmt.Errorf("reading the control plane's go.mod: %w", err)
+		return "", fmt.Errorf("reading the go.mod of %s: %w", b.program.Title, err)
 	}
 	for _, r := range file.Require {
 		if r.Mod.Path == "k8s.io/kubernetes" {
@@ -166,19 +167,20 @@ func kubernetesVersion(gomod string) (string, error) {
 	return "", nil
 }
 
-// A BuildError is a control plane that does not compile.
+// A BuildError is a program that does not compile.
 type BuildError struct {
-	Err    error
-	Output string // what the compiler said
+	Program Program
+	Err     error
+	Output  string // what the compiler said
 }
 
 func (e *BuildError) Error() string {
-	text := "compiling the control plane: " + e.Err.Error()
+	text := "compiling " + e.Program.Title + ": " + e.Err.Error()
 	if e.Output != "" {
 		text += "\n" + e.Output
 	}
 	return text + "\nmend what it says (a full disk, a Go too old and a network that is down are the usual causes) and try again, " +
-		"or set " + PrebuiltVariable + " to a prebuilt binary"
+		"or set " + e.Program.Variable() + " to a prebuilt binary"
 }
 
 func (e *BuildError) Unwrap() error { return e.Err }

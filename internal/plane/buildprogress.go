@@ -13,6 +13,7 @@ import (
 // buildProgress reads the standard error of `go build -v` and shows the progress. It keeps the
 // lines that are neither a package nor a download: they say what went wrong.
 type buildProgress struct {
+	program Program
 	task    *console.Task
 	started time.Time
 	ended   chan struct{}
@@ -28,8 +29,8 @@ type buildProgress struct {
 	said       []string
 }
 
-func newBuildProgress(task *console.Task, started time.Time) *buildProgress {
-	p := &buildProgress{task: task, started: started, ended: make(chan struct{}), now: "looking at its packages"}
+func newBuildProgress(program Program, task *console.Task, started time.Time) *buildProgress {
+	p := &buildProgress{program: program, task: task, started: started, ended: make(chan struct{}), now: "looking at its packages"}
 	p.ticking.Go(p.tick)
 	return p
 }
@@ -69,7 +70,7 @@ func (p *buildProgress) show() {
 		text = fmt.Sprintf("package %d: %s", p.compiled, p.now)
 	}
 	p.mu.Unlock()
-	p.task.Set("compiling the control plane, once: %s, %s", console.Duration(time.Since(p.started)), text)
+	p.task.Set("compiling %s, once: %s, %s", p.program.Title, console.Duration(time.Since(p.started)), text)
 }
 
 // Write reads lines.
@@ -96,7 +97,7 @@ func (p *buildProgress) line(line string) {
 	case line != "" && !strings.ContainsAny(line, " \t:#"):
 		p.compiled++
 		p.now = line
-		if line == nestedPath {
+		if line == p.program.modulePath() {
 			p.now = "linking it"
 		}
 	case strings.TrimSpace(line) != "":

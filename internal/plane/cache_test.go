@@ -85,7 +85,7 @@ func TestKeyFollowsTheGoVersion(t *testing.T) {
 
 func TestInterruptedBuildIsNotTrusted(t *testing.T) {
 	t.Parallel()
-	c := cache{dir: t.TempDir()}
+	c := cache{program: ControlPlane(), dir: t.TempDir()}
 	ctx, cancel := context.WithCancel(t.Context())
 	_, err := c.get(ctx, "key", func(ctx context.Context, dir string) error {
 		writeTree(t, dir, map[string]string{binaryName: "half a bin"})
@@ -115,7 +115,7 @@ func TestInterruptedBuildIsNotTrusted(t *testing.T) {
 func TestWaiterSaysForWhom(t *testing.T) {
 	t.Parallel()
 	var said safeBuffer
-	c := cache{dir: t.TempDir(), console: console.New(&said, "yare")}
+	c := cache{program: ControlPlane(), dir: t.TempDir(), console: console.New(&said, "yare")}
 	writeTree(t, c.dir, map[string]string{"key/lock": "4711"})
 	lock, err := os.Open(filepath.Join(c.dir, "key", "lock"))
 	if err != nil {
@@ -143,7 +143,7 @@ func TestWaiterSaysForWhom(t *testing.T) {
 
 func TestPruneKeepsWhatIsUsed(t *testing.T) {
 	t.Parallel()
-	c := cache{dir: t.TempDir()}
+	c := cache{program: ControlPlane(), dir: t.TempDir()}
 	long := time.Now().Add(-48 * time.Hour)
 	for i, key := range []string{"recent", "older", "running", "oldest"} {
 		writeTree(t, c.dir, map[string]string{key + "/" + binaryName: "x"})

@@ -11,15 +11,17 @@ import (
 	"github.com/yare-go/yare/internal/plane/console"
 )
 
-// A Finder finds the control plane binary, and builds it where there is none yet.
+// A Finder finds the binary of a program, and builds it where there is none yet.
 type Finder struct {
-	// Dir is the folder whose module says which control plane is meant; the working
+	// Program is the program. The default is the control plane.
+	Program Program
+	// Dir is the folder whose module says which version of the program is meant; the working
 	// directory by default.
 	Dir string
 	// Env replaces the environment of this process.
 	Env []string
-	// Cache is the folder binaries are kept in. The default is yare/controlplane in the user's
-	// cache folder.
+	// Cache is the folder binaries are kept in. The default is a folder of the program's name
+	// in yare's folder in the user's cache folder.
 	Cache string
 	// Console shows the progress of a build. It may be nil.
 	Console *console.Console
@@ -29,8 +31,8 @@ type Finder struct {
 	noClone bool
 }
 
-// Find returns the path of the control plane binary, which it builds if it is not in the
-// cache. When several processes ask at once, one builds and the others wait.
+// Find returns the path of the binary, which it builds if it is not in the cache. When several
+// processes ask at once, one builds and the others wait.
 func (f Finder) Find(ctx context.Context) (string, error) {
 	if f.Dir == "" {
 		dir, err := os.Getwd()
@@ -47,7 +49,7 @@ func (f Finder) Find(ctx context.Context) (string, error) {
 		return src.prebuilt, nil
 	}
 	if f.Cache == "" {
-		if f.Cache, err = cacheFolder("controlplane"); err != nil {
+		if f.Cache, err = cacheFolder(f.program().Folder); err != nil {
 			return "", err
 		}
 	}
@@ -56,12 +58,12 @@ func (f Finder) Find(ctx context.Context) (string, error) {
 		if !errors.Is(err, errChanged) {
 			return path, err
 		}
-		f.Console.Printf("the source of the control plane was changed meanwhile; compiling again what changed")
+		f.Console.Printf("the source of %s was changed meanwhile; compiling again what changed", f.program().Title)
 	}
 }
 
 // errChanged means that a build took longer than its source stayed the same.
-var errChanged = errors.New("the source of the control plane was changed while it was compiled")
+var errChanged = errors.New("the source was changed while it was compiled")
 
 func (f Finder) get(ctx context.Context, src source) (string, error) {
 	b, err := f.builder(src)
@@ -70,9 +72,9 @@ func (f Finder) get(ctx context.Context, src source) (string, error) {
 	}
 	key, err := b.key(ctx)
 	if err != nil {
-		return "", fmt.Errorf("looking for a control plane that is already built: %w", err)
+		return "", fmt.Errorf("looking for %s that is already built: %w", b.program.Title, err)
 	}
-	return cache{dir: f.Cache, console: f.Console}.get(ctx, key, func(ctx context.Context, dir string) error {
+	return cache{program: b.program, dir: f.Cache, console: f.Console}.get(ctx, key, func(ctx context.Context, dir string) error {
 		err := b.build(ctx, dir)
 		// What was compiled may be neither the source before nor the one after.
 		if after, keyErr := b.key(ctx); ctx.Err() == nil && keyErr == nil && after != key {
@@ -80,6 +82,14 @@ func (f Finder) get(ctx context.Context, src source) (string, error) {
 		}
 		return err
 	})
+}
+
+// program returns the program to find.
+func (f Finder) program() Program {
+	if f.Program == (Program{}) {
+		return ControlPlane()
+	}
+	return f.Program
 }
 
 // cacheFolder returns the path of one of yare's folders in the user's cache folder. It need not
@@ -117,4 +127,4 @@ func (f Finder) ownVersion() string {
 }
 
 // errNoSource means that the source vanished while it was read.
-var errNoSource = errors.New("the folder holds no source of the control plane")
+var errNoSource = errors.New("the folder holds no source")

@@ -29,7 +29,7 @@ func TestPrebuiltBinary(t *testing.T) {
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			t.Parallel()
-			f := Finder{Dir: dir, Env: environ(PrebuiltVariable + "=" + test.value)}
+			f := Finder{Dir: dir, Env: environ("YARE_CONTROLPLANE=" + test.value)}
 			path, err := f.Find(t.Context())
 			if test.complaint == "" {
 				if err != nil || path != test.want {
@@ -37,7 +37,7 @@ func TestPrebuiltBinary(t *testing.T) {
 				}
 				return
 			}
-			if err == nil || !strings.Contains(err.Error(), test.complaint) || !strings.Contains(err.Error(), PrebuiltVariable) {
+			if err == nil || !strings.Contains(err.Error(), test.complaint) || !strings.Contains(err.Error(), "YARE_CONTROLPLANE") {
 				t.Fatalf("Find() = %v; want an error with %q that names the variable", err, test.complaint)
 			}
 		})
@@ -172,6 +172,41 @@ func TestPublishedVersion(t *testing.T) {
 	_, err := Finder{Dir: t.TempDir(), Env: env, Cache: cache, version: "v9.9.9"}.Find(t.Context())
 	if err == nil || !strings.Contains(err.Error(), "v9.9.9") || !strings.Contains(err.Error(), "GOPROXY") {
 		t.Errorf("a version that does not exist: %v", err)
+	}
+}
+
+// Each program has a module, a binary, a cache and a variable of its own.
+func TestPrograms(t *testing.T) {
+	t.Parallel()
+	root := clone(t)
+	writeTree(t, root, map[string]string{
+		"image/go.mod":  "module " + ModulePath + "/image\n\ngo 1.26\n",
+		"image/main.go": "package main\n\nfunc main() { println(\"an image\") }\n",
+	})
+	home := t.TempDir()
+	var said safeBuffer
+	f := Finder{Program: ImageBuilder(), Dir: root, Env: environ(), Cache: home, Console: console.New(&said, "yare")}
+	path, err := f.Find(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if out, err := exec.Command(path).CombinedOutput(); err != nil || string(out) != "an image\n" || filepath.Base(path) != "image" {
+		t.Errorf("%s says %q, %v", path, out, err)
+	}
+	if !strings.Contains(said.String(), "compiling the image builder") {
+		t.Errorf("the progress does not name the program:\n%s", said.String())
+	}
+	if again, err := f.Find(t.Context()); err != nil || again != path {
+		t.Errorf("the second Find() = %q, %v; want %q", again, err, path)
+	}
+	binary := fakeBinary(t)
+	f.Env = environ("YARE_IMAGE="+binary, "YARE_CONTROLPLANE=/nothing")
+	if path, err := f.Find(t.Context()); err != nil || path != binary {
+		t.Errorf("a prebuilt binary: %q, %v", path, err)
+	}
+	f.Env, f.Dir = environ(), clone(t)
+	if _, err := f.Find(t.Context()); err == nil || !strings.Contains(err.Error(), "without a folder image") || !strings.Contains(err.Error(), "YARE_IMAGE") {
+		t.Errorf("a clone without the program: %v", err)
 	}
 }
 

@@ -37,8 +37,8 @@ func (t goTool) run(ctx context.Context, dir string, env []string, stdout, stder
 	return process.Run(ctx, cmd)
 }
 
-// buildEnv returns the environment the control plane is built in. It leaves out what users set for
-// their own module, because the control plane is another module, and a program for this machine.
+// buildEnv returns the environment that a program is built in. It leaves out what users set for
+// their own module, because the program is another module, and runs on this machine.
 // It keeps where modules come from (GOPROXY, GOPRIVATE, …).
 func (t goTool) buildEnv() []string {
 	dropped := map[string]bool{

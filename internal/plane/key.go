@@ -35,7 +35,7 @@ func (b builder) key(ctx context.Context) (string, error) {
 		write("source")
 		write(buildFlags(b.kubernetes)...)
 		if err := hashSource(b.src.dir, write); err != nil {
-			return "", fmt.Errorf("reading the source of the control plane in %s: %w", b.src.dir, err)
+			return "", fmt.Errorf("reading the source of %s in %s: %w", b.program.Title, b.src.dir, err)
 		}
 	}
 	return hex.EncodeToString(hash.Sum(nil))[:32], nil

@@ -16,28 +16,22 @@ import (
 	"golang.org/x/mod/module"
 )
 
-const (
-	// ModulePath is the path of the Go module yare.
-	ModulePath = "github.com/yare-go/yare"
-	nestedPath = ModulePath + "/controlplane"
+// ModulePath is the path of the Go module yare.
+const ModulePath = "github.com/yare-go/yare"
 
-	// PrebuiltVariable is the environment variable that names a binary to use as it is.
-	PrebuiltVariable = "YARE_CONTROLPLANE"
-)
-
-// A source is where a control plane comes from: one of the three fields is set.
+// A source is where a program comes from: one of the three fields is set.
 type source struct {
 	prebuilt string // a binary
 	dir      string // a folder that holds the source of the nested module
 	version  string // a version of the nested module
 }
 
-// locate returns where the control plane comes from: the binary that the environment names, or the
+// locate returns where the program comes from: the binary that the environment names, or the
 // source beside the yare module that the user's module requires, replaces or is, or the published
 // version that belongs to that module.
 func (f Finder) locate(ctx context.Context) (source, error) {
-	if name := f.getenv(PrebuiltVariable); name != "" {
-		path, err := checkPrebuilt(name)
+	if name := f.getenv(f.program().Variable()); name != "" {
+		path, err := f.program().checkPrebuilt(name)
 		return source{prebuilt: path}, err
 	}
 	required, err := f.requiredModule(ctx)
@@ -45,25 +39,27 @@ func (f Finder) locate(ctx context.Context) (source, error) {
 		return source{}, err
 	}
 	if required != nil {
-		return required.source()
+		return required.source(f.program())
 	}
 	return f.ownSource()
 }
 
-func checkPrebuilt(name string) (string, error) {
-	const advice = "name a control plane binary, or unset " + PrebuiltVariable + " to have one built"
+// checkPrebuilt returns the absolute path of the binary of p that the environment names.
+func (p Program) checkPrebuilt(name string) (string, error) {
+	variable := p.Variable()
+	advice := "name a binary of " + p.Title + ", or unset " + variable + " to have one built"
 	path, err := filepath.Abs(name)
 	if err != nil {
-		return "", fmt.Errorf("%s=%s: %w", PrebuiltVariable, name, err)
+		return "", fmt.Errorf("%s=%s: %w", variable, name, err)
 	}
 	info, err := os.Stat(path)
 	switch {
 	case errors.Is(err, os.ErrNotExist):
-		return "", fmt.Errorf("%s=%s: there is no such file: %s", PrebuiltVariable, name, advice)
+		return "", fmt.Errorf("%s=%s: there is no such file: %s", variable, name, advice)
 	case err != nil:
-		return "", fmt.Errorf("%s=%s: %w: %s", PrebuiltVariable, name, err, advice)
+		return "", fmt.Errorf("%s=%s: %w: %s", variable, name, err, advice)
 	case !info.Mode().IsRegular() || info.Mode().Perm()&0o111 == 0:
-		return "", fmt.Errorf("%s=%s: this is not an executable file: %s", PrebuiltVariable, name, advice)
+		return "", fmt.Errorf("%s=%s: this is not an executable file: %s", variable, name, advice)
 	}
 	return path, nil
 }
@@ -111,40 +107,41 @@ func (f Finder) requiredModule(ctx context.Context) (*listedModule, error) {
 	return &m, nil
 }
 
-func (m *listedModule) source() (source, error) {
-	if m.Dir != "" && hasNested(m.Dir) {
-		return source{dir: filepath.Join(m.Dir, "controlplane")}, nil
+// source returns where p comes from, which belongs to the module m.
+func (m *listedModule) source(p Program) (source, error) {
+	if m.Dir != "" && p.isBeside(m.Dir) {
+		return source{dir: filepath.Join(m.Dir, p.Folder)}, nil
 	}
 	switch {
 	case m.Replace != nil && m.Replace.Version == "":
-		return source{}, fmt.Errorf("yare is replaced by %s, which has no folder controlplane: "+
-			"replace it with a whole clone of the repository, or set %s to a prebuilt binary", m.Replace.Path, PrebuiltVariable)
+		return source{}, fmt.Errorf("yare is replaced by %s, which has no folder %s: "+
+			"replace it with a whole clone of the repository, or set %s to a prebuilt binary", m.Replace.Path, p.Folder, p.Variable())
 	case m.Replace != nil && m.Replace.Path != ModulePath:
-		return source{}, fmt.Errorf("yare is replaced by %s %s, and a module of another name brings no control plane: "+
-			"replace it with a folder that holds a clone, or set %s to a prebuilt binary", m.Replace.Path, m.Replace.Version, PrebuiltVariable)
+		return source{}, fmt.Errorf("yare is replaced by %s %s, and a module of another name does not bring %s: "+
+			"replace it with a folder that holds a clone, or set %s to a prebuilt binary", m.Replace.Path, m.Replace.Version, p.Title, p.Variable())
 	case m.Replace != nil:
 		return source{version: m.Replace.Version}, nil
 	case m.Version == "":
-		return source{}, fmt.Errorf("%s is a yare module without a folder controlplane beside its go.mod: "+
-			"use a whole clone of the repository, or set %s to a prebuilt binary", m.Dir, PrebuiltVariable)
+		return source{}, fmt.Errorf("%s is a yare module without a folder %s beside its go.mod: "+
+			"use a whole clone of the repository, or set %s to a prebuilt binary", m.Dir, p.Folder, p.Variable())
 	}
 	return source{version: m.Version}, nil
 }
 
-// ownSource returns where the control plane of this very program comes from. It counts where no
+// ownSource returns where the program comes from that belongs to this very yare. It counts where no
 // module says anything else.
 func (f Finder) ownSource() (source, error) {
 	version, clone := f.ownVersion(), ""
 	if !f.noClone {
-		clone = cloneOfThisProgram()
+		clone = cloneOfThisYare(f.program())
 	}
 	switch m, ok := ownModule(version, clone); {
 	case !ok:
 		return source{}, fmt.Errorf("this program is a development version of yare, and neither is %s in a module that requires %s: "+
 			"run it inside such a module or a clone of the repository, install a released version "+
-			"(go install %s/cmd/yare@latest), or set %s to a prebuilt binary", f.Dir, ModulePath, ModulePath, PrebuiltVariable)
+			"(go install %s/cmd/yare@latest), or set %s to a prebuilt binary", f.Dir, ModulePath, ModulePath, f.program().Variable())
 	case m.Dir != "":
-		return source{dir: filepath.Join(m.Dir, "controlplane")}, nil
+		return source{dir: filepath.Join(m.Dir, f.program().Folder)}, nil
 	default:
 		return source{version: m.Version}, nil
 	}
@@ -160,7 +157,7 @@ type Module struct {
 
 // OwnModule returns where the yare module of this program is.
 func OwnModule() (Module, error) {
-	m, ok := ownModule(OwnVersion(), cloneOfThisProgram())
+	m, ok := ownModule(OwnVersion(), cloneOfThisYare(ControlPlane()))
 	if !ok {
 		return Module{}, fmt.Errorf("this yare is a development version, and the clone that it was built from is not there: "+
 			"run it from a clone of the repository (go run ./cmd/yare), or install a released version (go install %s/cmd/yare@latest)", ModulePath)
@@ -184,19 +181,21 @@ func ownModule(version, clone string) (m Module, ok bool) {
 	}
 }
 
-// hasNested reports whether the root of a yare module has the control plane beside it.
-func hasNested(root string) bool {
-	data, err := os.ReadFile(filepath.Join(root, "controlplane", "go.mod"))
-	return err == nil && modfile.ModulePath(data) == nestedPath
+// isBeside reports whether the module of p is in its folder below the root of a yare module.
+func (p Program) isBeside(root string) bool {
+	data, err := os.ReadFile(filepath.Join(root, p.Folder, "go.mod"))
+	return err == nil && modfile.ModulePath(data) == p.modulePath()
 }
 
-func cloneOfThisProgram() string {
+// cloneOfThisYare returns the clone that this program was built from, or "" if it is not there or
+// does not hold p.
+func cloneOfThisYare(p Program) string {
 	_, file, _, ok := runtime.Caller(0)
 	if !ok || !filepath.IsAbs(file) {
 		return ""
 	}
 	root := filepath.Dir(filepath.Dir(filepath.Dir(file)))
-	if !hasNested(root) {
+	if !p.isBeside(root) {
 		return ""
 	}
 	return root
@@ -234,8 +233,8 @@ type goTool struct {
 func (f Finder) goTool() (goTool, error) {
 	path, err := exec.LookPath("go")
 	if err != nil {
-		return goTool{}, fmt.Errorf("the go command was not found in PATH; it builds the control plane on first use: "+
-			"install Go (https://go.dev/dl), or set %s to a prebuilt binary", PrebuiltVariable)
+		return goTool{}, fmt.Errorf("the go command was not found in PATH; it builds %s on first use: "+
+			"install Go (https://go.dev/dl), or set %s to a prebuilt binary", f.program().Title, f.program().Variable())
 	}
 	return goTool{path: path, env: f.environ()}, nil
 }

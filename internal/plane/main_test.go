@@ -90,6 +90,13 @@ func writeTree(t *testing.T, dir string, files map[string]string) {
 	}
 }
 
+// nestedPath is the path of the module of the control plane, and binaryName is the name of its
+// binary.
+const (
+	nestedPath = ModulePath + "/controlplane"
+	binaryName = "controlplane"
+)
+
 // clone writes a small module of yare's own path with a control plane beside it.
 func clone(t *testing.T) string {
 	t.Helper()
@@ -110,7 +117,7 @@ func environ(more ...string) []string {
 	for _, variable := range os.Environ() {
 		name, _, _ := strings.Cut(variable, "=")
 		switch name {
-		case PrebuiltVariable, "GOFLAGS", "GOWORK", "PWD", helperVariable:
+		case ControlPlane().Variable(), ImageBuilder().Variable(), "GOFLAGS", "GOWORK", "PWD", helperVariable:
 		default:
 			env = append(env, variable)
 		}
