@@ -38,6 +38,8 @@ var layers = map[string][]string{
 	"internal/clock": {},
 	// It is the logger of a program in a test.
 	"internal/runlog": {},
+	// It makes rules of RBAC of what a program needs, and checks requests against them.
+	"internal/access": {"kube"},
 	// It decodes objects.
 	"internal/jsonplan": {"internal/jsonscan"},
 	// It is for tests.
@@ -66,10 +68,10 @@ var layers = map[string][]string{
 
 	"controller":     {"kube", "watch", "cache", "internal/clock", "internal/jsonscan", "internal/ident", "internal/logctx", "internal/panics"},
 	"events":         {"kube", "controller"},
-	"operator":       {"kube", "crd", "watch", "cache", "controller", "internal/logctx", "internal/panics", "internal/textlog", "internal/runlog"},
+	"operator":       {"kube", "crd", "watch", "cache", "controller", "internal/logctx", "internal/panics", "internal/textlog", "internal/runlog", "internal/access"},
 	"internal/plane": {},
-	"internal/dev":   append([]string{"internal/plane", "internal/textlog"}, library...),
-	"yaretest":       append([]string{"internal/plane", "internal/clock", "internal/runlog"}, library...),
+	"internal/dev":   append([]string{"internal/plane", "internal/textlog", "internal/access"}, library...),
+	"yaretest":       append([]string{"internal/plane", "internal/clock", "internal/runlog", "internal/access"}, library...),
 	"cmd/yare":       append([]string{"internal/plane", "internal/dev"}, library...),
 
 	// The tests of the examples share it.

@@ -24,7 +24,7 @@ type Access struct {
 	Subresource string
 	Verbs       []Verb
 	// Names narrows the permissions to the objects of these names. If it is empty, they are for all
-	// objects. RBAC knows no names for create and deletecollection
+	// objects. RBAC knows no name of a deletecollection, and none of a create except that of an apply
 	// (https://kubernetes.io/docs/reference/access-authn-authz/rbac/#referring-to-resources).
 	Names []string
 	// Namespaces are the namespaces in which the part needs the permissions, whatever namespaces the

@@ -1,0 +1,70 @@
+// Package access turns what a program needs into rules of RBAC, and checks requests against them.
+//
+// [For] returns the rules. They grant what the parts of the program declare, and nothing else.
+// [Checker] decides about a request as the authorizer of an API server with these rules does, and
+// returns the Go expression that declares a request that the rules do not allow.
+package access
+
+import (
+	"slices"
+
+	"github.com/yare-go/yare/kube"
+)
+
+// Grants are the rules of RBAC that a program needs, by the place where they hold. Equal needs give
+// equal Grants, whatever the order of the parts.
+type Grants struct {
+	// Cluster are the rules for all namespaces, and for resources outside of namespaces.
+	Cluster []kube.PolicyRule
+	// Own are the rules for the namespace that the program is installed in.
+	Own []kube.PolicyRule
+	// Namespaced are the rules for single namespaces, by the names of the namespaces.
+	Namespaced map[string][]kube.PolicyRule
+}
+
+// For returns the grants of a program that watches these namespaces, or all namespaces if there are
+// none.
+//
+// A permission on a cluster-scoped resource is one of the cluster. [kube.Needs.Rules] are rules of the
+// cluster too, because a rule does not show whether its resources live in namespaces. What the
+// cluster grants is not repeated for single namespaces.
+func For(needs kube.Needs, watched []string) Grants {
+	cluster, own, namespaced := make(permissions), make(permissions), make(map[string]permissions)
+	for _, a := range needs.Access {
+		namespaces := a.Namespaces
+		if len(namespaces) == 0 && !a.OwnNamespace {
+			namespaces = watched
+		}
+		switch {
+		case a.Resource.ClusterScoped:
+			cluster.add(a)
+			continue
+		case a.OwnNamespace:
+			own.add(a)
+		case len(namespaces) == 0:
+			cluster.add(a)
+		}
+		for _, name := range namespaces {
+			if namespaced[name] == nil {
+				namespaced[name] = make(permissions)
+			}
+			namespaced[name].add(a)
+		}
+	}
+	grants := Grants{Cluster: append(cluster.rules(), sortedRules(needs.Rules)...), Own: own.minus(cluster).rules()}
+	for name, p := range namespaced {
+		if rules := p.minus(cluster).rules(); len(rules) > 0 {
+			if grants.Namespaced == nil {
+				grants.Namespaced = make(map[string][]kube.PolicyRule)
+			}
+			grants.Namespaced[name] = rules
+		}
+	}
+	return grants
+}
+
+// sortedRules returns rules in a certain order, each once.
+func sortedRules(rules []kube.PolicyRule) []kube.PolicyRule {
+	sorted := slices.SortedStableFunc(slices.Values(rules), compareRules)
+	return slices.CompactFunc(sorted, func(a, b kube.PolicyRule) bool { return compareRules(a, b) == 0 })
+}

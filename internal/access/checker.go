@@ -1,0 +1,127 @@
+package access
+
+import (
+	"context"
+	"slices"
+
+	"k8s.io/apimachinery/pkg/fields"
+
+	"github.com/yare-go/yare/kube"
+)
+
+// CheckVariable is the environment variable that makes a program refuse requests that its parts do not
+// declare. Any value but the empty one does.
+const CheckVariable = "YARE_CHECK_PERMISSIONS"
+
+type contextKey struct{}
+
+// WithCheck returns a context for a program that refuses requests that its parts do not declare.
+func WithCheck(ctx context.Context) context.Context {
+	return context.WithValue(ctx, contextKey{}, true)
+}
+
+// IsChecked reports whether ctx comes from [WithCheck].
+func IsChecked(ctx context.Context) bool {
+	isChecked, _ := ctx.Value(contextKey{}).(bool)
+	return isChecked
+}
+
+// Checker decides which requests of a program its grants allow.
+type Checker struct {
+	grants Grants
+	// watched are the namespaces that the program watches. It is empty for all.
+	watched []string
+	// own is the namespace of the program. It is empty if it is not known.
+	own string
+}
+
+// NewChecker returns a checker of a program that watches these namespaces, or all namespaces if there
+// are none, and is installed in the namespace own.
+func NewChecker(needs kube.Needs, watched []string, own string) *Checker {
+	return &Checker{grants: For(needs, watched), watched: watched, own: own}
+}
+
+// MissingVerbs returns the verbs that the server demands for r and the grants lack. There are none for
+// requests that every authenticated user may make by default, and none for requests to other clusters:
+// their permissions are not declared.
+//
+// The API server demands create as well as patch for an apply that may create its object.
+func (c *Checker) MissingVerbs(r *kube.Request) []kube.Verb {
+	if r.Cluster != "" || isPublic(r) {
+		return nil
+	}
+	verbs := []kube.Verb{r.Verb}
+	if mayCreateByApply(r) {
+		verbs = []kube.Verb{kube.VerbCreate, kube.VerbPatch}
+	}
+	return slices.DeleteFunc(verbs, func(verb kube.Verb) bool { return c.allows(verb, r) })
+}
+
+// mayCreateByApply reports whether r is an apply that creates its object if it does not exist. An
+// apply with a uid never creates.
+func mayCreateByApply(r *kube.Request) bool {
+	return r.Verb == kube.VerbPatch && r.ContentType == kube.ContentApply && r.Subresource == "" && r.Preconditions.UID == ""
+}
+
+// isPublic reports whether the ClusterRoles system:discovery and system:basic-user allow r
+// (https://kubernetes.io/docs/reference/access-authn-authz/rbac/#discovery-roles).
+func isPublic(r *kube.Request) bool {
+	if r.Resource.Plural == "" {
+		return true // discovery
+	}
+	if r.Verb != kube.VerbCreate {
+		return false
+	}
+	switch r.Resource.Group {
+	case "authorization.k8s.io":
+		return r.Resource.Plural == "selfsubjectaccessreviews" || r.Resource.Plural == "selfsubjectrulesreviews"
+	case "authentication.k8s.io":
+		return r.Resource.Plural == "selfsubjectreviews"
+	}
+	return false
+}
+
+// allows reports whether the grants allow a verb on what r is about.
+func (c *Checker) allows(verb kube.Verb, r *kube.Request) bool {
+	isAllowed := func(rule kube.PolicyRule) bool { return ruleAllows(rule, verb, r) }
+	if slices.ContainsFunc(c.grants.Cluster, isAllowed) {
+		return true
+	}
+	if r.Namespace == "" {
+		return false
+	}
+	return slices.ContainsFunc(c.grants.Namespaced[r.Namespace], isAllowed) ||
+		r.Namespace == c.own && slices.ContainsFunc(c.grants.Own, isAllowed)
+}
+
+// ruleAllows reports whether rule allows a verb on what r is about, as the authorizer RBAC decides.
+func ruleAllows(rule kube.PolicyRule, verb kube.Verb, r *kube.Request) bool {
+	return matches(rule.Verbs, string(verb)) &&
+		matches(rule.APIGroups, r.Resource.Group) &&
+		matchesResource(rule.Resources, r) &&
+		(len(rule.ResourceNames) == 0 || slices.Contains(rule.ResourceNames, objectName(r)))
+}
+
+// matches reports whether values has value or a wildcard.
+func matches(values []string, value string) bool {
+	return slices.Contains(values, value) || slices.Contains(values, "*")
+}
+
+func matchesResource(resources []string, r *kube.Request) bool {
+	return matches(resources, resourceName(r.Resource.Plural, r.Subresource)) ||
+		r.Subresource != "" && slices.Contains(resources, "*/"+r.Subresource)
+}
+
+// objectName returns the name of the object that r is about, as the API server sees it before it reads
+// the body: the name in the URL, or that in the field selector of a list or a watch.
+func objectName(r *kube.Request) string {
+	if r.Name != "" || r.Verb != kube.VerbList && r.Verb != kube.VerbWatch {
+		return r.Name
+	}
+	selector, err := fields.ParseSelector(r.Query.Get("fieldSelector"))
+	if err != nil {
+		return ""
+	}
+	name, _ := selector.RequiresExactMatch("metadata.name")
+	return name
+}

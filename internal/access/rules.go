@@ -1,0 +1,144 @@
+package access
+
+import (
+	"cmp"
+	"slices"
+	"strings"
+
+	"github.com/yare-go/yare/kube"
+)
+
+// permissions holds the verbs that are granted, by what they are granted for.
+type permissions map[target]map[kube.Verb]bool
+
+// target is what a permission is about.
+type target struct {
+	group string
+	// resource is the plural name, followed by a slash and the subresource if it is about one.
+	resource string
+	// name is the name of the object. An empty name means all objects.
+	name string
+}
+
+// all returns the target t for all objects.
+func (t target) all() target { return target{group: t.group, resource: t.resource} }
+
+// resourceName returns a resource as a rule names it.
+func resourceName(plural, subresource string) string {
+	if subresource == "" {
+		return plural
+	}
+	return plural + "/" + subresource
+}
+
+// add adds the permissions of a.
+func (p permissions) add(a kube.Access) {
+	t := target{group: a.Resource.Group, resource: resourceName(a.Resource.Plural, a.Subresource)}
+	names := a.Names
+	if len(names) == 0 {
+		names = []string{""}
+	}
+	for _, t.name = range names {
+		for _, verb := range a.Verbs {
+			p.grant(t, verb)
+		}
+	}
+}
+
+func (p permissions) grant(t target, verb kube.Verb) {
+	if p[t] == nil {
+		p[t] = make(map[kube.Verb]bool)
+	}
+	p[t][verb] = true
+}
+
+// minus returns the permissions of p that other does not include.
+func (p permissions) minus(other permissions) permissions {
+	rest := make(permissions)
+	for t, verbs := range p {
+		for verb := range verbs {
+			if !other[t][verb] && !other[t.all()][verb] {
+				rest.grant(t, verb)
+			}
+		}
+	}
+	return rest
+}
+
+// rules returns p as rules. Objects of one resource that are granted the same verbs share a rule, and
+// so do resources of one group.
+func (p permissions) rules() []kube.PolicyRule {
+	type group struct{ group, resource, verbs, names string }
+	names := make(map[group][]string)
+	for t, verbs := range p {
+		granted := make([]kube.Verb, 0, len(verbs))
+		for verb := range verbs {
+			if t.name == "" || !p[t.all()][verb] {
+				granted = append(granted, verb)
+			}
+		}
+		if len(granted) == 0 {
+			continue
+		}
+		g := group{group: t.group, resource: t.resource, verbs: joinVerbs(granted)}
+		if t.name == "" {
+			names[g] = nil
+			continue
+		}
+		g.names = "some"
+		names[g] = append(names[g], t.name)
+	}
+	resources := make(map[group][]string)
+	for g, objects := range names {
+		slices.Sort(objects)
+		shared := group{group: g.group, verbs: g.verbs, names: strings.Join(objects, " ")}
+		resources[shared] = append(resources[shared], g.resource)
+	}
+	var rules []kube.PolicyRule
+	for g, plurals := range resources {
+		slices.Sort(plurals)
+		rule := kube.PolicyRule{APIGroups: []string{g.group}, Resources: plurals, Verbs: strings.Fields(g.verbs)}
+		if g.names != "" {
+			rule.ResourceNames = strings.Fields(g.names)
+		}
+		rules = append(rules, rule)
+	}
+	return sortedRules(rules)
+}
+
+// SortVerbs sorts verbs as rules have them: first those that read, then those that write, then all
+// others in alphabetical order.
+func SortVerbs(verbs []kube.Verb) {
+	order := []kube.Verb{
+		kube.VerbGet, kube.VerbList, kube.VerbWatch,
+		kube.VerbCreate, kube.VerbUpdate, kube.VerbPatch, kube.VerbDelete, kube.VerbDeleteCollection,
+	}
+	rank := func(v kube.Verb) int {
+		if i := slices.Index(order, v); i >= 0 {
+			return i
+		}
+		return len(order)
+	}
+	slices.SortFunc(verbs, func(a, b kube.Verb) int { return cmp.Or(cmp.Compare(rank(a), rank(b)), cmp.Compare(a, b)) })
+}
+
+// joinVerbs returns verbs in order, with spaces between them.
+func joinVerbs(verbs []kube.Verb) string {
+	SortVerbs(verbs)
+	words := make([]string, len(verbs))
+	for i, verb := range verbs {
+		words[i] = string(verb)
+	}
+	return strings.Join(words, " ")
+}
+
+// compareRules compares the fields of two rules, one after the other.
+func compareRules(a, b kube.PolicyRule) int {
+	return cmp.Or(
+		slices.Compare(a.APIGroups, b.APIGroups),
+		slices.Compare(a.Resources, b.Resources),
+		slices.Compare(a.ResourceNames, b.ResourceNames),
+		slices.Compare(a.Verbs, b.Verbs),
+		slices.Compare(a.NonResourceURLs, b.NonResourceURLs),
+	)
+}
