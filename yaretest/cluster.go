@@ -69,6 +69,17 @@ func APIServerArgs(args ...string) Option {
 // Nodes sets the number of simulated nodes. The default is 1.
 func Nodes(n int) Option { return func(o *plane.Options) { o.Nodes = n } }
 
+// RealNode puts a real node in the place of the simulated nodes: a kubelet, kube-proxy and a Pod
+// network, whose Pods run in containers. The node pulls no images. Its images are those in the tar
+// files, such as `yare image -o` writes. A real node needs Linux, root, and the installed programs
+// containerd, runc, nft and the CNI plugins; without them, the test fails with the way out.
+func RealNode(files ...string) Option {
+	return func(o *plane.Options) {
+		o.RealNode = true
+		o.Images = append(o.Images, files...)
+	}
+}
+
 // New starts a control plane for t alone, and ends it after t. The test may stop and break
 // components of it. On an existing cluster (see [KubeconfigVariable]) New skips t.
 func New(t testing.TB, options ...Option) *Cluster {

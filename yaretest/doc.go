@@ -34,7 +34,7 @@
 //
 // # Simulated Pods and Jobs
 //
-// No container runs. A Pod is Running and Ready at once. A Pod whose restart policy is Never or
+// No container runs, unless a control plane has a [RealNode]. A Pod is Running and Ready at once. A Pod whose restart policy is Never or
 // OnFailure completes after a second, and with it its Job. Annotations on the Pod, or in the
 // template of a Deployment or a Job, make the Pod fare otherwise: [SimulateOutcome],
 // [SimulateReadyAfter], [SimulateCompleteAfter], [SimulateTerminateAfter] and [SimulateExitCode].

@@ -63,6 +63,6 @@ kept in your cache folder.`,
 	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error {
 		return fmt.Errorf("%w: see `%s --help`", err, cmd.CommandPath())
 	})
-	root.AddCommand(newNew(out), newUp(out), newDev(out), newKubectl(out), newVersion())
+	root.AddCommand(newNew(out), newUp(out), newDev(out), newKubectl(out), newLoad(), newVersion())
 	return root
 }

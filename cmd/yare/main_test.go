@@ -44,6 +44,10 @@ func newSandbox(t *testing.T) *sandbox {
 	if err != nil {
 		t.Fatal(err)
 	}
+	fakeNode, err := fakeplane.LinkNode(t.TempDir())
+	if err != nil {
+		t.Fatal(err)
+	}
 	gocache, err := exec.Command("go", "env", "GOCACHE").Output()
 	if err != nil {
 		t.Fatal(err)
@@ -64,7 +68,7 @@ func newSandbox(t *testing.T) *sandbox {
 		}
 	}
 	s.env = append(s.env, asYare+"=1", "TMPDIR="+s.tmp, "XDG_CACHE_HOME="+t.TempDir(), "HOME="+home,
-		"GOCACHE="+strings.TrimSpace(string(gocache)), plane.ControlPlane().Variable()+"="+fake, fakeplane.LogVariable+"="+s.log)
+		"GOCACHE="+strings.TrimSpace(string(gocache)), plane.ControlPlane().Variable()+"="+fake, fakeplane.LogVariable+"="+s.log, plane.RealNode().Variable()+"="+fakeNode)
 	return s
 }
 

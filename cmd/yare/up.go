@@ -1,6 +1,7 @@
 package main
 
 import (
+	"errors"
 	"io"
 	"os"
 
@@ -17,11 +18,23 @@ func newUp(out *console.Console) *cobra.Command {
 		Use:   "up",
 		Short: "Run the control plane until Ctrl-C",
 		Long: `up runs the control plane in the foreground. The kubeconfig file appears when it is
-ready to be used; Ctrl-C ends it and removes everything it made.`,
+ready to be used; Ctrl-C ends it and removes everything it made.
+
+With --real-node, Pods run: there is a real kubelet, kube-proxy, Pod network and containerd in
+place of the simulated nodes, in namespaces of their own. That needs Linux, root and installed
+programs (Debian and Ubuntu: containerd nftables containernetworking-plugins). The node pulls no
+images; it gets them from tar files, such as yare image -o writes.`,
 		Example: `  yare up
-  yare up --kubeconfig /tmp/cluster.yaml --nodes 3`,
+  yare up --kubeconfig /tmp/cluster.yaml --nodes 3
+  yare up --real-node --load /tmp/webapp.tar`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
+			if len(o.Images) > 0 && !o.RealNode {
+				return errors.New("--load gives an image to a real node, and simulated nodes run none: add --real-node")
+			}
+			if o.Nodes > 0 && o.RealNode {
+				return errors.New("--nodes sets the number of simulated nodes, and --real-node replaces them: use one of the two")
+			}
 			process.EndWithGo()
 			o.Console = out
 			o.Title = "yare up"
@@ -34,6 +47,8 @@ ready to be used; Ctrl-C ends it and removes everything it made.`,
 	}
 	cmd.Flags().StringVar(&o.Kubeconfig, "kubeconfig", "", "write the access to the cluster to this `FILE` (default: one in a temporary folder)")
 	cmd.Flags().IntVar(&o.Nodes, "nodes", 0, "number of simulated nodes (default: the control plane's)")
+	cmd.Flags().BoolVar(&o.RealNode, "real-node", false, "run Pods on a real node in place of simulated ones (Linux, root)")
+	cmd.Flags().StringArrayVar(&o.Images, "load", nil, "give the image in this tar `FILE` to the real node (repeatable)")
 	cmd.Flags().BoolVarP(&o.Verbose, "verbose", "v", false, "show the control plane's own log")
 	return cmd
 }
@@ -65,5 +80,7 @@ func up(cmd *cobra.Command, o plane.Options) error {
 		return nil
 	case <-p.Done():
 		return p.Err()
+	case <-p.NodeDone():
+		return p.NodeErr()
 	}
 }

@@ -29,6 +29,13 @@ type Options struct {
 	Kubeconfig string
 	// Nodes is the number of simulated nodes. 0 means the binary's default.
 	Nodes int
+	// RealNode puts a real node in the place of the simulated nodes. A real node needs Linux, root,
+	// and the installed programs containerd, runc, nft and the CNI plugins.
+	RealNode bool
+	// NodeBinary names the binary of the real node. The default is the one that Finder finds.
+	NodeBinary string
+	// Images are tar files with images for the real node.
+	Images []string
 	// APIServerArgs are more arguments for kube-apiserver.
 	APIServerArgs []string
 	// Title is the name of this plane in the list of the user's planes ("yare dev ./book"), in
@@ -47,6 +54,7 @@ type Plane struct {
 	binary  string
 	process *process.Process
 	control *control
+	node    *realNode // nil if the nodes are simulated
 	console *console.Console
 	booting *console.Task
 	stderr  *tail
@@ -71,11 +79,24 @@ func Start(ctx context.Context, o Options) (*Plane, error) {
 		}
 		o.Binary = binary
 	}
+	var node *realNode
+	if o.RealNode {
+		var err error
+		if node, err = startRealNode(ctx, &o); err != nil {
+			return nil, err
+		}
+	}
 	p, err := launch(o)
 	if err != nil {
+		node.close()
 		return nil, fmt.Errorf("starting the control plane %s: %w", o.Binary, err)
 	}
-	if err := p.waitReady(ctx); err != nil {
+	p.node = node
+	err = p.waitReady(ctx)
+	if err == nil && node != nil {
+		err = node.join(ctx, p.Kubeconfig())
+	}
+	if err != nil {
 		p.Close()
 		return nil, err
 	}
@@ -97,7 +118,7 @@ func launch(o Options) (*Plane, error) {
 		}
 		args = append(args, "--kubeconfig", name)
 	}
-	if o.Nodes > 0 {
+	if o.Nodes > 0 || o.RealNode {
 		args = append(args, "--nodes", strconv.Itoa(o.Nodes))
 	}
 	for _, arg := range o.APIServerArgs {
@@ -273,6 +294,13 @@ func (p *Plane) do(ctx context.Context, verb, component string) error {
 // Done returns a channel that is closed when the control plane has ended.
 func (p *Plane) Done() <-chan struct{} { return p.process.Done() }
 
+// NodeDone returns a channel that is closed when the real node has ended. The channel is nil, so that
+// nothing is ever received from it, if the nodes are simulated.
+func (p *Plane) NodeDone() <-chan struct{} { return p.node.done() }
+
+// NodeErr returns why the real node ended. It must not be called before NodeDone is closed.
+func (p *Plane) NodeErr() error { return p.node.err() }
+
 // Err returns why the control plane ended. It returns nil while the plane runs and after Close.
 func (p *Plane) Err() error {
 	select {
@@ -304,6 +332,7 @@ func (p *Plane) Close() {
 		task := p.console.Task()
 		defer task.Done()
 		task.Set("stopping the control plane")
+		p.node.close()
 		// The plane ends at the end of its input. If it no longer reads, it gets a signal.
 		_ = p.control.in.Close()
 		timer := time.NewTimer(20 * time.Second)

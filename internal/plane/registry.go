@@ -21,6 +21,16 @@ type Running struct {
 	// Projects are the projects that the control plane belongs to (see [Project]): that of the
 	// folder it was started in and, if that is another one, that of its operator.
 	Projects []string `json:"projects"`
+	// Node is the real node of the control plane. It is nil if the nodes are simulated.
+	Node *RunningNode `json:"node,omitempty"`
+}
+
+// A RunningNode is a real node that runs now.
+type RunningNode struct {
+	// Binary is the path of the program that runs the node.
+	Binary string `json:"binary"`
+	// Socket is the path of the socket of the node's containerd.
+	Socket string `json:"socket"`
 }
 
 // Project returns the project that a folder belongs to: the root of its Go module, or the
@@ -78,7 +88,12 @@ func register(p *Plane, title, operatorDir string) (*entry, error) {
 	if _, err := listIn(dir); err != nil { // removes the entries of dead processes
 		return nil, err
 	}
+	var node *RunningNode
+	if p.node != nil {
+		node = &RunningNode{Binary: p.node.binary, Socket: p.node.socket}
+	}
 	return registerIn(dir, p.process.Pid(), Running{
+		Node:       node,
 		Pid:        os.Getpid(),
 		Title:      title,
 		Kubeconfig: p.Kubeconfig(),

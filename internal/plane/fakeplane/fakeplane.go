@@ -23,23 +23,35 @@ import (
 // BinaryName is the name a link to the test program must have for Main to act.
 const BinaryName = "controlplane"
 
+// NodeBinaryName is the name a link to the test program must have for Main to act as the program of
+// the real node.
+const NodeBinaryName = "realnode"
+
 // LogVariable is the environment variable that names a file to which the fake kubectl appends its
 // calls.
 const LogVariable = "YARE_FAKE_LOG"
 
 // Link creates the fake binary in dir and returns its path.
-func Link(dir string) (string, error) {
+func Link(dir string) (string, error) { return link(dir, BinaryName) }
+
+// LinkNode creates the fake binary of the real node in dir and returns its path.
+func LinkNode(dir string) (string, error) { return link(dir, NodeBinaryName) }
+
+func link(dir, binary string) (string, error) {
 	self, err := os.Executable()
 	if err != nil {
 		return "", err
 	}
-	name := filepath.Join(dir, BinaryName)
+	name := filepath.Join(dir, binary)
 	return name, os.Symlink(self, name)
 }
 
 // Main acts as the control plane binary and ends the process, if the process was called by that
 // name. A TestMain calls Main first.
 func Main() {
+	if filepath.Base(os.Args[0]) == NodeBinaryName && len(os.Args) >= 2 {
+		os.Exit(node(os.Args[1:]))
+	}
 	if filepath.Base(os.Args[0]) != BinaryName || len(os.Args) < 2 {
 		return
 	}
@@ -90,7 +102,8 @@ func up(args []string) int {
 		err = child.Start()
 	}
 	if err == nil {
-		err = os.WriteFile(file, []byte("apiVersion: v1\nkind: Config\n"), 0o600)
+		text := "# up " + strings.Join(args, " ") + "\napiVersion: v1\nkind: Config\n"
+		err = os.WriteFile(file, []byte(text), 0o600)
 	}
 	if err != nil {
 		say(map[string]any{"event": "failed", "error": err.Error()})

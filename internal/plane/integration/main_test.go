@@ -19,6 +19,9 @@ import (
 // and does nothing else.
 const parentVariable = "YARE_INTEGRATION_PARENT"
 
+// nodeBinaryVariable makes the control plane of parentVariable have a real node of this binary.
+const nodeBinaryVariable = "YARE_INTEGRATION_NODE"
+
 func TestMain(m *testing.M) {
 	if binary := os.Getenv(parentVariable); binary != "" {
 		os.Exit(beParent(binary))
@@ -37,7 +40,8 @@ func TestMain(m *testing.M) {
 
 // beParent starts a control plane, prints its process IDs, and waits to be killed.
 func beParent(binary string) int {
-	p, err := plane.Start(context.Background(), plane.Options{Binary: binary})
+	node := os.Getenv(nodeBinaryVariable)
+	p, err := plane.Start(context.Background(), plane.Options{Binary: binary, RealNode: node != "", NodeBinary: node})
 	if err == nil {
 		err = json.NewEncoder(os.Stdout).Encode(p.Pids())
 	}

@@ -1,0 +1,106 @@
+//go:build linux
+
+// Package cgroup removes control groups, of both versions.
+package cgroup
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"syscall"
+	"time"
+)
+
+// retryInterval is the wait before another attempt to remove a group whose processes are ending.
+const retryInterval = 20 * time.Millisecond
+
+// Remove ends all processes in the control group of that name, and removes the group with all
+// groups below it, in every hierarchy. A group that does not exist is no error.
+func Remove(ctx context.Context, name string) error {
+	mounts, err := mountPoints()
+	if err != nil {
+		return err
+	}
+	for _, mount := range mounts {
+		if err := removeTree(ctx, filepath.Join(mount, name)); err != nil {
+			return fmt.Errorf("removing the control group %s: %w", name, err)
+		}
+	}
+	return nil
+}
+
+// mountPoints returns where the hierarchies are mounted.
+func mountPoints() ([]string, error) {
+	data, err := os.ReadFile("/proc/self/mountinfo")
+	if err != nil {
+		return nil, fmt.Errorf("reading the mounts: %w", err)
+	}
+	return cgroupMounts(string(data)), nil
+}
+
+// cgroupMounts returns the mount points of cgroup file systems in the text of a mountinfo file.
+func cgroupMounts(mountinfo string) []string {
+	var points []string
+	for line := range strings.Lines(mountinfo) {
+		before, after, found := strings.Cut(line, " - ")
+		fields, kind := strings.Fields(before), strings.Fields(after)
+		if !found || len(fields) < 5 || len(kind) == 0 {
+			continue
+		}
+		if kind[0] == "cgroup" || kind[0] == "cgroup2" {
+			points = append(points, fields[4])
+		}
+	}
+	return points
+}
+
+func removeTree(ctx context.Context, dir string) error {
+	entries, err := os.ReadDir(dir)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	for _, entry := range entries {
+		if entry.IsDir() {
+			if err := removeTree(ctx, filepath.Join(dir, entry.Name())); err != nil {
+				return err
+			}
+		}
+	}
+	for {
+		err := syscall.Rmdir(dir)
+		if err == nil || errors.Is(err, syscall.ENOENT) {
+			return nil
+		}
+		if !errors.Is(err, syscall.EBUSY) {
+			return fmt.Errorf("removing %s: %w", dir, err)
+		}
+		killAll(dir)
+		select {
+		case <-ctx.Done():
+			return fmt.Errorf("removing %s: its processes do not end: %w", dir, ctx.Err())
+		case <-time.After(retryInterval):
+		}
+	}
+}
+
+// killAll kills the processes in one group.
+func killAll(dir string) {
+	data, err := os.ReadFile(filepath.Join(dir, "cgroup.procs"))
+	if err != nil {
+		return
+	}
+	for _, field := range strings.Fields(string(data)) {
+		// A process of another process namespace has the ID 0.
+		if pid, err := strconv.Atoi(field); err == nil && pid > 1 {
+			_ = syscall.Kill(pid, syscall.SIGKILL)
+		}
+	}
+}

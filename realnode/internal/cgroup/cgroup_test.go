@@ -1,0 +1,28 @@
+//go:build linux
+
+package cgroup
+
+import (
+	"slices"
+	"testing"
+)
+
+func TestCgroupMounts(t *testing.T) {
+	t.Parallel()
+	const text = `22 1 254:0 / / rw,relatime - ext4 /dev/vda rw
+30 22 0:25 / /sys/fs/cgroup rw,relatime - tmpfs tmpfs rw,mode=755
+31 30 0:26 / /sys/fs/cgroup/cpu rw,relatime shared:7 - cgroup cgroup rw,cpu
+32 30 0:27 / /sys/fs/cgroup/unified rw,relatime - cgroup2 cgroup2 rw
+`
+	want := []string{"/sys/fs/cgroup/cpu", "/sys/fs/cgroup/unified"}
+	if got := cgroupMounts(text); !slices.Equal(got, want) {
+		t.Errorf("the mounts are %v, want %v", got, want)
+	}
+}
+
+func TestRemoveOfNothing(t *testing.T) {
+	t.Parallel()
+	if err := Remove(t.Context(), "/yare-there-is-no-such-group"); err != nil {
+		t.Error(err)
+	}
+}
