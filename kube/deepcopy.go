@@ -16,18 +16,24 @@ import (
 //
 //	func (w *WebApp) DeepCopyObject() runtime.Object { return kube.DeepCopy(w) }
 //
-// DeepCopy copies by reflection, and needs no generated methods. A struct that has unexported
-// pointers, slices, maps or interfaces is copied by its own methods for JSON or text: what its JSON
-// lacks is not in the copy. DeepCopy panics for such a struct without these methods, whatever it
-// holds, and for channels and functions: no object has them. t must not contain itself. The copy of
-// nil is nil.
+// DeepCopy copies by reflection, and needs no generated methods. Structs within t that have a method
+// DeepCopyInto, as the code generators of Kubernetes write it, are copied by that method. Any other struct
+// that has unexported pointers, slices, maps or interfaces is copied by its own methods for JSON or text:
+// what its JSON lacks is not in the copy. DeepCopy panics for such a struct without these methods,
+// whatever it holds, and for channels and functions: no object has them. t must not contain itself. The
+// copy of nil is nil.
 func DeepCopy[T any](t *T) *T {
 	if t == nil {
 		return nil
 	}
 	c := new(T)
 	*c = *t
-	unshare(reflect.ValueOf(c).Elem())
+	// The method of t itself may call DeepCopy.
+	if v := reflect.ValueOf(c).Elem(); v.Kind() == reflect.Struct {
+		unshareStruct(v)
+	} else {
+		unshare(v)
+	}
 	return c
 }
 
@@ -63,7 +69,9 @@ func unshare(v reflect.Value) {
 			v.Set(c)
 		}
 	case reflect.Struct:
-		unshareStruct(v)
+		if !copyByMethod(v) {
+			unshareStruct(v)
+		}
 	case reflect.Chan, reflect.Func, reflect.UnsafePointer:
 		panic(fmt.Sprintf("kube.DeepCopy: a %s cannot be copied", v.Type()))
 	}
@@ -108,6 +116,25 @@ func unshareStruct(v reflect.Value) {
 			unshare(v.Field(i))
 		}
 	}
+}
+
+// copyByMethod copies the struct v by its method DeepCopyInto, and reports whether it has one.
+func copyByMethod(v reflect.Value) bool {
+	if !hasReferences(v.Type()) {
+		return false
+	}
+	// The name is a constant, so that the linker keeps no method of another name.
+	m := v.Addr().MethodByName("DeepCopyInto")
+	if !m.IsValid() {
+		return false
+	}
+	if t := m.Type(); t.NumIn() != 1 || t.NumOut() != 0 || t.In(0) != v.Addr().Type() {
+		return false // such as that of an embedded struct
+	}
+	c := reflect.New(v.Type())
+	m.Call([]reflect.Value{c})
+	v.Set(c.Elem())
+	return true
 }
 
 // copyByJSON copies v by its own JSON methods, and reports whether it has any. Types without

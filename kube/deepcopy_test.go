@@ -148,6 +148,40 @@ func TestDeepCopy(t *testing.T) {
 	}
 }
 
+// guarded copies itself, as generated code does.
+type guarded struct{ hidden *int }
+
+func (g *guarded) DeepCopyInto(to *guarded) {
+	*to = *g
+	if g.hidden != nil {
+		to.hidden = new(int)
+		*to.hidden = *g.hidden
+	}
+}
+
+// embedsGuarded has the method of guarded, which copies a part of it.
+type embedsGuarded struct {
+	guarded
+	Names []string
+}
+
+// A struct within the copied one is copied by its own method, which knows the unexported fields.
+func TestDeepCopyByMethod(t *testing.T) {
+	t.Parallel()
+	one := 1
+	original := &struct{ G []guarded }{[]guarded{{&one}}}
+	c := DeepCopy(original)
+	if *c.G[0].hidden != 1 || c.G[0].hidden == original.G[0].hidden {
+		t.Error("the unexported field is not copied")
+	}
+	defer func() {
+		if text := fmt.Sprint(recover()); !strings.Contains(text, "has the unexported field guarded") {
+			t.Errorf("a method of an embedded struct was used: %s", text)
+		}
+	}()
+	DeepCopy(&struct{ E embedsGuarded }{})
+}
+
 type secretive struct{ hidden *int }
 
 // What cannot be copied is found by the first copy, whatever it holds.
