@@ -33,7 +33,7 @@ type ClientOption func(*clientOptions)
 type clientOptions struct {
 	timeout time.Duration
 	writes  int
-	warn    func(*Request, string)
+	warn    func(context.Context, *Request, string)
 }
 
 // Timeout sets how long the server may be silent before a request fails: until its answer
@@ -48,9 +48,9 @@ func Timeout(d time.Duration) ClientOption { return func(o *clientOptions) { o.t
 func LimitWrites(n int) ClientOption { return func(o *clientOptions) { o.writes = n } }
 
 // OnWarning sets a function that gets each remark that the server makes on a request, such as
-// that its version is deprecated. Several requests call it concurrently. Nil drops the remarks.
-// Default: each text is logged once.
-func OnWarning(f func(r *Request, text string)) ClientOption {
+// that its version is deprecated. Several requests call it concurrently, each with its context. Nil drops
+// the remarks. Default: each text is logged once, with the context of its request.
+func OnWarning(f func(ctx context.Context, r *Request, text string)) ClientOption {
 	return func(o *clientOptions) { o.warn = f }
 }
 
@@ -70,7 +70,7 @@ func NewClient(config *Config, options ...ClientOption) (*Client, error) {
 		o.timeout = 30 * time.Second
 	}
 	if o.warn == nil {
-		o.warn = func(*Request, string) {}
+		o.warn = func(context.Context, *Request, string) {}
 	}
 	program := filepath.Base(os.Args[0])
 	if config.UserAgent == "" {
@@ -94,10 +94,10 @@ const mostWarnings = 256
 
 // warnOnce returns a function that logs each text once. It forgets them all when it has met
 // too many.
-func warnOnce() func(*Request, string) {
+func warnOnce() func(context.Context, *Request, string) {
 	var mu sync.Mutex
 	logged := make(map[string]bool)
-	return func(r *Request, text string) {
+	return func(ctx context.Context, r *Request, text string) {
 		mu.Lock()
 		before := logged[text]
 		if len(logged) >= mostWarnings {
@@ -106,7 +106,7 @@ func warnOnce() func(*Request, string) {
 		logged[text] = true
 		mu.Unlock()
 		if !before {
-			slog.Warn("the server warns", "verb", r.Verb, "resource", r.Resource.String(), "warning", text)
+			slog.WarnContext(ctx, "the server warns", "verb", r.Verb, "resource", r.Resource.String(), "warning", text)
 		}
 	}
 }

@@ -1,6 +1,7 @@
 package kube_test
 
 import (
+	"context"
 	"strings"
 	"testing"
 
@@ -197,7 +198,7 @@ func TestCustomResourceOnTheServer(t *testing.T) {
 	cluster := yaretest.Start(t)
 	defineShip(t, cluster)
 	warned := make(chan string, 9)
-	c := must(kube.NewClient(cluster.Config(), kube.OnWarning(func(_ *kube.Request, text string) { warned <- text })))(t).WithFieldManager("author")
+	c := must(kube.NewClient(cluster.Config(), kube.OnWarning(func(_ context.Context, _ *kube.Request, text string) { warned <- text })))(t).WithFieldManager("author")
 	namespace, ctx := cluster.Namespace(t), t.Context()
 	api := kube.Namespaced[ship](c, namespace)
 	masts := int32(3)

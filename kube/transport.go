@@ -25,11 +25,11 @@ type transport struct {
 	http        *http.Client
 	credentials *roundTripper
 	timeout     time.Duration
-	warn        func(r *Request, text string)
+	warn        func(ctx context.Context, r *Request, text string)
 }
 
 // newTransport returns a transport of config, which it keeps.
-func newTransport(config *Config, timeout time.Duration, warn func(*Request, string)) (*transport, error) {
+func newTransport(config *Config, timeout time.Duration, warn func(context.Context, *Request, string)) (*transport, error) {
 	base, err := serverURL(config.Host, config.hasCA() || config.Insecure)
 	if err != nil {
 		return nil, fmt.Errorf("the server's address %q: %w", config.Host, err)
@@ -80,7 +80,7 @@ func (t *transport) Do(ctx context.Context, r *Request) (*Response, error) {
 		return nil, t.noAnswer(caller, ctx, r, err, sent.Load())
 	}
 	for _, w := range warnings(response.Header) {
-		t.warn(r, w)
+		t.warn(caller, r, w)
 	}
 	switched := r.Streams && response.StatusCode == http.StatusSwitchingProtocols
 	if !switched && (response.StatusCode < 200 || response.StatusCode > 299) {

@@ -199,7 +199,7 @@ func TestWarnings(t *testing.T) {
 		w.Header().Add("Warning", `199 - "something else"`)
 		w.Header().Add("Warning", `299 - "unknown field \"a\""`)
 		_, _ = io.WriteString(w, `{}`)
-	}, OnWarning(func(r *Request, text string) { texts = append(texts, string(r.Verb)+": "+text) }))
+	}, OnWarning(func(_ context.Context, r *Request, text string) { texts = append(texts, string(r.Verb)+": "+text) }))
 	if _, err := Get[corev1.Pod](t.Context(), c, "ns", "p"); err != nil {
 		t.Fatal(err)
 	}
@@ -216,15 +216,15 @@ func TestWarningsAreLoggedOnceAndBounded(t *testing.T) { //nolint:paralleltest /
 	defer slog.SetDefault(before)
 	warn := warnOnce()
 	for range 3 {
-		warn(requestFor(VerbGet), "text 0")
+		warn(t.Context(), requestFor(VerbGet), "text 0")
 	}
 	if n := strings.Count(logged.String(), "text 0"); n != 1 {
 		t.Errorf("logged %d times", n)
 	}
 	for i := range 4 * mostWarnings {
-		warn(requestFor(VerbGet), fmt.Sprintf("text %d", i))
+		warn(t.Context(), requestFor(VerbGet), fmt.Sprintf("text %d", i))
 	}
-	warn(requestFor(VerbGet), "text 0")
+	warn(t.Context(), requestFor(VerbGet), "text 0")
 	if n := strings.Count(logged.String(), `"text 0"`); n != 2 {
 		t.Errorf("logged %d times: it is still remembered after %d others", n, 4*mostWarnings)
 	}
