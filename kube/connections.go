@@ -231,6 +231,7 @@ func (c *connections) newTransport() (*http.Transport, error) {
 	if transport.DialContext == nil {
 		transport.DialContext = (&net.Dialer{Timeout: 30 * time.Second, KeepAlive: 30 * time.Second}).DialContext
 	}
+	transport.DialContext = readingBursts(transport.DialContext)
 	return transport, nil
 }
 
