@@ -80,7 +80,7 @@ func newDefinition(isReconcileMissing bool, options []Option) *definition {
 			d.reject(fmt.Errorf("the option %d of controller.New is nil: leave it out", i+1))
 			continue
 		}
-		option(&d.settings)
+		option.change(&d.settings)
 	}
 	return d
 }
@@ -91,6 +91,9 @@ func (d *definition) complete(err error) {
 	d.kind = d.self.kind
 	if d.self.isAnyOwner {
 		d.reject(errNoOwners)
+	}
+	if d.self.hasWriting {
+		d.reject(errNoChildren)
 	}
 	if d.manager == "" {
 		d.manager = defaultManager(d.name, d.kind.Resource)
@@ -201,8 +204,16 @@ func (d *definition) checkProjection() error {
 	return errors.New("the type is a projection, which cannot be written: a controller with finalizers needs the whole type")
 }
 
-// Needs returns the definition of T, if T defines itself, and the permissions that the
-// controller itself uses. It does not know those that the reconcile function uses.
+// Needs returns the definition of T, if T defines itself, and the permissions that the controller uses
+// or that its author has declared:
+//
+//   - to get, list and watch T and all sources
+//   - to create and patch the children of [Owns], and to update the finalizers of T, which the server
+//     may demand for the field blockOwnerDeletion in owner references
+//   - to create, patch and delete the children of [OwnsByLabel]
+//   - to patch T for a finalizer, or a retired one
+//   - to patch the status of T, if T has a status and the program defines T
+//   - those of each [Permission]
 func (c *Controller[T]) Needs() (kube.Needs, error) { return c.definition.needs() }
 
 // Start runs the controller until ctx ends: then it takes no new work, lets calls that are
@@ -222,14 +233,30 @@ func (d *definition) needs() (kube.Needs, error) {
 	if d.kind.Definition != nil {
 		needs.Defines = []kube.Type{d.kind}
 	}
-	verbs := []kube.Verb{kube.VerbGet, kube.VerbList, kube.VerbWatch}
-	own := kube.Access{Resource: d.kind.Resource, Verbs: verbs}
+	verbs := readVerbs()
 	if d.finalizer != "" || len(d.retired) > 0 {
-		own.Verbs = append(verbs[:3:3], kube.VerbPatch)
+		verbs = append(verbs, kube.VerbPatch)
 	}
-	needs.Access = append(needs.Access, own)
+	needs.Access = d.self.access("", verbs)
+	if d.kind.Definition != nil && !d.kind.Definition.Foreign && d.kind.HasStatus() {
+		needs.Access = append(needs.Access, d.self.access("status", []kube.Verb{kube.VerbPatch})...)
+	}
 	for _, w := range d.watched {
-		needs.Access = append(needs.Access, kube.Access{Resource: w.kind.Resource, Verbs: verbs})
+		needs.Access = append(needs.Access, w.access("", append(readVerbs(), w.writeVerbs()...))...)
+	}
+	if d.setsOwners() {
+		needs.Access = append(needs.Access, d.self.access("finalizers", []kube.Verb{kube.VerbUpdate})...)
+	}
+	for _, p := range d.permissions {
+		p.addTo(&needs)
 	}
 	return needs, nil
+}
+
+// setsOwners reports whether the controller writes owner references to T.
+func (d *definition) setsOwners() bool {
+	return slices.ContainsFunc(d.watched, func(w *watchedKind) bool {
+		_, isOwned := w.relation.(ownerRelation)
+		return isOwned && len(w.writeVerbs()) > 0
+	})
 }

@@ -18,12 +18,12 @@ const mostDebounced = 10
 // held back; deletions are. In tests, quiet is real time. By default nothing is held back: the changes
 // during a reconcile lead to one more anyway.
 func Debounce(quiet time.Duration) Option {
-	return func(s *settings) {
+	return optionFunc(func(s *settings) {
 		if quiet <= 0 {
 			s.reject(fmt.Errorf("the quiet time %s of controller.Debounce is not positive: leave it out for none", quiet))
 		}
 		s.quiet = quiet
-	}
+	})
 }
 
 // debouncer merges the triggers of each object that follow one another soon.

@@ -3,6 +3,7 @@ package controller_test
 import (
 	"context"
 	"fmt"
+	"strings"
 	"time"
 
 	appsv1 "k8s.io/api/apps/v1"
@@ -49,11 +50,13 @@ func Example() {
 		return
 	}
 	for _, each := range needs.Access {
-		fmt.Println(each.Resource, each.Verbs)
+		fmt.Println(strings.TrimSuffix(each.Resource.String()+"/"+each.Subresource, "/"), each.Verbs)
 	}
 	// Output:
 	// gardens.test.example.com [get list watch patch]
-	// deployments.apps [get list watch]
+	// gardens.test.example.com/status [patch]
+	// deployments.apps [get list watch create patch]
+	// gardens.test.example.com/finalizers [update]
 }
 
 // An index says which ConfigMaps an object names. By it the controller finds the objects to

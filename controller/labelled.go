@@ -40,6 +40,11 @@ func (labelRelation) check(_, _ kube.Resource) error { return nil }
 
 func (labelRelation) index() *kube.Index { return nil }
 
+// writes returns the verbs of an apply that may create its object, and of the deletion in the cleanup.
+func (labelRelation) writes() []kube.Verb {
+	return []kube.Verb{kube.VerbCreate, kube.VerbPatch, kube.VerbDelete}
+}
+
 // isSlow returns true, because relatedKeys needs the owners, which are known once all streams are
 // synced.
 func (labelRelation) isSlow() bool { return true }

@@ -59,6 +59,8 @@ func (mapRelation) check(_, _ kube.Resource) error { return nil }
 
 func (mapRelation) index() *kube.Index { return nil }
 
+func (mapRelation) writes() []kube.Verb { return nil }
+
 func (mapRelation) isSlow() bool { return true }
 
 func (m mapRelation) relatedKeys(ctx context.Context, o watchedObject, to reconciledKind) (keys []relatedKey, err error) {

@@ -9,8 +9,12 @@ import (
 	"github.com/yare-go/yare/kube"
 )
 
-// Option configures a controller: see [New].
-type Option func(*settings)
+// Option configures a controller: see [New]. A [Permission] is an option too.
+type Option interface{ change(s *settings) }
+
+type optionFunc func(*settings)
+
+func (f optionFunc) change(s *settings) { f(s) }
 
 // settings are the parts of a controller that do not depend on the type of its objects.
 type settings struct {
@@ -32,6 +36,8 @@ type settings struct {
 	sources  []Source
 	onResult []func(Result)
 	onGone   []func(kube.Key)
+	// permissions are those that the author has declared.
+	permissions []Permission
 	// cancelsDeleted is that of [CancelDeleted].
 	cancelsDeleted bool
 	errs           []error
@@ -46,7 +52,7 @@ func (s *settings) reject(err error) {
 
 // Name sets the name of the controller in logs and metrics. Controllers of one program need
 // different names. Default: the kind in lower case.
-func Name(name string) Option { return func(s *settings) { s.name = name } }
+func Name(name string) Option { return optionFunc(func(s *settings) { s.name = name }) }
 
 // FieldManager sets the field manager of the controller's writes: see
 // https://kubernetes.io/docs/reference/using-api/server-side-apply/#managers. It must differ
@@ -54,40 +60,42 @@ func Name(name string) Option { return func(s *settings) { s.name = name } }
 // the same field manager applied before. Default: the kind and its group, such as
 // database.example.com; with [Name], that name followed by -operator. A program that changes it
 // names the earlier one in [FormerFieldManagers].
-func FieldManager(name string) Option { return func(s *settings) { s.manager = name } }
+func FieldManager(name string) Option {
+	return optionFunc(func(s *settings) { s.manager = name })
+}
 
 // FormerFieldManagers names the field managers that the controller had in earlier releases. An
 // object in which one of them has fields counts as a child that this controller applied: see
 // [ErrForeignChild].
 func FormerFieldManagers(names ...string) Option {
-	return func(s *settings) {
+	return optionFunc(func(s *settings) {
 		if slices.Contains(names, "") {
 			s.reject(errors.New("a former field manager is empty: give controller.FormerFieldManagers the names that were used"))
 		}
 		s.formerManagers = append(s.formerManagers, names...)
-	}
+	})
 }
 
 // Concurrency sets how many objects are reconciled at once. Default: 8.
 func Concurrency(n int) Option {
-	return func(s *settings) {
+	return optionFunc(func(s *settings) {
 		if n < 1 {
 			s.reject(fmt.Errorf("the concurrency %d is not positive: 1 is one object after the other", n))
 		}
 		s.concurrency = n
-	}
+	})
 }
 
 // ShutdownGrace sets how long running calls may go on when the program is asked to end. Then
 // their context ends. Default: 15 s, so that the whole program ends within 25 s:
 // a Pod has 30 s by default (terminationGracePeriodSeconds).
 func ShutdownGrace(d time.Duration) Option {
-	return func(s *settings) {
+	return optionFunc(func(s *settings) {
 		if d < 0 {
 			s.reject(fmt.Errorf("the shutdown grace %s is negative: 0 ends calls at once", d))
 		}
 		s.grace = d
-	}
+	})
 }
 
 // Timeout ends the context of a reconcile or cleanup that has not returned after d. The call
@@ -95,24 +103,24 @@ func ShutdownGrace(d time.Duration) Option {
 // it returns, and the log says so. Default: no timeout; the log warns of a call that has been
 // running for five minutes.
 func Timeout(d time.Duration) Option {
-	return func(s *settings) {
+	return optionFunc(func(s *settings) {
 		if d <= 0 {
 			s.reject(fmt.Errorf("the timeout %s is not positive: leave controller.Timeout out for none", d))
 		}
 		s.timeout = d
-	}
+	})
 }
 
 // OnResult calls f with the result of every reconcile and cleanup, in the worker's goroutine,
 // before the object can be reconciled again. A panic in f is logged and changes nothing.
 func OnResult(f func(Result)) Option {
-	return func(s *settings) {
+	return optionFunc(func(s *settings) {
 		if f == nil {
 			s.reject(errors.New("the function for results is nil: leave controller.OnResult out"))
 			return
 		}
 		s.onResult = append(s.onResult, f)
-	}
+	})
 }
 
 // OnGone calls f with the key of an object of the reconciled kind that is gone, or that no longer
@@ -125,20 +133,20 @@ func OnResult(f func(Result)) Option {
 // key that never had an object. What must be done for each deleted object belongs into the cleanup of
 // a [Controller.Finalizer].
 func OnGone(f func(kube.Key)) Option {
-	return func(s *settings) {
+	return optionFunc(func(s *settings) {
 		if f == nil {
 			s.reject(errors.New("the function for objects that are gone is nil: leave controller.OnGone out"))
 			return
 		}
 		s.onGone = append(s.onGone, f)
-	}
+	})
 }
 
 // CancelDeleted ends the context of a running reconcile when the deletion of its object begins, or the
 // object stops matching the selectors of [For]. Its error then counts as no failure. The cleanup starts
 // once the reconcile has returned. It is for reconciles that take long or wait. By default a reconcile is not
 // interrupted. A cleanup never is.
-func CancelDeleted() Option { return func(s *settings) { s.cancelsDeleted = true } }
+func CancelDeleted() Option { return optionFunc(func(s *settings) { s.cancelsDeleted = true }) }
 
 // For restricts which objects are reconciled, and which of their changes matter. With a
 // [Controller.Finalizer], an object that has the finalizer and stops matching the selectors is
@@ -146,7 +154,7 @@ func CancelDeleted() Option { return func(s *settings) { s.cancelsDeleted = true
 // matching while the program was down. Therefore a finalizer belongs to one selection: programs
 // that divide the objects of a kind by selectors need finalizers of different names.
 func For(options ...SourceOption) Option {
-	return func(s *settings) { s.reject(s.self.apply(options)) }
+	return optionFunc(func(s *settings) { s.reject(s.self.apply(options)) })
 }
 
 // Kind names the kind of a source whose Go type stands for any kind: unstructured.Unstructured, or

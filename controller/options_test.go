@@ -76,6 +76,26 @@ func TestMistakes(t *testing.T) {
 		"projection":                          {controller.New(reconcileNamed).Finalizer("a.example.com/a", cleaning(reconcileNamed)), []string{"projection", "whole type"}},
 		"policy":                              {build().Backoff(nil), []string{"backoff policy is nil", "leave Backoff out"}},
 		"field manager":                       {build(controller.FieldManager(strings.Repeat("x", 129))), []string{"field manager", "128"}},
+		"permission":                          {build(controller.Permission{}), []string{"Permission is empty", "controller.Reads"}},
+		"a write that reads":                  {build(controller.Writes[Plant](kube.VerbGet)), []string{"controller.Writes[", "PlantSpec", `"get" does not write`, "controller.Reads"}},
+		"a read that writes":                  {build(controller.Reads[Plant](kube.VerbDelete)), []string{`"delete" does not read`, "controller.Writes"}},
+		"no verbs":                            {build(controller.Writes[Plant]()), []string{"no verbs"}},
+		"a wildcard":                          {build(controller.Writes[Plant]("*")), []string{"wildcard", "controller.Allow"}},
+		"permission for any kind":             {build(controller.Reads[unstructured.Unstructured]()), []string{"controller.Reads[unstructured.Unstructured]", "any kind", "method Kind"}},
+		"a kind of its own":                   {build(controller.Reads[Plant]().Kind(resourceOf[Garden](t))), []string{"leave Kind(gardens"}},
+		"a kind that is not complete":         {build(controller.Reads[unstructured.Unstructured]().Kind(kube.Resource{})), []string{"not complete"}},
+		"subresource":                         {build(controller.Reads[Plant]().Subresource("")), []string{`the subresource ""`}},
+		"names of a permission":               {build(controller.Reads[Plant]().Named()), []string{"leave Named out"}},
+		"names of a collection":               {build(controller.Writes[Plant](kube.VerbDeleteCollection).Named("a")), []string{"deletecollection has no name"}},
+		"namespaces of a permission":          {build(controller.Reads[Plant]().InNamespaces("Not_Valid")), []string{`"Not_Valid"`}},
+		"namespaces for a cluster-scoped":     {build(controller.Reads[corev1.Node]().InNamespaces("a")), []string{"nodes live outside of namespaces"}},
+		"a rule without verbs":                {build(controller.Allow(kube.PolicyRule{NonResourceURLs: []string{"/x"}})), []string{"controller.Allow", "no verbs"}},
+		"a rule without groups":               {build(controller.Allow(kube.PolicyRule{Verbs: []string{"get"}, Resources: []string{"pods"}})), []string{"APIGroups"}},
+		"a rule for nothing":                  {build(controller.Allow(kube.PolicyRule{Verbs: []string{"get"}})), []string{"either Resources or NonResourceURLs"}},
+		"a narrowed rule":                     {build(controller.Allow(kube.PolicyRule{Verbs: []string{"get"}, NonResourceURLs: []string{"/x"}}).InOwnNamespace()), []string{"InOwnNamespace", "write it into the rule"}},
+		"writing of a watched kind":           {build(watches(gardenOf, controller.Writing())), []string{"controller.Writing", "controller.Writes"}},
+		"writing of the reconciled kind":      {build(controller.For(controller.Writing(kube.VerbDelete))), []string{"controller.Writing"}},
+		"writing that reads":                  {build(controller.Owns[Plant](controller.Writing(kube.VerbList))), []string{"controller.Writing", `"list" does not write`}},
 		"ownership": {
 			build(controller.Owns[corev1.Namespace]()),
 			[]string{"namespaces outside", "cannot own", "controller.OwnsByLabel"},
@@ -118,7 +138,9 @@ func TestNeeds(t *testing.T) {
 	read := []kube.Verb{kube.VerbGet, kube.VerbList, kube.VerbWatch}
 	want := []kube.Access{
 		{Resource: resourceOf[Garden](t), Verbs: append(read[:3:3], kube.VerbPatch)},
-		{Resource: resourceOf[appsv1.Deployment](t), Verbs: read},
+		{Resource: resourceOf[Garden](t), Subresource: "status", Verbs: []kube.Verb{kube.VerbPatch}},
+		{Resource: resourceOf[appsv1.Deployment](t), Verbs: append(read[:3:3], kube.VerbCreate, kube.VerbPatch)},
+		{Resource: resourceOf[Garden](t), Subresource: "finalizers", Verbs: []kube.Verb{kube.VerbUpdate}},
 	}
 	if diff := cmp.Diff(want, got.Access); diff != "" {
 		t.Errorf("access (-want +got):\n%s", diff)

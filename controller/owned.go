@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 
 	"github.com/yare-go/yare/kube"
 )
@@ -19,6 +20,17 @@ func Owns[C any, P kube.ObjectOf[C]](options ...SourceOption) Option {
 func AnyOwner() SourceOption { return func(w *watchedKind) { w.isAnyOwner = true } }
 
 var errNoOwners = errors.New("controller.AnyOwner is an option of controller.Owns: leave it out elsewhere")
+
+// Writing sets the verbs with which the program writes the children of [Owns] or [OwnsByLabel], for the
+// permissions of the program. The default is what an apply needs: create and patch; and, for
+// OwnsByLabel, delete. Without verbs the program only watches the children.
+//
+//	controller.Owns[batchv1.Job](controller.Writing(kube.VerbCreate, kube.VerbDelete))
+func Writing(verbs ...kube.Verb) SourceOption {
+	return func(w *watchedKind) { w.writing, w.hasWriting = slices.Clone(verbs), true }
+}
+
+var errNoChildren = errors.New("controller.Writing is an option of controller.Owns and controller.OwnsByLabel: elsewhere declare writes by controller.Writes")
 
 // ownerRelation connects a child with its controlling owner, or with all of its owners if isAny is
 // true.
@@ -37,6 +49,9 @@ func (ownerRelation) check(watched, reconciled kube.Resource) error {
 }
 
 func (ownerRelation) index() *kube.Index { return nil }
+
+// writes returns the verbs of an apply that may create its object.
+func (ownerRelation) writes() []kube.Verb { return []kube.Verb{kube.VerbCreate, kube.VerbPatch} }
 
 func (ownerRelation) isSlow() bool { return false }
 

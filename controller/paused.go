@@ -17,12 +17,12 @@ import (
 //
 //	controller.New(reconcile, controller.Paused("example.com/paused"))
 func Paused(annotation string) Option {
-	return func(s *settings) {
+	return optionFunc(func(s *settings) {
 		if problems := validation.IsQualifiedName(annotation); len(problems) > 0 {
 			s.reject(fmt.Errorf("the annotation %q of controller.Paused is not valid: %s", annotation, problems[0]))
 		}
 		s.pausedBy = annotation
-	}
+	})
 }
 
 // isPaused reports whether obj has the annotation of [Paused].

@@ -33,6 +33,8 @@ func (r referenceRelation) check(watched, reconciled kube.Resource) error {
 
 func (r referenceRelation) index() *kube.Index { return r.by }
 
+func (referenceRelation) writes() []kube.Verb { return nil }
+
 // isSlow returns true, because one object may have a great number of referrers.
 func (referenceRelation) isSlow() bool { return true }
 

@@ -16,6 +16,9 @@ type relation interface {
 	check(watched, reconciled kube.Resource) error
 	// index returns the index of the reconciled kind that the relation needs, or nil.
 	index() *kube.Index
+	// writes returns the verbs with which a program usually writes the watched objects. It is nil for
+	// objects that are not children.
+	writes() []kube.Verb
 	// isSlow reports whether relatedKeys may take long, or call a function of the author. Then
 	// the stream must not wait for relatedKeys.
 	isSlow() bool
@@ -71,6 +74,8 @@ type selfRelation struct{}
 func (selfRelation) check(_, _ kube.Resource) error { return nil }
 
 func (selfRelation) index() *kube.Index { return nil }
+
+func (selfRelation) writes() []kube.Verb { return nil }
 
 func (selfRelation) isSlow() bool { return false }
 

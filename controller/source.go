@@ -28,7 +28,7 @@ func (f SourceFunc) Run(ctx context.Context, emit func(Trigger)) error { return 
 
 // From adds a source of triggers.
 func From(s Source) Option {
-	return func(settings *settings) {
+	return optionFunc(func(settings *settings) {
 		switch s := s.(type) {
 		case nil:
 			settings.reject(errors.New("a source is nil: give controller.From one, such as controller.Every(time.Hour)"))
@@ -36,7 +36,7 @@ func From(s Source) Option {
 			settings.reject(s.check())
 		}
 		settings.sources = append(settings.sources, s)
-	}
+	})
 }
 
 // checked is a source whose mistakes are found before it runs.

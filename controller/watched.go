@@ -30,6 +30,9 @@ type watchedKind struct {
 	namespaces          []string
 	// isAnyOwner is that of [AnyOwner].
 	isAnyOwner bool
+	// writing holds the verbs of [Writing]. hasWriting reports whether there is that option.
+	writing    []kube.Verb
+	hasWriting bool
 	ifServed   bool
 }
 
@@ -48,10 +51,13 @@ func newWatchOption(zero kube.Object, options []SourceOption, connect func(*watc
 	if _, ok := w.relation.(ownerRelation); w.isAnyOwner && !ok {
 		err = errors.Join(err, errNoOwners)
 	}
-	return func(settings *settings) {
+	if w.hasWriting && w.relation.writes() == nil {
+		err = errors.Join(err, errNoChildren)
+	}
+	return optionFunc(func(settings *settings) {
 		settings.reject(err)
 		settings.watched = append(settings.watched, w)
-	}
+	})
 }
 
 // apply applies options to w.
@@ -117,6 +123,9 @@ func (w *watchedKind) check() error {
 		}
 		w.predicates = append(w.predicates, bound)
 	}
+	if err := checkWrites(w.writing); err != nil {
+		return fmt.Errorf("controller.Writing: %w", err)
+	}
 	if w.isNarrowed && w.kind.Resource.ClusterScoped {
 		return fmt.Errorf("%s live outside of namespaces: leave controller.InNamespaces and controller.InOwnNamespace out", w.kind.Resource)
 	}
@@ -126,6 +135,19 @@ func (w *watchedKind) check() error {
 		_, err = w.streams(c)
 	}
 	return err
+}
+
+// access returns the permissions to use verbs on the kind, or on a subresource, where it is watched.
+func (w *watchedKind) access(subresource string, verbs []kube.Verb) []kube.Access {
+	return placed(kube.Access{Resource: w.kind.Resource, Subresource: subresource, Verbs: verbs}, w.namespaces, w.isInOwn)
+}
+
+// writeVerbs returns the verbs with which the program writes the objects of a source.
+func (w *watchedKind) writeVerbs() []kube.Verb {
+	if w.hasWriting {
+		return w.writing
+	}
+	return w.relation.writes()
 }
 
 // client returns the client of a program, narrowed to the namespaces in which the kind is watched.

@@ -31,6 +31,9 @@
 // object therefore has at most eight Events with one reason and action at a time. Further
 // notes count as repetitions of the newest of these Events.
 //
-// The account of the program needs the verbs create and patch for events in events.k8s.io,
-// in the namespaces of the objects, and in the namespace default for objects without one.
+// A Recorder declares the permissions to create and patch events in events.k8s.io, in the namespaces that
+// the program watches. The events of objects outside of namespaces are in the namespace default. A
+// program that watches other namespaces only declares them besides:
+//
+//	controller.Writes[eventsv1.Event](kube.VerbCreate, kube.VerbPatch).InNamespaces("default")
 package events

@@ -10,6 +10,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
+	"github.com/yare-go/yare/internal/access"
 	"github.com/yare-go/yare/kube"
 )
 
@@ -22,6 +23,8 @@ type connectionReporter struct {
 	crdCommand string
 	// defines holds the resources whose definition the program brings.
 	defines map[schema.GroupResource]bool
+	// checker finds out whether the program declares a request. Without one nobody knows.
+	checker *access.Checker
 
 	mu sync.Mutex
 	// current holds the problems that last, each with the object of its first request.
@@ -64,6 +67,9 @@ const (
 func (c *connectionReporter) handler(next kube.Handler) kube.Handler {
 	return kube.HandlerFunc(func(ctx context.Context, r *kube.Request) (*kube.Response, error) {
 		response, err := next.Do(ctx, r)
+		if err != nil {
+			err = c.explain(ctx, r, err)
+		}
 		if ctx.Err() == nil {
 			c.recordOutcome(r, err)
 		}
@@ -243,7 +249,7 @@ func (c *connectionReporter) logProblem(p problem, err error) {
 			remedy = "install what " + p.resource.String() + " belong to: this program uses them, but does not define them"
 		}
 	case forbidden:
-		remedy = "give the account a Role or ClusterRole that allows it, or narrow the program with --namespace"
+		remedy = "give the account a Role or ClusterRole that allows it, as the subcommand permissions prints them, or narrow the program with --watch-namespace"
 	}
 	c.log.Error(p.headline()+"; will try again", "do", remedy, "error", causeOf(err))
 }

@@ -24,12 +24,15 @@ type commandLine struct {
 	// own are the program's own flags.
 	own []*flag.Flag
 
-	command     string
-	config      kube.ConfigSource
-	namespaces  namespaceList
-	listen      string // empty: no listener
-	verbose     bool
-	showVersion bool
+	command string
+	config  kube.ConfigSource
+	// namespaces are those that the program watches. None means all.
+	namespaces namespaceList
+	// installNamespace is the namespace that the permissions are for.
+	installNamespace string
+	listen           string // empty: no listener
+	verbose          bool
+	showVersion      bool
 }
 
 // newCommandLine returns a command line with the program's own flags.
@@ -44,6 +47,7 @@ func (p program) newCommandLine() (*commandLine, error) {
 	line.flags.VisitAll(func(f *flag.Flag) { line.own = append(line.own, f) })
 	builtIn := &commandLine{flags: flag.NewFlagSet("", flag.ContinueOnError)}
 	builtIn.addRunFlags()
+	builtIn.addPermissionFlags()
 	builtIn.addVersionFlag()
 	var errs []error
 	for _, f := range line.own {
@@ -58,10 +62,17 @@ func (p program) newCommandLine() (*commandLine, error) {
 func (l *commandLine) addRunFlags() {
 	l.flags.StringVar(&l.config.Kubeconfig, "kubeconfig", "", "")
 	l.flags.StringVar(&l.config.Context, "context", "", "")
-	l.flags.Var(&l.namespaces, "namespace", "")
-	l.flags.Var(&l.namespaces, "n", "")
+	l.flags.Var(&l.namespaces, "watch-namespace", "")
 	l.flags.Func("listen", "", l.setListen)
 	l.flags.BoolVar(&l.verbose, "v", false, "")
+}
+
+// addPermissionFlags adds the flags that only the command permissions has.
+func (l *commandLine) addPermissionFlags() {
+	l.flags.Func("namespace", "", func(name string) error {
+		l.installNamespace = name
+		return checkNamespace(name)
+	})
 }
 
 // addVersionFlag adds the flag that every command has.
@@ -76,11 +87,14 @@ func (l *commandLine) parse(args []string) error {
 	switch l.command {
 	case "run":
 		l.addRunFlags()
+	case "permissions":
+		l.addRunFlags() // of the program that needs the permissions
+		l.addPermissionFlags()
 	case "crd", "version":
 	case "help":
 		return nil
 	default:
-		return fmt.Errorf("unknown command %q: there are run, crd and version", l.command)
+		return fmt.Errorf("unknown command %q: there are run, crd, permissions and version", l.command)
 	}
 	l.addVersionFlag()
 	switch err := l.flags.Parse(args); {
@@ -104,10 +118,15 @@ type namespaceList []string
 func (l *namespaceList) String() string { return strings.Join(*l, ",") }
 
 func (l *namespaceList) Set(name string) error {
+	*l = append(*l, name)
+	return checkNamespace(name)
+}
+
+// checkNamespace returns an error unless name is valid as the name of a namespace.
+func checkNamespace(name string) error {
 	if problems := validation.IsDNS1123Label(name); len(problems) > 0 {
 		return fmt.Errorf("the name of a namespace is not valid: %s", problems[0])
 	}
-	*l = append(*l, name)
 	return nil
 }
 
@@ -136,6 +155,8 @@ Usage:
   %[1]s [run] [flags]   run until a signal
   %[1]s crd             print its CustomResourceDefinitions; to apply them:
   %[3]s
+  %[1]s permissions     print the Roles and the ClusterRole that it needs; takes the flags of run,
+  %[4]s                 and --namespace NAME, in which it is installed (default: %[5]s)
   %[1]s version         print its version; also --version
 
 Flags of run:
@@ -143,15 +164,16 @@ Flags of run:
                       variable KUBECONFIG, else ~/.kube/config, else, in a Pod, its
                       ServiceAccount
   --context NAME      the context of the kubeconfig. Default: its current one
-  --namespace NAME    work in this namespace only; may be repeated. Default: all
+  --watch-namespace NAME
+                      work in this namespace only; may be repeated. Default: all
   --listen ADDRESS    serve /healthz, /readyz and /metrics there, over HTTP; such as :8080.
                       Default: nowhere
   -v                  log more
-`, p.name, kinds, strings.Repeat(" ", len(p.name)+2)+"                "+crdCommand(p.name)+" | kubectl apply -f -")
+`, p.name, kinds, strings.Repeat(" ", len(p.name)+2)+"                "+crdCommand(p.name)+" | kubectl apply -f -", strings.Repeat(" ", len(p.name)), installNamespaceOf(p.name))
 	if len(line.own) == 0 {
 		return
 	}
-	fmt.Fprint(p.stdout, "\nFlags of this program, for run and crd:\n")
+	fmt.Fprint(p.stdout, "\nFlags of this program, for run, crd and permissions:\n")
 	for _, f := range line.own {
 		value, usage := flag.UnquoteUsage(f)
 		fmt.Fprintf(p.stdout, "  %s\n", strings.TrimSpace("--"+f.Name+" "+value))

@@ -137,23 +137,27 @@ func TestCommandLine(t *testing.T) {
 		status         int
 		stdout, stderr []string // parts of the output; none: it is empty
 	}{
-		{"--help", 0, []string{"gadgets is a Kubernetes operator for Gadget", "--kubeconfig FILE", "--context NAME", "--namespace NAME", "-v ", " crd | kubectl apply -f -"}, nil},
+		{"--help", 0, []string{"gadgets is a Kubernetes operator for Gadget", "--kubeconfig FILE", "--context NAME", "--watch-namespace NAME", "gadgets permissions ", "(default: gadgets-system)", "-v ", " crd | kubectl apply -f -"}, nil},
 		{"-h", 0, []string{"Usage:"}, nil},
 		{"help", 0, []string{"Usage:"}, nil},
 		{"run --help", 0, []string{"Usage:"}, nil},
 		{"crd --help", 0, []string{"Usage:"}, nil},
 		{"crd", 0, []string{"kind: CustomResourceDefinition", "name: gadgets.example.com"}, nil},
-		{"walk", 2, nil, []string{`gadgets: unknown command "walk"`, "run, crd and version", "gadgets --help"}},
+		{"walk", 2, nil, []string{`gadgets: unknown command "walk"`, "run, crd, permissions and version", "gadgets --help"}},
 		{"--frobnicate", 2, nil, []string{"-frobnicate", "gadgets --help"}},
-		{"crd --namespace x", 2, nil, []string{"-namespace", "gadgets --help"}},
+		{"crd --watch-namespace x", 2, nil, []string{"-watch-namespace", "gadgets --help"}},
+		{"--namespace x", 2, nil, []string{"-namespace", "gadgets --help"}},
+		{"permissions --namespace x --watch-namespace shop -v", 0, []string{"kind: Role\n", "namespace: shop\n"}, nil},
+		{"permissions extra", 2, nil, []string{`no argument "extra"`}},
+		{"permissions --namespace=", 2, nil, []string{"the name of a namespace is not valid"}},
 		{"version", 0, []string{"gadgets (devel), yare ", runtime.Version()}, nil},
 		{"--version", 0, []string{"gadgets (devel), yare ", runtime.Version()}, nil},
 		{"crd --version", 0, []string{"gadgets (devel), yare ", runtime.Version()}, nil},
 		{"version extra", 2, nil, []string{`no argument "extra"`}},
 		{"crd extra", 2, nil, []string{`no argument "extra"`}},
 		{"run extra", 2, nil, []string{`no argument "extra"`}},
-		{"--namespace Not_A_Name", 2, nil, []string{"Not_A_Name", "the name of a namespace is not valid"}},
-		{"--namespace=", 2, nil, []string{"the name of a namespace is not valid"}},
+		{"--watch-namespace Not_A_Name", 2, nil, []string{"Not_A_Name", "the name of a namespace is not valid"}},
+		{"--watch-namespace=", 2, nil, []string{"the name of a namespace is not valid"}},
 		{"--kubeconfig /does/not/exist", 1, nil, []string{"gadgets: load the kubeconfig", "/does/not/exist"}},
 	} {
 		t.Run(c.args, func(t *testing.T) {
@@ -189,7 +193,7 @@ func TestFlags(t *testing.T) {
 		}
 		return line, line.parse(strings.Fields(args))
 	}
-	l, err := parse("run --namespace one -n two --namespace=three --context there --kubeconfig file -v")
+	l, err := parse("run --watch-namespace one -watch-namespace two --watch-namespace=three --context there --kubeconfig file -v")
 	if err != nil {
 		t.Fatal(err)
 	}

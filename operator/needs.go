@@ -25,6 +25,7 @@ func needsOf(parts []Part) (kube.Needs, error) {
 		all.FieldManagers = append(all.FieldManagers, needs.FieldManagers...)
 		all.Defines = append(all.Defines, needs.Defines...)
 		all.Access = append(all.Access, needs.Access...)
+		all.Rules = append(all.Rules, needs.Rules...)
 	}
 	if len(parts) == 0 {
 		errs = append(errs, errors.New("the program has no parts: give operator.Main, or the field Parts of operator.Program, at least one"))

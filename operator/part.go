@@ -2,6 +2,7 @@ package operator
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"reflect"
 
@@ -24,20 +25,36 @@ type Part interface {
 	Start(ctx context.Context, rt *controller.Runtime) error
 }
 
-// Func returns a part that runs a function. Its program defines T.
-func Func[T any, P kube.DefinedObjectOf[T]](run func(ctx context.Context, c *kube.Client) error) Part {
+// Func returns a part that runs a function. Its program defines T. The function may list and watch T
+// and, if T has a status, get T and patch the status. Everything else is declared by permissions:
+//
+//	operator.Func[Book](run, controller.Writes[corev1.ConfigMap](kube.VerbCreate))
+func Func[T any, P kube.DefinedObjectOf[T]](run func(ctx context.Context, c *kube.Client) error, permissions ...controller.Permission) Part {
 	t, err := kube.TypeOf[T, P]()
 	if err == nil && run == nil {
 		err = fmt.Errorf("the function for %s is nil", kube.TypeName(reflect.TypeFor[T]()))
 	}
-	return function{
-		needs: kube.Needs{
-			Defines: []kube.Type{t},
-			Access:  []kube.Access{{Resource: t.Resource, Verbs: []kube.Verb{kube.VerbList, kube.VerbWatch}}},
-		},
-		err: err,
-		run: run,
+	needs := kube.Needs{Defines: []kube.Type{t}}
+	read := kube.Access{Resource: t.Resource, Verbs: []kube.Verb{kube.VerbList, kube.VerbWatch}}
+	if err == nil && t.HasStatus() && !t.Definition.Foreign {
+		read.Verbs = append(read.Verbs, kube.VerbGet)
+		needs.Access = append(needs.Access, kube.Access{Resource: t.Resource, Subresource: "status", Verbs: []kube.Verb{kube.VerbPatch}})
 	}
+	needs.Access = append(needs.Access, read)
+	err = errors.Join(err, addPermissions(&needs, permissions))
+	return function{needs: needs, err: err, run: run}
+}
+
+// addPermissions adds permissions to needs, and returns what is wrong with them.
+func addPermissions(needs *kube.Needs, permissions []controller.Permission) error {
+	var errs []error
+	for _, p := range permissions {
+		declared, err := p.Needs()
+		errs = append(errs, err)
+		needs.Access = append(needs.Access, declared.Access...)
+		needs.Rules = append(needs.Rules, declared.Rules...)
+	}
+	return errors.Join(errs...)
 }
 
 type function struct {

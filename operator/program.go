@@ -15,6 +15,7 @@ import (
 
 	"github.com/yare-go/yare/controller"
 	"github.com/yare-go/yare/crd"
+	"github.com/yare-go/yare/internal/access"
 	"github.com/yare-go/yare/kube"
 )
 
@@ -34,11 +35,11 @@ import (
 //		}.Main()
 //	}
 type Program struct {
-	// Flags adds flags to those that Main has. The subcommands run and crd accept these flags,
-	// because both need the parts. A flag with the name of a built-in flag is an error.
+	// Flags adds flags to those that Main has. The subcommands run, crd and permissions accept these
+	// flags, because they need the parts. A flag with the name of a built-in flag is an error.
 	Flags func(flags *flag.FlagSet)
 	// Parts returns the parts of the program. Main calls Parts once, after the flags have been
-	// parsed. The subcommands crd and help call Parts too, so it must work without a cluster. Main
+	// parsed. The subcommands crd, permissions and help call Parts too, so it must work without a cluster. Main
 	// prints an error of Parts as it is, and ends. The help leaves out the kinds then.
 	Parts func() ([]Part, error)
 	// Config changes how the client reaches its server: the user agent, the user to impersonate,
@@ -75,6 +76,9 @@ func Main(parts ...Part) {
 //	run       run all parts until a signal, or until one of them fails; the default
 //	crd       print the CustomResourceDefinitions of all parts as YAML, except those that
 //	          belong to another project (Foreign in the Definition)
+//	permissions
+//	          print as YAML a ClusterRole and Roles with the permissions that the parts declare; with
+//	          --watch-namespace as for run
 //	version   print the versions of the program, of yare and of Go, from the build information
 //
 // With --help it explains its flags. The exit status is 0 after SIGINT or SIGTERM, 1 after an
@@ -164,6 +168,8 @@ func (p program) runCommand(ctx context.Context, line *commandLine) error {
 		return err
 	case line.command == "crd":
 		return p.crd(needs)
+	case line.command == "permissions":
+		return p.permissions(line, needs)
 	default:
 		return p.run(ctx, line, parts, needs)
 	}
@@ -222,7 +228,9 @@ func (p program) run(ctx context.Context, line *commandLine, parts []Part, needs
 	if len(line.namespaces) > 0 {
 		client = client.InNamespaces(line.namespaces...)
 	}
+	namespace, pod := ownPod(namespace)
 	connection := newConnectionReporter(log, config.Host, crdCommand(p.name), needs)
+	connection.checker = access.NewChecker(needs, line.namespaces, namespace)
 	var listener net.Listener
 	if line.listen != "" {
 		if listener, err = listen(ctx, line.listen); err != nil {
@@ -230,7 +238,9 @@ func (p program) run(ctx context.Context, line *commandLine, parts []Part, needs
 		}
 		log.Info("serving health and metrics", "address", listener.Addr().String())
 	}
-	env := environment{log: log, listener: listener, connection: connection, handlers: p.Handlers, metrics: p.Metrics, tracer: p.Tracer}
-	env.namespace, env.pod = ownPod(namespace)
+	env := environment{
+		log: log, listener: listener, connection: connection, handlers: p.Handlers, metrics: p.Metrics, tracer: p.Tracer,
+		namespace: namespace, pod: pod, isChecked: os.Getenv(access.CheckVariable) != "",
+	}
 	return run(ctx, client.With(connection.handler), env, parts)
 }

@@ -45,7 +45,7 @@ func TestConnectionProblems(t *testing.T) {
 	cluster := yaretest.Start(t)
 	namespace := cluster.Namespace(t)
 	account := cluster.ServiceAccount(t, namespace)
-	p := start(t, account.Kubeconfig(), "watcher", "--namespace", namespace)
+	p := start(t, account.Kubeconfig(), "watcher", "--watch-namespace", namespace)
 	p.WaitForLog(t, "the account may not watch gadgets.example.com in namespace "+namespace+"; will try again")
 	account.Allow(t, namespace, rbacv1.PolicyRule{APIGroups: []string{"example.com"}, Resources: []string{"gadgets"}, Verbs: []string{"list", "watch"}})
 	p.WaitForLog(t, "the server does not know gadgets.example.com; will try again")

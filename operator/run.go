@@ -9,6 +9,7 @@ import (
 
 	"github.com/yare-go/yare/cache"
 	"github.com/yare-go/yare/controller"
+	"github.com/yare-go/yare/internal/access"
 	"github.com/yare-go/yare/internal/runlog"
 	"github.com/yare-go/yare/kube"
 	"github.com/yare-go/yare/watch"
@@ -25,7 +26,7 @@ func Run(ctx context.Context, c *kube.Client, parts ...Part) error {
 	if log == nil {
 		log = slog.Default()
 	}
-	return run(ctx, c, environment{log: withoutScopes(log)}, parts)
+	return run(ctx, c, environment{log: withoutScopes(log), isChecked: access.IsChecked(ctx)}, parts)
 }
 
 // environment is what a program has besides its parts and its client.
@@ -43,6 +44,8 @@ type environment struct {
 	tracer kube.Tracer
 	// namespace and pod are those of [controller.Runtime].
 	namespace, pod string
+	// isChecked is true if the program refuses requests that its parts do not declare.
+	isChecked bool
 }
 
 // run runs parts as Run does, in env.
@@ -68,6 +71,9 @@ func run(ctx context.Context, c *kube.Client, env environment, parts []Part) err
 	if env.listener != nil {
 		f = newFigures()
 		c = c.With(f.countRequests)
+	}
+	if env.isChecked {
+		c = c.With(refuseUndeclared(access.NewChecker(needs, c.Namespaces(), env.namespace)))
 	}
 	streams := newStreamReporter(env.log, env.connection)
 	caches := cache.New(c, cache.OnError(streams.recordError), cache.OnRecovered(streams.recordRecovery))

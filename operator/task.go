@@ -17,26 +17,32 @@ import (
 // program waits for it. Lines of [controller.Log], and of the Log of the Runtime
 // that run gets, have the name of the task. [controller.Runtime.CachedClient] returns a client that reads from the cache.
 //
-// A Task belongs to no kind. A function that follows the objects of one kind of its own is a
-// [Func], whose program defines the kind.
-func Task(name string, run func(ctx context.Context, rt *controller.Runtime) error) Part {
-	var errs []error
+// A Task belongs to no kind, and declares its requests by permissions:
+//
+//	operator.Task("report", report, controller.Reads[corev1.Node](kube.VerbList))
+//
+// A function that follows the objects of one kind of its own is a [Func], whose program defines the
+// kind.
+func Task(name string, run func(ctx context.Context, rt *controller.Runtime) error, permissions ...controller.Permission) Part {
+	var needs kube.Needs
+	errs := []error{addPermissions(&needs, permissions)}
 	if name == "" {
 		errs = append(errs, errors.New("the name of a task is empty: give operator.Task one for the log"))
 	}
 	if run == nil {
 		errs = append(errs, fmt.Errorf("the function of the task %q is nil", name))
 	}
-	return task{name: name, run: run, err: errors.Join(errs...)}
+	return task{name: name, run: run, needs: needs, err: errors.Join(errs...)}
 }
 
 type task struct {
-	name string
-	run  func(context.Context, *controller.Runtime) error
-	err  error
+	name  string
+	run   func(context.Context, *controller.Runtime) error
+	needs kube.Needs
+	err   error
 }
 
-func (t task) Needs() (kube.Needs, error) { return kube.Needs{}, t.err }
+func (t task) Needs() (kube.Needs, error) { return t.needs, t.err }
 
 func (t task) Start(ctx context.Context, rt *controller.Runtime) error {
 	own := *rt

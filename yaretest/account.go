@@ -32,7 +32,7 @@ func (c *Cluster) ServiceAccount(t testing.TB, namespace string) *ServiceAccount
 		t.Fatal(err)
 	}
 	token := strings.TrimSpace(c.Kubectl(t, "", "create", "token", made.Name, "--namespace", namespace, "--duration=2h"))
-	path := writeKubeconfig(t, access{
+	path := writeKubeconfig(t, credentials{
 		server: c.config.Host, ca: c.config.CAData, user: made.Name, token: token, namespace: namespace,
 	})
 	return &ServiceAccount{cluster: c, namespace: namespace, name: made.Name, kubeconfig: path}

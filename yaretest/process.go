@@ -12,6 +12,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/yare-go/yare/internal/access"
 	"github.com/yare-go/yare/internal/plane/process"
 )
 
@@ -31,11 +32,12 @@ func (c *Cluster) Run(t testing.TB, path string, args ...string) *Process {
 }
 
 // Run starts a program that finds the cluster by the given kubeconfig, such as that of a
-// [ServiceAccount]. A program that still runs at the end of t is killed.
+// [ServiceAccount]. A program that still runs at the end of t is killed. As with [RunParts], an operator
+// fails requests that none of its parts declares.
 func Run(t testing.TB, kubeconfig, path string, args ...string) *Process {
 	t.Helper()
 	p := &Process{cmd: exec.Command(path, args...), stdout: newLines(), stderr: newLines()}
-	p.cmd.Env = append(os.Environ(), "KUBECONFIG="+kubeconfig)
+	p.cmd.Env = append(os.Environ(), "KUBECONFIG="+kubeconfig, access.CheckVariable+"=1")
 	p.cmd.Stdout, p.cmd.Stderr = p.stdout, p.stderr
 	var err error
 	if p.process, err = process.Start(p.cmd, syscall.SIGKILL); err != nil {

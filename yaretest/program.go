@@ -12,6 +12,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/yare-go/yare/internal/access"
 	"github.com/yare-go/yare/internal/clock"
 	"github.com/yare-go/yare/internal/runlog"
 	"github.com/yare-go/yare/kube"
@@ -53,6 +54,9 @@ type Program struct {
 // [Cluster.InNamespaces]; or else in all namespaces. Objects outside of namespaces are seen by all
 // programs.
 //
+// A request that no part declares fails before it is sent, and the error contains the expression that
+// declares it: see [controller.Permission]. The clients of the test itself may do everything.
+//
 // The program logs to t, also at the level debug, and nowhere else. RunParts sets the default
 // logger of package slog once, so that a function that calls [slog.InfoContext] with the context of
 // its reconcile logs to its own test.
@@ -77,7 +81,7 @@ func RunParts(t testing.TB, target Target, parts ...operator.Part) *Program {
 	log := newTestLog(t)
 	p := &Program{t: t, clock: target.home().tests.clockFor(t), log: log, ended: make(chan struct{}), startup: newStartup(names, len(parts))}
 	setDefaultLogger()
-	ctx := runlog.With(clock.With(context.Background(), p.clock), slog.New(log.handler()))
+	ctx := access.WithCheck(runlog.With(clock.With(context.Background(), p.clock), slog.New(log.handler())))
 	ctx, p.stop = context.WithCancel(ctx)
 	observed := make([]operator.Part, len(parts))
 	for i, each := range parts {

@@ -169,6 +169,49 @@ func TestRunPartsThatFail(t *testing.T) {
 	}
 }
 
+// A request that no part declares is not sent, and its error contains what declares the request. The
+// clients of the test may do everything.
+func TestRunPartsChecksPermissions(t *testing.T) {
+	t.Parallel()
+	cluster := yaretest.Start(t)
+	yaretest.Define[Reminder](t, cluster)
+	namespace := cluster.Namespace(t)
+	proxy := cluster.Proxy(t)
+	write := func(ctx context.Context, r *Reminder, c *kube.Client) error {
+		_, err := kube.Apply(ctx, c, &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: r.Namespace, Name: r.Name}})
+		return err
+	}
+	results := make(chan error, 100)
+	reconcile := func(ctx context.Context, r *Reminder, c *kube.Client) (controller.Action, error) {
+		err := write(ctx, r, c)
+		results <- err
+		return controller.Done(), controller.Terminal(err)
+	}
+	first := yaretest.RunParts(t, proxy, controller.New(reconcile))
+	made, err := kube.Namespaced[Reminder](cluster.Client(t), namespace).Create(t.Context(), reminder(namespace, "hello"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	const line = "add controller.Writes[corev1.ConfigMap](kube.VerbCreate, kube.VerbPatch) to the controller reminder"
+	if err := <-results; !kube.IsForbidden(err) || !strings.Contains(err.Error(), line) {
+		t.Errorf("the error is %v, want %q in it", err, line)
+	}
+	first.Stop()
+	if writes := proxy.Writes(); len(writes) > 0 {
+		t.Errorf("it was sent: %v", writes)
+	}
+	if err := write(t.Context(), made, cluster.Client(t)); err != nil {
+		t.Errorf("the test itself may not write: %v", err)
+	}
+	for len(results) > 0 {
+		<-results
+	}
+	yaretest.RunParts(t, proxy, controller.New(reconcile, controller.Writes[corev1.ConfigMap](kube.VerbCreate, kube.VerbPatch)))
+	if err := <-results; err != nil {
+		t.Errorf("it is declared: %v", err)
+	}
+}
+
 // Hours pass in a moment: each requeue of that time is reconciled, and has seen its time.
 func TestAdvance(t *testing.T) {
 	t.Parallel()

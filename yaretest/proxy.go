@@ -97,7 +97,7 @@ func newProxy(t testing.TB, cluster *Cluster, config *kube.Config, namespace str
 			idle.CloseIdleConnections()
 		}
 	})
-	p.kubeconfig = writeKubeconfig(t, access{
+	p.kubeconfig = writeKubeconfig(t, credentials{
 		server: server.URL, ca: pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: server.Certificate().Raw}),
 		user: "proxy", token: secret, namespace: namespace,
 	})

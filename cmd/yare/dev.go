@@ -35,7 +35,7 @@ short line for each that changed something, with its cause and what it wrote, an
 others.`,
 		Example: `  yare dev ./examples/book
   yare dev . --until-ready --timeout 1m
-  yare dev . -- --namespace default`,
+  yare dev . -- --watch-namespace default`,
 		Args: oneFolder,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			process.EndWithGo()

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"fmt"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -26,6 +27,10 @@ func main() {
 	if len(os.Args) > 1 && os.Args[1] == "crd" {
 		fmt.Print(crd)
 		return
+	}
+	if len(os.Args) > 1 && os.Args[1] == "permissions" {
+		fmt.Fprintln(os.Stderr, "unknown command \"permissions\"")
+		os.Exit(2)
 	}
 	fmt.Println("version one", os.Getenv("KUBECONFIG"))
 	for {
@@ -83,6 +88,7 @@ func TestDevLoop(t *testing.T) {
 	c := s.start("dev", "op", "--kubeconfig", "access")
 	c.says(1, "export KUBECONFIG="+filepath.Join(s.dir, "access"))
 	c.says(1, "applied books.example.com")
+	c.says(1, "op has no subcommand permissions, so it runs as administrator")
 	c.says(1, "version one "+filepath.Join(s.dir, "access"))
 	c.says(1, "applied book/moby-dick from sample.yaml")
 	first := s.operatorPid(c, 1)
@@ -132,6 +138,49 @@ func TestDevLoop(t *testing.T) {
 	if t.Failed() {
 		t.Log(c.out.String())
 	}
+}
+
+// The operator has the account and the roles that it prints, and the user's terminal has all rights.
+func TestDevRunsAsServiceAccount(t *testing.T) {
+	t.Parallel()
+	s := newSandbox(t)
+	s.write("op/go.mod", "module example.com/op\n\ngo 1.26\n")
+	const refusal = "\t\tfmt.Fprintln(os.Stderr, \"unknown command \\\"permissions\\\"\")\n\t\tos.Exit(2)\n"
+	printing := func(version, roles string) string {
+		source := strings.Replace(operator(version), refusal, "\t\tfmt.Print("+strconv.Quote(roles)+")\n\t\treturn\n", 1)
+		return strings.Replace(source, `os.Getenv("KUBECONFIG"))`, `os.Getenv("KUBECONFIG"), os.Getenv("YARE_CHECK_PERMISSIONS"))
+	text, err := os.ReadFile(os.Getenv("KUBECONFIG"))
+	fmt.Println("access", string(text), err)`, 1)
+	}
+	const role = "---\napiVersion: rbac.authorization.k8s.io/v1\nkind: %s\nmetadata: {name: op%s}\nrules: [{apiGroups: [\"\"], resources: [pods], verbs: [get]}]\n"
+	cluster, inOne := fmt.Sprintf(role, "ClusterRole", ""), fmt.Sprintf(role, "Role", ", namespace: one")
+	s.write("op/main.go", printing("one", cluster+inOne))
+	c := s.start("dev", "op", "--kubeconfig", "access")
+	c.says(1, "token: token-of-the-account")
+	for _, want := range []string{
+		`{"apiVersion":"v1","kind":"Namespace","metadata":{"name":"one"}}`,
+		`{"apiVersion":"v1","kind":"ServiceAccount","metadata":{"name":"yare-dev","namespace":"default"}}`,
+		`"kind":"ClusterRoleBinding"`, `"kind":"RoleBinding"`, `"resourceAttributes":{"group":"","namespace":"one","resource":"pods","subresource":"","verb":"get"}`,
+	} {
+		if !strings.Contains(s.kubectlCalls(), want) {
+			t.Errorf("kubectl was not called with %s:\n%s", want, s.kubectlCalls())
+		}
+	}
+	if strings.Contains(c.out.String(), filepath.Join(s.dir, "access")+" 1") {
+		t.Error("the operator has the kubeconfig of the administrator")
+	}
+	s.write("op/main.go", printing("two", cluster))
+	c.says(1, "version two")
+	for _, want := range []string{"delete rolebinding yare-dev --ignore-not-found --namespace one", "delete role yare-dev --ignore-not-found --namespace one"} {
+		if !strings.Contains(s.kubectlCalls(), want) {
+			t.Errorf("kubectl was not called with %s:\n%s", want, s.kubectlCalls())
+		}
+	}
+	c.signal(syscall.SIGINT)
+	if status := c.wait(); status != 0 {
+		t.Errorf("status %d:\n%s", status, c.out.String())
+	}
+	s.leftNothing()
 }
 
 func TestDevStartsBroken(t *testing.T) {

@@ -32,7 +32,7 @@ func newSchedules(t *testing.T) *schedules {
 	yaretest.Define[CronJob](t, cluster)
 	namespace, client := cluster.Namespace(t), cluster.Client(t)
 	return &schedules{
-		T: t, run: yaretest.RunParts(t, cluster, controller.New(reconcile, controller.Owns[batchv1.Job]())),
+		T: t, run: yaretest.RunParts(t, cluster, controller.New(reconcile, controller.Owns[batchv1.Job](controller.Writing(kube.VerbCreate, kube.VerbDelete)))),
 		crons: kube.Namespaced[CronJob](client, namespace), jobs: kube.Namespaced[batchv1.Job](client, namespace),
 	}
 }
@@ -211,7 +211,7 @@ func TestKillBeforeTheRunIsRecorded(t *testing.T) {
 	})
 	proxy := cluster.Proxy(t)
 	proxy.CutAtWrite(1, yaretest.AfterWrite)
-	first := yaretest.Run(t, proxy.Kubeconfig(), binary, "--namespace", namespace)
+	first := yaretest.Run(t, proxy.Kubeconfig(), binary, "--watch-namespace", namespace)
 	<-proxy.Cut()
 	first.Kill()
 	proxy.Mend()
@@ -222,7 +222,7 @@ func TestKillBeforeTheRunIsRecorded(t *testing.T) {
 	if c, err := crons.Get(t.Context(), "work"); err != nil || len(c.Status.Active) != 0 {
 		t.Fatalf("the run is recorded already: %+v, %v", c.Status, err)
 	}
-	yaretest.Run(t, proxy.Kubeconfig(), binary, "--namespace", namespace)
+	yaretest.Run(t, proxy.Kubeconfig(), binary, "--watch-namespace", namespace)
 	yaretest.WaitFor(t, crons, "work", func(c *CronJob) error {
 		if len(c.Status.Active) != 1 || c.Status.Active[0].UID != made[0].UID ||
 			c.Status.LastScheduleTime.UTC().Format(time.RFC3339) != made[0].Annotations[scheduledAt] {

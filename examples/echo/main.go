@@ -37,6 +37,7 @@ type Echo = kube.CustomResource[EchoSpec, kube.None]
 func main() {
 	operator.Main(controller.New(reconcile,
 		controller.Owns[appsv1.Deployment](),
+		controller.Writes[appsv1.Deployment](kube.VerbDelete), // in the cleanup
 	).Finalizer("echoes.example.com/finalizer", cleanup))
 }
 

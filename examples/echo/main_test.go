@@ -4,18 +4,17 @@ import (
 	"fmt"
 	"testing"
 
-	rbacv1 "k8s.io/api/rbac/v1"
-
 	"github.com/yare-go/yare/internal/operatortest"
 	"github.com/yare-go/yare/kube"
 )
 
-func TestEcho(t *testing.T) {
+func echo(t *testing.T) operatortest.Operator {
+	t.Helper()
 	resource, err := kube.ResourceOf[Echo]()
 	if err != nil {
 		t.Fatal(err)
 	}
-	operatortest.Operator{
+	return operatortest.Operator{
 		Resource: resource,
 		Sample:   "test-echo", SampleState: operatortest.State{Replicas: 2},
 		Object: func(name string, s operatortest.State) string {
@@ -40,16 +39,18 @@ spec:
 		},
 		Requeues:  true,
 		Finalizer: "echoes.example.com/finalizer",
-		Rules: []rbacv1.PolicyRule{
-			operatortest.Rule("example.com", "echoes", "get", "list", "watch", "patch"),
-			// The cleanup deletes the Deployment; the garbage collector would as well.
-			operatortest.Rule("apps", "deployments", "get", "list", "watch", "create", "patch", "delete"),
-		},
-		Tampers: append(operatortest.Tampers("", "%s"), operatortest.LabelTampers()...),
+		Tampers:   append(operatortest.Tampers("", "%s"), operatortest.LabelTampers()...),
 		Bad: []operatortest.Bad{
 			{Name: "replicas-are-a-word", Spec: "{replicas: many}", Field: "spec.replicas", Good: "{replicas: 1}"},
 			{Name: "negative", Spec: "{replicas: -1}", Field: "spec.replicas", Good: "{replicas: 1}", Reported: operatortest.OncePerChange},
 			{Name: "nothing", Spec: "{}", Field: "spec.replicas", Good: "{replicas: 1}", Reported: operatortest.Never},
 		},
-	}.Test(t)
+	}
+}
+
+func TestEcho(t *testing.T) { echo(t).Test(t) }
+
+func TestPermissions(t *testing.T) {
+	operatortest.OnRequest(t)
+	echo(t).TestPermissions(t)
 }

@@ -43,7 +43,7 @@ func TestMemberWithoutTeam(t *testing.T) {
 	cluster := yaretest.Start(t)
 	cluster.Define(t, typeOfMember(t))
 	namespace := cluster.Namespace(t)
-	p := cluster.Run(t, yaretest.Build(t, "."), "--namespace", namespace)
+	p := cluster.Run(t, yaretest.Build(t, "."), "--watch-namespace", namespace)
 	cluster.Kubectl(t, manifest("patrick", "{}"), "apply", "--namespace", namespace, "-f", "-")
 	p.WaitForLine(t, "welcome patrick")
 }

@@ -4,18 +4,17 @@ import (
 	"fmt"
 	"testing"
 
-	rbacv1 "k8s.io/api/rbac/v1"
-
 	"github.com/yare-go/yare/internal/operatortest"
 	"github.com/yare-go/yare/kube"
 )
 
-func TestMyService(t *testing.T) {
+func myService(t *testing.T) operatortest.Operator {
+	t.Helper()
 	resource, err := kube.ResourceOf[MyService]()
 	if err != nil {
 		t.Fatal(err)
 	}
-	operatortest.Operator{
+	return operatortest.Operator{
 		Resource: resource,
 		Sample:   "my-app", SampleState: operatortest.State{Replicas: 3, Image: "nginx:latest"},
 		Object: func(name string, s operatortest.State) string {
@@ -42,11 +41,6 @@ spec:
   ports: [{protocol: TCP, port: 80, targetPort: 80}]
 `, name, s.Replicas, s.Image)
 		},
-		Rules: []rbacv1.PolicyRule{
-			operatortest.Rule("example.com", "myservices", "get", "list", "watch"),
-			operatortest.Rule("apps", "deployments", "get", "list", "watch", "create", "patch"),
-			operatortest.Rule("", "services", "get", "list", "watch", "create", "patch"),
-		},
 		Tampers: append(operatortest.Tampers("-deployment", "%s-container"),
 			operatortest.Kubectl("another selector of the Service", "patch", "service/%s-service", `-p={"spec":{"selector":{"app":"other"}}}`),
 			operatortest.Kubectl("another port of the Service", "patch", "service/%s-service", "--type=json", `-p=[{"op":"replace","path":"/spec/ports/0/targetPort","value":8080}]`),
@@ -56,5 +50,12 @@ spec:
 			{Name: "no-image", Spec: "{replicas: 1}", Field: "spec.image", Good: `{replicas: 1, image: "nginx:1.28"}`, Reported: operatortest.OncePerChange},
 			{Name: "negative", Spec: `{replicas: -1, image: nginx}`, Field: "spec.replicas", Good: `{replicas: 1, image: "nginx:1.28"}`, Reported: operatortest.OncePerChange},
 		},
-	}.Test(t)
+	}
+}
+
+func TestMyService(t *testing.T) { myService(t).Test(t) }
+
+func TestPermissions(t *testing.T) {
+	operatortest.OnRequest(t)
+	myService(t).TestPermissions(t)
 }

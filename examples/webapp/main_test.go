@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"testing"
 
-	rbacv1 "k8s.io/api/rbac/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -41,12 +40,7 @@ spec:
 		},
 		Ready:     ready,
 		Finalizer: "webapp.example.com/cleanup",
-		Rules: []rbacv1.PolicyRule{
-			operatortest.Rule("example.com", "webapps", "get", "list", "watch", "patch"),
-			operatortest.Rule("example.com", "webapps/status", "patch"),
-			operatortest.Rule("apps", "deployments", "get", "list", "watch", "create", "patch"),
-		},
-		Tampers: append(operatortest.Tampers("", "web"), operatortest.LabelTampers()...),
+		Tampers:   append(operatortest.Tampers("", "web"), operatortest.LabelTampers()...),
 		Bad: []operatortest.Bad{
 			{Name: "image-is-a-number", Spec: "{image: 5, replicas: 1}", Field: "spec.image", Good: `{image: "nginx:1.28", replicas: 1}`},
 			{Name: "no-image", Spec: "{replicas: 1}", Field: "spec.image", Good: `{image: "nginx:1.28", replicas: 1}`, Reported: operatortest.OncePerChange},
@@ -56,6 +50,8 @@ spec:
 }
 
 func TestWebApp(t *testing.T) { webapp(t).Test(t) }
+
+func TestPermissions(t *testing.T) { webapp(t).TestPermissions(t) }
 
 // ready returns an error unless a WebApp reports that it is ready at its current generation.
 func ready(object *unstructured.Unstructured, s operatortest.State) error {

@@ -28,7 +28,7 @@ func TestWhatUsersSee(t *testing.T) {
 	}
 	cluster.Define(t, kind)
 	namespace := cluster.Namespace(t)
-	operator := cluster.Run(t, yaretest.Build(t, "."), "-v", "--namespace", namespace)
+	operator := cluster.Run(t, yaretest.Build(t, "."), "-v", "--watch-namespace", namespace)
 	apply := func(image string) {
 		t.Helper()
 		cluster.Kubectl(t, webapp(t).Object("hello", operatortest.State{Image: image, Replicas: 2}), "apply", "--namespace", namespace, "-f", "-")

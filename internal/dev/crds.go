@@ -8,8 +8,6 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"os/exec"
-	"path/filepath"
 	"slices"
 	"strings"
 	"time"
@@ -20,8 +18,6 @@ import (
 	utiljson "k8s.io/apimachinery/pkg/util/json"
 	utilyaml "k8s.io/apimachinery/pkg/util/yaml"
 	"sigs.k8s.io/yaml"
-
-	"github.com/yare-go/yare/internal/plane/process"
 )
 
 // crds are the CustomResourceDefinitions that an operator prints.
@@ -30,36 +26,23 @@ type crds struct {
 	items []unstructured.Unstructured
 }
 
-// An operatorError is what an operator reports instead of its CustomResourceDefinitions, such as a
-// mistake in a tag.
-type operatorError struct{ said string }
-
-func (e *operatorError) Error() string { return e.said }
-
 // printedCRDs runs `OPERATOR crd` and reads what it prints.
 func printedCRDs(ctx context.Context, binary, shown string) (crds, error) {
-	const limit = 20 * time.Second
-	limited, cancel := context.WithTimeout(ctx, limit)
-	defer cancel()
-	var stdout, stderr bytes.Buffer
-	cmd := exec.Command(binary, "crd")
-	cmd.Stdout, cmd.Stderr = &stdout, &stderr
-	err := process.Run(limited, cmd)
+	out, said, err := printed(ctx, binary, "crd")
 	const advice = "an operator's subcommand crd prints its CustomResourceDefinitions as YAML; operator.Main brings it"
 	switch {
 	case context.Cause(ctx) != nil:
 		return crds{}, context.Cause(ctx)
 	case errors.Is(err, context.DeadlineExceeded):
-		return crds{}, fmt.Errorf("%s is no operator: `crd` did not end within %s: %s", shown, limit, advice)
+		return crds{}, fmt.Errorf("%s is no operator: `crd` did not end within %s: %s", shown, printLimit, advice)
 	case err != nil:
-		var exit *exec.ExitError
-		if said, ok := strings.CutPrefix(stderr.String(), filepath.Base(binary)+": "); ok && errors.As(err, &exit) && exit.ExitCode() == 1 {
-			return crds{}, &operatorError{strings.TrimSpace(said)}
+		if refused, ok := errors.AsType[*operatorError](err); ok {
+			return crds{}, refused
 		}
-		return crds{}, fmt.Errorf("%s is no operator: `crd` failed (%w): %s%s", shown, err, advice, indented(stderr.String()))
+		return crds{}, fmt.Errorf("%s is no operator: `crd` failed (%w): %s%s", shown, err, advice, indented(said))
 	}
-	items, err := parseObjects(stdout.Bytes())
-	if err == nil && stdout.Len() == 0 {
+	items, err := parseObjects(out)
+	if err == nil && len(out) == 0 {
 		err = errors.New("it prints no object")
 	}
 	if err == nil {
@@ -68,7 +51,7 @@ func printedCRDs(ctx context.Context, binary, shown string) (crds, error) {
 	if err != nil {
 		return crds{}, fmt.Errorf("%s is no operator: what `crd` prints is no CustomResourceDefinition: %w: %s", shown, err, advice)
 	}
-	return crds{text: stdout.String(), items: items}, nil
+	return crds{text: string(out), items: items}, nil
 }
 
 func onlyCRDs(items []unstructured.Unstructured) error {

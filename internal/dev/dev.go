@@ -69,14 +69,19 @@ type session struct {
 	kubectl kubectl
 	runner  runner
 
-	builds  int
-	built   string           // the newest binary that was built, "" before the first
-	crds    crds             // as the newest binary prints them
-	applied string           // the text of the CRDs that the server has
-	sample  string           // the text of the sample that the server has
-	restart <-chan time.Time // when an operator that ended is started again
-	waiting string           // why the samples are not ready
-	ready   time.Time        // since when the samples are ready, without a break
+	builds int
+	built  string // the newest binary that was built, "" before the first
+	crds   crds   // as the newest binary prints them
+	// permissions are those that the newest binary prints. granted are those that the operator has, nil
+	// before the first.
+	permissions permissions
+	granted     *permissions
+	account     string           // the kubeconfig of the operator, "" before it is written
+	applied     string           // the text of the CRDs that the server has
+	sample      string           // the text of the sample that the server has
+	restart     <-chan time.Time // when an operator that ended is started again
+	waiting     string           // why the samples are not ready
+	ready       time.Time        // since when the samples are ready, without a break
 }
 
 func (s *session) close() {
@@ -118,7 +123,7 @@ func (s *session) begin(ctx context.Context) error {
 		return context.Cause(ctx)
 	}
 	s.kubectl = kubectl{binary: s.plane.Binary(), kubeconfig: s.plane.Kubeconfig()}
-	s.runner.kubeconfig, s.runner.args, s.runner.verbose = s.plane.Kubeconfig(), s.Args, s.Verbose
+	s.runner.args, s.runner.verbose = s.Args, s.Verbose
 	return nil
 }
 
@@ -187,10 +192,14 @@ func (s *session) build(ctx context.Context) error {
 	if errors.As(err, &refused) {
 		refused.said = s.program.withPositions(ctx, refused.said)
 	}
+	var granted permissions
+	if err == nil {
+		granted, err = printedPermissions(ctx, binary, s.Dir, s.Args)
+	}
 	if err != nil {
 		return err
 	}
-	s.built, s.crds = binary, printed
+	s.built, s.crds, s.permissions = binary, printed, granted
 	s.Console.Printf("built %s (%s)", s.Dir, console.Duration(time.Since(started)))
 	return nil
 }

@@ -7,6 +7,9 @@
 //     mistake in a type, which the operator reports instead of its CRDs.
 //   - CRDs are applied before the old operator is stopped, as a rollout would; one that
 //     the server refuses changes nothing either.
+//   - The operator runs as a ServiceAccount with the permissions that it prints, and no others, as in a
+//     cluster. The kubeconfig for other terminals is that of the administrator. The operator itself
+//     refuses a request that it does not declare, with the line to add.
 //   - An operator that ends by itself with an error is started again, later each time (1 s
 //     up to 30 s), as its Deployment would do; a save starts it at once. One that ends
 //     with status 0 has nothing more to do: it is started again by the next save.

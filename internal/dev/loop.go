@@ -122,7 +122,8 @@ func (s *session) meanwhile() string {
 	return "waiting for the next save"
 }
 
-// deploy applies the CRDs of the newest build, starts the build, and applies the sample. It returns
+// deploy applies the CRDs of the newest build, grants its permissions, starts the build, and applies the
+// sample. It returns
 // an error only if no save can repair it.
 func (s *session) deploy(ctx context.Context) error {
 	if s.crds.text != s.applied && len(s.crds.items) > 0 { // other projects may define its kinds
@@ -131,6 +132,9 @@ func (s *session) deploy(ctx context.Context) error {
 		}
 		s.applied = s.crds.text
 		s.Console.Printf("applied %s", strings.Join(s.crds.names(), ", "))
+	}
+	if err := s.grant(ctx); err != nil {
+		return s.reportUnlessFinal(ctx, err)
 	}
 	s.restart, s.runner.pause = nil, 0
 	s.run()

@@ -7,6 +7,7 @@ import (
 	"syscall"
 	"time"
 
+	"github.com/yare-go/yare/internal/access"
 	"github.com/yare-go/yare/internal/plane/process"
 )
 
@@ -35,7 +36,7 @@ type runner struct {
 func (r *runner) start(binary string) error {
 	r.stop()
 	cmd := exec.Command(binary, r.args...)
-	cmd.Env = append(os.Environ(), "KUBECONFIG="+r.kubeconfig)
+	cmd.Env = append(os.Environ(), "KUBECONFIG="+r.kubeconfig, access.CheckVariable+"=1")
 	// Its output is the terminal itself, so that it writes as it would without yare. Its log is
 	// shown in short.
 	view := newLogView(os.Stderr, r.verbose)

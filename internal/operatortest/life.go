@@ -192,11 +192,12 @@ func (w *world) uid(t *testing.T, name string) string {
 	return string(object.GetUID())
 }
 
-// The operator works with the rights that the test lists, in one namespace, and no others.
+// The operator works with the permissions that it prints, in one namespace, and no others.
 func (s *suite) testFewRights(t *testing.T) {
 	namespace := s.cluster.Namespace(t)
 	account := s.cluster.ServiceAccount(t, namespace)
-	account.Allow(t, namespace, s.Rules...)
+	printed := printedRules(t, s.program, "--watch-namespace", namespace)
+	printed.allow(t, account)
 	if _, err := kube.Dynamic(account.Client(t), crds, "").List(t.Context()); !kube.IsForbidden(err) {
 		t.Errorf("it may see CustomResourceDefinitions: %v", err)
 	}
@@ -210,5 +211,5 @@ func (s *suite) testFewRights(t *testing.T) {
 	w.waitUntilGone(t, "app")
 	w.stop(t)
 	w.requireNoErrors(t)
-	s.checkRules(t, w.proxy.Requests())
+	printed.checkUsed(t, w.proxy.Requests())
 }

@@ -3,7 +3,6 @@ package operatortest
 import (
 	"testing"
 
-	rbacv1 "k8s.io/api/rbac/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/yare-go/yare/kube"
@@ -25,8 +24,6 @@ type Operator struct {
 	// Ready returns an error while the object's status does not say that it is ready. It is nil if
 	// the status never says so.
 	Ready func(object *unstructured.Unstructured, s State) error
-	// Rules are the only rights of the operator.
-	Rules []rbacv1.PolicyRule
 	// Finalizer is the finalizer of each object, or "".
 	Finalizer string
 	// Requeues is true if the operator requeues each object within ten seconds.
@@ -97,7 +94,7 @@ type suite struct {
 	Operator
 	cluster *yaretest.Cluster
 	program string
-	// account has the operator's rights in all namespaces.
+	// account has the permissions that the program prints, and no others, in all namespaces.
 	account *yaretest.ServiceAccount
 	// bad is the namespace of the objects that were stored before the schema refused them.
 	bad string
@@ -110,7 +107,7 @@ func (o Operator) setUp(t *testing.T) *suite {
 	s.storeBad(t)
 	home := s.cluster.Namespace(t)
 	s.account = s.cluster.ServiceAccount(t, home)
-	s.account.Allow(t, "", o.Rules...)
+	printedRules(t, s.program).allow(t, s.account)
 	return s
 }
 

@@ -13,8 +13,6 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	rbacv1 "k8s.io/api/rbac/v1"
-
 	"github.com/yare-go/yare/yaretest"
 )
 
@@ -122,7 +120,7 @@ func (w Watcher) testSample(t *testing.T) {
 	program := yaretest.Build(t, ".")
 	cluster := w.cluster(t, program)
 	namespace := cluster.Namespace(t)
-	p := cluster.Run(t, program, "--namespace", namespace)
+	p := cluster.Run(t, program, "--watch-namespace", namespace)
 	cluster.Kubectl(t, "", "apply", "--namespace", namespace, "-f", "sample.yaml")
 	p.WaitForLine(t, w.SampleLine)
 	if status := p.Interrupt(t); status != 0 {
@@ -139,7 +137,7 @@ func (w Watcher) testLife(t *testing.T) {
 	namespace := cluster.Namespace(t)
 	w.apply(t, cluster, namespace, "before", false)
 
-	p := cluster.Run(t, program, "run", "--namespace", namespace)
+	p := cluster.Run(t, program, "run", "--watch-namespace", namespace)
 	waitForAll(t, p, w.Added("before"))
 	w.apply(t, cluster, namespace, "fresh", false)
 	waitForAll(t, p, w.Added("fresh"))
@@ -148,7 +146,7 @@ func (w Watcher) testLife(t *testing.T) {
 	waitForAll(t, p, w.Deleted("before"))
 
 	// Another start begins with what is there then.
-	second := cluster.Run(t, program, "--namespace", namespace)
+	second := cluster.Run(t, program, "--watch-namespace", namespace)
 	waitForAll(t, second, w.Added("fresh"))
 	for _, each := range []*yaretest.Process{p, second} {
 		if status := each.Interrupt(t); status != 0 {
@@ -163,13 +161,13 @@ func (w Watcher) testLife(t *testing.T) {
 	}
 }
 
-// With --namespace, which may be repeated, the others are not shown; without, all are.
+// With --watch-namespace, which may be repeated, the others are not shown; without, all are.
 func (w Watcher) testNamespaces(t *testing.T) {
 	program := yaretest.Build(t, ".")
 	cluster := w.cluster(t, program)
 	one, two, other := cluster.Namespace(t), cluster.Namespace(t), cluster.Namespace(t)
 	all := cluster.Run(t, program)
-	narrow := cluster.Run(t, program, "--namespace", one, "-n="+two)
+	narrow := cluster.Run(t, program, "--watch-namespace", one, "--watch-namespace="+two)
 	// The other's comes first, so that it would be seen before those that are waited for.
 	for _, object := range []struct{ namespace, name string }{{other, "hidden-" + other}, {one, "first-" + one}, {two, "second-" + two}} {
 		w.apply(t, cluster, object.namespace, object.name, false)
@@ -182,17 +180,14 @@ func (w Watcher) testNamespaces(t *testing.T) {
 	compare(t, slices.Sorted(slices.Values(slices.Concat(w.Started, w.Added("first-"+one), w.Added("second-"+two)))), got)
 }
 
-// In its own namespace, with the right to list and watch its kind and nothing else, it
-// runs as well.
+// In its own namespace, with the permissions that it prints and no others, it runs as well.
 func (w Watcher) testFewRights(t *testing.T) {
 	program := yaretest.Build(t, ".")
 	cluster := w.cluster(t, program)
 	namespace := cluster.Namespace(t)
 	account := cluster.ServiceAccount(t, namespace)
-	account.Allow(t, namespace, rbacv1.PolicyRule{
-		APIGroups: []string{w.Group}, Resources: []string{w.Plural}, Verbs: []string{"get", "list", "watch"},
-	})
-	p := yaretest.Run(t, account.Kubeconfig(), program, "--namespace", namespace)
+	printedRules(t, program, "--watch-namespace", namespace).allow(t, account)
+	p := yaretest.Run(t, account.Kubeconfig(), program, "--watch-namespace", namespace)
 	w.apply(t, cluster, namespace, "fresh", false)
 	waitForAll(t, p, w.Added("fresh"))
 	if status := p.Interrupt(t); status != 0 {

@@ -49,7 +49,7 @@ func (s *suite) worldIn(t *testing.T, namespace string, proxy *yaretest.Proxy) *
 
 func (w *world) start(t *testing.T) {
 	t.Helper()
-	w.operator = yaretest.Run(t, w.proxy.Kubeconfig(), w.program, "-v", "--namespace", w.namespace)
+	w.operator = yaretest.Run(t, w.proxy.Kubeconfig(), w.program, "-v", "--watch-namespace", w.namespace)
 }
 
 // stop ends the operator as users do.

@@ -177,6 +177,8 @@ func kubectl(args []string) int {
 			return 1
 		}
 		fmt.Printf("%s/%s serverside-applied\n", strings.ToLower(object.Kind), object.Metadata.Name)
+	case slices.Contains(args, "token"):
+		fmt.Println("token-of-the-account")
 	case slices.Contains(args, "get") && slices.Contains(args, "json"):
 		data, err := yaml.YAMLToJSON([]byte(input))
 		if err != nil {

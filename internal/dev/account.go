@@ -1,0 +1,252 @@
+package dev
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"sigs.k8s.io/yaml"
+)
+
+const (
+	// accountName is the name of the ServiceAccount that the operator runs as, and of its roles.
+	accountName = "yare-dev"
+	// accountNamespace is the namespace of the ServiceAccount, which counts as that of the program.
+	accountNamespace = "default"
+	// tokenDuration is longer than anybody develops without a break.
+	tokenDuration = 90 * 24 * time.Hour
+	// maxGrantWait is how long an API server may take to observe new roles.
+	maxGrantWait = 10 * time.Second
+)
+
+type object = map[string]any
+
+// permissions are the roles that an operator prints.
+type permissions struct {
+	// isUnknown is true for an operator that has no subcommand for them.
+	isUnknown bool
+	text      string
+	roles     []unstructured.Unstructured
+}
+
+// printedPermissions runs `OPERATOR permissions` with the arguments that the operator is run with, and
+// reads what it prints.
+func printedPermissions(ctx context.Context, binary, shown string, args []string) (permissions, error) {
+	out, said, err := printed(ctx, binary, append([]string{"permissions", "--namespace", accountNamespace}, args...)...)
+	refused, isRefused := errors.AsType[*operatorError](err)
+	switch {
+	case context.Cause(ctx) != nil:
+		return permissions{}, context.Cause(ctx)
+	case isRefused:
+		return permissions{}, refused
+	case err != nil && strings.Contains(said, `unknown command "permissions"`), errors.Is(err, context.DeadlineExceeded):
+		return permissions{isUnknown: true}, nil
+	case err != nil:
+		return permissions{}, fmt.Errorf("%s: `permissions` failed (%w)%s", shown, err, indented(said))
+	}
+	roles, err := parseObjects(out)
+	if err != nil {
+		return permissions{}, fmt.Errorf("%s: what `permissions` prints is not valid: %w", shown, err)
+	}
+	return permissions{text: string(out), roles: roles}, nil
+}
+
+// grant gives the ServiceAccount of the operator the permissions that the newest build prints, and no
+// others.
+func (s *session) grant(ctx context.Context) error {
+	if s.permissions.isUnknown {
+		if s.runner.kubeconfig != s.plane.Kubeconfig() {
+			s.Console.Printf("%s has no subcommand permissions, so it runs as administrator; operator.Main brings it", s.Dir)
+		}
+		s.runner.kubeconfig = s.plane.Kubeconfig()
+		return nil
+	}
+	if s.granted == nil || s.granted.text != s.permissions.text {
+		if err := s.permissions.apply(ctx, s.kubectl, s.granted); err != nil {
+			return fmt.Errorf("granting the operator its permissions: %w", err)
+		}
+		granted := s.permissions
+		s.granted = &granted
+	}
+	if s.account == "" {
+		path := filepath.Join(s.work.path, "kubeconfig")
+		if err := writeAccount(ctx, s.kubectl, path); err != nil {
+			return fmt.Errorf("making a kubeconfig for the operator: %w", err)
+		}
+		s.account = path
+	}
+	s.runner.kubeconfig = s.account
+	return nil
+}
+
+// apply makes the ServiceAccount and the roles, removes the roles that only before has, and waits until
+// the server grants what the roles allow. before may be nil.
+func (p permissions) apply(ctx context.Context, k kubectl, before *permissions) error {
+	var items, namespaces []any
+	items = append(items, object{"apiVersion": "v1", "kind": "ServiceAccount", "metadata": object{"name": accountName, "namespace": accountNamespace}})
+	for _, r := range p.roles {
+		metadata := object{"name": accountName}
+		if namespace := r.GetNamespace(); namespace != "" {
+			metadata["namespace"] = namespace
+			if namespace != accountNamespace {
+				namespaces = append(namespaces, object{"apiVersion": "v1", "kind": "Namespace", "metadata": object{"name": namespace}})
+			}
+		}
+		items = append(items,
+			object{"apiVersion": r.GetAPIVersion(), "kind": r.GetKind(), "metadata": metadata, "rules": r.Object["rules"]},
+			object{
+				"apiVersion": r.GetAPIVersion(), "kind": r.GetKind() + "Binding", "metadata": metadata,
+				"subjects": []any{object{"kind": "ServiceAccount", "name": accountName, "namespace": accountNamespace}},
+				"roleRef":  object{"apiGroup": "rbac.authorization.k8s.io", "kind": r.GetKind(), "name": accountName},
+			})
+	}
+	text, err := json.Marshal(object{"apiVersion": "v1", "kind": "List", "items": append(namespaces, items...)})
+	if err != nil {
+		return err
+	}
+	if _, err := k.run(ctx, string(text), "apply", "--server-side", "--force-conflicts", "--field-manager=yare-dev", "-f", "-"); err != nil {
+		return err
+	}
+	if before != nil {
+		if err := p.removeFormer(ctx, k, *before); err != nil {
+			return err
+		}
+	}
+	return p.waitUntilGranted(ctx, k)
+}
+
+// removeFormer deletes the roles of before that p does not have.
+func (p permissions) removeFormer(ctx context.Context, k kubectl, before permissions) error {
+	for _, r := range before.roles {
+		if slices.ContainsFunc(p.roles, func(kept unstructured.Unstructured) bool {
+			return kept.GetKind() == r.GetKind() && kept.GetNamespace() == r.GetNamespace()
+		}) {
+			continue
+		}
+		for _, kind := range []string{r.GetKind() + "Binding", r.GetKind()} {
+			args := []string{"delete", strings.ToLower(kind), accountName, "--ignore-not-found"}
+			if r.GetNamespace() != "" {
+				args = append(args, "--namespace", r.GetNamespace())
+			}
+			if _, err := k.run(ctx, "", args...); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// waitUntilGranted waits until the API server has observed the roles. It does not wait for long: the
+// operator tries again.
+func (p permissions) waitUntilGranted(ctx context.Context, k kubectl) error {
+	reviews := p.reviews()
+	if len(reviews) == 0 {
+		return nil
+	}
+	text, err := json.Marshal(object{"apiVersion": "v1", "kind": "List", "items": reviews})
+	if err != nil {
+		return err
+	}
+	for until := time.Now().Add(maxGrantWait); ; {
+		out, err := k.run(ctx, string(text), "create", "-f", "-", "-o", "yaml")
+		if err != nil {
+			return err
+		}
+		denied, err := areDenied(out)
+		if err != nil || !denied || time.Now().After(until) {
+			return err
+		}
+		select {
+		case <-time.After(50 * time.Millisecond):
+		case <-ctx.Done():
+			return context.Cause(ctx)
+		}
+	}
+}
+
+// reviews returns a SubjectAccessReview for each permission on a resource.
+func (p permissions) reviews() (reviews []any) {
+	for _, r := range p.roles {
+		rules, _, _ := unstructured.NestedSlice(r.Object, "rules")
+		for _, each := range rules {
+			rule, _ := each.(object)
+			for _, group := range texts(rule, "apiGroups") {
+				for _, resource := range texts(rule, "resources") {
+					plural, subresource, _ := strings.Cut(resource, "/")
+					for _, verb := range texts(rule, "verbs") {
+						attributes := object{"namespace": r.GetNamespace(), "verb": verb, "group": group, "resource": plural, "subresource": subresource}
+						if names := texts(rule, "resourceNames"); len(names) > 0 {
+							attributes["name"] = names[0]
+						}
+						reviews = append(reviews, object{
+							"apiVersion": "authorization.k8s.io/v1", "kind": "SubjectAccessReview",
+							"spec": object{"user": "system:serviceaccount:" + accountNamespace + ":" + accountName, "resourceAttributes": attributes},
+						})
+					}
+				}
+			}
+		}
+	}
+	return reviews
+}
+
+func texts(rule object, field string) []string {
+	values, _, _ := unstructured.NestedStringSlice(rule, field)
+	return values
+}
+
+// areDenied reports whether one of the SubjectAccessReviews in text is not allowed.
+func areDenied(text string) (bool, error) {
+	items, err := parseObjects([]byte(text))
+	if err != nil {
+		return false, err
+	}
+	for _, item := range items {
+		reviews := []any{item.Object}
+		if list, isList := item.Object["items"].([]any); isList {
+			reviews = list
+		}
+		for _, each := range reviews {
+			review, _ := each.(object)
+			if isAllowed, _, _ := unstructured.NestedBool(review, "status", "allowed"); !isAllowed {
+				return true, nil
+			}
+		}
+	}
+	return false, nil
+}
+
+// writeAccount writes a kubeconfig for the ServiceAccount, which is otherwise that of k.
+func writeAccount(ctx context.Context, k kubectl, path string) error {
+	token, err := k.run(ctx, "", "create", "token", accountName, "--namespace="+accountNamespace, "--duration="+tokenDuration.String())
+	if err != nil {
+		return err
+	}
+	text, err := os.ReadFile(k.kubeconfig)
+	if err != nil {
+		return err
+	}
+	config := make(object)
+	if err := yaml.Unmarshal(text, &config); err != nil {
+		return err
+	}
+	config["users"] = []any{object{"name": accountName, "user": object{"token": strings.TrimSpace(token)}}}
+	contexts, _ := config["contexts"].([]any)
+	for _, each := range contexts {
+		entry, _ := each.(object)
+		if content, ok := entry["context"].(object); ok {
+			content["user"], content["namespace"] = accountName, accountNamespace
+		}
+	}
+	if text, err = yaml.Marshal(config); err != nil {
+		return err
+	}
+	return os.WriteFile(path, text, 0o600)
+}

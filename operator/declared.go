@@ -1,0 +1,79 @@
+package operator
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"strings"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/yare-go/yare/internal/access"
+	"github.com/yare-go/yare/internal/logctx"
+	"github.com/yare-go/yare/kube"
+)
+
+// refuseUndeclared returns a wrapper of handlers that fails each request that no part declares, before
+// it is sent. The error is the one that a server without the permission would answer with, and contains
+// what declares the request.
+func refuseUndeclared(checker *access.Checker) func(kube.Handler) kube.Handler {
+	return func(next kube.Handler) kube.Handler {
+		return kube.HandlerFunc(func(ctx context.Context, r *kube.Request) (*kube.Response, error) {
+			missing := checker.MissingVerbs(r)
+			if len(missing) == 0 {
+				return next.Do(ctx, r)
+			}
+			ref := r.Ref()
+			ref.UID = ""
+			return nil, &kube.Error{
+				Verb: r.Verb, Ref: ref, Subresource: r.Subresource, Code: http.StatusForbidden,
+				Answer: metav1.Status{
+					Status: metav1.StatusFailure, Code: http.StatusForbidden, Reason: metav1.StatusReasonForbidden,
+					Message: "it was not sent, because the program does not declare it: " + advice(ctx, checker.Declaration(r, missing)),
+				},
+			}
+		})
+	}
+}
+
+// advice returns what to do with the expression that declares a request of the part that ctx belongs
+// to.
+func advice(ctx context.Context, declaration string) string {
+	place := "to the part that needs it"
+	if s, ok := logctx.From(ctx); ok {
+		for _, a := range s.LogAttrs() {
+			switch a.Key {
+			case "controller":
+				place = "to the controller " + a.Value.String()
+			case "task":
+				place = fmt.Sprintf("to the task %q", a.Value.String())
+			}
+		}
+	}
+	return "add " + declaration + " " + place
+}
+
+// explain returns err, the outcome of r, with what declares the request if that is why the server
+// refused it.
+func (c *connectionReporter) explain(ctx context.Context, r *kube.Request, err error) error {
+	e, ok := kube.AsError(err)
+	if !ok || c.checker == nil || !kube.IsForbidden(err) {
+		return err
+	}
+	var remedy string
+	switch missing := c.checker.MissingVerbs(r); {
+	case isDeniedByAuthorizer(err) && len(missing) > 0:
+		remedy = "the program does not declare it: " + advice(ctx, c.checker.Declaration(r, missing))
+	case strings.Contains(e.Answer.Message, "cannot set an ownerRef on a resource you can't delete"):
+		remedy = "OwnerReferencesPermissionEnforcement demands delete of whoever changes the owner references of an existing object: " +
+			advice(ctx, c.checker.Declaration(r, []kube.Verb{kube.VerbDelete}))
+	case strings.Contains(e.Answer.Message, "cannot set blockOwnerDeletion if"):
+		remedy = "OwnerReferencesPermissionEnforcement demands update on the finalizers of the owner: declare the child by controller.Owns, or " +
+			advice(ctx, `controller.Writes of the owner (kube.VerbUpdate).Subresource("finalizers")`)
+	default:
+		return err
+	}
+	explained := *e
+	explained.Answer.Message += ": " + remedy
+	return &explained
+}

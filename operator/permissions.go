@@ -1,0 +1,73 @@
+package operator
+
+import (
+	"cmp"
+	"fmt"
+	"maps"
+	"slices"
+
+	"sigs.k8s.io/yaml"
+
+	"github.com/yare-go/yare/internal/access"
+	"github.com/yare-go/yare/kube"
+)
+
+// role is a Role or a ClusterRole.
+type role struct {
+	APIVersion string            `json:"apiVersion"`
+	Kind       string            `json:"kind"`
+	Metadata   roleMetadata      `json:"metadata"`
+	Rules      []kube.PolicyRule `json:"rules"`
+}
+
+type roleMetadata struct {
+	Name      string `json:"name"`
+	Namespace string `json:"namespace,omitempty"`
+}
+
+// rolesOf returns the roles that grants make for a program of that name in the namespace own: the
+// ClusterRole, and then the Roles in the order of their namespaces.
+func rolesOf(grants access.Grants, name, own string) []role {
+	var roles []role
+	if len(grants.Cluster) > 0 {
+		roles = append(roles, newRole("ClusterRole", name, "", grants.Cluster))
+	}
+	rules := maps.Clone(grants.Namespaced)
+	if len(grants.Own) > 0 {
+		if rules == nil {
+			rules = make(map[string][]kube.PolicyRule)
+		}
+		rules[own] = slices.Concat(rules[own], grants.Own)
+	}
+	for _, namespace := range slices.Sorted(maps.Keys(rules)) {
+		roles = append(roles, newRole("Role", name, namespace, rules[namespace]))
+	}
+	return roles
+}
+
+func newRole(kind, name, namespace string, rules []kube.PolicyRule) role {
+	return role{APIVersion: "rbac.authorization.k8s.io/v1", Kind: kind, Metadata: roleMetadata{name, namespace}, Rules: rules}
+}
+
+// installNamespaceOf returns the namespace that a program of that name is installed in, unless its user
+// chooses another.
+func installNamespaceOf(name string) string { return name + "-system" }
+
+// permissions prints the permissions that the program needs with the flags of line.
+func (p program) permissions(line *commandLine, needs kube.Needs) error {
+	roles := rolesOf(access.For(needs, line.namespaces), p.name, cmp.Or(line.installNamespace, installNamespaceOf(p.name)))
+	if len(roles) == 0 {
+		_, err := fmt.Fprintf(p.stdout, "# %s needs no permissions.\n", p.name)
+		return err
+	}
+	for _, r := range roles {
+		text, err := yaml.Marshal(r)
+		if err != nil {
+			return fmt.Errorf("write the %s %s: %w", r.Kind, r.Metadata.Name, err)
+		}
+		if _, err := fmt.Fprintf(p.stdout, "---\n%s", text); err != nil {
+			return err
+		}
+	}
+	return nil
+}
