@@ -72,6 +72,9 @@ func Start(ctx context.Context, o Options) (*Plane, error) {
 	if o.Finder.Console == nil {
 		o.Finder.Console = o.Console
 	}
+	if err := o.checkRealNode(); err != nil {
+		return nil, err
+	}
 	if o.Binary == "" {
 		binary, err := o.Finder.Find(ctx)
 		if err != nil {

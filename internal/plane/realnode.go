@@ -28,11 +28,18 @@ func RealNode() Program {
 	}
 }
 
-// checkRealNode returns an error if this machine cannot run a real node at all. The program itself
-// checks the rest, but compiling it takes minutes.
-func checkRealNode() error {
+// checkRealNode returns an error if a real node is asked for that cannot be. The program of the node
+// checks all that it needs of the machine, but compiling the programs takes minutes, so the most
+// likely causes are checked before.
+func (o Options) checkRealNode() error {
 	const advice = "or leave --real-node out for simulated nodes"
 	switch {
+	case !o.RealNode:
+		return nil
+	case o.Nodes > 0:
+		return errors.New("a control plane has either simulated nodes or a real one: choose one of them")
+	case o.NodeBinary != "" || o.Finder.getenv(RealNode().Variable()) != "":
+		return nil
 	case runtime.GOOS != "linux":
 		return errors.New("a real node needs Linux: run yare on Linux, " + advice)
 	case os.Geteuid() != 0:
@@ -73,17 +80,9 @@ type realNode struct {
 // startRealNode starts the program of the real node, and adds to o what the control plane needs to
 // know of the node.
 func startRealNode(ctx context.Context, o *Options) (*realNode, error) {
-	if o.Nodes > 0 {
-		return nil, errors.New("a control plane has either simulated nodes or a real one: choose one of them")
-	}
 	if o.NodeBinary == "" {
 		finder := o.Finder
 		finder.Program = RealNode()
-		if finder.getenv(finder.Program.Variable()) == "" {
-			if err := checkRealNode(); err != nil {
-				return nil, err
-			}
-		}
 		binary, err := finder.Find(ctx)
 		if err != nil {
 			return nil, err
