@@ -46,7 +46,8 @@ kept in your cache folder.`,
 		Example: `  yare new ./my-operator     create an operator
   yare dev ./my-operator     write an operator: build, run, and again at every save
   yare up                    only the control plane
-  yare kubectl get pods -A   look into it from another terminal`,
+  yare kubectl get pods -A   look into it from another terminal
+  yare image -o op.tar .     make a container image of an operator`,
 		Args: func(cmd *cobra.Command, args []string) error {
 			if len(args) > 0 {
 				return fmt.Errorf("there is no command %q: see `yare --help`", args[0])
@@ -63,6 +64,6 @@ kept in your cache folder.`,
 	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error {
 		return fmt.Errorf("%w: see `%s --help`", err, cmd.CommandPath())
 	})
-	root.AddCommand(newNew(out), newUp(out), newDev(out), newKubectl(out), newLoad(), newVersion())
+	root.AddCommand(newNew(out), newUp(out), newDev(out), newKubectl(out), newImage(out), newLoad(), newVersion())
 	return root
 }

@@ -1,0 +1,158 @@
+package main
+
+import (
+	"archive/tar"
+	"bytes"
+	"compress/gzip"
+	"encoding/pem"
+	"fmt"
+	"io"
+	"time"
+
+	v1 "github.com/google/go-containerregistry/pkg/v1"
+	"github.com/google/go-containerregistry/pkg/v1/empty"
+	"github.com/google/go-containerregistry/pkg/v1/mutate"
+	"github.com/google/go-containerregistry/pkg/v1/static"
+	"github.com/google/go-containerregistry/pkg/v1/tarball"
+	"github.com/google/go-containerregistry/pkg/v1/types"
+	"golang.org/x/crypto/x509roots/fallback/bundle"
+)
+
+// user is the user and the group that programs run as. Kubernetes can check a number without a
+// user database (runAsNonRoot).
+const user = "65532:65532"
+
+// certificatesPath is where Go programs, and most others, look for root certificates on Linux.
+const certificatesPath = "etc/ssl/certs/ca-certificates.crt"
+
+// assemble returns the index of the images of all binaries, each with its bill of materials. It
+// reports the size of each image.
+func assemble(binaries []binary, certificates bool, report io.Writer) (v1.ImageIndex, error) {
+	var index v1.ImageIndex = empty.Index
+	for _, b := range binaries {
+		image, err := imageOf(b, certificates)
+		if err != nil {
+			return nil, fmt.Errorf("make the image for %s: %w", b.platform, err)
+		}
+		digest, err := image.Digest()
+		if err != nil {
+			return nil, err
+		}
+		attestation, err := attestationOf(b, digest)
+		if err != nil {
+			return nil, fmt.Errorf("make the bill of materials for %s: %w", b.platform, err)
+		}
+		index = mutate.AppendManifests(index,
+			mutate.IndexAddendum{Add: image, Descriptor: v1.Descriptor{
+				Platform: &v1.Platform{OS: "linux", Architecture: b.platform.arch},
+			}},
+			mutate.IndexAddendum{Add: attestation, Descriptor: v1.Descriptor{
+				Platform: &v1.Platform{OS: "unknown", Architecture: "unknown"},
+				Annotations: map[string]string{
+					"vnd.docker.reference.type":   "attestation-manifest",
+					"vnd.docker.reference.digest": digest.String(),
+				},
+			}})
+		layers, err := image.Layers()
+		if err != nil {
+			return nil, err
+		}
+		size, err := layers[0].Size()
+		if err != nil {
+			return nil, err
+		}
+		fmt.Fprintf(report, "yare: /%s for %s: %.1f MB, compressed %.1f MB\n", b.name, b.platform, float64(len(b.content))/1e6, float64(size)/1e6)
+	}
+	return mutate.Annotations(index, binaries[0].labels()).(v1.ImageIndex), nil
+}
+
+// imageOf returns the image of one binary.
+func imageOf(b binary, certificates bool) (v1.Image, error) {
+	created := v1.Time{Time: b.created()}
+	content, err := layerContent(b, certificates)
+	if err != nil {
+		return nil, err
+	}
+	layer, err := tarball.LayerFromOpener(func() (io.ReadCloser, error) { return io.NopCloser(bytes.NewReader(content)), nil },
+		tarball.WithMediaType(types.OCILayer), tarball.WithCompressionLevel(gzip.BestCompression), tarball.WithCompressedCaching)
+	if err != nil {
+		return nil, err
+	}
+	return newImage(&v1.ConfigFile{
+		OS: "linux", Architecture: b.platform.arch, Created: created,
+		Config: v1.Config{User: user, WorkingDir: "/", Entrypoint: []string{"/" + b.name}, Labels: b.labels()},
+	}, mutate.Addendum{Layer: layer, History: v1.History{Created: created, CreatedBy: "yare image"}})
+}
+
+// newImage returns an OCI image of one layer.
+func newImage(config *v1.ConfigFile, layer mutate.Addendum) (v1.Image, error) {
+	config.RootFS.Type = "layers"
+	image, err := mutate.ConfigFile(empty.Image, config)
+	if err != nil {
+		return nil, err
+	}
+	image = mutate.MediaType(image, types.OCIManifestSchema1)
+	image = mutate.ConfigMediaType(image, types.OCIConfigJSON)
+	return mutate.Append(image, layer)
+}
+
+// layerContent returns the files of an image as a tar archive: the binary and, if they are asked
+// for, the root certificates.
+func layerContent(b binary, certificates bool) ([]byte, error) {
+	var archive bytes.Buffer
+	w := tar.NewWriter(&archive)
+	created := b.created()
+	if certificates {
+		for _, dir := range []string{"etc/", "etc/ssl/", "etc/ssl/certs/"} {
+			if err := w.WriteHeader(&tar.Header{Typeflag: tar.TypeDir, Name: dir, Mode: 0o755, ModTime: created}); err != nil {
+				return nil, err
+			}
+		}
+		if err := writeFile(w, certificatesPath, 0o644, created, rootCertificates()); err != nil {
+			return nil, err
+		}
+	}
+	if err := writeFile(w, b.name, 0o755, created, b.content); err != nil {
+		return nil, err
+	}
+	err := w.Close()
+	return archive.Bytes(), err
+}
+
+// writeFile writes a file of root's to a tar archive.
+func writeFile(w *tar.Writer, name string, mode int64, modified time.Time, content []byte) error {
+	header := &tar.Header{Typeflag: tar.TypeReg, Name: name, Mode: mode, ModTime: modified, Size: int64(len(content))}
+	if err := w.WriteHeader(header); err != nil {
+		return err
+	}
+	_, err := w.Write(content)
+	return err
+}
+
+// rootCertificates returns the certificates that Mozilla trusts, in PEM. They come with this
+// program, so that the machine that makes an image does not matter. A certificate that Mozilla
+// trusts in part only is left out, because a file cannot say so.
+func rootCertificates() []byte {
+	var all []byte
+	for root := range bundle.Roots() {
+		if root.Constraint == nil {
+			all = append(all, pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: root.Certificate})...)
+		}
+	}
+	return all
+}
+
+// attestationOf returns the bill of materials of a binary as BuildKit attaches it to an image: a
+// manifest in the same index. So whoever copies or signs the index copies and signs both.
+func attestationOf(b binary, image v1.Hash) (v1.Image, error) {
+	statement, err := statementOf(b, image)
+	if err != nil {
+		return nil, err
+	}
+	created := v1.Time{Time: b.created()}
+	return newImage(&v1.ConfigFile{OS: "unknown", Architecture: "unknown", Created: created}, mutate.Addendum{
+		Layer:       static.NewLayer(statement, "application/vnd.in-toto+json"),
+		Annotations: map[string]string{"in-toto.io/predicate-type": spdxPredicate},
+		History:     v1.History{Created: created, CreatedBy: "yare image"},
+	})
+}
