@@ -7,4 +7,6 @@ type Gadget = gadget
 var (
 	Nowhere = nowhere
 	Ask     = ask
+
+	SecureMetricsAccess = secureMetricsAccess
 )

@@ -30,9 +30,13 @@ type commandLine struct {
 	namespaces namespaceList
 	// installNamespace is the namespace that the permissions are for.
 	installNamespace string
-	listen           string // empty: no listener
-	verbose          bool
-	showVersion      bool
+	// At most one of listen and listenSecure is set. Without either there is no listener.
+	listen, listenSecure string
+	// tlsCert and tlsKey are the files of the certificate of listenSecure. They are set both or not
+	// at all.
+	tlsCert, tlsKey string
+	verbose         bool
+	showVersion     bool
 }
 
 // newCommandLine returns a command line with the program's own flags.
@@ -63,7 +67,10 @@ func (l *commandLine) addRunFlags() {
 	l.flags.StringVar(&l.config.Kubeconfig, "kubeconfig", "", "")
 	l.flags.StringVar(&l.config.Context, "context", "", "")
 	l.flags.Var(&l.namespaces, "watch-namespace", "")
-	l.flags.Func("listen", "", l.setListen)
+	l.flags.Func("listen", "", addressInto(&l.listen))
+	l.flags.Func("listen-secure", "", addressInto(&l.listenSecure))
+	l.flags.StringVar(&l.tlsCert, "tls-cert", "", "")
+	l.flags.StringVar(&l.tlsKey, "tls-key", "", "")
 	l.flags.BoolVar(&l.verbose, "v", false, "")
 }
 
@@ -109,6 +116,19 @@ func (l *commandLine) parse(args []string) error {
 	if l.showVersion {
 		l.command = "version"
 	}
+	return l.checkListener()
+}
+
+// checkListener returns what is wrong with the flags about the listener together.
+func (l *commandLine) checkListener() error {
+	switch {
+	case l.listen != "" && l.listenSecure != "":
+		return errors.New("give one of --listen and --listen-secure: both serve the same pages")
+	case (l.tlsCert == "") != (l.tlsKey == ""):
+		return errors.New("--tls-cert and --tls-key belong together: give both, or none for a self-signed certificate")
+	case l.tlsCert != "" && l.listenSecure == "":
+		return errors.New("--tls-cert and --tls-key are for --listen-secure: give it an address, such as :8443")
+	}
 	return nil
 }
 
@@ -130,13 +150,15 @@ func checkNamespace(name string) error {
 	return nil
 }
 
-// setListen sets the address to listen on, and checks its form.
-func (l *commandLine) setListen(address string) error {
-	if _, _, err := net.SplitHostPort(address); err != nil {
-		return fmt.Errorf("the address is not valid: write it as :8080 or 127.0.0.1:8080 (%w)", err)
+// addressInto returns a function that sets into to an address to listen on, and checks its form.
+func addressInto(into *string) func(address string) error {
+	return func(address string) error {
+		if _, _, err := net.SplitHostPort(address); err != nil {
+			return fmt.Errorf("the address is not valid: write it as :8080 or 127.0.0.1:8080 (%w)", err)
+		}
+		*into = address
+		return nil
 	}
-	l.listen = address
-	return nil
 }
 
 // help prints how to call the program.
@@ -168,6 +190,12 @@ Flags of run:
                       work in this namespace only; may be repeated. Default: all
   --listen ADDRESS    serve /healthz, /readyz and /metrics there, over HTTP; such as :8080.
                       Default: nowhere
+  --listen-secure ADDRESS
+                      serve them there over TLS instead, such as on :8443. All but /healthz and
+                      /readyz need the bearer token of somebody who may get them by RBAC
+  --tls-cert FILE, --tls-key FILE
+                      the certificate for --listen-secure and its key, which are read again when
+                      they change. Default: a self-signed one, which is renewed
   -v                  log more
 `, p.name, kinds, strings.Repeat(" ", len(p.name)+2)+"                "+crdCommand(p.name)+" | kubectl apply -f -", strings.Repeat(" ", len(p.name)), installNamespaceOf(p.name))
 	if len(line.own) == 0 {

@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
-	"net"
 	"net/http"
 	"os"
 	"os/signal"
@@ -48,10 +47,12 @@ type Program struct {
 	Config func(config *kube.Config) error
 	// Handlers returns what the program serves beside its health and metrics, by the patterns of
 	// [http.ServeMux]. Main calls Handlers before it starts the parts. An invalid pattern, and a
-	// pattern whose path is /metrics, /healthz or /readyz, is an error. Without --listen nothing
-	// is served, and the log says so. An answer may take 30 seconds, unless its handler sets
-	// another deadline with [http.ResponseController]. The handlers serve until all parts have
-	// ended. A panic of a handler is logged.
+	// pattern whose path is /metrics, /healthz or /readyz, is an error. Without --listen and
+	// --listen-secure nothing is served, and the log says so. With --listen-secure a request needs
+	// the bearer token of a user whom RBAC allows the method, in lower case, for the path as a
+	// nonResourceURL. An answer may take 30 seconds, unless its handler sets another deadline with
+	// [http.ResponseController]. The handlers serve until all parts have ended. A panic of a handler
+	// is logged.
 	Handlers func(rt *controller.Runtime) map[string]http.Handler
 	// Metrics writes further metrics to the page /metrics, in the text format of Prometheus.
 	// Several requests may call Metrics concurrently. A metric must not have the name of a metric
@@ -163,9 +164,13 @@ func (p program) fail(err error) int {
 // runCommand runs the subcommands that need the parts.
 func (p program) runCommand(ctx context.Context, line *commandLine) error {
 	parts, needs, err := p.makeParts()
-	switch {
-	case err != nil:
+	if err != nil {
 		return err
+	}
+	if line.listenSecure != "" {
+		needs.Access = append(needs.Access, secureMetricsAccess()...)
+	}
+	switch {
 	case line.command == "crd":
 		return p.crd(needs)
 	case line.command == "permissions":
@@ -231,15 +236,12 @@ func (p program) run(ctx context.Context, line *commandLine, parts []Part, needs
 	namespace, pod := ownPod(namespace)
 	connection := newConnectionReporter(log, config.Host, crdCommand(p.name), needs)
 	connection.checker = access.NewChecker(needs, line.namespaces, namespace)
-	var listener net.Listener
-	if line.listen != "" {
-		if listener, err = listen(ctx, line.listen); err != nil {
-			return err
-		}
-		log.Info("serving health and metrics", "address", listener.Addr().String())
+	listener, guard, err := line.open(ctx, config, connection, log)
+	if err != nil {
+		return err
 	}
 	env := environment{
-		log: log, listener: listener, connection: connection, handlers: p.Handlers, metrics: p.Metrics, tracer: p.Tracer,
+		log: log, listener: listener, guard: guard, connection: connection, handlers: p.Handlers, metrics: p.Metrics, tracer: p.Tracer,
 		namespace: namespace, pod: pod, isChecked: os.Getenv(access.CheckVariable) != "",
 	}
 	return run(ctx, client.With(connection.handler), env, parts)

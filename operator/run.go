@@ -12,6 +12,7 @@ import (
 	"github.com/yare-go/yare/internal/access"
 	"github.com/yare-go/yare/internal/runlog"
 	"github.com/yare-go/yare/kube"
+	"github.com/yare-go/yare/operator/internal/secure"
 	"github.com/yare-go/yare/watch"
 )
 
@@ -35,6 +36,8 @@ type environment struct {
 	// listener takes requests to the program. The program closes it. Without one nothing is
 	// counted.
 	listener net.Listener
+	// guard checks the requests to the program, except those for its health. It may be nil.
+	guard *secure.Guard
 	// connection is the reporter of the connection of the client. It may be nil.
 	connection *connectionReporter
 	// handlers and metrics are those of [Program]. They may be nil.
@@ -94,7 +97,11 @@ func run(ctx context.Context, c *kube.Client, env environment, parts []Part) err
 			cached: caches.Stats, unsynced: tracker.Unsynced,
 			isEnding: func() bool { return ctx.Err() != nil },
 		}
-		s := serve(env.listener, pages.mux, env.log, group.fail)
+		var handler http.Handler = pages.mux
+		if env.guard != nil {
+			handler = env.guard.Handler(handler, "/healthz", "/readyz")
+		}
+		s := serve(env.listener, handler, env.log, group.fail)
 		serving = true
 		defer s.close()
 	}

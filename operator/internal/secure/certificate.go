@@ -1,0 +1,103 @@
+package secure
+
+import (
+	"crypto/tls"
+	"fmt"
+	"log/slog"
+	"net"
+	"sync"
+	"time"
+)
+
+const (
+	// certificateLifetime is how long a self-signed certificate is valid.
+	certificateLifetime = 30 * 24 * time.Hour
+	// renewBefore is how long before the end of a certificate its successor takes over.
+	renewBefore = 10 * 24 * time.Hour
+	// clockSkew is how far the clock of a client may be behind.
+	clockSkew = time.Hour
+)
+
+// Certificates returns the certificate of a handshake, for [tls.Config].
+type Certificates func(*tls.ClientHelloInfo) (*tls.Certificate, error)
+
+// Listen returns a listener that accepts TLS connections from next, for HTTP/1.1.
+func Listen(next net.Listener, certificates Certificates) net.Listener {
+	return tls.NewListener(next, &tls.Config{
+		MinVersion:     tls.VersionTLS12,
+		NextProtos:     []string{"http/1.1"},
+		GetCertificate: certificates,
+	})
+}
+
+// SelfSigned returns certificates for these names. A new one is generated, in memory, before the
+// last one ends. Clients cannot verify them: they keep the connection secret from those who only
+// listen.
+func SelfSigned(names ...string) Certificates {
+	s := selfSigned{names: names}
+	return s.certificate
+}
+
+// selfSigned generates certificates.
+type selfSigned struct {
+	names []string
+
+	mu      sync.Mutex
+	current *tls.Certificate
+	// renewal is when current gets a successor.
+	renewal time.Time
+}
+
+func (s *selfSigned) certificate(*tls.ClientHelloInfo) (*tls.Certificate, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	now := time.Now()
+	if s.current != nil && now.Before(s.renewal) {
+		return s.current, nil
+	}
+	made, err := generate(s.names, now)
+	if err != nil {
+		return nil, fmt.Errorf("generate a certificate: %w", err)
+	}
+	s.current, s.renewal = made, now.Add(certificateLifetime-renewBefore)
+	return made, nil
+}
+
+// FromFiles returns the certificate in two files in PEM, which are read again for each handshake.
+// If the files cannot be used at some time, the certificate that they held before goes on, and the
+// log has the reason once.
+func FromFiles(certFile, keyFile string, log *slog.Logger) (Certificates, error) {
+	pair, err := tls.LoadX509KeyPair(certFile, keyFile)
+	if err != nil {
+		return nil, err
+	}
+	f := files{certFile: certFile, keyFile: keyFile, log: log, last: &pair}
+	return f.certificate, nil
+}
+
+// files reads certificates.
+type files struct {
+	certFile, keyFile string
+	log               *slog.Logger
+
+	mu   sync.Mutex
+	last *tls.Certificate
+	// isBroken is true if the files could not be used at the last handshake.
+	isBroken bool
+}
+
+func (f *files) certificate(*tls.ClientHelloInfo) (*tls.Certificate, error) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	pair, err := tls.LoadX509KeyPair(f.certFile, f.keyFile)
+	switch {
+	case err != nil && !f.isBroken:
+		f.log.Error("the certificate for clients of this program cannot be read again; its last version goes on", "file", f.certFile, "error", err)
+	case err == nil && f.isBroken:
+		f.log.Info("the certificate for clients of this program can be read again", "file", f.certFile)
+	}
+	if f.isBroken = err != nil; !f.isBroken {
+		f.last = &pair
+	}
+	return f.last, nil
+}

@@ -1,0 +1,172 @@
+// Package secure guards the pages of a program as the components of Kubernetes guard theirs: over
+// TLS, with the authentication and the authorization of the cluster.
+package secure
+
+import (
+	"context"
+	"crypto/sha256"
+	"log/slog"
+	"net/http"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/yare-go/yare/kube"
+)
+
+const (
+	// answerLifetime is how long an answer of the cluster counts.
+	answerLifetime = time.Minute
+	// mostAnswers bounds how many answers a guard remembers.
+	mostAnswers = 1024
+	// mostReviews bounds how many requests ask the cluster at a time. The others wait.
+	mostReviews = 8
+	// reviewTimeout is how long the cluster may take for one request.
+	reviewTimeout = 10 * time.Second
+)
+
+// A Guard passes on the requests whose bearer token belongs to a user who may make them. It asks
+// the API server: a TokenReview names the user, and a SubjectAccessReview says whether the user may
+// do what the request does to its path, such as get /metrics. The rules of RBAC have nonResourceURLs
+// for that purpose.
+//
+// A guard neither logs tokens nor keeps them.
+type Guard struct {
+	client *kube.Client
+	log    *slog.Logger
+	// reviewing holds an element for each request that asks the cluster.
+	reviewing chan struct{}
+
+	mu sync.Mutex
+	// answers holds at most mostAnswers.
+	answers map[questionHash]answer
+}
+
+// A questionHash is the hash of a token, a verb and a path.
+type questionHash [sha256.Size]byte
+
+// An answer is what the cluster answered to a question.
+type answer struct {
+	// code is the HTTP status that the answer means: 200, 401 or 403.
+	code    int
+	expires time.Time
+}
+
+// NewGuard returns a guard that asks by client.
+func NewGuard(client *kube.Client, log *slog.Logger) *Guard {
+	return &Guard{client: client, log: log, reviewing: make(chan struct{}, mostReviews), answers: make(map[questionHash]answer)}
+}
+
+// Handler returns next behind the guard. Requests for the paths in open need no token.
+func (g *Guard) Handler(next http.Handler, open ...string) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if slices.Contains(open, r.URL.Path) {
+			next.ServeHTTP(w, r)
+			return
+		}
+		switch code := g.check(r); code {
+		case http.StatusOK:
+			r.Header.Del("Authorization") // it is nobody else's concern
+			next.ServeHTTP(w, r)
+		case http.StatusUnauthorized:
+			w.Header().Set("WWW-Authenticate", "Bearer")
+			http.Error(w, "a bearer token of the cluster is required", code)
+		case http.StatusForbidden:
+			http.Error(w, "the token's user may not "+verbOf(r)+" this path: a ClusterRole with nonResourceURLs allows it", code)
+		default:
+			http.Error(w, "the cluster cannot be asked whether the token allows this", code)
+		}
+	})
+}
+
+// check returns the HTTP status that a request deserves: 200 if the request may pass.
+func (g *Guard) check(r *http.Request) int {
+	token, ok := bearerToken(r)
+	if !ok {
+		return http.StatusUnauthorized
+	}
+	question := sha256.Sum256([]byte(token + "\x00" + verbOf(r) + "\x00" + r.URL.Path))
+	if code, ok := g.known(question); ok {
+		return code
+	}
+	ctx, cancel := context.WithTimeout(r.Context(), reviewTimeout)
+	defer cancel()
+	select {
+	case g.reviewing <- struct{}{}:
+		defer func() { <-g.reviewing }()
+	case <-ctx.Done():
+		return http.StatusServiceUnavailable
+	}
+	// Another request may have asked meanwhile.
+	if code, ok := g.known(question); ok {
+		return code
+	}
+	code, err := g.review(ctx, token, verbOf(r), r.URL.Path)
+	if err != nil {
+		// The reporter of the connection logs what lasts.
+		g.log.Debug("the cluster cannot be asked whether a token allows a request", "path", r.URL.Path, "error", err)
+		return http.StatusServiceUnavailable
+	}
+	g.remember(question, code)
+	return code
+}
+
+// review asks the cluster, and returns the HTTP status that its answer means.
+func (g *Guard) review(ctx context.Context, token, verb, path string) (code int, err error) {
+	user, ok, err := authenticate(ctx, g.client, token)
+	if err != nil {
+		return 0, err
+	}
+	if !ok {
+		return http.StatusUnauthorized, nil
+	}
+	ok, err = authorize(ctx, g.client, user, verb, path)
+	if err != nil {
+		return 0, err
+	}
+	if !ok {
+		return http.StatusForbidden, nil
+	}
+	return http.StatusOK, nil
+}
+
+// known returns the answer to a question that still counts, if there is one.
+func (g *Guard) known(question questionHash) (code int, ok bool) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	a, ok := g.answers[question]
+	return a.code, ok && time.Now().Before(a.expires)
+}
+
+// remember keeps the answer to a question. If there are too many answers, the expired ones go, or
+// else any one: whoever asks again gets an answer all the same.
+func (g *Guard) remember(question questionHash, code int) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	now := time.Now()
+	if len(g.answers) >= mostAnswers {
+		for q, a := range g.answers {
+			if !now.Before(a.expires) {
+				delete(g.answers, q)
+			}
+		}
+	}
+	for q := range g.answers {
+		if len(g.answers) < mostAnswers {
+			break
+		}
+		delete(g.answers, q)
+	}
+	g.answers[question] = answer{code: code, expires: now.Add(answerLifetime)}
+}
+
+// bearerToken returns the token of a request. It reports whether there is one.
+func bearerToken(r *http.Request) (token string, ok bool) {
+	scheme, token, _ := strings.Cut(r.Header.Get("Authorization"), " ")
+	token = strings.TrimSpace(token)
+	return token, strings.EqualFold(scheme, "Bearer") && token != ""
+}
+
+// verbOf returns the verb of a request for a path that is no resource: the method in lower case.
+func verbOf(r *http.Request) string { return strings.ToLower(r.Method) }
