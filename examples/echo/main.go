@@ -62,9 +62,10 @@ func deployment(echo *Echo) *appsv1.Deployment {
 			Template: corev1.PodTemplateSpec{
 				ObjectMeta: metav1.ObjectMeta{Labels: labels},
 				Spec: corev1.PodSpec{Containers: []corev1.Container{{
-					Name:  echo.Name,
-					Image: "inanimate/echo-server:latest",
-					Ports: []corev1.ContainerPort{{ContainerPort: 8080}},
+					Name:            echo.Name,
+					Image:           "inanimate/echo-server:latest",
+					ImagePullPolicy: corev1.PullIfNotPresent,
+					Ports:           []corev1.ContainerPort{{ContainerPort: 8080}},
 				}}},
 			},
 		},

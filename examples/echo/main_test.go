@@ -34,6 +34,7 @@ spec:
       containers:
       - name: %[1]s
         image: inanimate/echo-server:latest
+        imagePullPolicy: IfNotPresent
         ports: [{containerPort: 8080}]
 `, name, s.Replicas)
 		},

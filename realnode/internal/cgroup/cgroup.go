@@ -1,6 +1,6 @@
 //go:build linux
 
-// Package cgroup removes control groups, of both versions.
+// Package cgroup makes and removes control groups, of both versions.
 package cgroup
 
 import (
@@ -18,6 +18,46 @@ import (
 
 // retryInterval is the wait before another attempt to remove a group whose processes are ending.
 const retryInterval = 20 * time.Millisecond
+
+// Make makes the control group of that name in every hierarchy. The group may exist.
+func Make(name string) error {
+	mounts, err := mountPoints()
+	if err != nil {
+		return err
+	}
+	for _, mount := range mounts {
+		dir := filepath.Join(mount, name)
+		if err := os.Mkdir(dir, 0o755); err != nil && !errors.Is(err, fs.ErrExist) {
+			return fmt.Errorf("making the control group %s: %w", name, err)
+		}
+		// In version 1, a new group has no processors and no memory nodes, and takes no process.
+		for _, file := range []string{"cpuset.cpus", "cpuset.mems"} {
+			if err := inherit(mount, dir, file); err != nil {
+				return fmt.Errorf("making the control group %s: %w", name, err)
+			}
+		}
+	}
+	return nil
+}
+
+// inherit copies a setting of a group to a group below it, if the setting exists and is empty.
+func inherit(parent, dir, file string) error {
+	current, err := os.ReadFile(filepath.Join(dir, file))
+	if errors.Is(err, fs.ErrNotExist) || err == nil && strings.TrimSpace(string(current)) != "" {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	value, err := os.ReadFile(filepath.Join(parent, file))
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil // in version 2, the root has no settings, and an empty one means all
+	}
+	if err != nil {
+		return err
+	}
+	return os.WriteFile(filepath.Join(dir, file), value, 0o644)
+}
 
 // Remove ends all processes in the control group of that name, and removes the group with all
 // groups below it, in every hierarchy. A group that does not exist is no error.

@@ -3,6 +3,9 @@
 package cgroup
 
 import (
+	"fmt"
+	"os"
+	"path/filepath"
 	"slices"
 	"testing"
 )
@@ -17,6 +20,30 @@ func TestCgroupMounts(t *testing.T) {
 	want := []string{"/sys/fs/cgroup/cpu", "/sys/fs/cgroup/unified"}
 	if got := cgroupMounts(text); !slices.Equal(got, want) {
 		t.Errorf("the mounts are %v, want %v", got, want)
+	}
+}
+
+func TestMakeAndRemove(t *testing.T) {
+	t.Parallel()
+	name := fmt.Sprintf("/yare-test-%d", os.Getpid())
+	if err := Make(name); err != nil {
+		_ = Remove(t.Context(), name)
+		t.Skipf("this user may not make control groups: %v", err)
+	}
+	if err := Make(name); err != nil {
+		t.Errorf("the group exists: %v", err)
+	}
+	if err := Remove(t.Context(), name); err != nil {
+		t.Fatal(err)
+	}
+	mounts, err := mountPoints()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, mount := range mounts {
+		if _, err := os.Stat(filepath.Join(mount, name)); !os.IsNotExist(err) {
+			t.Errorf("the group is still in %s: %v", mount, err)
+		}
 	}
 }
 

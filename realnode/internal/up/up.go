@@ -17,6 +17,7 @@ import (
 	"syscall"
 	"time"
 
+	"github.com/yare-go/yare/realnode/internal/cgroup"
 	"github.com/yare-go/yare/realnode/internal/control"
 	"github.com/yare-go/yare/realnode/internal/images"
 	"github.com/yare-go/yare/realnode/internal/layout"
@@ -105,6 +106,10 @@ func (u *up) run(ctx context.Context) (err error) {
 	}
 	defer func() { err = errors.Join(err, taken.Release()) }()
 	l := taken.Layout
+	// The kubelet sets limits of the group before the first container makes it.
+	if err := cgroup.Make(l.Cgroup()); err != nil {
+		return err
+	}
 	if err := pki.Write(l, time.Now()); err != nil {
 		return err
 	}
