@@ -7,8 +7,8 @@ import (
 	"github.com/yare-go/yare/internal/operatortest"
 )
 
-func TestBook(t *testing.T) {
-	operatortest.Watcher{
+func book() operatortest.Watcher {
+	return operatortest.Watcher{
 		Group: "example.technosophos.com", Plural: "books",
 		Manifest: func(name string, changed bool) string {
 			title := "A Title"
@@ -22,5 +22,12 @@ func TestBook(t *testing.T) {
 		Modified: func(string) []string { return []string{"another event"} },
 		Deleted:  func(name string) []string { return []string{"Deleted a book " + name} },
 		IsError:  func(line string) bool { return line == "another event" },
-	}.Test(t)
+	}
+}
+
+func TestBook(t *testing.T) { book().Test(t) }
+
+func TestPermissions(t *testing.T) {
+	operatortest.OnRequest(t)
+	book().TestPermissions(t)
 }

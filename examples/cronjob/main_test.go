@@ -14,6 +14,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/yare-go/yare/controller"
+	"github.com/yare-go/yare/internal/operatortest"
 	"github.com/yare-go/yare/kube"
 	"github.com/yare-go/yare/yaretest"
 )
@@ -161,6 +162,46 @@ func TestSuspendAndDeadline(t *testing.T) {
 			}
 			s.waitForJobs(active)
 		})
+	}
+}
+
+// TestPermissions lets Jobs start, finish and be deleted, while the operator is restarted and its
+// connection breaks. The operator has exactly the permissions that it declares.
+func TestPermissions(t *testing.T) {
+	operatortest.OnRequest(t)
+	resource, err := kube.ResourceOf[CronJob]()
+	if err != nil {
+		t.Fatal(err)
+	}
+	unasked := operatortest.Audit(t, resource, func(t *testing.T, cluster *yaretest.Cluster, account *yaretest.ServiceAccount, namespace string) {
+		proxy, client := account.Proxy(t), cluster.Client(t)
+		run := func() *yaretest.Program {
+			return yaretest.RunParts(t, proxy, controller.New(reconcile, controller.Owns[batchv1.Job](controller.Writing(kube.VerbCreate, kube.VerbDelete))))
+		}
+		s := &schedules{T: t, run: run(), crons: kube.Namespaced[CronJob](client, namespace), jobs: kube.Namespaced[batchv1.Job](client, namespace)}
+		s.create(every5Minutes(Allow, nil))
+		for i := range 5 {
+			s.advance()
+			s.waitForJobs(slices.Repeat([]batchv1.JobConditionType{batchv1.JobComplete}, min(i+1, 3))...)
+		}
+		for n := range 2 { // the start of a Job, and its record
+			proxy.CutAtWrite(n+1, yaretest.AfterWrite)
+			s.advance()
+			<-proxy.Cut()
+			proxy.Mend()
+			s.advance()
+			s.waitForJobs(slices.Repeat([]batchv1.JobConditionType{batchv1.JobComplete}, 3)...)
+		}
+		s.run.Stop()
+		s.run = run()
+		s.advance()
+		s.waitForJobs(slices.Repeat([]batchv1.JobConditionType{batchv1.JobComplete}, 3)...)
+		s.run.Stop()
+	})
+	// The server demands it behind the owner references of Jobs.
+	want := []string{"update cronjobs." + resource.Group + "/finalizers"}
+	if unasked = slices.DeleteFunc(unasked, func(p string) bool { return strings.HasPrefix(p, "get ") }); !slices.Equal(unasked, want) {
+		t.Errorf("it declares and does not ask for %q, want %q", unasked, want)
 	}
 }
 

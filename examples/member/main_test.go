@@ -19,8 +19,8 @@ func manifest(name, spec string) string {
 	return fmt.Sprintf("apiVersion: helloworld.apimeister.com/v1\nkind: Member\nmetadata: {name: %s}\nspec: %s\n", name, spec)
 }
 
-func TestMember(t *testing.T) {
-	operatortest.Watcher{
+func member() operatortest.Watcher {
+	return operatortest.Watcher{
 		Group: "helloworld.apimeister.com", Plural: "members",
 		Manifest: func(name string, changed bool) string {
 			if changed {
@@ -34,7 +34,14 @@ func TestMember(t *testing.T) {
 		Modified: func(string) []string { return nil },
 		Deleted:  func(name string) []string { return []string{"sad to see you go " + name} },
 		IsError:  func(line string) bool { return strings.HasPrefix(line, "error: ") && len(line) > len("error: ") },
-	}.Test(t)
+	}
+}
+
+func TestMember(t *testing.T) { member().Test(t) }
+
+func TestPermissions(t *testing.T) {
+	operatortest.OnRequest(t)
+	member().TestPermissions(t)
 }
 
 // A member need not have a team.

@@ -145,7 +145,6 @@ func (o Operator) newAudited(t *testing.T, program string, args ...string) *audi
 // refusal fails t.
 func (a *audited) sent(t *testing.T, users string) map[permission]bool {
 	t.Helper()
-	t.Helper()
 	text, err := os.ReadFile(a.log)
 	if err != nil {
 		t.Fatal(err)
@@ -196,15 +195,47 @@ func OnRequest(t *testing.T) {
 // must be one that the server demands behind another request: without it that request is refused. Only
 // a get may be missing.
 func (o Operator) TestPermissions(t *testing.T) {
+	o.audit(t, func(t *testing.T, a *audited, namespace string) { a.live(t, namespace) },
+		func(t *testing.T, a *audited, granted rules, unasked []permission) {
+			for _, p := range unasked {
+				if p.verb == "get" {
+					// A controller gets what its streams leave in doubt, which depends on how quickly they
+					// come back after a fault.
+					t.Logf("nothing was in doubt that needed this: %s", p)
+					continue
+				}
+				t.Run("without "+p.String(), func(t *testing.T) { a.requireNeed(t, granted, p) })
+			}
+		})
+}
+
+// Audit runs live twice, as TestPermissions does, with an account that has the permissions that the
+// program in the current folder prints, and no others. It returns those that nobody asked for, such as
+// "get books.example.com".
+func Audit(t *testing.T, resource kube.Resource, live func(t *testing.T, cluster *yaretest.Cluster, account *yaretest.ServiceAccount, namespace string)) (unasked []string) {
+	t.Helper()
+	Operator{Resource: resource}.audit(t,
+		func(t *testing.T, a *audited, namespace string) { live(t, a.cluster, a.account, namespace) },
+		func(_ *testing.T, _ *audited, _ rules, rest []permission) {
+			for _, p := range rest {
+				unasked = append(unasked, p.String())
+			}
+		})
+	return unasked
+}
+
+// audit runs live on two control planes, and then calls end with the permissions that nobody has asked
+// for on either.
+func (o Operator) audit(t *testing.T, live func(t *testing.T, a *audited, namespace string), end func(t *testing.T, a *audited, granted rules, unasked []permission)) {
+	t.Helper()
 	program := yaretest.Build(t, ".")
-	printed := printedRules(t, program).permissions()
-	sent := make(map[permission]bool)
+	unasked := printedRules(t, program).permissions()
 	for _, mode := range []struct {
-		name, flag string
-		isNarrow   bool
+		name, flag       string
+		isNarrow, isLast bool
 	}{
-		{"streaming lists", "--feature-gates=WatchList=true", false},
-		{"pages, in one namespace", "--feature-gates=WatchList=false", true},
+		{"streaming lists", "--feature-gates=WatchList=true", false, false},
+		{"pages, in one namespace", "--feature-gates=WatchList=false", true, true},
 	} {
 		t.Run(mode.name, func(t *testing.T) {
 			a := o.newAudited(t, program, mode.flag)
@@ -216,28 +247,17 @@ func (o Operator) TestPermissions(t *testing.T) {
 			granted := printedRules(t, program, args...)
 			a.account = a.cluster.ServiceAccount(t, namespace)
 			granted.allow(t, a.account)
-			a.live(t, namespace)
+			live(t, a, namespace)
 			asked := a.sent(t, "system:serviceaccount:"+namespace+":")
 			t.Logf("of %d permissions it used %d", len(granted.permissions()), len(asked))
 			for p := range asked {
 				if !granted.permissions()[p] {
 					t.Errorf("it does not declare %s", p)
 				}
+				delete(unasked, p)
 			}
-			maps.Copy(sent, asked)
-			if !mode.isNarrow {
-				return
-			}
-			for p := range printed {
-				switch {
-				case sent[p]:
-				case p.verb == "get":
-					// A controller gets what its streams leave in doubt, which depends on how quickly they
-					// come back after a fault.
-					t.Logf("nothing was in doubt that needed this: %s", p)
-				default:
-					t.Run("without "+p.String(), func(t *testing.T) { a.requireNeed(t, granted, p) })
-				}
+			if mode.isLast {
+				end(t, a, granted, slices.SortedFunc(maps.Keys(unasked), func(a, b permission) int { return strings.Compare(a.String(), b.String()) }))
 			}
 		})
 	}

@@ -12,7 +12,9 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 
+	"github.com/yare-go/yare/kube"
 	"github.com/yare-go/yare/yaretest"
 )
 
@@ -194,6 +196,25 @@ func (w Watcher) testFewRights(t *testing.T) {
 		t.Errorf("after SIGINT the status is %d", status)
 	}
 	compare(t, w.Added("fresh"), w.withoutErrors(p.Lines()))
+}
+
+// TestPermissions checks that the program asks for what it prints as its permissions, and for nothing
+// else: see [Audit].
+func (w Watcher) TestPermissions(t *testing.T) {
+	resource := kube.Resource{GroupVersionKind: schema.GroupVersionKind{Group: w.Group, Version: "v1", Kind: w.Plural}, Plural: w.Plural}
+	unasked := Audit(t, resource, func(t *testing.T, cluster *yaretest.Cluster, account *yaretest.ServiceAccount, namespace string) {
+		p := yaretest.Run(t, account.Kubeconfig(), yaretest.Build(t, "."), "--watch-namespace", namespace)
+		w.apply(t, cluster, namespace, "fresh", false)
+		waitForAll(t, p, w.Added("fresh"))
+		w.delete(t, cluster, namespace, "fresh")
+		waitForAll(t, p, w.Deleted("fresh"))
+		if status := p.Interrupt(t); status != 0 {
+			t.Errorf("after SIGINT the status is %d", status)
+		}
+	})
+	if len(unasked) > 0 {
+		t.Errorf("it declares and does not ask for %q", unasked)
+	}
 }
 
 // withoutErrors leaves out what is printed at the start, and what may be due to errors.
