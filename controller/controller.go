@@ -229,7 +229,13 @@ func (d *definition) needs() (kube.Needs, error) {
 	if err := errors.Join(append(slices.Clone(d.errs), d.checkRetired(), d.checkCondition(), d.checkProjection())...); err != nil {
 		return kube.Needs{}, fmt.Errorf("the controller of %s: %w", d.goType, err)
 	}
-	needs := kube.Needs{Names: []string{d.name}, FieldManagers: []string{d.manager}}
+	needs := kube.Needs{
+		Names: []string{d.name}, FieldManagers: []string{d.manager},
+		Finalizers: slices.Clone(d.retired), ShutdownTime: d.grace + lastWait,
+	}
+	if d.finalizer != "" {
+		needs.Finalizers = append(needs.Finalizers, d.finalizer)
+	}
 	if d.kind.Definition != nil {
 		needs.Defines = []kube.Type{d.kind}
 	}

@@ -2,7 +2,9 @@ package kube
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"slices"
 	"strings"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -33,4 +35,43 @@ func Discover(ctx context.Context, h Handler, gv schema.GroupVersion) ([]Resourc
 		resources = append(resources, Resource{GroupVersionKind: gv.WithKind(r.Kind), Plural: r.Name, ClusterScoped: !r.Namespaced})
 	}
 	return resources, nil
+}
+
+// DiscoverAll returns all resources that the server serves, without their subresources. Each comes
+// once, in the version of its group that the server prefers and that has the resource. It makes one
+// request for each version of a group. An error means that the resources of some groups are not
+// known, such as those of an aggregated server that does not answer; the others are returned beside
+// the error.
+func DiscoverAll(ctx context.Context, h Handler) ([]Resource, error) {
+	response, err := h.Do(ctx, &Request{Verb: VerbGet})
+	if err != nil {
+		return nil, fmt.Errorf("discover the groups of the server: %w", err)
+	}
+	var list metav1.APIGroupList
+	if err := unmarshalNew(response.Body, &list); err != nil {
+		return nil, fmt.Errorf("discover the groups of the server: read the answer: %w", err)
+	}
+	versions := []schema.GroupVersion{{Version: "v1"}}
+	for _, group := range list.Groups {
+		for _, v := range append([]metav1.GroupVersionForDiscovery{group.PreferredVersion}, group.Versions...) {
+			gv := schema.GroupVersion{Group: group.Name, Version: v.Version}
+			if v.Version != "" && !slices.Contains(versions, gv) {
+				versions = append(versions, gv)
+			}
+		}
+	}
+	var all []Resource
+	var errs []error
+	known := make(map[schema.GroupResource]bool)
+	for _, gv := range versions {
+		resources, err := Discover(ctx, h, gv)
+		errs = append(errs, err)
+		for _, r := range resources {
+			if !known[r.GroupResource()] {
+				known[r.GroupResource()] = true
+				all = append(all, r)
+			}
+		}
+	}
+	return all, errors.Join(errs...)
 }

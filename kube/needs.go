@@ -1,5 +1,7 @@
 package kube
 
+import "time"
+
 // Needs describes what one part of a program requires from the cluster and from the program
 // around it. Definitions, permissions and the order of the start follow from it.
 type Needs struct {
@@ -13,6 +15,11 @@ type Needs struct {
 	Defines []Type
 	// Access is what the part does with which resource.
 	Access []Access
+	// Finalizers are those that the part adds to objects and removes after a cleanup.
+	Finalizers []string
+	// ShutdownTime is how long the part may take at most to end when its context ends. Zero means that
+	// the part ends at once.
+	ShutdownTime time.Duration
 	// Rules are permissions that Access cannot express, such as one for a URL that names no resource.
 	Rules []PolicyRule
 }

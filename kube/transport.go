@@ -171,7 +171,9 @@ func (t *transport) request(ctx context.Context, r *Request) (*http.Request, err
 // path returns the path of the request's URL, below that of the server.
 func (r *Request) path(base string) string {
 	parts := make([]string, 0, 9)
-	if r.Resource.Group == "" {
+	if r.Resource == (Resource{}) {
+		parts = append(parts, "apis") // see DiscoverAll
+	} else if r.Resource.Group == "" {
 		parts = append(parts, "api", r.Resource.Version)
 	} else {
 		parts = append(parts, "apis", r.Resource.Group, r.Resource.Version)

@@ -1,5 +1,7 @@
 package operator
 
+import "context"
+
 // The tests that use package yaretest, which imports this package, are in package operator_test.
 // They share these names with the tests in this package.
 type Gadget = gadget
@@ -10,3 +12,10 @@ var (
 
 	SecureMetricsAccess = secureMetricsAccess
 )
+
+// Call runs a program of that name with args, in this process, and returns its status and output.
+func Call(ctx context.Context, name string, p Program, args ...string) (status int, stdout, stderr string) {
+	var out, errs sharedBuffer
+	status = program{Program: p, name: name, stdout: &out, stderr: &errs}.main(ctx, args)
+	return status, out.String(), errs.String()
+}

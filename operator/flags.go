@@ -37,6 +37,11 @@ type commandLine struct {
 	tlsCert, tlsKey string
 	verbose         bool
 	showVersion     bool
+
+	// install, manifests and uninstall are the flags of the commands manifests and uninstall.
+	install   installFlags
+	manifests manifestFlags
+	uninstall uninstallFlags
 }
 
 // newCommandLine returns a command line with the program's own flags.
@@ -91,6 +96,8 @@ func (l *commandLine) parse(args []string) error {
 	if len(args) > 0 && !strings.HasPrefix(args[0], "-") {
 		l.command, args = args[0], args[1:]
 	}
+	// after holds the flags that may stand after --, if the command has such flags.
+	flags, after := l.flags, (*flag.FlagSet)(nil)
 	switch l.command {
 	case "run":
 		l.addRunFlags()
@@ -98,20 +105,22 @@ func (l *commandLine) parse(args []string) error {
 		l.addRunFlags() // of the program that needs the permissions
 		l.addPermissionFlags()
 	case "crd", "version":
+	case "manifests":
+		flags, after = l.newManifestFlags()
+	case "uninstall":
+		flags, after = l.newUninstallFlags()
 	case "help":
 		return nil
 	default:
-		return fmt.Errorf("unknown command %q: there are run, crd, permissions and version", l.command)
+		return fmt.Errorf("unknown command %q: there are run, crd, permissions, manifests, uninstall and version", l.command)
 	}
-	l.addVersionFlag()
-	switch err := l.flags.Parse(args); {
+	flags.BoolVar(&l.showVersion, "version", false, "")
+	switch err := l.parseFlags(flags, after, args); {
 	case errors.Is(err, flag.ErrHelp):
 		l.command = "help"
 		return nil
 	case err != nil:
 		return err
-	case l.flags.NArg() > 0:
-		return fmt.Errorf("%s takes no argument %q", l.command, l.flags.Arg(0))
 	}
 	if l.showVersion {
 		l.command = "version"
@@ -130,6 +139,69 @@ func (l *commandLine) checkListener() error {
 		return errors.New("--tls-cert and --tls-key are for --listen-secure: give it an address, such as :8443")
 	}
 	return nil
+}
+
+// parseFlags sets the values of flags by args. After -- the flags of after stand.
+func (l *commandLine) parseFlags(flags, after *flag.FlagSet, args []string) error {
+	if err := flags.Parse(args); err != nil {
+		return err
+	}
+	rest := flags.Args()
+	if after != nil && len(rest) > 0 && args[len(args)-len(rest)-1] == "--" {
+		if err := after.Parse(rest); err != nil {
+			return err
+		}
+		rest = after.Args()
+	}
+	if len(rest) > 0 {
+		return fmt.Errorf("%s takes no argument %q", l.command, rest[0])
+	}
+	return nil
+}
+
+// shareFlags adds the flags of run to those of another command, except those whose names are taken,
+// and returns all flags of run. If args is not nil, it receives the flags that the command line
+// gives, except those that only this process can use.
+func (l *commandLine) shareFlags(flags *flag.FlagSet, args *[]string) (after *flag.FlagSet) {
+	after = flag.NewFlagSet(l.name, flag.ContinueOnError)
+	for _, set := range []*flag.FlagSet{flags, after} {
+		set.SetOutput(io.Discard)
+		set.Usage = func() {}
+	}
+	l.addRunFlags()
+	l.flags.VisitAll(func(f *flag.Flag) {
+		value := f.Value
+		if args != nil && f.Name != "kubeconfig" && f.Name != "context" {
+			value = recordedValue{value, f.Name, args}
+		}
+		after.Var(value, f.Name, f.Usage)
+		if flags.Lookup(f.Name) == nil {
+			flags.Var(value, f.Name, f.Usage)
+		}
+	})
+	return after
+}
+
+// recordedValue is the value of a flag that also records how the flag is given.
+type recordedValue struct {
+	flag.Value
+	name string
+	args *[]string
+}
+
+// Set sets the value: see [flag.Value].
+func (v recordedValue) Set(text string) error {
+	if err := v.Value.Set(text); err != nil {
+		return err
+	}
+	*v.args = append(*v.args, "--"+v.name+"="+text)
+	return nil
+}
+
+// IsBoolFlag reports whether the flag may stand without a value: see [flag.Value].
+func (v recordedValue) IsBoolFlag() bool {
+	b, ok := v.Value.(interface{ IsBoolFlag() bool })
+	return ok && b.IsBoolFlag()
 }
 
 // namespaceList is the value of a flag that may be repeated.
@@ -171,6 +243,7 @@ func (p program) help(line *commandLine) {
 		}
 		kinds = " for " + strings.Join(names, ", ")
 	}
+	indent := strings.Repeat(" ", len(p.name)+2) + "                "
 	fmt.Fprintf(p.stdout, `%[1]s is a Kubernetes operator%[2]s.
 
 Usage:
@@ -178,7 +251,10 @@ Usage:
   %[1]s crd             print its CustomResourceDefinitions; to apply them:
   %[3]s
   %[1]s permissions     print the Roles and the ClusterRole that it needs; takes the flags of run,
-  %[4]s                 and --namespace NAME, in which it is installed (default: %[5]s)
+  %[5]s                 and --namespace NAME, in which it is installed (default: %[6]s)
+  %[1]s manifests       print what installs it in a cluster; to apply it:
+  %[4]s
+  %[1]s uninstall       remove it from a cluster
   %[1]s version         print its version; also --version
 
 Flags of run:
@@ -197,11 +273,14 @@ Flags of run:
                       the certificate for --listen-secure and its key, which are read again when
                       they change. Default: a self-signed one, which is renewed
   -v                  log more
-`, p.name, kinds, strings.Repeat(" ", len(p.name)+2)+"                "+crdCommand(p.name)+" | kubectl apply -f -", strings.Repeat(" ", len(p.name)), installNamespaceOf(p.name))
+
+`+manifestsHelp+uninstallHelp, p.name, kinds, indent+ownCommand(p.name)+" crd | kubectl apply -f -",
+		indent+ownCommand(p.name)+" manifests --image IMAGE | kubectl apply --server-side -f -",
+		strings.Repeat(" ", len(p.name)), installNamespaceOf(p.name))
 	if len(line.own) == 0 {
 		return
 	}
-	fmt.Fprint(p.stdout, "\nFlags of this program, for run, crd and permissions:\n")
+	fmt.Fprint(p.stdout, "\nFlags of this program, for run, crd, permissions, manifests and uninstall:\n")
 	for _, f := range line.own {
 		value, usage := flag.UnquoteUsage(f)
 		fmt.Fprintf(p.stdout, "  %s\n", strings.TrimSpace("--"+f.Name+" "+value))
@@ -217,11 +296,11 @@ Flags of run:
 // programName returns the name of the executable.
 func programName() string { return strings.TrimSuffix(filepath.Base(os.Args[0]), ".exe") }
 
-// crdCommand returns the command line that prints the definitions of this program: its name or,
-// because nobody finds the executables that go run makes, go run and its package.
-func crdCommand(name string) string {
+// ownCommand returns how to call this program: its name or, because nobody finds the executables
+// that go run makes, go run and its package.
+func ownCommand(name string) string {
 	if info, ok := debug.ReadBuildInfo(); ok && strings.Contains(filepath.ToSlash(os.Args[0]), "/go-build") && info.Path != "" && info.Path != "command-line-arguments" {
-		return "go run " + info.Path + " crd"
+		return "go run " + info.Path
 	}
-	return name + " crd"
+	return name
 }

@@ -26,6 +26,8 @@ func needsOf(parts []Part) (kube.Needs, error) {
 		all.Defines = append(all.Defines, needs.Defines...)
 		all.Access = append(all.Access, needs.Access...)
 		all.Rules = append(all.Rules, needs.Rules...)
+		all.Finalizers = append(all.Finalizers, needs.Finalizers...)
+		all.ShutdownTime = max(all.ShutdownTime, needs.ShutdownTime)
 	}
 	if len(parts) == 0 {
 		errs = append(errs, errors.New("the program has no parts: give operator.Main, or the field Parts of operator.Program, at least one"))

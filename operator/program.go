@@ -34,11 +34,12 @@ import (
 //		}.Main()
 //	}
 type Program struct {
-	// Flags adds flags to those that Main has. The subcommands run, crd and permissions accept these
-	// flags, because they need the parts. A flag with the name of a built-in flag is an error.
+	// Flags adds flags to those that Main has. All subcommands that need the parts accept these
+	// flags. The subcommand manifests passes them on to the Deployment. A flag with the name of a
+	// built-in flag is an error.
 	Flags func(flags *flag.FlagSet)
 	// Parts returns the parts of the program. Main calls Parts once, after the flags have been
-	// parsed. The subcommands crd, permissions and help call Parts too, so it must work without a cluster. Main
+	// parsed. The subcommands crd, permissions, manifests and help call Parts too, so it must work without a cluster. Main
 	// prints an error of Parts as it is, and ends. The help leaves out the kinds then.
 	Parts func() ([]Part, error)
 	// Config changes how the client reaches its server: the user agent, the user to impersonate,
@@ -58,6 +59,9 @@ type Program struct {
 	// Several requests may call Metrics concurrently. A metric must not have the name of a metric
 	// in docs/metrics.md. A panic is logged, and leaves out what Metrics has written.
 	Metrics func(w io.Writer)
+	// Manifests changes the objects that the subcommand manifests prints: see [EditManifest] and
+	// [AddManifest]. Main prints an error of Manifests as it is, and ends.
+	Manifests func(m *Manifests) error
 	// Log receives the log of the program, in place of the standard error stream. Log decides
 	// which levels it records, whether or not there is a flag -v. Durations come as such.
 	Log slog.Handler
@@ -80,6 +84,9 @@ func Main(parts ...Part) {
 //	permissions
 //	          print as YAML a ClusterRole and Roles with the permissions that the parts declare; with
 //	          --watch-namespace as for run
+//	manifests print the objects that install the program in a cluster, or write them as a base
+//	          of Kustomize or a chart of Helm
+//	uninstall remove what manifests has printed from the cluster
 //	version   print the versions of the program, of yare and of Go, from the build information
 //
 // With --help it explains its flags. The exit status is 0 after SIGINT or SIGTERM, 1 after an
@@ -175,6 +182,10 @@ func (p program) runCommand(ctx context.Context, line *commandLine) error {
 		return p.crd(needs)
 	case line.command == "permissions":
 		return p.permissions(line, needs)
+	case line.command == "manifests":
+		return p.printManifests(ctx, line, needs)
+	case line.command == "uninstall":
+		return p.removeInstallation(ctx, line, needs)
 	default:
 		return p.run(ctx, line, parts, needs)
 	}
@@ -207,6 +218,24 @@ func (p program) crd(needs kube.Needs) error {
 	return crd.WriteYAML(p.stdout, crds...)
 }
 
+// loadConfig returns the configuration of the client and its namespace.
+func (p program) loadConfig(line *commandLine) (*kube.Config, string, error) {
+	config, namespace, err := line.config.Load()
+	if err == nil && p.Config != nil {
+		err = p.Config(config)
+	}
+	return config, namespace, err
+}
+
+// newAdminClient returns a client for the commands that a user runs, with the user's rights.
+func (p program) newAdminClient(line *commandLine) (*kube.Client, error) {
+	config, _, err := p.loadConfig(line)
+	if err != nil {
+		return nil, err
+	}
+	return kube.NewClient(config, kube.OnWarning(nil)) // the user cannot change what the commands read
+}
+
 // run runs the parts by the options of the command line.
 func (p program) run(ctx context.Context, line *commandLine, parts []Part, needs kube.Needs) error {
 	handler := p.Log
@@ -216,14 +245,9 @@ func (p program) run(ctx context.Context, line *commandLine, parts []Part, needs
 	defer setDefaultLogger(handler)()
 	log := withoutScopes(slog.New(handler))
 	defer limitMemory(log)()
-	config, namespace, err := line.config.Load()
+	config, namespace, err := p.loadConfig(line)
 	if err != nil {
 		return err
-	}
-	if p.Config != nil {
-		if err := p.Config(config); err != nil {
-			return err
-		}
 	}
 	client, err := kube.NewClient(config)
 	if err != nil {
@@ -234,7 +258,7 @@ func (p program) run(ctx context.Context, line *commandLine, parts []Part, needs
 		client = client.InNamespaces(line.namespaces...)
 	}
 	namespace, pod := ownPod(namespace)
-	connection := newConnectionReporter(log, config.Host, crdCommand(p.name), needs)
+	connection := newConnectionReporter(log, config.Host, ownCommand(p.name)+" crd", needs)
 	connection.checker = access.NewChecker(needs, line.namespaces, namespace)
 	listener, guard, err := line.open(ctx, config, connection, log)
 	if err != nil {

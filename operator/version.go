@@ -11,16 +11,21 @@ const modulePath = "github.com/yare-go/yare"
 // versions returns the versions of the program, of yare and of Go, as the build information has
 // them.
 func versions() string {
-	program, yare := "(devel)", "(devel)"
+	yare := "(devel)"
 	if info, ok := debug.ReadBuildInfo(); ok {
-		if info.Main.Version != "" {
-			program = info.Main.Version
-		}
 		for _, module := range append(info.Deps, &info.Main) {
 			if module.Path == modulePath && module.Version != "" && module.Replace == nil {
 				yare = module.Version
 			}
 		}
 	}
-	return program + ", yare " + yare + ", " + runtime.Version() + " " + runtime.GOOS + "/" + runtime.GOARCH
+	return programVersion() + ", yare " + yare + ", " + runtime.Version() + " " + runtime.GOOS + "/" + runtime.GOARCH
+}
+
+// programVersion returns the version of the program, as the build information has it.
+func programVersion() string {
+	if info, ok := debug.ReadBuildInfo(); ok && info.Main.Version != "" {
+		return info.Main.Version
+	}
+	return "(devel)"
 }

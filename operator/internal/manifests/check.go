@@ -1,0 +1,59 @@
+package manifests
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/yare-go/yare/crd"
+	"github.com/yare-go/yare/kube"
+)
+
+// CheckStoredVersions returns an error if the server would refuse the definitions in place of those
+// that it has: if one of them lacks a version in which objects may be stored, or has another scope.
+// See https://kubernetes.io/docs/tasks/extend-kubernetes/custom-resources/custom-resource-definition-versioning/.
+func CheckStoredVersions(ctx context.Context, client *kube.Client, definitions []*crd.CustomResourceDefinition) error {
+	var errs []error
+	for _, definition := range definitions {
+		response, err := client.Do(ctx, &kube.Request{Verb: kube.VerbGet, Resource: DefinitionResource(), Name: definition.Metadata.Name})
+		if kube.IsNotFound(err) {
+			continue
+		}
+		var there struct {
+			Spec struct {
+				Scope string `json:"scope"`
+			} `json:"spec"`
+			Status struct {
+				StoredVersions []string `json:"storedVersions"`
+			} `json:"status"`
+		}
+		if err == nil {
+			err = kube.Unmarshal(response.Body, &there)
+		}
+		if err != nil {
+			return fmt.Errorf("check the versions of %s: %w", definition.Metadata.Name, err)
+		}
+		if there.Spec.Scope != definition.Spec.Scope {
+			errs = append(errs, fmt.Errorf("%s has the scope %s in the cluster, which the program would change to %s: no server allows that, so give the kind another name",
+				definition.Metadata.Name, there.Spec.Scope, definition.Spec.Scope))
+		}
+		for _, stored := range there.Status.StoredVersions {
+			if !slices.ContainsFunc(definition.Spec.Versions, func(v crd.Version) bool { return v.Name == stored }) {
+				errs = append(errs, fmt.Errorf("objects of %s may be stored in version %s, which the program does not define any more: keep the version (with NotServed in its Definition) until all objects are written anew and status.storedVersions of the CustomResourceDefinition lacks it",
+					definition.Metadata.Name, stored))
+			}
+		}
+	}
+	return errors.Join(errs...)
+}
+
+// DefinitionResource returns the resource of CustomResourceDefinitions.
+func DefinitionResource() kube.Resource {
+	return kube.Resource{
+		GroupVersionKind: schema.GroupVersionKind{Group: "apiextensions.k8s.io", Version: "v1", Kind: "CustomResourceDefinition"},
+		Plural:           "customresourcedefinitions", ClusterScoped: true,
+	}
+}

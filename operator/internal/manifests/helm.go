@@ -1,0 +1,137 @@
+package manifests
+
+import (
+	"fmt"
+	"strconv"
+	"strings"
+
+	"sigs.k8s.io/yaml"
+)
+
+// The objects of a chart have placeholders for what the templates of Helm decide. YAML writes a
+// placeholder between quotes, because it begins with a brace.
+const (
+	helmRelease   = "{helm release}"
+	helmNamespace = "{helm namespace}"
+	helmService   = "{helm service}"
+)
+
+// ForHelm returns the options of the objects of a chart: the release of Helm decides their names,
+// and the values decide whether a release has the objects that are made on request.
+func (o *Options) ForHelm() *Options {
+	c := *o
+	c.Name, c.Namespace, c.ManagedBy, c.OwnNamespace = helmRelease, helmNamespace, helmService, false
+	c.Replicas = max(o.Replicas, 2)
+	c.NetworkPolicy, c.ServiceMonitor = true, true
+	return &c
+}
+
+// WriteChart writes a chart of Helm into the folder dir. The objects are those of o.ForHelm().
+//
+// The file templates/manifests.yaml is made anew each time. Chart.yaml and values.yaml belong to the
+// user once they exist. So the template works without the values that an older values.yaml lacks.
+func (o *Options) WriteChart(dir string, objects []Object) error {
+	c := chart{
+		values: Object{
+			"replicas": o.Replicas, "args": []any{},
+			"crds": true, "networkPolicy": o.NetworkPolicy, "serviceMonitor": o.ServiceMonitor,
+		},
+		expressions: []string{
+			"{{", `{{ "{{" }}`, // the texts of authors are no templates
+			quoted(helmRelease), "{{ toJson .Release.Name }}", helmRelease, "{{ .Release.Name }}",
+			quoted(helmNamespace), "{{ toJson .Release.Namespace }}", helmNamespace, "{{ .Release.Namespace }}",
+			quoted(helmService), "{{ .Release.Service }}",
+		},
+	}
+	text := header + o.Program + " manifests --helm, which makes this file anew.\n"
+	for _, object := range objects {
+		if Kind(object) == "Namespace" {
+			continue // helm install --create-namespace makes it
+		}
+		condition := c.addValues(object)
+		document, err := yaml.Marshal(object)
+		if err != nil {
+			return fmt.Errorf("write the %s %s: %w", Kind(object), Name(object), err)
+		}
+		template := "---\n" + strings.NewReplacer(c.expressions...).Replace(string(document))
+		if condition != "" {
+			template = "{{- if " + condition + " }}\n" + template + "{{- end }}\n"
+		}
+		text += template
+	}
+	values, err := yaml.Marshal(c.values)
+	if err != nil {
+		return fmt.Errorf("write values.yaml: %w", err)
+	}
+	return writeFiles(dir, []file{
+		{name: "templates/manifests.yaml", text: text},
+		{name: "Chart.yaml", text: fmt.Sprintf("apiVersion: v2\nname: %s\ntype: application\nversion: 0.1.0\nappVersion: %q\n", o.Program, o.Version), isOwned: true},
+		{name: "values.yaml", text: string(values), isOwned: true},
+	})
+}
+
+// chart collects what the objects leave to the values of a chart.
+type chart struct {
+	// values are the defaults.
+	values Object
+	// expressions are pairs of a text and the expression of a template that takes its place.
+	expressions []string
+}
+
+// addValues puts placeholders into an object, and returns the condition under which a release has
+// the object, or nothing.
+func (c *chart) addValues(object Object) (condition string) {
+	if Kind(object) == "CustomResourceDefinition" {
+		// Helm would delete the definition with the release, and with it everybody's objects.
+		member(member(object, "metadata"), "annotations")["helm.sh/resource-policy"] = "keep"
+		return ".Values.crds"
+	}
+	if Name(object) != helmRelease {
+		return ""
+	}
+	switch Kind(object) {
+	case "PodDisruptionBudget":
+		return "gt (int .Values.replicas) 1"
+	case "NetworkPolicy":
+		return ".Values.networkPolicy"
+	case "ServiceMonitor":
+		return ".Values.serviceMonitor"
+	case "Deployment":
+		spec := podSpec(object)
+		c.addValue(member(object, "spec"), "replicas", "toJson .Values.replicas")
+		for _, name := range []string{"imagePullSecrets", "nodeSelector", "affinity", "tolerations"} {
+			c.addValue(spec, name, "toJson .Values."+name)
+		}
+		if containers, ok := spec["containers"].([]any); ok && len(containers) > 0 {
+			if container, ok := containers[0].(Object); ok {
+				c.addContainerValues(container)
+			}
+		}
+	}
+	return ""
+}
+
+func (c *chart) addContainerValues(container Object) {
+	given := ""
+	if args, ok := container["args"].([]any); ok {
+		for _, arg := range args {
+			given += " " + strconv.Quote(fmt.Sprint(arg))
+		}
+	}
+	c.addValue(container, "args", "toJson (concat (list"+given+") (.Values.args | default list))")
+	c.addValue(container, "image", `toJson (required "the value image is missing" .Values.image)`)
+	c.addValue(container, "resources", "toJson .Values.resources")
+}
+
+// addValue makes a member of an object a value of the chart, with the member as its default unless
+// the chart has another.
+func (c *chart) addValue(in Object, name, expression string) {
+	if _, ok := c.values[name]; !ok {
+		c.values[name] = in[name]
+	}
+	in[name] = "{helm " + name + "}"
+	c.expressions = append(c.expressions, quoted("{helm "+name+"}"), "{{ "+expression+" }}")
+}
+
+// quoted returns a placeholder as YAML writes it.
+func quoted(placeholder string) string { return "'" + placeholder + "'" }

@@ -1,0 +1,305 @@
+// Package manifests renders the objects that install a program in a cluster, and writes them: as
+// one stream, as a base of Kustomize, or as a chart of Helm.
+//
+// The objects are decoded JSON, made from YAML text. The types of k8s.io/api would cost a program
+// megabytes if nothing else of it used them.
+package manifests
+
+import (
+	"errors"
+	"fmt"
+	"maps"
+	"math"
+	"slices"
+	"strconv"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/util/json"
+	"sigs.k8s.io/yaml"
+
+	"github.com/yare-go/yare/crd"
+	"github.com/yare-go/yare/internal/access"
+	"github.com/yare-go/yare/kube"
+)
+
+// Object is an object of Kubernetes as decoded JSON. Its integers are int64.
+type Object = map[string]any
+
+// Options describe an installation of a program.
+type Options struct {
+	// Program is the name of the program, and Version its version.
+	Program, Version string
+	// Name is the name of the objects.
+	Name string
+	// Namespace is where the program is installed. OwnNamespace reports whether the program is the
+	// only one in the namespace, so that the namespace may have the restricted Pod security standard.
+	Namespace    string
+	OwnNamespace bool
+	// ManagedBy is the value of the label app.kubernetes.io/managed-by.
+	ManagedBy string
+
+	Image       string
+	PullSecrets []string
+	Replicas    int
+	// MemoryLimit is empty for none.
+	MemoryLimit   string
+	Architectures []string
+	// Args are the arguments of the program.
+	Args []string
+	// Port is where the program serves its metrics and health, over TLS if IsSecure.
+	Port     int
+	IsSecure bool
+	// GraceSeconds is longer than the program needs to end.
+	GraceSeconds int
+
+	NetworkPolicy, ServiceMonitor bool
+
+	Definitions []*crd.CustomResourceDefinition
+	Grants      access.Grants
+}
+
+// The labels of the objects. A CustomResourceDefinition belongs to all installations of the program,
+// and has the first and the third. A Namespace has the first three, whose values never change: see
+// package uninstall.
+const (
+	LabelName      = "app.kubernetes.io/name"
+	LabelInstance  = "app.kubernetes.io/instance"
+	LabelManagedBy = "app.kubernetes.io/managed-by"
+	// LabelNamespace is the namespace of the installation. An object outside of the namespace, such as
+	// a ClusterRole, has the label too.
+	LabelNamespace = "manifests.yare.dev/namespace"
+	// LabelRevision is a digest of all objects that were printed together.
+	LabelRevision = "manifests.yare.dev/revision"
+
+	// ManagedBy is the value of LabelManagedBy of what the command manifests prints.
+	ManagedBy = "yare"
+)
+
+// defaultMemory is the request for memory: WebApp has 16 MB with one object, and 45 MB with 10,000.
+// defaultCPU is the request for processor time: WebApp takes 7 % of a processor for 500 updates a
+// second.
+const (
+	defaultMemory = "64Mi"
+	defaultCPU    = "50m"
+)
+
+// Objects returns the objects in the order in which they are to be applied.
+func Objects(o *Options) ([]Object, error) {
+	r := &renderer{replacer: strings.NewReplacer(o.values()...)}
+	for _, definition := range o.Definitions {
+		r.addDefinition(definition)
+	}
+	r.add(namespaceText)
+	if o.OwnNamespace {
+		r.last()["metadata"].(Object)["labels"] = Object{"pod-security.kubernetes.io/enforce": "restricted"}
+	}
+	r.add(accountText)
+	if len(o.Grants.Cluster) > 0 {
+		r.add(clusterRoleText)
+		r.setRules(o.Grants.Cluster)
+		r.add(clusterBindingText)
+	}
+	rules := maps.Clone(o.Grants.Namespaced)
+	if rules == nil {
+		rules = make(map[string][]kube.PolicyRule)
+	}
+	rules[o.Namespace] = slices.Concat(o.Grants.Own, rules[o.Namespace])
+	for _, namespace := range slices.Sorted(maps.Keys(rules)) {
+		if len(rules[namespace]) == 0 {
+			continue
+		}
+		for _, text := range []string{roleText, bindingText} {
+			r.add(text)
+			r.last()["metadata"].(Object)["namespace"] = namespace
+			if text == roleText {
+				r.setRules(rules[namespace])
+			}
+		}
+	}
+	r.add(serviceText)
+	if o.Replicas > 1 {
+		r.add(budgetText)
+	}
+	if o.NetworkPolicy {
+		r.add(networkPolicyText)
+	}
+	if o.ServiceMonitor {
+		r.add(serviceMonitorText)
+	}
+	r.add(deploymentText)
+	if len(o.PullSecrets) > 0 {
+		var secrets []any
+		for _, name := range o.PullSecrets {
+			secrets = append(secrets, Object{"name": name})
+		}
+		podSpec(r.last())["imagePullSecrets"] = secrets
+	}
+	return r.objects, errors.Join(r.errs...)
+}
+
+// values returns pairs of the words in the texts and their values.
+func (o *Options) values() []string {
+	requests, limits := Object{"cpu": defaultCPU, "memory": defaultMemory}, Object{}
+	if o.MemoryLimit != "" {
+		limits["memory"] = o.MemoryLimit
+		// A request must not be higher than the limit.
+		if limit, err := ParseMemory(o.MemoryLimit); err == nil && limit < 64<<20 {
+			requests["memory"] = o.MemoryLimit
+		}
+	}
+	resources := Object{"requests": requests}
+	if len(limits) > 0 {
+		resources["limits"] = limits
+	}
+	scheme, endpoint := "HTTP", Object{"port": "metrics"}
+	if o.IsSecure {
+		scheme = "HTTPS"
+		endpoint["scheme"] = "https"
+		endpoint["bearerTokenFile"] = "/var/run/secrets/kubernetes.io/serviceaccount/token"
+		endpoint["tlsConfig"] = Object{"insecureSkipVerify": true}
+	}
+	values := []any{
+		"name", o.Name, "namespace", o.Namespace, "selector", o.selector(), "port", o.Port, "scheme", scheme, "endpoint", endpoint,
+		"replicas", o.Replicas, "grace", o.GraceSeconds, "architectures", o.Architectures, "image", o.Image, "args", o.Args,
+		"resources", resources,
+	}
+	pairs := make([]string, len(values))
+	for i, value := range values {
+		if i%2 == 0 {
+			pairs[i] = "@" + value.(string) + "@"
+		} else if text, err := kube.Marshal(value); err == nil { // strings, numbers, lists and maps have no errors
+			pairs[i] = string(text)
+		}
+	}
+	return pairs
+}
+
+// selector returns the labels of the Pods.
+func (o *Options) selector() Object {
+	return Object{LabelName: o.Program, LabelInstance: o.Name}
+}
+
+// Label adds the labels of the installation to objects. It changes no label that an object has.
+func (o *Options) Label(objects []Object) {
+	for _, object := range objects {
+		labels := Object{LabelName: o.Program, LabelManagedBy: o.ManagedBy}
+		switch Kind(object) {
+		case "CustomResourceDefinition":
+		case "Namespace":
+			labels[LabelInstance] = o.Name
+		default:
+			labels[LabelInstance], labels[LabelNamespace] = o.Name, o.Namespace
+		}
+		addLabels(object, labels)
+	}
+}
+
+func addLabels(object, labels Object) {
+	metadata := member(object, "metadata")
+	maps.Copy(labels, member(metadata, "labels"))
+	metadata["labels"] = labels
+}
+
+// Kind returns the kind of an object.
+func Kind(object Object) string {
+	kind, _ := object["kind"].(string)
+	return kind
+}
+
+// Name returns the name of an object.
+func Name(object Object) string {
+	name, _ := member(object, "metadata")["name"].(string)
+	return name
+}
+
+// member returns a member of an object that is an object itself. If it is missing, member adds it.
+func member(object Object, name string) Object {
+	m, ok := object[name].(Object)
+	if !ok {
+		m = Object{}
+		object[name] = m
+	}
+	return m
+}
+
+// podSpec returns the spec of the Pods of a Deployment.
+func podSpec(deployment Object) Object {
+	return member(member(member(deployment, "spec"), "template"), "spec")
+}
+
+// renderer collects objects.
+type renderer struct {
+	replacer *strings.Replacer
+	objects  []Object
+	errs     []error
+}
+
+func (r *renderer) last() Object { return r.objects[len(r.objects)-1] }
+
+// add adds the object of a text.
+func (r *renderer) add(text string) {
+	content, err := yaml.YAMLToJSON([]byte(r.replacer.Replace(text)))
+	r.addJSON(content, err)
+}
+
+// addDefinition adds a CustomResourceDefinition.
+func (r *renderer) addDefinition(definition *crd.CustomResourceDefinition) {
+	content, err := kube.Marshal(definition)
+	r.addJSON(content, err)
+}
+
+func (r *renderer) addJSON(content []byte, err error) {
+	object := Object{}
+	if err == nil {
+		err = json.Unmarshal(content, &object) // integers stay integers
+	}
+	if err != nil {
+		r.errs = append(r.errs, fmt.Errorf("render an object: %w", err))
+	}
+	r.objects = append(r.objects, object)
+}
+
+// setRules sets the rules of a role that was added last.
+func (r *renderer) setRules(rules []kube.PolicyRule) {
+	var decoded []any
+	content, err := kube.Marshal(rules)
+	if err == nil {
+		err = json.Unmarshal(content, &decoded)
+	}
+	if err != nil {
+		r.errs = append(r.errs, fmt.Errorf("render permissions: %w", err))
+	}
+	r.last()["rules"] = decoded
+}
+
+// ParseMemory returns an amount of memory such as 128Mi, in bytes.
+func ParseMemory(text string) (int64, error) {
+	bytes := int64(1)
+	digits := strings.TrimRight(text, "KMGTki")
+	switch text[len(digits):] {
+	case "":
+	case "k":
+		bytes = 1e3
+	case "M":
+		bytes = 1e6
+	case "G":
+		bytes = 1e9
+	case "T":
+		bytes = 1e12
+	case "Ki":
+		bytes = 1 << 10
+	case "Mi":
+		bytes = 1 << 20
+	case "Gi":
+		bytes = 1 << 30
+	case "Ti":
+		bytes = 1 << 40
+	default:
+		digits = ""
+	}
+	n, err := strconv.ParseInt(digits, 10, 64)
+	if err != nil || n <= 0 || n > math.MaxInt64/bytes {
+		return 0, fmt.Errorf("%q is no amount of memory: write it as 128Mi or 1Gi", text)
+	}
+	return n * bytes, nil
+}

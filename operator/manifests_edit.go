@@ -1,0 +1,113 @@
+package operator
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"reflect"
+
+	"k8s.io/apimachinery/pkg/util/json"
+
+	"github.com/yare-go/yare/kube"
+)
+
+// Manifests are the objects that the command manifests prints: see the field Manifests of [Program].
+type Manifests struct {
+	// Objects are the objects as decoded JSON, whose integers are int64, in the order in which they are
+	// applied. A function may change, add and remove objects. [EditManifest] and [AddManifest] do so by
+	// the types of k8s.io/api.
+	Objects []map[string]any
+	// Namespace is where the program is installed. In a chart of Helm it is a placeholder, as the names
+	// of the objects are.
+	Namespace string
+}
+
+// EditManifest calls edit with each object of T's kind among the manifests, such as the Deployment,
+// whose only container is named operator:
+//
+//	operator.EditManifest(m, func(d *appsv1.Deployment) {
+//		container := &d.Spec.Template.Spec.Containers[0]
+//		container.Env = append(container.Env, corev1.EnvVar{Name: "TZ", Value: "Europe/Berlin"})
+//	})
+//
+// Error: there is no object of that kind, or T cannot be decoded or encoded. T follows the rules of
+// [kube.API.Apply]: nil values and empty structs are left out.
+func EditManifest[T any, P kube.ObjectOf[T]](m *Manifests, edit func(*T)) error {
+	resource, err := kube.ResourceOf[T, P]()
+	if err != nil {
+		return err
+	}
+	found := false
+	for i, object := range m.Objects {
+		if object["kind"] != resource.Kind || object["apiVersion"] != resource.GroupVersion().String() {
+			continue
+		}
+		found = true
+		content, err := kube.Marshal(object)
+		t := new(T)
+		if err == nil {
+			err = kube.Unmarshal(content, t)
+		}
+		if err != nil {
+			return fmt.Errorf("decode the manifest of a %s: %w", resource.Kind, err)
+		}
+		edit(t)
+		if m.Objects[i], err = manifestOf[T, P](t); err != nil {
+			return err
+		}
+	}
+	if !found {
+		return fmt.Errorf("there is no %s (%s) among the manifests", resource.Kind, kube.TypeName(reflect.TypeFor[T]()))
+	}
+	return nil
+}
+
+// AddManifest adds an object before all Deployments, such as a ConfigMap that the program mounts. The
+// object gets the labels of the installation, so that it is updated and removed with the rest.
+func AddManifest[T any, P kube.ObjectOf[T]](m *Manifests, t *T) error {
+	object, err := manifestOf[T, P](t)
+	if err != nil {
+		return err
+	}
+	var before, after []map[string]any
+	for _, o := range m.Objects {
+		if o["kind"] == "Deployment" {
+			after = append(after, o)
+		} else {
+			before = append(before, o)
+		}
+	}
+	m.Objects = append(append(before, object), after...)
+	return nil
+}
+
+// manifestOf returns t as an apply would send it.
+func manifestOf[T any, P kube.ObjectOf[T]](t *T) (map[string]any, error) {
+	var recorded requestRecorder
+	// The recorder refuses the apply, which is not an error here.
+	_, err := kube.Apply[T, P](context.Background(), kube.NewClientFromHandler(&recorded), t)
+	return recorded.object(err)
+}
+
+// errRecorded is the answer of a requestRecorder.
+var errRecorded = errors.New("the request was recorded")
+
+// requestRecorder is a handler that keeps the body of a request, and sends nothing.
+type requestRecorder struct{ body []byte }
+
+func (h *requestRecorder) Do(_ context.Context, r *kube.Request) (*kube.Response, error) {
+	h.body = r.Body
+	return nil, errRecorded
+}
+
+// object returns the object that was sent, or why err came before.
+func (h *requestRecorder) object(err error) (map[string]any, error) {
+	if !errors.Is(err, errRecorded) {
+		return nil, fmt.Errorf("encode a manifest: %w", err)
+	}
+	object := make(map[string]any)
+	if err := json.Unmarshal(h.body, &object); err != nil { // integers stay integers
+		return nil, fmt.Errorf("encode a manifest: %w", err)
+	}
+	return object, nil
+}

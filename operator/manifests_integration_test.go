@@ -1,0 +1,432 @@
+package operator_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	networkingv1 "k8s.io/api/networking/v1"
+	policyv1 "k8s.io/api/policy/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/yare-go/yare/controller"
+	"github.com/yare-go/yare/kube"
+	"github.com/yare-go/yare/operator"
+	"github.com/yare-go/yare/yaretest"
+)
+
+// robotSpec is the spec of a kind in a group of its own for each test, because the tests remove
+// definitions from the control plane that they share.
+type robotSpec[G interface{ Group() string }] struct {
+	Arms int `json:"arms,omitempty"`
+}
+
+func (robotSpec[G]) Definition() kube.Definition {
+	var g G
+	return kube.Definition{Group: g.Group(), Version: "v1", Kind: "Robot"}
+}
+
+// installation is a program with robots, and where a test installs it.
+type installation struct {
+	t        *testing.T
+	cluster  *yaretest.Cluster
+	client   *kube.Client
+	program  operator.Program
+	robots   kube.Resource
+	name, in string // the name of the objects and their namespace
+	cleanup  string // the finalizer of the program
+	hold     chan struct{}
+}
+
+// newInstallation returns an installation of a program whose cleanups wait until hold is closed.
+func newInstallation[G interface{ Group() string }](t *testing.T) *installation {
+	t.Helper()
+	cluster := yaretest.Start(t)
+	var g G
+	i := &installation{
+		t: t, cluster: cluster, client: cluster.Client(t), name: strings.ReplaceAll(g.Group(), ".", "-"),
+		cleanup: g.Group() + "/cleanup", hold: make(chan struct{}),
+	}
+	i.in = i.name + "-system"
+	i.program = operator.Program{Parts: func() ([]operator.Part, error) {
+		return []operator.Part{controller.New(
+			func(context.Context, *kube.CustomResource[robotSpec[G], kube.None], *kube.Client) (controller.Action, error) {
+				return controller.Done(), nil
+			}).Finalizer(i.cleanup, func(context.Context, *kube.CustomResource[robotSpec[G], kube.None], *kube.Client) (controller.Cleanup, error) {
+			select {
+			case <-i.hold:
+				return controller.CleanupDone(), nil
+			default:
+				return controller.Cleanup{}, errors.New("the cleanup is held")
+			}
+		})}, nil
+	}}
+	var err error
+	if i.robots, err = kube.ResourceOf[kube.CustomResource[robotSpec[G], kube.None]](); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { // the context of t has ended
+		meta := metav1.ObjectMeta{Name: i.name}
+		for _, o := range []kube.Object{
+			&rbacv1.ClusterRole{ObjectMeta: meta}, &rbacv1.ClusterRoleBinding{ObjectMeta: meta}, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: i.in}},
+		} {
+			if err := kube.IgnoreNotFound(i.client.Delete(context.Background(), o)); err != nil {
+				t.Logf("left behind: %v", err)
+			}
+		}
+		definitions := kube.Metadata(i.client, kube.Resource{
+			GroupVersionKind: schema.GroupVersionKind{Group: "apiextensions.k8s.io", Version: "v1", Kind: "CustomResourceDefinition"},
+			Plural:           "customresourcedefinitions", ClusterScoped: true,
+		}, "")
+		if err := kube.IgnoreNotFound(definitions.Delete(context.Background(), i.robots.String())); err != nil {
+			t.Logf("left behind: %v", err)
+		}
+	})
+	return i
+}
+
+// call runs a command of the program, and returns its status and output.
+func (i *installation) call(args ...string) (status int, stdout, stderr string) {
+	i.t.Helper()
+	return operator.Call(i.t.Context(), i.name, i.program, append(args, "--kubeconfig", i.cluster.Kubeconfig())...)
+}
+
+// apply applies what the command manifests prints, and returns the stream. kubectl must not warn.
+func (i *installation) apply(args ...string) string {
+	i.t.Helper()
+	status, stream, stderr := i.call(append([]string{"manifests", "--image", "example.com/robots:v1"}, args...)...)
+	if status != 0 {
+		i.t.Fatalf("status %d, %s", status, stderr)
+	}
+	_, said, err := i.cluster.TryKubectl(i.t, stream, "apply", "--server-side", "-f", "-")
+	if err != nil || said != "" {
+		i.t.Fatalf("kubectl: %v\n%s\n%s", err, said, stream)
+	}
+	return stream
+}
+
+// waitUntilReady waits until n replicas are ready.
+func (i *installation) waitUntilReady(n int32) *appsv1.Deployment {
+	i.t.Helper()
+	return yaretest.WaitFor(i.t, kube.Namespaced[appsv1.Deployment](i.client, i.in), i.name, func(d *appsv1.Deployment) error {
+		if d.Status.ObservedGeneration != d.Generation || d.Status.ReadyReplicas != n || d.Status.Replicas != n {
+			return fmt.Errorf("%d of %d replicas are ready, not %d", d.Status.ReadyReplicas, d.Status.Replicas, n)
+		}
+		return nil
+	})
+}
+
+// create creates a robot.
+func (i *installation) create(namespace, name string) {
+	i.t.Helper()
+	text := fmt.Sprintf("apiVersion: %s\nkind: Robot\nmetadata: {namespace: %s, name: %s, finalizers: [%s]}\nspec: {}\n", i.robots.GroupVersion(), namespace, name, i.cleanup)
+	yaretest.Eventually(i.t, func() error { // the server takes its time with a new definition
+		_, stderr, err := i.cluster.TryKubectl(i.t, text, "apply", "--server-side", "-f", "-")
+		if err != nil {
+			return fmt.Errorf("%w: %s", err, stderr)
+		}
+		return nil
+	})
+}
+
+// exists reports whether an object exists.
+func (i *installation) exists(kind, namespace, name string) bool {
+	i.t.Helper()
+	args := []string{"get", "--ignore-not-found", "-o", "name", kind, name}
+	if namespace != "" {
+		args = append(args, "--namespace", namespace)
+	}
+	stdout, stderr, err := i.cluster.TryKubectl(i.t, "", args...)
+	return err == nil && stdout != "" || err != nil && !strings.Contains(stderr, "the server doesn't have a resource type")
+}
+
+// checkExist fails the test unless objects, named as kind or kind/namespace/name, exist or not.
+func (i *installation) checkExist(want bool, objects ...[3]string) {
+	i.t.Helper()
+	for _, o := range objects {
+		if i.exists(o[0], o[1], o[2]) != want {
+			i.t.Errorf("that %v exists is not %t", o, want)
+		}
+	}
+}
+
+// objects returns what is installed besides the definition and the namespace.
+func (i *installation) objects() [][3]string {
+	return [][3]string{
+		{"deployment", i.in, i.name}, {"service", i.in, i.name}, {"serviceaccount", i.in, i.name}, {"pdb", i.in, i.name},
+		{"clusterrole", "", i.name}, {"clusterrolebinding", "", i.name},
+	}
+}
+
+type groupOfUpgrades struct{}
+
+func (groupOfUpgrades) Group() string { return "upgrades.example.com" }
+
+// A server takes the manifests at the first try and again, its Pods fulfil the restricted Pod security
+// standard, and the command in the manifests deletes what an upgrade does not print any more, and
+// nothing else.
+func TestManifestsOnAServer(t *testing.T) {
+	t.Parallel()
+	i := newInstallation[groupOfUpgrades](t)
+	first := i.apply("--network-policy")
+	namespace, err := kube.Get[corev1.Namespace](t.Context(), i.client, "", i.in)
+	if err != nil || namespace.Labels["pod-security.kubernetes.io/enforce"] != "restricted" {
+		t.Errorf("the namespace enforces nothing: %v, %v", namespace.Labels, err)
+	}
+	installed := i.waitUntilReady(2)
+	if again := i.apply("--network-policy"); again != first {
+		t.Error("the second stream differs from the first")
+	}
+	if now := i.waitUntilReady(2); now.Generation != installed.Generation {
+		t.Error("the second apply has changed the Deployment")
+	}
+	i.create("default", "upgraded")
+	stream := i.apply("--replicas=1", "--memory-limit=256Mi")
+	i.waitUntilReady(1)
+	runPrune(t, i.cluster, stream)
+	_, err = kube.Get[policyv1.PodDisruptionBudget](t.Context(), i.client, i.in, i.name)
+	if !kube.IsNotFound(err) {
+		t.Errorf("the PodDisruptionBudget is still there: %v", err)
+	}
+	_, err = kube.Get[networkingv1.NetworkPolicy](t.Context(), i.client, i.in, i.name)
+	if !kube.IsNotFound(err) {
+		t.Errorf("the NetworkPolicy is still there: %v", err)
+	}
+	i.checkExist(true, [3]string{"crd", "", i.robots.String()}, [3]string{"namespace", "", i.in}, [3]string{i.robots.String(), "default", "upgraded"},
+		[3]string{"deployment", i.in, i.name}, [3]string{"service", i.in, i.name}, [3]string{"serviceaccount", i.in, i.name}, [3]string{"clusterrole", "", i.name})
+	i.waitUntilReady(1)
+	i.cluster.Kubectl(t, "", "patch", i.robots.String(), "upgraded", "--namespace=default", "--type=merge", "--patch", `{"metadata":{"finalizers":null}}`)
+}
+
+// runPrune runs the kubectl command of a stream.
+func runPrune(t *testing.T, cluster *yaretest.Cluster, stream string) {
+	t.Helper()
+	for line := range strings.Lines(stream) {
+		if command, ok := strings.CutPrefix(line, "# kubectl "); ok {
+			cluster.Kubectl(t, "", strings.Fields(strings.ReplaceAll(command, "'", ""))...)
+			return
+		}
+	}
+	t.Fatal("the stream names no command that prunes")
+}
+
+type groupOfNamespaces struct{}
+
+func (groupOfNamespaces) Group() string { return "narrow.example.com" }
+
+// With --watch-namespace there are Roles in the watched namespaces, and no ClusterRole.
+func TestManifestsOfWatchedNamespaces(t *testing.T) {
+	t.Parallel()
+	i := newInstallation[groupOfNamespaces](t)
+	watched := i.cluster.Namespace(t)
+	i.apply("--watch-namespace", watched)
+	role, err := kube.Get[rbacv1.Role](t.Context(), i.client, watched, i.name)
+	if err != nil || len(role.Rules) == 0 {
+		t.Errorf("the Role is %v, %v", role, err)
+	}
+	i.checkExist(false, [3]string{"clusterrole", "", i.name})
+	account := "system:serviceaccount:" + i.in + ":" + i.name
+	yaretest.Eventually(t, func() error {
+		stdout, _, _ := i.cluster.TryKubectl(t, "", "auth", "can-i", "watch", i.robots.String(), "--namespace", watched, "--as", account)
+		if strings.TrimSpace(stdout) != "yes" {
+			return errors.New("the account may not watch in " + watched)
+		}
+		return nil
+	})
+	if stdout, _, _ := i.cluster.TryKubectl(t, "", "auth", "can-i", "watch", i.robots.String(), "--namespace", "default", "--as", account); strings.TrimSpace(stdout) != "no" {
+		t.Errorf("the account may watch in another namespace: %s", stdout)
+	}
+}
+
+type groupOfVersions struct{}
+
+func (groupOfVersions) Group() string { return "versions.example.com" }
+
+// The server refuses a definition without a version in which objects may be stored. With --check
+// nothing is printed then.
+func TestManifestsWithoutAStoredVersion(t *testing.T) {
+	t.Parallel()
+	i := newInstallation[groupOfVersions](t)
+	old := strings.ReplaceAll(fmt.Sprintf(`
+apiVersion: apiextensions.k8s.io/v1
+kind: CustomResourceDefinition
+metadata: {name: %s}
+spec:
+  group: GROUP
+  names: {kind: Robot, listKind: RobotList, plural: robots, singular: robot}
+  scope: Namespaced
+  versions: [{name: v1alpha1, served: true, storage: true, schema: {openAPIV3Schema: {type: object}}}]
+`, i.robots), "GROUP", i.robots.Group)
+	if status, stdout, stderr := i.call("manifests", "--image=i:1", "--check"); status != 0 || stdout == "" {
+		t.Errorf("without a definition: status %d, %s", status, stderr)
+	}
+	i.cluster.Kubectl(t, old, "apply", "--server-side", "-f", "-")
+	i.cluster.Kubectl(t, "", "wait", "--for=condition=Established", "--timeout=60s", "crd/"+i.robots.String())
+	status, stdout, stderr := i.call("manifests", "--image=i:1", "--check")
+	if status != 1 || stdout != "" || !strings.Contains(stderr, i.robots.String()) || !strings.Contains(stderr, "v1alpha1") {
+		t.Errorf("status %d, %s\n%s", status, stderr, stdout)
+	}
+	_, stream, _ := i.call("manifests", "--image=i:1")
+	if _, stderr, err := i.cluster.TryKubectl(t, stream, "apply", "--server-side", "-f", "-"); err == nil || !strings.Contains(stderr, "storedVersions") {
+		t.Errorf("the server takes the definition: %v, %s", err, stderr)
+	}
+}
+
+type groupOfUninstalls struct{}
+
+func (groupOfUninstalls) Group() string { return "uninstalls.example.com" }
+
+// uninstall refuses while objects exist, stops if nobody can clean up, waits for cleanups, and leaves
+// nothing behind.
+func TestUninstall(t *testing.T) {
+	t.Parallel()
+	i := newInstallation[groupOfUninstalls](t)
+	one, two := i.cluster.Namespace(t), i.cluster.Namespace(t)
+	i.apply()
+	i.waitUntilReady(2)
+	i.create(one, "a")
+	i.create(one, "b")
+	i.create(two, "c")
+	definition := [3]string{"crd", "", i.robots.String()}
+
+	status, _, stderr := i.call("uninstall")
+	if status != 1 || !strings.Contains(stderr, "nothing was removed") || !strings.Contains(stderr, "2 in namespace "+one) || !strings.Contains(stderr, "1 in namespace "+two) {
+		t.Errorf("with objects: status %d, %s", status, stderr)
+	}
+	status, stdout, stderr := i.call("uninstall", "--delete-objects", "--dry-run")
+	if status != 0 || !strings.Contains(stdout, "would delete deployments.apps "+i.in+"/"+i.name) || !strings.Contains(stdout, "would delete namespaces "+i.in) ||
+		!strings.Contains(stdout, "would delete customresourcedefinitions.apiextensions.k8s.io "+i.robots.String()) {
+		t.Errorf("a dry run: status %d, %s\n%s", status, stderr, stdout)
+	}
+	i.cluster.Kubectl(t, "", "scale", "deployment", i.name, "--namespace", i.in, "--replicas=0")
+	i.waitUntilReady(0)
+	status, _, stderr = i.call("uninstall", "--delete-objects")
+	if status != 1 || !strings.Contains(stderr, "no replica") || !strings.Contains(stderr, "--abandon-cleanup") {
+		t.Errorf("without a replica: status %d, %s", status, stderr)
+	}
+	i.checkExist(true, append(i.objects(), definition, [3]string{i.robots.String(), one, "a"}, [3]string{"namespace", "", i.in})...)
+	if t.Failed() {
+		t.FailNow()
+	}
+
+	i.cluster.Kubectl(t, "", "scale", "deployment", i.name, "--namespace", i.in, "--replicas=2")
+	i.waitUntilReady(2)
+	parts, err := i.program.Parts()
+	if err != nil {
+		t.Fatal(err)
+	}
+	yaretest.RunParts(t, i.cluster, parts...) // the Pods are simulated
+	ended := make(chan struct{})
+	go func() {
+		defer close(ended)
+		status, stdout, stderr = i.call("uninstall", "--delete-objects")
+	}()
+	yaretest.Eventually(t, func() error {
+		if object := i.cluster.Kubectl(t, "", "get", i.robots.String(), "a", "--namespace", one, "-o", "jsonpath={.metadata.deletionTimestamp}"); object == "" {
+			return errors.New("the object is not being deleted")
+		}
+		return nil
+	})
+	i.checkExist(true, append(i.objects(), definition)...)
+	close(i.hold)
+	<-ended
+	if status != 0 || !strings.Contains(stdout, "waiting for the end of 3 objects") {
+		t.Errorf("status %d, %s\n%s", status, stderr, stdout)
+	}
+	i.checkExist(false, append(i.objects(), definition, [3]string{"namespace", "", i.in})...)
+	if status, stdout, stderr := i.call("uninstall"); status != 0 || stdout != "" {
+		t.Errorf("once more: status %d, %s\n%s", status, stderr, stdout)
+	}
+}
+
+type groupOfAbandonment struct{}
+
+func (groupOfAbandonment) Group() string { return "abandoned.example.com" }
+
+// --abandon-cleanup removes the finalizers of the program, and not those of others.
+func TestUninstallThatAbandonsCleanups(t *testing.T) {
+	t.Parallel()
+	i := newInstallation[groupOfAbandonment](t)
+	namespace := i.cluster.Namespace(t)
+	i.apply("--replicas=1")
+	i.waitUntilReady(1)
+	i.create(namespace, "a")
+	i.create(namespace, "b")
+	i.cluster.Kubectl(t, "", "patch", i.robots.String(), "b", "--namespace", namespace, "--type=json",
+		"--patch", `[{"op":"add","path":"/metadata/finalizers/-","value":"other.example.com/keep"}]`)
+	i.cluster.Kubectl(t, "", "scale", "deployment", i.name, "--namespace", i.in, "--replicas=0")
+	i.waitUntilReady(0)
+	if status, _, stderr := i.call("uninstall", "--abandon-cleanup"); status != 1 || !strings.Contains(stderr, "--delete-objects") {
+		t.Errorf("alone: status %d, %s", status, stderr)
+	}
+	var status int
+	var stdout, stderr string
+	ended := make(chan struct{})
+	go func() {
+		defer close(ended)
+		status, stdout, stderr = i.call("uninstall", "--delete-objects", "--abandon-cleanup")
+	}()
+	yaretest.Eventually(t, func() error {
+		left := i.cluster.Kubectl(t, "", "get", i.robots.String(), "--namespace", namespace, "-o", "jsonpath={.items[*].metadata.finalizers}")
+		if left != `["other.example.com/keep"]` {
+			return errors.New("the finalizers are " + left)
+		}
+		return nil
+	})
+	i.checkExist(true, [3]string{"deployment", i.in, i.name})
+	i.cluster.Kubectl(t, "", "patch", i.robots.String(), "b", "--namespace", namespace, "--type=merge", "--patch", `{"metadata":{"finalizers":null}}`)
+	<-ended
+	if status != 0 || !strings.Contains(stdout, "abandoned the cleanup of "+i.robots.String()+" "+namespace+"/a") {
+		t.Errorf("status %d, %s\n%s", status, stderr, stdout)
+	}
+	i.checkExist(false, [3]string{"deployment", i.in, i.name}, [3]string{"crd", "", i.robots.String()}, [3]string{"namespace", "", i.in})
+}
+
+type groupOfKept struct{}
+
+func (groupOfKept) Group() string { return "kept.example.com" }
+
+// uninstall keeps the objects outside of the watched namespaces, the definition that they or another
+// installation need, a namespace that existed before, and one that holds something else.
+func TestUninstallKeepsWhatOthersNeed(t *testing.T) {
+	t.Parallel()
+	i := newInstallation[groupOfKept](t)
+	watched, other := i.cluster.Namespace(t), i.cluster.Namespace(t)
+	i.apply("--replicas=1", "--watch-namespace", watched)
+	i.waitUntilReady(1)
+	second := i.cluster.Namespace(t) // it exists before the second installation
+	i.apply("--replicas=1", "--watch-namespace", other, "--namespace", second, "--name-prefix", i.name+"-b")
+	i.create(other, "theirs")
+	i.cluster.Kubectl(t, "", "create", "configmap", "mine", "--namespace", i.in)
+
+	status, stdout, stderr := i.call("uninstall")
+	if status != 0 || !strings.Contains(stdout, "kept customresourcedefinitions.apiextensions.k8s.io "+i.robots.String()+": the program is also installed as deployments.apps "+second+"/") ||
+		!strings.Contains(stdout, "kept namespaces "+i.in+": it holds configmaps "+i.in+"/mine") {
+		t.Errorf("status %d, %s\n%s", status, stderr, stdout)
+	}
+	i.checkExist(true, [3]string{i.robots.String(), other, "theirs"}, [3]string{"crd", "", i.robots.String()}, [3]string{"configmap", i.in, "mine"},
+		[3]string{"deployment", second, i.name + "-b"}, [3]string{"role", other, i.name + "-b"})
+	i.checkExist(false, [3]string{"deployment", i.in, i.name}, [3]string{"role", watched, i.name})
+
+	i.cluster.Kubectl(t, "", "delete", "configmap", "mine", "--namespace", i.in)
+	// Without the Deployment nobody knows which namespaces the program watched.
+	if status, _, stderr = i.call("uninstall"); status != 1 || !strings.Contains(stderr, "1 in namespace "+other) {
+		t.Errorf("without a Deployment: status %d, %s", status, stderr)
+	}
+	if status, stdout, stderr = i.call("uninstall", "--watch-namespace", watched); status != 0 || !strings.Contains(stdout, "deleted namespaces "+i.in) {
+		t.Errorf("without the ConfigMap: status %d, %s\n%s", status, stderr, stdout)
+	}
+	i.cluster.Kubectl(t, "", "patch", i.robots.String(), "theirs", "--namespace", other, "--type=merge", "--patch", `{"metadata":{"finalizers":null}}`)
+	status, stdout, stderr = i.call("uninstall", "--namespace", second, "--name-prefix", i.name+"-b", "--delete-objects")
+	if status != 0 || !strings.Contains(stdout, "kept namespaces "+second+": it existed before") {
+		t.Errorf("the second installation: status %d, %s\n%s", status, stderr, stdout)
+	}
+	i.checkExist(false, [3]string{"deployment", second, i.name + "-b"}, [3]string{"crd", "", i.robots.String()})
+	i.checkExist(true, [3]string{"namespace", "", second})
+}

@@ -1,0 +1,312 @@
+package operator
+
+import (
+	"context"
+	"errors"
+	"flag"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	policyv1 "k8s.io/api/policy/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/yaml"
+
+	"github.com/yare-go/yare/controller"
+	"github.com/yare-go/yare/kube"
+)
+
+// gadgetProgram returns a program with a flag of its own, which is called --image like one of the
+// command manifests.
+func gadgetProgram(image, bucket *string) Program {
+	return Program{
+		Flags: func(flags *flag.FlagSet) {
+			flags.StringVar(image, "image", "", "what the gadgets run")
+			flags.StringVar(bucket, "bucket", "", "where the gadgets are kept")
+		},
+		Parts: func() ([]Part, error) {
+			if *bucket == "" {
+				return nil, errors.New("--bucket is missing")
+			}
+			return idleParts()
+		},
+	}
+}
+
+// documents returns the objects of a stream by their kinds and names.
+func documents(t *testing.T, stream string) (objects map[string]map[string]any, order []string) {
+	t.Helper()
+	objects = make(map[string]map[string]any)
+	for _, text := range strings.Split(stream, "---\n")[1:] {
+		object := make(map[string]any)
+		if err := yaml.Unmarshal([]byte(text), &object); err != nil {
+			t.Fatalf("%v:\n%s", err, text)
+		}
+		key := object["kind"].(string) + " " + object["metadata"].(map[string]any)["name"].(string)
+		if objects[key] != nil {
+			t.Errorf("%s is printed twice", key)
+		}
+		objects[key] = object
+		order = append(order, key)
+	}
+	return objects, order
+}
+
+// deploymentOf returns the Deployment of a stream.
+func deploymentOf(t *testing.T, stream, name string) *appsv1.Deployment {
+	t.Helper()
+	objects, _ := documents(t, stream)
+	content, err := kube.Marshal(objects["Deployment "+name])
+	d := new(appsv1.Deployment)
+	if err == nil {
+		err = kube.Unmarshal(content, d)
+	}
+	if err != nil || d.Name == "" {
+		t.Fatalf("there is no Deployment %s: %v\n%s", name, err, stream)
+	}
+	return d
+}
+
+func TestManifestsInTheirOrder(t *testing.T) {
+	t.Parallel()
+	status, stdout, stderr := call(strings.Fields("manifests --image i:1 --network-policy --service-monitor"), Func[gadget](idle))
+	if status != 0 || stderr != "" {
+		t.Fatalf("status %d, %s", status, stderr)
+	}
+	_, order := documents(t, stdout)
+	order = slices.DeleteFunc(order, func(key string) bool { return strings.HasPrefix(key, "Role") }) // for the Lease
+	want := []string{
+		"CustomResourceDefinition gadgets.example.com", "Namespace gadgets-system", "ServiceAccount gadgets", "ClusterRole gadgets", "ClusterRoleBinding gadgets",
+		"Service gadgets", "PodDisruptionBudget gadgets", "NetworkPolicy gadgets", "ServiceMonitor gadgets", "Deployment gadgets",
+	}
+	if !slices.Equal(order, want) {
+		t.Errorf("the objects are\n%q, not\n%q", order, want)
+	}
+	_, again, _ := call(strings.Fields("manifests --image i:1 --network-policy --service-monitor"), Func[gadget](idle))
+	if stdout != again {
+		t.Error("the second call prints something else")
+	}
+	_, stdout, _ = call(strings.Fields("manifests --image i:1 --replicas 1"), Func[gadget](idle))
+	for _, kind := range []string{"PodDisruptionBudget", "NetworkPolicy", "ServiceMonitor"} {
+		if strings.Contains(stdout, "kind: "+kind) {
+			t.Errorf("one replica has a %s that nobody asked for", kind)
+		}
+	}
+}
+
+// The Deployment gets the flags of the program, in their order. A flag of the program whose name
+// the command has too stands after --.
+func TestManifestsPassFlagsOn(t *testing.T) {
+	t.Parallel()
+	var image, bucket string
+	args := []string{"manifests", "--image=i:1", "--bucket", "b c", "-v", "--kubeconfig", "/nowhere", "--", "--image", "inner:2", "--listen=:9090"}
+	status, stdout, stderr := callProgram(args, gadgetProgram(&image, &bucket))
+	if status != 0 || image != "inner:2" || bucket != "b c" {
+		t.Fatalf("status %d, image %q, bucket %q, %s", status, image, bucket, stderr)
+	}
+	container := deploymentOf(t, stdout, "gadgets").Spec.Template.Spec.Containers[0]
+	own := slices.DeleteFunc(slices.Clone(container.Args), func(arg string) bool { return arg == "--leader-elect" })
+	if want := []string{"run", "--bucket=b c", "--v=true", "--image=inner:2", "--listen=:9090"}; !slices.Equal(own, want) {
+		t.Errorf("the arguments are %q, not %q", own, want)
+	}
+	if container.Image != "i:1" || container.Ports[0].ContainerPort != 9090 {
+		t.Errorf("the container is %+v", container)
+	}
+	// What the Deployment runs is what the program accepts.
+	if line, err := (program{Program: gadgetProgram(&image, &bucket), name: "gadgets"}).newCommandLine(); err != nil {
+		t.Error(err)
+	} else if err := line.parse(container.Args); err != nil {
+		t.Error(err)
+	}
+}
+
+// With --listen-secure, the probes and Prometheus speak TLS, and the program may ask the cluster who
+// reads the metrics.
+func TestManifestsOfSecureMetrics(t *testing.T) {
+	t.Parallel()
+	status, stdout, stderr := call(strings.Fields("manifests --image i:1 --listen-secure :8443 --service-monitor"), Func[gadget](idle))
+	if status != 0 {
+		t.Fatal(stderr)
+	}
+	container := deploymentOf(t, stdout, "gadgets").Spec.Template.Spec.Containers[0]
+	if slices.ContainsFunc(container.Args, func(arg string) bool { return strings.HasPrefix(arg, "--listen=") }) || container.Ports[0].ContainerPort != 8443 {
+		t.Errorf("the container is %+v", container)
+	}
+	if scheme := container.LivenessProbe.HTTPGet.Scheme; scheme != corev1.URISchemeHTTPS || container.ReadinessProbe.HTTPGet.Scheme != scheme {
+		t.Errorf("the probes have the scheme %s", scheme)
+	}
+	checkText(t, "the stream", stdout, []string{"- tokenreviews", "- subjectaccessreviews", "scheme: https"})
+}
+
+func TestManifestsThatAreWrong(t *testing.T) {
+	t.Parallel()
+	for args, c := range map[string]struct {
+		status int
+		want   []string
+	}{
+		"":                                        {1, []string{"--image is missing"}},
+		"--image i:1 --replicas 0":                {1, []string{"--replicas is 0"}},
+		"--image i:1 --memory-limit 12parsec":     {1, []string{"--memory-limit", "128Mi"}},
+		"--image i:1 --listen 127.0.0.1:8080":     {1, []string{"--listen", "such as :8080"}},
+		"--image i:1 --namespace No_Name":         {2, []string{"-namespace"}},
+		"--image i:1 --name-prefix 1st":           {1, []string{`"1st"`, "--name-prefix"}},
+		"--image i:1 --kustomize a --helm b":      {1, []string{"exclude each other"}},
+		"--image i:1 surplus":                     {2, []string{`manifests takes no argument "surplus"`}},
+		"--image i:1 -- --frobnicate":             {2, []string{"-frobnicate"}},
+		"--frobnicate":                            {2, []string{"-frobnicate"}},
+		"--replicas 0 --memory-limit 0 --image=":  {1, []string{"--image is missing", "--replicas is 0", "--memory-limit"}},
+		"--image i:1 --check --kubeconfig /no/ne": {1, []string{"/no/ne"}},
+	} {
+		status, stdout, stderr := call(append([]string{"manifests"}, strings.Fields(args)...), Func[gadget](idle))
+		if status != c.status || stdout != "" {
+			t.Errorf("%s: status %d, %s", args, status, stdout)
+		}
+		checkText(t, args, stderr, c.want)
+	}
+	status, _, stderr := callProgram(strings.Fields("manifests --image i:1"), Program{Parts: idleParts, Manifests: func(*Manifests) error { return errors.New("no Sundays") }})
+	if status != 1 || stderr != "gadgets: no Sundays\n" {
+		t.Errorf("an error of the author: status %d, %s", status, stderr)
+	}
+}
+
+// A request for memory is never above the limit, which a server would refuse.
+func TestMemoryOfManifests(t *testing.T) {
+	t.Parallel()
+	for limit, wantRequest := range map[string]string{"": "64Mi", "32Mi": "32Mi", "64M": "64M", "1Gi": "64Mi", "70000000": "64Mi"} {
+		_, stdout, stderr := call([]string{"manifests", "--image=i:1", "--memory-limit=" + limit}, Func[gadget](idle))
+		if stderr != "" {
+			t.Fatal(stderr)
+		}
+		r := deploymentOf(t, stdout, "gadgets").Spec.Template.Spec.Containers[0].Resources
+		request, actual := r.Requests[corev1.ResourceMemory], r.Limits[corev1.ResourceMemory]
+		if request.String() != wantRequest || limit != "" && actual.Cmp(request) < 0 || limit == "" && len(r.Limits) > 0 {
+			t.Errorf("with the limit %q: %+v", limit, r)
+		}
+		if _, ok := r.Limits[corev1.ResourceCPU]; ok {
+			t.Error("there is a limit for processor time")
+		}
+	}
+}
+
+// The Pod has longer to end than the slowest controller.
+func TestGraceOfManifests(t *testing.T) {
+	t.Parallel()
+	reconcile := func(context.Context, *gadget, *kube.Client) (controller.Action, error) { return controller.Done(), nil }
+	for grace, want := range map[string]int64{"15s": 30, "2m": 135} {
+		d, err := time.ParseDuration(grace)
+		if err != nil {
+			t.Fatal(err)
+		}
+		_, stdout, stderr := call([]string{"manifests", "--image=i:1"}, controller.New(reconcile, controller.ShutdownGrace(d)))
+		if stderr != "" {
+			t.Fatal(stderr)
+		}
+		if got := deploymentOf(t, stdout, "gadgets").Spec.Template.Spec.TerminationGracePeriodSeconds; *got != want {
+			t.Errorf("with %s of grace the Pod has %d s, not %d", grace, *got, want)
+		}
+	}
+}
+
+// An author changes what is printed by the types of k8s.io/api. What the author adds has the labels
+// of the installation and comes before the Deployment.
+func TestManifestsOfAnAuthor(t *testing.T) {
+	t.Parallel()
+	p := Program{Parts: idleParts, Manifests: func(m *Manifests) error {
+		err := AddManifest(m, &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: m.Namespace, Name: "settings", Labels: map[string]string{"a": "b"}}, Data: map[string]string{"k": "v"}})
+		return errors.Join(err, EditManifest(m, func(d *appsv1.Deployment) {
+			pod := &d.Spec.Template.Spec
+			pod.Volumes = append(pod.Volumes, corev1.Volume{Name: "scratch", VolumeSource: corev1.VolumeSource{EmptyDir: &corev1.EmptyDirVolumeSource{}}})
+			pod.Containers[0].Env = append(pod.Containers[0].Env, corev1.EnvVar{Name: "TZ", Value: "Europe/Berlin"})
+		}))
+	}}
+	status, stdout, stderr := callProgram(strings.Fields("manifests --image i:1"), p)
+	if status != 0 {
+		t.Fatal(stderr)
+	}
+	objects, order := documents(t, stdout)
+	if n := len(order); order[n-1] != "Deployment gadgets" || order[n-2] != "ConfigMap settings" {
+		t.Errorf("the order is %q", order)
+	}
+	labels := objects["ConfigMap settings"]["metadata"].(map[string]any)["labels"].(map[string]any)
+	if labels["a"] != "b" || labels["app.kubernetes.io/instance"] != "gadgets" || labels["manifests.yare.dev/revision"] == nil {
+		t.Errorf("the labels are %v", labels)
+	}
+	if d := deploymentOf(t, stdout, "gadgets"); len(d.Spec.Template.Spec.Containers[0].Env) != 3 || d.Spec.Template.Spec.Volumes[0].EmptyDir == nil {
+		t.Errorf("the Deployment is %+v", d.Spec.Template.Spec)
+	}
+	if strings.Contains(stdout, "creationTimestamp") || strings.Contains(stdout, "status: {}") {
+		t.Error("empty values are printed")
+	}
+	p.Manifests = func(m *Manifests) error { return EditManifest(m, func(*policyv1.PodDisruptionBudget) {}) }
+	if status, _, stderr := callProgram(strings.Fields("manifests --image i:1 --replicas 1"), p); status != 1 || !strings.Contains(stderr, "there is no PodDisruptionBudget") {
+		t.Errorf("an object that is missing: status %d, %s", status, stderr)
+	}
+}
+
+// Generated files are written anew, those of the user never.
+func TestFilesOfManifests(t *testing.T) {
+	t.Parallel()
+	for flag, files := range map[string]struct{ made, owned []string }{
+		"--kustomize": {[]string{"manifests.yaml"}, []string{"kustomization.yaml"}},
+		"--helm":      {[]string{"templates/manifests.yaml"}, []string{"Chart.yaml", "values.yaml"}},
+	} {
+		t.Run(flag, func(t *testing.T) {
+			t.Parallel()
+			dir := filepath.Join(t.TempDir(), "new", "folder")
+			write := func(image string) (int, string) {
+				status, stdout, stderr := call([]string{"manifests", "--image", image, flag, dir}, Func[gadget](idle))
+				if stdout != "" {
+					t.Errorf("standard output is %s", stdout)
+				}
+				return status, stderr
+			}
+			if status, stderr := write("i:1"); status != 0 {
+				t.Fatal(stderr)
+			}
+			for _, name := range files.owned {
+				change(t, filepath.Join(dir, name), "# mine\n")
+			}
+			first := read(t, filepath.Join(dir, files.made[0]))
+			change(t, filepath.Join(dir, files.made[0]), first+"# an edit\n")
+			if status, stderr := write("i:1"); status != 0 {
+				t.Fatal(stderr)
+			}
+			for _, name := range files.owned {
+				if text := read(t, filepath.Join(dir, name)); text != "# mine\n" {
+					t.Errorf("%s was changed: %s", name, text)
+				}
+			}
+			if again := read(t, filepath.Join(dir, files.made[0])); again != first {
+				t.Errorf("%s was not written anew", files.made[0])
+			}
+			change(t, filepath.Join(dir, files.made[0]), "# mine\n")
+			if status, stderr := write("i:1"); status != 1 || !strings.Contains(stderr, files.made[0]) || !strings.Contains(stderr, "move it away") {
+				t.Errorf("with a file of the user under that name: status %d, %s", status, stderr)
+			}
+			if text := read(t, filepath.Join(dir, files.made[0])); text != "# mine\n" {
+				t.Errorf("a file of the user was overwritten by\n%s", text)
+			}
+		})
+	}
+}
+
+func read(t *testing.T, name string) string {
+	t.Helper()
+	text, err := os.ReadFile(name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(text)
+}
+
+func change(t *testing.T, name, text string) {
+	t.Helper()
+	if err := os.WriteFile(name, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+}
