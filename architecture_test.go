@@ -66,9 +66,12 @@ var layers = map[string][]string{
 	// Objects for the tests of the cache.
 	"cache/internal/samples": {"kube"},
 
+	// It elects the leader among the replicas of a program.
+	"internal/lease": {"kube", "watch"},
+
 	"controller":     {"kube", "watch", "cache", "internal/clock", "internal/jsonscan", "internal/ident", "internal/logctx", "internal/panics"},
 	"events":         {"kube", "controller"},
-	"operator":       {"kube", "crd", "watch", "cache", "controller", "internal/logctx", "internal/panics", "internal/textlog", "internal/runlog", "internal/access"},
+	"operator":       {"kube", "crd", "watch", "cache", "controller", "internal/lease", "internal/logctx", "internal/panics", "internal/textlog", "internal/runlog", "internal/access"},
 	"internal/plane": {},
 	"internal/dev":   append([]string{"internal/plane", "internal/textlog", "internal/access"}, library...),
 	"yaretest":       append([]string{"internal/plane", "internal/clock", "internal/runlog", "internal/access"}, library...),

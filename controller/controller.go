@@ -216,6 +216,11 @@ func (d *definition) checkProjection() error {
 //   - those of each [Permission]
 func (c *Controller[T]) Needs() (kube.Needs, error) { return c.definition.needs() }
 
+// Standby marks a controller as a part that starts on every replica of a program with leader
+// election: see package operator. The controller syncs its streams at once, and reconciles once
+// its replica leads. Standby does nothing.
+func (c *Controller[T]) Standby() {}
+
 // Start runs the controller until ctx ends: then it takes no new work, lets calls that are
 // under way come to their end within the grace, and returns nil. When that is over their
 // context ends; an error names how many ignore that. They can make no more requests

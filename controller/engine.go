@@ -103,7 +103,7 @@ func (e *engine) run(ctx context.Context) error {
 	defer cancel(nil)
 	var running sync.WaitGroup
 	running.Go(func() { e.mapChanges(ctx, &running) })
-	if e.waitSynced(ctx) {
+	if e.waitSynced(ctx) && e.waitElected(ctx) {
 		defer e.clock.Add("controller "+e.name, e.queue)()
 		e.startWork(ctx, work, &running)
 		release()
@@ -136,6 +136,19 @@ func (e *engine) waitStreams(ctx context.Context) bool {
 			return false
 		}
 	}
+	return true
+}
+
+// waitElected waits until the program leads. It returns false if ctx ends before. What became ready
+// meanwhile has waited for the election, and not for a worker.
+func (e *engine) waitElected(ctx context.Context) bool {
+	if e.runtime.isElected() {
+		return true
+	}
+	if e.runtime.WaitElected(ctx) != nil {
+		return false
+	}
+	e.queue.RestartWaits()
 	return true
 }
 

@@ -26,7 +26,8 @@ type QueueFigures struct {
 	Waiting int
 	// Running is the number of objects that are being reconciled.
 	Running int
-	// Oldest is the longest time that an object in Ready has been waiting.
+	// Oldest is the longest time that an object in Ready has been waiting. It is zero in a replica
+	// that does not lead, in which no object waits for a worker.
 	Oldest time.Duration
 	// Retries counts the reconciles that failed and are retried, since the start.
 	Retries uint64
@@ -41,6 +42,9 @@ func (e *engine) observe() {
 	}
 	e.runtime.Observer.Queue(e.name, func() QueueFigures {
 		s := e.queue.Stats()
+		if !e.runtime.isElected() {
+			s.OldestReady = 0
+		}
 		return QueueFigures{
 			Ready: s.Ready, Waiting: s.Waiting, Running: s.Running, Oldest: s.OldestReady,
 			Retries: s.Retries, Triggers: s.Adds,

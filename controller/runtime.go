@@ -1,6 +1,7 @@
 package controller
 
 import (
+	"context"
 	"log/slog"
 
 	"github.com/yare-go/yare/cache"
@@ -29,6 +30,37 @@ type Runtime struct {
 	// in a Pod, the name of the host, which is that of the Pod unless its spec says otherwise
 	// (hostNetwork, hostname). It is empty outside of a Pod, and in a program of operator.Run.
 	Pod string
+	// Elected is closed when the program begins to lead: see the flag --leader-elect of package
+	// operator. A controller opens its streams before, and reconciles after. Elected is nil in a
+	// program without leader election, which acts from its start on.
+	Elected <-chan struct{}
+}
+
+// WaitElected waits until the program leads. It returns an error, the cause of the end of ctx, if
+// ctx ends before. Without leader election it returns at once.
+func (rt *Runtime) WaitElected(ctx context.Context) error {
+	if rt.Elected == nil {
+		return nil
+	}
+	select {
+	case <-rt.Elected:
+		return nil
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	}
+}
+
+// isElected reports whether the program leads, or needs no election.
+func (rt *Runtime) isElected() bool {
+	if rt.Elected == nil {
+		return true
+	}
+	select {
+	case <-rt.Elected:
+		return true
+	default:
+		return false
+	}
 }
 
 // CachedClient returns a client for tasks, handlers and the like. It reads from the streams that

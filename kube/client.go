@@ -34,6 +34,8 @@ type clientOptions struct {
 	timeout time.Duration
 	writes  int
 	warn    func(context.Context, *Request, string)
+	// wraps holds the functions of AboveTransport, the innermost first.
+	wraps []func(Handler) Handler
 }
 
 // Timeout sets how long the server may be silent before a request fails: until its answer
@@ -52,6 +54,14 @@ func LimitWrites(n int) ClientOption { return func(o *clientOptions) { o.writes 
 // the remarks. Default: each text is logged once, with the context of its request.
 func OnWarning(f func(ctx context.Context, r *Request, text string)) ClientOption {
 	return func(o *clientOptions) { o.warn = f }
+}
+
+// AboveTransport puts a handler directly above the transport, below the repetition of requests and
+// [LimitWrites]. So each attempt to send a request passes the handler. An error of the handler that
+// is no [*Error] ends the request: it is not repeated. Of several such options, the last one makes
+// the outermost handler.
+func AboveTransport(wrap func(next Handler) Handler) ClientOption {
+	return func(o *clientOptions) { o.wraps = append(o.wraps, wrap) }
 }
 
 // NewClient returns a client of the server that config names. The client has connections of its
@@ -80,7 +90,25 @@ func NewClient(config *Config, options ...ClientOption) (*Client, error) {
 	if err != nil {
 		return nil, err
 	}
-	return NewClientFromHandler(retry{next: limitWrites(o.writes, t), limit: o.timeout}).WithFieldManager(program), nil
+	var attempts Handler = t
+	for _, wrap := range o.wraps {
+		attempts = refusing(wrap(attempts))
+	}
+	return NewClientFromHandler(retry{next: limitWrites(o.writes, attempts), limit: o.timeout}).WithFieldManager(program), nil
+}
+
+// refusing returns next with errors about the request: an error that is no [*Error] becomes the
+// cause of a permanent one.
+func refusing(next Handler) Handler {
+	return HandlerFunc(func(ctx context.Context, r *Request) (*Response, error) {
+		response, err := next.Do(ctx, r)
+		if _, ok := AsError(err); err != nil && !ok {
+			e := newError(r)
+			e.Err, e.permanent = err, true
+			err = e
+		}
+		return response, err
+	})
 }
 
 // NewClientFromHandler returns a client on top of any Handler. It neither repeats nor limits

@@ -31,9 +31,18 @@
 // number, and when the stream works again. A function that follows objects by itself, with
 // package watch, receives these errors and decides.
 //
+// # Leader election
+//
+// With --leader-elect several replicas of a program can run, of which one leads. The others stand by:
+// their controllers have synced streams, and reconcile nothing. See [Standby], [Service] and
+// [OnEveryReplica] for what runs on every replica. No request starts after the deadline of the
+// leader's lease, and a replica that loses its lease ends at once. docs/guide/production.md says what
+// that guarantees.
+//
 // # The end
 //
 // After a signal the program takes no new work. It ends within 25 seconds by default: a
 // reconcile that is under way has 15 seconds (see controller.ShutdownGrace) and 3 more to
-// return, the last events have 4 seconds, and requests for health and metrics 1 second.
+// return, the last events have 4 seconds, and requests for health and metrics 1 second. A leader
+// releases its lease at the very end, for which it has 2 seconds.
 package operator

@@ -7,8 +7,10 @@ import "context"
 type Gadget = gadget
 
 var (
-	Nowhere = nowhere
-	Ask     = ask
+	Nowhere      = nowhere
+	Ask          = ask
+	LeaderObject = leaderObject
+	LeaseAccess  = leaseAccess
 
 	SecureMetricsAccess = secureMetricsAccess
 )
@@ -19,3 +21,8 @@ func Call(ctx context.Context, name string, p Program, args ...string) (status i
 	status = program{Program: p, name: name, stdout: &out, stderr: &errs}.main(ctx, args)
 	return status, out.String(), errs.String()
 }
+
+const (
+	LeaderAgent   = leaderAgent
+	LeaderObjects = leaderObjects
+)

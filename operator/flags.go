@@ -35,6 +35,7 @@ type commandLine struct {
 	// tlsCert and tlsKey are the files of the certificate of listenSecure. They are set both or not
 	// at all.
 	tlsCert, tlsKey string
+	leaderElect     bool
 	verbose         bool
 	showVersion     bool
 
@@ -76,6 +77,7 @@ func (l *commandLine) addRunFlags() {
 	l.flags.Func("listen-secure", "", addressInto(&l.listenSecure))
 	l.flags.StringVar(&l.tlsCert, "tls-cert", "", "")
 	l.flags.StringVar(&l.tlsKey, "tls-key", "", "")
+	l.flags.BoolVar(&l.leaderElect, "leader-elect", false, "")
 	l.flags.BoolVar(&l.verbose, "v", false, "")
 }
 
@@ -272,6 +274,8 @@ Flags of run:
   --tls-cert FILE, --tls-key FILE
                       the certificate for --listen-secure and its key, which are read again when
                       they change. Default: a self-signed one, which is renewed
+  --leader-elect      work only while this replica leads, by a Lease in its namespace;
+                      for programs that run more than once. Default: work at once
   -v                  log more
 
 `+manifestsHelp+uninstallHelp, p.name, kinds, indent+ownCommand(p.name)+" crd | kubectl apply -f -",

@@ -50,11 +50,23 @@ func (g *partGroup) start(ctx context.Context, part Part) {
 	if needs, err := part.Needs(); err == nil && len(needs.Names) == 0 {
 		ctx = watch.WithSyncTracker(ctx, g.tracker)
 	}
+	if !startsOnEveryReplica(part) && g.runtime.WaitElected(ctx) != nil {
+		return
+	}
 	err := part.Start(ctx, g.runtime)
 	if err == nil || ctx.Err() != nil && (errors.Is(err, context.Canceled) || errors.Is(err, ctx.Err())) {
 		return
 	}
 	g.fail(err)
+}
+
+// startsOnEveryReplica reports whether part starts before its replica leads.
+func startsOnEveryReplica(part Part) bool {
+	switch part.(type) {
+	case Service, Standby:
+		return true
+	}
+	return false
 }
 
 // fail records an error of the program, and ends it.

@@ -19,6 +19,9 @@ type readiness struct {
 	// listed.
 	unsynced func() []kube.Stream
 	isEnding func() bool
+	// election is the leader election of the program. It may be nil. A standby is ready as a leader
+	// is: an update that replaces the Pods of a program waits for the readiness of new Pods.
+	election *leaderElection
 }
 
 // missing returns what the program is not ready for, a line each, or nothing if it is ready.
@@ -32,6 +35,11 @@ func (r *readiness) missing() []string {
 	for _, name := range r.controllers {
 		if !r.isSubscribed(name) {
 			lines = append(lines, "the controller "+name+" has not started")
+		}
+	}
+	if r.election != nil {
+		if text := r.election.missing(); text != "" {
+			lines = append(lines, text)
 		}
 	}
 	for _, s := range r.cached() {

@@ -65,6 +65,9 @@ func TestMain(m *testing.M) {
 	if len(os.Args) > 1 {
 		if name, ok := strings.CutPrefix(os.Args[1], "as:"); ok {
 			os.Args = append(os.Args[:1], os.Args[2:]...)
+			if name == "leader" {
+				runLeader()
+			}
 			Main(Func[gadget](programs[name]))
 		}
 	}

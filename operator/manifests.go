@@ -12,7 +12,6 @@ import (
 	"strings"
 	"time"
 
-	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/util/validation"
 
 	"github.com/yare-go/yare/crd"
@@ -256,13 +255,4 @@ func portOf(address string) (int, error) {
 		return 0, fmt.Errorf("the kubelet and Prometheus cannot reach a program that listens on %q: give --listen, or --listen-secure, the number of a port, such as :8080", address)
 	}
 	return port, nil
-}
-
-// leaseAccess returns the permissions that the election of a leader by the Lease of that name needs.
-func leaseAccess(name string) []kube.Access {
-	leases := kube.Resource{GroupVersionKind: schema.GroupVersionKind{Group: "coordination.k8s.io", Version: "v1", Kind: "Lease"}, Plural: "leases"}
-	return []kube.Access{
-		{Resource: leases, OwnNamespace: true, Verbs: []kube.Verb{kube.VerbCreate}},
-		{Resource: leases, OwnNamespace: true, Names: []string{name}, Verbs: []kube.Verb{kube.VerbGet, kube.VerbList, kube.VerbWatch, kube.VerbUpdate, kube.VerbPatch}},
-	}
 }

@@ -26,6 +26,9 @@ type figures struct {
 	answered *metrics.Histogram
 	conflict *metrics.Counter
 
+	// elected is that of [controller.Runtime]. It is set before the metrics are read.
+	elected <-chan struct{}
+
 	mu     sync.Mutex
 	queues map[string]func() controller.QueueFigures
 }
@@ -60,8 +63,23 @@ func newFigures() *figures {
 		"How long requests to the API server took, with their repetitions; of a watch, until it began.", requestSeconds(), "verb", "resource")
 	f.conflict = r.Counter("yare_write_conflicts_total",
 		"Writes that the API server refused because of a conflict.", "verb", "resource")
+	r.Collect(metrics.KindGauge, "yare_leader", "1 if this replica leads, or the program has no leader election, else 0.", nil,
+		func(emit metrics.Emit) { emit(f.leader()) })
 	f.collectProcess()
 	return f
+}
+
+// leader returns 1 if this replica leads, or the program has no leader election, else 0.
+func (f *figures) leader() float64 {
+	if f.elected == nil {
+		return 1
+	}
+	select {
+	case <-f.elected:
+		return 1
+	default:
+		return 0
+	}
 }
 
 // Queue registers the queue of one controller.

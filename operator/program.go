@@ -15,6 +15,7 @@ import (
 	"github.com/yare-go/yare/controller"
 	"github.com/yare-go/yare/crd"
 	"github.com/yare-go/yare/internal/access"
+	"github.com/yare-go/yare/internal/lease"
 	"github.com/yare-go/yare/kube"
 )
 
@@ -92,8 +93,12 @@ func Main(parts ...Part) {
 // With --help it explains its flags. The exit status is 0 after SIGINT or SIGTERM, 1 after an
 // error, and 2 if the command line is wrong. After a signal the parts may finish. A second
 // signal ends the program at once.
+//
+// With --leader-elect one replica leads, by a Lease of the program's name in its namespace (see
+// [controller.Runtime]). The other replicas stand by: see [Standby]. A replica that loses the lease
+// ends at once, with the status 1.
 func (p Program) Main() {
-	m := program{Program: p, name: programName(), stdout: os.Stdout, stderr: os.Stderr}
+	m := program{Program: p, name: programName(), stdout: os.Stdout, stderr: os.Stderr, exit: os.Exit}
 	ctx, stop := untilSignal(m.stderr)
 	status := m.main(ctx, os.Args[1:])
 	stop()
@@ -129,6 +134,10 @@ type program struct {
 	Program
 	name           string
 	stdout, stderr io.Writer
+	// exit ends the process at once.
+	exit func(status int)
+	// timing holds the times of the leader election. Default: lease.DefaultTiming.
+	timing lease.Timing
 }
 
 const (
@@ -173,6 +182,9 @@ func (p program) runCommand(ctx context.Context, line *commandLine) error {
 	parts, needs, err := p.makeParts()
 	if err != nil {
 		return err
+	}
+	if line.leaderElect {
+		needs.Access = append(needs.Access, leaseAccess(p.name)...)
 	}
 	if line.listenSecure != "" {
 		needs.Access = append(needs.Access, secureMetricsAccess()...)
@@ -249,7 +261,13 @@ func (p program) run(ctx context.Context, line *commandLine, parts []Part, needs
 	if err != nil {
 		return err
 	}
-	client, err := kube.NewClient(config)
+	var options []kube.ClientOption
+	var fence *lease.Fence
+	if line.leaderElect {
+		fence = p.fence(config)
+		options = append(options, kube.AboveTransport(fence.Handler))
+	}
+	client, err := kube.NewClient(config, options...)
 	if err != nil {
 		return err
 	}
@@ -268,5 +286,14 @@ func (p program) run(ctx context.Context, line *commandLine, parts []Part, needs
 		log: log, listener: listener, guard: guard, connection: connection, handlers: p.Handlers, metrics: p.Metrics, tracer: p.Tracer,
 		namespace: namespace, pod: pod, isChecked: os.Getenv(access.CheckVariable) != "",
 	}
-	return run(ctx, client.With(connection.handler), env, parts)
+	client = client.With(connection.handler)
+	if fence == nil {
+		return run(ctx, client, env, parts)
+	}
+	if env.election, err = p.startElection(ctx, fence, env, client.Namespaces()); err != nil {
+		return err
+	}
+	// The lease is released after everything else, when nothing is left that could write.
+	defer env.election.end()
+	return run(ctx, client, env, parts)
 }

@@ -49,6 +49,8 @@ type environment struct {
 	namespace, pod string
 	// isChecked is true if the program refuses requests that its parts do not declare.
 	isChecked bool
+	// election is the leader election of the program. It may be nil.
+	election *leaderElection
 }
 
 // run runs parts as Run does, in env.
@@ -82,6 +84,9 @@ func run(ctx context.Context, c *kube.Client, env environment, parts []Part) err
 	caches := cache.New(c, cache.OnError(streams.recordError), cache.OnRecovered(streams.recordRecovery))
 	defer caches.Close()
 	rt := &controller.Runtime{Client: c, Cache: caches, Log: env.log, Tracer: env.tracer, Namespace: env.namespace, Pod: env.pod}
+	if env.election != nil {
+		rt.Elected = env.election.elector.Elected()
+	}
 	pages, err := env.newPages(rt)
 	if err != nil {
 		return err
@@ -91,11 +96,13 @@ func run(ctx context.Context, c *kube.Client, env environment, parts []Part) err
 	if env.listener != nil {
 		rt.Observer = f
 		f.collectStreams(caches.Stats)
+		f.elected = rt.Elected
 		pages.figures = f
 		pages.ready = &readiness{
 			controllers: needs.Names, isSubscribed: f.isSubscribed,
 			cached: caches.Stats, unsynced: tracker.Unsynced,
 			isEnding: func() bool { return ctx.Err() != nil },
+			election: env.election,
 		}
 		var handler http.Handler = pages.mux
 		if env.guard != nil {

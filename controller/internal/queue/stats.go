@@ -38,3 +38,16 @@ func (q *Queue) Stats() Stats {
 	s.OldestReady = time.Duration(now - oldest)
 	return s
 }
+
+// RestartWaits lets the keys that wait for a worker wait from now on. It is for a queue that had no
+// workers so far, on purpose.
+func (q *Queue) RestartWaits() {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	now := q.tick()
+	for _, class := range []Priority{Low, Due, High} {
+		for e := q.ready[class].first; e != nil; e = e.after {
+			e.readyAt = now
+		}
+	}
+}

@@ -1,0 +1,350 @@
+package lease
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"math/rand/v2"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/yare-go/yare/kube"
+	"github.com/yare-go/yare/watch"
+)
+
+// Config describes an [Elector]. All fields but IsReported are required.
+type Config struct {
+	// Client is a client of [Fence.Transport].
+	Client *kube.Client
+	Fence  *Fence
+	// Namespace and Name are those of the Lease.
+	Namespace, Name string
+	// Identity names this process, and no other one ever.
+	Identity string
+	Log      *slog.Logger
+	// IsReported reports whether the log has the reason of an error already. It may be nil.
+	IsReported func(error) bool
+}
+
+// Elector is one candidate for a lease.
+type Elector struct {
+	Config
+	leases kube.API[Lease]
+	clock  Clock
+	timing Timing
+	// elected is closed when the term begins.
+	elected chan struct{}
+	// hasSeen is true once the Lease, or that it does not exist, was read.
+	hasSeen atomic.Bool
+
+	// candidate is used by Run, and after Run by Release.
+	candidate candidate
+	// standsBy is true once the log has that another replica leads.
+	standsBy bool
+	failures failures
+}
+
+// New returns an Elector, or what is wrong with c.
+func New(c Config) (*Elector, error) {
+	if err := c.Fence.timing.check(); err != nil {
+		return nil, err
+	}
+	leases := kube.Namespaced[Lease](c.Client, c.Namespace)
+	if err := leases.Err(); err != nil {
+		return nil, fmt.Errorf("the leader election: %w", err)
+	}
+	return &Elector{
+		Config: c, leases: leases, clock: c.Fence.clock, timing: c.Fence.timing, elected: make(chan struct{}),
+		candidate: candidate{namespace: c.Namespace, name: c.Name, identity: c.Identity, timing: c.Fence.timing},
+		failures:  failures{log: c.Log, isReported: c.IsReported},
+	}, nil
+}
+
+// Elected returns a channel that is closed when the term of this process begins.
+func (e *Elector) Elected() <-chan struct{} { return e.elected }
+
+// HasSeen reports whether the state of the Lease is known. It says that the account may read it.
+func (e *Elector) HasSeen() bool { return e.hasSeen.Load() }
+
+// Run waits for the lease, begins the term, and renews the lease until ctx ends. Then it returns nil,
+// and the lease remains as it is: see [Elector.Release]. An error says that the lease is lost. The
+// fence has closed then, and the process must end, because what it began in its term goes on
+// otherwise.
+func (e *Elector) Run(ctx context.Context) error {
+	began := time.Now()
+	if !e.standBy(ctx) {
+		return nil
+	}
+	if !e.Fence.extendTerm(e.candidate.sent) {
+		return e.lose(errors.New("the server took too long to answer the claim"))
+	}
+	close(e.elected)
+	e.Log.Info("this replica leads", "lease", e.String(), "identity", e.Identity,
+		"waited", time.Since(began).Round(time.Millisecond), "transitions", recordOf(e.candidate.seen).transitions)
+	return e.lead(ctx)
+}
+
+// String returns the name of the Lease.
+func (e *Elector) String() string { return e.Namespace + "/" + e.Name }
+
+// standBy waits until this candidate has acquired the lease. It returns false if ctx ends before.
+func (e *Elector) standBy(ctx context.Context) bool {
+	states := make(chan *Lease)
+	var watching sync.WaitGroup
+	defer watching.Wait()
+	watchCtx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	watching.Go(func() { e.watch(watchCtx, states) })
+	var pause time.Duration // before the next attempt
+	for {
+		wait := max(e.candidate.untilFree(e.clock()), pause)
+		select {
+		case l := <-states:
+			e.observe(l)
+			pause = 0
+			continue
+		case <-ctx.Done():
+			return false
+		case <-time.After(wait):
+			pause = 0
+		}
+		if e.candidate.untilFree(e.clock()) > 0 {
+			continue // the timer was faster than the clock
+		}
+		isAcquired, err := e.acquire(ctx)
+		switch {
+		case isAcquired:
+			return true
+		case err != nil:
+			pause = jitter(e.timing.Period)
+		}
+		e.failures.record(ctx, err)
+	}
+}
+
+// watch sends the states of the Lease to states, until ctx ends.
+func (e *Elector) watch(ctx context.Context, states chan<- *Lease) {
+	streams, err := e.leases.Streams(kube.Field("metadata.name", e.Name))
+	if err != nil {
+		return // acquire has the same error
+	}
+	exists := false
+	for change, err := range watch.Follow(ctx, e.Client, streams[0]) {
+		var l *Lease
+		switch {
+		case err != nil:
+			continue // acquire has it too, if it lasts
+		case change.Type == watch.ChangeAdded, change.Type == watch.ChangeModified:
+			if l, err = e.leases.Decode(change.Object); err != nil {
+				continue
+			}
+			exists = true
+		case change.Type == watch.ChangeDeleted, change.Type == watch.ChangeListed && !exists:
+			exists = false
+		default:
+			continue
+		}
+		select {
+		case states <- l:
+		case <-ctx.Done():
+			return
+		}
+	}
+}
+
+// observe records a state of the Lease that was read. l is nil if the Lease does not exist.
+func (e *Elector) observe(l *Lease) {
+	e.candidate.observe(l, e.clock())
+	e.hasSeen.Store(true)
+	if holder := e.candidate.holder(); !e.standsBy && holder != "" && holder != e.Identity {
+		e.standsBy = true
+		e.Log.Info("standing by: another replica leads", "lease", e.String(), "holder", holder)
+	}
+}
+
+// acquire reads the Lease from the server, and takes it if it is free. It reports whether this
+// candidate has the lease now.
+func (e *Elector) acquire(ctx context.Context) (bool, error) {
+	ctx, cancel := context.WithTimeout(ctx, e.timing.attempt())
+	defer cancel()
+	live, err := e.leases.Get(ctx, e.Name)
+	if err != nil && !kube.IsNotFound(err) {
+		return false, err
+	}
+	e.observe(live)
+	if e.candidate.untilFree(e.clock()) > 0 {
+		return false, nil
+	}
+	claim := e.candidate.claim(time.Now())
+	sent := e.clock()
+	var stored *Lease
+	if live == nil {
+		stored, err = e.leases.Create(ctx, claim)
+	} else {
+		stored, err = e.leases.Replace(ctx, claim)
+	}
+	if err != nil {
+		return false, err
+	}
+	e.candidate.recordSuccess(stored, sent)
+	return true, nil
+}
+
+// lead renews the lease until ctx ends, or until the lease is lost, which is its error.
+func (e *Elector) lead(ctx context.Context) error {
+	for {
+		select {
+		case <-ctx.Done():
+			return nil
+		case <-time.After(max(e.timing.Period-e.clock().longestSince(e.candidate.sent), e.timing.Period/10)):
+		}
+		err := e.renew(ctx)
+		for err != nil {
+			if ctx.Err() != nil {
+				return nil
+			}
+			if _, isLost := errors.AsType[*lostError](err); isLost {
+				return e.lose(err)
+			}
+			e.failures.record(ctx, err)
+			left := e.candidate.left(e.clock())
+			if left <= 0 {
+				return e.lose(err)
+			}
+			select {
+			case <-ctx.Done():
+				return nil
+			case <-time.After(min(left, jitter(e.timing.Period/4))):
+			}
+			err = e.renew(ctx)
+		}
+		e.failures.record(ctx, nil)
+	}
+}
+
+// lostError says that somebody else has taken the lease from this process.
+type lostError struct{ reason string }
+
+func (e *lostError) Error() string { return e.reason }
+
+// lose closes the fence, and returns the error of the end of the term.
+func (e *Elector) lose(reason error) error {
+	e.Fence.loseTerm()
+	return fmt.Errorf("the lease %s is lost: its last renewal was sent %s ago: %w",
+		e, e.clock().longestSince(e.candidate.sent).Round(time.Millisecond), reason)
+}
+
+// renew renews the lease. An error that is no *lostError says that the renewal failed.
+func (e *Elector) renew(ctx context.Context) error {
+	left := e.candidate.left(e.clock())
+	if left <= 0 {
+		return &lostError{"this process was stopped, or could not renew it in time"}
+	}
+	ctx, cancel := context.WithTimeout(ctx, min(left, e.timing.attempt()))
+	defer cancel()
+	claim := e.candidate.claim(time.Now())
+	sent := e.clock()
+	stored, err := e.leases.Replace(ctx, claim)
+	switch {
+	case err == nil:
+		e.candidate.recordSuccess(stored, sent)
+	case kube.IsConflict(err), kube.IsNotFound(err):
+		if err := e.examine(ctx); err != nil {
+			return err
+		}
+	case isDoubtful(err):
+		e.candidate.recordUnanswered(sent)
+		return err
+	default:
+		return err
+	}
+	if !e.Fence.extendTerm(e.candidate.sent) {
+		return &lostError{"the server took too long to answer the renewal"}
+	}
+	return nil
+}
+
+// errChanged is the error of a renewal that was refused because somebody else has changed the Lease,
+// such as its labels.
+var errChanged = errors.New("somebody has changed the Lease, but not its holder")
+
+// examine reads the Lease after a renewal that the server refused because the Lease has changed.
+func (e *Elector) examine(ctx context.Context) error {
+	live, err := e.leases.Get(ctx, e.Name)
+	switch {
+	case kube.IsNotFound(err):
+		return &lostError{"somebody has deleted the Lease"}
+	case err != nil:
+		return err
+	case recordOf(live).holder != e.Identity:
+		return &lostError{fmt.Sprintf("it is held by %q", cmp.Or(recordOf(live).holder, "nobody"))}
+	case !e.candidate.recordFound(live, e.clock()):
+		// The next renewal has the new version.
+		return errChanged
+	}
+	return nil
+}
+
+// isDoubtful reports whether a write that failed with err may have been carried out.
+func isDoubtful(err error) bool {
+	e, ok := kube.AsError(err)
+	return !ok || e.Unknown
+}
+
+// Release ends the term, after Run has returned nil, and gives the lease to whoever takes it first. It
+// does nothing without a term. If writes of the term may still be carried out, the lease is left to
+// expire, which is no error.
+func (e *Elector) Release(ctx context.Context) error {
+	if !e.candidate.leads {
+		return nil
+	}
+	if !e.Fence.releaseTerm(ctx) {
+		e.Log.Info("the lease is left to expire, because writes of this replica may still be carried out", "lease", e.String())
+		return nil
+	}
+	// The last renewal may have no answer, so that the version is not known.
+	for attempt := 1; ; attempt++ {
+		_, err := e.leases.Replace(ctx, e.candidate.released(time.Now()))
+		if err == nil {
+			e.Log.Info("the lease is released", "lease", e.String())
+			return nil
+		}
+		if !kube.IsConflict(err) || attempt == 2 {
+			return fmt.Errorf("release the lease: %w", err)
+		}
+		live, err := e.leases.Get(ctx, e.Name)
+		if err != nil || recordOf(live).holder != e.Identity {
+			return kube.IgnoreNotFound(err)
+		}
+		e.candidate.observe(live, e.clock())
+	}
+}
+
+// jitter returns a time around d, so that replicas do not act at the same moment.
+func jitter(d time.Duration) time.Duration { return d/2 + rand.N(d) }
+
+// failures logs why requests about the lease fail: each reason once, and that it is over.
+type failures struct {
+	log        *slog.Logger
+	isReported func(error) bool
+	// logged is the text of the last reason that was logged. It is empty if all is well.
+	logged string
+}
+
+// record records how an attempt ended.
+func (f *failures) record(ctx context.Context, err error) {
+	switch {
+	case err == nil && f.logged != "":
+		f.logged = ""
+		f.log.Info("the leader election works again")
+	case err == nil, ctx.Err() != nil, f.isReported != nil && f.isReported(err):
+	case kube.IsConflict(err), kube.IsAlreadyExists(err), errors.Is(err, errChanged):
+		// That is the work of others, and the next attempt takes it into account.
+	case err.Error() != f.logged:
+		f.logged = err.Error()
+		f.log.Error("the leader election fails; will try again", "error", err)
+	}
+}

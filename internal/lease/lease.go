@@ -1,0 +1,89 @@
+package lease
+
+import (
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/yare-go/yare/kube"
+)
+
+// Spec is the spec of a [Lease]. The type of k8s.io/api would be linked for nothing else, with all
+// types of its group.
+type Spec struct {
+	HolderIdentity       *string           `json:"holderIdentity,omitempty"`
+	LeaseDurationSeconds *int32            `json:"leaseDurationSeconds,omitempty"`
+	AcquireTime          *metav1.MicroTime `json:"acquireTime,omitempty"`
+	RenewTime            *metav1.MicroTime `json:"renewTime,omitempty"`
+	LeaseTransitions     *int32            `json:"leaseTransitions,omitempty"`
+	// Strategy and PreferredHolder belong to coordinated leader election (KEP-4355). They are kept.
+	Strategy        *string `json:"strategy,omitempty"`
+	PreferredHolder *string `json:"preferredHolder,omitempty"`
+}
+
+// Definition returns the definition of the kind, which belongs to Kubernetes.
+func (Spec) Definition() kube.Definition {
+	return kube.Definition{Group: "coordination.k8s.io", Version: "v1", Kind: "Lease", Foreign: true}
+}
+
+// Lease is a Lease of coordination.k8s.io/v1.
+type Lease = kube.CustomResource[Spec, kube.None]
+
+// Holder returns the identity of the replica that holds l, or an empty text.
+func Holder(l *Lease) string { return valueOf(l.Spec.HolderIdentity) }
+
+// IsHeld reports whether somebody holds l, and has renewed it since that time by the clock of the
+// holder.
+func IsHeld(l *Lease, since time.Time) bool {
+	return Holder(l) != "" && valueOf(l.Spec.RenewTime).After(since)
+}
+
+// record is the content of a Lease that electors write. It is comparable. Times are in microseconds,
+// as in the Lease.
+type record struct {
+	holder            string
+	durationSeconds   int32
+	acquired, renewed int64
+	transitions       int32
+}
+
+// recordOf returns the record in l. A nil Lease has the zero record.
+func recordOf(l *Lease) record {
+	if l == nil {
+		return record{}
+	}
+	s := l.Spec
+	return record{
+		holder: valueOf(s.HolderIdentity), durationSeconds: valueOf(s.LeaseDurationSeconds),
+		acquired: valueOf(s.AcquireTime).UnixMicro(), renewed: valueOf(s.RenewTime).UnixMicro(),
+		transitions: valueOf(s.LeaseTransitions),
+	}
+}
+
+// duration returns how long r is valid after a renewal. usual stands for a duration that r lacks.
+func (r record) duration(usual time.Duration) time.Duration {
+	if r.durationSeconds <= 0 {
+		return usual
+	}
+	return time.Duration(r.durationSeconds) * time.Second
+}
+
+// withRecord returns a copy of l with the record r.
+func withRecord(l *Lease, r record) *Lease {
+	changed := *l
+	changed.Spec.HolderIdentity, changed.Spec.LeaseDurationSeconds = &r.holder, &r.durationSeconds
+	changed.Spec.AcquireTime, changed.Spec.RenewTime = MicroTime(time.UnixMicro(r.acquired)), MicroTime(time.UnixMicro(r.renewed))
+	changed.Spec.LeaseTransitions = &r.transitions
+	return &changed
+}
+
+// MicroTime returns t as a Lease has it.
+func MicroTime(t time.Time) *metav1.MicroTime { return &metav1.MicroTime{Time: t} }
+
+// valueOf returns what p points to, or the zero value.
+func valueOf[T any](p *T) (value T) {
+	if p != nil {
+		value = *p
+	}
+	return value
+}

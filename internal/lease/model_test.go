@@ -1,0 +1,604 @@
+package lease
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"math/rand/v2"
+	"slices"
+	"strconv"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/yare-go/yare/internal/fakeserver"
+	"github.com/yare-go/yare/kube"
+)
+
+// workSpec is the spec of the objects that leaders write.
+type workSpec struct {
+	Term  string `json:"term"`
+	Count int    `json:"count"`
+}
+
+func (workSpec) Definition() kube.Definition {
+	return kube.Definition{Group: "example.com", Version: "v1", Kind: "Work", Plural: "works"}
+}
+
+type work = kube.CustomResource[workSpec, kube.None]
+
+// world is one run of the model: a server, and replicas whose machines and networks fail.
+type world struct {
+	t      *testing.T
+	server *fakeserver.Server
+
+	mu     sync.Mutex
+	random *rand.Rand
+	// calm is true when nothing fails any more.
+	calm bool
+	// processes counts the processes so far.
+	processes int
+	// writes holds the writes that the server carried out: the process by resource version.
+	writes map[int]string
+	// releases counts the terms that ended in an orderly way.
+	releases int
+}
+
+// maxDelay is the longest time that a request or an answer is under way. It is shorter than the time
+// between the deadline of a leader and the take-over, less what the clocks may differ.
+const maxDelay = 4 * time.Second
+
+// below returns a random duration below d.
+func (w *world) below(d time.Duration) time.Duration {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return time.Duration(w.random.Int64N(int64(d)))
+}
+
+// happens returns true once in n times.
+func (w *world) happens(n int) bool {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return !w.calm && w.random.IntN(n) == 0
+}
+
+// delay returns how long a message is under way.
+func (w *world) delay() time.Duration {
+	if w.happens(8) {
+		return w.below(maxDelay)
+	}
+	return w.below(20 * time.Millisecond)
+}
+
+// machine is where the processes of one replica run, one after the other.
+type machine struct {
+	*world
+	started time.Time
+	// rate is how fast the clocks of the machine are.
+	rate float64
+
+	mu sync.Mutex
+	// set is by how much the clock was set that somebody sets.
+	set time.Duration
+	// isCut is true while the network of the machine is down. stopped is not nil while its process
+	// is stopped, and is closed when the process goes on.
+	isCut   bool
+	stopped chan struct{}
+	streams map[io.Closer]bool
+	// process is what runs on the machine.
+	process *process
+}
+
+// process is one process of a replica. It has one term at most.
+type process struct {
+	*machine
+	name    string
+	fence   *Fence
+	elector *Elector
+	ended   chan struct{}
+}
+
+func (m *machine) clock() Reading {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	steady := time.Duration(float64(time.Since(m.started)) * m.rate)
+	return Reading{steady: steady, running: steady + m.set}
+}
+
+// waitWhileStopped waits while the process of m is stopped.
+func (m *machine) waitWhileStopped() {
+	m.mu.Lock()
+	stopped := m.stopped
+	m.mu.Unlock()
+	if stopped != nil {
+		<-stopped
+	}
+}
+
+func (m *machine) cut() bool {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return m.isCut
+}
+
+// run runs processes on m until ctx ends.
+func (m *machine) run(ctx context.Context) {
+	for ctx.Err() == nil {
+		m.runProcess(ctx)
+		time.Sleep(time.Second)
+	}
+}
+
+// runProcess runs one process until it ends, or until ctx ends.
+func (m *machine) runProcess(ctx context.Context) {
+	m.world.mu.Lock()
+	m.processes++
+	p := &process{machine: m, name: fmt.Sprintf("p%d", m.processes), ended: make(chan struct{})}
+	m.world.mu.Unlock()
+	defer close(p.ended)
+	p.fence = NewFence(m.clock, DefaultTiming())
+	writer := kube.NewClientFromHandler(p.fence.Handler(kube.HandlerFunc(p.send)))
+	var err error
+	if p.elector, err = New(Config{
+		Client: kube.NewClientFromHandler(p.fence.Transport()), Fence: p.fence,
+		Namespace: "default", Name: "gadgets", Identity: p.name, Log: slog.New(slog.DiscardHandler),
+	}); err != nil {
+		m.t.Error(err)
+		return
+	}
+	m.mu.Lock()
+	m.process = p
+	m.mu.Unlock()
+
+	electing, stopElecting := context.WithCancel(ctx)
+	working, stopWorking := context.WithCancel(ctx)
+	defer stopElecting()
+	defer stopWorking()
+	var parts sync.WaitGroup
+	for i := range 2 {
+		parts.Go(func() { p.work(working, writer, "work"+strconv.Itoa(i)) })
+	}
+	// Sooner or later the process crashes, or has to end in an orderly way.
+	isOrderly := make(chan bool, 1)
+	parts.Go(func() {
+		life := 20*time.Second + m.below(3*time.Minute)
+		select {
+		case <-time.After(life):
+		case <-electing.Done():
+			return
+		}
+		orderly := m.happens(2)
+		isOrderly <- orderly
+		stopWorking()
+		if !orderly {
+			stopElecting()
+		}
+	})
+	lost := make(chan error, 1)
+	go func() { lost <- p.elector.Run(electing) }()
+	select {
+	case err := <-lost: // a process without its lease ends at once
+		if err != nil {
+			p.fence.loseTerm()
+		}
+		stopWorking()
+		stopElecting()
+		parts.Wait()
+		return
+	case <-working.Done():
+	}
+	parts.Wait() // the orderly end drains the work
+	stopElecting()
+	if err := <-lost; err != nil || ctx.Err() != nil {
+		return
+	}
+	if <-isOrderly {
+		m.waitWhileStopped()
+		if err := p.elector.Release(ctx); err == nil && p.elector.candidate.leads {
+			m.world.mu.Lock()
+			m.releases++
+			m.world.mu.Unlock()
+		}
+	}
+}
+
+// work writes one object, again and again, while the process leads.
+func (p *process) work(ctx context.Context, c *kube.Client, name string) {
+	select {
+	case <-p.elector.Elected():
+	case <-ctx.Done():
+		return
+	}
+	for count := 1; ctx.Err() == nil; count++ {
+		// The drain waits for a write that is under way.
+		_, _ = kube.Namespaced[work](c, "default").Patch(context.WithoutCancel(ctx), name, kube.MergePatch(map[string]any{
+			"spec": workSpec{Term: p.name, Count: count},
+		}))
+		select {
+		case <-time.After(p.below(time.Second)):
+		case <-ctx.Done():
+		}
+	}
+}
+
+// send is the transport of a process. Whoever waits for an answer may give up. The network goes on.
+func (p *process) send(ctx context.Context, r *kube.Request) (*kube.Response, error) {
+	p.waitWhileStopped()
+	if !p.fence.isOpen() { // as a connection does
+		return nil, ErrOver
+	}
+	type answer struct {
+		response *kube.Response
+		err      error
+	}
+	answers := make(chan answer, 1)
+	lost := func(err error) (*kube.Response, error) {
+		return nil, &kube.Error{Verb: r.Verb, Ref: r.Ref(), Err: err, Unknown: r.Verb.IsWrite()}
+	}
+	out, back := p.delay(), p.delay()
+	isLost := p.happens(30)
+	carry := func(ctx context.Context) {
+		time.Sleep(out)
+		if p.cut() || isLost {
+			return
+		}
+		response, err := p.server.Do(ctx, r)
+		p.record(r, response)
+		time.Sleep(back)
+		if !p.cut() {
+			answers <- answer{response, err}
+		}
+	}
+	if r.Verb == kube.VerbWatch {
+		carry(ctx)
+	} else {
+		go carry(context.Background())
+	}
+	select {
+	case a := <-answers:
+		p.waitWhileStopped()
+		return p.withCut(a.response), a.err
+	case <-ctx.Done():
+		p.waitWhileStopped()
+		return lost(context.Cause(ctx))
+	case <-time.After(30 * time.Second):
+		return lost(errors.New("no answer"))
+	}
+}
+
+// record records a write that the server has carried out.
+func (p *process) record(r *kube.Request, response *kube.Response) {
+	if !r.Verb.IsWrite() || r.Resource.Plural != "works" || response == nil {
+		return
+	}
+	var stored work
+	if err := kube.Unmarshal(response.Body, &stored); err != nil {
+		p.t.Error(err)
+		return
+	}
+	version, err := strconv.Atoi(stored.ResourceVersion)
+	if err != nil {
+		p.t.Error(err)
+	}
+	p.world.mu.Lock()
+	defer p.world.mu.Unlock()
+	p.writes[version] = p.name
+}
+
+// withCut returns response with a stream that ends when the network is cut.
+func (p *process) withCut(response *kube.Response) *kube.Response {
+	if response == nil || response.Stream == nil {
+		return response
+	}
+	p.machine.mu.Lock()
+	defer p.machine.mu.Unlock()
+	p.streams[response.Stream] = true
+	return response
+}
+
+// fail lets the machine, its network and its process fail until ctx ends.
+func (m *machine) fail(ctx context.Context) {
+	wait := func(d time.Duration) {
+		select {
+		case <-time.After(m.below(d)):
+		case <-ctx.Done():
+		}
+	}
+	for ctx.Err() == nil {
+		wait(time.Minute)
+		m.world.mu.Lock()
+		kind := m.random.IntN(3)
+		m.world.mu.Unlock()
+		m.mu.Lock()
+		switch kind {
+		case 0: // somebody sets the clock
+			m.set += m.below(2*time.Minute) - time.Minute
+			m.mu.Unlock()
+		case 1: // the network is down
+			m.isCut = true
+			for s := range m.streams {
+				s.Close()
+			}
+			clear(m.streams)
+			m.mu.Unlock()
+			wait(40 * time.Second)
+			m.mu.Lock()
+			m.isCut = false
+			m.mu.Unlock()
+		case 2: // the process is stopped
+			m.stopped = make(chan struct{})
+			stopped := m.stopped
+			m.mu.Unlock()
+			wait(40 * time.Second)
+			m.mu.Lock()
+			m.stopped = nil
+			m.mu.Unlock()
+			close(stopped)
+		}
+	}
+}
+
+// leaders returns the processes whose term is valid by their own clocks.
+func leaders(machines []*machine) (names []string) {
+	for _, m := range machines {
+		m.mu.Lock()
+		p := m.process
+		m.mu.Unlock()
+		if p == nil {
+			continue
+		}
+		p.fence.mu.Lock()
+		_, err := p.fence.leftLocked()
+		if err == nil && p.fence.phase == inTerm && !p.hasEnded() {
+			names = append(names, p.name)
+		}
+		p.fence.mu.Unlock()
+	}
+	return names
+}
+
+func (p *process) hasEnded() bool {
+	select {
+	case <-p.ended:
+		return true
+	default:
+		return false
+	}
+}
+
+// TestModel runs three replicas whose networks delay, lose and cut requests and answers, whose clocks
+// run at different rates and are set, and whose processes are stopped, crash and end. At no time are
+// two terms valid, no write of a term follows the first write of the next one, and when nothing fails
+// any more there is a leader.
+func TestModel(t *testing.T) {
+	t.Parallel()
+	for seed := range uint64(24) {
+		t.Run(fmt.Sprint(seed), func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) { runModel(t, seed) })
+		})
+	}
+}
+
+func runModel(t *testing.T, seed uint64) {
+	w := &world{t: t, server: fakeserver.New(), random: rand.New(rand.NewPCG(seed, 1)), writes: make(map[int]string)}
+	for i := range 2 {
+		o := &work{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "work" + strconv.Itoa(i)}}
+		if _, err := kube.All[work](w.server.Client()).Create(t.Context(), o); err != nil {
+			t.Fatal(err)
+		}
+	}
+	ctx, cancel := context.WithCancel(context.Background())
+	failing, stopFailing := context.WithCancel(ctx)
+	var running sync.WaitGroup
+	var machines []*machine
+	for i := range 3 {
+		m := &machine{world: w, started: time.Now(), rate: 0.97 + 0.03*float64(i), streams: make(map[io.Closer]bool)}
+		machines = append(machines, m)
+		running.Go(func() { m.run(ctx) })
+		running.Go(func() { m.fail(failing) })
+	}
+	check := func(d time.Duration) {
+		for end := time.Now().Add(d); time.Now().Before(end); time.Sleep(50 * time.Millisecond) {
+			if names := leaders(machines); len(names) > 1 {
+				t.Errorf("seed %d: %q lead", seed, names)
+				return
+			}
+		}
+	}
+	check(8 * time.Minute)
+	stopFailing()
+	w.mu.Lock()
+	w.calm = true
+	before := len(w.writes)
+	w.mu.Unlock()
+	// The last stopped process, the expiry of its lease, and the attempt of another one.
+	check(2 * time.Minute)
+	cancel()
+	running.Wait()
+	w.checkWrites(seed, before)
+}
+
+// checkWrites checks that no write of a term follows a write of a later one.
+func (w *world) checkWrites(seed uint64, before int) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	var versions []int
+	for version := range w.writes {
+		versions = append(versions, version)
+	}
+	slices.Sort(versions)
+	var terms []string
+	for _, version := range versions {
+		term := w.writes[version]
+		if len(terms) > 0 && terms[len(terms)-1] == term {
+			continue
+		}
+		if slices.Contains(terms, term) {
+			w.t.Fatalf("seed %d: a write of %s at version %d follows a write of %s", seed, term, version, terms[len(terms)-1])
+		}
+		terms = append(terms, term)
+	}
+	if len(terms) < 3 || len(versions) <= before {
+		w.t.Errorf("seed %d: %d terms, and %d of %d writes after the failures", seed, len(terms), len(versions)-before, len(versions))
+	}
+	w.t.Logf("seed %d: %d writes, %d terms of %d processes, %d releases", seed, len(versions), len(terms), w.processes, w.releases)
+}
+
+// A leader that ends in an orderly way is followed at once, and not when its lease expires.
+func TestRelease(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		server := fakeserver.New()
+		ctx, cancel := context.WithCancel(t.Context())
+		defer cancel()
+		start := func(name string) (*Elector, func()) {
+			f := NewFence(realTime(), DefaultTiming())
+			f.Handler(server)
+			e, err := New(Config{
+				Client: kube.NewClientFromHandler(f.Transport()), Fence: f, Namespace: "default", Name: "gadgets",
+				Identity: name, Log: slog.New(slog.DiscardHandler),
+			})
+			if err != nil {
+				t.Fatal(err)
+			}
+			ctx, stop := context.WithCancel(ctx)
+			ended := make(chan error, 1)
+			go func() { ended <- e.Run(ctx) }()
+			time.Sleep(time.Second)
+			return e, func() {
+				stop()
+				if err := <-ended; err != nil {
+					t.Error(err)
+				}
+				if err := e.Release(t.Context()); err != nil {
+					t.Error(err)
+				}
+			}
+		}
+		leads := func(e *Elector) bool {
+			select {
+			case <-e.Elected():
+				return true
+			default:
+				return false
+			}
+		}
+		one, endOne := start("one")
+		two, endTwo := start("two")
+		time.Sleep(time.Hour)
+		if !leads(one) || leads(two) || !two.HasSeen() {
+			t.Fatalf("one leads: %t, two leads: %t", leads(one), leads(two))
+		}
+		released := time.Now()
+		endOne()
+		<-two.Elected()
+		if took := time.Since(released); took > time.Second {
+			t.Errorf("the take-over took %s", took)
+		}
+		// A new process of the same name takes the lease too.
+		endTwo()
+		three, endThree := start("three")
+		if !leads(three) {
+			t.Error("nobody takes a lease that is free")
+		}
+		endThree()
+	})
+}
+
+// A crash is followed when the lease expires, and not much later.
+func TestCrash(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		server := fakeserver.New()
+		run := func(ctx context.Context, name string) *Elector {
+			f := NewFence(realTime(), DefaultTiming())
+			f.Handler(server)
+			e, err := New(Config{
+				Client: kube.NewClientFromHandler(f.Transport()), Fence: f, Namespace: "default", Name: "gadgets",
+				Identity: name, Log: slog.New(slog.DiscardHandler),
+			})
+			if err != nil {
+				t.Fatal(err)
+			}
+			go e.Run(ctx) //nolint:errcheck // the end of ctx is no error
+			time.Sleep(time.Second)
+			return e
+		}
+		ctx, cancel := context.WithCancel(t.Context())
+		defer cancel()
+		first, crash := context.WithCancel(ctx)
+		run(first, "one")
+		two := run(ctx, "two")
+		time.Sleep(time.Minute)
+		crash()
+		crashed := time.Now()
+		<-two.Elected()
+		if took := time.Since(crashed); took < 13*time.Second || took > 16*time.Second {
+			t.Errorf("the take-over took %s", took)
+		}
+	})
+}
+
+// Somebody who takes or deletes the Lease ends the term. Somebody who labels it does not.
+func TestChangesByOthers(t *testing.T) {
+	t.Parallel()
+	for name, test := range map[string]struct {
+		change func(api kube.API[Lease], l *Lease) error
+		isLost bool
+	}{
+		"labelled": {func(api kube.API[Lease], l *Lease) error {
+			l.Labels = map[string]string{"a": "b"}
+			_, err := api.Replace(context.Background(), l)
+			return err
+		}, false},
+		"taken": {func(api kube.API[Lease], l *Lease) error {
+			_, err := api.Replace(context.Background(), withRecord(l, record{holder: "other", durationSeconds: 15, renewed: 1}))
+			return err
+		}, true},
+		"deleted": {func(api kube.API[Lease], l *Lease) error {
+			return api.Delete(context.Background(), l.Name)
+		}, true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) {
+				server := fakeserver.New()
+				f := NewFence(realTime(), DefaultTiming())
+				f.Handler(server)
+				e, err := New(Config{
+					Client: kube.NewClientFromHandler(f.Transport()), Fence: f, Namespace: "default", Name: "gadgets",
+					Identity: "one", Log: slog.New(slog.DiscardHandler),
+				})
+				if err != nil {
+					t.Fatal(err)
+				}
+				ctx, cancel := context.WithCancel(t.Context())
+				ended := make(chan error, 1)
+				go func() { ended <- e.Run(ctx) }()
+				<-e.Elected()
+				api := kube.Namespaced[Lease](server.Client(), "default")
+				l, err := api.Get(t.Context(), "gadgets")
+				if err == nil {
+					err = test.change(api, l)
+				}
+				if err != nil {
+					t.Fatal(err)
+				}
+				time.Sleep(time.Minute)
+				if isLost := f.check() != nil; isLost != test.isLost {
+					t.Errorf("the lease is lost: %t", isLost)
+				}
+				cancel()
+				if err := <-ended; (err != nil) != test.isLost {
+					t.Errorf("the error is %v", err)
+				}
+			})
+		})
+	}
+}

@@ -1,0 +1,136 @@
+package operator
+
+import (
+	"cmp"
+	"context"
+	"crypto/rand"
+	"fmt"
+	"log/slog"
+	"os"
+	"sync"
+	"time"
+
+	"github.com/yare-go/yare/internal/lease"
+	"github.com/yare-go/yare/kube"
+)
+
+// releaseTimeout is how long the release of the lease may take at the end of a program.
+const releaseTimeout = 2 * time.Second
+
+// leaderElection is the part of a program in the election of its leader.
+type leaderElection struct {
+	elector *lease.Elector
+	log     *slog.Logger
+	stop    context.CancelFunc
+	running sync.WaitGroup
+}
+
+// fence returns the fence of a program with leader election, and makes the connections of config pass
+// it. Its handler belongs above the transport.
+func (p program) fence(config *kube.Config) *lease.Fence {
+	timing := p.timing
+	if timing == (lease.Timing{}) {
+		timing = lease.DefaultTiming()
+	}
+	fence := lease.NewFence(lease.SystemClock(), timing)
+	config.Dial = fence.Dialer(config.Dial)
+	return fence
+}
+
+// startElection makes the program a candidate for the Lease of its name in its namespace. The program
+// watches the namespaces watched, or all if there are none. When the
+// lease is lost, the process ends at once: whatever began in the term ends with it.
+func (p program) startElection(ctx context.Context, fence *lease.Fence, env environment, watched []string) (*leaderElection, error) {
+	client := kube.NewClientFromHandler(fence.Transport()).WithFieldManager(p.name)
+	all := client
+	if len(watched) > 0 {
+		all = client.InNamespaces(watched...)
+	}
+	elector, err := lease.New(lease.Config{
+		Client: client.With(env.connection.handler),
+		Fence:  fence, Namespace: env.namespace, Name: p.name, Identity: newIdentity(env.pod),
+		Log: env.log, IsReported: env.connection.hasReported,
+	})
+	if err != nil {
+		return nil, err
+	}
+	// The lease is renewed until all parts have ended, and so beyond the end of ctx.
+	ctx, cancel := context.WithCancel(context.WithoutCancel(ctx))
+	l := &leaderElection{elector: elector, log: env.log, stop: cancel}
+	l.running.Go(func() {
+		select {
+		case <-elector.Elected():
+			l.warnOfOtherInstalls(ctx, all, env.namespace, p.name)
+		case <-ctx.Done():
+		}
+	})
+	l.running.Go(func() {
+		if err := elector.Run(ctx); err != nil {
+			env.log.Error("the program ends at once, so that nothing of its term goes on", "error", err)
+			p.exit(statusFailed)
+		}
+	})
+	return l, nil
+}
+
+// recentRenewal is how old the last renewal of the lease of another install may be for the install to
+// be active, by the clocks of both machines.
+const recentRenewal = 2 * time.Minute
+
+// warnOfOtherInstalls logs the other installs of the program in the namespaces that the program
+// watches: the Leases of the same name in other namespaces. Both installs lead, and both act on the
+// same objects. An account that may not list these Leases has no warning.
+func (l *leaderElection) warnOfOtherInstalls(ctx context.Context, c *kube.Client, own, name string) {
+	leases, err := kube.All[lease.Lease](c).List(ctx, kube.Field("metadata.name", name))
+	if err != nil {
+		l.log.Debug("cannot see whether there is another install of this program", "error", err)
+		return
+	}
+	for _, other := range leases {
+		if other.Namespace != own && lease.IsHeld(other, time.Now().Add(-recentRenewal)) {
+			l.log.Warn("another install of this program is active: both act on the objects that both watch; remove one of them, or give each --watch-namespace",
+				"lease", other.Namespace+"/"+other.Name, "holder", lease.Holder(other))
+		}
+	}
+}
+
+// end releases the lease, if this replica leads. All parts have ended.
+func (l *leaderElection) end() {
+	l.stop()
+	l.running.Wait()
+	ctx, cancel := context.WithTimeout(context.Background(), releaseTimeout)
+	defer cancel()
+	if err := l.elector.Release(ctx); err != nil {
+		l.log.Warn("the lease is left to expire", "error", err)
+	}
+}
+
+// missing returns why a standby is not ready. It is ready when it knows the Lease, and so may read it.
+func (l *leaderElection) missing() string {
+	if l.elector.HasSeen() {
+		return ""
+	}
+	return fmt.Sprintf("the lease %s has not been read", l.elector)
+}
+
+// newIdentity returns the identity of this process in the Lease, which no other process has: the name
+// of its Pod, or of its host, and a random text.
+func newIdentity(pod string) string {
+	host, _ := os.Hostname() // the random text is enough
+	return cmp.Or(pod, host) + "_" + rand.Text()
+}
+
+// leaseAccess returns the permissions that the leader election of a program of that name needs. RBAC
+// knows no names for create.
+func leaseAccess(name string) []kube.Access {
+	t, err := kube.TypeOf[lease.Lease]()
+	if err != nil {
+		return nil // a test has the type
+	}
+	return []kube.Access{
+		// for the warning of another install
+		{Resource: t.Resource, Verbs: []kube.Verb{kube.VerbList}, Names: []string{name}},
+		{Resource: t.Resource, Verbs: []kube.Verb{kube.VerbCreate}, OwnNamespace: true},
+		{Resource: t.Resource, Verbs: []kube.Verb{kube.VerbGet, kube.VerbList, kube.VerbWatch, kube.VerbUpdate}, Names: []string{name}, OwnNamespace: true},
+	}
+}

@@ -1,0 +1,464 @@
+package operator_test
+
+import (
+	"bufio"
+	"cmp"
+	"encoding/json"
+	"fmt"
+	"os"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+
+	coordinationv1 "k8s.io/api/coordination/v1"
+	corev1 "k8s.io/api/core/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/yare-go/yare/kube"
+	"github.com/yare-go/yare/operator"
+	"github.com/yare-go/yare/yaretest"
+)
+
+// shortTiming are times of a lease that are in proportion to the usual ones and let a test end soon.
+const shortTiming = "4s,2500ms,400ms"
+
+// stage is where replicas of one program run against an API server.
+type stage struct {
+	t         *testing.T
+	cluster   *yaretest.Cluster
+	client    *kube.Client
+	namespace string
+	timing    string
+	// kubeconfig is how replicas without a link reach the server.
+	kubeconfig string
+
+	mu       sync.Mutex
+	replicas map[string]*replica
+	started  int
+	// isOver is true when no further replica starts.
+	isOver bool
+	ending sync.WaitGroup
+}
+
+// replica is one process, and so at most one term.
+type replica struct {
+	*yaretest.Process
+	name string
+	link *link
+}
+
+// newStage returns a stage with the objects that the leader writes.
+func newStage(t *testing.T, cluster *yaretest.Cluster, timing string) *stage {
+	t.Helper()
+	s := &stage{
+		t: t, cluster: cluster, client: cluster.Client(t), namespace: cluster.Namespace(t), timing: timing,
+		kubeconfig: cluster.Kubeconfig(), replicas: make(map[string]*replica),
+	}
+	for i := range operator.LeaderObjects {
+		o := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: s.namespace, Name: operator.LeaderObject(i)}}
+		if _, err := kube.All[corev1.ConfigMap](s.client).Create(t.Context(), o); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return s
+}
+
+// start starts a replica behind a link, or without one.
+func (s *stage) start(l *link) *replica {
+	s.t.Helper()
+	s.mu.Lock()
+	s.started++
+	name := fmt.Sprintf("replica%d", s.started)
+	s.mu.Unlock()
+	self, err := os.Executable()
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	kubeconfig := s.kubeconfig
+	if l != nil {
+		kubeconfig = l.kubeconfig
+	}
+	r := &replica{name: name, link: l,
+		Process: yaretest.Run(s.t, kubeconfig, self, "as:leader", name, s.namespace, s.timing, "run", "--leader-elect")}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.replicas[name] = r
+	return r
+}
+
+// keep starts a replica behind a link of its own, and starts another one whenever it ends, as the
+// kubelet does with a container. end ends it.
+func (s *stage) keep() {
+	s.t.Helper()
+	l := newLink(s.t, s.cluster)
+	r := s.start(l)
+	s.ending.Go(func() {
+		for {
+			r.Wait(yaretest.Within(s.t, time.Hour))
+			s.mu.Lock()
+			isOver := s.isOver
+			s.mu.Unlock()
+			if isOver {
+				return
+			}
+			r = s.start(l)
+		}
+	})
+}
+
+// end ends all replicas.
+func (s *stage) end() {
+	s.mu.Lock()
+	s.isOver = true
+	s.mu.Unlock()
+	// A replica may start at this moment.
+	stop := make(chan struct{})
+	go func() { s.ending.Wait(); close(stop) }()
+	for {
+		s.mu.Lock()
+		all := make([]*replica, 0, len(s.replicas))
+		for _, r := range s.replicas {
+			all = append(all, r)
+		}
+		s.mu.Unlock()
+		for _, r := range all {
+			r.Kill()
+		}
+		select {
+		case <-stop:
+			return
+		case <-time.After(50 * time.Millisecond):
+		}
+	}
+}
+
+// leader waits until another replica than the former one leads, and has written something.
+func (s *stage) leader(former string) *replica {
+	s.t.Helper()
+	var leader *replica
+	yaretest.Eventually(s.t, func() error {
+		l, err := kube.Get[coordinationv1.Lease](s.t.Context(), s.client, s.namespace, "leader")
+		if err != nil {
+			return err
+		}
+		name, _, _ := strings.Cut(*l.Spec.HolderIdentity, "_")
+		if name == "" || name == former {
+			return fmt.Errorf("the holder is %q", *l.Spec.HolderIdentity)
+		}
+		o, err := kube.Get[corev1.ConfigMap](s.t.Context(), s.client, s.namespace, operator.LeaderObject(0))
+		if err != nil {
+			return err
+		}
+		if o.Data["replica"] != name {
+			return fmt.Errorf("%s has written last, and not %s", o.Data["replica"], name)
+		}
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		if leader = s.replicas[name]; leader == nil {
+			return fmt.Errorf("the holder is unknown: %q", name)
+		}
+		return nil
+	})
+	return leader
+}
+
+// waitForWrites waits until a replica has written each object n times, or leads no more.
+func (s *stage) waitForWrites(r *replica, n int) {
+	s.t.Helper()
+	yaretest.Eventually(s.t, func() error {
+		for i := range operator.LeaderObjects {
+			o, err := kube.Get[corev1.ConfigMap](s.t.Context(), s.client, s.namespace, operator.LeaderObject(i))
+			if err != nil {
+				return err
+			}
+			if count, _ := strconv.Atoi(o.Data["n"]); o.Data["replica"] == r.name && count < n {
+				return fmt.Errorf("%s has written %s %d times", r.name, o.Name, count)
+			}
+		}
+		return nil
+	})
+}
+
+// TestNoWriteOfAnOldTerm runs replicas on a real API server whose networks are slow and broken and
+// whose processes are stopped and killed. The audit log of the server shows each write that was
+// carried out, with the resource version that it led to. No write of a term follows the first write of
+// the next one (promise 19).
+//
+// YARE_LEADER_FAULTS sets how often each fault happens.
+func TestNoWriteOfAnOldTerm(t *testing.T) {
+	t.Parallel()
+	times := 1
+	if n, err := strconv.Atoi(os.Getenv("YARE_LEADER_FAULTS")); err == nil {
+		times = n
+	}
+	cluster, log := auditedCluster(t)
+	faults := map[string]struct {
+		replicas int
+		fault    func(t *testing.T, s *stage, r *replica)
+	}{
+		"killed": {2, func(_ *testing.T, s *stage, r *replica) {
+			r.Kill()
+			s.leader(r.name)
+		}},
+		// The process is stopped in the midst of its writes, for longer than its term.
+		"stopped": {2, func(t *testing.T, s *stage, r *replica) {
+			r.Signal(t, syscall.SIGSTOP)
+			s.leader(r.name)
+			r.Signal(t, syscall.SIGCONT)
+			if status := r.Wait(t); status != 1 {
+				t.Errorf("the former leader ended with %d", status)
+			}
+			r.WaitForLog(t, "the program ends at once, so that nothing of its term goes on")
+		}},
+		// The network keeps writes, and would deliver them later.
+		"black hole": {2, func(t *testing.T, s *stage, r *replica) {
+			r.link.setDown(true)
+			s.leader(r.name)
+			r.link.setDown(false)
+			if status := r.Wait(t); status != 1 {
+				t.Errorf("the former leader ended with %d", status)
+			}
+		}},
+		// The network keeps the writes of a process that is killed meanwhile.
+		"black hole, killed": {2, func(_ *testing.T, s *stage, r *replica) {
+			r.link.setDown(true)
+			time.Sleep(time.Second)
+			r.Kill()
+			s.leader(r.name)
+			r.link.setDown(false)
+		}},
+		// Requests take so long that the lease cannot be renewed, but less than the time between the
+		// deadline and the take-over.
+		"slow": {3, func(_ *testing.T, s *stage, r *replica) {
+			r.link.setDelay(1300 * time.Millisecond)
+			s.leader(r.name)
+			r.link.setDelay(0)
+		}},
+		"slow, stopped": {3, func(t *testing.T, s *stage, r *replica) {
+			r.link.setDelay(300 * time.Millisecond)
+			time.Sleep(time.Second)
+			r.Signal(t, syscall.SIGSTOP)
+			s.leader(r.name)
+			r.Signal(t, syscall.SIGCONT)
+			r.Wait(t)
+			r.link.setDelay(0)
+		}},
+	}
+	var namespaces sync.Map
+	t.Run("faults", func(t *testing.T) {
+		for name, f := range faults {
+			t.Run(name, func(t *testing.T) {
+				t.Parallel()
+				s := newStage(t, cluster, shortTiming)
+				namespaces.Store(name, s.namespace)
+				defer s.end()
+				for range f.replicas {
+					s.keep()
+				}
+				for range times {
+					leader := s.leader("")
+					s.waitForWrites(leader, 20)
+					f.fault(t, s, leader)
+				}
+				s.waitForWrites(s.leader(""), 20)
+			})
+		}
+	})
+	writes := auditedWrites(t, log)
+	for name := range faults {
+		namespace, _ := namespaces.Load(name)
+		terms, err := checkTerms(writes[namespace.(string)])
+		if err != nil {
+			t.Errorf("%s: %v", name, err)
+		}
+		if len(terms) <= times {
+			t.Errorf("%s: there were only the terms %v", name, terms)
+		}
+		t.Logf("%s: %d writes in %d terms", name, len(writes[namespace.(string)]), len(terms))
+	}
+}
+
+// auditedWrite is a write that the server has carried out.
+type auditedWrite struct {
+	term    string
+	version uint64
+}
+
+// auditedWrites returns the writes of leaders in an audit log, by namespace.
+func auditedWrites(t *testing.T, path string) map[string][]auditedWrite {
+	t.Helper()
+	file, err := os.Open(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer file.Close()
+	writes := make(map[string][]auditedWrite)
+	lines := bufio.NewScanner(file)
+	lines.Buffer(nil, 1<<20)
+	for lines.Scan() {
+		var event struct {
+			UserAgent      string
+			ObjectRef      struct{ Namespace string }
+			ResponseStatus struct{ Code int }
+			ResponseObject struct{ Metadata metav1.ObjectMeta }
+		}
+		if err := json.Unmarshal(lines.Bytes(), &event); err != nil {
+			t.Fatalf("%v: %s", err, lines.Text())
+		}
+		term, isLeader := strings.CutPrefix(event.UserAgent, operator.LeaderAgent)
+		if !isLeader || event.ResponseStatus.Code != 200 {
+			continue
+		}
+		version, err := strconv.ParseUint(event.ResponseObject.Metadata.ResourceVersion, 10, 64)
+		if err != nil {
+			t.Fatalf("%v: %s", err, lines.Text())
+		}
+		writes[event.ObjectRef.Namespace] = append(writes[event.ObjectRef.Namespace], auditedWrite{term, version})
+	}
+	if err := lines.Err(); err != nil {
+		t.Fatal(err)
+	}
+	return writes
+}
+
+// checkTerms returns the terms of writes in the order in which they began. It returns an error if a
+// write of a term follows a write of a later one.
+func checkTerms(writes []auditedWrite) (terms []string, err error) {
+	slices.SortFunc(writes, func(a, b auditedWrite) int { return cmp.Compare(a.version, b.version) })
+	late := make(map[string]int)
+	for _, w := range writes {
+		switch i := slices.Index(terms, w.term); {
+		case i < 0:
+			terms = append(terms, w.term)
+		case i < len(terms)-1:
+			late[w.term]++
+		}
+	}
+	if len(late) > 0 {
+		err = fmt.Errorf("of the terms %v these had writes after the beginning of a later one: %v", terms, late)
+	}
+	return terms, err
+}
+
+func TestCheckTerms(t *testing.T) {
+	t.Parallel()
+	if terms, err := checkTerms([]auditedWrite{{"b", 3}, {"a", 1}, {"a", 2}}); err != nil || !slices.Equal(terms, []string{"a", "b"}) {
+		t.Error(terms, err)
+	}
+	if _, err := checkTerms([]auditedWrite{{"a", 1}, {"b", 2}, {"a", 3}}); err == nil {
+		t.Error("a late write is no error")
+	}
+}
+
+// TestHandOver ends leaders in an orderly way. The next one writes at once, and not when the lease
+// expires.
+//
+// YARE_HAND_OVERS sets the number of hand-overs.
+func TestHandOver(t *testing.T) {
+	t.Parallel()
+	times := 3
+	if n, err := strconv.Atoi(os.Getenv("YARE_HAND_OVERS")); err == nil {
+		times = n
+	}
+	s := newStage(t, yaretest.Start(t), "")
+	leader := s.start(nil)
+	s.leader("")
+	var took []time.Duration
+	for range times {
+		next := s.start(nil)
+		next.WaitForLog(t, "standing by: another replica leads")
+		before := lastWrites(t, s)
+		began := time.Now()
+		leader.Signal(t, syscall.SIGTERM)
+		for lastWrites(t, s)[next.name] == before[next.name] {
+			if time.Since(began) > 30*time.Second {
+				t.Fatal("the next leader does not write")
+			}
+			time.Sleep(5 * time.Millisecond)
+		}
+		took = append(took, time.Since(began))
+		if status := leader.Wait(t); status != 0 {
+			t.Errorf("the leader ended with %d", status)
+		}
+		leader.WaitForLog(t, "the lease is released")
+		leader = next
+	}
+	if status := leader.Interrupt(t); status != 0 {
+		t.Errorf("the last leader ended with %d", status)
+	}
+	slices.Sort(took)
+	// Without the release the next leader waits for 15 s.
+	if median := took[len(took)/2]; median > 8*time.Second {
+		t.Errorf("the median of %d hand-overs is %s", len(took), median)
+	}
+	t.Logf("%d hand-overs, from the signal to the first write of the next leader: %s to %s, median %s",
+		len(took), took[0], took[len(took)-1], took[len(took)/2])
+}
+
+// lastWrites returns how often each replica is the last one that wrote an object.
+func lastWrites(t *testing.T, s *stage) map[string]int {
+	t.Helper()
+	count := make(map[string]int)
+	objects, err := kube.Namespaced[corev1.ConfigMap](s.client, s.namespace).List(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, o := range objects {
+		if name := o.Data["replica"]; name != "" {
+			count[name]++
+		}
+	}
+	return count
+}
+
+// A replica needs no more for its election than what --leader-elect declares. A crash of the leader is
+// followed when its lease expires.
+func TestLeaderElectionWithItsPermissions(t *testing.T) {
+	t.Parallel()
+	cluster := yaretest.Start(t)
+	s := newStage(t, cluster, shortTiming)
+	account := cluster.ServiceAccount(t, s.namespace)
+	account.Allow(t, s.namespace, rbacv1.PolicyRule{APIGroups: []string{""}, Resources: []string{"configmaps"}, Verbs: []string{"patch"}})
+	for _, access := range operator.LeaseAccess("leader") {
+		rule := rbacv1.PolicyRule{APIGroups: []string{access.Resource.Group}, Resources: []string{access.Resource.Plural}, ResourceNames: access.Names}
+		for _, verb := range access.Verbs {
+			rule.Verbs = append(rule.Verbs, string(verb))
+		}
+		namespace := ""
+		if access.OwnNamespace {
+			namespace = s.namespace
+		}
+		account.Allow(t, namespace, rule)
+	}
+	s.kubeconfig = account.Kubeconfig()
+	leader := s.start(nil)
+	s.leader("")
+	standby := s.start(nil)
+	standby.WaitForLog(t, "standing by: another replica leads")
+	leader.Kill()
+	if next := s.leader(leader.name); next.name != standby.name {
+		t.Errorf("%s leads", next.name)
+	}
+	if status := standby.Interrupt(t); status != 0 {
+		t.Errorf("the standby ended with %d", status)
+	}
+	l, err := kube.Get[coordinationv1.Lease](t.Context(), s.client, s.namespace, "leader")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if *l.Spec.HolderIdentity != "" || *l.Spec.LeaseTransitions != 1 {
+		t.Errorf("the lease is not released: %+v", l.Spec)
+	}
+	for _, r := range []*replica{leader, standby} {
+		for _, line := range r.Log() {
+			if strings.Contains(line, "the account may not") {
+				t.Error(line)
+			}
+		}
+	}
+}

@@ -1,0 +1,333 @@
+package operator
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net/http"
+	"os"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/yare-go/yare/controller"
+	"github.com/yare-go/yare/events"
+	"github.com/yare-go/yare/internal/fakeserver"
+	"github.com/yare-go/yare/internal/lease"
+	"github.com/yare-go/yare/kube"
+)
+
+// electionOn returns the parts of two programs that use the server together, each with its election.
+// Their connections are those to the server in memory.
+func electionOn(t *testing.T, server kube.Handler, pod string, log *slog.Logger) (*kube.Client, environment, program) {
+	t.Helper()
+	p := program{name: "gadgets", exit: func(status int) { t.Errorf("the program ends with %d", status) }}
+	fence := p.fence(new(kube.Config))
+	client := kube.NewClientFromHandler(fence.Handler(server))
+	env := environment{log: log, connection: newConnectionReporter(log, "server", "crd", kube.Needs{}), namespace: "gadgets-system", pod: pod}
+	var err error
+	if env.election, err = p.startElection(t.Context(), fence, env, nil); err != nil {
+		t.Fatal(err)
+	}
+	return client, env, p
+}
+
+// startedParts records which parts of a program have started.
+type startedParts struct {
+	mu    sync.Mutex
+	names []string
+}
+
+func (s *startedParts) add(name string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.names = append(s.names, name)
+}
+
+func (s *startedParts) list() string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return strings.Join(slices.Compact(slices.Sorted(slices.Values(s.names))), " ")
+}
+
+// ownService is a service of an author.
+type ownService struct{ Part }
+
+func (ownService) Service() {}
+
+// A standby runs its services and what runs on every replica. It is ready. Everything else waits for
+// the election. The end of the leader makes the standby lead.
+func TestPartsOfAStandby(t *testing.T) {
+	t.Parallel()
+	server := fakeserver.New()
+	type replica struct {
+		started startedParts
+		stop    context.CancelFunc
+		ended   chan error
+		at      fmt.Stringer
+		log     sharedBuffer
+	}
+	start := func(pod string) *replica {
+		r := &replica{ended: make(chan error, 1)}
+		log := slog.New(slog.NewTextHandler(&r.log, nil))
+		client, env, _ := electionOn(t, server, pod, log)
+		env.listener = anywhere(t)
+		r.at = env.listener.Addr()
+		task := func(name string) Part {
+			return Task(name, func(ctx context.Context, rt *controller.Runtime) error {
+				if name == "everywhere" && rt.Elected != nil {
+					t.Error("a part on every replica would wait for the election")
+				}
+				r.started.add(name)
+				<-ctx.Done()
+				return nil
+			})
+		}
+		parts := []Part{
+			task("task"), OnEveryReplica(task("everywhere")), ownService{task("service")}, OnEveryReplica(events.New("example.com/gadgets")),
+			part(func(ctx context.Context) error { r.started.add("func"); <-ctx.Done(); return nil }),
+			controller.New(func(context.Context, *gadget, *kube.Client) (controller.Action, error) {
+				r.started.add("reconcile")
+				return controller.Done(), nil
+			}),
+		}
+		ctx, cancel := context.WithCancel(t.Context())
+		r.stop = cancel
+		go func() {
+			err := run(ctx, client, env, parts)
+			env.election.end()
+			r.ended <- err
+		}()
+		return r
+	}
+	wait := func(r *replica, started, leader string) {
+		t.Helper()
+		eventually(t, func() error {
+			if code, text := ask(t, r.at, "/readyz"); code != http.StatusOK {
+				return errors.New(text)
+			}
+			if _, text := ask(t, r.at, "/metrics"); !strings.Contains(text, "\nyare_leader "+leader+"\n") {
+				return fmt.Errorf("the metrics do not have yare_leader %s", leader)
+			}
+			if got := r.started.list(); got != started {
+				return fmt.Errorf("the parts %s have started, not %s", got, started)
+			}
+			return nil
+		})
+	}
+	end := func(r *replica) {
+		t.Helper()
+		r.stop()
+		if err := <-r.ended; err != nil {
+			t.Error(err)
+		}
+	}
+	g := &gadget{}
+	g.Namespace, g.Name = "default", "one"
+	if _, err := kube.All[gadget](server.Client()).Create(t.Context(), g); err != nil {
+		t.Fatal(err)
+	}
+	one := start("pod-1")
+	wait(one, "everywhere func reconcile service task", "1")
+	two := start("pod-2")
+	wait(two, "everywhere service", "0")
+	checkText(t, "the log of the standby", two.log.String(), []string{"standing by: another replica leads", "lease=gadgets-system/gadgets", "holder=pod-1_"})
+	end(one)
+	wait(two, "everywhere func reconcile service task", "1")
+	checkText(t, "the log of the new leader", two.log.String(), []string{"this replica leads", "identity=pod-2_"})
+	// A standby can end too.
+	three := start("pod-3")
+	wait(three, "everywhere service", "0")
+	end(three)
+	end(two)
+	l := server.Object("leases", "gadgets-system", "gadgets")
+	if l["spec"].(map[string]any)["holderIdentity"] != "" {
+		t.Errorf("the lease is not released: %v", l)
+	}
+}
+
+// A replica that cannot read the Lease is not ready, and its log says why.
+func TestStandbyThatMayNotReadTheLease(t *testing.T) {
+	t.Parallel()
+	server := fakeserver.New()
+	server.Before(func(_ context.Context, r *kube.Request) error {
+		if r.Resource.Plural == "leases" {
+			e := fakeserver.Refusal(r, http.StatusForbidden, "Forbidden")
+			e.Answer.Message = `leases.coordination.k8s.io "gadgets" is forbidden: User "x" cannot get resource "leases"`
+			return e
+		}
+		return nil
+	})
+	var log sharedBuffer
+	client, env, _ := electionOn(t, server, "pod", slog.New(slog.NewTextHandler(&log, nil)))
+	env.listener = anywhere(t)
+	ctx, cancel := context.WithCancel(t.Context())
+	ended := make(chan error, 1)
+	go func() {
+		ended <- run(ctx, client, env, []Part{part(func(context.Context) error { t.Error("the part has started"); return nil })})
+		env.election.end()
+	}()
+	eventually(t, func() error {
+		code, text := ask(t, env.listener.Addr(), "/readyz")
+		if code != http.StatusServiceUnavailable || text != "the lease gadgets-system/gadgets has not been read\n" {
+			return fmt.Errorf("%d %s", code, text)
+		}
+		if got := log.String(); !strings.Contains(got, "the account may not get leases.coordination.k8s.io") {
+			return fmt.Errorf("the log: %s", got)
+		}
+		return nil
+	})
+	cancel()
+	if err := <-ended; err != nil {
+		t.Error(err)
+	}
+}
+
+// A leader warns of another install of its program that watches the same objects.
+func TestOtherInstalls(t *testing.T) {
+	t.Parallel()
+	server := fakeserver.New()
+	holder, now := "other_1", time.Now()
+	for namespace, renewed := range map[string]time.Time{"elsewhere": now, "abandoned": now.Add(-time.Hour)} {
+		l := new(lease.Lease)
+		l.Namespace, l.Name = namespace, "gadgets"
+		l.Spec.HolderIdentity, l.Spec.RenewTime = &holder, lease.MicroTime(renewed)
+		if _, err := kube.All[lease.Lease](server.Client()).Create(t.Context(), l); err != nil {
+			t.Fatal(err)
+		}
+	}
+	var log sharedBuffer
+	_, env, _ := electionOn(t, server, "pod", slog.New(slog.NewTextHandler(&log, nil)))
+	eventually(t, func() error {
+		if !strings.Contains(log.String(), "another install of this program is active") {
+			return errors.New("there is no warning")
+		}
+		return nil
+	})
+	env.election.end()
+	checkText(t, "the log", log.String(), []string{"lease=elsewhere/gadgets", "holder=other_1", "--watch-namespace"})
+	if strings.Contains(log.String(), "abandoned") {
+		t.Errorf("the log: %s", log.String())
+	}
+}
+
+func TestLeaderElectionIsOffByDefault(t *testing.T) {
+	t.Parallel()
+	for args, want := range map[string]bool{"": false, "--leader-elect": true, "run --leader-elect=false": false} {
+		line, err := program{name: "gadgets"}.newCommandLine()
+		if err == nil {
+			err = line.parse(strings.Fields(args))
+		}
+		if err != nil || line.leaderElect != want {
+			t.Errorf("%s: %t, %v", args, line.leaderElect, err)
+		}
+	}
+}
+
+// The permissions of the election are narrowed by the name of the Lease, as far as RBAC can do so.
+func TestLeaseAccess(t *testing.T) {
+	t.Parallel()
+	access := leaseAccess("gadgets")
+	if len(access) != 3 {
+		t.Fatalf("%+v", access)
+	}
+	for _, a := range access {
+		isNarrow := slices.Equal(a.Names, []string{"gadgets"})
+		if a.Resource.String() != "leases.coordination.k8s.io" || isNarrow == slices.Contains(a.Verbs, kube.VerbCreate) {
+			t.Errorf("%+v", a)
+		}
+		if a.OwnNamespace == (len(a.Verbs) == 1 && a.Verbs[0] == kube.VerbList) {
+			t.Errorf("%+v", a)
+		}
+	}
+}
+
+// runLeader is the program of the tests with real processes. Its first arguments are the name of the
+// replica, the namespace of its objects and the times of the lease. While it leads, it writes these
+// objects again and again.
+func runLeader() {
+	replica, namespace, times := os.Args[1], os.Args[2], os.Args[3]
+	os.Args = append(os.Args[:1], os.Args[4:]...)
+	os.Setenv("POD_NAME", replica)
+	os.Setenv("POD_NAMESPACE", namespace)
+	p := program{name: "leader", stdout: os.Stdout, stderr: os.Stderr, exit: os.Exit}
+	var err error
+	if p.timing, err = parseTiming(times); err != nil {
+		panic(err)
+	}
+	p.Config = func(config *kube.Config) error {
+		config.UserAgent = leaderAgent + replica
+		return nil
+	}
+	p.Parts = func() ([]Part, error) {
+		var parts []Part
+		for i := range leaderObjects {
+			parts = append(parts, Task("write "+leaderObject(i), func(ctx context.Context, rt *controller.Runtime) error {
+				return writeForever(ctx, rt.Client, namespace, leaderObject(i), replica)
+			}, controller.Writes[corev1.ConfigMap](kube.VerbPatch)))
+		}
+		return parts, nil
+	}
+	ctx, stop := untilSignal(os.Stderr)
+	status := p.main(ctx, os.Args[1:])
+	stop()
+	os.Exit(status)
+}
+
+// parseTiming returns the times in a text such as 15s,10s,2s. An empty text stands for the usual ones.
+func parseTiming(text string) (t lease.Timing, err error) {
+	if text == "" {
+		return t, nil
+	}
+	to := []*time.Duration{&t.Duration, &t.Deadline, &t.Period}
+	for i, each := range strings.Split(text, ",") {
+		var wrong error
+		*to[i], wrong = time.ParseDuration(each)
+		err = errors.Join(err, wrong)
+	}
+	return t, err
+}
+
+const (
+	// leaderAgent and the name of the replica are the user agent of a replica.
+	leaderAgent = "leader/"
+	// leaderObjects is the number of objects that a leader writes concurrently.
+	leaderObjects = 4
+	// writePause is the pause between two writes of an object. Without one, the server would be too
+	// busy to renew leases.
+	writePause = 20 * time.Millisecond
+)
+
+// leaderObject returns the name of the ConfigMap i that a leader writes.
+func leaderObject(i int) string { return fmt.Sprintf("written-%d", i) }
+
+// writeForever writes one object until ctx ends. Errors of the server are a part of the test.
+func writeForever(ctx context.Context, c *kube.Client, namespace, name, replica string) error {
+	maps := kube.Namespaced[corev1.ConfigMap](c, namespace)
+	for n := 1; ctx.Err() == nil; n++ {
+		_, err := maps.Patch(ctx, name, kube.MergePatch(map[string]any{
+			"data": map[string]string{"replica": replica, "n": fmt.Sprint(n)},
+		}))
+		if kube.IsForbidden(err) {
+			return err
+		}
+		time.Sleep(writePause)
+	}
+	return nil
+}
+
+// The command permissions prints what --leader-elect needs.
+func TestPermissionsOfTheLeaderElection(t *testing.T) {
+	t.Parallel()
+	for args, want := range map[string]bool{"permissions": false, "permissions --leader-elect": true} {
+		status, stdout, stderr := call(strings.Fields(args), Func[gadget](idle))
+		if has := strings.Contains(stdout, "leases"); status != 0 || has != want {
+			t.Errorf("%s: status %d, %s\n%s", args, status, stderr, stdout)
+		}
+	}
+}

@@ -1,0 +1,43 @@
+package operator
+
+import (
+	"context"
+
+	"github.com/yare-go/yare/controller"
+)
+
+// Standby is a part that starts on every replica of a program with leader election, before the
+// replica leads. All other parts but a [Service] start when their replica leads. A controller is a
+// Standby: it syncs its streams, so that a replica that is elected goes on at once, and reconciles
+// only after [controller.Runtime.Elected] is closed. A Standby of an author's own waits for
+// [controller.Runtime.WaitElected] before it does what one replica alone may do. See [OnEveryReplica]
+// for parts that do nothing of the kind.
+type Standby interface {
+	Part
+	// Standby marks a part. It does nothing.
+	Standby()
+}
+
+// OnEveryReplica returns part as one that runs on every replica from the start on, whether the replica
+// leads or not: such as a [Task] that serves requests, or a controller that only fills a cache of its
+// own. What the part writes, all replicas write. A [Service] does so without OnEveryReplica.
+func OnEveryReplica(part Part) Part {
+	if part == nil {
+		return nil // the program reports it
+	}
+	if service, ok := part.(Service); ok {
+		return service
+	}
+	return everyReplica{part}
+}
+
+type everyReplica struct{ Part }
+
+func (everyReplica) Standby() {}
+
+// Start starts the part as in a program without leader election.
+func (e everyReplica) Start(ctx context.Context, rt *controller.Runtime) error {
+	own := *rt
+	own.Elected = nil
+	return e.Part.Start(ctx, &own)
+}
