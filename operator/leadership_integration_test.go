@@ -271,6 +271,9 @@ func TestNoWriteOfAnOldTerm(t *testing.T) {
 	})
 	writes := auditedWrites(t, log)
 	for name := range faults {
+		if _, ok := namespaces.Load(name); !ok {
+			continue // go test -run has left it out
+		}
 		namespace, _ := namespaces.Load(name)
 		terms, err := checkTerms(writes[namespace.(string)])
 		if err != nil {
