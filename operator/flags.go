@@ -238,7 +238,8 @@ func addressInto(into *string) func(address string) error {
 // help prints how to call the program.
 func (p program) help(line *commandLine) {
 	kinds := ""
-	if _, needs, err := p.makeParts(); err == nil && len(needs.Defines) > 0 {
+	parts, needs, err := p.makeParts()
+	if err == nil && len(needs.Defines) > 0 {
 		var names []string
 		for _, t := range needs.Defines {
 			names = append(names, fmt.Sprintf("%s (%s, %s)", t.Resource.Kind, t.Resource, t.Resource.Version))
@@ -268,19 +269,13 @@ Flags of run:
                       work in this namespace only; may be repeated. Default: all
   --listen ADDRESS    serve /healthz, /readyz and /metrics there, over HTTP; such as :8080.
                       Default: nowhere
-  --listen-secure ADDRESS
-                      serve them there over TLS instead, such as on :8443. All but /healthz and
-                      /readyz need the bearer token of somebody who may get them by RBAC
-  --tls-cert FILE, --tls-key FILE
-                      the certificate for --listen-secure and its key, which are read again when
-                      they change. Default: a self-signed one, which is renewed
-  --leader-elect      work only while this replica leads, by a Lease in its namespace;
+%[7]s  --leader-elect      work only while this replica leads, by a Lease in its namespace;
                       for programs that run more than once. Default: work at once
   -v                  log more
 
 `+manifestsHelp+uninstallHelp, p.name, kinds, indent+ownCommand(p.name)+" crd | kubectl apply -f -",
 		indent+ownCommand(p.name)+" manifests --image IMAGE | kubectl apply --server-side -f -",
-		strings.Repeat(" ", len(p.name)), installNamespaceOf(p.name))
+		strings.Repeat(" ", len(p.name)), installNamespaceOf(p.name), secureHelpOf(parts))
 	if len(line.own) == 0 {
 		return
 	}
@@ -295,6 +290,20 @@ Flags of run:
 			fmt.Fprintf(p.stdout, "                      %s\n", strings.ReplaceAll(usage, "\n", "\n                      "))
 		}
 	}
+}
+
+// secureHelpOf returns the help for the flags of [SecureListener], if it is one of parts.
+func secureHelpOf(parts []Part) string {
+	if _, err := secureOpenerIn(parts); err != nil {
+		return ""
+	}
+	return `  --listen-secure ADDRESS
+                      serve them there over TLS instead, such as on :8443. All but /healthz and
+                      /readyz need the bearer token of somebody who may get them by RBAC
+  --tls-cert FILE, --tls-key FILE
+                      the certificate for --listen-secure and its key, which are read again when
+                      they change. Default: a self-signed one, which is renewed
+`
 }
 
 // programName returns the name of the executable.

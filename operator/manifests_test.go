@@ -129,7 +129,7 @@ func TestManifestsPassFlagsOn(t *testing.T) {
 // reads the metrics.
 func TestManifestsOfSecureMetrics(t *testing.T) {
 	t.Parallel()
-	status, stdout, stderr := call(strings.Fields("manifests --image i:1 --listen-secure :8443 --service-monitor"), Func[gadget](idle))
+	status, stdout, stderr := call(strings.Fields("manifests --image i:1 --listen-secure :8443 --service-monitor"), Func[gadget](idle), SecureListener())
 	if status != 0 {
 		t.Fatal(stderr)
 	}

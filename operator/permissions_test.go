@@ -111,7 +111,7 @@ rules:
 	if diff := cmp.Diff(want, places); status != 0 || diff != "" {
 		t.Errorf("in a namespace: status %d, %s (-want +got):\n%s", status, stderr, diff)
 	}
-	status, stdout, stderr = call(strings.Fields("permissions --listen-secure :8443"), Task("nothing", idleTask))
+	status, stdout, stderr = call(strings.Fields("permissions --listen-secure :8443"), Task("nothing", idleTask), SecureListener())
 	for _, text := range []string{"kind: ClusterRole\n", "- tokenreviews\n", "- subjectaccessreviews\n"} {
 		if status != 0 || !strings.Contains(stdout, text) {
 			t.Errorf("with --listen-secure: status %d, without %q: %s\n%s", status, text, stderr, stdout)

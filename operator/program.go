@@ -50,11 +50,11 @@ type Program struct {
 	// Handlers returns what the program serves beside its health and metrics, by the patterns of
 	// [http.ServeMux]. Main calls Handlers before it starts the parts. An invalid pattern, and a
 	// pattern whose path is /metrics, /healthz or /readyz, is an error. Without --listen and
-	// --listen-secure nothing is served, and the log says so. With --listen-secure a request needs
-	// the bearer token of a user whom RBAC allows the method, in lower case, for the path as a
-	// nonResourceURL. An answer may take 30 seconds, unless its handler sets another deadline with
-	// [http.ResponseController]. The handlers serve until all parts have ended. A panic of a handler
-	// is logged.
+	// --listen-secure nothing is served, and the log says so. With --listen-secure, which the part
+	// [SecureListener] brings, a request needs the bearer token of a user whom RBAC allows the method,
+	// in lower case, for the path as a nonResourceURL. An answer may take 30 seconds, unless its
+	// handler sets another deadline with [http.ResponseController]. The handlers serve until all parts
+	// have ended. A panic of a handler is logged.
 	Handlers func(rt *controller.Runtime) map[string]http.Handler
 	// Metrics writes further metrics to the page /metrics, in the text format of Prometheus.
 	// Several requests may call Metrics concurrently. A metric must not have the name of a metric
@@ -187,6 +187,9 @@ func (p program) runCommand(ctx context.Context, line *commandLine) error {
 		needs.Access = append(needs.Access, leaseAccess(p.name)...)
 	}
 	if line.listenSecure != "" {
+		if _, err := secureOpenerIn(parts); err != nil {
+			return err
+		}
 		needs.Access = append(needs.Access, secureMetricsAccess()...)
 	}
 	switch {
@@ -278,7 +281,7 @@ func (p program) run(ctx context.Context, line *commandLine, parts []Part, needs
 	namespace, pod := ownPod(namespace)
 	connection := newConnectionReporter(log, config.Host, ownCommand(p.name)+" crd", needs)
 	connection.checker = access.NewChecker(needs, line.namespaces, namespace)
-	listener, guard, err := line.open(ctx, config, connection, log)
+	listener, guard, err := line.open(ctx, parts, config, connection, log)
 	if err != nil {
 		return err
 	}

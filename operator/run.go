@@ -12,7 +12,6 @@ import (
 	"github.com/yare-go/yare/internal/access"
 	"github.com/yare-go/yare/internal/runlog"
 	"github.com/yare-go/yare/kube"
-	"github.com/yare-go/yare/operator/internal/secure"
 	"github.com/yare-go/yare/watch"
 )
 
@@ -37,7 +36,7 @@ type environment struct {
 	// counted.
 	listener net.Listener
 	// guard checks the requests to the program, except those for its health. It may be nil.
-	guard *secure.Guard
+	guard guard
 	// connection is the reporter of the connection of the client. It may be nil.
 	connection *connectionReporter
 	// handlers and metrics are those of [Program]. They may be nil.
@@ -106,7 +105,7 @@ func run(ctx context.Context, c *kube.Client, env environment, parts []Part) err
 		}
 		var handler http.Handler = pages.mux
 		if env.guard != nil {
-			handler = env.guard.Handler(handler, "/healthz", "/readyz")
+			handler = env.guard(handler)
 		}
 		s := serve(env.listener, handler, env.log, group.fail)
 		serving = true

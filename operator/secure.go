@@ -2,14 +2,57 @@ package operator
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"log/slog"
 	"net"
+	"net/http"
 	"os"
 
+	"github.com/yare-go/yare/controller"
 	"github.com/yare-go/yare/kube"
 	"github.com/yare-go/yare/operator/internal/secure"
 )
+
+// SecureListener returns a part with which a program accepts the flag --listen-secure: the program
+// then serves its pages over TLS, and asks the cluster who may read them. Without the flag the part
+// does nothing.
+//
+//	operator.Main(controller.New(reconcile), operator.SecureListener())
+//
+// The part adds 0.2 MB to a program, most of which is TLS for servers.
+func SecureListener() Part { return secureListener{} }
+
+// secureListener is the part of [SecureListener].
+type secureListener struct{}
+
+// Needs returns no needs. Those of the flag are [secureMetricsAccess].
+func (secureListener) Needs() (kube.Needs, error) { return kube.Needs{}, nil }
+
+// Start does nothing: the program opens the listener before it starts its parts.
+func (secureListener) Start(context.Context, *controller.Runtime) error { return nil }
+
+// Service marks a part that does not keep a program running.
+func (secureListener) Service() {}
+
+// A secureOpener opens the address of --listen-secure. A program knows its [secureListener] by this
+// interface alone. So the linker leaves TLS for servers out of a program without the part.
+type secureOpener interface {
+	openSecure(ctx context.Context, line *commandLine, client *kube.Client, log *slog.Logger) (net.Listener, guard, error)
+}
+
+// A guard returns a handler behind checks of the requests.
+type guard func(next http.Handler) http.Handler
+
+// secureOpenerIn returns the part of [SecureListener], or an error if there is none.
+func secureOpenerIn(parts []Part) (secureOpener, error) {
+	for _, part := range parts {
+		if opener, ok := part.(secureOpener); ok {
+			return opener, nil
+		}
+	}
+	return nil, errors.New("the program cannot serve over TLS: add operator.SecureListener() to its parts, or use --listen")
+}
 
 // secureMetricsAccess returns the permissions that a program needs for --listen-secure, beside those
 // of its parts: to ask the cluster who sends a request, and what they may do.
@@ -22,7 +65,7 @@ func secureMetricsAccess() []kube.Access {
 
 // open opens the address of --listen or --listen-secure. Without either, the listener is nil. The
 // guard is nil unless the listener is secure.
-func (l *commandLine) open(ctx context.Context, config *kube.Config, connection *connectionReporter, log *slog.Logger) (net.Listener, *secure.Guard, error) {
+func (l *commandLine) open(ctx context.Context, parts []Part, config *kube.Config, connection *connectionReporter, log *slog.Logger) (net.Listener, guard, error) {
 	switch {
 	case l.listen != "":
 		listener, err := listen(ctx, l.listen)
@@ -33,7 +76,7 @@ func (l *commandLine) open(ctx context.Context, config *kube.Config, connection 
 	case l.listenSecure == "":
 		return nil, nil, nil
 	}
-	certificates, err := l.certificates(log)
+	opener, err := secureOpenerIn(parts)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -43,12 +86,21 @@ func (l *commandLine) open(ctx context.Context, config *kube.Config, connection 
 	if err != nil {
 		return nil, nil, err
 	}
-	listener, err := listen(ctx, l.listenSecure)
+	return opener.openSecure(ctx, l, client.With(connection.handler), log)
+}
+
+func (secureListener) openSecure(ctx context.Context, line *commandLine, client *kube.Client, log *slog.Logger) (net.Listener, guard, error) {
+	certificates, err := line.certificates(log)
+	if err != nil {
+		return nil, nil, err
+	}
+	listener, err := listen(ctx, line.listenSecure)
 	if err != nil {
 		return nil, nil, err
 	}
 	log.Info("serving health and metrics over TLS", "address", listener.Addr().String())
-	return secure.Listen(listener, certificates), secure.NewGuard(client.With(connection.handler), log), nil
+	g := secure.NewGuard(client, log)
+	return secure.Listen(listener, certificates), func(next http.Handler) http.Handler { return g.Handler(next, "/healthz", "/readyz") }, nil
 }
 
 // certificates returns the certificates of --tls-cert or, without that flag, self-signed ones.

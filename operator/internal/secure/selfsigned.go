@@ -29,8 +29,7 @@ const (
 )
 
 // generate returns a certificate for serving, for these names, that is valid from now on (RFC 5280).
-// x509.CreateCertificate would do the same, and enlarge each program by 60 KB, whether or not it
-// serves over TLS.
+// x509.CreateCertificate would do the same, and enlarge a program by 60 KB.
 func generate(names []string, now time.Time) (*tls.Certificate, error) {
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	if err != nil {
