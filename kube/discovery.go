@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"slices"
 	"strings"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -38,7 +37,7 @@ func Discover(ctx context.Context, h Handler, gv schema.GroupVersion) ([]Resourc
 }
 
 // DiscoverAll returns all resources that the server serves, without their subresources. Each comes
-// once, in the version of its group that the server prefers and that has the resource. It makes one
+// once, in the first version of its group that has the resource, in the order of the server. It makes one
 // request for each version of a group. An error means that the resources of some groups are not
 // known, such as those of an aggregated server that does not answer; the others are returned beside
 // the error.
@@ -53,11 +52,8 @@ func DiscoverAll(ctx context.Context, h Handler) ([]Resource, error) {
 	}
 	versions := []schema.GroupVersion{{Version: "v1"}}
 	for _, group := range list.Groups {
-		for _, v := range append([]metav1.GroupVersionForDiscovery{group.PreferredVersion}, group.Versions...) {
-			gv := schema.GroupVersion{Group: group.Name, Version: v.Version}
-			if v.Version != "" && !slices.Contains(versions, gv) {
-				versions = append(versions, gv)
-			}
+		for _, v := range group.Versions {
+			versions = append(versions, schema.GroupVersion{Group: group.Name, Version: v.Version})
 		}
 	}
 	var all []Resource

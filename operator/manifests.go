@@ -229,6 +229,13 @@ func (p program) manifestOptions(line *commandLine, needs kube.Needs) (*manifest
 	if election != nil && (!hasFlag(flags.args, election.Name) || election.Value.String() == "true") {
 		needs.Access = append(slices.Clone(needs.Access), leaseAccess(p.name)...)
 	}
+	if flags.helm != "" {
+		name, namespace = manifests.HelmRelease, manifests.HelmNamespace
+	}
+	var roles []any
+	for _, r := range rolesOf(access.For(needs, line.namespaces), name, namespace) {
+		roles = append(roles, r)
+	}
 	return &manifests.Options{
 		Program: p.name, Version: programVersion(), Name: name, Namespace: namespace,
 		OwnNamespace: line.install.namespace == "", ManagedBy: manifests.ManagedBy,
@@ -236,7 +243,7 @@ func (p program) manifestOptions(line *commandLine, needs kube.Needs) (*manifest
 		Architectures: flags.architectures, Args: args, Port: port, IsSecure: line.listenSecure != "",
 		GraceSeconds:  int(max(30*time.Second, needs.ShutdownTime+endMargin).Round(time.Second) / time.Second),
 		NetworkPolicy: flags.networkPolicy, ServiceMonitor: flags.monitor,
-		Definitions: definitions, Grants: access.For(needs, line.namespaces),
+		Definitions: definitions, Roles: roles,
 	}, errors.Join(errs...)
 }
 

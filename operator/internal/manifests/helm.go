@@ -11,16 +11,18 @@ import (
 // The objects of a chart have placeholders for what the templates of Helm decide. YAML writes a
 // placeholder between quotes, because it begins with a brace.
 const (
-	helmRelease   = "{helm release}"
-	helmNamespace = "{helm namespace}"
+	// HelmRelease and HelmNamespace are the name and the namespace of the objects of a chart.
+	HelmRelease   = "{helm release}"
+	HelmNamespace = "{helm namespace}"
 	helmService   = "{helm service}"
 )
 
-// ForHelm returns the options of the objects of a chart: the release of Helm decides their names,
-// and the values decide whether a release has the objects that are made on request.
+// ForHelm returns the options of the objects of a chart, from those with the name HelmRelease and the
+// namespace HelmNamespace. The values decide whether a release has the objects that are made on
+// request.
 func (o *Options) ForHelm() *Options {
 	c := *o
-	c.Name, c.Namespace, c.ManagedBy, c.OwnNamespace = helmRelease, helmNamespace, helmService, false
+	c.ManagedBy, c.OwnNamespace = helmService, false
 	c.Replicas = max(o.Replicas, 2)
 	c.NetworkPolicy, c.ServiceMonitor = true, true
 	return &c
@@ -38,8 +40,8 @@ func (o *Options) WriteChart(dir string, objects []Object) error {
 		},
 		expressions: []string{
 			"{{", `{{ "{{" }}`, // the texts of authors are no templates
-			quoted(helmRelease), "{{ toJson .Release.Name }}", helmRelease, "{{ .Release.Name }}",
-			quoted(helmNamespace), "{{ toJson .Release.Namespace }}", helmNamespace, "{{ .Release.Namespace }}",
+			quoted(HelmRelease), "{{ toJson .Release.Name }}", HelmRelease, "{{ .Release.Name }}",
+			quoted(HelmNamespace), "{{ toJson .Release.Namespace }}", HelmNamespace, "{{ .Release.Namespace }}",
 			quoted(helmService), "{{ .Release.Service }}",
 		},
 	}
@@ -83,10 +85,10 @@ type chart struct {
 func (c *chart) addValues(object Object) (condition string) {
 	if Kind(object) == "CustomResourceDefinition" {
 		// Helm would delete the definition with the release, and with it everybody's objects.
-		member(member(object, "metadata"), "annotations")["helm.sh/resource-policy"] = "keep"
+		at(object, "metadata", "annotations")["helm.sh/resource-policy"] = "keep"
 		return ".Values.crds"
 	}
-	if Name(object) != helmRelease {
+	if Name(object) != HelmRelease {
 		return ""
 	}
 	switch Kind(object) {
@@ -98,7 +100,7 @@ func (c *chart) addValues(object Object) (condition string) {
 		return ".Values.serviceMonitor"
 	case "Deployment":
 		spec := podSpec(object)
-		c.addValue(member(object, "spec"), "replicas", "toJson .Values.replicas")
+		c.addValue(at(object, "spec"), "replicas", "toJson .Values.replicas")
 		for _, name := range []string{"imagePullSecrets", "nodeSelector", "affinity", "tolerations"} {
 			c.addValue(spec, name, "toJson .Values."+name)
 		}

@@ -12,7 +12,7 @@ func TestChartKeepsBracesOfAuthors(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	o := &Options{Program: "robots", Version: "v1"}
-	object := Object{"apiVersion": "v1", "kind": "ConfigMap", "metadata": Object{"name": helmRelease + "-settings", "namespace": helmNamespace}, "data": Object{"greeting": "{{ .Name }}"}}
+	object := Object{"apiVersion": "v1", "kind": "ConfigMap", "metadata": Object{"name": HelmRelease + "-settings", "namespace": HelmNamespace}, "data": Object{"greeting": "{{ .Name }}"}}
 	if err := o.WriteChart(dir, []Object{object}); err != nil {
 		t.Fatal(err)
 	}

@@ -10,7 +10,6 @@ import (
 	"fmt"
 	"maps"
 	"math"
-	"slices"
 	"strconv"
 	"strings"
 
@@ -18,7 +17,6 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"github.com/yare-go/yare/crd"
-	"github.com/yare-go/yare/internal/access"
 	"github.com/yare-go/yare/kube"
 )
 
@@ -55,7 +53,8 @@ type Options struct {
 	NetworkPolicy, ServiceMonitor bool
 
 	Definitions []*crd.CustomResourceDefinition
-	Grants      access.Grants
+	// Roles encode as Roles and ClusterRoles. Each is bound to the ServiceAccount.
+	Roles []any
 }
 
 // The labels of the objects. A CustomResourceDefinition belongs to all installations of the program,
@@ -87,33 +86,21 @@ const (
 func Objects(o *Options) ([]Object, error) {
 	r := &renderer{replacer: strings.NewReplacer(o.values()...)}
 	for _, definition := range o.Definitions {
-		r.addDefinition(definition)
+		r.addValue(definition)
 	}
 	r.add(namespaceText)
 	if o.OwnNamespace {
-		r.last()["metadata"].(Object)["labels"] = Object{"pod-security.kubernetes.io/enforce": "restricted"}
+		at(r.last(), "metadata")["labels"] = Object{"pod-security.kubernetes.io/enforce": "restricted"}
 	}
 	r.add(accountText)
-	if len(o.Grants.Cluster) > 0 {
-		r.add(clusterRoleText)
-		r.setRules(o.Grants.Cluster)
-		r.add(clusterBindingText)
-	}
-	rules := maps.Clone(o.Grants.Namespaced)
-	if rules == nil {
-		rules = make(map[string][]kube.PolicyRule)
-	}
-	rules[o.Namespace] = slices.Concat(o.Grants.Own, rules[o.Namespace])
-	for _, namespace := range slices.Sorted(maps.Keys(rules)) {
-		if len(rules[namespace]) == 0 {
-			continue
-		}
-		for _, text := range []string{roleText, bindingText} {
-			r.add(text)
-			r.last()["metadata"].(Object)["namespace"] = namespace
-			if text == roleText {
-				r.setRules(rules[namespace])
-			}
+	for _, role := range o.Roles {
+		r.addValue(role)
+		metadata := at(r.last(), "metadata")
+		if Kind(r.last()) == "ClusterRole" {
+			r.add(clusterBindingText)
+		} else {
+			r.add(bindingText)
+			at(r.last(), "metadata")["namespace"] = metadata["namespace"]
 		}
 	}
 	r.add(serviceText)
@@ -195,8 +182,8 @@ func (o *Options) Label(objects []Object) {
 }
 
 func addLabels(object, labels Object) {
-	metadata := member(object, "metadata")
-	maps.Copy(labels, member(metadata, "labels"))
+	metadata := at(object, "metadata")
+	maps.Copy(labels, at(metadata, "labels"))
 	metadata["labels"] = labels
 }
 
@@ -208,24 +195,25 @@ func Kind(object Object) string {
 
 // Name returns the name of an object.
 func Name(object Object) string {
-	name, _ := member(object, "metadata")["name"].(string)
+	name, _ := at(object, "metadata")["name"].(string)
 	return name
 }
 
-// member returns a member of an object that is an object itself. If it is missing, member adds it.
-func member(object Object, name string) Object {
-	m, ok := object[name].(Object)
-	if !ok {
-		m = Object{}
-		object[name] = m
+// at returns the object at a path in an object. What is missing there, at adds.
+func at(object Object, path ...string) Object {
+	for _, name := range path {
+		inner, ok := object[name].(Object)
+		if !ok {
+			inner = Object{}
+			object[name] = inner
+		}
+		object = inner
 	}
-	return m
+	return object
 }
 
 // podSpec returns the spec of the Pods of a Deployment.
-func podSpec(deployment Object) Object {
-	return member(member(member(deployment, "spec"), "template"), "spec")
-}
+func podSpec(deployment Object) Object { return at(deployment, "spec", "template", "spec") }
 
 // renderer collects objects.
 type renderer struct {
@@ -242,9 +230,9 @@ func (r *renderer) add(text string) {
 	r.addJSON(content, err)
 }
 
-// addDefinition adds a CustomResourceDefinition.
-func (r *renderer) addDefinition(definition *crd.CustomResourceDefinition) {
-	content, err := kube.Marshal(definition)
+// addValue adds what encodes as an object.
+func (r *renderer) addValue(value any) {
+	content, err := kube.Marshal(value)
 	r.addJSON(content, err)
 }
 
@@ -257,19 +245,6 @@ func (r *renderer) addJSON(content []byte, err error) {
 		r.errs = append(r.errs, fmt.Errorf("render an object: %w", err))
 	}
 	r.objects = append(r.objects, object)
-}
-
-// setRules sets the rules of a role that was added last.
-func (r *renderer) setRules(rules []kube.PolicyRule) {
-	var decoded []any
-	content, err := kube.Marshal(rules)
-	if err == nil {
-		err = json.Unmarshal(content, &decoded)
-	}
-	if err != nil {
-		r.errs = append(r.errs, fmt.Errorf("render permissions: %w", err))
-	}
-	r.last()["rules"] = decoded
 }
 
 // ParseMemory returns an amount of memory such as 128Mi, in bytes.

@@ -12,11 +12,6 @@ apiVersion: v1
 kind: ServiceAccount
 metadata: {name: @name@, namespace: @namespace@}
 `
-	clusterRoleText = `
-apiVersion: rbac.authorization.k8s.io/v1
-kind: ClusterRole
-metadata: {name: @name@}
-`
 	clusterBindingText = `
 apiVersion: rbac.authorization.k8s.io/v1
 kind: ClusterRoleBinding
@@ -24,11 +19,6 @@ metadata: {name: @name@}
 roleRef: {apiGroup: rbac.authorization.k8s.io, kind: ClusterRole, name: @name@}
 subjects:
 - {kind: ServiceAccount, name: @name@, namespace: @namespace@}
-`
-	roleText = `
-apiVersion: rbac.authorization.k8s.io/v1
-kind: Role
-metadata: {name: @name@, namespace: @namespace@}
 `
 	bindingText = `
 apiVersion: rbac.authorization.k8s.io/v1

@@ -43,7 +43,7 @@ func (o *Options) SetRevision(objects []Object) (prune string, err error) {
 	revision := hex.EncodeToString(digest[:5])
 	kinds := []string{"networkpolicy", "poddisruptionbudget", "clusterrolebinding", "clusterrole", "rolebinding", "role", "service", "serviceaccount", "deployment"}
 	for _, object := range objects {
-		if _, ok := member(member(object, "metadata"), "labels")[LabelNamespace]; !ok {
+		if _, ok := at(object, "metadata", "labels")[LabelNamespace]; !ok {
 			continue
 		}
 		addLabels(object, Object{LabelRevision: revision})

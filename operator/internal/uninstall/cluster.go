@@ -55,7 +55,7 @@ func (u *uninstaller) removeDefinitions(ctx context.Context) error {
 
 // isWatched reports whether the program watches the namespace of an object.
 func (u *uninstaller) isWatched(o custom) bool {
-	return len(u.Watched) == 0 || o.Namespace == "" || slices.Contains(u.Watched, o.Namespace)
+	return len(u.Watched) == 0 || o.object.Namespace == "" || slices.Contains(u.Watched, o.object.Namespace)
 }
 
 // otherInstallations returns the name of another Deployment of the program, or nothing.
@@ -139,7 +139,7 @@ func (u *uninstaller) contents(ctx context.Context) (string, error) {
 		left = slices.DeleteFunc(left, u.goesByItself)
 	}
 	if len(left) > 0 {
-		return "it holds " + nameOf(left[0].resource, left[0].metadata), nil
+		return "it holds " + nameOf(left[0].resource, left[0].object), nil
 	}
 	return "", ctx.Err()
 }
@@ -148,15 +148,15 @@ func (u *uninstaller) contents(ctx context.Context) (string, error) {
 // an object that goes by itself.
 func (u *uninstaller) goesByItself(o custom) bool {
 	switch {
-	case slices.Contains(u.deletedUIDs, string(o.UID)):
+	case slices.Contains(u.deletedUIDs, string(o.object.UID)):
 		return true
-	case o.resource.Group == "" && o.resource.Plural == "configmaps" && o.Name == "kube-root-ca.crt",
-		o.resource.Group == "" && o.resource.Plural == "serviceaccounts" && o.Name == "default":
+	case o.resource.Group == "" && o.resource.Plural == "configmaps" && o.object.Name == "kube-root-ca.crt",
+		o.resource.Group == "" && o.resource.Plural == "serviceaccounts" && o.object.Name == "default":
 		return true
 	}
-	for _, owner := range o.OwnerReferences {
+	for _, owner := range o.object.OwnerReferences {
 		if slices.Contains(u.deletedUIDs, string(owner.UID)) {
-			u.deletedUIDs = append(u.deletedUIDs, string(o.UID))
+			u.deletedUIDs = append(u.deletedUIDs, string(o.object.UID))
 			return true
 		}
 	}

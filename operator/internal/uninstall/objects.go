@@ -16,7 +16,8 @@ import (
 // custom is an object of a kind that the program defines.
 type custom struct {
 	resource kube.Resource
-	*metadata
+	// Unlike an embedded field, object adds no methods to the binary.
+	object *metadata
 }
 
 // objects returns the objects of the program's kinds in the namespaces that it watches, and those
@@ -52,7 +53,7 @@ func countsOf(objects []custom) string {
 		if counts[name] == nil {
 			counts[name] = make(map[string]int)
 		}
-		counts[name][o.Namespace]++
+		counts[name][o.object.Namespace]++
 	}
 	var b strings.Builder
 	for _, name := range slices.Sorted(maps.Keys(counts)) {
@@ -125,15 +126,15 @@ func (u *uninstaller) removeObjects(ctx context.Context, d *deployment) error {
 
 // needsCleanup reports whether the program has a cleanup to do for an object.
 func (u *uninstaller) needsCleanup(o custom) bool {
-	return slices.ContainsFunc(o.Finalizers, func(name string) bool { return slices.Contains(u.Finalizers, name) })
+	return slices.ContainsFunc(o.object.Finalizers, func(name string) bool { return slices.Contains(u.Finalizers, name) })
 }
 
 // advance deletes the objects that are not being deleted, and removes the finalizers of the program
 // if nobody is to clean up.
 func (u *uninstaller) advance(ctx context.Context, objects []custom) error {
 	for _, o := range objects {
-		if o.DeletionTimestamp == nil {
-			if err := u.delete(ctx, o.resource, o.metadata, metav1.DeletePropagationBackground); err != nil {
+		if o.object.DeletionTimestamp == nil {
+			if err := u.delete(ctx, o.resource, o.object, metav1.DeletePropagationBackground); err != nil {
 				return err
 			}
 		} else if u.AbandonCleanup && u.needsCleanup(o) {
@@ -147,20 +148,20 @@ func (u *uninstaller) advance(ctx context.Context, objects []custom) error {
 
 // removeFinalizers removes the finalizers of the program from an object. Those of others stay.
 func (u *uninstaller) removeFinalizers(ctx context.Context, o custom) error {
-	left := slices.DeleteFunc(slices.Clone(o.Finalizers), func(name string) bool { return slices.Contains(u.Finalizers, name) })
+	left := slices.DeleteFunc(slices.Clone(o.object.Finalizers), func(name string) bool { return slices.Contains(u.Finalizers, name) })
 	body, err := kube.Marshal(map[string]any{"metadata": map[string]any{
-		"uid": o.UID, "resourceVersion": o.ResourceVersion, "finalizers": left,
+		"uid": o.object.UID, "resourceVersion": o.object.ResourceVersion, "finalizers": left,
 	}})
 	if err == nil {
 		_, err = u.client.Do(ctx, &kube.Request{
-			Verb: kube.VerbPatch, Resource: o.resource, Namespace: o.Namespace, Name: o.Name,
+			Verb: kube.VerbPatch, Resource: o.resource, Namespace: o.object.Namespace, Name: o.object.Name,
 			ContentType: kube.ContentMergePatch, Body: body,
-			Preconditions: kube.Preconditions{UID: o.UID, ResourceVersion: o.ResourceVersion},
+			Preconditions: kube.Preconditions{UID: o.object.UID, ResourceVersion: o.object.ResourceVersion},
 		})
 	}
 	switch {
 	case err == nil:
-		fmt.Fprintf(u.Out, "abandoned the cleanup of %s\n", nameOf(o.resource, o.metadata))
+		fmt.Fprintf(u.Out, "abandoned the cleanup of %s\n", nameOf(o.resource, o.object))
 	case kube.IsConflict(err): // it has changed: the next round sees how
 		err = nil
 	}
@@ -174,9 +175,9 @@ const mostBlocked = 3
 func progress(objects []custom) string {
 	var blocked []string
 	for _, o := range objects {
-		if o.DeletionTimestamp != nil && len(o.Finalizers) > 0 && len(blocked) < mostBlocked {
-			blocked = append(blocked, fmt.Sprintf("%s (for %s) has the finalizers %v", nameOf(o.resource, o.metadata),
-				time.Since(o.DeletionTimestamp.Time).Round(time.Second), o.Finalizers))
+		if o.object.DeletionTimestamp != nil && len(o.object.Finalizers) > 0 && len(blocked) < mostBlocked {
+			blocked = append(blocked, fmt.Sprintf("%s (for %s) has the finalizers %v", nameOf(o.resource, o.object),
+				time.Since(o.object.DeletionTimestamp.Time).Round(time.Second), o.object.Finalizers))
 		}
 	}
 	line := fmt.Sprintf("waiting for the end of %d objects", len(objects))

@@ -98,7 +98,7 @@ func resource(group, version, kind, plural string, clusterScoped bool) kube.Reso
 // its Pods first.
 func (u *uninstaller) removeInstallation(ctx context.Context, deployment *deployment) error {
 	if deployment != nil {
-		if err := u.remove(ctx, deployments, &metadata{ObjectMeta: deployment.ObjectMeta}); err != nil {
+		if err := u.remove(ctx, deployments, &metadata{ObjectMeta: deployment.Metadata}); err != nil {
 			return err
 		}
 	}
@@ -115,7 +115,7 @@ func (u *uninstaller) removeInstallation(ctx context.Context, deployment *deploy
 		}
 		for _, o := range objects {
 			// The labels of a Service are also those of its EndpointSlices, which go with it.
-			if len(o.OwnerReferences) > 0 || r == deployments && deployment != nil && o.UID == deployment.UID {
+			if len(o.OwnerReferences) > 0 || r == deployments && deployment != nil && o.UID == deployment.Metadata.UID {
 				continue
 			}
 			if err := u.remove(ctx, r, o); err != nil {
@@ -239,7 +239,8 @@ func sleep(ctx context.Context, d time.Duration) error {
 
 // deployment is the Deployment of an installation.
 type deployment struct {
-	metav1.ObjectMeta `json:"metadata"`
+	// Metadata is not embedded, because that would add methods to the binary.
+	Metadata metav1.ObjectMeta `json:"metadata"`
 
 	Spec struct {
 		Template struct {
@@ -268,7 +269,7 @@ func (u *uninstaller) deployment(ctx context.Context) (*deployment, error) {
 	if err := kube.Unmarshal(response.Body, d); err != nil {
 		return nil, fmt.Errorf("decode the Deployment %s/%s: %w", u.Namespace, u.Name, err)
 	}
-	labels, name := d.Labels, u.Namespace+"/"+u.Name
+	labels, name := d.Metadata.Labels, u.Namespace+"/"+u.Name
 	switch {
 	case labels[manifests.LabelManagedBy] == "Helm":
 		return nil, fmt.Errorf("the Deployment %s was installed by Helm: delete the objects of the program with kubectl, as long as it runs, and then run helm uninstall", name)
