@@ -81,15 +81,15 @@ const recentRenewal = 2 * time.Minute
 // watches: the Leases of the same name in other namespaces. Both installs lead, and both act on the
 // same objects. An account that may not list these Leases has no warning.
 func (l *leaderElection) warnOfOtherInstalls(ctx context.Context, c *kube.Client, own, name string) {
-	leases, err := kube.All[lease.Lease](c).List(ctx, kube.Field("metadata.name", name))
+	leases, err := lease.List(ctx, c, name)
 	if err != nil {
 		l.log.Debug("cannot see whether there is another install of this program", "error", err)
 		return
 	}
 	for _, other := range leases {
-		if other.Namespace != own && lease.IsHeld(other, time.Now().Add(-recentRenewal)) {
+		if other.Metadata.Namespace != own && lease.IsHeld(other, time.Now().Add(-recentRenewal)) {
 			l.log.Warn("another install of this program is active: both act on the objects that both watch; remove one of them, or give each --watch-namespace",
-				"lease", other.Namespace+"/"+other.Name, "holder", lease.Holder(other))
+				"lease", other.Metadata.Namespace+"/"+name, "holder", lease.Holder(other))
 		}
 	}
 }
@@ -123,14 +123,11 @@ func newIdentity(pod string) string {
 // leaseAccess returns the permissions that the leader election of a program of that name needs. RBAC
 // knows no names for create.
 func leaseAccess(name string) []kube.Access {
-	t, err := kube.TypeOf[lease.Lease]()
-	if err != nil {
-		return nil // a test has the type
-	}
+	leases := lease.Resource()
 	return []kube.Access{
 		// for the warning of another install
-		{Resource: t.Resource, Verbs: []kube.Verb{kube.VerbList}, Names: []string{name}},
-		{Resource: t.Resource, Verbs: []kube.Verb{kube.VerbCreate}, OwnNamespace: true},
-		{Resource: t.Resource, Verbs: []kube.Verb{kube.VerbGet, kube.VerbList, kube.VerbWatch, kube.VerbUpdate}, Names: []string{name}, OwnNamespace: true},
+		{Resource: leases, Verbs: []kube.Verb{kube.VerbList}, Names: []string{name}},
+		{Resource: leases, Verbs: []kube.Verb{kube.VerbCreate}, OwnNamespace: true},
+		{Resource: leases, Verbs: []kube.Verb{kube.VerbGet, kube.VerbList, kube.VerbWatch, kube.VerbUpdate}, Names: []string{name}, OwnNamespace: true},
 	}
 }

@@ -13,6 +13,7 @@ import (
 	"testing"
 	"time"
 
+	coordinationv1 "k8s.io/api/coordination/v1"
 	corev1 "k8s.io/api/core/v1"
 
 	"github.com/yare-go/yare/controller"
@@ -194,10 +195,10 @@ func TestOtherInstalls(t *testing.T) {
 	server := fakeserver.New()
 	holder, now := "other_1", time.Now()
 	for namespace, renewed := range map[string]time.Time{"elsewhere": now, "abandoned": now.Add(-time.Hour)} {
-		l := new(lease.Lease)
+		l := new(coordinationv1.Lease)
 		l.Namespace, l.Name = namespace, "gadgets"
 		l.Spec.HolderIdentity, l.Spec.RenewTime = &holder, lease.MicroTime(renewed)
-		if _, err := kube.All[lease.Lease](server.Client()).Create(t.Context(), l); err != nil {
+		if _, err := kube.All[coordinationv1.Lease](server.Client()).Create(t.Context(), l); err != nil {
 			t.Fatal(err)
 		}
 	}

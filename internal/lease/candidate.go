@@ -66,7 +66,7 @@ func (c *candidate) claim(now time.Time) *Lease {
 	}
 	switch {
 	case l == nil:
-		l = &Lease{ObjectMeta: metav1.ObjectMeta{Namespace: c.namespace, Name: c.name}}
+		l = &Lease{Metadata: metav1.ObjectMeta{Namespace: c.namespace, Name: c.name}}
 	case before.holder == c.identity:
 		after.acquired = before.acquired
 		// Others know a renewal by its time, and this clock may have been set back.

@@ -21,7 +21,7 @@ func newCandidate(identity string) *candidate {
 
 // leaseOf returns a Lease that a holder has renewed at a time of its own clock.
 func leaseOf(holder string, seconds int32, renewed int64) *Lease {
-	l := &Lease{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "gadgets", ResourceVersion: "5"}}
+	l := &Lease{Metadata: metav1.ObjectMeta{Namespace: "default", Name: "gadgets", ResourceVersion: "5"}}
 	return withRecord(l, record{holder: holder, durationSeconds: seconds, acquired: 1, renewed: renewed, transitions: 3})
 }
 
@@ -41,7 +41,7 @@ func TestStandbyWaitsFromItsOwnObservation(t *testing.T) {
 	renewed := leaseOf("other", 15, time.Now().Add(time.Hour).UnixMicro())
 	c.observe(renewed, at(110*time.Second))
 	relabelled := *renewed
-	relabelled.ResourceVersion, relabelled.Labels = "6", map[string]string{"a": "b"}
+	relabelled.Metadata.ResourceVersion, relabelled.Metadata.Labels = "6", map[string]string{"a": "b"}
 	c.observe(&relabelled, at(120*time.Second))
 	if got := wait(120 * time.Second); got != 5*time.Second {
 		t.Errorf("after a change that is no renewal: %s", got)
@@ -154,7 +154,7 @@ func TestRecordsOfClientGo(t *testing.T) {
 	claim := want("me", 15, now, now, 4)
 	claim.Strategy = (*coordinationv1.CoordinatedLeaseStrategy)(&strategy)
 	check("a take-over", c.claim(now), claim)
-	if c.claim(now).ResourceVersion != "5" {
+	if c.claim(now).Metadata.ResourceVersion != "5" {
 		t.Error("the claim has no resource version")
 	}
 }

@@ -32,7 +32,7 @@ type Config struct {
 // Elector is one candidate for a lease.
 type Elector struct {
 	Config
-	leases kube.API[Lease]
+	leases requests
 	clock  Clock
 	timing Timing
 	// elected is closed when the term begins.
@@ -52,12 +52,11 @@ func New(c Config) (*Elector, error) {
 	if err := c.Fence.timing.check(); err != nil {
 		return nil, err
 	}
-	leases := kube.Namespaced[Lease](c.Client, c.Namespace)
-	if err := leases.Err(); err != nil {
-		return nil, fmt.Errorf("the leader election: %w", err)
+	if c.Namespace == "" || c.Name == "" {
+		return nil, fmt.Errorf("the leader election has no namespace or no name: %q", c.Namespace+"/"+c.Name)
 	}
 	return &Elector{
-		Config: c, leases: leases, clock: c.Fence.clock, timing: c.Fence.timing, elected: make(chan struct{}),
+		Config: c, leases: requests{c.Client, c.Namespace, c.Name}, clock: c.Fence.clock, timing: c.Fence.timing, elected: make(chan struct{}),
 		candidate: candidate{namespace: c.Namespace, name: c.Name, identity: c.Identity, timing: c.Fence.timing},
 		failures:  failures{log: c.Log, isReported: c.IsReported},
 	}, nil
@@ -127,18 +126,14 @@ func (e *Elector) standBy(ctx context.Context) bool {
 
 // watch sends the states of the Lease to states, until ctx ends.
 func (e *Elector) watch(ctx context.Context, states chan<- *Lease) {
-	streams, err := e.leases.Streams(kube.Field("metadata.name", e.Name))
-	if err != nil {
-		return // acquire has the same error
-	}
 	exists := false
-	for change, err := range watch.Follow(ctx, e.Client, streams[0]) {
+	for change, err := range watch.Follow(ctx, e.Client, e.leases.stream()) {
 		var l *Lease
 		switch {
 		case err != nil:
 			continue // acquire has it too, if it lasts
 		case change.Type == watch.ChangeAdded, change.Type == watch.ChangeModified:
-			if l, err = e.leases.Decode(change.Object); err != nil {
+			if l, err = decode(change.Object); err != nil {
 				continue
 			}
 			exists = true
@@ -170,7 +165,7 @@ func (e *Elector) observe(l *Lease) {
 func (e *Elector) acquire(ctx context.Context) (bool, error) {
 	ctx, cancel := context.WithTimeout(ctx, e.timing.attempt())
 	defer cancel()
-	live, err := e.leases.Get(ctx, e.Name)
+	live, err := e.leases.get(ctx)
 	if err != nil && !kube.IsNotFound(err) {
 		return false, err
 	}
@@ -182,9 +177,9 @@ func (e *Elector) acquire(ctx context.Context) (bool, error) {
 	sent := e.clock()
 	var stored *Lease
 	if live == nil {
-		stored, err = e.leases.Create(ctx, claim)
+		stored, err = e.leases.create(ctx, claim)
 	} else {
-		stored, err = e.leases.Replace(ctx, claim)
+		stored, err = e.leases.replace(ctx, claim)
 	}
 	if err != nil {
 		return false, err
@@ -247,7 +242,7 @@ func (e *Elector) renew(ctx context.Context) error {
 	defer cancel()
 	claim := e.candidate.claim(time.Now())
 	sent := e.clock()
-	stored, err := e.leases.Replace(ctx, claim)
+	stored, err := e.leases.replace(ctx, claim)
 	switch {
 	case err == nil:
 		e.candidate.recordSuccess(stored, sent)
@@ -273,7 +268,7 @@ var errChanged = errors.New("somebody has changed the Lease, but not its holder"
 
 // examine reads the Lease after a renewal that the server refused because the Lease has changed.
 func (e *Elector) examine(ctx context.Context) error {
-	live, err := e.leases.Get(ctx, e.Name)
+	live, err := e.leases.get(ctx)
 	switch {
 	case kube.IsNotFound(err):
 		return &lostError{"somebody has deleted the Lease"}
@@ -307,7 +302,7 @@ func (e *Elector) Release(ctx context.Context) error {
 	}
 	// The last renewal may have no answer, so that the version is not known.
 	for attempt := 1; ; attempt++ {
-		_, err := e.leases.Replace(ctx, e.candidate.released(time.Now()))
+		_, err := e.leases.replace(ctx, e.candidate.released(time.Now()))
 		if err == nil {
 			e.Log.Info("the lease is released", "lease", e.String())
 			return nil
@@ -315,7 +310,7 @@ func (e *Elector) Release(ctx context.Context) error {
 		if !kube.IsConflict(err) || attempt == 2 {
 			return fmt.Errorf("release the lease: %w", err)
 		}
-		live, err := e.leases.Get(ctx, e.Name)
+		live, err := e.leases.get(ctx)
 		if err != nil || recordOf(live).holder != e.Identity {
 			return kube.IgnoreNotFound(err)
 		}

@@ -4,6 +4,7 @@ import (
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/yare-go/yare/kube"
 )
@@ -21,13 +22,21 @@ type Spec struct {
 	PreferredHolder *string `json:"preferredHolder,omitempty"`
 }
 
-// Definition returns the definition of the kind, which belongs to Kubernetes.
-func (Spec) Definition() kube.Definition {
-	return kube.Definition{Group: "coordination.k8s.io", Version: "v1", Kind: "Lease", Foreign: true}
+// Lease is a Lease of coordination.k8s.io/v1. It has no methods, and is read and written without
+// [kube.API], because both would make each program with a leader election larger.
+type Lease struct {
+	APIVersion string            `json:"apiVersion"`
+	Kind       string            `json:"kind"`
+	Metadata   metav1.ObjectMeta `json:"metadata"`
+	Spec       Spec              `json:"spec"`
 }
 
-// Lease is a Lease of coordination.k8s.io/v1.
-type Lease = kube.CustomResource[Spec, kube.None]
+// Resource returns the resource of a [Lease].
+func Resource() kube.Resource {
+	return kube.Resource{
+		GroupVersionKind: schema.GroupVersionKind{Group: "coordination.k8s.io", Version: "v1", Kind: "Lease"}, Plural: "leases",
+	}
+}
 
 // Holder returns the identity of the replica that holds l, or an empty text.
 func Holder(l *Lease) string { return valueOf(l.Spec.HolderIdentity) }

@@ -295,8 +295,8 @@ func (p *process) withCut(response *kube.Response) *kube.Response {
 	if response == nil || response.Stream == nil {
 		return response
 	}
-	p.machine.mu.Lock()
-	defer p.machine.mu.Unlock()
+	p.mu.Lock()
+	defer p.mu.Unlock()
 	p.streams[response.Stream] = true
 	return response
 }
@@ -549,20 +549,23 @@ func TestCrash(t *testing.T) {
 func TestChangesByOthers(t *testing.T) {
 	t.Parallel()
 	for name, test := range map[string]struct {
-		change func(api kube.API[Lease], l *Lease) error
+		change func(api requests, l *Lease) error
 		isLost bool
 	}{
-		"labelled": {func(api kube.API[Lease], l *Lease) error {
-			l.Labels = map[string]string{"a": "b"}
-			_, err := api.Replace(context.Background(), l)
+		"labelled": {func(api requests, l *Lease) error {
+			l.Metadata.Labels = map[string]string{"a": "b"}
+			_, err := api.replace(context.Background(), l)
 			return err
 		}, false},
-		"taken": {func(api kube.API[Lease], l *Lease) error {
-			_, err := api.Replace(context.Background(), withRecord(l, record{holder: "other", durationSeconds: 15, renewed: 1}))
+		"taken": {func(api requests, l *Lease) error {
+			_, err := api.replace(context.Background(), withRecord(l, record{holder: "other", durationSeconds: 15, renewed: 1}))
 			return err
 		}, true},
-		"deleted": {func(api kube.API[Lease], l *Lease) error {
-			return api.Delete(context.Background(), l.Name)
+		"deleted": {func(api requests, l *Lease) error {
+			_, err := api.client.Do(context.Background(), &kube.Request{
+				Verb: kube.VerbDelete, Resource: Resource(), Namespace: l.Metadata.Namespace, Name: l.Metadata.Name,
+			})
+			return err
 		}, true},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -582,8 +585,8 @@ func TestChangesByOthers(t *testing.T) {
 				ended := make(chan error, 1)
 				go func() { ended <- e.Run(ctx) }()
 				<-e.Elected()
-				api := kube.Namespaced[Lease](server.Client(), "default")
-				l, err := api.Get(t.Context(), "gadgets")
+				api := requests{server.Client(), "default", "gadgets"}
+				l, err := api.get(t.Context())
 				if err == nil {
 					err = test.change(api, l)
 				}

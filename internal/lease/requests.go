@@ -1,0 +1,95 @@
+package lease
+
+import (
+	"context"
+	"fmt"
+	"net/url"
+
+	"github.com/yare-go/yare/kube"
+)
+
+// requests reads and writes one Lease.
+type requests struct {
+	client          *kube.Client
+	namespace, name string
+}
+
+// get returns the Lease as the server has it.
+func (q requests) get(ctx context.Context) (*Lease, error) {
+	return q.send(ctx, &kube.Request{Verb: kube.VerbGet, Name: q.name, Live: true})
+}
+
+// create creates l, and returns what the server stored.
+func (q requests) create(ctx context.Context, l *Lease) (*Lease, error) {
+	return q.write(ctx, &kube.Request{Verb: kube.VerbCreate}, l)
+}
+
+// replace puts l in place of the version that l was made of, and returns what the server stored.
+func (q requests) replace(ctx context.Context, l *Lease) (*Lease, error) {
+	return q.write(ctx, &kube.Request{
+		Verb: kube.VerbUpdate, Name: q.name,
+		Preconditions: kube.Preconditions{UID: l.Metadata.UID, ResourceVersion: l.Metadata.ResourceVersion},
+	}, l)
+}
+
+// write sends r with l as its body.
+func (q requests) write(ctx context.Context, r *kube.Request, l *Lease) (_ *Lease, err error) {
+	sent := *l
+	sent.APIVersion, sent.Kind = "coordination.k8s.io/v1", "Lease"
+	if r.Body, err = kube.Marshal(&sent); err != nil {
+		return nil, fmt.Errorf("encode the lease: %w", err)
+	}
+	r.Query = url.Values{"fieldManager": {q.client.FieldManager()}}
+	return q.send(ctx, r)
+}
+
+// send sends r, and returns the Lease of the answer.
+func (q requests) send(ctx context.Context, r *kube.Request) (*Lease, error) {
+	r.Resource, r.Namespace = Resource(), q.namespace
+	response, err := q.client.Do(ctx, r)
+	if err != nil {
+		return nil, err
+	}
+	return decode(response.Body)
+}
+
+// stream returns the stream of the Lease.
+func (q requests) stream() kube.Stream { return streamOf(q.namespace, q.name) }
+
+// streamOf returns the stream of the Leases of that name in a namespace, or in all of them if it is
+// empty.
+func streamOf(namespace, name string) kube.Stream {
+	return kube.Stream{Resource: Resource(), Namespace: namespace, FieldSelector: "metadata.name=" + name}
+}
+
+// decode returns the Lease that data encodes.
+func decode(data []byte) (*Lease, error) {
+	l := new(Lease)
+	if err := kube.Unmarshal(data, l); err != nil {
+		return nil, fmt.Errorf("decode the lease: %w", err)
+	}
+	return l, nil
+}
+
+// List returns the Leases of that name in the namespaces of c.
+func List(ctx context.Context, c *kube.Client, name string) (all []*Lease, err error) {
+	namespaces := c.Namespaces()
+	if len(namespaces) == 0 {
+		namespaces = []string{""}
+	}
+	for _, namespace := range namespaces {
+		for page, err := range streamOf(namespace, name).Pages(ctx, c) {
+			if err != nil {
+				return nil, err
+			}
+			for _, item := range page.Items {
+				l, err := decode(item)
+				if err != nil {
+					return nil, err
+				}
+				all = append(all, l)
+			}
+		}
+	}
+	return all, nil
+}
