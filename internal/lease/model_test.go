@@ -526,7 +526,7 @@ func TestCrash(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			go e.Run(ctx) //nolint:errcheck // the end of ctx is no error
+			go e.Run(ctx)
 			time.Sleep(time.Second)
 			return e
 		}
