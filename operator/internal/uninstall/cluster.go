@@ -1,10 +1,10 @@
 package uninstall
 
 import (
-	"bytes"
 	"context"
 	"fmt"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/yare-go/yare/kube"
@@ -60,13 +60,13 @@ func (u *uninstaller) isWatched(o custom) bool {
 
 // otherInstallations returns the name of another Deployment of the program, or nothing.
 func (u *uninstaller) otherInstallations(ctx context.Context) (string, error) {
-	all, err := u.list(ctx, kube.Stream{Resource: deployments, LabelSelector: manifests.LabelName + "=" + u.Program})
+	all, err := u.list(ctx, kube.Stream{Resource: deployments(), LabelSelector: manifests.LabelName + "=" + u.Program})
 	if err != nil {
 		return "", fmt.Errorf("look for other installations of the program: %w", err)
 	}
 	for _, d := range all {
 		if d.Namespace != u.Namespace || d.Name != u.Name {
-			return nameOf(deployments, d), nil
+			return nameOf(deployments(), d), nil
 		}
 	}
 	return "", nil
@@ -75,21 +75,21 @@ func (u *uninstaller) otherInstallations(ctx context.Context) (string, error) {
 // removeNamespace removes the Namespace of the installation, if the manifests made it and it holds
 // nothing else.
 func (u *uninstaller) removeNamespace(ctx context.Context) error {
-	namespace, err := u.get(ctx, namespaces, "", u.Namespace)
+	namespace, err := u.get(ctx, namespaces(), "", u.Namespace)
 	if err != nil || namespace == nil {
 		return err
 	}
-	reason := ""
-	if namespace.Labels[manifests.LabelInstance] != u.Name || !isCreatedWithLabels(namespace) {
-		reason = "it existed before the installation, or was changed since"
-	} else if reason, err = u.contents(ctx); err != nil {
-		return err
+	reason := "it existed before the installation, or was changed since"
+	if namespace.Labels[manifests.LabelInstance] == u.Name && isCreatedWithLabels(namespace) {
+		if reason, err = u.contents(ctx); err != nil {
+			return err
+		}
 	}
 	if reason != "" {
-		fmt.Fprintf(u.Out, "kept %s: %s\n", nameOf(namespaces, namespace), reason)
+		fmt.Fprintf(u.Out, "kept %s: %s\n", nameOf(namespaces(), namespace), reason)
 		return nil
 	}
-	return u.remove(ctx, namespaces, namespace)
+	return u.remove(ctx, namespaces(), namespace)
 }
 
 // isCreatedWithLabels reports whether a Namespace got the labels of the installation when it was
@@ -106,7 +106,7 @@ func isCreatedWithLabels(namespace *metadata) bool {
 			return false
 		}
 		age := entry.Time.Sub(namespace.CreationTimestamp.Time)
-		if bytes.Contains(entry.FieldsV1.Raw, []byte(`"f:`+manifests.LabelInstance+`"`)) {
+		if strings.Contains(entry.FieldsV1.GetRawString(), `"f:`+manifests.LabelInstance+`"`) {
 			isCreated = -time.Second <= age && age <= 0
 		} else if age <= time.Second {
 			return false

@@ -19,7 +19,7 @@ func TestNamespaceThatExistedBefore(t *testing.T) {
 			text += `"f:` + label + `":{},`
 		}
 		at := metav1.NewTime(created.Add(after))
-		return metav1.ManagedFieldsEntry{Time: &at, FieldsV1: &metav1.FieldsV1{Raw: []byte(text + `".":{}}}}`)}}
+		return metav1.ManagedFieldsEntry{Time: &at, FieldsV1: metav1.NewFieldsV1(text + `".":{}}}}`)}
 	}
 	name := "kubernetes.io/metadata.name"
 	for what, c := range map[string]struct {

@@ -80,32 +80,31 @@ type metadata = metav1.PartialObjectMetadata
 // period is the time between two looks at what is being deleted.
 const period = 500 * time.Millisecond
 
-// The kinds that have steps of their own.
-var (
-	deployments = resource("apps", "v1", "Deployment", "deployments", false)
-	namespaces  = resource("", "v1", "Namespace", "namespaces", true)
-	leases      = resource("coordination.k8s.io", "v1", "Lease", "leases", false)
-)
+// deployments, namespaces and leases return the resources that have steps of their own.
+func deployments() kube.Resource {
+	return kube.Resource{GroupVersionKind: schema.GroupVersionKind{Group: "apps", Version: "v1", Kind: "Deployment"}, Plural: "deployments"}
+}
 
-func resource(group, version, kind, plural string, clusterScoped bool) kube.Resource {
-	return kube.Resource{
-		GroupVersionKind: schema.GroupVersionKind{Group: group, Version: version, Kind: kind},
-		Plural:           plural, ClusterScoped: clusterScoped,
-	}
+func namespaces() kube.Resource {
+	return kube.Resource{GroupVersionKind: schema.GroupVersionKind{Version: "v1", Kind: "Namespace"}, Plural: "namespaces", ClusterScoped: true}
+}
+
+func leases() kube.Resource {
+	return kube.Resource{GroupVersionKind: schema.GroupVersionKind{Group: "coordination.k8s.io", Version: "v1", Kind: "Lease"}, Plural: "leases"}
 }
 
 // removeInstallation removes the objects that have the labels of the installation, the Deployment and
 // its Pods first.
 func (u *uninstaller) removeInstallation(ctx context.Context, deployment *deployment) error {
 	if deployment != nil {
-		if err := u.remove(ctx, deployments, &metadata{ObjectMeta: deployment.Metadata}); err != nil {
+		if err := u.remove(ctx, deployments(), &metadata{ObjectMeta: deployment.Metadata}); err != nil {
 			return err
 		}
 	}
 	u.resources, u.discoveryErr = kube.DiscoverAll(ctx, u.client)
 	selector := manifests.LabelInstance + "=" + u.Name + "," + manifests.LabelNamespace + "=" + u.Namespace
 	for _, r := range u.resources {
-		if isDerived(r) || r.GroupResource() == manifests.DefinitionResource().GroupResource() || r.GroupResource() == namespaces.GroupResource() {
+		if isDerived(r) || r.GroupResource() == manifests.DefinitionResource().GroupResource() || r.GroupResource() == namespaces().GroupResource() {
 			continue
 		}
 		objects, err := u.list(ctx, kube.Stream{Resource: r, LabelSelector: selector})
@@ -115,7 +114,7 @@ func (u *uninstaller) removeInstallation(ctx context.Context, deployment *deploy
 		}
 		for _, o := range objects {
 			// The labels of a Service are also those of its EndpointSlices, which go with it.
-			if len(o.OwnerReferences) > 0 || r == deployments && deployment != nil && o.UID == deployment.Metadata.UID {
+			if len(o.OwnerReferences) > 0 || r == deployments() && deployment != nil && o.UID == deployment.Metadata.UID {
 				continue
 			}
 			if err := u.remove(ctx, r, o); err != nil {
@@ -123,11 +122,11 @@ func (u *uninstaller) removeInstallation(ctx context.Context, deployment *deploy
 			}
 		}
 	}
-	lease, err := u.get(ctx, leases, u.Namespace, u.Program)
+	lease, err := u.get(ctx, leases(), u.Namespace, u.Program)
 	if err != nil || lease == nil {
 		return err
 	}
-	return u.remove(ctx, leases, lease)
+	return u.remove(ctx, leases(), lease)
 }
 
 // remove deletes an object. It returns when the object is gone, and of a Deployment its Pods.
@@ -139,7 +138,7 @@ func (u *uninstaller) remove(ctx context.Context, r kube.Resource, o *metadata) 
 		return nil
 	}
 	policy := metav1.DeletePropagationBackground
-	if r == deployments {
+	if r == deployments() {
 		policy = metav1.DeletePropagationForeground
 	}
 	if err := u.delete(ctx, r, o, policy); err != nil {
@@ -258,7 +257,7 @@ type deployment struct {
 
 // deployment returns the Deployment of the installation, or nil if it does not exist.
 func (u *uninstaller) deployment(ctx context.Context) (*deployment, error) {
-	response, err := u.client.Do(ctx, &kube.Request{Verb: kube.VerbGet, Resource: deployments, Namespace: u.Namespace, Name: u.Name})
+	response, err := u.client.Do(ctx, &kube.Request{Verb: kube.VerbGet, Resource: deployments(), Namespace: u.Namespace, Name: u.Name})
 	if kube.IsNotFound(err) {
 		return nil, nil //nolint:nilnil // the Deployment does not exist
 	}
