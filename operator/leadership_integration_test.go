@@ -286,6 +286,35 @@ func TestNoWriteOfAnOldTerm(t *testing.T) {
 	}
 }
 
+// TestStalledServer counts the writes of old terms that a server carries out late, because it or its
+// etcd was stopped with writes under way. No client can prevent these writes: docs/guide/production.md
+// has the limit. YARE_LEADER_STALLS sets how often each of both is stopped. Without it the test is
+// skipped, because it only counts.
+func TestStalledServer(t *testing.T) {
+	times, err := strconv.Atoi(os.Getenv("YARE_LEADER_STALLS"))
+	if err != nil {
+		t.Skip("YARE_LEADER_STALLS is not set")
+	}
+	for _, component := range []string{yaretest.APIServer, yaretest.Etcd} {
+		cluster, log := auditedCluster(t)
+		s := newStage(t, cluster, shortTiming)
+		for range 2 {
+			s.keep()
+		}
+		for range times {
+			s.waitForWrites(s.leader(""), 20)
+			cluster.Pause(t, component)
+			time.Sleep(6 * time.Second) // longer than a term and the wait for its successor
+			cluster.Resume(t, component)
+		}
+		s.waitForWrites(s.leader(""), 20)
+		s.end()
+		writes := auditedWrites(t, log)[s.namespace]
+		terms, err := checkTerms(writes)
+		t.Logf("%s, stopped %d times: %d writes in %d terms, late: %v", component, times, len(writes), len(terms), err)
+	}
+}
+
 // auditedWrite is a write that the server has carried out.
 type auditedWrite struct {
 	term    string
