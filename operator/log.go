@@ -5,6 +5,7 @@ import (
 	"io"
 	"log"
 	"log/slog"
+	"sync"
 	"time"
 
 	"k8s.io/klog/v2" //nolint:depguard // what libraries log by klog goes to the log of the program
@@ -74,15 +75,23 @@ func inSeconds(_ []string, a slog.Attr) slog.Attr {
 	return a
 }
 
+// defaultLoggerMu guards the changes of the default loggers, which belong to the process. A test can run
+// several programs in one process, and klog does not guard its logger.
+var defaultLoggerMu sync.Mutex //nolint:gochecknoglobals // what it guards is global
+
 // setDefaultLogger makes h, with what [LogHandler] adds, the default of the packages slog and log,
 // and the log of klog, so that the lines of the author and of Kubernetes' libraries have the same
 // form. restore sets the previous defaults.
 func setDefaultLogger(h slog.Handler) (restore func()) {
+	defaultLoggerMu.Lock()
+	defer defaultLoggerMu.Unlock()
 	before, output, flags := slog.Default(), log.Writer(), log.Flags()
 	logger := slog.New(LogHandler(h))
 	slog.SetDefault(logger)
 	klog.SetSlogLogger(logger)
 	return func() {
+		defaultLoggerMu.Lock()
+		defer defaultLoggerMu.Unlock()
 		klog.ClearLogger()
 		slog.SetDefault(before)
 		// The first default of slog writes through package log. SetDefault has changed the
