@@ -79,7 +79,7 @@ func (m *Machine) Kill() {
 	<-m.done
 }
 
-// Main is the first process of the namespaces. It returns the exit status.
+// Main runs as the first process of the namespaces, and returns the exit status of the process.
 func Main(args []string) int {
 	flags := flag.NewFlagSet(Command, flag.ContinueOnError)
 	slot := flags.Int("slot", 0, "`number` of the node's slot")

@@ -13,8 +13,9 @@ import (
 	"github.com/yare-go/yare/realnode/internal/layout"
 )
 
-// tunables are settings of the kernel that a kubelet changes for the whole machine, with the values
-// that it wants. The node sees files with these values in their place, so it changes none.
+// tunables returns the settings of the kernel that a kubelet changes for the whole machine, with the
+// values that the kubelet wants. The node sees files with these values in place of the settings, so the
+// kubelet changes no setting.
 func tunables() map[string]string {
 	return map[string]string{
 		"vm/overcommit_memory":     "1",
