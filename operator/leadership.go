@@ -38,8 +38,8 @@ func (p program) fence(config *kube.Config) *lease.Fence {
 }
 
 // startElection makes the program a candidate for the Lease of its name in its namespace. The program
-// watches the namespaces watched, or all if there are none. When the
-// lease is lost, the process ends at once: whatever began in the term ends with it.
+// watches the namespaces watched, or all if there are none. When the lease is lost, the process ends at
+// once: whatever began in the term ends with it.
 func (p program) startElection(ctx context.Context, fence *lease.Fence, env environment, watched []string) (*leaderElection, error) {
 	client := kube.NewClientFromHandler(fence.Transport()).WithFieldManager(p.name)
 	all := client

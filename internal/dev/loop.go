@@ -123,8 +123,7 @@ func (s *session) meanwhile() string {
 }
 
 // deploy applies the CRDs of the newest build, grants its permissions, starts the build, and applies the
-// sample. It returns
-// an error only if no save can repair it.
+// sample. It returns an error only if no save can repair the error.
 func (s *session) deploy(ctx context.Context) error {
 	if s.crds.text != s.applied && len(s.crds.items) > 0 { // other projects may define its kinds
 		if err := s.crds.apply(ctx, s.kubectl); err != nil {
