@@ -87,7 +87,9 @@ func (h *handler) readLive(ctx context.Context, r *kube.Request, k overlay.Key, 
 			break // the next read asks again
 		}
 		checkAnswer(before, answer.Metadata.UID, answer.Metadata.ResourceVersion)
-		c.overlay.Settle(k, began, c.valueOf(r, k, answer, response.Body))
+		if e := c.valueOf(r, k, answer, response.Body); c.overlay.Settle(k, began, e) {
+			c.expect(k, e)
+		}
 	case kube.IsNotFound(err):
 		c.overlay.Settle(k, began, overlay.Entry{Kind: overlay.Tombstone, Observed: shown})
 	default:

@@ -18,6 +18,7 @@ func (s *stream) beginList() {
 	s.listBegan = s.cache.overlay.Begin()
 	s.listPast = s.cache.past.Load()
 	s.listContradictions = s.contradictions()
+	s.beginExpectations()
 	s.listing = true
 	s.recorder.RecordListStarted()
 }
@@ -25,16 +26,26 @@ func (s *stream) beginList() {
 // endList records that a list is complete, and publishes the deletions that neither a watch nor
 // the list could show.
 func (s *stream) endList(version string) {
-	restored := s.store.Synced() && ident.IsNewer(s.store.Version(), version)
+	// since is a version that the server had before it was restored.
+	since := version
+	restored := s.store.Synced() && (ident.IsNewer(s.store.Version(), version) || s.lostSince != "")
+	if lost, has := s.hasLostExpected(version); has && !restored {
+		restored = true
+		s.recordLost(lost)
+	}
+	if s.lostSince != "" && ident.IsNewer(version, s.lostSince) {
+		since = s.lostSince
+	}
+	s.lostSince = ""
 	vanished := s.takeVanished(version, restored)
 	s.lists.Add(1)
 	s.listing = false
-	first := s.writer.Complete(version)
+	first := s.completeList(version)
 	s.recorder.RecordListed(version)
 	s.restored = restored || !s.cache.isOfPresent(s)
 	s.settleContradictions(s.listContradictions)
 	if restored {
-		s.cache.recordRestoration(s, version)
+		s.cache.recordRestoration(s, since)
 	} else {
 		// Another stream may have found a restoration while this list ran, and that this store
 		// is not affected. If the list is of the lost past all the same, this stream finds that
@@ -147,7 +158,7 @@ func (s *stream) entryOf(k overlay.Key, written overlay.Entry) *store.Entry {
 }
 
 // recordRestoration records that s has listed the state of a server that was restored from a
-// backup, at version. The stores of other streams are of the past that was lost, until they are
+// backup. What the server had at version is not lost. The stores of other streams are of the past that was lost, until they are
 // listed, if they are newer than that version. They are listed now: their own watches may never
 // show that anything was lost. What the program has written since the backup is in doubt.
 func (c *Cache) recordRestoration(s *stream, version string) {
@@ -155,6 +166,9 @@ func (c *Cache) recordRestoration(s *stream, version string) {
 	if past := c.past.Load(); s.past.Load() == past {
 		c.past.Store(past + 1)
 		for _, other := range c.snapshot() {
+			if other.id.Cluster == s.id.Cluster {
+				other.forgetExpected()
+			}
 			if other.id.Cluster != s.id.Cluster || !ident.IsNewer(other.store.Version(), version) {
 				other.past.Store(past + 1)
 			} else if other != s {

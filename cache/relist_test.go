@@ -400,6 +400,94 @@ func TestEndOfAWatchPutsWritesThatItHasNotShownInDoubt(t *testing.T) {
 	})
 }
 
+// Regression: a backup was restored that lacked what this program had written last, and no stream had
+// seen that or anything newer. Nothing was reconciled because of the loss, until something else
+// changed. The program knows the version that the server had answered with.
+func TestLossOfAWriteThatNoWatchHasShownIsFound(t *testing.T) {
+	t.Parallel()
+	for name, test := range map[string]struct {
+		// lead is how far the server was ahead of the backup when it answered the write.
+		lead int
+		// after happens to the restored server.
+		after func(f *follower)
+		want  []string
+	}{
+		"by bookmarks that do not reach the version": {lead: 1000, after: func(f *follower) {
+			for range 3 {
+				time.Sleep(40 * time.Second)
+				f.server.Advance(1)
+				f.stream.Bookmark()
+			}
+		}, want: []string{"Deleted written", "Restored "}},
+		"by the end of the next watch, if nothing happens": {lead: 1000, after: func(f *follower) {
+			time.Sleep(2 * time.Minute)
+			f.stream.Cut()
+		}, want: []string{"Deleted written", "Restored "}},
+		"by a change of another object that passes the version": {lead: 1, after: func(f *follower) {
+			for _, name := range []string{"x", "y"} {
+				if _, err := f.do(f.server, kube.VerbPatch, name); err != nil {
+					t.Fatal(err)
+				}
+			}
+		}, want: []string{"Added x", "Added y", "Restored "}},
+		"by a bookmark that passes the version": {lead: 1, after: func(f *follower) {
+			f.server.Advance(10)
+			f.stream.Bookmark()
+		}, want: []string{"Restored "}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) {
+				f := newFollower(t)
+				f.check("Synced ")
+				backup := f.server.Snapshot()
+				f.server.Advance(test.lead)
+				f.stream.Freeze()
+				if _, err := f.do(f.handler, kube.VerbPatch, "written"); err != nil {
+					t.Fatal(err)
+				}
+				f.server.Restore(backup)
+				f.stream.Thaw()
+				time.Sleep(5 * time.Second)
+				f.check()
+				test.after(f)
+				time.Sleep(5 * time.Second)
+				f.check(test.want...)
+			})
+		})
+	}
+}
+
+// What the program has written and the watch shows later is no loss, in whatever order answers and
+// changes arrive.
+func TestWritesThatTheWatchShowsAreNoLoss(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		f := newFollower(t)
+		f.check("Synced ")
+		f.stream.Freeze()
+		for _, name := range []string{"a", "b", "a", "c"} { // the second write of a changes nothing
+			if _, err := f.do(f.handler, kube.VerbPatch, name); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if _, err := f.do(f.server, kube.VerbDelete, "b"); err != nil {
+			t.Fatal(err)
+		}
+		f.stream.Cut()
+		f.stream.Thaw()
+		time.Sleep(5 * time.Second)
+		for range 3 {
+			time.Sleep(40 * time.Second)
+			f.stream.Bookmark()
+		}
+		f.check("Added a", "Added b", "Added c", "Deleted b")
+		if n := f.cache.Stats()[0].Restarts; n != 0 {
+			t.Errorf("the stream was listed %d more times", n)
+		}
+	})
+}
+
 // Regression: an object that was written without the labels that a stream selects was published
 // as deleted after each list. Until another store had reached the version of that list, a
 // controller read everything in that namespace live.

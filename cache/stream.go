@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"sync"
 	"sync/atomic"
+	"time"
 
 	"github.com/yare-go/yare/cache/internal/overlay"
 	"github.com/yare-go/yare/cache/internal/progress"
@@ -51,6 +52,13 @@ type stream struct {
 	listContradictions uint64
 	contradictionMu    sync.Mutex
 	contradiction      contradiction
+	// expected are versions that the stream has to show.
+	expected expectedVersions
+	// lostSince is empty, or the version that the store had before its watch passed an expected
+	// version. Guarded by deliver.
+	lostSince string
+	// watchOpened is when the last watch was opened. Guarded by deliver.
+	watchOpened time.Time
 	// past is the past that the store is of: see Cache.past.
 	past atomic.Uint64
 	// recovery, failed and restored belong to the goroutine of the stream. failed are the errors,
@@ -155,10 +163,13 @@ func (s *stream) apply(c watch.Change) {
 		s.endList(c.ResourceVersion)
 	case watch.ChangeBookmark:
 		resting = true
-		s.advance(c.ResourceVersion)
+		s.advance(c.ResourceVersion, kube.Key{})
+		s.checkOverdue()
 	case watch.ChangeWatchOpened:
+		s.watchOpened = time.Now()
 		s.recorder.RecordWatch(true)
 	case watch.ChangeWatchEnded:
+		s.checkOverdue()
 		s.recorder.RecordWatch(false)
 		s.cache.overlay.Distrust(s.collection())
 	}
@@ -175,14 +186,14 @@ func (s *stream) upsert(c watch.Change) {
 	}
 	item := store.NewItem(c.Key, c.UID, c.ResourceVersion, object)
 	if s.writer.Has(item) {
-		s.advance(c.ResourceVersion)
+		s.advance(c.ResourceVersion, c.Key)
 		return
 	}
 	missed := s.listing && s.hasMissed(c)
 	// Whoever finds the change in this store must not miss it in another one.
 	s.recorder.RecordChange(c.Key.Namespace, c.ResourceVersion, s.listing)
 	before, after, err := s.writer.Put(item)
-	s.advance(c.ResourceVersion)
+	s.advance(c.ResourceVersion, c.Key)
 	if err != nil {
 		// The content is kept all the same: the older one would be wrong for certain.
 		s.unreadable.Add(1)
@@ -211,27 +222,21 @@ func (s *stream) remove(c watch.Change) {
 		version = ""
 	}
 	if s.store.objects.Get(c.Key) == nil {
-		s.advance(version)
+		s.advance(version, c.Key)
 		return
 	}
 	s.recorder.RecordChange(c.Key.Namespace, version, s.listing)
 	before := s.writer.Remove(c.Key)
-	s.advance(version)
+	s.advance(version, c.Key)
 	s.cache.dropObserved(overlay.KeyOf(s.ref(c)))
 	s.publish(Change{Type: Deleted, Before: recordOf(before), before: before})
-}
-
-// advance records that all changes up to version are in the store.
-func (s *stream) advance(version string) {
-	if !s.listing {
-		s.writer.Advance(version)
-	}
 }
 
 // applyError applies an error of the stream.
 func (s *stream) applyError(err error) {
 	if unreadable, ok := errors.AsType[*kube.DecodeError](err); ok {
 		s.writer.MarkUnreadable(unreadable)
+		s.forgetExpected() // the change that could not be read may be an expected one
 		s.unreadable.Add(1)
 	} else {
 		s.errors.Add(1)

@@ -82,7 +82,9 @@ func (v *View) recordWrite(r *kube.Request, began overlay.Tick, shown []shownVer
 		// answered with the version that the object had.
 		o.RecordVersion(k.Collection, began, e.Version)
 	}
-	o.Record(k, began, e)
+	if o.Record(k, began, e) {
+		v.cache.expect(k, e)
+	}
 	v.cache.dropObserved(k)
 }
 

@@ -377,7 +377,7 @@ type program struct {
 
 func (w *world) start(plans []*plan) *program {
 	client := w.server.Client()
-	p := &program{cache: cache.New(client)}
+	p := &program{cache: cache.New(client, cache.OnError(w.checkStreamError))}
 	ctx, cancel := context.WithCancel(context.Background())
 	p.cancel = cancel
 	for _, each := range plans {

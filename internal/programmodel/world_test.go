@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"strconv"
+	"strings"
 	"sync"
 	"time"
 
@@ -269,6 +270,15 @@ func (w *world) restore(b fakeserver.Snapshot) {
 	w.restored = true
 	w.mu.Unlock()
 	w.server.Restore(b)
+}
+
+// checkStreamError records a problem if the program believes that a backup was restored, and none was.
+func (w *world) checkStreamError(s kube.Stream, err error) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if !w.restored && strings.Contains(err.Error(), "restored backup") {
+		w.problem("%s: %v", s, err)
+	}
 }
 
 // notice begins to compare versions again after a restoration.

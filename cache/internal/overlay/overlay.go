@@ -66,27 +66,33 @@ func (o *Overlay) Len() int {
 }
 
 // Record records what the answer to a request says that began at a tick. If a restoration was found
-// since, the answer may be of the past that was lost: then the entry is a doubt.
-func (o *Overlay) Record(k Key, began Tick, e Entry) {
+// since, the answer may be of the past that was lost: then the entry is a doubt. Record reports
+// whether the answer is not known to be from before a restoration.
+func (o *Overlay) Record(k Key, began Tick, e Entry) (isOfPresent bool) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	if began < o.restored[k.Cluster] {
+	isOfPresent = began >= o.restored[k.Cluster]
+	if !isOfPresent {
 		e = Entry{Kind: Doubt}
 	}
 	if old, had := o.entries[k]; had {
 		e = e.after(old, began > old.tick)
 	}
 	o.setLocked(k, e)
+	return isOfPresent
 }
 
 // Settle puts the result of a live read that began at a tick in place of the entry, unless
-// something was recorded since.
-func (o *Overlay) Settle(k Key, began Tick, e Entry) {
+// something was recorded since. Settle reports whether it did so.
+func (o *Overlay) Settle(k Key, began Tick, e Entry) (settled bool) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	if old, had := o.entries[k]; had && began > old.tick && began > o.restored[k.Cluster] {
-		o.setLocked(k, e.after(old, true))
+	old, had := o.entries[k]
+	if !had || began <= old.tick || began <= o.restored[k.Cluster] {
+		return false
 	}
+	o.setLocked(k, e.after(old, true))
+	return true
 }
 
 func (o *Overlay) setLocked(k Key, e Entry) {
