@@ -272,11 +272,11 @@ func (w *world) restore(b fakeserver.Snapshot) {
 	w.server.Restore(b)
 }
 
-// checkStreamError records a problem if the program believes that a backup was restored, and none was.
+// checkStreamError records a problem if a stream misses a version that the server has not lost.
 func (w *world) checkStreamError(s kube.Stream, err error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	if !w.restored && strings.Contains(err.Error(), "restored backup") {
+	if !w.restored && strings.Contains(err.Error(), "has lost resource version") {
 		w.problem("%s: %v", s, err)
 	}
 }
