@@ -1,0 +1,127 @@
+// Package finding describes what an exploration found, and what it covered. Both are JSON.
+package finding
+
+import (
+	"time"
+
+	"github.com/yare-go/yare/internal/explore/schedule"
+)
+
+// Verdict is what is wrong with a run.
+type Verdict string
+
+// The verdicts. Late and Busy are warnings.
+const (
+	// Destroyed means that an object died or was created twice, which no reference run did. The end
+	// state may look right.
+	Destroyed Verdict = "destroyed"
+	// Exited means that the program ended by itself.
+	Exited Verdict = "exited"
+	// Wrong means that the end state differs from that of the reference runs, for good.
+	Wrong Verdict = "wrong"
+	// NeedsRestart means that the end state was wrong until the program was restarted.
+	NeedsRestart Verdict = "needs restart"
+	// Late means that the end state became right after longer than the references allow.
+	Late Verdict = "late"
+	// Busy means that the program never came to rest.
+	Busy Verdict = "busy"
+	// CheckFailed means that a check of the user's own failed.
+	CheckFailed Verdict = "check failed"
+)
+
+// IsWarning reports whether a verdict does not fail the exploration.
+func (v Verdict) IsWarning() bool { return v == Late || v == Busy }
+
+// Finding is one thing that an exploration found.
+type Finding struct {
+	// Operator names the program, such as ./examples/webapp.
+	Operator string  `json:"operator"`
+	Verdict  Verdict `json:"verdict"`
+	// Schedule is the run, minimized if it had several faults. A replay needs nothing else.
+	Schedule schedule.Schedule `json:"schedule"`
+	// Differences say what is wrong.
+	Differences []Difference `json:"differences,omitempty"`
+	// Seen is in how many of Tries runs of the schedule the verdict was the same.
+	Seen  int `json:"seen"`
+	Tries int `json:"tries"`
+	// Trace is what happened, in the order of time.
+	Trace []Event `json:"trace,omitempty"`
+}
+
+// Difference is one difference between what is wanted and what there is.
+type Difference struct {
+	// Object is resource/name, with the name normalized.
+	Object string `json:"object"`
+	// Path is the path of a field, such as spec.replicas. It is empty if the whole object is meant.
+	Path string `json:"path,omitempty"`
+	// Want and Got are JSON. An empty one means that there is nothing.
+	Want string `json:"want,omitempty"`
+	Got  string `json:"got,omitempty"`
+	// Reason is a sentence in place of Want and Got, such as: the object was created twice.
+	Reason string `json:"reason,omitempty"`
+}
+
+// Lane is who does something in a trace.
+type Lane string
+
+// The lanes.
+const (
+	User     Lane = "user"
+	Operator Lane = "operator"
+	Server   Lane = "server"
+)
+
+// Event is one event of a trace.
+type Event struct {
+	// At is the time since the start of the run.
+	At   time.Duration `json:"at"`
+	Step int           `json:"step"`
+	// Lane is where the event happens. To is the lane that an arrow leads to; it is empty for an event
+	// without an arrow.
+	Lane Lane   `json:"lane"`
+	To   Lane   `json:"to,omitempty"`
+	Text string `json:"text"`
+	// Fault reports whether the event is a fault.
+	Fault bool `json:"fault,omitempty"`
+}
+
+// Coverage is what an exploration has run, each with its denominator.
+type Coverage struct {
+	Operator string        `json:"operator"`
+	Seed     uint64        `json:"seed"`
+	Took     time.Duration `json:"took"`
+	// Runs counts all runs. References, Repeats and Minimizing are among them.
+	Runs       int `json:"runs"`
+	References int `json:"references"`
+	Repeats    int `json:"repeats"`
+	// Kinds counts, by the kind of the fault, the planned runs and those in which the fault happened.
+	Kinds map[schedule.Kind]Count `json:"kinds"`
+	// Points counts the writes of the reference runs, and those before which a crash happened.
+	Points Count `json:"points"`
+	// Fields counts the fields of the custom resources, and those that had another value in a run.
+	Fields Count `json:"fields"`
+	// Refused counts the transitions that the API server refused in a dry run.
+	Refused int `json:"refused"`
+	// NotReached are the faults that did not happen in three tries.
+	NotReached []string `json:"notReached,omitempty"`
+	// NotApplicable are the kinds that this program gives no opportunity for, with the reason.
+	NotApplicable map[schedule.Kind]string `json:"notApplicable,omitempty"`
+	// Masked are the fields that no comparison looks at, because they differ between references.
+	Masked []string `json:"masked,omitempty"`
+	// Complete reports whether all planned runs were made before the budget ended.
+	Complete bool `json:"complete"`
+	// FieldsWithoutValues are the fields that had no other value, with the reason.
+	FieldsWithoutValues map[string]string `json:"fieldsWithoutValues,omitempty"`
+}
+
+// Count is a number of things that were done, out of a number of things that were planned or found.
+type Count struct {
+	Done  int `json:"done"`
+	Total int `json:"total"`
+}
+
+// Record is the file of an exploration: the findings and the coverage.
+type Record struct {
+	Coverage Coverage  `json:"coverage"`
+	Findings []Finding `json:"findings,omitempty"`
+}
