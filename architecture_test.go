@@ -42,6 +42,8 @@ var layers = map[string][]string{
 	"internal/access": {"kube"},
 	// It decodes objects.
 	"internal/jsonplan": {"internal/jsonscan"},
+	// It parses requests, for proxies.
+	"internal/apirequest": {"kube"},
 	// It is for tests.
 	"internal/bound": {},
 	// They carry what log lines are about, describe panics, and write logs for people.
@@ -74,8 +76,10 @@ var layers = map[string][]string{
 	"operator":       {"kube", "crd", "watch", "cache", "controller", "internal/lease", "internal/logctx", "internal/panics", "internal/textlog", "internal/runlog", "internal/access"},
 	"internal/plane": {},
 	"internal/dev":   append([]string{"internal/plane", "internal/textlog", "internal/access"}, library...),
-	"yaretest":       append([]string{"internal/plane", "internal/clock", "internal/runlog", "internal/access"}, library...),
-	"cmd/yare":       append([]string{"internal/plane", "internal/dev"}, library...),
+	// The exploration of programs under faults.
+	"internal/explore": append([]string{"internal/apirequest"}, library...),
+	"yaretest":         append([]string{"internal/plane", "internal/clock", "internal/runlog", "internal/access", "internal/apirequest"}, library...),
+	"cmd/yare":         append([]string{"internal/plane", "internal/dev"}, library...),
 
 	// The tests of the examples share it.
 	"internal/operatortest": append([]string{"yaretest"}, library...),

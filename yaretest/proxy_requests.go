@@ -7,6 +7,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/yare-go/yare/internal/apirequest"
 	"github.com/yare-go/yare/kube"
 )
 
@@ -93,8 +94,12 @@ type entry struct {
 }
 
 func (j *journal) begin(r *http.Request) *entry {
-	e := &entry{Request: parseRequest(r)}
-	e.Began = time.Now()
+	parsed := apirequest.Parse(r)
+	e := &entry{Request: Request{
+		UserAgent: r.UserAgent(), Verb: parsed.Verb,
+		Resource: parsed.Resource, Subresource: parsed.Subresource, Namespace: parsed.Namespace, Name: parsed.Name,
+		Path: r.URL.Path, Began: time.Now(),
+	}}
 	if e.Verb.IsWrite() {
 		e.write = new(int)
 	}
@@ -140,59 +145,4 @@ func (j *journal) lastButWatches() (last Request, over time.Time) {
 		}
 	}
 	return last, over
-}
-
-// parseRequest returns what the path and the method of a request mean in Kubernetes.
-func parseRequest(r *http.Request) Request {
-	parsed := Request{UserAgent: r.UserAgent(), Path: r.URL.Path}
-	parts := strings.Split(strings.Trim(r.URL.Path, "/"), "/")
-	var group string
-	switch {
-	case parts[0] == "api" && len(parts) > 2:
-		parts = parts[2:]
-	case parts[0] == "apis" && len(parts) > 3:
-		group, parts = parts[1], parts[3:]
-	default:
-		parts = nil
-	}
-	// A namespace is a resource itself, and so are its subresources.
-	inside := len(parts) > 2 && parts[0] == "namespaces" && !(len(parts) == 3 && (parts[2] == "status" || parts[2] == "finalize"))
-	if inside {
-		parsed.Namespace, parts = parts[1], parts[2:]
-	}
-	for i, to := range []*string{&parsed.Resource, &parsed.Name, &parsed.Subresource} {
-		if i < len(parts) {
-			*to = parts[i]
-		}
-	}
-	if group != "" {
-		parsed.Resource += "." + group
-	}
-	parsed.Verb = verbOf(r, parsed.Name)
-	return parsed
-}
-
-func verbOf(r *http.Request, name string) kube.Verb {
-	switch r.Method {
-	case http.MethodPost:
-		return kube.VerbCreate
-	case http.MethodPut:
-		return kube.VerbUpdate
-	case http.MethodPatch:
-		return kube.VerbPatch
-	case http.MethodDelete:
-		if name == "" {
-			return kube.VerbDeleteCollection
-		}
-		return kube.VerbDelete
-	}
-	watch := r.URL.Query().Get("watch")
-	switch {
-	case watch == "true" || watch == "1":
-		return kube.VerbWatch
-	case name != "":
-		return kube.VerbGet
-	default:
-		return kube.VerbList
-	}
 }
