@@ -1,0 +1,182 @@
+// Package report writes what an exploration found and covered: as text for a terminal, and as a page
+// for a browser.
+package report
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"time"
+	"unicode"
+
+	"github.com/yare-go/yare/internal/explore/finding"
+	"github.com/yare-go/yare/internal/explore/schedule"
+)
+
+// sortedFindings returns the findings with the warnings last.
+func sortedFindings(r finding.Record) []finding.Finding {
+	return slices.SortedStableFunc(slices.Values(r.Findings), func(a, b finding.Finding) int {
+		return rank(a.Verdict) - rank(b.Verdict)
+	})
+}
+
+func rank(v finding.Verdict) int {
+	if v.IsWarning() {
+		return 1
+	}
+	return 0
+}
+
+// summary returns how many findings and warnings the record has.
+func summary(r finding.Record) string {
+	warnings := 0
+	for _, f := range r.Findings {
+		warnings += rank(f.Verdict)
+	}
+	failures := len(r.Findings) - warnings
+	switch {
+	case len(r.Findings) == 0:
+		return "nothing found"
+	case warnings == 0:
+		return counted(failures, "finding")
+	case failures == 0:
+		return counted(warnings, "warning")
+	}
+	return counted(failures, "finding") + ", " + counted(warnings, "warning")
+}
+
+// counted returns a number with its noun.
+func counted(n int, noun string) string {
+	if n == 1 {
+		return "1 " + noun
+	}
+	return fmt.Sprintf("%d %ss", n, noun)
+}
+
+// title returns the heading of a finding. Numbers count from 1.
+func title(number int, f finding.Finding) string {
+	severity := ""
+	if f.Verdict.IsWarning() {
+		severity = " (a warning)"
+	}
+	return fmt.Sprintf("%d. %s%s, seen in %d of %s", number, f.Verdict, severity, f.Seen, counted(f.Tries, "run"))
+}
+
+// meaning explains a verdict in a sentence.
+func meaning(v finding.Verdict) string {
+	switch v {
+	case finding.Destroyed:
+		return "An object died, was created twice, or lost a value. No reference run did that."
+	case finding.Exited:
+		return "The program ended by itself."
+	case finding.Wrong:
+		return "The end state differs from the end state of the reference runs, and stays so."
+	case finding.NeedsRestart:
+		return "The end state was wrong until the program was restarted."
+	case finding.Late:
+		return "The end state became right, but later than the reference runs allow."
+	case finding.Busy:
+		return "The program never came to rest."
+	case finding.CheckFailed:
+		return "A check of the test failed."
+	}
+	return ""
+}
+
+// describeStep returns what the user does in a step.
+func describeStep(s schedule.Step) string {
+	var actions []string
+	for _, object := range s.Apply {
+		actions = append(actions, "apply "+kindAndName(object))
+	}
+	for _, object := range s.Delete {
+		actions = append(actions, "delete "+object.String())
+	}
+	if s.Wait {
+		actions = append(actions, "wait")
+	}
+	return s.Name + ": " + strings.Join(actions, ", ")
+}
+
+// kindAndName returns the kind and the name of an object.
+func kindAndName(object json.RawMessage) string {
+	var meta struct {
+		Kind     string
+		Metadata struct{ Name string }
+	}
+	if err := json.Unmarshal(object, &meta); err != nil {
+		return "an object that is not valid: " + err.Error()
+	}
+	return meta.Kind + " " + meta.Metadata.Name
+}
+
+// count is a row of the coverage.
+type count struct {
+	Name string
+	finding.Count
+}
+
+// IsShort reports whether less was done than planned.
+func (c count) IsShort() bool { return c.Done < c.Total }
+
+// counts returns what the exploration covered, with denominators.
+func counts(c finding.Coverage) []count {
+	rows := []count{
+		{"writes before which the program crashed", c.Points},
+		{"fields that had another value", c.Fields},
+	}
+	for _, kind := range slices.Sorted(maps.Keys(c.Kinds)) {
+		rows = append(rows, count{"runs with " + string(kind), c.Kinds[kind]})
+	}
+	return rows
+}
+
+// runs returns how much was run.
+func runs(c finding.Coverage) string {
+	end := "All planned runs were made."
+	if !c.Complete {
+		end = "The budget ended before all planned runs were made."
+	}
+	return fmt.Sprintf("%s in %s with seed %d, among them %s and %s. %s", counted(c.Runs, "run"), c.Took.Round(100*time.Millisecond), c.Seed,
+		counted(c.References, "reference run"), counted(c.Repeats, "repeat"), end)
+}
+
+// list is a part of the coverage: lines below a title.
+type list struct {
+	Title string
+	Lines []string
+}
+
+// lists returns what the exploration did not cover, with reasons. Empty lists are left out.
+func lists(c finding.Coverage) []list {
+	all := []list{
+		{"Faults that did not happen in three tries", c.NotReached},
+		{"Kinds of faults that are not applicable", withReasons(c.NotApplicable)},
+		{"Fields that had no other value", withReasons(c.FieldsWithoutValues)},
+		{"Fields that are not compared, because they differ between reference runs", c.Masked},
+	}
+	return slices.DeleteFunc(all, func(l list) bool { return len(l.Lines) == 0 })
+}
+
+// withReasons returns a line for each name, sorted by name.
+func withReasons[K ~string](reasons map[K]string) []string {
+	var lines []string
+	for _, name := range slices.Sorted(maps.Keys(reasons)) {
+		lines = append(lines, fmt.Sprintf("%s: %s", name, reasons[name]))
+	}
+	return lines
+}
+
+// replaceInvisible replaces the characters that a reader does not see. Text of an object could
+// otherwise control a terminal, or change the order in which a line is read.
+func replaceInvisible(text []byte) []byte {
+	return bytes.Map(func(r rune) rune {
+		if r == '\n' || r == '\t' || unicode.IsGraphic(r) {
+			return r
+		}
+		return unicode.ReplacementChar
+	}, text)
+}
