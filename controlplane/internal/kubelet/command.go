@@ -17,6 +17,7 @@ import (
 
 	"github.com/yare-go/yare/controlplane/internal/lifeline"
 	"github.com/yare-go/yare/controlplane/internal/serverwait"
+	"github.com/yare-go/yare/controlplane/internal/storage"
 )
 
 // Main runs the command `kubelet`.
@@ -68,6 +69,13 @@ func Main(args []string, line lifeline.Lifeline) error {
 		}
 	})
 	group.Go(func() { pods.run(ctx) })
+	// Without simulated nodes, Pods would look for the contents of simulated volumes.
+	if *count > 0 {
+		if err := storage.CreateDefaultClass(ctx, client); err != nil {
+			return err
+		}
+		group.Go(func() { storage.NewProvisioner(client).Run(ctx) })
+	}
 	if err := nodes.register(ctx); err != nil {
 		return err
 	}
