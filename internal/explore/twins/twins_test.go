@@ -1,0 +1,269 @@
+package twins
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"testing"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/yare-go/yare/internal/explore/schedule"
+	"github.com/yare-go/yare/kube"
+	"github.com/yare-go/yare/operator"
+	"github.com/yare-go/yare/yaretest"
+)
+
+// twin is a wrong operator and its twin that is right.
+type twin struct {
+	name         string
+	wrong, right func() []operator.Part
+	steps        []schedule.Step
+	// finds are the kinds of faults of which each can show the mistake. It is empty if the steps alone
+	// show the mistake.
+	finds []schedule.Kind
+	// verdict is what an exploration says of the wrong operator.
+	verdict verdict
+	// published names the issues that the operator was reduced from, if there are any.
+	published []string
+}
+
+// verdict is what an exploration says of an operator.
+type verdict string
+
+const (
+	destroyed verdict = "destroyed" // an object died that should have lived
+	wrong     verdict = "wrong"     // the end state is wrong for good
+	restart   verdict = "restart"   // only a restart heals the end state
+	busy      verdict = "busy"      // the operator does not come to rest
+)
+
+// site returns a Site with one page.
+func site(name string, spec SiteSpec) *Site {
+	if spec.Text == "" {
+		spec.Text = "hello"
+	}
+	if spec.Page == "" {
+		spec.Page = "main"
+	}
+	return &Site{ObjectMeta: metav1.ObjectMeta{Name: name}, Spec: spec}
+}
+
+// applying returns a step in which the user applies a Site.
+func applying(name string, spec SiteSpec) schedule.Step {
+	object, err := json.Marshal(map[string]any{
+		"apiVersion": "twins.example.com/v1", "kind": "Site",
+		"metadata": map[string]any{"name": name}, "spec": site(name, spec).Spec,
+	})
+	if err != nil {
+		panic(err)
+	}
+	return schedule.Step{Name: "apply " + name, Apply: []json.RawMessage{object}}
+}
+
+// deleting returns a step in which the user deletes a Site.
+func deleting(name string) schedule.Step {
+	return schedule.Step{Name: "delete " + name, Delete: []schedule.Object{{Resource: "sites.twins.example.com", Name: name}}}
+}
+
+// changed returns the steps of a Site whose text changes.
+func changed() []schedule.Step {
+	return []schedule.Step{applying("web", SiteSpec{Text: "hello", Size: 1}), applying("web", SiteSpec{Text: "good bye", Size: 1})}
+}
+
+// resized returns the steps of a Site that has each size in turn.
+func resized(sizes ...int32) []schedule.Step {
+	var steps []schedule.Step
+	for _, size := range sizes {
+		steps = append(steps, applying("web", SiteSpec{Size: size}))
+	}
+	return steps
+}
+
+// renamed returns the steps of a Site whose page has each name in turn.
+func renamed(pages ...string) []schedule.Step {
+	var steps []schedule.Step
+	for _, page := range pages {
+		steps = append(steps, applying("web", SiteSpec{Page: page, Size: 1}))
+	}
+	return steps
+}
+
+// annotated returns the steps of a Site whose note changes its key.
+func annotated() []schedule.Step {
+	return []schedule.Step{
+		applying("web", SiteSpec{Size: 1, Notes: map[string]string{"first": "1"}}),
+		applying("web", SiteSpec{Size: 1, Notes: map[string]string{"second": "2"}}),
+	}
+}
+
+// twins returns all twins.
+func twins() []twin {
+	var (
+		crash   = []schedule.Kind{schedule.Crash}
+		stale   = []schedule.Kind{schedule.Stale}
+		foreign = []schedule.Kind{schedule.ForeignDelete, schedule.ForeignEdit}
+		lost    = []schedule.Kind{schedule.Crash, schedule.CommittedReset}
+	)
+	return []twin{
+		{
+			name: "creates before it records", wrong: parts(createBeforeRecording), right: parts(applyAndRecord),
+			steps: changed(), finds: lost, verdict: wrong,
+		}, {
+			name: "trusts a stale list", wrong: sweeping(isInPastList), right: sweeping(isOnServer),
+			steps: []schedule.Step{applying("web", SiteSpec{Size: 1}), applying("shop", SiteSpec{Size: 1})}, finds: stale, verdict: destroyed,
+		}, {
+			name: "never removes a finalizer", wrong: cleaningUp(applyMainPage, deletePageThatExists), right: cleaningUp(applyMainPage, deletePageIfExists),
+			steps: append(changed(), deleting("web")), finds: lost, verdict: wrong,
+		}, {
+			name: "fights its own defaults", wrong: defaulting(replacePage), right: defaulting(applyFields),
+			steps: changed(), verdict: busy,
+		}, {
+			name: "leaks a child on rename", wrong: parts(applyMainPage), right: parts(applyOnlyPage),
+			steps: renamed("first", "second"), verdict: wrong,
+		}, {
+			name: "acts on an event instead of the state", wrong: actOnDeletion, right: parts(applyMainPage),
+			steps: append(changed(), deleting("web")), finds: crash, verdict: wrong,
+		}, {
+			name: "takes already exists for failure", wrong: parts(createOnce), right: parts(applyAndRecord),
+			steps: changed(), finds: lost, verdict: wrong,
+		}, {
+			name: "writes its status each time", wrong: checking(countChecks), right: checking(applyAndRecord),
+			steps: changed(), verdict: busy,
+		}, {
+			name: "forgets a field on update", wrong: parts(createOr(setText)), right: parts(applyMainPage),
+			steps: annotated(), verdict: wrong,
+		}, {
+			name: "deletes by name without a uid", wrong: parts(retiring(deletePageByName)), right: parts(retiring(deletePage)),
+			steps: renamed("first", "second", "first"), finds: crash, verdict: wrong,
+		}, {
+			name: "regenerates a secret at restart", wrong: makePasswordAtStart, right: keepPassword,
+			steps: changed(), finds: crash, verdict: destroyed,
+		}, {
+			name: "keeps progress in memory only", wrong: rememberPage, right: parts(applyOnlyPage),
+			steps: renamed("first", "second"), finds: crash, verdict: wrong,
+		}, {
+			name: "is stuck after a bad value", wrong: parts(giveUp), right: parts(reportProblem),
+			steps: renamed("first", "no label", "second"), verdict: wrong,
+		}, {
+			name: "checks only on create", wrong: parts(applyOnCreate), right: parts(applyAndRecord),
+			steps: changed()[:1], finds: foreign, verdict: wrong,
+		}, {
+			name: "does not watch what it made", wrong: unwatched, right: parts(applyMainPage),
+			steps: changed(), finds: foreign, verdict: restart,
+		},
+
+		{
+			name: "deletes the data of a namesake", wrong: cleaningUp(deleteByPastDeletion, deletePageIfExists), right: cleaningUp(deleteByOwner, deletePageIfExists),
+			steps: []schedule.Step{applying("web", SiteSpec{Size: 1}), deleting("web"), applying("web", SiteSpec{Size: 1})}, finds: stale, verdict: destroyed,
+			published: []string{"pravega/zookeeper-operator#312", "rabbitmq/cluster-operator#648"},
+		}, {
+			name: "scales by a stale size", wrong: parts(scaleByPast), right: parts(scaleByPresent),
+			steps: resized(2, 1, 2), finds: stale, verdict: destroyed,
+			published: []string{"pravega/zookeeper-operator#314", "instaclustr/cassandra-operator#407", "elastic/cloud-on-k8s#5274"},
+		}, {
+			name: "shrinks by a stale size what can only grow", wrong: parts(resizing(differs)), right: parts(resizing(isSmaller)),
+			steps: resized(1, 2), finds: stale, verdict: destroyed,
+			published: []string{"rabbitmq/cluster-operator#653"},
+		}, {
+			name: "forgets a resize", wrong: parts(resizeByWorkload), right: parts(resizeEach),
+			steps: resized(1, 2), finds: crash, verdict: wrong,
+			published: []string{"rabbitmq/cluster-operator#782"},
+		}, {
+			name: "forgets the volumes of removed members", wrong: parts(deleteVolumesByWorkload), right: parts(deleteVolumesBySite),
+			steps: resized(2, 1), finds: crash, verdict: wrong,
+			published: []string{"Orange-OpenSource/casskop#370"},
+		}, {
+			name: "keeps annotations that were removed", wrong: parts(createOr(mergeNotes)), right: parts(applyMainPage),
+			steps: annotated(), verdict: wrong,
+			published: []string{"rabbitmq/cluster-operator#968"},
+		},
+	}
+}
+
+// Each right twin reconciles its Sites, and nothing is left of a Site that is deleted.
+func TestRightTwins(t *testing.T) {
+	cluster := yaretest.Start(t)
+	yaretest.Define[Site](t, cluster)
+	for _, twin := range twins() {
+		t.Run(twin.name, func(t *testing.T) {
+			t.Parallel()
+			namespace := cluster.Namespace(t)
+			client := cluster.Client(t)
+			yaretest.RunParts(t, cluster, twin.right()...)
+			sites := kube.Namespaced[Site](client, namespace)
+			for _, step := range twin.steps {
+				takeStep(t, sites, step)
+			}
+			all, err := sites.List(t.Context())
+			if err != nil {
+				t.Fatal(err)
+			}
+			for _, s := range all {
+				takeStep(t, sites, deleting(s.Name))
+			}
+			yaretest.Eventually(t, func() error {
+				return errors.Join(haveNone[corev1.ConfigMap](t.Context(), client, namespace), haveNone[corev1.Secret](t.Context(), client, namespace))
+			})
+		})
+	}
+}
+
+// takeStep does what the user does in a step, and waits until the operator has done its part.
+func takeStep(t *testing.T, sites kube.API[Site], step schedule.Step) {
+	t.Helper()
+	for _, object := range step.Apply {
+		s, err := sites.Decode(object)
+		if err != nil {
+			t.Fatal(err)
+		}
+		applied, err := sites.Apply(t.Context(), s)
+		if err != nil {
+			t.Fatal(err)
+		}
+		yaretest.Eventually(t, func() error { return hasPages(t.Context(), sites, applied.Name) })
+	}
+	for _, object := range step.Delete {
+		if err := sites.Delete(t.Context(), object.Name); err != nil {
+			t.Fatal(err)
+		}
+		yaretest.WaitUntilGone(t, sites, object.Name)
+	}
+}
+
+// hasPages returns an error unless the pages of a Site are as the Site says, or the Site reports a problem.
+func hasPages(ctx context.Context, sites kube.API[Site], name string) error {
+	s, err := sites.Get(ctx, name)
+	if err != nil {
+		return err
+	}
+	pages, err := pagesOf(s, sites.Client()).List(ctx)
+	if err != nil {
+		return err
+	}
+	for _, page := range pages {
+		if page.Data["text"] == s.Spec.Text && metav1.IsControlledBy(page, s) {
+			return nil
+		}
+	}
+	if s.Status.Problem != "" {
+		return nil
+	}
+	return fmt.Errorf("no page of the Site %s has its text %q", name, s.Spec.Text)
+}
+
+// haveNone returns an error if a namespace has objects that its controllers did not make.
+func haveNone[T any, P kube.ObjectOf[T]](ctx context.Context, c *kube.Client, namespace string) error {
+	all, err := kube.Namespaced[T, P](c, namespace).List(ctx)
+	if err != nil {
+		return err
+	}
+	for _, object := range all {
+		if name := P(object).GetName(); name != "kube-root-ca.crt" {
+			return fmt.Errorf("%T %s is left", object, name)
+		}
+	}
+	return nil
+}
