@@ -64,13 +64,13 @@ func (s *stream) endList(version string) {
 // shown, and that its list at version does not contain: somebody deleted them in the meantime, or
 // they no longer match. No watch will ever show that. Objects that never had the labels that the
 // stream selects are not among them: the stream had none of them to lose. After a restoration
-// takeVanished drops the overlay's entries from before the list.
+// takeVanished doubts the overlay's entries from before the list: other streams may be behind them.
 func (s *stream) takeVanished(version string, restored bool) []*store.Entry {
 	var vanished []*store.Entry
 	for k, written := range s.cache.overlay.Entries(s.collection()) {
 		before := written.IsRecordedBefore(s.listBegan)
 		if restored && before {
-			s.cache.overlay.Drop(k, written)
+			s.cache.overlay.DoubtUntil(k, written, version)
 		}
 		vanished = append(vanished, s.vanishedOf(k, written, func(value overlay.Entry) bool {
 			// A value of another UID that is older than the object in the store was published when

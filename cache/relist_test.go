@@ -488,6 +488,47 @@ func TestWritesThatTheWatchShowsAreNoLoss(t *testing.T) {
 	})
 }
 
+// Regression: a stream that had lost nothing itself was away while a backup was restored. The stream
+// that found the restoration dropped what the program had written, and the other one could not publish
+// that such an object was gone when it came back.
+func TestRestorationKeepsWhatAnotherStreamHasToPublish(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		f := newFollower(t)
+		metadata := webApps
+		metadata.Representation = kube.MetadataOnly
+		changes := make(chan string, 10)
+		open(t, t.Context(), f.cache, metadata, func(c Change) { changes <- fmt.Sprint(c.Type, " ", c.Record().Name) })
+		synctest.Wait()
+		away := f.server.Stream(fakeserver.StreamID{Plural: webApps.Resource.Plural, Representation: kube.MetadataOnly})
+		away.Freeze()
+		if _, err := f.do(f.handler, kube.VerbPatch, "written"); err != nil {
+			t.Fatal(err)
+		}
+		synctest.Wait()
+		backup := f.server.Snapshot()
+		f.server.Advance(1000)
+		f.stream.Bookmark()
+		synctest.Wait()
+		f.server.Restore(backup)
+		time.Sleep(30 * time.Second)
+		f.check("Synced ", "Added written", "Restored ")
+		if _, err := f.do(f.server, kube.VerbDelete, "written"); err != nil {
+			t.Fatal(err)
+		}
+		f.server.Compact()
+		away.Thaw()
+		time.Sleep(time.Minute)
+		var got []string
+		for len(changes) > 0 {
+			got = append(got, <-changes)
+		}
+		if diff := cmp.Diff([]string{"Synced ", "Restored ", "Deleted written"}, got); diff != "" {
+			t.Errorf("the changes (-want +got):\n%s", diff)
+		}
+	})
+}
+
 // Regression: an object that was written without the labels that a stream selects was published
 // as deleted after each list. Until another store had reached the version of that list, a
 // controller read everything in that namespace live.

@@ -174,7 +174,7 @@ func (o *Overlay) RecordVersion(c Collection, began Tick, version string) {
 
 // DoubtNewer puts a doubt in place of each entry of a cluster that a server at this version need
 // not have: the server was restored from a backup. The version of a deletion is not known, so that
-// each tombstone is among them.
+// each tombstone is among them. The values of the entries stay, as with [Overlay.DoubtUntil].
 func (o *Overlay) DoubtNewer(cluster, version string) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -182,8 +182,19 @@ func (o *Overlay) DoubtNewer(cluster, version string) {
 	o.restored[cluster] = o.tick
 	for k, e := range o.entries {
 		if k.Cluster == cluster && (e.Kind == Tombstone || e.isNewer(version)) {
-			o.setLocked(k, Entry{Kind: Doubt})
+			o.setLocked(k, Entry{Kind: Doubt, Former: e.Values()})
 		}
+	}
+}
+
+// DoubtUntil puts a doubt in place of e that each store at version settles, unless another entry has
+// taken the place of e. The values of e stay: a stream that lists after the doubt may have to publish
+// that they have vanished.
+func (o *Overlay) DoubtUntil(k Key, e Entry, version string) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if now, ok := o.entries[k]; ok && now.tick == e.tick {
+		o.setLocked(k, Entry{Kind: Doubt, Version: version, Former: e.Values()})
 	}
 }
 
