@@ -244,12 +244,9 @@ func TestModulesReplaceNothing(t *testing.T) {
 	}
 }
 
-// TestGuaranteesNameTestsThatExist checks that each test that docs/guarantees.md names exists.
+// TestGuaranteesNameTestsThatExist checks that each test that docs/guarantees.md and
+// docs/reliability.md name exists.
 func TestGuaranteesNameTestsThatExist(t *testing.T) {
-	text, err := os.ReadFile("docs/guarantees.md")
-	if err != nil {
-		t.Fatal(err)
-	}
 	declared := map[string]bool{}
 	for name, file := range sources(t) {
 		if !strings.HasSuffix(name, "_test.go") {
@@ -262,13 +259,19 @@ func TestGuaranteesNameTestsThatExist(t *testing.T) {
 			}
 		}
 	}
-	named := regexp.MustCompile(`\b(?:\w+\.)?(?:Test|Fuzz|Example|Benchmark)[A-Z]\w*`).FindAllString(string(text), -1)
-	if len(named) == 0 {
-		t.Error("docs/guarantees.md names no test")
-	}
-	for _, name := range named {
-		if !declared[name] {
-			t.Errorf("docs/guarantees.md names %s, which does not exist", name)
+	for _, page := range []string{"docs/guarantees.md", "docs/reliability.md"} {
+		text, err := os.ReadFile(page)
+		if err != nil {
+			t.Fatal(err)
+		}
+		named := regexp.MustCompile(`\b(?:\w+\.)?(?:Test|Fuzz|Example|Benchmark)[A-Z]\w*`).FindAllString(string(text), -1)
+		if len(named) == 0 {
+			t.Errorf("%s names no test", page)
+		}
+		for _, name := range named {
+			if !declared[name] {
+				t.Errorf("%s names %s, which does not exist", page, name)
+			}
 		}
 	}
 }
