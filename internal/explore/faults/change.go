@@ -1,0 +1,129 @@
+package faults
+
+import (
+	"bytes"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"mime"
+	"path"
+	"regexp"
+	"strings"
+
+	"sigs.k8s.io/yaml"
+)
+
+// change is the body of a write. Its value is nil if there is no body, or none that is JSON or
+// YAML.
+type change struct{ value any }
+
+// parseChange returns the change in a body.
+func parseChange(contentType string, body []byte) change {
+	media, _, _ := mime.ParseMediaType(contentType)
+	if strings.HasSuffix(media, "yaml") {
+		if converted, err := yaml.YAMLToJSON(body); err == nil {
+			body = converted
+		}
+	}
+	d := json.NewDecoder(bytes.NewReader(body))
+	d.UseNumber()
+	var c change
+	if d.Decode(&c.value) != nil {
+		return change{}
+	}
+	return c
+}
+
+// objectName returns the name in the metadata, if there is one.
+func (c change) objectName() string {
+	object, _ := c.value.(map[string]any)
+	metadata, _ := object["metadata"].(map[string]any)
+	name, _ := metadata["name"].(string)
+	return name
+}
+
+// mask replaces what differs between runs that do the same.
+type mask struct {
+	// namespace is that of the run.
+	namespace string
+	normalize func(string) string
+	// isSecret is true for a change of a Secret, whose values are often random.
+	isSecret bool
+}
+
+// hash returns a hash of the masked change.
+func (m mask) hash(c change) string {
+	text, err := json.Marshal(m.masked(c.value)) // sorts the names of members
+	if err != nil {
+		panic(err) // it was decoded from JSON
+	}
+	sum := sha256.Sum256(text)
+	return hex.EncodeToString(sum[:8])
+}
+
+func (m mask) masked(value any) any {
+	switch v := value.(type) {
+	case map[string]any:
+		masked := make(map[string]any, len(v))
+		pointer, _ := v["path"].(string) // of an operation of a JSON patch
+		for name, each := range v {
+			switch {
+			case isServerMade(name), name == "value" && isServerMade(path.Base(pointer)):
+				masked[name] = "*"
+			case m.isSecret && (name == "data" || name == "stringData"):
+				masked[name] = withoutValues(each)
+			default:
+				masked[name] = m.masked(each)
+			}
+		}
+		return masked
+	case []any:
+		masked := make([]any, len(v))
+		for i, each := range v {
+			masked[i] = m.masked(each)
+		}
+		return masked
+	case string:
+		return m.maskedText(v)
+	}
+	return value
+}
+
+// isServerMade reports whether the server chooses the values of fields of this name.
+func isServerMade(field string) bool {
+	switch field {
+	case "uid", "resourceVersion", "generation", "observedGeneration", "creationTimestamp", "deletionTimestamp", "managedFields":
+		return true
+	}
+	return false
+}
+
+// withoutValues returns the names of an object's members.
+func withoutValues(value any) any {
+	members, ok := value.(map[string]any)
+	if !ok {
+		return value
+	}
+	names := make(map[string]any, len(members))
+	for name := range members {
+		names[name] = "*"
+	}
+	return names
+}
+
+var (
+	uidPattern  = regexp.MustCompile(`[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}`)
+	timePattern = regexp.MustCompile(`\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?(Z|[+-]\d\d:\d\d)`)
+	namePattern = regexp.MustCompile(`^[a-z0-9]([-.a-z0-9]*[a-z0-9])?$`)
+)
+
+func (m mask) maskedText(text string) string {
+	if namePattern.MatchString(text) {
+		text = m.normalize(text)
+	}
+	text = timePattern.ReplaceAllString(uidPattern.ReplaceAllString(text, "*"), "*")
+	if m.namespace != "" {
+		text = strings.ReplaceAll(text, m.namespace, "*")
+	}
+	return text
+}

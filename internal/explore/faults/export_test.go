@@ -1,0 +1,4 @@
+package faults
+
+// AcceptJSON is acceptJSON, for tests.
+var AcceptJSON = acceptJSON
