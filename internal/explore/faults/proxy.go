@@ -39,8 +39,8 @@ type Options struct {
 }
 
 // Proxy is such a proxy. It serves HTTPS on the loopback address, with HTTP/2 and HTTP/1.1. All
-// answers about objects are JSON. Requests for logs, and those that become a connection of another
-// protocol, pass without faults. Its methods are safe for concurrent use.
+// answers about objects are JSON. Requests for logs, and those that become a WebSocket, pass without
+// faults. Its methods are safe for concurrent use.
 type Proxy struct {
 	options Options
 	address string
@@ -151,8 +151,8 @@ func (p *Proxy) Delay(d time.Duration) {
 	p.delay = d
 }
 
-// serve serves a request of a program. To abort the handler breaks the connection, or with HTTP/2
-// the request.
+// serve serves a request of a program. A panic with http.ErrAbortHandler breaks the connection, or
+// the request if the program speaks HTTP/2.
 func (p *Proxy) serve(w http.ResponseWriter, r *http.Request) {
 	if !p.enter() {
 		panic(http.ErrAbortHandler)
