@@ -1,0 +1,126 @@
+package history
+
+import (
+	"encoding/json"
+	"reflect"
+	"slices"
+	"strings"
+)
+
+// claims are what field managers own at one place of an object, by managedFields. See
+// https://kubernetes.io/docs/reference/using-api/server-side-apply/#field-management.
+type claims struct {
+	// whole is true if everything at the place is owned.
+	whole bool
+	// sets are the parts of FieldsV1 that belong to the place.
+	sets []map[string]any
+}
+
+// claimsOf returns what the field managers that isIncluded selects own of an object.
+func claimsOf(object map[string]any, isIncluded func(manager string) bool) claims {
+	var c claims
+	for _, entry := range managedFields(object) {
+		manager, _ := entry["manager"].(string)
+		if set, ok := entry["fieldsV1"].(map[string]any); ok && isIncluded(manager) {
+			c.sets = append(c.sets, set)
+		}
+	}
+	return c
+}
+
+// managedFields returns the entries of metadata.managedFields.
+func managedFields(object map[string]any) []map[string]any {
+	metadata, _ := object["metadata"].(map[string]any)
+	list, _ := metadata["managedFields"].([]any)
+	entries := make([]map[string]any, 0, len(list))
+	for _, item := range list {
+		if entry, ok := item.(map[string]any); ok {
+			entries = append(entries, entry)
+		}
+	}
+	return entries
+}
+
+// isEmpty reports whether nothing is owned.
+func (c claims) isEmpty() bool { return !c.whole && len(c.sets) == 0 }
+
+// isOwned reports whether the place itself is owned: its value, if it has no parts.
+func (c claims) isOwned() bool {
+	return c.whole || slices.ContainsFunc(c.sets, func(set map[string]any) bool { return set["."] != nil })
+}
+
+// member returns the claims on a member of an object.
+func (c claims) member(name string) claims {
+	return c.inside(func(key string) bool { return key == "f:"+name })
+}
+
+// item returns the claims on an item of a list.
+func (c claims) item(index int, item any) claims {
+	return c.inside(func(key string) bool {
+		kind, text, _ := strings.Cut(key, ":")
+		var named any
+		if json.Unmarshal([]byte(text), &named) != nil {
+			return false
+		}
+		switch kind {
+		case "k":
+			return hasKeys(item, named)
+		case "v":
+			return isSameJSON(item, named)
+		case "i":
+			return isSameJSON(index, named)
+		}
+		return false
+	})
+}
+
+// inside returns the claims on the parts whose keys are selected. A part without parts of its own is
+// owned as a whole.
+func (c claims) inside(isSelected func(key string) bool) claims {
+	if c.whole {
+		return c
+	}
+	var part claims
+	for _, set := range c.sets {
+		for key, value := range set {
+			if key == "." || !isSelected(key) {
+				continue
+			}
+			if inner, _ := value.(map[string]any); len(inner) > 0 {
+				part.sets = append(part.sets, inner)
+			} else {
+				part.whole = true
+			}
+		}
+	}
+	return part
+}
+
+// hasKeys reports whether an item of a list has all members of keys.
+func hasKeys(item, keys any) bool {
+	members, ok := item.(map[string]any)
+	wanted, isObject := keys.(map[string]any)
+	if !ok || !isObject {
+		return false
+	}
+	for name, value := range wanted {
+		if !isSameJSON(members[name], value) {
+			return false
+		}
+	}
+	return true
+}
+
+// isSameJSON reports whether two values are the same in JSON: 1 and 1.0 are.
+func isSameJSON(a, b any) bool {
+	return reflect.DeepEqual(a, b) || jsonText(a) == jsonText(b)
+}
+
+// jsonText returns a value as JSON.
+func jsonText(v any) string {
+	text, err := json.Marshal(v)
+	if err != nil {
+		return err.Error() // a value that came as JSON can be written as JSON
+	}
+	return string(text)
+}

@@ -1,0 +1,79 @@
+package history
+
+import (
+	"cmp"
+	"fmt"
+	"maps"
+	"slices"
+
+	"github.com/yare-go/yare/internal/explore/schedule"
+)
+
+// comparedObject is an object as it is compared with those of other runs.
+type comparedObject struct {
+	fields fields
+	// isCompared is true if the operator has written the object.
+	isCompared bool
+}
+
+// comparedObjects returns the objects of a state by their normalized names. Objects of one normalized name are
+// numbered in the order of their content.
+func (s State) comparedObjects(o Options) map[schedule.Object]comparedObject {
+	groups := make(map[schedule.Object][]comparedObject)
+	for _, v := range s.objects {
+		if isJudged(v) {
+			c := o.claimsOf(v)
+			object := s.words.objectOf(v)
+			groups[object] = append(groups[object], comparedObject{fieldsOf(v, s.words, c), !c.isEmpty()})
+		}
+	}
+	objects := make(map[schedule.Object]comparedObject, len(s.objects))
+	for object, group := range groups {
+		slices.SortStableFunc(group, func(a, b comparedObject) int { return cmp.Compare(a.fields.text(), b.fields.text()) })
+		for i, each := range group {
+			numbered := object
+			if i > 0 {
+				numbered.Name += fmt.Sprintf(" (%d)", i+1)
+			}
+			objects[numbered] = each
+		}
+	}
+	return objects
+}
+
+// sortedObjects returns the keys of a map, sorted.
+func sortedObjects[V any](m map[schedule.Object]V) []schedule.Object {
+	return slices.SortedFunc(maps.Keys(m), func(a, b schedule.Object) int {
+		return cmp.Or(cmp.Compare(a.Resource, b.Resource), cmp.Compare(a.Name, b.Name))
+	})
+}
+
+// Difference is a field, or a whole object, that is not as it should be.
+type Difference struct {
+	// Object has a normalized name.
+	Object schedule.Object
+	// Path is the path of the field. It is empty for a whole object.
+	Path string
+	// Want and Got are JSON. An absent field is empty. Of a whole object one is "exists", and the
+	// other one is empty.
+	Want, Got string
+}
+
+// exists stands for an object in a [Difference].
+const exists = "exists"
+
+// String returns the difference in a line.
+func (d Difference) String() string {
+	switch {
+	case d.Path == "" && d.Got == "":
+		return fmt.Sprintf("%s is missing", d.Object)
+	case d.Path == "":
+		return fmt.Sprintf("%s should not exist", d.Object)
+	case d.Got == "":
+		return fmt.Sprintf("%s: %s is missing, want %s", d.Object, d.Path, d.Want)
+	case d.Want == "":
+		return fmt.Sprintf("%s: %s should not be set, and is %s", d.Object, d.Path, d.Got)
+	default:
+		return fmt.Sprintf("%s: %s is %s, want %s", d.Object, d.Path, d.Got, d.Want)
+	}
+}

@@ -1,0 +1,212 @@
+package history
+
+import (
+	"cmp"
+	"crypto/sha256"
+	"encoding/base64"
+	"encoding/hex"
+	"fmt"
+	"maps"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+	"unicode/utf8"
+)
+
+// field is a value of an object that has no parts of its own.
+type field struct {
+	// value is JSON, without what other runs do not have.
+	value string
+	// isOwned is true if the operator has written the field.
+	isOwned bool
+}
+
+// fields are the fields of an object by their paths, such as spec.containers[name=web].image.
+type fields map[string]field
+
+// fieldsOf returns the fields of an object. Those that only the server writes are left out.
+func fieldsOf(v Version, w *words, c claims) fields {
+	u := v.content()
+	f := &flattener{
+		words: w, fields: make(fields), isSecret: v.Resource == "secrets",
+		generation: u.GetGeneration(), created: u.GetCreationTimestamp().Time,
+	}
+	for name, value := range v.Object {
+		if name != "apiVersion" && name != "kind" && name != "metadata" {
+			f.add(name, name, value, c.member(name))
+		}
+	}
+	metadata, _ := v.Object["metadata"].(map[string]any)
+	for name, value := range metadata {
+		switch name {
+		case "name", "namespace", "uid", "resourceVersion", "generation", "creationTimestamp", "selfLink", "managedFields":
+		default:
+			f.add("metadata."+name, name, value, c.member("metadata").member(name))
+		}
+	}
+	return f.fields
+}
+
+// flattener takes an object apart into its fields.
+type flattener struct {
+	words  *words
+	fields fields
+	// isSecret is true if the values of data must not be shown.
+	isSecret   bool
+	generation int64
+	created    time.Time
+}
+
+// add adds the fields of a value at a path. key is the last name in the path.
+func (f *flattener) add(path, key string, value any, c claims) {
+	switch value := value.(type) {
+	case map[string]any:
+		for name, inner := range value {
+			f.add(path+element(f.words.replace(name)), name, inner, c.member(name))
+		}
+		if len(value) > 0 {
+			return
+		}
+	case []any:
+		for i, item := range value {
+			f.addItem(path, key, value, i, item, c.item(i, item))
+		}
+		if len(value) > 0 {
+			return
+		}
+	}
+	if text, ok := f.valueOf(path, key, value); ok {
+		f.fields[path] = field{text, c.isOwned()}
+	}
+}
+
+// addItem adds the fields of an item of a list. Finalizers are a set: their order has no meaning.
+func (f *flattener) addItem(path, key string, list []any, i int, item any, c claims) {
+	if path == "metadata.finalizers" {
+		f.fields[path+"["+fmt.Sprint(item)+"]"] = field{jsonText(item), c.isOwned()}
+		return
+	}
+	at := strconv.Itoa(i)
+	if name := itemKey(list); name != "" {
+		at = name + "=" + f.words.replace(fmt.Sprint(item.(map[string]any)[name]))
+	}
+	f.add(path+"["+at+"]", key, item, c)
+}
+
+// element returns a member as a part of a path. Names that contain dots stand in brackets.
+func element(name string) string {
+	if strings.ContainsAny(name, ".[]") {
+		return "[" + name + "]"
+	}
+	return "." + name
+}
+
+// itemKey returns the member that distinguishes the items of a list. It is empty if there is
+// none.
+func itemKey(list []any) string {
+	for _, name := range []string{"name", "type", "key", "mountPath", "devicePath", "containerPort", "port", "topologyKey", "uid", "ip"} {
+		seen := make(map[any]bool)
+		for _, item := range list {
+			members, _ := item.(map[string]any)
+			switch key := members[name].(type) {
+			case string, int64, float64:
+				seen[key] = true
+			}
+		}
+		if len(seen) == len(list) {
+			return name
+		}
+	}
+	return ""
+}
+
+// What stands for values that differ between runs.
+const (
+	maskedVersion = `"<resource version>"`
+	maskedNode    = `"<node>"`
+	maskedPort    = `"<node port>"`
+	maskedTime    = `"<time>"`
+	maskedAddress = `"<address>"`
+	maskedCount   = `"<revision>"`
+)
+
+// fixedMasks describes what valueOf replaces, for people.
+const fixedMasks = `in all objects: uids, resource versions, generations, times, addresses, node names, node ports, revisions of Deployments, managedFields
+in all texts: namespaces, uids, generated names, and the addresses of Pods and Services`
+
+// valueOf returns the JSON of a value without what differs between runs. It reports false if the
+// field means nothing in another run.
+func (f *flattener) valueOf(path, key string, value any) (string, bool) {
+	text, isText := value.(string)
+	switch {
+	case path == "status.observedGeneration":
+		if isSameJSON(value, f.generation) {
+			return `"current"`, true
+		}
+		return `"behind"`, true
+	case key == "observedGeneration":
+		return "", false
+	case key == "resourceVersion", strings.HasSuffix(key, "ResourceVersion"):
+		return maskedVersion, true
+	case key == "nodeName":
+		return maskedNode, true
+	case key == "nodePort", key == "healthCheckNodePort":
+		return maskedPort, true
+	case key == "deployment.kubernetes.io/revision":
+		return maskedCount, true
+	case !isText:
+		return jsonText(value), true
+	case f.isSecret && strings.HasPrefix(path, "data"):
+		return f.hashOfSecret(text), true
+	case isAddressKey(key) && isAddress(text):
+		return maskedAddress, true
+	case f.isTimeOfRun(text):
+		return maskedTime, true
+	default:
+		return jsonText(f.words.replace(text)), true
+	}
+}
+
+// isAddressKey reports whether the cluster sets the IP addresses of fields of this name.
+func isAddressKey(key string) bool {
+	switch key {
+	case "clusterIP", "clusterIPs", "podIP", "podIPs", "hostIP", "hostIPs", "ip":
+		return true
+	}
+	return false
+}
+
+// isTimeOfRun reports whether text is a time at which the run may have happened.
+func (f *flattener) isTimeOfRun(text string) bool {
+	at, err := time.Parse(time.RFC3339, text)
+	return err == nil && (f.created.IsZero() || at.Sub(f.created).Abs() < 24*time.Hour)
+}
+
+// hashOfSecret returns what stands for a value of a Secret: the same for equal values, and not the value.
+func (f *flattener) hashOfSecret(encoded string) string {
+	content, err := base64.StdEncoding.DecodeString(encoded)
+	if err == nil && utf8.Valid(content) {
+		content = []byte(f.words.replace(string(content)))
+	}
+	hash := sha256.Sum256(content)
+	return jsonText("<secret with the hash " + hex.EncodeToString(hash[:4]) + ">")
+}
+
+// text returns all fields, sorted: the operator's first.
+func (f fields) text() string {
+	var b strings.Builder
+	paths := slices.SortedFunc(maps.Keys(f), func(a, b string) int {
+		if f[a].isOwned != f[b].isOwned {
+			if f[a].isOwned {
+				return -1
+			}
+			return 1
+		}
+		return cmp.Compare(a, b)
+	})
+	for _, path := range paths {
+		fmt.Fprintf(&b, "%s=%s\n", path, f[path].value)
+	}
+	return b.String()
+}

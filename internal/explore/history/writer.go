@@ -1,0 +1,37 @@
+package history
+
+import "reflect"
+
+// writerOf returns the field manager that wrote the version after of an object, as far as managedFields
+// show it: the manager whose entry is new, or else one that owns a field which has changed.
+func writerOf(before, after Version) string {
+	old := managedFields(before.Object)
+	newest, newestTime := "", ""
+	for _, entry := range managedFields(after.Object) {
+		isOld := false
+		for _, o := range old {
+			isOld = isOld || reflect.DeepEqual(o, entry)
+		}
+		manager, _ := entry["manager"].(string)
+		if at, _ := entry["time"].(string); !isOld && at >= newestTime {
+			newest, newestTime = manager, at
+		}
+	}
+	if newest != "" || before.Object == nil {
+		return newest
+	}
+	// The times of the entries are in seconds: a second write of a manager in the same second leaves its
+	// entry as it was.
+	noWords := &words{names: NewNames()}
+	fields := fieldsOf(before, noWords, claims{})
+	for _, entry := range managedFields(after.Object) {
+		manager, _ := entry["manager"].(string)
+		owned := claimsOf(after.Object, func(m string) bool { return m == manager })
+		for path, f := range fieldsOf(after, noWords, owned) {
+			if f.isOwned && f.value != fields[path].value {
+				return manager
+			}
+		}
+	}
+	return ""
+}
