@@ -77,7 +77,7 @@ var layers = map[string][]string{
 	"internal/plane": {},
 	"internal/dev":   append([]string{"internal/plane", "internal/textlog", "internal/access"}, library...),
 	// The exploration of programs under faults.
-	"internal/explore": append([]string{"internal/apirequest"}, library...),
+	"internal/explore": append([]string{"internal/apirequest", "internal/ident"}, library...),
 	"yaretest":         append([]string{"internal/plane", "internal/clock", "internal/runlog", "internal/access", "internal/apirequest"}, library...),
 	"cmd/yare":         append([]string{"internal/plane", "internal/dev"}, library...),
 

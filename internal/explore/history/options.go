@@ -113,6 +113,14 @@ func (o Options) claimsOf(v Version) claims {
 		return claims{}
 	}
 	c := claimsOf(v.Object, o.isOperator)
+	if v.Resource == "secrets" {
+		// The server moves stringData to data, and leaves the ownership where it was.
+		for _, set := range c.sets {
+			if written := set["f:stringData"]; written != nil {
+				c.sets = append(c.sets, map[string]any{"f:data": written})
+			}
+		}
+	}
 	switch {
 	case isCustom(v.content().GetAPIVersion()):
 		c.sets = append(c.sets, map[string]any{"f:status": nil})
