@@ -13,6 +13,8 @@ import (
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"sigs.k8s.io/yaml"
+
+	"github.com/yare-go/yare/internal/manifest"
 )
 
 const (
@@ -51,7 +53,7 @@ func printedPermissions(ctx context.Context, binary, shown string, args []string
 	case err != nil:
 		return permissions{}, fmt.Errorf("%s: `permissions` failed (%w)%s", shown, err, indented(said))
 	}
-	roles, err := parseObjects(out)
+	roles, err := manifest.Parse(out)
 	if err != nil {
 		return permissions{}, fmt.Errorf("%s: what `permissions` prints is not valid: %w", shown, err)
 	}
@@ -204,7 +206,7 @@ func texts(rule object, field string) []string {
 
 // areDenied reports whether one of the SubjectAccessReviews in text is not allowed.
 func areDenied(text string) (bool, error) {
-	items, err := parseObjects([]byte(text))
+	items, err := manifest.Parse([]byte(text))
 	if err != nil {
 		return false, err
 	}

@@ -1,12 +1,9 @@
 package dev
 
 import (
-	"bufio"
-	"bytes"
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"os"
 	"slices"
 	"strings"
@@ -15,9 +12,9 @@ import (
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	utiljson "k8s.io/apimachinery/pkg/util/json"
-	utilyaml "k8s.io/apimachinery/pkg/util/yaml"
 	"sigs.k8s.io/yaml"
+
+	"github.com/yare-go/yare/internal/manifest"
 )
 
 // crds are the CustomResourceDefinitions that an operator prints.
@@ -41,7 +38,7 @@ func printedCRDs(ctx context.Context, binary, shown string) (crds, error) {
 		}
 		return crds{}, fmt.Errorf("%s is no operator: `crd` failed (%w): %s%s", shown, err, advice, indented(said))
 	}
-	items, err := parseObjects(out)
+	items, err := manifest.Parse(out)
 	if err == nil && len(out) == 0 {
 		err = errors.New("it prints no object")
 	}
@@ -73,32 +70,6 @@ func indented(text string) string {
 		lines = lines[len(lines)-15:]
 	}
 	return "\n  " + strings.Join(lines, "\n  ")
-}
-
-// parseObjects reads YAML or JSON documents.
-func parseObjects(data []byte) ([]unstructured.Unstructured, error) {
-	var items []unstructured.Unstructured
-	documents := utilyaml.NewYAMLReader(bufio.NewReader(bytes.NewReader(data)))
-	for {
-		document, err := documents.Read()
-		if errors.Is(err, io.EOF) {
-			return items, nil
-		}
-		if err != nil {
-			return nil, err
-		}
-		data, err := yaml.YAMLToJSON(document)
-		if err != nil {
-			return nil, fmt.Errorf("it is not YAML: %w", err)
-		}
-		var content map[string]any
-		if err := utiljson.Unmarshal(data, &content); err != nil { // keeps integers integers
-			return nil, fmt.Errorf("it is no object: %w", err)
-		}
-		if len(content) > 0 {
-			items = append(items, unstructured.Unstructured{Object: content})
-		}
-	}
 }
 
 // apply applies the CRDs and waits until the API server serves them.
@@ -178,6 +149,6 @@ func readSample(name string) (text string, items []unstructured.Unstructured, er
 	if err != nil {
 		return "", nil, err
 	}
-	items, err = parseObjects(data)
+	items, err = manifest.Parse(data)
 	return string(data), items, err
 }

@@ -3,11 +3,13 @@ package dev
 import (
 	"strings"
 	"testing"
+
+	"github.com/yare-go/yare/internal/manifest"
 )
 
 func TestNotReady(t *testing.T) {
 	t.Parallel()
-	definitions, err := parseObjects([]byte(`
+	definitions, err := manifest.Parse([]byte(`
 kind: CustomResourceDefinition
 spec:
   group: example.com
@@ -41,7 +43,7 @@ spec:
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			t.Parallel()
-			objects, err := parseObjects([]byte(test.object))
+			objects, err := manifest.Parse([]byte(test.object))
 			if err != nil {
 				t.Fatal(err)
 			}
