@@ -76,8 +76,10 @@ func sections() []section {
 
 // report is what the template is made of.
 type report struct {
-	Setup    *setup
-	Commits  []string
+	Setup   *setup
+	Commits []string
+	// Flags are those of all runs, without repetitions.
+	Flags    []string
 	Rounds   int
 	Programs []string
 	Sections []reportSection
@@ -86,9 +88,11 @@ type report struct {
 }
 
 type reportSection struct {
-	Title  string
-	Rounds int
-	Rows   []reportRow
+	Title string
+	// Commits are those of yare in the section. They are empty if all sections have the same.
+	Commits []string
+	Rounds  int
+	Rows    []reportRow
 }
 
 // reportRow is one figure, with a cell for each program.
@@ -108,6 +112,9 @@ func writeReport(dir string, all []result) error {
 	for _, each := range all {
 		if each.Setup != nil {
 			r.Setup = each.Setup
+			if f := each.Setup.Flags; f != "" && !slices.Contains(r.Flags, f) {
+				r.Flags = append(r.Flags, f)
+			}
 		}
 		if each.Row != "" && !slices.Contains(r.Commits, each.Commit) {
 			r.Commits = append(r.Commits, each.Commit)
@@ -125,6 +132,9 @@ func writeReport(dir string, all []result) error {
 	for _, s := range sections() {
 		for _, objects := range t.objects(s.row) {
 			made := t.section(s, objects, r.Programs)
+			if len(r.Commits) > 1 {
+				made.Commits = commitsOf(all, s.row, objects)
+			}
 			if s.row != "binary" {
 				r.Rounds = min(r.Rounds, made.Rounds)
 			}
@@ -149,6 +159,16 @@ func writeFile(path string, write func(io.Writer) error) error {
 		return err
 	}
 	return os.WriteFile(path, []byte(text.String()), 0o644)
+}
+
+// commitsOf returns the commits of yare with which a row was measured.
+func commitsOf(all []result, row string, objects int) (commits []string) {
+	for _, each := range all {
+		if each.Row == row && each.Objects == objects && !slices.Contains(commits, each.Commit) {
+			commits = append(commits, each.Commit)
+		}
+	}
+	return commits
 }
 
 // table has the results by row, number of objects, program and round. Of a round that was kept
