@@ -9,34 +9,40 @@ import (
 	"github.com/yare-go/yare/internal/ident"
 )
 
-// shownVersion is the version of an object that a store showed before a request.
+// shownVersion is what a store showed of an object before a request.
 type shownVersion struct {
-	stream  *stream
+	stream *stream
+	// uid and version are those of the object. They are empty if the store showed none.
 	uid     types.UID
 	version string
+	// reached is the resource version that the store had reached.
+	reached string
 }
 
-// shownVersions returns the versions of an object that stores show.
+// shownVersions returns what the stores of an object show of it.
 func (c *Cache) shownVersions(k overlay.Key) (shown []shownVersion) {
 	for _, s := range c.snapshot() {
 		if !s.mayHold(k) {
 			continue
 		}
-		if o, ok := s.store.Get(k.In()); ok {
-			shown = append(shown, shownVersion{s, o.UID, o.ResourceVersion})
-		}
+		o, _ := s.store.observe(k.In())
+		shown = append(shown, shownVersion{s, o.UID, o.ResourceVersion, o.Version})
 	}
 	return shown
 }
 
-// checkAnswer compares the answer of a server to a request with what stores showed before the
-// request. An answer is never older, unless the server was restored from a backup: then the stores
-// are of the past that was lost. They are not read until they are listed again, which happens at
-// once. Without that a program could read the lost past and the present in turn, and undo its own
-// writes again and again, until the watch has found the restoration.
-func checkAnswer(shown []shownVersion, uid types.UID, version string) {
+// checkAnswer compares the object that a server answered a request with, and what stores showed before
+// the request. An answer is never older than what a store showed. It is never as old as the version that
+// a store had reached, unless the store showed it. Otherwise the server was restored from a backup: the
+// stores are of the past that was lost. They are not read until they are listed again, which happens at
+// once. Without that a program could read the lost past and the present in turn, and undo its own writes
+// again and again, until the watch has found the restoration.
+func checkAnswer(shown []shownVersion, m answerMetadata) {
 	for _, v := range shown {
-		if v.uid == uid && ident.IsNewer(v.version, version) {
+		isOlder := v.uid == m.UID && ident.IsNewer(v.version, m.ResourceVersion)
+		isMissing := ident.HasReached(v.reached, m.ResourceVersion) && v.version != m.ResourceVersion &&
+			(v.version == "" || ident.IsNewer(m.ResourceVersion, v.version)) && v.stream.isExpected(string(m.Labels))
+		if isOlder || isMissing {
 			v.stream.contradict()
 		}
 	}

@@ -16,10 +16,8 @@ import (
 // expectedVersion is a version of an object that the server has answered a request with, and that
 // a stream has not reached yet.
 type expectedVersion struct {
-	key     kube.Key
-	version string
-	// labels are the labels of the object at that version, as JSON.
-	labels   string
+	key      kube.Key
+	version  string
 	answered time.Time
 	// listCount is how many lists the stream had begun before the answer.
 	listCount uint64
@@ -42,7 +40,7 @@ const maxExpected = 1024
 
 // expect records that s is expected to show a value of the overlay.
 func (s *stream) expect(k overlay.Key, e overlay.Entry) {
-	if e.Kind != overlay.Value || s.id.FieldSelector != "" || s.id.ShardSelector != "" { // only the server can evaluate these
+	if e.Kind != overlay.Value || !s.isExpected(e.Labels) {
 		return
 	}
 	x := &s.expected
@@ -59,7 +57,7 @@ func (s *stream) expect(k overlay.Key, e overlay.Entry) {
 		return // a write that changed nothing, or a read
 	}
 	x.versions = slices.Insert(x.versions, i, expectedVersion{
-		key: k.In(), version: e.Version, labels: e.Labels, answered: time.Now(), listCount: x.listCount,
+		key: k.In(), version: e.Version, answered: time.Now(), listCount: x.listCount,
 	})
 }
 
@@ -81,7 +79,7 @@ func (s *stream) advance(version string, key kube.Key) {
 	before := s.store.Version()
 	for _, e := range s.passExpected(version) {
 		isShown := e.version == version && e.key.Namespace == key.Namespace && e.key.Name == key.Name
-		if !isShown && s.lostSince == "" && s.selectsLabels(e.labels) {
+		if !isShown && s.lostSince == "" {
 			s.lostSince = before
 			s.recordLost(e)
 			s.contradict()
@@ -123,7 +121,7 @@ func (s *stream) hasExpectedSince(t time.Time) bool {
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	return slices.ContainsFunc(x.versions, func(e expectedVersion) bool {
-		return e.answered.Before(t) && s.selectsLabels(e.labels)
+		return e.answered.Before(t)
 	})
 }
 
@@ -174,8 +172,12 @@ func (s *stream) forgetExpected() {
 	s.expected.versions = nil
 }
 
-// selectsLabels reports whether the stream selects an object with these labels, which are JSON.
-func (s *stream) selectsLabels(object string) bool {
+// isExpected reports whether the stream has to show an object with these labels, which are JSON. Only the
+// server can evaluate selectors of fields.
+func (s *stream) isExpected(objectLabels string) bool {
+	if s.id.FieldSelector != "" || s.id.ShardSelector != "" {
+		return false
+	}
 	if s.id.LabelSelector == "" {
 		return true
 	}
@@ -184,7 +186,7 @@ func (s *stream) selectsLabels(object string) bool {
 		return false
 	}
 	set := labels.Set{}
-	if object != "" && kube.Unmarshal([]byte(object), &set) != nil {
+	if objectLabels != "" && kube.Unmarshal([]byte(objectLabels), &set) != nil {
 		return false
 	}
 	return selector.Matches(set)

@@ -86,7 +86,7 @@ func (h *handler) readLive(ctx context.Context, r *kube.Request, k overlay.Key, 
 		if kube.Unmarshal(response.Body, &answer) != nil || !ident.IsComparable(answer.Metadata.ResourceVersion) {
 			break // the next read asks again
 		}
-		checkAnswer(before, answer.Metadata.UID, answer.Metadata.ResourceVersion)
+		checkAnswer(before, answer.Metadata)
 		if e := c.valueOf(r, k, answer, response.Body); c.overlay.Settle(k, began, e) {
 			c.expect(k, e)
 		}

@@ -15,21 +15,24 @@ import (
 
 // writeAnswer is what the answer of a write says about the object.
 type writeAnswer struct {
-	Kind     string `json:"kind"`
-	Metadata struct {
-		Namespace         string         `json:"namespace"`
-		Name              string         `json:"name"`
-		UID               types.UID      `json:"uid"`
-		ResourceVersion   string         `json:"resourceVersion"`
-		Labels            jsontext.Value `json:"labels"`
-		DeletionTimestamp *string        `json:"deletionTimestamp"`
-		Grace             int64          `json:"deletionGracePeriodSeconds"`
-		Finalizers        []string       `json:"finalizers"`
-	} `json:"metadata"`
-	Spec    jsontext.Value `json:"spec"`
-	Details struct {
+	Kind     string         `json:"kind"`
+	Metadata answerMetadata `json:"metadata"`
+	Spec     jsontext.Value `json:"spec"`
+	Details  struct {
 		UID types.UID `json:"uid"`
 	} `json:"details"`
+}
+
+// answerMetadata are metadata of an object that a request was answered with.
+type answerMetadata struct {
+	Namespace         string         `json:"namespace"`
+	Name              string         `json:"name"`
+	UID               types.UID      `json:"uid"`
+	ResourceVersion   string         `json:"resourceVersion"`
+	Labels            jsontext.Value `json:"labels"`
+	DeletionTimestamp *string        `json:"deletionTimestamp"`
+	Grace             int64          `json:"deletionGracePeriodSeconds"`
+	Finalizers        []string       `json:"finalizers"`
 }
 
 // recordWrite records the outcome of a write that began at a tick, when stores showed these versions
@@ -74,7 +77,7 @@ func (v *View) recordWrite(r *kube.Request, began overlay.Tick, shown []shownVer
 		return
 	}
 	if m := answer.Metadata; m.DeletionTimestamp == nil && r.Verb != kube.VerbDelete {
-		checkAnswer(shown, m.UID, m.ResourceVersion) // the last version of what is gone can be old
+		checkAnswer(shown, m) // the last version of what is gone can be old
 	}
 	e := v.cache.entryOf(r, k, answer, response.Body)
 	if r.Verb == kube.VerbCreate && e.Kind == overlay.Value {

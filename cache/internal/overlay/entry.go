@@ -49,8 +49,10 @@ type Entry struct {
 
 	// tick is when the entry was recorded, in the order of all that was recorded and begun.
 	tick Tick
-	// recorded is the time of that. It is zero if the entry is distrusted: then it counts as old.
+	// recorded is the time of that.
 	recorded time.Time
+	// isDistrusted is true if a watch has ended since, so that the entry counts as old.
+	isDistrusted bool
 }
 
 // ObservedVersion is an object that existed under a name.
@@ -162,7 +164,7 @@ func hasShownAllSince(o Observation, recorded time.Time) bool {
 	return time.Since(since) > MaxSilence
 }
 
-func (e Entry) isOld() bool { return time.Since(e.recorded) > MaxAge }
+func (e Entry) isOld() bool { return e.isDistrusted || time.Since(e.recorded) > MaxAge }
 
 // isNewer reports whether the entry is about anything that happened after a version.
 func (e Entry) isNewer(version string) bool {

@@ -97,7 +97,7 @@ func (o *Overlay) Settle(k Key, began Tick, e Entry) (settled bool) {
 
 func (o *Overlay) setLocked(k Key, e Entry) {
 	o.tick++
-	e.tick, e.recorded = o.tick, time.Now()
+	e.tick, e.recorded, e.isDistrusted = o.tick, time.Now(), false
 	o.entries[k] = e
 	if e.Version == "" {
 		o.unbounded[k] = struct{}{}
@@ -206,7 +206,7 @@ func (o *Overlay) Distrust(c Collection) {
 	defer o.mu.Unlock()
 	for k, e := range o.entries {
 		if c.Contains(k) {
-			e.recorded = time.Time{}
+			e.isDistrusted = true
 			o.entries[k] = e
 		}
 	}

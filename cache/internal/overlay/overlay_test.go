@@ -48,6 +48,24 @@ func TestTombstoneStaysWhileItIsNeeded(t *testing.T) {
 	})
 }
 
+// Regression: the end of a watch made an entry without a version count as recorded long ago. A store whose
+// watches had been open for fifteen minutes, apart from that gap, then counted as current, although it had
+// not shown a deletion of a moment before.
+func TestEndOfAWatchDoesNotMakeAStoreCurrent(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		o := New()
+		open := Observation{Version: "5", Present: true, UID: "u", ResourceVersion: "5", OpenSince: time.Now()}
+		time.Sleep(MaxSilence + time.Minute)
+		o.Record(pod, o.Begin(), Entry{Kind: Tombstone, UID: "u"})
+		o.Distrust(pod.Collection)
+		e, _ := o.Get(pod)
+		if e.IsObservedBy(open) || e.Read(open, podsOfV1, kube.Full) == Stored {
+			t.Errorf("the store counts as current: %+v", e)
+		}
+	})
+}
+
 // Regression: a collection was deleted at a server whose versions cannot be compared, and all
 // later reads were live. They are until the watch has been open for longer than it can be
 // silent, and the version is asked for once.
