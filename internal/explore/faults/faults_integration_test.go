@@ -18,12 +18,12 @@ import (
 // onServer is a proxy of a real API server.
 type onServer struct {
 	proxy *faults.Proxy
-	// path is that of the ConfigMaps of the run.
+	// path is that of the Secrets of the run.
 	path    string
 	program *program
 	client  *kube.Client
-	// maps are the ConfigMaps that the program sees, direct those that an administrator sees.
-	maps, direct kube.API[corev1.ConfigMap]
+	// secrets are the Secrets that the program sees, direct those that an administrator sees.
+	secrets, direct kube.API[corev1.Secret]
 }
 
 func newOnServer(t *testing.T) *onServer {
@@ -37,15 +37,15 @@ func newOnServer(t *testing.T) *onServer {
 		t.Fatal(err)
 	}
 	return &onServer{
-		proxy: p, path: "/api/v1/namespaces/" + namespace + "/configmaps", program: program, client: client,
-		maps: kube.Namespaced[corev1.ConfigMap](client, namespace), direct: kube.Namespaced[corev1.ConfigMap](cluster.Client(t), namespace),
+		proxy: p, path: "/api/v1/namespaces/" + namespace + "/secrets", program: program, client: client,
+		secrets: kube.Namespaced[corev1.Secret](client, namespace), direct: kube.Namespaced[corev1.Secret](cluster.Client(t), namespace),
 	}
 }
 
-// create makes a ConfigMap as an administrator.
-func (o *onServer) create(t *testing.T, name string) *corev1.ConfigMap {
+// create makes a Secret as an administrator.
+func (o *onServer) create(t *testing.T, name string) *corev1.Secret {
 	t.Helper()
-	made, err := o.direct.Create(t.Context(), &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: name}})
+	made, err := o.direct.Create(t.Context(), &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Name: name}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -55,8 +55,14 @@ func (o *onServer) create(t *testing.T, name string) *corev1.ConfigMap {
 // list returns the names and the version of a list that the program sends.
 func (o *onServer) list(t *testing.T, query string) (names []string, version string) {
 	t.Helper()
-	code, body := o.program.send(http.MethodGet, o.path+query, "")
-	var list corev1.ConfigMapList
+	return list(t, o.program, o.path+query)
+}
+
+// list returns the names and the version of a list of Secrets.
+func list(t *testing.T, p *program, path string) (names []string, version string) {
+	t.Helper()
+	code, body := p.send(http.MethodGet, path, "")
+	var list corev1.SecretList
 	if err := json.Unmarshal([]byte(body), &list); err != nil || code != http.StatusOK {
 		t.Fatalf("the list is answered with %d %s: %v", code, body, err)
 	}
@@ -72,15 +78,15 @@ func TestRunSeesItsNamespaceOnly(t *testing.T) {
 	other := cluster.Namespace(t)
 	o := newOnServer(t)
 	own := o.create(t, "own")
-	foreign, err := kube.Namespaced[corev1.ConfigMap](cluster.Client(t), other).Create(t.Context(), &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: "foreign"}})
+	foreign, err := kube.Namespaced[corev1.Secret](cluster.Client(t), other).Create(t.Context(), &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Name: "foreign"}})
 	if err != nil {
 		t.Fatal(err)
 	}
-	listed, err := kube.All[corev1.ConfigMap](o.client).List(t.Context())
+	listed, err := kube.All[corev1.Secret](o.client).List(t.Context())
 	if err != nil {
 		t.Fatal(err)
 	}
-	if !slices.ContainsFunc(listed, func(m *corev1.ConfigMap) bool { return m.UID == own.UID }) {
+	if !slices.ContainsFunc(listed, func(m *corev1.Secret) bool { return m.UID == own.UID }) {
 		t.Errorf("the list of all namespaces lacks %s", own.Name)
 	}
 	for _, m := range listed {
@@ -97,11 +103,11 @@ func TestRequestFaultsOnServer(t *testing.T) {
 	t.Parallel()
 	o := newOnServer(t)
 	begin(t, o.proxy, 0)
-	m, err := o.maps.Create(t.Context(), &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: "a"}})
+	m, err := o.secrets.Create(t.Context(), &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Name: "a"}})
 	if err != nil {
 		t.Fatal(err)
 	}
-	if m, err = o.maps.Replace(t.Context(), m); err != nil {
+	if m, err = o.secrets.Replace(t.Context(), m); err != nil {
 		t.Fatal(err)
 	}
 	requests := o.proxy.Requests()
@@ -109,7 +115,7 @@ func TestRequestFaultsOnServer(t *testing.T) {
 
 	replace.Occurrence++
 	conflict := arm(t, o.proxy, schedule.Fault{Kind: schedule.Conflict, At: &replace})
-	if _, err := o.maps.Replace(t.Context(), m); !kube.IsConflict(err) {
+	if _, err := o.secrets.Replace(t.Context(), m); !kube.IsConflict(err) {
 		t.Errorf("replacing an object that somebody else changed: %v", err)
 	}
 	waitTriggered(t, conflict)
@@ -119,7 +125,7 @@ func TestRequestFaultsOnServer(t *testing.T) {
 	}
 	create.Occurrence++
 	lost := arm(t, o.proxy, schedule.Fault{Kind: schedule.Committed500, At: &create})
-	if _, err := o.maps.Create(t.Context(), &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: "a"}}); err == nil {
+	if _, err := o.secrets.Create(t.Context(), &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Name: "a"}}); err == nil {
 		t.Error("a create whose answer is lost succeeds")
 	}
 	waitTriggered(t, lost)
@@ -133,7 +139,7 @@ func TestProgramMissesStatesOfServer(t *testing.T) {
 	o := newOnServer(t)
 	begin(t, o.proxy, 0)
 	_, version := o.list(t, "")
-	a := arm(t, o.proxy, schedule.Fault{Kind: schedule.WatchMissed, Stream: "configmaps", Events: 1})
+	a := arm(t, o.proxy, schedule.Fault{Kind: schedule.WatchMissed, Stream: "secrets", Events: 1})
 	w := o.program.watch(o.path + "?watch=true&resourceVersion=" + version)
 	first := o.create(t, "first")
 	w.want("ADDED " + first.ResourceVersion)
@@ -173,8 +179,8 @@ func TestServerShowsThePast(t *testing.T) {
 		t.Errorf("an object that was not there is answered with %d %s", code, body)
 	}
 	code, body := o.program.send(http.MethodGet, o.path+"/old?resourceVersion=0", "")
-	var old corev1.ConfigMap
-	if err := json.Unmarshal([]byte(body), &old); err != nil || code != 200 || old.Name != "old" || old.Kind != "ConfigMap" || old.APIVersion != "v1" {
+	var old corev1.Secret
+	if err := json.Unmarshal([]byte(body), &old); err != nil || code != 200 || old.Name != "old" || old.Kind != "Secret" || old.APIVersion != "v1" {
 		t.Errorf("an object that was there is answered with %d %s: %v", code, body, err)
 	}
 	w := o.program.watch(o.path + "?watch=true&resourceVersion=" + version)

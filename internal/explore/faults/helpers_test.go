@@ -104,10 +104,11 @@ func newProxy(t *testing.T, o faults.Options) *faults.Proxy {
 	return p
 }
 
-// program sends requests through a proxy.
+// program sends requests, through a proxy if it has a session.
 type program struct {
 	t         *testing.T
 	session   *faults.Session
+	host      string
 	transport http.RoundTripper
 }
 
@@ -121,13 +122,13 @@ func newProgram(t *testing.T, p *faults.Proxy, name string) *program {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return &program{t: t, session: session, transport: transport}
+	return &program{t: t, session: session, host: session.Config().Host, transport: transport}
 }
 
 // open sends a request, and returns its answer.
 func (p *program) open(method, path, body string) (*http.Response, error) {
 	p.t.Helper()
-	r, err := http.NewRequestWithContext(p.t.Context(), method, p.session.Config().Host+path, strings.NewReader(body))
+	r, err := http.NewRequestWithContext(p.t.Context(), method, p.host+path, strings.NewReader(body))
 	if err != nil {
 		p.t.Fatal(err)
 	}

@@ -36,9 +36,9 @@ func (p *Proxy) showPastLocked(e *exchange, query url.Values) {
 	}
 }
 
-// askForOne makes a list of the one object out of a get, because only a list can ask for an exact
+// changeGetToList makes a get a list that selects the object, because only a list can ask for an exact
 // version.
-func askForOne(r *http.Request, name string) {
+func changeGetToList(r *http.Request, name string) {
 	r.URL.Path, r.URL.RawPath = path.Dir(r.URL.Path), ""
 	query := r.URL.Query()
 	query.Set("fieldSelector", "metadata.name="+name)
@@ -46,8 +46,8 @@ func askForOne(r *http.Request, name string) {
 	r.Header.Set("Accept", strings.ReplaceAll(r.Header.Get("Accept"), "as=PartialObjectMetadata;", "as=PartialObjectMetadataList;"))
 }
 
-// takeOne makes the answer to a get out of that to such a list.
-func takeOne(response *http.Response) error {
+// changeListToGet makes the answer to such a list the answer to the get.
+func changeListToGet(response *http.Response) error {
 	body, err := io.ReadAll(response.Body)
 	response.Body.Close()
 	if err != nil {

@@ -13,6 +13,7 @@ import (
 	"net"
 	"net/http"
 	"net/http/httputil"
+	"net/url"
 	"strings"
 	"sync"
 	"time"
@@ -180,8 +181,7 @@ func (p *Proxy) serve(w http.ResponseWriter, r *http.Request) {
 		panic(http.ErrAbortHandler)
 	}
 	if status, ok := p.intervene(ctx, e, r); ok {
-		p.recordAnswer(e, int(status.Code))
-		writeStatus(w, status)
+		p.refuse(w, e, status)
 		return
 	}
 	if e.expires {
@@ -189,26 +189,38 @@ func (p *Proxy) serve(w http.ResponseWriter, r *http.Request) {
 		writeExpired(w)
 		return
 	}
-	out := r.Clone(context.WithValue(ctx, exchangeKey{}, e))
-	out.Body, out.ContentLength = io.NopCloser(bytes.NewReader(body)), int64(len(body))
-	if len(body) == 0 {
-		out.Body = http.NoBody
-	}
-	// With GetBody the transport can send the request again on a new connection.
-	out.GetBody = func() (io.ReadCloser, error) { return io.NopCloser(bytes.NewReader(body)), nil }
-	out.URL.RawQuery = query.Encode()
+	out := outgoing(context.WithValue(ctx, exchangeKey{}, e), r, query, body)
 	if status, ok := p.narrow(ctx, e, out.URL); ok {
-		p.recordAnswer(e, int(status.Code))
-		writeStatus(w, status)
+		p.refuse(w, e, status)
 		return
 	}
 	if e.isAboutObjects() {
 		out.Header.Set("Accept", acceptJSON(r.Header.Get("Accept")))
 	}
 	if e.pastGet {
-		askForOne(out, e.parsed.Name)
+		changeGetToList(out, e.parsed.Name)
 	}
 	p.forward.ServeHTTP(w, out)
+}
+
+// outgoing returns a copy of a request with another query, whose body was read.
+func outgoing(ctx context.Context, r *http.Request, query url.Values, body []byte) *http.Request {
+	out := r.Clone(ctx)
+	out.URL.RawQuery = query.Encode()
+	if len(body) == 0 {
+		out.Body, out.ContentLength = http.NoBody, 0
+		return out
+	}
+	// With GetBody the transport can send the request again on a new connection.
+	out.GetBody = func() (io.ReadCloser, error) { return io.NopCloser(bytes.NewReader(body)), nil }
+	out.Body, out.ContentLength = io.NopCloser(bytes.NewReader(body)), int64(len(body))
+	return out
+}
+
+// refuse answers a request in place of the server.
+func (p *Proxy) refuse(w http.ResponseWriter, e *exchange, status metav1.Status) {
+	p.recordAnswer(e, int(status.Code))
+	writeStatus(w, status)
 }
 
 // enter reports whether the proxy serves. If so, the caller calls handlers.Done.
@@ -304,7 +316,7 @@ func (p *Proxy) receive(response *http.Response) error {
 	switch {
 	case response.StatusCode != http.StatusOK:
 	case e.pastGet:
-		if err := takeOne(response); err != nil {
+		if err := changeListToGet(response); err != nil {
 			return err
 		}
 	case e.parsed.Verb == kube.VerbWatch && e.isAboutObjects():

@@ -45,7 +45,7 @@ func TestSessionIsCutOff(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	stranger := &program{t: t, session: other.session, transport: transport}
+	stranger := &program{t: t, host: config.Host, transport: transport}
 	if code, _ := stranger.send(http.MethodGet, maps, ""); code != http.StatusUnauthorized {
 		t.Errorf("a stranger is answered with %d", code)
 	}

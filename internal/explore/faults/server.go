@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"net/http"
@@ -93,7 +94,7 @@ func (s *server) presentVersion(ctx context.Context) (string, error) {
 		return "", err
 	}
 	if !found || list.Metadata.ResourceVersion == "" {
-		return "", fmt.Errorf("the API server returns no version of its namespaces")
+		return "", errors.New("the API server returns no version of its namespaces")
 	}
 	return list.Metadata.ResourceVersion, nil
 }
