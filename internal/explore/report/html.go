@@ -117,9 +117,13 @@ func newSection(number int, f finding.Finding) (section, error) {
 	return s, nil
 }
 
-// stepTitle returns the number of a step, counted from 1, with its name.
+// stepTitle returns the number of a step, counted from 1, with its name. A negative index means the
+// time before the first step.
 func stepTitle(steps []schedule.Step, index int) string {
-	if index < 0 || index >= len(steps) {
+	switch {
+	case index < 0:
+		return "before the first step"
+	case index >= len(steps):
 		return fmt.Sprintf("step %d", index+1)
 	}
 	return fmt.Sprintf("step %d: %s", index+1, steps[index].Name)

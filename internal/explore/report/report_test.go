@@ -145,6 +145,32 @@ func TestPageDrawsEventsInLanes(t *testing.T) {
 	}
 }
 
+func TestPageGroupsEventsByStep(t *testing.T) {
+	t.Parallel()
+	root := page(t, recordOf(finding.Finding{
+		Schedule: schedule.Schedule{Steps: []schedule.Step{{Name: "create"}, {Name: "scale"}}},
+		Trace: []finding.Event{
+			{Step: -1, Lane: finding.Operator},
+			{Step: 0, Lane: finding.User},
+			{Step: 0, Lane: finding.Server},
+			{Step: 1, Lane: finding.User},
+			{Step: 2, Lane: finding.Server},
+		},
+	}))
+	type group struct {
+		Title  string
+		Events int
+	}
+	var got []group
+	for _, body := range root.all(isElement("tbody")) {
+		got = append(got, group{body.child("tr", 0).content(), len(body.all(hasClass("event")))})
+	}
+	want := []group{{"before the first step", 1}, {"step 1: create", 2}, {"step 2: scale", 1}, {"step 3", 1}}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("steps (-want +got):\n%s", diff)
+	}
+}
+
 func TestPageShowsScheduleForReplay(t *testing.T) {
 	t.Parallel()
 	record := sample(t)
