@@ -31,6 +31,8 @@ type SiteSpec struct {
 type SiteStatus struct {
 	// Page is the name of the page.
 	Page string `json:"page,omitempty"`
+	// Size is how many pages there are, or the size of the page.
+	Size int32 `json:"size,omitempty"`
 	// Former are pages that have to be deleted.
 	Former []Page `json:"former,omitempty"`
 	// Checks is how often the Site was reconciled.

@@ -38,10 +38,11 @@ func sweeping(isSite func(ctx context.Context, c *kube.Client) func(page *corev1
 	return func() []operator.Part {
 		return []operator.Part{
 			newController(func(ctx context.Context, s *Site, c *kube.Client) error {
-				page := newPage(s, pageName(s))
-				page.Labels = map[string]string{siteLabel: s.Name}
-				_, err := kube.Apply(ctx, c, page)
-				return err
+				if err := applyFields(ctx, s, c); err != nil {
+					return err
+				}
+				s.Status.Page = pageName(s)
+				return c.ApplyStatus(ctx, s)
 			}),
 			operator.Task("sweep", func(ctx context.Context, rt *controller.Runtime) error {
 				pages, err := kube.All[corev1.ConfigMap](rt.Client).List(ctx, kube.LabelExists(siteLabel))
@@ -148,12 +149,21 @@ func scaleByPast(ctx context.Context, s *Site, c *kube.Client) error {
 	if err != nil {
 		return err
 	}
-	return scale(ctx, s, c, int(seen.Spec.Size))
+	return scaleAndRecord(ctx, s, c, seen.Spec.Size)
 }
 
 // scaleByPresent makes the Site have as many volumes as it should.
 func scaleByPresent(ctx context.Context, s *Site, c *kube.Client) error {
-	return scale(ctx, s, c, int(s.Spec.Size))
+	return scaleAndRecord(ctx, s, c, s.Spec.Size)
+}
+
+// scaleAndRecord makes s have the first volumes and no others, and records their number.
+func scaleAndRecord(ctx context.Context, s *Site, c *kube.Client, count int32) error {
+	if err := scale(ctx, s, c, int(count)); err != nil {
+		return err
+	}
+	s.Status.Size = count
+	return c.ApplyStatus(ctx, s)
 }
 
 // resizing returns a function that replaces the workload of a Site where its size must change.
@@ -177,8 +187,11 @@ func resizing(mustReplace func(size, desired int32) bool) reconcileFunc {
 				desired = sizeOf(workload)
 			}
 		}
-		_, err = kube.Apply(ctx, c, newSizedPage(s, s.Name, desired))
-		return err
+		if _, err := kube.Apply(ctx, c, newSizedPage(s, s.Name, desired)); err != nil {
+			return err
+		}
+		s.Status.Size = desired
+		return c.ApplyStatus(ctx, s)
 	}
 }
 

@@ -10,6 +10,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"github.com/yare-go/yare/internal/explore/finding"
 	"github.com/yare-go/yare/internal/explore/schedule"
 	"github.com/yare-go/yare/kube"
 	"github.com/yare-go/yare/operator"
@@ -24,21 +25,11 @@ type twin struct {
 	// finds are the kinds of faults of which each can show the mistake. It is empty if the steps alone
 	// show the mistake.
 	finds []schedule.Kind
-	// verdict is what an exploration says of the wrong operator.
-	verdict verdict
+	// verdict is the worst that an exploration finds in the wrong operator.
+	verdict finding.Verdict
 	// published names the issues that the operator was reduced from, if there are any.
 	published []string
 }
-
-// verdict is what an exploration says of an operator.
-type verdict string
-
-const (
-	destroyed verdict = "destroyed" // an object died that should have lived
-	wrong     verdict = "wrong"     // the end state is wrong for good
-	restart   verdict = "restart"   // only a restart heals the end state
-	busy      verdict = "busy"      // the operator does not come to rest
-)
 
 // site returns a Site with one page.
 func site(name string, spec SiteSpec) *Site {
@@ -110,74 +101,74 @@ func twins() []twin {
 	return []twin{
 		{
 			name: "creates before it records", wrong: parts(createBeforeRecording), right: parts(applyAndRecord),
-			steps: changed(), finds: lost, verdict: wrong,
+			steps: changed(), finds: lost, verdict: finding.Wrong,
 		}, {
 			name: "trusts a stale list", wrong: sweeping(isInPastList), right: sweeping(isOnServer),
-			steps: []schedule.Step{applying("web", SiteSpec{Size: 1}), applying("shop", SiteSpec{Size: 1})}, finds: stale, verdict: destroyed,
+			steps: []schedule.Step{applying("web", SiteSpec{Size: 1}), applying("shop", SiteSpec{Size: 1})}, finds: stale, verdict: finding.Destroyed,
 		}, {
 			name: "never removes a finalizer", wrong: cleaningUp(applyMainPage, deletePageThatExists), right: cleaningUp(applyMainPage, deletePageIfExists),
-			steps: append(changed(), deleting("web")), finds: lost, verdict: wrong,
+			steps: append(changed(), deleting("web")), finds: lost, verdict: finding.Wrong,
 		}, {
 			name: "fights its own defaults", wrong: defaulting(replacePage), right: defaulting(applyFields),
-			steps: changed(), verdict: busy,
+			steps: changed(), verdict: finding.Busy,
 		}, {
 			name: "leaks a child on rename", wrong: parts(applyMainPage), right: parts(applyOnlyPage),
-			steps: renamed("first", "second"), verdict: wrong,
+			steps: renamed("first", "second"), verdict: finding.Wrong,
 		}, {
 			name: "acts on an event instead of the state", wrong: actOnDeletion, right: parts(applyMainPage),
-			steps: append(changed(), deleting("web")), finds: crash, verdict: wrong,
+			steps: append(changed(), deleting("web")), finds: crash, verdict: finding.Wrong,
 		}, {
 			name: "takes already exists for failure", wrong: parts(createOnce), right: parts(applyAndRecord),
-			steps: changed(), finds: lost, verdict: wrong,
+			steps: changed(), finds: lost, verdict: finding.Wrong,
 		}, {
 			name: "writes its status each time", wrong: checking(countChecks), right: checking(applyAndRecord),
-			steps: changed(), verdict: busy,
+			steps: changed(), verdict: finding.Busy,
 		}, {
 			name: "forgets a field on update", wrong: parts(createOr(setText)), right: parts(applyMainPage),
-			steps: annotated(), verdict: wrong,
+			steps: annotated(), verdict: finding.Wrong,
 		}, {
 			name: "deletes by name without a uid", wrong: parts(retiring(deletePageByName)), right: parts(retiring(deletePage)),
-			steps: renamed("first", "second", "first"), finds: crash, verdict: wrong,
+			steps: renamed("first", "second", "first"), finds: crash, verdict: finding.Destroyed,
 		}, {
 			name: "regenerates a secret at restart", wrong: makePasswordAtStart, right: keepPassword,
-			steps: changed(), finds: crash, verdict: destroyed,
+			steps: changed(), finds: crash, verdict: finding.Destroyed,
 		}, {
 			name: "keeps progress in memory only", wrong: rememberPage, right: parts(applyOnlyPage),
-			steps: renamed("first", "second"), finds: crash, verdict: wrong,
+			steps: renamed("first", "second"), finds: crash, verdict: finding.Wrong,
 		}, {
 			name: "is stuck after a bad value", wrong: parts(giveUp), right: parts(reportProblem),
-			steps: renamed("first", "no label", "second"), verdict: wrong,
+			steps: renamed("first", "no label", "second"), verdict: finding.Wrong,
 		}, {
 			name: "checks only on create", wrong: parts(applyOnCreate), right: parts(applyAndRecord),
-			steps: changed()[:1], finds: foreign, verdict: wrong,
+			steps: changed()[:1], finds: foreign, verdict: finding.Wrong,
 		}, {
 			name: "does not watch what it made", wrong: unwatched, right: parts(applyMainPage),
-			steps: changed(), finds: foreign, verdict: restart,
+			steps: changed(), finds: foreign, verdict: finding.NeedsRestart,
 		},
 
 		{
 			name: "deletes the data of a namesake", wrong: cleaningUp(deleteByPastDeletion, deletePageIfExists), right: cleaningUp(deleteByOwner, deletePageIfExists),
-			steps: []schedule.Step{applying("web", SiteSpec{Size: 1}), deleting("web"), applying("web", SiteSpec{Size: 1})}, finds: stale, verdict: destroyed,
+			steps: []schedule.Step{applying("web", SiteSpec{Size: 1}), deleting("web"), applying("web", SiteSpec{Size: 1})}, finds: stale, verdict: finding.Destroyed,
 			published: []string{"pravega/zookeeper-operator#312", "rabbitmq/cluster-operator#648"},
 		}, {
 			name: "scales by a stale size", wrong: parts(scaleByPast), right: parts(scaleByPresent),
-			steps: resized(2, 1, 2), finds: stale, verdict: destroyed,
+			steps: resized(2, 1, 2), finds: stale, verdict: finding.Destroyed,
 			published: []string{"pravega/zookeeper-operator#314", "instaclustr/cassandra-operator#407", "elastic/cloud-on-k8s#5274"},
 		}, {
 			name: "shrinks by a stale size what can only grow", wrong: parts(resizing(differs)), right: parts(resizing(isSmaller)),
-			steps: resized(1, 2), finds: stale, verdict: destroyed,
+			steps: resized(1, 2), finds: stale, verdict: finding.Destroyed,
 			published: []string{"rabbitmq/cluster-operator#653"},
 		}, {
 			name: "forgets a resize", wrong: parts(resizeByWorkload), right: parts(resizeEach),
-			steps: resized(1, 2), finds: crash, verdict: wrong,
+			steps: resized(1, 2), finds: crash, verdict: finding.Wrong,
 			published: []string{"rabbitmq/cluster-operator#782"},
 		}, {
 			name: "forgets the volumes of removed members", wrong: parts(deleteVolumesByWorkload), right: parts(deleteVolumesBySite),
-			steps: resized(2, 1), finds: crash, verdict: wrong,
+			steps: resized(2, 1), finds: crash, verdict: finding.Wrong,
 			published: []string{"Orange-OpenSource/casskop#370"},
 		}, {
 			name: "keeps annotations that were removed", wrong: parts(createOr(mergeNotes)), right: parts(applyMainPage),
-			steps: annotated(), verdict: wrong,
+			steps: annotated(), verdict: finding.Wrong,
 			published: []string{"rabbitmq/cluster-operator#968"},
 		},
 	}
