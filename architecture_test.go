@@ -42,6 +42,8 @@ var layers = map[string][]string{
 	"internal/access": {"kube"},
 	// It decodes objects.
 	"internal/jsonplan": {"internal/jsonscan"},
+	// It reads objects from YAML and JSON.
+	"internal/manifest": {},
 	// It parses requests, for proxies.
 	"internal/apirequest": {"kube"},
 	// It is for tests.
@@ -75,7 +77,7 @@ var layers = map[string][]string{
 	"events":         {"kube", "controller"},
 	"operator":       {"kube", "crd", "watch", "cache", "controller", "internal/lease", "internal/logctx", "internal/panics", "internal/textlog", "internal/runlog", "internal/access"},
 	"internal/plane": {},
-	"internal/dev":   append([]string{"internal/plane", "internal/textlog", "internal/access"}, library...),
+	"internal/dev":   append([]string{"internal/plane", "internal/textlog", "internal/access", "internal/manifest"}, library...),
 	// The exploration of programs under faults.
 	"internal/explore": append([]string{"internal/apirequest", "internal/ident"}, library...),
 	"yaretest":         append([]string{"internal/plane", "internal/clock", "internal/runlog", "internal/access", "internal/apirequest"}, library...),
