@@ -16,8 +16,8 @@ type comparedObject struct {
 	isCompared bool
 }
 
-// comparedObjects returns the objects of a state by their normalized names. Objects of one normalized name are
-// numbered in the order of their content.
+// comparedObjects returns the objects of a state by their normalized names. Objects of one normalized
+// name are numbered in the order of their content.
 func (s State) comparedObjects(o Options) map[schedule.Object]comparedObject {
 	groups := make(map[schedule.Object][]comparedObject)
 	for _, v := range s.objects {

@@ -10,6 +10,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/yare-go/yare/internal/explore/schedule"
+	"github.com/yare-go/yare/internal/ident"
 )
 
 // DestructionKind is what happened to an object.
@@ -43,14 +44,15 @@ type Destruction struct {
 // String returns what happened, in a line.
 func (d Destruction) String() string { return d.Text }
 
-// Destroyed returns what a run has destroyed that no reference run destroys. No object may die unless an object
-// of its name has died in a reference run by the same step. No object may be created more often than
-// in a reference run. A field that each reference run sets to one value, but each to its own, must
-// not change while the object lives.
+// Destroyed returns what a run has destroyed that no reference run destroys. No object may die unless
+// an object of its name has died in a reference run by the same step. No object may be created more
+// often than in a reference run. A field that each reference run sets to one value, but each to its
+// own, must not change while the object lives.
 //
-// An object that died because its owner did, or while its owner is being deleted, may die and be created again. So may each of killed,
-// the objects that faults have deleted. Objects that built-in controllers make and delete, such as
-// Pods and ReplicaSets, take no part, and a Job may vanish after it has finished.
+// An object may die, and be created again, if its owner has died or is being deleted. So may each of
+// killed, the objects that faults have deleted, once for each time that it is among them. Objects that
+// built-in controllers make and delete, such as Pods of ReplicaSets, take no part. A Job may vanish
+// after it has finished.
 func Destroyed(references []History, got History, o Options, killed ...schedule.Object) []Destruction {
 	lives := make([]lives, len(references))
 	for i, h := range references {
@@ -76,9 +78,8 @@ type lives struct {
 type life struct {
 	object schedule.Object
 	Version
-	// isExcused is true for the end of an object whose owner ended or was being deleted, and of a
-	// Job that had finished.
-	isExcused bool
+	// isOfOwner is true for the end of an object whose owner had ended, or was being deleted.
+	isOfOwner bool
 }
 
 type fieldOfObject struct {
@@ -98,18 +99,18 @@ func livesOf(h History, o Options) lives {
 	w := wordsOf(h)
 	l := lives{values: make(map[fieldOfObject]map[types.UID][]value)}
 	alive := make(map[types.UID]bool)
-	ending := make(map[types.UID]bool) // objects that have ended or are being deleted
+	ending := endings(h)
 	for _, v := range h.Versions {
-		if v.Deleted || v.content().GetDeletionTimestamp() != nil {
-			ending[v.UID] = true
-		}
-		if !isJudged(v) && !isFinishedJob(v) && v.Resource != "persistentvolumeclaims" || isMadeByController(v) {
+		if isNoise(v.Resource) || isMadeByController(v) {
 			continue
 		}
 		object := w.objectOf(v)
 		if v.Deleted {
-			isExcused := isFinishedJob(v) || slices.ContainsFunc(v.content().GetOwnerReferences(), func(owner metav1.OwnerReference) bool { return ending[owner.UID] })
-			l.ended = append(l.ended, life{object, v, isExcused})
+			isOfOwner := slices.ContainsFunc(v.content().GetOwnerReferences(), func(owner metav1.OwnerReference) bool {
+				began := ending[owner.UID]
+				return began != "" && ident.IsNewer(v.ResourceVersion, began)
+			})
+			l.ended = append(l.ended, life{object, v, isOfOwner})
 			continue
 		}
 		if !alive[v.UID] {
@@ -119,6 +120,19 @@ func livesOf(h History, o Options) lives {
 		l.addValues(object, v, fieldsOf(v, w, o.claimsOf(v)))
 	}
 	return l
+}
+
+// endings returns the resource version at which the end of each object began: with its deletion, or
+// with the wait for its finalizers. The server counts the versions of all resources together, and the
+// recorder receives the versions of different resources in any order.
+func endings(h History) map[types.UID]string {
+	began := make(map[types.UID]string)
+	for _, v := range h.Versions {
+		if began[v.UID] == "" && (v.Deleted || v.content().GetDeletionTimestamp() != nil) {
+			began[v.UID] = v.ResourceVersion
+		}
+	}
+	return began
 }
 
 // addValues adds the values of the operator's fields that are new.
@@ -164,7 +178,7 @@ func (l lives) deaths(references []lives, o Options, killed []schedule.Object) [
 	var all []Destruction
 	count := make(map[schedule.Object]int)
 	for _, each := range l.ended {
-		if each.isExcused || o.isIgnored(each.object, "") {
+		if each.isOfOwner || isFinishedJob(each.Version) || o.isIgnored(each.object, "") {
 			continue
 		}
 		allowed := countOf(killed, each.object)
@@ -183,8 +197,8 @@ func (l lives) deaths(references []lives, o Options, killed []schedule.Object) [
 	return all
 }
 
-// births returns the creations that the references do not have. That an object exists which should not is
-// for [Masks.Compare].
+// births returns the creations that the references do not have. An object that is created once is
+// judged by [Masks.Compare].
 func (l lives) births(references []lives, o Options, killed []schedule.Object) []Destruction {
 	var all []Destruction
 	count := make(map[schedule.Object]int)
@@ -194,7 +208,7 @@ func (l lives) births(references []lives, o Options, killed []schedule.Object) [
 		}
 		allowed := countOf(killed, each.object)
 		for _, end := range l.ended {
-			if end.isExcused && end.object == each.object && !isFinishedJob(end.Version) {
+			if end.isOfOwner && end.object == each.object {
 				allowed++
 			}
 		}

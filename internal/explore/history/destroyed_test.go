@@ -74,6 +74,7 @@ func TestDestroyed(t *testing.T) {
 				i := len(r.Versions)
 				r.writeAs("user", "apps.example.com", "o", `{}`, "spec").write("configmaps", "c", ownedBy(r, i), "data")
 				r.delete("apps.example.com", "o").delete("configmaps", "c")
+				i = len(r.Versions)
 				r.writeAs("user", "apps.example.com", "o", `{}`, "spec").write("configmaps", "c", ownedBy(r, i), "data")
 			},
 			want: []string{"apps.example.com/o died in step 2", "apps.example.com/o was created again in step 2"},

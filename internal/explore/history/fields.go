@@ -193,6 +193,16 @@ func (f *flattener) hashOfSecret(encoded string) string {
 	return jsonText("<secret with the hash " + hex.EncodeToString(hash[:4]) + ">")
 }
 
+// hasBelow reports whether there are fields below a path.
+func (f fields) hasBelow(path string) bool {
+	for other := range f {
+		if rest, ok := strings.CutPrefix(other, path); ok && (strings.HasPrefix(rest, ".") || strings.HasPrefix(rest, "[")) {
+			return true
+		}
+	}
+	return false
+}
+
 // text returns all fields, sorted: the operator's first.
 func (f fields) text() string {
 	var b strings.Builder

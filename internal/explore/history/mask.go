@@ -76,14 +76,23 @@ func (m *Masks) addVarying(object schedule.Object, seen []comparedObject) error 
 	return errors.Join(errs...)
 }
 
+// Varying returns the fields that differ between the references, such as secrets/web: data.password.
+func (m *Masks) Varying() []string {
+	var all []string
+	for _, object := range sortedObjects(m.varying) {
+		for _, path := range slices.Sorted(maps.Keys(m.varying[object])) {
+			all = append(all, fmt.Sprintf("%s: %s", object, path))
+		}
+	}
+	return all
+}
+
 // String returns what is not compared, in lines.
 func (m *Masks) String() string {
 	var b strings.Builder
 	b.WriteString(fixedMasks + "\n")
-	for _, object := range sortedObjects(m.varying) {
-		for _, path := range slices.Sorted(maps.Keys(m.varying[object])) {
-			fmt.Fprintf(&b, "%s: %s differs between the reference runs\n", object, path)
-		}
+	for _, field := range m.Varying() {
+		fmt.Fprintf(&b, "%s differs between the reference runs\n", field)
 	}
 	for _, i := range m.options.Ignore {
 		fmt.Fprintf(&b, "ignored: %s\n", i)
@@ -113,8 +122,8 @@ func (m *Masks) Compare(want, got State) []Difference {
 	return differences
 }
 
-// compareFields returns how the fields of an object differ. A field counts if the operator has written the field
-// in one of the states.
+// compareFields returns how the fields of an object differ. A field counts if the operator has written
+// the field in one of the states.
 func (m *Masks) compareFields(object schedule.Object, want, got fields) []Difference {
 	all := maps.Clone(want)
 	maps.Copy(all, got)
@@ -122,7 +131,9 @@ func (m *Masks) compareFields(object schedule.Object, want, got fields) []Differ
 	for _, path := range slices.Sorted(maps.Keys(all)) {
 		w, g := want[path], got[path]
 		varies := m.varying[object][path] && w.value != "" && g.value != ""
-		if w.value == g.value || varies || !w.isOwned && !g.isOwned || m.options.isIgnored(object, path) {
+		// An empty object differs from one that has members in the members.
+		isParent := w.value == "" && want.hasBelow(path) || g.value == "" && got.hasBelow(path)
+		if w.value == g.value || varies || isParent || !w.isOwned && !g.isOwned || m.options.isIgnored(object, path) {
 			continue
 		}
 		differences = append(differences, Difference{object, path, w.value, g.value})

@@ -93,17 +93,18 @@ func (o Options) isOperator(manager string) bool {
 	return !strings.HasPrefix(manager, "yare-simulated-") && !slices.Contains(o.Users, manager)
 }
 
-// isJudged reports whether objects like v take part in comparisons if the operator has written them.
-func isJudged(v Version) bool {
-	switch v.Resource {
+// isNoise reports whether the objects of a resource come and change at rest.
+func isNoise(resource string) bool {
+	switch resource {
 	case "events", "events.events.k8s.io", "leases.coordination.k8s.io":
-		return false
-	case "jobs.batch":
-		return !isFinishedJob(v)
-	case "persistentvolumeclaims":
-		return !isClaimOfStatefulSet(v)
+		return true
 	}
-	return true
+	return false
+}
+
+// isJudged reports whether an object takes part in comparisons if the operator has written it.
+func isJudged(v Version) bool {
+	return !isNoise(v.Resource) && !isFinishedJob(v) && !isClaimOfStatefulSet(v)
 }
 
 // claimsOf returns what of an object is compared: what the operator has written. It is empty if the
@@ -176,6 +177,9 @@ func isFinishedJob(v Version) bool {
 
 // isClaimOfStatefulSet reports whether a PersistentVolumeClaim was made from a template of a StatefulSet.
 func isClaimOfStatefulSet(v Version) bool {
+	if v.Resource != "persistentvolumeclaims" {
+		return false
+	}
 	c := claimsOf(v.Object, func(manager string) bool { return manager == "kube-controller-manager" })
 	return !c.member("spec").member("accessModes").isEmpty()
 }

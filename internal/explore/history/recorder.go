@@ -31,7 +31,7 @@ type Recorder struct {
 	step       int
 	lastChange time.Time
 	gaps       []string
-	// changed is closed, and replaced, whenever a stream has made a step.
+	// changed is closed, and replaced, whenever a stream has changed.
 	changed chan struct{}
 }
 
@@ -53,15 +53,21 @@ type stream struct {
 // all [Resources]. It returns when the record is complete, and records until [Recorder.Close], or
 // until ctx ends. config is that of an administrator.
 func Record(ctx context.Context, config *kube.Config, namespaces []string, resources ...kube.Resource) (*Recorder, error) {
-	if len(namespaces) == 0 {
-		return nil, errors.New("no namespace to record is named")
-	}
-	// The kinds to watch are the server's, so its remarks on them are of no use.
+	// The server remarks on kinds that are deprecated, and all are recorded.
 	client, err := kube.NewClient(config, kube.OnWarning(nil))
 	if err != nil {
 		return nil, err
 	}
+	return record(ctx, client, namespaces, resources)
+}
+
+// record does what Record does, with a client.
+func record(ctx context.Context, client *kube.Client, namespaces []string, resources []kube.Resource) (*Recorder, error) {
+	if len(namespaces) == 0 {
+		return nil, errors.New("there is no namespace to record")
+	}
 	if len(resources) == 0 {
+		var err error
 		if resources, err = Resources(ctx, client); err != nil {
 			return nil, err
 		}
@@ -126,12 +132,12 @@ func (r *Recorder) State() State { return r.History().State() }
 // follow records a stream until ctx ends.
 func (r *Recorder) follow(ctx context.Context, s *stream) {
 	for change, err := range watch.Follow(ctx, r.client, s.Stream) {
-		r.record(s, change, err)
+		r.recordChange(s, change, err)
 	}
 }
 
-// record records a step of a stream.
-func (r *Recorder) record(s *stream, change watch.Change, err error) {
+// recordChange records a change of a stream, or a failure.
+func (r *Recorder) recordChange(s *stream, change watch.Change, err error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	switch {
@@ -183,7 +189,7 @@ func (r *Recorder) addVersionLocked(s *stream, change watch.Change) {
 	}
 	s.newest[v.UID] = v
 	r.versions = append(r.versions, v)
-	if v.Resource != "events" && v.Resource != "leases.coordination.k8s.io" {
+	if !isNoise(v.Resource) {
 		r.lastChange = v.At
 	}
 }
@@ -198,8 +204,8 @@ func (r *Recorder) waitForLists(ctx context.Context) error {
 	return nil
 }
 
-// wait waits until a condition on a stream holds. The condition is called with the lock held. It returns an error when ctx ends, or if an
-// object of the stream cannot be decoded.
+// wait waits until a condition on a stream holds, and calls the condition with the lock held. It
+// returns an error when ctx ends, or if an object of the stream cannot be decoded.
 func (r *Recorder) wait(ctx context.Context, s *stream, holdsLocked func() bool) error {
 	for {
 		r.mu.Lock()

@@ -3,7 +3,6 @@ package history_test
 import (
 	"encoding/json"
 	"fmt"
-	"maps"
 	"slices"
 	"strings"
 	"testing"
@@ -104,7 +103,9 @@ func (r *run) delete(resource, name string) *run {
 		r.t.Fatalf("%s/%s does not exist", resource, name)
 	}
 	r.now = r.now.Add(time.Second)
-	return r.add(resource, maps.Clone(before.Object), true)
+	last := (&unstructured.Unstructured{Object: before.Object}).DeepCopy()
+	last.SetResourceVersion(fmt.Sprint(len(r.Versions) + 1))
+	return r.add(resource, last.Object, true)
 }
 
 func (r *run) add(resource string, object map[string]any, isDeleted bool) *run {

@@ -1,0 +1,3 @@
+package history
+
+var RecordWith = record
