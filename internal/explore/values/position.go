@@ -18,7 +18,7 @@ func givenValues(given []any, at position) []value {
 	var all []value
 	for _, content := range given {
 		if content == nil {
-			all = append(all, absent)
+			all = append(all, absent())
 			continue
 		}
 		all = append(all, value{name: nameOf("value", content), content: content})
@@ -26,8 +26,8 @@ func givenValues(given []any, at position) []value {
 	return at.distinct(all)
 }
 
-// absent is the value of a field that is removed.
-var absent = value{name: "absent", absent: true}
+// absent returns the value of a field that is removed.
+func absent() value { return value{name: "absent", absent: true} }
 
 // nameOf returns the name of a value among several of one kind, such as enum:Always.
 func nameOf(kind string, content any) string {
@@ -73,7 +73,7 @@ func (at position) suggest() ([]value, error) {
 	var all []value
 	// A server fills an absent field with its default, so both are the same declared state.
 	if at.present && !at.required && len(at.schema.Default) == 0 {
-		all = append(all, absent)
+		all = append(all, absent())
 	}
 	if len(at.schema.Default) > 0 {
 		content, err := decode(at.schema.Default)
