@@ -125,7 +125,7 @@ func newProgram(t *testing.T, p *faults.Proxy, name string) *program {
 	return &program{t: t, session: session, host: session.Config().Host, transport: transport}
 }
 
-// open sends a request, and returns its answer.
+// open sends a request, and returns its answer, which the caller closes.
 func (p *program) open(method, path, body string) (*http.Response, error) {
 	p.t.Helper()
 	r, err := http.NewRequestWithContext(p.t.Context(), method, p.host+path, strings.NewReader(body))
@@ -133,11 +133,7 @@ func (p *program) open(method, path, body string) (*http.Response, error) {
 		p.t.Fatal(err)
 	}
 	r.Header.Set("Content-Type", "application/json")
-	response, err := p.transport.RoundTrip(r)
-	if err == nil {
-		p.t.Cleanup(func() { response.Body.Close() })
-	}
-	return response, err
+	return p.transport.RoundTrip(r)
 }
 
 // send sends a request, and returns the status and the body of the answer. The status is 0 if the
@@ -148,6 +144,7 @@ func (p *program) send(method, path, body string) (int, string) {
 	if err != nil {
 		return 0, err.Error()
 	}
+	defer response.Body.Close()
 	answer, err := io.ReadAll(response.Body)
 	if err != nil {
 		return 0, err.Error()
@@ -163,13 +160,14 @@ type watching struct {
 
 func (p *program) watch(path string) *watching {
 	p.t.Helper()
-	response, err := p.open(http.MethodGet, path, "")
+	response, err := p.open(http.MethodGet, path, "") //nolint:bodyclose // the goroutine below closes it
 	if err != nil {
 		p.t.Fatal(err)
 	}
 	w := &watching{t: p.t, events: make(chan string, 100)}
 	go func() {
 		defer close(w.events)
+		defer response.Body.Close()
 		lines := bufio.NewScanner(response.Body)
 		for lines.Scan() {
 			var event struct {

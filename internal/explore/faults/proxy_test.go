@@ -86,6 +86,7 @@ func TestConfigOfSession(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	defer response.Body.Close()
 	if response.ProtoMajor != 2 {
 		t.Errorf("the proxy speaks %s", response.Proto)
 	}
