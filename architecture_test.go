@@ -79,9 +79,9 @@ var layers = map[string][]string{
 	"internal/plane": {},
 	"internal/dev":   append([]string{"internal/plane", "internal/textlog", "internal/access", "internal/manifest"}, library...),
 	// The exploration of programs under faults.
-	"internal/explore": append([]string{"internal/apirequest", "internal/ident"}, library...),
-	"yaretest":         append([]string{"internal/plane", "internal/clock", "internal/runlog", "internal/access", "internal/apirequest"}, library...),
-	"cmd/yare":         append([]string{"internal/plane", "internal/dev"}, library...),
+	"internal/explore": append([]string{"internal/plane", "internal/runlog", "internal/access", "internal/manifest", "internal/apirequest", "internal/ident"}, library...),
+	"yaretest":         append([]string{"internal/plane", "internal/clock", "internal/runlog", "internal/access", "internal/apirequest", "internal/explore"}, library...),
+	"cmd/yare":         append([]string{"internal/plane", "internal/dev", "internal/explore"}, library...),
 
 	// The tests of the examples share it.
 	"internal/operatortest": append([]string{"yaretest"}, library...),
@@ -114,6 +114,7 @@ var forbidden = map[string]string{
 	"testing":                             "it is for tests",
 	modulePath + "/internal/plane":        "it is for the command line and for tests",
 	modulePath + "/internal/dev":          "it is for the command line",
+	modulePath + "/internal/explore":      "it is for tests and the command line",
 	modulePath + "/yaretest":              "it is for tests",
 	modulePath + "/internal/fakeserver":   "it is for tests",
 	modulePath + "/internal/gadget":       "it is for tests",

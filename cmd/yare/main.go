@@ -4,6 +4,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"os"
 	"os/signal"
@@ -28,10 +29,22 @@ func run() int {
 	out := console.New(os.Stderr, "yare")
 	if err := newRoot(out).ExecuteContext(ctx); err != nil {
 		out.Printf("%v", err)
+		if exit, ok := errors.AsType[exitError](err); ok {
+			return exit.status
+		}
 		return 1
 	}
 	return 0
 }
+
+// exitError is an error with an exit status of its own.
+type exitError struct {
+	status int
+	error
+}
+
+// Unwrap returns the error.
+func (e exitError) Unwrap() error { return e.error }
 
 func newRoot(out *console.Console) *cobra.Command {
 	root := &cobra.Command{
@@ -47,6 +60,7 @@ kept in your cache folder.`,
   yare dev ./my-operator     write an operator: build, run, and again at every save
   yare up                    only the control plane
   yare kubectl get pods -A   look into it from another terminal
+  yare explore .             run an operator under faults, and compare what it leaves
   yare image -o op.tar .     make a container image of an operator`,
 		Args: func(cmd *cobra.Command, args []string) error {
 			if len(args) > 0 {
@@ -64,6 +78,6 @@ kept in your cache folder.`,
 	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error {
 		return fmt.Errorf("%w: see `%s --help`", err, cmd.CommandPath())
 	})
-	root.AddCommand(newNew(out), newUp(out), newDev(out), newKubectl(out), newImage(out), newLoad(), newVersion())
+	root.AddCommand(newNew(out), newUp(out), newDev(out), newKubectl(out), newImage(out), newExplore(out), newLoad(), newVersion())
 	return root
 }

@@ -1,0 +1,255 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/yare-go/yare/internal/explore"
+	"github.com/yare-go/yare/internal/explore/finding"
+	"github.com/yare-go/yare/internal/explore/report"
+	"github.com/yare-go/yare/internal/plane"
+	"github.com/yare-go/yare/internal/plane/console"
+	"github.com/yare-go/yare/internal/plane/process"
+	"github.com/yare-go/yare/kube"
+)
+
+// The exit statuses of yare explore.
+const (
+	statusFound       = 1
+	statusNoReference = 2
+	statusIncomplete  = 3
+)
+
+// exploreFlags are the flags of yare explore.
+type exploreFlags struct {
+	options explore.Options
+	only    []string
+	install []string
+	sample  string
+	report  string
+	replay  string
+	list    bool
+	verbose bool
+}
+
+func newExplore(out *console.Console) *cobra.Command {
+	var f exploreFlags
+	cmd := &cobra.Command{
+		Use:   "explore PATH [-- ARGS]",
+		Short: "Run an operator under the faults that Kubernetes allows, and compare what it leaves",
+		Long: `explore runs the operator in PATH, a Go main package or a program, on a control plane of its
+own, many times: first without faults, then with one fault in each run, or with other values
+in the sample. It compares the objects that the operator leaves with those that it leaves without
+faults, over the whole history of each run.
+
+The user of the operator applies the objects in PATH/sample.yaml, and deletes them in the end.
+An operator that does not use yare needs --install with its CustomResourceDefinitions. In ARGS,
+{kubeconfig}, {namespace} and {port1} are filled in; KUBECONFIG is set.
+
+Exit status: 0 complete and nothing found; 1 a finding; 2 no stable reference; 3 the time of --for
+ended first.`,
+		Example: `  yare explore ./examples/webapp
+  yare explore --for 10m --only crash,watch --report /tmp/webapp.html ./examples/webapp
+  yare explore --replay /tmp/webapp.json ./examples/webapp
+  yare explore --install crds.yaml --sample prometheus.yaml ./operator -- --namespaces={namespace}`,
+		Args: cobra.MinimumNArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			process.EndWithGo()
+			return runExplore(cmd.Context(), out, f, args[0], args[1:])
+		},
+	}
+	flags := cmd.Flags()
+	flags.DurationVar(&f.options.Budget, "for", 0, "begin no new run after this time (default: make all planned runs)")
+	flags.Uint64Var(&f.options.Seed, "seed", 0, "choose what is not done completely by this number")
+	flags.StringSliceVar(&f.only, "only", nil, "only these kinds of faults: crash, request, watch, foreign, transition, or single ones")
+	flags.IntVar(&f.options.Parallel, "parallel", 0, "the number of runs at a time (default: two for each processor)")
+	flags.StringArrayVar(&f.install, "install", nil, "apply the objects in this `FILE` before (repeatable; default: what the operator prints with crd)")
+	flags.StringVar(&f.sample, "sample", "", "the `FILE` of the samples (default: PATH/sample.yaml)")
+	flags.StringVar(&f.report, "report", "", "write the findings to this `FILE`: a page if it ends in .html, else JSON")
+	flags.StringVar(&f.replay, "replay", "", "make the runs of the findings in this JSON `FILE` again")
+	flags.BoolVar(&f.list, "list", false, "print the planned runs, and make the reference runs only")
+	flags.BoolVarP(&f.verbose, "verbose", "v", false, "show each run, and the control plane's own log")
+	return cmd
+}
+
+func runExplore(ctx context.Context, out *console.Console, f exploreFlags, path string, args []string) error {
+	for _, name := range f.only {
+		kinds, err := explore.ParseKinds(name)
+		if err != nil {
+			return err
+		}
+		f.options.Only = append(f.options.Only, kinds...)
+	}
+	operator, folder, remove, err := openOperator(ctx, path, args)
+	if err != nil {
+		return err
+	}
+	defer remove()
+	if f.sample == "" {
+		f.sample = filepath.Join(folder, "sample.yaml")
+	}
+	if f.options.Samples, err = explore.ReadSamples(f.sample); err != nil {
+		return fmt.Errorf("read the samples: %w: name them with --sample", err)
+	}
+	text, err := definitions(ctx, operator, f.install)
+	if err != nil {
+		return err
+	}
+	p, err := plane.Start(ctx, plane.Options{Console: out, Title: "yare explore", Log: verboseLog(f.verbose)})
+	if err != nil {
+		return err
+	}
+	defer p.Close()
+	if f.options.Config, _, err = (kube.ConfigSource{Kubeconfig: p.Kubeconfig()}).Load(); err != nil {
+		return err
+	}
+	if err := explore.Install(ctx, f.options.Config, text); err != nil {
+		return fmt.Errorf("install the kinds of %s: %w", operator, err)
+	}
+	f.options.Progress = progress(out, f.verbose)
+	err = exploreOperator(ctx, out, operator, f)
+	if errors.Is(err, explore.ErrNoReference) {
+		return exitError{statusNoReference, err}
+	}
+	return err
+}
+
+func exploreOperator(ctx context.Context, out *console.Console, operator explore.Operator, f exploreFlags) error {
+	switch {
+	case f.list:
+		all, err := explore.List(ctx, operator, f.options)
+		for _, line := range all {
+			fmt.Println(line)
+		}
+		return err
+	case f.replay != "":
+		return replay(ctx, out, operator, f)
+	}
+	record, err := explore.Explore(ctx, operator, f.options)
+	if err != nil {
+		return err
+	}
+	if err := report.Text(os.Stdout, record); err != nil {
+		return err
+	}
+	if f.report != "" {
+		if err := explore.WriteReport(f.report, record); err != nil {
+			return err
+		}
+	}
+	return statusOf(record)
+}
+
+// replayTries is how often a finding is replayed.
+const replayTries = 3
+
+func replay(ctx context.Context, out *console.Console, operator explore.Operator, f exploreFlags) error {
+	record, err := explore.ReadRecord(f.replay)
+	if err != nil {
+		return err
+	}
+	if len(record.Findings) == 0 {
+		return fmt.Errorf("%s has no finding", f.replay)
+	}
+	again := finding.Record{Coverage: finding.Coverage{Operator: operator.String(), Complete: true}}
+	for _, each := range record.Findings {
+		got, err := explore.Replay(ctx, operator, f.options, each, replayTries)
+		if err != nil {
+			return err
+		}
+		out.Printf("%s: %d of %d", got.Verdict, got.Seen, got.Tries)
+		if got.Seen > 0 {
+			again.Findings = append(again.Findings, got)
+		}
+	}
+	if err := report.Text(os.Stdout, again); err != nil {
+		return err
+	}
+	return statusOf(again)
+}
+
+// statusOf returns the error with the exit status of a record, or nil.
+func statusOf(r finding.Record) error {
+	count := 0
+	for _, f := range r.Findings {
+		if !f.Verdict.IsWarning() {
+			count++
+		}
+	}
+	switch {
+	case count > 0:
+		return exitError{statusFound, fmt.Errorf("findings: %d", count)}
+	case !r.Coverage.Complete:
+		return exitError{statusIncomplete, errors.New("nothing was found, and the time of --for ended before all planned runs were made")}
+	}
+	return nil
+}
+
+// openOperator returns the operator in a path, and the folder of its samples. remove removes what was
+// compiled.
+func openOperator(ctx context.Context, path string, args []string) (operator explore.Binary, folder string, remove func(), err error) {
+	info, err := os.Stat(path)
+	if err != nil {
+		return operator, "", nil, err
+	}
+	operator.Args = args
+	if !info.IsDir() {
+		operator.Path, err = filepath.Abs(path)
+		return operator, filepath.Dir(path), func() {}, err
+	}
+	absolute, err := filepath.Abs(path)
+	if err != nil {
+		return operator, "", nil, err
+	}
+	temporary, err := os.MkdirTemp("", "yare-explore-")
+	if err != nil {
+		return operator, "", nil, err
+	}
+	operator.Path = filepath.Join(temporary, filepath.Base(absolute))
+	build := exec.Command("go", "build", "-o", operator.Path, ".")
+	build.Dir = path
+	var said strings.Builder
+	build.Stdout, build.Stderr = &said, &said
+	if err := process.Run(ctx, build); err != nil {
+		return operator, "", nil, errors.Join(fmt.Errorf("build %s: %w\n%s", path, err, said.String()), os.RemoveAll(temporary))
+	}
+	return operator, path, func() { os.RemoveAll(temporary) }, nil
+}
+
+// definitions returns the objects in files, or what the operator prints with crd.
+func definitions(ctx context.Context, operator explore.Binary, files []string) ([]byte, error) {
+	if len(files) == 0 {
+		return operator.CRDs(ctx)
+	}
+	var text []byte
+	for _, name := range files {
+		data, err := os.ReadFile(name)
+		if err != nil {
+			return nil, err
+		}
+		text = append(append(text, data...), "\n---\n"...)
+	}
+	return text, nil
+}
+
+// progress returns what shows how far an exploration is: each run if verbose, else a line at times.
+func progress(out *console.Console, verbose bool) func(explore.Progress) {
+	var last time.Time
+	return func(p explore.Progress) {
+		switch {
+		case verbose:
+			out.Printf("run %d of %d, findings: %d: %s", p.Done, p.Total, p.Findings, p.Text)
+		case time.Since(last) > 10*time.Second || p.Done == p.Total:
+			last = time.Now()
+			out.Printf("run %d of %d, findings: %d", p.Done, p.Total, p.Findings)
+		}
+	}
+}

@@ -1,0 +1,484 @@
+package explore
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"runtime"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/yare-go/yare/internal/explore/finding"
+	"github.com/yare-go/yare/internal/explore/history"
+	"github.com/yare-go/yare/internal/explore/schedule"
+	"github.com/yare-go/yare/kube"
+)
+
+// Options are what an exploration does.
+type Options struct {
+	// Config is the access to the cluster, with an administrator's rights. The kinds of the steps are
+	// defined there.
+	Config *kube.Config
+	// Samples are the objects that the user applies, and deletes in the end.
+	Samples []json.RawMessage
+	// Steps are what the user does. The first step applies the samples. Default: Samples are applied and
+	// deleted.
+	Steps []schedule.Step
+	// Only are the kinds of faults. Default: all that [DefaultKinds] returns, and transitions.
+	Only []schedule.Kind
+	// Beyond are kinds that happen in addition to the default ones.
+	Beyond []schedule.Kind
+	// Budget is how long new runs are begun. Zero is without limit.
+	Budget time.Duration
+	// Seed chooses among what is planned, and its order.
+	Seed uint64
+	// Parallel is the number of runs at a time. Default: two for each processor.
+	Parallel int
+	// Values are values of fields, by their path, such as spec.schedule.
+	Values map[string][]any
+	// Ignore are differences that are intended.
+	Ignore []history.Ignore
+	// Checks are called at the rest after each step.
+	Checks []Check
+	// Progress is called after each run. Runs are concurrent, and the calls are not. It may be nil.
+	Progress func(Progress)
+}
+
+// Check is a check of the user's own.
+type Check struct {
+	Name string
+	Run  func(ctx context.Context, c *kube.Client, namespace string) error
+}
+
+// Progress is how far an exploration is.
+type Progress struct {
+	Done, Total, Findings int
+	// Text describes the run that has just ended.
+	Text string
+}
+
+// ErrNoReference means that the references differ, or do not come to rest, so that nothing can be
+// judged.
+var ErrNoReference = errors.New("there is no stable reference")
+
+// explorer is one exploration.
+type explorer struct {
+	operator Operator
+	options  Options
+	client   *kube.Client
+	random   *rand.Rand
+	// resources are the namespaced resources of the server.
+	resources []kube.Resource
+	// references are the runs without faults. masks are what the comparison after each step ignores.
+	references []*outcome
+	masks      []*history.Masks
+	wait       patience
+
+	mu       sync.Mutex
+	findings []finding.Finding
+	coverage finding.Coverage
+	// fresh holds the states of programs that have seen only one value of the samples, by the samples.
+	fresh map[string]*freshState
+	done  int
+	total int
+	err   error
+}
+
+// Explore explores an operator. Error: the exploration could not be made; [ErrNoReference].
+func Explore(ctx context.Context, operator Operator, o Options) (finding.Record, error) {
+	e, err := newExplorer(ctx, operator, o)
+	if err != nil {
+		return finding.Record{}, err
+	}
+	began := time.Now()
+	if err := e.refer(ctx); err != nil {
+		return finding.Record{}, err
+	}
+	jobs, err := e.plan(ctx)
+	if err != nil {
+		return finding.Record{}, err
+	}
+	err = e.runAll(ctx, jobs, began)
+	e.coverage.Took = time.Since(began)
+	return finding.Record{Coverage: e.coverage, Findings: e.findings}, err
+}
+
+// List returns what an exploration would run, in its order, after the reference runs.
+func List(ctx context.Context, operator Operator, o Options) ([]string, error) {
+	e, err := newExplorer(ctx, operator, o)
+	if err != nil {
+		return nil, err
+	}
+	if err := e.refer(ctx); err != nil {
+		return nil, err
+	}
+	jobs, err := e.plan(ctx)
+	var all []string
+	for _, j := range jobs {
+		all = append(all, textOfJob(j))
+	}
+	return all, err
+}
+
+// Replay makes the runs of a finding again, as often as tries says, and returns the finding as it is
+// now. Seen is 0 if no run has the verdict.
+func Replay(ctx context.Context, operator Operator, o Options, f finding.Finding, tries int) (finding.Finding, error) {
+	o.Steps = f.Schedule.Steps
+	e, err := newExplorer(ctx, operator, o)
+	if err != nil {
+		return f, err
+	}
+	if err := e.refer(ctx); err != nil {
+		return f, err
+	}
+	f.Seen, f.Tries = 0, 0
+	for range tries {
+		j := job{schedule: f.Schedule}
+		out, err := e.run(ctx, j.schedule, e.patient(), e.judgeFaults)
+		if err != nil {
+			return f, err
+		}
+		e.judgeHistory(j, out)
+		f.Tries++
+		if out.problem == f.Verdict {
+			f.Seen++
+			f.Differences, f.Trace = out.differences, out.trace
+		}
+	}
+	return f, nil
+}
+
+func newExplorer(ctx context.Context, operator Operator, o Options) (*explorer, error) {
+	if len(o.Samples) == 0 && len(o.Steps) == 0 {
+		return nil, errors.New("there is nothing to explore: no sample, and no step")
+	}
+	client, err := kube.NewClient(o.Config)
+	if err != nil {
+		return nil, err
+	}
+	if o.Parallel == 0 {
+		o.Parallel = 2 * runtime.GOMAXPROCS(0)
+	}
+	e := &explorer{
+		operator: operator, options: o, client: client, random: rand.New(rand.NewPCG(o.Seed, 1)),
+		fresh: make(map[string]*freshState),
+		coverage: finding.Coverage{
+			Operator: operator.String(), Seed: o.Seed, Kinds: make(map[schedule.Kind]finding.Count),
+			NotApplicable: make(map[schedule.Kind]string), FieldsWithoutValues: make(map[string]string),
+		},
+	}
+	if e.resources, err = history.Resources(ctx, client); err != nil {
+		return nil, err
+	}
+	if len(o.Steps) == 0 {
+		if e.options.Steps, err = e.stepsOf(o.Samples); err != nil {
+			return nil, err
+		}
+	}
+	return e, nil
+}
+
+const (
+	// minWindow is the least time without a change at rest.
+	minWindow = 300 * time.Millisecond
+	// referenceWindow is that time in the reference runs, and the longest one.
+	referenceWindow = 1500 * time.Millisecond
+	// slowDelay is added to each request of the slow reference.
+	slowDelay = 40 * time.Millisecond
+	// referenceCount is the number of references, the last of which is slow.
+	referenceCount = 3
+	// confirmations is how often a finding must repeat.
+	confirmations = 2
+)
+
+// refer makes the reference runs.
+func (e *explorer) refer(ctx context.Context) error {
+	wait := patience{window: referenceWindow, rest: time.Minute}
+	var silence time.Duration
+	for i := range referenceCount {
+		if i == referenceCount-1 {
+			wait.delay = slowDelay
+		}
+		out, err := e.run(ctx, schedule.Schedule{Steps: e.options.Steps}, wait, func(int, history.State) []finding.Difference { return nil })
+		if err != nil {
+			return err
+		}
+		e.coverage.Runs++
+		e.coverage.References++
+		if out.problem != "" {
+			return fmt.Errorf("%w: reference run %d: %s: %s", ErrNoReference, i+1, out.problem, textOf(out.differences))
+		}
+		if i < referenceCount-1 {
+			silence = max(silence, out.silence())
+		}
+		e.references = append(e.references, out)
+	}
+	for step := range e.options.Steps {
+		var states []history.State
+		for _, r := range e.references {
+			states = append(states, r.states[step])
+		}
+		masks, err := history.Mask(states, e.historyOptions())
+		if err != nil {
+			return fmt.Errorf("%w: after step %d (%s): %w", ErrNoReference, step+1, e.options.Steps[step].Name, err)
+		}
+		e.masks = append(e.masks, masks)
+	}
+	e.wait = patience{
+		window: min(max(silence+silence/2, minWindow), referenceWindow),
+		rest:   20 * time.Second,
+		heal:   12 * time.Second,
+	}
+	return nil
+}
+
+// historyOptions returns who is not the operator, and what is ignored.
+func (e *explorer) historyOptions() history.Options {
+	own := history.Ignore{Path: "metadata.annotations[explore.yare.dev/changed]", Reason: "the faults themselves write it"}
+	return history.Options{Users: []string{userManager, foreignManager}, Ignore: append([]history.Ignore{own}, e.options.Ignore...)}
+}
+
+// patient returns the patience of a run that confirms a finding.
+func (e *explorer) patient() patience {
+	p := e.wait
+	p.window, p.rest, p.heal = 2*p.window, 3*p.rest, 5*p.heal
+	return p
+}
+
+// job is one planned run.
+type job struct {
+	schedule schedule.Schedule
+	// kind is that of the fault, or "transition".
+	kind schedule.Kind
+	// field is the field of a transition.
+	field string
+}
+
+// judgeOf returns what compares the states of a run.
+func (e *explorer) judgeOf(ctx context.Context, j job) (judge, error) {
+	if j.field != "" {
+		return e.judgeValues(ctx, j.schedule)
+	}
+	return e.judgeFaults, nil
+}
+
+// judgeFaults compares the state after a step with that of the references.
+func (e *explorer) judgeFaults(step int, state history.State) []finding.Difference {
+	return findingsOf(e.masks[step].Compare(e.references[0].states[step], state))
+}
+
+// findingsOf returns differences as a finding has them.
+func findingsOf(differences []history.Difference) (all []finding.Difference) {
+	for _, d := range differences {
+		all = append(all, finding.Difference{Object: d.Object.String(), Path: d.Path, Want: d.Want, Got: d.Got})
+	}
+	return all
+}
+
+// judgeHistory looks for what died, was created twice or changed in a run, and no reference did. It looks
+// at nothing in a run with other values, which may replace objects.
+func (e *explorer) judgeHistory(j job, out *outcome) {
+	if j.field != "" {
+		return
+	}
+	var references []history.History
+	for _, r := range e.references {
+		references = append(references, r.history)
+	}
+	var killed []schedule.Object
+	for _, f := range j.schedule.Faults {
+		if f.Object != nil {
+			killed = append(killed, *f.Object)
+		}
+	}
+	destroyed := history.Destroyed(references, out.history, e.historyOptions(), killed...)
+	if len(destroyed) == 0 {
+		return
+	}
+	out.problem, out.differences = finding.Destroyed, nil
+	for _, d := range destroyed {
+		out.problemStep = d.Step
+		out.differences = append(out.differences, finding.Difference{Object: d.Object.String(), Path: d.Path, Reason: d.String()})
+	}
+}
+
+// runAll makes the planned runs, some at a time, until the budget ends.
+func (e *explorer) runAll(ctx context.Context, jobs []job, began time.Time) error {
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	e.total, e.coverage.Complete = len(jobs), true
+	for _, j := range jobs {
+		count := e.coverage.Kinds[j.kind]
+		count.Total++
+		e.coverage.Kinds[j.kind] = count
+	}
+	queue := make(chan job)
+	var workers sync.WaitGroup
+	for range e.options.Parallel {
+		workers.Go(func() {
+			for j := range queue {
+				if err := e.do(ctx, j); err != nil {
+					e.fail(err)
+					cancel()
+				}
+			}
+		})
+	}
+	for _, j := range jobs {
+		if e.options.Budget > 0 && time.Since(began) > e.options.Budget {
+			e.coverage.Complete = false
+			break
+		}
+		select {
+		case queue <- j:
+			continue
+		case <-ctx.Done():
+		}
+		break
+	}
+	close(queue)
+	workers.Wait()
+	if e.err != nil {
+		return e.err
+	}
+	return context.Cause(ctx)
+}
+
+// maxTries is how often a run is tried whose fault does not happen.
+const maxTries = 3
+
+// do makes a planned run, and confirms what the run finds.
+func (e *explorer) do(ctx context.Context, j job) error {
+	judge, err := e.judgeOf(ctx, j)
+	if err != nil {
+		return err
+	}
+	var out *outcome
+	for range maxTries {
+		if out, err = e.run(ctx, j.schedule, e.wait, judge); err != nil {
+			return err
+		}
+		e.countRun(&e.coverage.Runs)
+		if len(out.missed) == 0 || out.problem != "" {
+			break
+		}
+	}
+	e.judgeHistory(j, out)
+	if out.problem != "" && !e.isKnown(out) {
+		if err := e.confirm(ctx, j, judge, out); err != nil {
+			return err
+		}
+	}
+	e.cover(j, out)
+	return nil
+}
+
+// confirm repeats a run with more patience, and records a finding if the verdict is the same.
+func (e *explorer) confirm(ctx context.Context, j job, judge judge, first *outcome) error {
+	f := finding.Finding{
+		Operator: e.operator.String(), Verdict: first.problem, Schedule: j.schedule, Differences: first.differences,
+		Seen: 1, Tries: 1, Trace: first.trace,
+	}
+	for range confirmations {
+		out, err := e.run(ctx, j.schedule, e.patient(), judge)
+		if err != nil {
+			return err
+		}
+		e.countRun(&e.coverage.Runs)
+		e.countRun(&e.coverage.Repeats)
+		e.judgeHistory(j, out)
+		f.Tries++
+		switch {
+		case out.problem == f.Verdict:
+			f.Seen++
+			f.Differences, f.Trace = out.differences, out.trace
+		case out.problem == finding.Late: // it was wrong with less patience
+			f.Verdict, f.Seen = finding.Late, f.Seen+1
+		}
+	}
+	if f.Seen == 1 && f.Verdict != finding.Destroyed { // what is destroyed counts at once
+		return nil
+	}
+	if err := e.minimize(ctx, j, &f); err != nil {
+		return err
+	}
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	e.findings = append(e.findings, f)
+	return nil
+}
+
+// isKnown reports whether a finding has the same verdict and differences.
+func (e *explorer) isKnown(out *outcome) bool {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	return slices.ContainsFunc(e.findings, func(f finding.Finding) bool {
+		return f.Verdict == out.problem && slices.EqualFunc(f.Differences, out.differences, func(a, b finding.Difference) bool {
+			return a.Object == b.Object && a.Path == b.Path
+		})
+	})
+}
+
+// cover records what a run has covered.
+func (e *explorer) cover(j job, out *outcome) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	e.done++
+	if len(out.missed) == 0 {
+		count := e.coverage.Kinds[j.kind]
+		count.Done++
+		e.coverage.Kinds[j.kind] = count
+		if j.kind == schedule.Crash && j.schedule.Faults[0].At != nil && j.schedule.Faults[0].Restart == schedule.RestartNow {
+			e.coverage.Points.Done++
+		}
+	}
+	for _, f := range out.missed {
+		e.coverage.NotReached = append(e.coverage.NotReached, f.String())
+	}
+	if e.options.Progress != nil {
+		e.options.Progress(Progress{Done: e.done, Total: e.total, Findings: len(e.findings), Text: textOfJob(j)})
+	}
+}
+
+func (e *explorer) countRun(count *int) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	*count++
+}
+
+// fail records the first error.
+func (e *explorer) fail(err error) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if e.err == nil {
+		e.err = err
+	}
+}
+
+func textOfJob(j job) string {
+	if j.field != "" {
+		return "transition of " + j.field
+	}
+	for _, f := range j.schedule.Faults {
+		return f.String()
+	}
+	return string(j.kind)
+}
+
+func textOf(differences []finding.Difference) (text string) {
+	for i, d := range differences {
+		if i > 0 {
+			text += "; "
+		}
+		switch {
+		case d.Reason != "":
+			text += d.Object + ": " + d.Reason
+		default:
+			text += fmt.Sprintf("%s: %s is %s, want %s", d.Object, d.Path, d.Got, d.Want)
+		}
+	}
+	return text
+}

@@ -1,0 +1,21 @@
+package explore_test
+
+import (
+	"testing"
+	"time"
+
+	"github.com/yare-go/yare/internal/explore/schedule"
+	"github.com/yare-go/yare/yaretest"
+)
+
+// The WebApp example passes what its exploration runs within a bounded time.
+func TestExploreWebApp(t *testing.T) {
+	if testing.Short() {
+		t.Skip("an exploration makes many runs")
+	}
+	t.Parallel()
+	coverage := yaretest.Explore(t, yaretest.Binary{Path: "../../examples/webapp"}, yaretest.Budget(time.Minute))
+	if coverage.Kinds[schedule.Crash].Done == 0 {
+		t.Errorf("the exploration made no run with a crash: %+v", coverage)
+	}
+}

@@ -1,0 +1,212 @@
+package explore
+
+import (
+	"context"
+	"fmt"
+	"sync"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/yare-go/yare/internal/explore/faults"
+	"github.com/yare-go/yare/internal/explore/finding"
+	"github.com/yare-go/yare/internal/explore/schedule"
+	"github.com/yare-go/yare/kube"
+)
+
+// armedFaults are the faults of one step of a run.
+type armedFaults struct {
+	run  *run
+	all  []armedFault
+	over chan struct{}
+	// running counts the goroutines that wait for crashes.
+	running sync.WaitGroup
+
+	mu  sync.Mutex
+	err error
+}
+
+// armedFault is one of them.
+type armedFault struct {
+	*faults.Armed
+	fault schedule.Fault
+}
+
+// arm arms the faults of a step that requests and streams of the program trigger. The caller must
+// call wait.
+func (r *run) arm(step int) (*armedFaults, error) {
+	a := &armedFaults{run: r, over: make(chan struct{})}
+	for _, f := range r.schedule.Faults {
+		if stepOf(f) != step || f.At == nil && f.Stream == "" {
+			continue
+		}
+		armed, err := r.proxy.Arm(f)
+		if err != nil {
+			return a, err
+		}
+		a.all = append(a.all, armedFault{armed, f})
+		a.running.Go(func() {
+			select {
+			case <-armed.Triggered():
+			case <-a.over:
+				return
+			}
+			if f.Kind != schedule.Crash {
+				r.recordFault(f.String())
+				return
+			}
+			if err := r.crash(f.String(), f.Restart == schedule.RestartNow); err != nil {
+				a.mu.Lock()
+				defer a.mu.Unlock()
+				a.err = err
+			}
+		})
+	}
+	return a, nil
+}
+
+// stepOf returns the step in which a fault happens.
+func stepOf(f schedule.Fault) int {
+	if f.At != nil {
+		return f.At.Step
+	}
+	return f.Step
+}
+
+// disarm ends the faults of the step, which delivers what streams held back, and restarts a program
+// that waited for the rest. It returns the faults that did not happen.
+func (a *armedFaults) disarm() (missed []schedule.Fault, err error) {
+	for _, armed := range a.all {
+		select {
+		case <-armed.Triggered():
+		default:
+			missed = append(missed, armed.fault)
+		}
+	}
+	a.run.proxy.Disarm()
+	a.mu.Lock()
+	err = a.err
+	a.mu.Unlock()
+	if err != nil {
+		return missed, err
+	}
+	for _, armed := range a.all {
+		if armed.fault.Kind == schedule.Crash && armed.fault.Restart == schedule.RestartAtRest {
+			err = a.run.restart()
+		}
+	}
+	return missed, err
+}
+
+// wait ends the goroutines of a.
+func (a *armedFaults) wait() {
+	close(a.over)
+	a.running.Wait()
+}
+
+// afterwards does what happens when a step has come to rest: a crash, or what other users and
+// controllers do.
+func (r *run) afterwards(ctx context.Context, step int) error {
+	for _, f := range r.schedule.Faults {
+		if stepOf(f) != step || f.At != nil || f.Stream != "" {
+			continue
+		}
+		switch {
+		case f.Kind == schedule.Crash:
+			if err := r.crash("crash after the last write", f.Restart == schedule.RestartNow); err != nil {
+				return err
+			}
+		case f.Object != nil:
+			happened, err := r.meddle(ctx, f)
+			if err != nil {
+				return fmt.Errorf("%s: %w", f, err)
+			}
+			if !happened {
+				r.outcome.missed = append(r.outcome.missed, f)
+			}
+		}
+	}
+	return nil
+}
+
+// foreignManager is the field manager of other users and controllers.
+const foreignManager = "explorer-stranger"
+
+// meddle does to an object what another user or controller does. It reports whether the object was
+// there.
+func (r *run) meddle(ctx context.Context, f schedule.Fault) (happened bool, err error) {
+	object, err := r.find(ctx, *f.Object)
+	if err != nil || object == nil {
+		return false, err
+	}
+	r.recordEvent(finding.Event{Lane: finding.User, To: finding.Server, Text: f.String(), Fault: true})
+	api, err := r.explorer.apiOf(object.GroupVersionKind(), r.namespace)
+	if err != nil {
+		return false, err
+	}
+	api = api.For(r.explorer.client.WithFieldManager(foreignManager), r.namespace)
+	name := object.GetName()
+	patch := func(body any) error {
+		_, err := api.Patch(ctx, name, kube.MergePatch(body))
+		return err
+	}
+	metadata := func(field string, value any) any { return map[string]any{"metadata": map[string]any{field: value}} }
+	switch f.Kind {
+	case schedule.ForeignEdit:
+		err = patch(f.Edit)
+	case schedule.ForeignDelete:
+		err = api.Delete(ctx, name)
+	case schedule.ForeignRecreate:
+		if err = api.Delete(ctx, name); err != nil {
+			break
+		}
+		err = r.recreate(ctx, api, object)
+	case schedule.StripOwners:
+		err = patch(metadata("ownerReferences", nil))
+	case schedule.StripFinalizers:
+		err = patch(metadata("finalizers", nil))
+	case schedule.StripLabels:
+		err = patch(metadata("labels", nil))
+	default:
+		return false, fmt.Errorf("%s is no fault by other users", f.Kind)
+	}
+	if kube.IsNotFound(err) {
+		return false, nil
+	}
+	return err == nil, err
+}
+
+// recreate makes an object with the content of one that was just deleted, and without its owners.
+func (r *run) recreate(ctx context.Context, api kube.API[unstructured.Unstructured], object *unstructured.Unstructured) error {
+	again := object.DeepCopy()
+	metadata := metav1.ObjectMeta{Name: object.GetName(), Namespace: object.GetNamespace(), Labels: object.GetLabels(), Annotations: object.GetAnnotations()}
+	again.Object["metadata"] = map[string]any{}
+	again.SetName(metadata.Name)
+	again.SetNamespace(metadata.Namespace)
+	again.SetLabels(metadata.Labels)
+	again.SetAnnotations(metadata.Annotations)
+	delete(again.Object, "status")
+	_, err := api.Create(ctx, again)
+	if kube.IsAlreadyExists(err) {
+		return nil // the program was quicker
+	}
+	return err
+}
+
+// find returns the object of a normalized name, or nil if there is none.
+func (r *run) find(ctx context.Context, o schedule.Object) (*unstructured.Unstructured, error) {
+	resource, err := r.explorer.resource(o.Resource)
+	if err != nil {
+		return nil, err
+	}
+	all, err := kube.Dynamic(r.explorer.client, resource, r.namespace).List(ctx)
+	if err != nil {
+		return nil, err
+	}
+	for _, each := range all {
+		if r.names.Normalize(each.GetName()) == o.Name {
+			return each, nil
+		}
+	}
+	return nil, nil
+}

@@ -1,0 +1,108 @@
+package explore
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/yare-go/yare/internal/explore/schedule"
+	"github.com/yare-go/yare/kube"
+)
+
+// resourceName returns the name of a resource with its group, such as deployments.apps.
+func resourceName(r kube.Resource) string { return r.GroupResource().String() }
+
+// resource returns the resource of a name with a group.
+func (e *explorer) resource(name string) (kube.Resource, error) {
+	for _, r := range e.resources {
+		if resourceName(r) == name {
+			return r, nil
+		}
+	}
+	return kube.Resource{}, fmt.Errorf("the server has no namespaced resource %q", name)
+}
+
+// apiOf returns the API of a kind in a namespace.
+func (e *explorer) apiOf(kind schema.GroupVersionKind, namespace string) (kube.API[unstructured.Unstructured], error) {
+	for _, r := range e.resources {
+		if r.GroupVersionKind == kind || r.GroupKind() == kind.GroupKind() {
+			r.GroupVersionKind = kind
+			return kube.Dynamic(e.client, r, namespace), nil
+		}
+	}
+	return kube.API[unstructured.Unstructured]{}, fmt.Errorf("the server has no namespaced kind %s: an exploration needs samples that live in namespaces, and their CRDs", kind)
+}
+
+// decode returns an object of a step, in a namespace.
+func (e *explorer) decode(raw json.RawMessage, namespace string) (*unstructured.Unstructured, error) {
+	object := &unstructured.Unstructured{}
+	if err := object.UnmarshalJSON(raw); err != nil {
+		return nil, fmt.Errorf("read a sample: %w", err)
+	}
+	object.SetNamespace(namespace)
+	return object, nil
+}
+
+// delete deletes an object of the user.
+func (e *explorer) delete(ctx context.Context, o schedule.Object, namespace string) error {
+	r, err := e.resource(o.Resource)
+	if err != nil {
+		return err
+	}
+	return kube.Dynamic(e.client, r, namespace).Delete(ctx, o.Name)
+}
+
+// removeNamespace deletes the namespace of a run, and removes the finalizers that keep objects in it:
+// the program that would have removed them has ended.
+func (e *explorer) removeNamespace(namespace string, resources map[string]bool) error {
+	// The context of the exploration may have ended.
+	ctx, cancel := context.WithTimeout(context.Background(), 30*time.Second)
+	defer cancel()
+	if err := kube.All[corev1.Namespace](e.client).Delete(ctx, namespace); err != nil && !kube.IsNotFound(err) {
+		return err
+	}
+	for name := range resources {
+		r, err := e.resource(name)
+		if err != nil {
+			continue // its definition is gone, and with it the objects
+		}
+		api := kube.Dynamic(e.client, r, namespace)
+		objects, err := api.List(ctx)
+		if err != nil {
+			return err
+		}
+		for _, o := range objects {
+			if len(o.GetFinalizers()) == 0 {
+				continue
+			}
+			_, err := api.Patch(ctx, o.GetName(), kube.MergePatch(map[string]any{"metadata": map[string]any{"finalizers": nil}}))
+			if err != nil && !kube.IsNotFound(err) {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// stepsOf returns what an exploration does with samples by default: the user applies them, and deletes
+// them.
+func (e *explorer) stepsOf(samples []json.RawMessage) ([]schedule.Step, error) {
+	steps := []schedule.Step{{Name: "apply the samples", Apply: samples}, {Name: "delete the samples"}}
+	for _, raw := range samples {
+		object, err := e.decode(raw, "")
+		if err != nil {
+			return nil, err
+		}
+		api, err := e.apiOf(object.GroupVersionKind(), "")
+		if err != nil {
+			return nil, err
+		}
+		steps[1].Delete = append(steps[1].Delete, schedule.Object{Resource: resourceName(api.Resource()), Name: object.GetName()})
+	}
+	return steps, nil
+}

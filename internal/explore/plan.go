@@ -1,0 +1,342 @@
+package explore
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/yare-go/yare/internal/explore/faults"
+	"github.com/yare-go/yare/internal/explore/finding"
+	"github.com/yare-go/yare/internal/explore/history"
+	"github.com/yare-go/yare/internal/explore/schedule"
+)
+
+// Transition is the kind of a run without a fault, in which the user changes the declared state.
+const Transition schedule.Kind = "transition"
+
+// DefaultKinds returns the kinds of faults that an exploration covers by default.
+func DefaultKinds() []schedule.Kind {
+	return slices.Concat([]schedule.Kind{schedule.Crash}, requestKinds, watchKinds, foreignKinds, []schedule.Kind{Transition})
+}
+
+// The kinds by what they concern.
+var (
+	// requestKinds concern any request. The committed ones and the conflict concern writes only.
+	requestKinds = []schedule.Kind{
+		schedule.Refused429, schedule.CommittedReset, schedule.Refused500, schedule.Conflict, schedule.Refused503,
+		schedule.Committed500, schedule.Refused504, schedule.Committed504, schedule.Reset,
+	}
+	watchKinds   = []schedule.Kind{schedule.WatchLag, schedule.WatchCut, schedule.WatchExpired, schedule.WatchMissed}
+	foreignKinds = []schedule.Kind{schedule.ForeignEdit, schedule.ForeignDelete, schedule.StripLabels, schedule.StripOwners}
+)
+
+// ParseKinds returns the kinds of a name: that of a kind, or of a group, such as crash, request,
+// watch, foreign, transition and stale.
+func ParseKinds(name string) ([]schedule.Kind, error) {
+	switch name {
+	case "request":
+		return requestKinds, nil
+	case "watch":
+		return watchKinds, nil
+	case "foreign":
+		return foreignKinds, nil
+	}
+	known := append(DefaultKinds(), schedule.ForeignRecreate, schedule.StripFinalizers)
+	if slices.Contains(known, schedule.Kind(name)) {
+		return []schedule.Kind{schedule.Kind(name)}, nil
+	}
+	return nil, fmt.Errorf("there is no kind of fault %q: use crash, request, watch, foreign, transition, or one of %v", name, known)
+}
+
+// requestKindsPerPoint is how many kinds of request faults happen at each point. The kinds rotate, so
+// that each kind happens at some points.
+const requestKindsPerPoint = 3
+
+// plan returns the runs of the exploration, in the order of the seed.
+func (e *explorer) plan(ctx context.Context) ([]job, error) {
+	kinds := e.options.Only
+	if len(kinds) == 0 {
+		kinds = DefaultKinds()
+	}
+	kinds = append(slices.Clone(kinds), e.options.Beyond...)
+	has := func(k schedule.Kind) bool { return slices.Contains(kinds, k) }
+	var jobs []job
+	add := func(f schedule.Fault) {
+		if has(f.Kind) {
+			jobs = append(jobs, job{
+				schedule: schedule.Schedule{Seed: e.options.Seed, Steps: e.options.Steps, Faults: []schedule.Fault{f}},
+				kind:     f.Kind,
+			})
+		}
+	}
+	points := e.points()
+	last := len(e.options.Steps) - 1
+	rotation := 0
+	for _, p := range points {
+		if p.IsWrite() {
+			e.coverage.Points.Total++
+			for _, restart := range []schedule.Restart{schedule.RestartNow, schedule.RestartAtRest, schedule.RestartNextStep} {
+				if restart != schedule.RestartNextStep || p.Step < last {
+					add(schedule.Fault{Kind: schedule.Crash, At: &p, Restart: restart})
+				}
+			}
+		}
+		for range requestKindsPerPoint {
+			k := requestKinds[rotation%len(requestKinds)]
+			for rotation++; !p.IsWrite() && isForWrites(k); rotation++ {
+				k = requestKinds[rotation%len(requestKinds)]
+			}
+			add(schedule.Fault{Kind: k, At: &p})
+		}
+	}
+	for step := range e.options.Steps {
+		add(schedule.Fault{Kind: schedule.Crash, Step: step})
+		if step < last {
+			add(schedule.Fault{Kind: schedule.Crash, Step: step, Restart: schedule.RestartNextStep})
+		}
+		for _, stream := range e.streams() {
+			for _, k := range watchKinds {
+				add(schedule.Fault{Kind: k, Stream: stream, Step: step})
+			}
+		}
+	}
+	foreign, err := e.planForeign(points)
+	if err != nil {
+		return nil, err
+	}
+	for _, f := range foreign {
+		add(f)
+	}
+	if has(Transition) {
+		transitions, err := e.planTransitions(ctx)
+		if err != nil {
+			return nil, err
+		}
+		jobs = append(jobs, transitions...)
+		if e.appliesTwice() {
+			jobs = append(jobs, job{schedule: schedule.Schedule{Seed: e.options.Seed, Steps: e.options.Steps}, kind: Transition, field: "the steps"})
+		}
+	}
+	e.random.Shuffle(len(jobs), func(i, j int) { jobs[i], jobs[j] = jobs[j], jobs[i] })
+	return jobs, nil
+}
+
+// appliesTwice reports whether the steps themselves change what they have applied. Then the state after
+// each step is also compared with that of a program that has seen only the objects of the step.
+func (e *explorer) appliesTwice() bool {
+	count := 0
+	for _, step := range e.options.Steps {
+		if len(step.Apply) > 0 {
+			count++
+		}
+	}
+	return count > 1
+}
+
+func isForWrites(k schedule.Kind) bool {
+	switch k {
+	case schedule.Committed500, schedule.Committed504, schedule.CommittedReset, schedule.Conflict:
+		return true
+	}
+	return false
+}
+
+// points returns the requests that the first two references have in common, in the order of the first.
+func (e *explorer) points() (points []schedule.Point) {
+	second := make(map[schedule.Point]bool)
+	for _, r := range e.references[1].requests {
+		second[r.Point] = true
+	}
+	for _, r := range e.references[0].requests {
+		if isPoint(r) && second[r.Point] && !slices.Contains(points, r.Point) {
+			points = append(points, r.Point)
+		}
+	}
+	return points
+}
+
+// isPoint reports whether faults happen at a request: discovery, leases, Events and what the program
+// asks before the first step are left out, and watches have kinds of their own.
+func isPoint(r faults.Request) bool {
+	switch r.Point.Resource {
+	case "", "events", "events.events.k8s.io", "leases.coordination.k8s.io":
+		return false
+	}
+	return r.Point.Step >= 0 && r.Point.Verb != "watch"
+}
+
+// streams returns the resources that the program watches.
+func (e *explorer) streams() (resources []string) {
+	for _, r := range e.references[0].requests {
+		if r.Point.Verb == "watch" && r.Point.Resource != "" && !slices.Contains(resources, r.Point.Resource) {
+			resources = append(resources, r.Point.Resource)
+		}
+	}
+	return resources
+}
+
+// planForeign returns the faults by other users: of the objects that the program has written in the
+// first step, besides those that the user has applied.
+func (e *explorer) planForeign(points []schedule.Point) (all []schedule.Fault, err error) {
+	var objects []schedule.Object
+	for _, p := range points {
+		o := schedule.Object{Resource: p.Resource, Name: p.Name}
+		if p.Step != 0 || !p.IsWrite() || p.Subresource != "" || p.Name == "" || slices.Contains(objects, o) {
+			continue
+		}
+		applied, err := e.isApplied(o)
+		if err != nil {
+			return nil, err
+		}
+		if !applied {
+			objects = append(objects, o)
+		}
+	}
+	for _, o := range objects {
+		content := e.contentOf(o)
+		if content == nil {
+			continue // the program has deleted it
+		}
+		for _, k := range foreignKinds {
+			f := schedule.Fault{Kind: k, Object: &o}
+			if k == schedule.ForeignEdit {
+				if f.Edit = editOf(content); f.Edit == nil {
+					continue
+				}
+			}
+			all = append(all, f)
+		}
+	}
+	return all, nil
+}
+
+// contentOf returns an object as the first reference shows it after the first step, or nil.
+func (e *explorer) contentOf(o schedule.Object) map[string]any {
+	reference := e.references[0]
+	names := history.NewNames(reference.history.Namespaces...)
+	for _, v := range reference.states[0].Objects() {
+		if v.Resource == o.Resource && names.Normalize(v.Name) == o.Name {
+			return v.Object
+		}
+	}
+	return nil
+}
+
+// isApplied reports whether the user has applied an object.
+func (e *explorer) isApplied(o schedule.Object) (bool, error) {
+	for _, raw := range e.options.Steps[0].Apply {
+		object, err := e.decode(raw, "")
+		if err != nil {
+			return false, err
+		}
+		api, err := e.apiOf(object.GroupVersionKind(), "")
+		if err != nil {
+			return false, err
+		}
+		if resourceName(api.Resource()) == o.Resource && object.GetName() == o.Name {
+			return true, nil
+		}
+	}
+	return false, nil
+}
+
+// freshState is the state of programs that have seen only one value of the samples.
+type freshState struct {
+	done  chan struct{}
+	state history.State
+	masks *history.Masks
+	err   error
+}
+
+// freshRuns is how many runs show the state of a fresh program, so that what differs is masked.
+const freshRuns = 2
+
+// freshOf returns the state of programs that have seen only these objects.
+func (e *explorer) freshOf(ctx context.Context, text string, objects []json.RawMessage) (*freshState, error) {
+	e.mu.Lock()
+	f, has := e.fresh[text]
+	if !has {
+		f = &freshState{done: make(chan struct{})}
+		e.fresh[text] = f
+	}
+	e.mu.Unlock()
+	if has {
+		select {
+		case <-f.done:
+			return f, f.err
+		case <-ctx.Done():
+			return nil, context.Cause(ctx)
+		}
+	}
+	defer close(f.done)
+	s := schedule.Schedule{Steps: []schedule.Step{{Name: "apply", Apply: objects}}}
+	var states []history.State
+	for range freshRuns {
+		out, err := e.run(ctx, s, e.patient(), func(int, history.State) []finding.Difference { return nil })
+		if err != nil {
+			f.err = err
+			return nil, err
+		}
+		e.countRun(&e.coverage.Runs)
+		e.countRun(&e.coverage.References)
+		states = append(states, out.states[0])
+	}
+	f.state = states[0]
+	f.masks, f.err = history.Mask(states, e.historyOptions())
+	return f, f.err
+}
+
+// judgeValues returns a judge of a run in which the user changes the declared state: the state after a
+// step is that of a fresh program that has seen only the values of the step. What the step deletes is
+// compared with the references.
+func (e *explorer) judgeValues(ctx context.Context, s schedule.Schedule) (judge, error) {
+	fresh := make([]*freshState, len(s.Steps))
+	for i, step := range s.Steps {
+		if len(step.Apply) == 0 {
+			continue
+		}
+		text, objects, err := e.appliedUntil(s.Steps, i)
+		if err != nil {
+			return nil, err
+		}
+		if fresh[i], err = e.freshOf(ctx, text, objects); err != nil {
+			return nil, err
+		}
+	}
+	return func(step int, state history.State) []finding.Difference {
+		if f := fresh[step]; f != nil {
+			return findingsOf(f.masks.Compare(f.state, state))
+		}
+		return nil
+	}, nil
+}
+
+// appliedUntil returns the objects that the user has applied and not deleted up to a step, and a text
+// that is equal for equal objects.
+func (e *explorer) appliedUntil(steps []schedule.Step, step int) (text string, objects []json.RawMessage, err error) {
+	latest := make(map[schedule.Object]json.RawMessage)
+	for _, s := range steps[:step+1] {
+		for _, raw := range s.Apply {
+			object, err := e.decode(raw, "")
+			if err != nil {
+				return "", nil, err
+			}
+			api, err := e.apiOf(object.GroupVersionKind(), "")
+			if err != nil {
+				return "", nil, err
+			}
+			latest[schedule.Object{Resource: resourceName(api.Resource()), Name: object.GetName()}] = raw
+		}
+		for _, o := range s.Delete {
+			delete(latest, o)
+		}
+	}
+	for _, o := range slices.SortedFunc(maps.Keys(latest), func(a, b schedule.Object) int { return strings.Compare(a.String(), b.String()) }) {
+		objects = append(objects, latest[o])
+		text += canonical(latest[o]) + "\n"
+	}
+	return text, objects, nil
+}

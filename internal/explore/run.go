@@ -1,0 +1,440 @@
+package explore
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/yare-go/yare/internal/explore/faults"
+	"github.com/yare-go/yare/internal/explore/finding"
+	"github.com/yare-go/yare/internal/explore/history"
+	"github.com/yare-go/yare/internal/explore/schedule"
+	"github.com/yare-go/yare/kube"
+)
+
+// run is one run of an operator in a namespace of its own.
+type run struct {
+	explorer  *explorer
+	schedule  schedule.Schedule
+	namespace string
+	began     time.Time
+	// folder holds the kubeconfig files of the lives.
+	folder   string
+	recorder *history.Recorder
+	proxy    *faults.Proxy
+	names    *history.Names
+	log      *lines
+
+	// lives guards the life of the program, which a crash replaces.
+	lives   sync.Mutex
+	session *faults.Session
+	life    instance
+	// lifeCount counts the lives so far.
+	lifeCount int
+	// restartDue is true while a program that has crashed waits for its restart.
+	restartDue bool
+	// acted is when the user or a fault did something last.
+	acted time.Time
+
+	// current is the index of the step that runs.
+	current atomic.Int64
+
+	traceMu sync.Mutex
+	trace   []finding.Event
+
+	outcome outcome
+}
+
+// outcome is what a run has shown.
+type outcome struct {
+	// states are the objects at the rest after each step.
+	states []history.State
+	// took is how long each step took to come to rest.
+	took     []time.Duration
+	history  history.History
+	requests []faults.Request
+	// problem is what ended the run, or empty. differences say what is wrong, after the step problemStep.
+	problem     finding.Verdict
+	problemStep int
+	differences []finding.Difference
+	// missed are the faults that did not happen.
+	missed []schedule.Fault
+	trace  []finding.Event
+	log    []string
+}
+
+// patience is how long a run waits.
+type patience struct {
+	// window is how long nothing may happen at rest.
+	window time.Duration
+	// rest is how long the run waits for the rest after a step.
+	rest time.Duration
+	// heal is how long a wrong state may take to become right.
+	heal time.Duration
+	// delay is added to each request, for the slow reference.
+	delay time.Duration
+}
+
+// judge compares the state at the rest after a step with what is expected. It returns no difference
+// if nothing is expected.
+type judge func(step int, state history.State) []finding.Difference
+
+// run makes one run. An error means that the run could not be made, and says nothing of the program.
+func (e *explorer) run(ctx context.Context, s schedule.Schedule, wait patience, judge judge) (*outcome, error) {
+	folder, err := os.MkdirTemp("", "yare-explore-")
+	if err != nil {
+		return nil, err
+	}
+	defer os.RemoveAll(folder)
+	r := &run{explorer: e, schedule: s, folder: folder, began: time.Now(), log: &lines{}}
+	if err := r.begin(ctx, wait); err != nil {
+		return nil, errors.Join(err, r.end())
+	}
+	for i, step := range s.Steps {
+		if err := r.step(ctx, i, step, wait, judge); err != nil {
+			return nil, errors.Join(fmt.Errorf("step %d (%s): %w", i+1, step.Name, err), r.end())
+		}
+		if r.outcome.problem != "" {
+			break
+		}
+	}
+	if err := r.end(); err != nil {
+		return nil, err
+	}
+	return &r.outcome, nil
+}
+
+// begin makes the namespace of the run, and starts the recorder, the proxy and the program.
+func (r *run) begin(ctx context.Context, wait patience) error {
+	namespace, err := kube.All[corev1.Namespace](r.explorer.client).Create(ctx, &corev1.Namespace{
+		ObjectMeta: metav1.ObjectMeta{GenerateName: "explore-"},
+	})
+	if err != nil {
+		return err
+	}
+	r.namespace = namespace.Name
+	r.names = history.NewNames(r.namespace)
+	if r.recorder, err = history.Record(ctx, r.explorer.options.Config, []string{r.namespace}, r.explorer.resources...); err != nil {
+		return err
+	}
+	r.proxy, err = faults.New(faults.Options{Target: r.explorer.options.Config, Namespace: r.namespace, Normalize: r.names.Normalize})
+	if err != nil {
+		return err
+	}
+	r.proxy.Delay(wait.delay)
+	r.lives.Lock()
+	defer r.lives.Unlock()
+	return r.startLocked()
+}
+
+// end ends the program and the run, and removes the namespace.
+func (r *run) end() error {
+	r.lives.Lock()
+	r.stopLocked()
+	r.lives.Unlock()
+	if r.recorder != nil {
+		r.outcome.history = r.recorder.History()
+		r.recorder.Close()
+	}
+	if r.proxy != nil {
+		r.outcome.requests = r.proxy.Requests()
+		r.proxy.Close()
+	}
+	r.outcome.log = r.log.all()
+	r.outcome.trace = r.allEvents()
+	if r.namespace == "" {
+		return nil
+	}
+	written := make(map[string]bool)
+	for _, v := range r.outcome.history.Versions {
+		written[v.Resource] = true
+	}
+	return r.explorer.removeNamespace(r.namespace, written)
+}
+
+// startLocked starts a life of the program.
+func (r *run) startLocked() error {
+	r.lifeCount++
+	session, err := r.proxy.Session(fmt.Sprint("life-", r.lifeCount))
+	if err != nil {
+		return err
+	}
+	path := filepath.Join(r.folder, fmt.Sprintf("kubeconfig-%d", r.lifeCount))
+	if err := os.WriteFile(path, session.Kubeconfig(), 0o600); err != nil {
+		return err
+	}
+	r.session, r.restartDue = session, false
+	r.life, err = r.explorer.operator.start(life{config: session.Config(), kubeconfig: path, namespace: r.namespace, log: r.log})
+	return err
+}
+
+// stopLocked cuts the life of the program off from the server, and ends it.
+func (r *run) stopLocked() {
+	if r.session != nil {
+		r.session.CutOff()
+	}
+	if r.life != nil {
+		r.life.kill()
+	}
+	r.session, r.life = nil, nil
+}
+
+// crash ends the life of the program. The program starts again at once, or when r.restart is called.
+func (r *run) crash(why string, now bool) error {
+	r.lives.Lock()
+	defer r.lives.Unlock()
+	r.recordFault(why)
+	r.stopLocked()
+	if !now {
+		r.restartDue = true
+		return nil
+	}
+	return r.startLocked()
+}
+
+// restart starts a program that waits for its restart.
+func (r *run) restart() error {
+	r.lives.Lock()
+	defer r.lives.Unlock()
+	if !r.restartDue {
+		return nil
+	}
+	r.recordEvent(finding.Event{Lane: finding.Operator, Text: "the program starts again"})
+	return r.startLocked()
+}
+
+// isDown reports whether no life of the program runs because of a crash.
+func (r *run) isDown() bool {
+	r.lives.Lock()
+	defer r.lives.Unlock()
+	return r.restartDue
+}
+
+// exit returns why the program ended by itself, or nil.
+func (r *run) exit() error {
+	r.lives.Lock()
+	defer r.lives.Unlock()
+	if r.life == nil {
+		return nil
+	}
+	select {
+	case <-r.life.ended():
+		return r.life.err()
+	default:
+		return nil
+	}
+}
+
+// step makes one step of the user, with its faults, and judges the rest after the step.
+func (r *run) step(ctx context.Context, i int, step schedule.Step, wait patience, judge judge) error {
+	began := time.Now()
+	r.current.Store(int64(i))
+	r.recorder.BeginStep(i)
+	if err := r.proxy.BeginStep(ctx, i); err != nil {
+		return err
+	}
+	armed, err := r.arm(i)
+	defer armed.wait()
+	if err != nil {
+		return err
+	}
+	if err := r.act(ctx, step); err != nil {
+		return err
+	}
+	r.acted = time.Now()
+	if err := r.restart(); err != nil { // of a crash in the step before
+		return err
+	}
+	if err := r.rest(ctx, wait); err != nil {
+		return err
+	}
+	missed, err := armed.disarm()
+	if err != nil {
+		return err
+	}
+	r.outcome.missed = append(r.outcome.missed, missed...)
+	if err := r.afterwards(ctx, i); err != nil {
+		return err
+	}
+	r.acted = time.Now()
+	if err := r.rest(ctx, wait); err != nil {
+		return err
+	}
+	r.outcome.took = append(r.outcome.took, time.Since(began))
+	return r.judge(ctx, i, wait, judge)
+}
+
+// judge compares the state at rest, and waits for a wrong state to become right.
+func (r *run) judge(ctx context.Context, i int, wait patience, judge judge) error {
+	state := r.recorder.State()
+	r.outcome.states = append(r.outcome.states, state)
+	if r.outcome.problem != "" || r.isDown() {
+		return nil
+	}
+	check := func(state history.State) []finding.Difference { return append(judge(i, state), r.check(ctx)...) }
+	differences := check(state)
+	for until := time.Now().Add(wait.heal); len(differences) > 0 && time.Now().Before(until); {
+		if err := sleep(ctx, wait.window); err != nil {
+			return err
+		}
+		if err := r.recorder.CatchUp(ctx); err != nil {
+			return err
+		}
+		if differences = check(r.recorder.State()); len(differences) == 0 && time.Since(until.Add(-wait.heal)) > lateAfter {
+			r.fail(finding.Late, i, nil)
+		}
+	}
+	if len(differences) == 0 {
+		return nil
+	}
+	if err := r.crash("the program is restarted, to see whether that heals", true); err != nil {
+		return err
+	}
+	if err := r.rest(ctx, wait); err != nil {
+		return err
+	}
+	if len(check(r.recorder.State())) == 0 {
+		r.fail(finding.NeedsRestart, i, differences)
+	} else {
+		r.fail(finding.Wrong, i, differences)
+	}
+	return nil
+}
+
+// check calls the checks of the user.
+func (r *run) check(ctx context.Context) (failed []finding.Difference) {
+	for _, c := range r.explorer.options.Checks {
+		if err := c.Run(ctx, r.explorer.client.InNamespaces(r.namespace), r.namespace); err != nil {
+			failed = append(failed, finding.Difference{Object: c.Name, Reason: err.Error()})
+		}
+	}
+	return failed
+}
+
+// lateAfter is after what time a state that became right is late.
+const lateAfter = 30 * time.Second
+
+// fail records the first problem of the run.
+func (r *run) fail(v finding.Verdict, step int, differences []finding.Difference) {
+	if r.outcome.problem == "" {
+		r.outcome.problem, r.outcome.problemStep, r.outcome.differences = v, step, differences
+	}
+}
+
+// rest returns when the run has come to rest, or records that it does not.
+func (r *run) rest(ctx context.Context, wait patience) error {
+	for until := time.Now().Add(wait.rest); ; {
+		if err := r.exit(); err != nil {
+			r.fail(finding.Exited, int(r.current.Load()), []finding.Difference{{Object: r.explorer.operator.String(), Reason: fmt.Sprintf("the program ended by itself: %v", err)}})
+			return nil
+		}
+		if err := r.recorder.CatchUp(ctx); err != nil {
+			return err
+		}
+		quiet, busy := r.quiet()
+		if !busy && quiet >= wait.window {
+			return nil
+		}
+		if time.Now().After(until) {
+			r.fail(finding.Busy, int(r.current.Load()), []finding.Difference{{Object: r.explorer.operator.String(), Reason: fmt.Sprintf("the run does not come to rest within %s: the last request was %s", wait.rest, r.lastRequest())}})
+			return nil
+		}
+		if err := sleep(ctx, min(max(wait.window-quiet, 10*time.Millisecond), wait.window)); err != nil {
+			return err
+		}
+	}
+}
+
+// quiet returns how long nothing has happened. busy reports that something is under way.
+func (r *run) quiet() (quiet time.Duration, busy bool) {
+	activity := r.proxy.Activity()
+	last := r.recorder.LastChange()
+	for _, t := range []time.Time{activity.LastRequest, activity.LastEvent, r.acted} {
+		if t.After(last) {
+			last = t
+		}
+	}
+	return time.Since(last), activity.InFlight > 0 || activity.StreamsBehind > 0 && activity.Held == 0
+}
+
+func (r *run) lastRequest() string {
+	requests := r.proxy.Requests()
+	if len(requests) == 0 {
+		return "none"
+	}
+	return requests[len(requests)-1].Point.String()
+}
+
+// act does what the user does.
+func (r *run) act(ctx context.Context, step schedule.Step) error {
+	for _, raw := range step.Apply {
+		object, err := r.explorer.decode(raw, r.namespace)
+		if err != nil {
+			return err
+		}
+		api, err := r.explorer.apiOf(object.GroupVersionKind(), r.namespace)
+		if err != nil {
+			return err
+		}
+		r.recordEvent(finding.Event{Lane: finding.User, To: finding.Server, Text: fmt.Sprintf("applies %s/%s", object.GetKind(), object.GetName())})
+		if _, err := api.For(r.explorer.client.WithFieldManager(userManager), r.namespace).Apply(ctx, object); err != nil {
+			return err
+		}
+	}
+	for _, o := range step.Delete {
+		r.recordEvent(finding.Event{Lane: finding.User, To: finding.Server, Text: "deletes " + o.String()})
+		if err := r.explorer.delete(ctx, o, r.namespace); err != nil && !kube.IsNotFound(err) {
+			return err
+		}
+	}
+	return nil
+}
+
+// userManager is the field manager of the user.
+const userManager = "explorer-user"
+
+// recordFault records a fault in the trace.
+func (r *run) recordFault(text string) {
+	r.recordEvent(finding.Event{Lane: finding.Operator, Text: text, Fault: true})
+}
+
+func (r *run) recordEvent(event finding.Event) {
+	event.At, event.Step = time.Since(r.began), int(r.current.Load())
+	r.traceMu.Lock()
+	defer r.traceMu.Unlock()
+	r.trace = append(r.trace, event)
+}
+
+// sleep waits for d, or returns why ctx has ended.
+func sleep(ctx context.Context, d time.Duration) error {
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+		return nil
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	}
+}
+
+// canonical returns JSON with sorted keys and without white space.
+func canonical(raw json.RawMessage) string {
+	var value any
+	if json.Unmarshal(raw, &value) != nil {
+		return string(raw)
+	}
+	text, err := json.Marshal(value)
+	if err != nil {
+		return string(raw)
+	}
+	return string(text)
+}

@@ -1,0 +1,183 @@
+package explore
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"maps"
+	"slices"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/yare-go/yare/internal/explore/schedule"
+	"github.com/yare-go/yare/internal/explore/values"
+	"github.com/yare-go/yare/kube"
+)
+
+// crdResource is the resource of CustomResourceDefinitions.
+var crdResource = kube.Resource{
+	GroupVersionKind: schema.GroupVersionKind{Group: "apiextensions.k8s.io", Version: "v1", Kind: "CustomResourceDefinition"},
+	Plural:           "customresourcedefinitions", ClusterScoped: true,
+}
+
+// maxChain is how many changes of the declared state follow one another in a run.
+const maxChain = 10
+
+// planTransitions returns runs in which the user changes fields of the samples there and back, up to
+// maxChain changes in a run.
+func (e *explorer) planTransitions(ctx context.Context) (jobs []job, err error) {
+	for i, raw := range e.options.Steps[0].Apply {
+		sample, err := e.decode(raw, "")
+		if err != nil {
+			return nil, err
+		}
+		crd, err := e.definitionOf(ctx, sample)
+		if err != nil || crd == nil {
+			return nil, err
+		}
+		transitions, err := e.transitionsOf(ctx, sample, crd)
+		if err != nil {
+			return nil, err
+		}
+		for from := 0; from < len(transitions); {
+			to := from + 1
+			for to < len(transitions) && to-from < maxChain && transitions[to].Field == transitions[from].Field {
+				to++
+			}
+			j, err := e.chain(i, raw, transitions[from:to])
+			if err != nil {
+				return nil, err
+			}
+			jobs, from = append(jobs, j), to
+		}
+	}
+	return jobs, nil
+}
+
+// definitionOf returns the CRD of an object, or nil if the kind has none.
+func (e *explorer) definitionOf(ctx context.Context, object *unstructured.Unstructured) ([]byte, error) {
+	api, err := e.apiOf(object.GroupVersionKind(), "")
+	if err != nil {
+		return nil, err
+	}
+	crd, err := kube.Dynamic(e.client, crdResource, "").Get(ctx, resourceName(api.Resource()))
+	switch {
+	case kube.IsNotFound(err):
+		return nil, nil
+	case err != nil:
+		return nil, err
+	}
+	return crd.MarshalJSON()
+}
+
+// transitionsOf returns the transitions of a sample that the server accepts, and records what is
+// covered.
+func (e *explorer) transitionsOf(ctx context.Context, sample *unstructured.Unstructured, crd []byte) ([]values.Transition, error) {
+	definition, err := values.ParseDefinition(crd, sample.GroupVersionKind().Version)
+	if err != nil {
+		return nil, err
+	}
+	all, fields, err := values.Transitions(definition, sample.Object, values.Options{Values: e.options.Values, Pairs: pairs, Seed: e.options.Seed})
+	if err != nil {
+		return nil, err
+	}
+	api, err := e.apiOf(sample.GroupVersionKind(), dryRunNamespace)
+	if err != nil {
+		return nil, err
+	}
+	api = api.For(e.client.WithFieldManager(userManager), dryRunNamespace)
+	var accepted []values.Transition
+	for _, t := range all {
+		steps, err := stepsOf(sample.Object, t)
+		if err != nil {
+			return nil, err
+		}
+		refused := ""
+		for _, object := range steps {
+			object = merge(object, "metadata", "namespace", dryRunNamespace)
+			if refused, err = values.DryRun(ctx, api, object); err != nil {
+				return nil, err
+			}
+			if refused != "" {
+				break
+			}
+		}
+		if refused == "" {
+			accepted = append(accepted, t)
+		} else {
+			e.coverage.Refused++
+		}
+	}
+	for _, field := range fields {
+		e.coverage.Fields.Total++
+		if slices.ContainsFunc(accepted, func(t values.Transition) bool { return t.Field == field.Path }) {
+			e.coverage.Fields.Done++
+		} else {
+			e.coverage.FieldsWithoutValues[field.Path] = cmp.Or(field.Why, "the server refused all values")
+		}
+	}
+	return accepted, nil
+}
+
+// dryRunNamespace is where values are tried without storing them.
+const dryRunNamespace = "default"
+
+// pairs is how many pairs of fields are changed at once.
+const pairs = 4
+
+// stepsOf returns the objects that the user applies one after the other, before the sample again.
+func stepsOf(sample map[string]any, t values.Transition) (objects []map[string]any, err error) {
+	object := sample
+	for _, patch := range []json.RawMessage{t.Start, t.Patch} {
+		if patch == nil {
+			continue
+		}
+		if object, err = values.Merge(object, patch); err != nil {
+			return nil, err
+		}
+		objects = append(objects, object)
+	}
+	return objects, nil
+}
+
+// merge returns object with another value of a nested field.
+func merge(object map[string]any, path ...string) map[string]any {
+	changed := maps.Clone(object)
+	inner, _ := changed[path[0]].(map[string]any)
+	inner = maps.Clone(inner)
+	inner[path[1]] = path[2]
+	changed[path[0]] = inner
+	return changed
+}
+
+// chain returns the run that applies the sample, and then the values of each transition and the sample
+// again.
+func (e *explorer) chain(index int, sample json.RawMessage, transitions []values.Transition) (job, error) {
+	first := e.options.Steps[0]
+	steps := []schedule.Step{first}
+	with := func(raw json.RawMessage) []json.RawMessage {
+		objects := slices.Clone(first.Apply)
+		objects[index] = raw
+		return objects
+	}
+	var object map[string]any
+	if err := json.Unmarshal(sample, &object); err != nil {
+		return job{}, err
+	}
+	for _, t := range transitions {
+		objects, err := stepsOf(object, t)
+		if err != nil {
+			return job{}, err
+		}
+		for _, o := range objects {
+			raw, err := json.Marshal(o)
+			if err != nil {
+				return job{}, err
+			}
+			steps = append(steps, schedule.Step{Name: t.String(), Apply: with(raw)})
+		}
+		steps = append(steps, schedule.Step{Name: t.Field + ": as in the sample", Apply: first.Apply})
+	}
+	return job{schedule: schedule.Schedule{Seed: e.options.Seed, Steps: steps}, kind: Transition, field: transitions[0].Field}, nil
+}

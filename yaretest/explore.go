@@ -1,0 +1,287 @@
+package yaretest
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/yare-go/yare/internal/explore"
+	"github.com/yare-go/yare/internal/explore/finding"
+	"github.com/yare-go/yare/internal/explore/history"
+	"github.com/yare-go/yare/internal/explore/report"
+	"github.com/yare-go/yare/internal/explore/schedule"
+	"github.com/yare-go/yare/kube"
+	"github.com/yare-go/yare/operator"
+)
+
+// Operator is a program that [Explore] explores: [Parts] or a [Binary].
+type Operator interface {
+	// open returns what is explored, its CRDs as YAML, and the path of its sample file.
+	open(t testing.TB) (o explore.Operator, crds []byte, sample string)
+}
+
+// Parts returns the operator that consists of the parts that a function returns. Each life of the
+// operator runs in the process of the test, with new parts. A crash cuts the life off from the API
+// server for good. The types of the parts must be defined: see [Define].
+func Parts(parts func() []operator.Part) Operator { return partsOperator{parts} }
+
+type partsOperator struct{ parts func() []operator.Part }
+
+func (p partsOperator) open(testing.TB) (explore.Operator, []byte, string) {
+	name := strings.TrimSuffix(filepath.Base(os.Args[0]), ".test")
+	return explore.Parts(name, p.parts), nil, "sample.yaml"
+}
+
+// Binary is an operator that is a program, which need not use yare.
+type Binary struct {
+	// Path is the folder of a Go main package, such as ".", which is compiled, or a compiled program.
+	Path string
+	// Args and Env are the arguments and additions to the environment. {kubeconfig}, {namespace}, and
+	// {port1} to {port9} are filled in. KUBECONFIG is set.
+	Args, Env []string
+	// Install are files of objects that are applied before, such as CustomResourceDefinitions. Without
+	// any, the program is asked for them by its command crd, as programs that use yare have it.
+	Install []string
+}
+
+func (b Binary) open(t testing.TB) (explore.Operator, []byte, string) {
+	t.Helper()
+	binary, sample := explore.Binary{Path: b.Path, Args: b.Args, Env: b.Env}, "sample.yaml"
+	if info, err := os.Stat(b.Path); err == nil && info.IsDir() {
+		binary.Path, sample = Build(t, b.Path), filepath.Join(b.Path, "sample.yaml")
+	}
+	var crds []byte
+	for _, path := range b.Install {
+		data, err := os.ReadFile(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		crds = append(append(crds, data...), "\n---\n"...)
+	}
+	if len(b.Install) == 0 {
+		var err error
+		if crds, err = binary.CRDs(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return binary, crds, sample
+}
+
+// ExploreOption changes what [Explore] does. Explore reports an option that is wrong.
+type ExploreOption func(*exploration) error
+
+// exploration is what the options of Explore set.
+type exploration struct {
+	options explore.Options
+	report  string
+}
+
+// Samples sets the objects that the user applies and deletes. Their namespaces do not count. Default:
+// the objects in the file sample.yaml beside the program.
+func Samples(objects ...kube.Object) ExploreOption {
+	return func(e *exploration) error {
+		for _, o := range objects {
+			raw, err := explore.Sample(o)
+			if err != nil {
+				return fmt.Errorf("the sample %s: %w", o.GetName(), err)
+			}
+			e.options.Samples = append(e.options.Samples, raw)
+		}
+		return nil
+	}
+}
+
+// SampleFile sets the file whose objects the user applies and deletes.
+func SampleFile(path string) ExploreOption {
+	return func(e *exploration) (err error) {
+		e.options.Samples, err = explore.ReadSamples(path)
+		return err
+	}
+}
+
+// Step is one thing that the user of an operator does. [Apply] and [Delete] return steps.
+type Step struct {
+	step schedule.Step
+	err  error
+}
+
+// Apply returns a step in which the user applies objects. Their namespaces do not count.
+func Apply(name string, objects ...kube.Object) Step {
+	s := Step{step: schedule.Step{Name: name}}
+	for _, o := range objects {
+		raw, err := explore.Sample(o)
+		if err != nil {
+			s.err = fmt.Errorf("the object %s of the step %q: %w", o.GetName(), name, err)
+		}
+		s.step.Apply = append(s.step.Apply, raw)
+	}
+	return s
+}
+
+// Delete returns a step in which the user deletes objects.
+func Delete(name string, objects ...kube.Object) Step {
+	s := Step{step: schedule.Step{Name: name}}
+	for _, o := range objects {
+		kind, err := kube.TypeOfObject(o)
+		if err != nil {
+			s.err = fmt.Errorf("the object %s of the step %q: %w", o.GetName(), name, err)
+		}
+		s.step.Delete = append(s.step.Delete, schedule.Object{Resource: kind.Resource.GroupResource().String(), Name: o.GetName()})
+	}
+	return s
+}
+
+// Scenario sets what the user does in each run, one step after the other, in place of applying and
+// deleting the samples. The first step must apply objects.
+func Scenario(steps ...Step) ExploreOption {
+	return func(e *exploration) error {
+		e.options.Steps = nil
+		for _, s := range steps {
+			if s.err != nil {
+				return s.err
+			}
+			e.options.Steps = append(e.options.Steps, s.step)
+		}
+		return nil
+	}
+}
+
+// Only limits the exploration to kinds of faults: crash, request, watch, foreign and transition, or
+// single ones such as watch-missed.
+func Only(kinds ...string) ExploreOption {
+	return func(e *exploration) (err error) {
+		e.options.Only, err = parseKinds(kinds)
+		return err
+	}
+}
+
+// Beyond adds kinds of faults that are not among the default ones, because only some operators are
+// made for them, such as strip-finalizers and foreign-recreate.
+func Beyond(kinds ...string) ExploreOption {
+	return func(e *exploration) (err error) {
+		e.options.Beyond, err = parseKinds(kinds)
+		return err
+	}
+}
+
+func parseKinds(names []string) (kinds []schedule.Kind, err error) {
+	for _, name := range names {
+		parsed, err := explore.ParseKinds(name)
+		if err != nil {
+			return nil, err
+		}
+		kinds = append(kinds, parsed...)
+	}
+	return kinds, nil
+}
+
+// Budget sets how long new runs are begun. Default: until all planned runs are made.
+func Budget(d time.Duration) ExploreOption {
+	return func(e *exploration) error {
+		e.options.Budget = d
+		return nil
+	}
+}
+
+// Seed sets the number by which the exploration chooses what it does not do completely. Default: 0.
+func Seed(n uint64) ExploreOption {
+	return func(e *exploration) error {
+		e.options.Seed = n
+		return nil
+	}
+}
+
+// Values sets the values of a field of the samples in transitions, such as
+// Values("spec.schedule", "*/5 * * * *"), in place of those that the schema suggests.
+func Values(field string, values ...any) ExploreOption {
+	return func(e *exploration) error {
+		if e.options.Values == nil {
+			e.options.Values = make(map[string][]any)
+		}
+		e.options.Values[field] = append(e.options.Values[field], values...)
+		return nil
+	}
+}
+
+// Ignore leaves a difference out that is intended, with the reason. The path is that of a field, such as
+// "status.lastBackup", or a resource with a name and a field, such as "secrets/web data.password".
+func Ignore(path, reason string) ExploreOption {
+	return func(e *exploration) error {
+		e.options.Ignore = append(e.options.Ignore, history.Ignore{Path: path, Reason: reason})
+		return nil
+	}
+}
+
+// AtRest adds a check of the user's own. Explore calls check at the rest after each step, with a client
+// of the run's namespace. A check that returns an error is repeated for as long as a wrong state may
+// take to become right.
+func AtRest(name string, check func(ctx context.Context, c *kube.Client, namespace string) error) ExploreOption {
+	return func(e *exploration) error {
+		e.options.Checks = append(e.options.Checks, explore.Check{Name: name, Run: check})
+		return nil
+	}
+}
+
+// ReportTo writes the findings and the coverage to a file: as a page if its name ends in .html, else as
+// JSON.
+func ReportTo(path string) ExploreOption {
+	return func(e *exploration) error {
+		e.report = path
+		return nil
+	}
+}
+
+// Coverage is what an exploration has run.
+type Coverage = finding.Coverage
+
+// Explore runs an operator against the API server under the faults that Kubernetes allows, one or more in
+// each run, and compares what the operator leaves with what it leaves without faults. Each run has a
+// namespace of its own. A finding fails t; what was only late is logged.
+//
+//	func TestWebApp(t *testing.T) { yaretest.Explore(t, yaretest.Binary{Path: "."}) }
+func Explore(t testing.TB, o Operator, options ...ExploreOption) *Coverage {
+	t.Helper()
+	var e exploration
+	for _, option := range options {
+		if err := option(&e); err != nil {
+			t.Fatal(err)
+		}
+	}
+	cluster := Start(t)
+	operator, crds, sample := o.open(t)
+	e.options.Config = cluster.Config()
+	if len(crds) > 0 {
+		if err := explore.Install(t.Context(), cluster.Config(), crds); err != nil {
+			t.Fatalf("install the kinds of %s: %v", operator, err)
+		}
+	}
+	if len(e.options.Samples) == 0 && len(e.options.Steps) == 0 {
+		if err := SampleFile(sample)(&e); err != nil {
+			t.Fatalf("read the samples: %v: name them with yaretest.Samples", err)
+		}
+	}
+	record, err := explore.Explore(t.Context(), operator, e.options)
+	if err != nil {
+		t.Fatalf("explore %s: %v", operator, err)
+	}
+	var text strings.Builder
+	if err := report.Text(&text, record); err != nil {
+		t.Fatal(err)
+	}
+	t.Log("\n" + text.String())
+	if e.report != "" {
+		if err := explore.WriteReport(e.report, record); err != nil {
+			t.Error(err)
+		}
+	}
+	for _, f := range record.Findings {
+		if !f.Verdict.IsWarning() {
+			t.Errorf("%s: %s", f.Verdict, explore.Summary(f))
+		}
+	}
+	return &record.Coverage
+}
