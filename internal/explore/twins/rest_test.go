@@ -88,5 +88,5 @@ func applyOnCreate(ctx context.Context, s *Site, c *kube.Client) error {
 func unwatched() []operator.Part {
 	return []operator.Part{controller.New(func(ctx context.Context, s *Site, c *kube.Client) (controller.Action, error) {
 		return controller.Done(), applyMainPage(ctx, s, c)
-	}, controller.Writes[corev1.ConfigMap](kube.VerbCreate, kube.VerbPatch))}
+	}, controller.Reads[corev1.ConfigMap](kube.VerbGet), controller.Writes[corev1.ConfigMap](kube.VerbCreate, kube.VerbPatch))}
 }
