@@ -30,7 +30,8 @@ func rank(v finding.Verdict) int {
 	return 0
 }
 
-// summary returns how many findings and warnings the record has.
+// summary returns how many findings and warnings the record has. An exploration that is not complete
+// does not count as one that found nothing.
 func summary(r finding.Record) string {
 	warnings := 0
 	for _, f := range r.Findings {
@@ -38,6 +39,8 @@ func summary(r finding.Record) string {
 	}
 	failures := len(r.Findings) - warnings
 	switch {
+	case len(r.Findings) == 0 && !r.Coverage.Complete:
+		return "incomplete, nothing found so far"
 	case len(r.Findings) == 0:
 		return "nothing found"
 	case warnings == 0:

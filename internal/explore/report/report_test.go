@@ -39,17 +39,28 @@ func TestTextOfSample(t *testing.T) {
 
 func TestTextOfRecordWithoutFindings(t *testing.T) {
 	t.Parallel()
-	got := text(t, finding.Record{Coverage: finding.Coverage{Operator: "./operators/account", Runs: 3, References: 3}})
-	want := `./operators/account: nothing found
+	coverage := finding.Coverage{Operator: "./operators/account", Runs: 3, References: 3}
+	complete := coverage
+	complete.Complete = true
+	for _, test := range []struct {
+		coverage     finding.Coverage
+		summary, end string
+	}{
+		{coverage, "incomplete, nothing found so far", "The budget ended before all planned runs were made."},
+		{complete, "nothing found", "All planned runs were made."},
+	} {
+		got := text(t, finding.Record{Coverage: test.coverage})
+		want := "./operators/account: " + test.summary + `
 
 coverage
-  3 runs in 0s with seed 0, among them 3 reference runs and 0 repeats. The budget ended before all planned runs were made.
+  3 runs in 0s with seed 0, among them 3 reference runs and 0 repeats. ` + test.end + `
   writes before which the program crashed 0 of 0
   fields that had another value           0 of 0
   transitions that the API server refused 0
 `
-	if diff := cmp.Diff(want, got); diff != "" {
-		t.Errorf("text (-want +got):\n%s", diff)
+		if diff := cmp.Diff(want, got); diff != "" {
+			t.Errorf("text (-want +got):\n%s", diff)
+		}
 	}
 }
 
