@@ -427,7 +427,10 @@ func (e *explorer) cover(j job, out *outcome) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	e.done++
-	if len(out.missed) == 0 {
+	for _, f := range out.notApplicable {
+		e.coverage.NotApplicable[f.Kind] = "the program never asks for the past"
+	}
+	if len(out.missed) == 0 && len(out.notApplicable) == 0 {
 		count := e.coverage.Kinds[j.kind]
 		count.Done++
 		e.coverage.Kinds[j.kind] = count

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"sync"
+	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -106,12 +107,16 @@ func (a *armedFaults) wait() {
 
 // afterwards does what happens when a step has come to rest: a crash, or what other users and
 // controllers do.
-func (r *run) afterwards(ctx context.Context, step int) error {
+func (r *run) afterwards(ctx context.Context, step int, wait patience) error {
 	for _, f := range r.schedule.Faults {
 		if stepOf(f) != step || f.At != nil || f.Stream != "" {
 			continue
 		}
 		switch {
+		case f.Kind == schedule.Stale:
+			if err := r.restartInThePast(ctx, f, wait); err != nil {
+				return fmt.Errorf("%s: %w", f, err)
+			}
 		case f.Kind == schedule.Crash:
 			if err := r.crash("crash after the last write", f.Restart == schedule.RestartNow); err != nil {
 				return err
@@ -126,6 +131,33 @@ func (r *run) afterwards(ctx context.Context, step int) error {
 			}
 		}
 	}
+	return nil
+}
+
+// restartInThePast restarts the program while reads that ask for any version are answered from the
+// beginning of the step, and lets the program see the present when it has come to rest.
+func (r *run) restartInThePast(ctx context.Context, f schedule.Fault, wait patience) error {
+	if err := r.crash("the program is restarted, and may read the past", false); err != nil {
+		return err
+	}
+	armed, err := r.proxy.Arm(f)
+	if err != nil {
+		return err
+	}
+	if err := r.restart(); err != nil {
+		return err
+	}
+	r.acted = time.Now()
+	if err := r.rest(ctx, wait); err != nil {
+		return err
+	}
+	select {
+	case <-armed.Triggered():
+		r.recordFault("reads are answered from the past")
+	default:
+		r.outcome.notApplicable = append(r.outcome.notApplicable, f)
+	}
+	r.proxy.Disarm()
 	return nil
 }
 

@@ -19,7 +19,7 @@ const Transition schedule.Kind = "transition"
 
 // DefaultKinds returns the kinds of faults that an exploration covers by default.
 func DefaultKinds() []schedule.Kind {
-	return slices.Concat([]schedule.Kind{schedule.Crash}, requestKinds, watchKinds, foreignKinds, []schedule.Kind{Transition})
+	return slices.Concat([]schedule.Kind{schedule.Crash}, requestKinds, watchKinds, foreignKinds, []schedule.Kind{schedule.Stale, Transition})
 }
 
 // The kinds by what they concern.
@@ -97,6 +97,7 @@ func (e *explorer) plan(ctx context.Context) ([]job, error) {
 		if step < last {
 			add(schedule.Fault{Kind: schedule.Crash, Step: step, Restart: schedule.RestartNextStep})
 		}
+		add(schedule.Fault{Kind: schedule.Stale, Step: step})
 		for _, stream := range e.streams() {
 			for _, k := range watchKinds {
 				add(schedule.Fault{Kind: k, Stream: stream, Step: step})

@@ -68,8 +68,10 @@ type outcome struct {
 	differences []finding.Difference
 	// missed are the faults that did not happen.
 	missed []schedule.Fault
-	trace  []finding.Event
-	log    []string
+	// notApplicable are the faults that the program gave no opportunity for.
+	notApplicable []schedule.Fault
+	trace         []finding.Event
+	log           []string
 }
 
 // patience is how long a run waits.
@@ -262,7 +264,7 @@ func (r *run) step(ctx context.Context, i int, step schedule.Step, wait patience
 		return err
 	}
 	r.outcome.missed = append(r.outcome.missed, missed...)
-	if err := r.afterwards(ctx, i); err != nil {
+	if err := r.afterwards(ctx, i, wait); err != nil {
 		return err
 	}
 	r.acted = time.Now()
