@@ -341,6 +341,9 @@ func (e *explorer) runAll(ctx context.Context, jobs []job, began time.Time) erro
 	}
 	close(queue)
 	workers.Wait()
+	if ctx.Err() != nil {
+		e.coverage.Complete = false
+	}
 	if e.err != nil {
 		return e.err
 	}

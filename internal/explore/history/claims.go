@@ -116,11 +116,13 @@ func isSameJSON(a, b any) bool {
 	return reflect.DeepEqual(a, b) || jsonText(a) == jsonText(b)
 }
 
-// jsonText returns a value as JSON.
+// jsonText returns a value as JSON for people: < and > stay what they are.
 func jsonText(v any) string {
-	text, err := json.Marshal(v)
-	if err != nil {
+	var b strings.Builder
+	encoder := json.NewEncoder(&b)
+	encoder.SetEscapeHTML(false)
+	if err := encoder.Encode(v); err != nil {
 		return err.Error() // a value that came as JSON can be written as JSON
 	}
-	return string(text)
+	return strings.TrimSuffix(b.String(), "\n")
 }

@@ -54,7 +54,7 @@ func TestDestroyed(t *testing.T) {
 		},
 		"the password changes": {
 			middle: func(r *run) { r.write("secrets", "web", `{"data":{"password":"ZA=="}}`, "data.password") },
-			want:   []string{"secrets/web: data.password changed in step 2 from"},
+			want:   []string{`secrets/web: data.password changed in step 2 from "<secret with the hash`},
 		},
 		"the password changes, and is ignored": {
 			middle: func(r *run) { r.write("secrets", "web", `{"data":{"password":"ZA=="}}`, "data.password") },

@@ -165,9 +165,13 @@ const (
 // String returns the fault in a line.
 func (f Fault) String() string {
 	switch {
-	case f.At != nil && f.Kind == Crash:
+	case f.Kind == Crash:
+		where := fmt.Sprintf("after the last write of step %d", f.Step+1)
+		if f.At != nil {
+			where = "at " + f.At.String()
+		}
 		when := map[Restart]string{RestartNow: "at once", RestartAtRest: "at rest", RestartNextStep: "after the next step"}[f.Restart]
-		return fmt.Sprintf("crash at %s, restart %s", f.At, when)
+		return fmt.Sprintf("crash %s, restart %s", where, when)
 	case f.At != nil:
 		return fmt.Sprintf("%s of %s", f.Kind, f.At)
 	case f.Object != nil:
