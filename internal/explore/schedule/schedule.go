@@ -176,7 +176,9 @@ func (f Fault) String() string {
 		return fmt.Sprintf("%s of %s", f.Kind, f.At)
 	case f.Object != nil:
 		return fmt.Sprintf("%s of %s after step %d", f.Kind, f.Object, f.Step+1)
-	default:
+	case f.Stream != "":
 		return fmt.Sprintf("%s of %s in step %d", f.Kind, f.Stream, f.Step+1)
+	default:
+		return fmt.Sprintf("%s after step %d", f.Kind, f.Step+1)
 	}
 }

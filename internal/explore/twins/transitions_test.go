@@ -55,7 +55,7 @@ func giveUp(ctx context.Context, s *Site, c *kube.Client) error {
 	return reportProblem(ctx, s, c)
 }
 
-// reportProblem applies the page, and reports in the status why the server refuses the page.
+// reportProblem applies the page. If the server refuses the page, the Site has none, and the status says why.
 func reportProblem(ctx context.Context, s *Site, c *kube.Client) error {
 	err := applyLabelled(ctx, s, c)
 	if err != nil && !kube.IsInvalid(err) {
@@ -64,6 +64,9 @@ func reportProblem(ctx context.Context, s *Site, c *kube.Client) error {
 	s.Status.Problem = ""
 	if err != nil {
 		s.Status.Problem = "the page's label is not valid"
+		if err := deleteOtherPages(ctx, s, c); err != nil {
+			return err
+		}
 	}
 	return c.ApplyStatus(ctx, s)
 }
