@@ -40,6 +40,8 @@ var layers = map[string][]string{
 	"internal/runlog": {},
 	// It makes rules of RBAC of what a program needs, and checks requests against them.
 	"internal/access": {"kube"},
+	// It writes and reads YAML.
+	"internal/yaml": {},
 	// It decodes objects.
 	"internal/jsonplan": {"internal/jsonscan"},
 	// It reads objects from YAML and JSON.
@@ -55,8 +57,8 @@ var layers = map[string][]string{
 	// It reduces objects to the fields of a type.
 	"internal/projection": {"internal/jsonscan"},
 
-	"kube":  {"internal/jsonscan", "internal/jsonplan", "internal/projection"},
-	"crd":   {"kube"},
+	"kube":  {"internal/jsonscan", "internal/jsonplan", "internal/projection", "internal/yaml"},
+	"crd":   {"kube", "internal/yaml"},
 	"watch": {"kube", "internal/jsonscan", "internal/ident"},
 	"cache": {
 		"kube", "watch", "cache/internal/overlay", "cache/internal/progress", "cache/internal/store", "internal/jsonscan", "internal/ident",
@@ -75,7 +77,7 @@ var layers = map[string][]string{
 
 	"controller":     {"kube", "watch", "cache", "internal/clock", "internal/jsonscan", "internal/ident", "internal/logctx", "internal/panics"},
 	"events":         {"kube", "controller"},
-	"operator":       {"kube", "crd", "watch", "cache", "controller", "internal/lease", "internal/logctx", "internal/panics", "internal/textlog", "internal/runlog", "internal/access"},
+	"operator":       {"kube", "crd", "watch", "cache", "controller", "internal/lease", "internal/logctx", "internal/panics", "internal/textlog", "internal/runlog", "internal/access", "internal/yaml"},
 	"internal/plane": {},
 	"internal/dev":   append([]string{"internal/plane", "internal/textlog", "internal/access", "internal/manifest"}, library...),
 	// The exploration of programs under faults.

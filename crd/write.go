@@ -5,7 +5,7 @@ import (
 	"fmt"
 	"io"
 
-	"sigs.k8s.io/yaml"
+	"github.com/yare-go/yare/internal/yaml"
 )
 
 // WriteYAML writes crds as YAML documents that kubectl apply -f - accepts. Each begins with a

@@ -16,7 +16,8 @@ import (
 	"time"
 
 	"golang.org/x/term"
-	"sigs.k8s.io/yaml"
+
+	"github.com/yare-go/yare/internal/yaml"
 )
 
 // The versions of ExecCredential.
@@ -253,7 +254,7 @@ func (e *execCredentials) failure(ctx context.Context, err error) error {
 
 // parse returns the credentials that the plugin printed.
 func (e *execCredentials) parse(stdout []byte) (*execResult, error) {
-	encoded, err := yaml.YAMLToJSON(stdout)
+	encoded, err := yaml.ToJSON(stdout)
 	if err != nil {
 		return nil, errors.New("its output is no ExecCredential") // the output is secret
 	}

@@ -12,7 +12,8 @@ import (
 	"unicode"
 
 	"github.com/go-json-experiment/json/jsontext"
-	"sigs.k8s.io/yaml"
+
+	"github.com/yare-go/yare/internal/yaml"
 )
 
 // kubeconfig is the content of several kubeconfig files. The first file that defines a name
@@ -144,7 +145,7 @@ func (k *kubeconfig) addFile(path string) error {
 // parseKubeconfig returns the file that data encodes, in YAML or JSON.
 func parseKubeconfig(data []byte) (*kubeconfigFile, error) {
 	file := new(kubeconfigFile)
-	encoded, err := yaml.YAMLToJSON(data)
+	encoded, err := yaml.ToJSON(data)
 	if err != nil {
 		return nil, err
 	}
@@ -209,11 +210,16 @@ func (k *kubeconfig) config(asked string) (*Config, error) {
 	}
 	// A user that no file defines is an anonymous one.
 	user := k.users[context.User]
-	errs := user.check(context.User)
+	var errs []error
+	for _, err := range user.check() {
+		errs = append(errs, fmt.Errorf("the user %q: %w", context.User, err))
+	}
 	cluster, defined := k.clusters[context.Cluster]
 	switch {
 	case defined:
-		errs = append(errs, cluster.check(context.Cluster)...)
+		for _, err := range cluster.check() {
+			errs = append(errs, fmt.Errorf("the cluster %q: %w", context.Cluster, err))
+		}
 	case len(errs) == 0 && name == "" && len(k.contexts) > 0:
 		return nil, fmt.Errorf("no context is the current one, so that %w: name one with --context", errNoCluster)
 	case len(errs) == 0 && context.Cluster == "":
@@ -254,11 +260,9 @@ func (k *kubeconfig) config(asked string) (*Config, error) {
 }
 
 // check returns what is wrong with the cluster.
-func (c *kubeconfigCluster) check(name string) []error {
+func (c *kubeconfigCluster) check() []error {
 	var errs []error
-	fail := func(format string, args ...any) {
-		errs = append(errs, fmt.Errorf("the cluster %q: "+format, append([]any{name}, args...)...))
-	}
+	fail := func(format string, args ...any) { errs = append(errs, fmt.Errorf(format, args...)) }
 	if c.Server == "" {
 		fail("it has no server")
 	}
@@ -277,11 +281,9 @@ func (c *kubeconfigCluster) check(name string) []error {
 }
 
 // check returns what is wrong with the user.
-func (u *kubeconfigUser) check(name string) []error {
+func (u *kubeconfigUser) check() []error {
 	var errs []error
-	fail := func(format string, args ...any) {
-		errs = append(errs, fmt.Errorf("the user %q: "+format, append([]any{name}, args...)...))
-	}
+	fail := func(format string, args ...any) { errs = append(errs, fmt.Errorf(format, args...)) }
 	if u.Token != "" && (u.Username != "" || u.Password != "") {
 		fail("it has both a token and a password: remove one of them")
 	}

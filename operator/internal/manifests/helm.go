@@ -5,7 +5,7 @@ import (
 	"strconv"
 	"strings"
 
-	"sigs.k8s.io/yaml"
+	"github.com/yare-go/yare/internal/yaml"
 )
 
 // The objects of a chart have placeholders for what the templates of Helm decide. YAML writes a

@@ -1,11 +1,10 @@
 package metrics
 
 import (
+	"fmt"
 	"io"
 	"maps"
 	"slices"
-
-	vm "github.com/VictoriaMetrics/metrics"
 )
 
 // Emit records the value of one series, with the values of its labels in their order. Values of
@@ -18,9 +17,9 @@ func (r *Registry) Collect(kind Kind, name, help string, labels []string, collec
 	series := series{name, labels}
 	r.add(family{name, help, kind, func(w io.Writer) {
 		sums := make(map[string]float64)
-		collect(func(v float64, values ...string) { sums[series.with(values)] += v })
-		for _, each := range slices.Sorted(maps.Keys(sums)) {
-			vm.WriteGaugeFloat64(w, each, sums[each]) // samples of all kinds have the same form
+		collect(func(v float64, values ...string) { sums[series.labelsOf(values)] += v })
+		for _, labels := range slices.Sorted(maps.Keys(sums)) {
+			fmt.Fprintf(w, "%s %g\n", sample(name, labels), sums[labels])
 		}
 	}})
 }

@@ -1,11 +1,6 @@
 // Package metrics describes the metrics of a program, and writes them in the text format of
 // Prometheus, version 0.0.4.
 //
-// VictoriaMetrics/metrics counts and writes the samples. This package adds what that library
-// has only with state of the whole process: the meaning and the type of a metric (HELP and
-// TYPE), labels that are named once, and metrics whose values are collected when they are
-// read.
-//
 // The values of labels must come from a small set, because each combination is a series.
 package metrics
 
@@ -31,8 +26,8 @@ type Registry struct {
 type family struct {
 	name, help string
 	kind       Kind
-	// write writes all series, in the same order each time.
-	write func(io.Writer)
+	// writeTo writes all series, in the same order each time.
+	writeTo func(io.Writer)
 }
 
 // Kind is the type of a metric.
@@ -63,17 +58,10 @@ func (r *Registry) WriteTo(w io.Writer) (int64, error) {
 	families := r.families[:len(r.families):len(r.families)]
 	r.mu.Unlock()
 	escape := strings.NewReplacer(`\`, `\\`, "\n", `\n`)
-	var text, samples bytes.Buffer
+	var text bytes.Buffer
 	for _, f := range families {
 		fmt.Fprintf(&text, "# HELP %s %s\n# TYPE %s %s\n", f.name, escape.Replace(f.help), f.name, f.kind)
-		samples.Reset()
-		f.write(&samples)
-		for line := range bytes.Lines(samples.Bytes()) {
-			// The library describes metrics too if the author has enabled that for the process.
-			if line[0] != '#' {
-				text.Write(line)
-			}
-		}
+		f.writeTo(&text)
 	}
 	return text.WriteTo(w)
 }

@@ -6,8 +6,6 @@ import (
 	"sync"
 	"testing"
 
-	vm "github.com/VictoriaMetrics/metrics"
-
 	"github.com/yare-go/yare/operator/internal/metrics"
 )
 
@@ -58,6 +56,27 @@ took_seconds_bucket{by="a",le="10"} 4
 took_seconds_bucket{by="a",le="+Inf"} 5
 took_seconds_sum{by="a"} 55.65
 took_seconds_count{by="a"} 5
+`)
+}
+
+func TestHistogramsCountEachSeriesAlone(t *testing.T) {
+	t.Parallel()
+	var r metrics.Registry
+	h := r.Histogram("took_seconds", "How long.", []float64{1}, "by", "of")
+	h.Observe(2, "b", "x")
+	h.Observe(0, "a", "y")
+	h.Observe(1.5, "b", "x")
+	check(t, &r, `
+# HELP took_seconds How long.
+# TYPE took_seconds histogram
+took_seconds_bucket{by="a",of="y",le="1"} 1
+took_seconds_bucket{by="a",of="y",le="+Inf"} 1
+took_seconds_sum{by="a",of="y"} 0
+took_seconds_count{by="a",of="y"} 1
+took_seconds_bucket{by="b",of="x",le="1"} 0
+took_seconds_bucket{by="b",of="x",le="+Inf"} 2
+took_seconds_sum{by="b",of="x"} 3.5
+took_seconds_count{by="b",of="x"} 2
 `)
 }
 
@@ -112,12 +131,8 @@ func TestMistakesPanic(t *testing.T) {
 	}
 }
 
-// The library that counts describes metrics too once that is enabled for the process. A metric
-// that is described twice is an error to Prometheus. Not parallel: the setting belongs to the
-// whole process.
-func TestNothingIsDescribedTwice(t *testing.T) {
-	vm.ExposeMetadata(true)
-	defer vm.ExposeMetadata(false)
+func TestMetricsWithoutLabels(t *testing.T) {
+	t.Parallel()
 	var r metrics.Registry
 	r.Counter("calls_total", "How many calls.").Add(1)
 	r.Histogram("took_seconds", "How long.", []float64{2}).Observe(1)

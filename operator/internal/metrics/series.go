@@ -8,15 +8,12 @@ type series struct {
 	labels []string
 }
 
-// with returns the name of the series with these values of its labels, as Prometheus writes it.
-func (s series) with(values []string) string {
+// labelsOf returns the labels with these values, as Prometheus writes them between braces.
+func (s series) labelsOf(values []string) string {
 	if len(s.labels) != len(values) {
 		panic("the metric " + s.name + " was given a wrong number of values for its labels")
 	}
-	if len(values) == 0 {
-		return s.name
-	}
-	text := append([]byte(s.name), '{')
+	var text []byte
 	for i, label := range s.labels {
 		if i > 0 {
 			text = append(text, ',')
@@ -25,7 +22,15 @@ func (s series) with(values []string) string {
 		text = appendEscaped(text, values[i])
 		text = append(text, '"')
 	}
-	return string(append(text, '}'))
+	return string(text)
+}
+
+// sample returns the name of a sample with its labels, as Prometheus writes it.
+func sample(name, labels string) string {
+	if labels == "" {
+		return name
+	}
+	return name + "{" + labels + "}"
 }
 
 // appendEscaped appends the value of a label.
