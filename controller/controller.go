@@ -244,19 +244,22 @@ func (d *definition) needs() (kube.Needs, error) {
 	if d.kind.Definition != nil {
 		needs.Defines = []kube.Type{d.kind}
 	}
+	use := func(w *watchedKind, subresource string, verbs ...kube.Verb) {
+		needs.Access = append(needs.Access, w.access(subresource, verbs)...)
+	}
 	verbs := readVerbs()
 	if d.finalizer != "" || len(d.retired) > 0 {
 		verbs = append(verbs, kube.VerbPatch)
 	}
-	needs.Access = d.self.access("", verbs)
+	use(&d.self, "", verbs...)
 	if d.kind.Definition != nil && !d.kind.Definition.Foreign && d.kind.HasStatus() {
-		needs.Access = append(needs.Access, d.self.access("status", []kube.Verb{kube.VerbPatch})...)
+		use(&d.self, "status", kube.VerbPatch)
 	}
 	for _, w := range d.watched {
-		needs.Access = append(needs.Access, w.access("", append(readVerbs(), w.writeVerbs()...))...)
+		use(w, "", append(readVerbs(), w.writeVerbs()...)...)
 	}
 	if d.setsOwners() {
-		needs.Access = append(needs.Access, d.self.access("finalizers", []kube.Verb{kube.VerbUpdate})...)
+		use(&d.self, "finalizers", kube.VerbUpdate)
 	}
 	for _, p := range d.permissions {
 		p.addTo(&needs)

@@ -145,17 +145,19 @@ func (d directive) apply(s *Schema) error {
 
 // number returns an option that sets a number.
 func number(place func(*Schema) **float64) func(*Schema, directive) error {
-	return func(s *Schema, d directive) error {
-		v, err := parseNumber(s, d)
-		if err != nil {
-			return err
-		}
-		if d.key == "multipleOf" && v <= 0 {
-			return errors.New("the value must be above 0")
-		}
-		*place(s) = &v
-		return nil
+	return func(s *Schema, d directive) error { return setNumber(place(s), s, d) }
+}
+
+func setNumber(at **float64, s *Schema, d directive) error {
+	v, err := parseNumber(s, d)
+	if err != nil {
+		return err
 	}
+	if d.key == "multipleOf" && v <= 0 {
+		return errors.New("the value must be above 0")
+	}
+	*at = &v
+	return nil
 }
 
 // parseNumber returns the value of d as a number for an s.
@@ -179,11 +181,9 @@ func exclusive(bound string, place func(*Schema) (**float64, *bool)) func(*Schem
 	return func(s *Schema, d directive) error {
 		at, is := place(s)
 		if d.given {
-			v, err := parseNumber(s, d)
-			if err != nil {
+			if err := setNumber(at, s, d); err != nil {
 				return err
 			}
-			*at = &v
 		}
 		if *at == nil {
 			return fmt.Errorf("write %s=… before it, or %s=…", bound, d.key)
@@ -195,14 +195,16 @@ func exclusive(bound string, place func(*Schema) (**float64, *bool)) func(*Schem
 
 // count returns an option that sets a whole number from 0 up.
 func count(place func(*Schema) **int64) func(*Schema, directive) error {
-	return func(s *Schema, d directive) error {
-		v, err := strconv.ParseInt(d.value, 10, 64)
-		if err != nil || v < 0 {
-			return fmt.Errorf("the value must be a whole number from 0 up, as in %s=3", d.key)
-		}
-		*place(s) = &v
-		return nil
+	return func(s *Schema, d directive) error { return setCount(place(s), d) }
+}
+
+func setCount(at **int64, d directive) error {
+	v, err := strconv.ParseInt(d.value, 10, 64)
+	if err != nil || v < 0 {
+		return fmt.Errorf("the value must be a whole number from 0 up, as in %s=3", d.key)
 	}
+	*at = &v
+	return nil
 }
 
 // flag returns an option without a value.

@@ -119,39 +119,42 @@ const (
 
 // pages lists the objects of s that meet all conditions.
 func (s Stream) pages(ctx context.Context, h Handler, matches []Match) iter.Seq2[*Page, error] {
-	return func(yield func(*Page, error) bool) {
-		next, limit := "", mostItems
-		for {
-			r := s.Request(VerbList, "limit", strconv.Itoa(limit), "continue", next)
-			r.Matches = matches
-			response, err := h.Do(ctx, r)
-			if err != nil {
-				yield(nil, err)
-				return
-			}
-			if response.Cached {
-				pagesOf(response.Items)(yield)
-				return
-			}
-			var page list
-			if err := unmarshalNew(response.Body, &page); err != nil {
-				e := newError(s.Request(VerbList))
-				e.Err, e.permanent = fmt.Errorf("read the answer: %w", err), true
-				yield(nil, e)
-				return
-			}
-			limit = nextLimit(len(page.Items), len(response.Body))
-			items, err := meeting(matches, page.Items)
-			if err != nil {
-				yield(nil, fmt.Errorf("list %s: %w", s, err))
-				return
-			}
-			if !yield(&Page{ResourceVersion: page.Metadata.ResourceVersion, Items: items}, nil) {
-				return
-			}
-			if next = page.Metadata.Continue; next == "" {
-				return
-			}
+	return func(yield func(*Page, error) bool) { s.yieldPages(ctx, h, matches, yield) }
+}
+
+// yieldPages does the work of pages.
+func (s Stream) yieldPages(ctx context.Context, h Handler, matches []Match, yield func(*Page, error) bool) {
+	next, limit := "", mostItems
+	for {
+		r := s.Request(VerbList, "limit", strconv.Itoa(limit), "continue", next)
+		r.Matches = matches
+		response, err := h.Do(ctx, r)
+		if err != nil {
+			yield(nil, err)
+			return
+		}
+		if response.Cached {
+			pagesOf(response.Items)(yield)
+			return
+		}
+		var page list
+		if err := unmarshalNew(response.Body, &page); err != nil {
+			e := newError(s.Request(VerbList))
+			e.Err, e.permanent = fmt.Errorf("read the answer: %w", err), true
+			yield(nil, e)
+			return
+		}
+		limit = nextLimit(len(page.Items), len(response.Body))
+		items, err := meeting(matches, page.Items)
+		if err != nil {
+			yield(nil, fmt.Errorf("list %s: %w", s, err))
+			return
+		}
+		if !yield(&Page{ResourceVersion: page.Metadata.ResourceVersion, Items: items}, nil) {
+			return
+		}
+		if next = page.Metadata.Continue; next == "" {
+			return
 		}
 	}
 }

@@ -31,17 +31,20 @@ var errStopped = errors.New("the consumer has left the loop")
 // An error reports a failure that Follow is dealing with; its Change is zero, and the sequence
 // goes on after it. A [*kube.DecodeError] reports an object whose metadata cannot be read.
 func Follow(ctx context.Context, h kube.Handler, s kube.Stream, options ...FollowOption) iter.Seq2[Change, error] {
-	return func(yield func(Change, error) bool) {
-		f := &follower{
-			handler: h, stream: s, yield: yield, pings: true,
-			tracker: newObjectTracker(s.Cluster), synced: registerSync(ctx, s), relister: new(Relister),
-		}
-		for _, option := range options {
-			option(f)
-		}
-		defer f.synced.unregister()
-		f.run(ctx)
+	return func(yield func(Change, error) bool) { runFollower(ctx, h, s, options, yield) }
+}
+
+// runFollower does the work of Follow.
+func runFollower(ctx context.Context, h kube.Handler, s kube.Stream, options []FollowOption, yield func(Change, error) bool) {
+	f := &follower{
+		handler: h, stream: s, yield: yield, pings: true,
+		tracker: newObjectTracker(s.Cluster), synced: registerSync(ctx, s), relister: new(Relister),
 	}
+	for _, option := range options {
+		option(f)
+	}
+	defer f.synced.unregister()
+	f.run(ctx)
 }
 
 // follower is the state machine behind Follow. It has two states: without a version it lists,

@@ -6,6 +6,7 @@
 package access
 
 import (
+	"maps"
 	"slices"
 
 	"github.com/yare-go/yare/kube"
@@ -65,6 +66,14 @@ func For(needs kube.Needs, watched []string) Grants {
 
 // sortedRules returns rules in a certain order, each once.
 func sortedRules(rules []kube.PolicyRule) []kube.PolicyRule {
-	sorted := slices.SortedStableFunc(slices.Values(rules), compareRules)
-	return slices.CompactFunc(sorted, func(a, b kube.PolicyRule) bool { return compareRules(a, b) == 0 })
+	// Texts are sorted in place of the rules: slices.SortFunc would be compiled anew for the rules.
+	byText := make(map[string]kube.PolicyRule, len(rules))
+	for _, rule := range rules {
+		byText[sortText(rule)] = rule
+	}
+	var sorted []kube.PolicyRule
+	for _, text := range slices.Sorted(maps.Keys(byText)) {
+		sorted = append(sorted, byText[text])
+	}
+	return sorted
 }

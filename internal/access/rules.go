@@ -1,7 +1,6 @@
 package access
 
 import (
-	"cmp"
 	"slices"
 	"strings"
 
@@ -109,17 +108,27 @@ func (p permissions) rules() []kube.PolicyRule {
 // SortVerbs sorts verbs as rules have them: first those that read, then those that write, then all
 // others in alphabetical order.
 func SortVerbs(verbs []kube.Verb) {
-	order := []kube.Verb{
+	first := []kube.Verb{
 		kube.VerbGet, kube.VerbList, kube.VerbWatch,
 		kube.VerbCreate, kube.VerbUpdate, kube.VerbPatch, kube.VerbDelete, kube.VerbDeleteCollection,
 	}
-	rank := func(v kube.Verb) int {
-		if i := slices.Index(order, v); i >= 0 {
-			return i
+	slices.Sort(verbs)
+	alphabetical := slices.Clone(verbs)
+	next := 0
+	for _, verb := range first {
+		for _, v := range alphabetical {
+			if v == verb {
+				verbs[next] = v
+				next++
+			}
 		}
-		return len(order)
 	}
-	slices.SortFunc(verbs, func(a, b kube.Verb) int { return cmp.Or(cmp.Compare(rank(a), rank(b)), cmp.Compare(a, b)) })
+	for _, v := range alphabetical {
+		if !slices.Contains(first, v) {
+			verbs[next] = v
+			next++
+		}
+	}
 }
 
 // joinVerbs returns verbs in order, with spaces between them.
@@ -132,13 +141,15 @@ func joinVerbs(verbs []kube.Verb) string {
 	return strings.Join(words, " ")
 }
 
-// compareRules compares the fields of two rules, one after the other.
-func compareRules(a, b kube.PolicyRule) int {
-	return cmp.Or(
-		slices.Compare(a.APIGroups, b.APIGroups),
-		slices.Compare(a.Resources, b.Resources),
-		slices.Compare(a.ResourceNames, b.ResourceNames),
-		slices.Compare(a.Verbs, b.Verbs),
-		slices.Compare(a.NonResourceURLs, b.NonResourceURLs),
-	)
+// sortText returns a text of a rule. Different rules have different texts, and the texts of rules
+// compare as the fields of the rules do, one after the other.
+func sortText(r kube.PolicyRule) string {
+	var text strings.Builder
+	for _, field := range [][]string{r.APIGroups, r.Resources, r.ResourceNames, r.Verbs, r.NonResourceURLs} {
+		for _, word := range field {
+			text.WriteString(word + "\x01")
+		}
+		text.WriteByte(0)
+	}
+	return text.String()
 }

@@ -3,7 +3,7 @@ package store
 import (
 	"bytes"
 	"iter"
-	"slices"
+	"sort"
 	"strings"
 	"unique"
 )
@@ -115,11 +115,17 @@ func (w *labelWriter) add(key, value []byte) {
 	}
 }
 
+// Len is the number of labels. Less and Swap compare and exchange two of them, for package sort:
+// unlike slices.SortStableFunc, sort.Stable is not compiled anew for them.
+func (w *labelWriter) Len() int           { return len(w.pairs) }
+func (w *labelWriter) Less(i, j int) bool { return bytes.Compare(w.pairs[i][0], w.pairs[j][0]) < 0 }
+func (w *labelWriter) Swap(i, j int)      { w.pairs[i], w.pairs[j] = w.pairs[j], w.pairs[i] }
+
 // finish returns the labels that were added, and removes them. The slices are valid until the
 // next use.
 func (w *labelWriter) finish() (keys, values []byte) {
 	// A server sends them sorted, so that this is one look at each.
-	slices.SortStableFunc(w.pairs, func(a, b [2][]byte) int { return bytes.Compare(a[0], b[0]) })
+	sort.Stable(w)
 	w.keys, w.values = w.keys[:0], w.values[:0]
 	for i, p := range w.pairs {
 		if i+1 < len(w.pairs) && bytes.Equal(w.pairs[i+1][0], p[0]) {
