@@ -361,7 +361,12 @@ func (e *explorer) do(ctx context.Context, j job) error {
 	}
 	var out *outcome
 	for range maxTries {
-		if out, err = e.run(ctx, j.schedule, e.wait, judge); err != nil {
+		out, err = e.run(ctx, j.schedule, e.wait, judge)
+		if j.field != "" && kube.IsInvalid(err) { // the server refuses the way from one value to the next
+			e.countRun(&e.coverage.Refused)
+			return nil
+		}
+		if err != nil {
 			return err
 		}
 		e.countRun(&e.coverage.Runs)
