@@ -14,7 +14,7 @@ func TestExploreWebApp(t *testing.T) {
 		t.Skip("an exploration makes many runs")
 	}
 	t.Parallel()
-	coverage := yaretest.Explore(t, yaretest.Binary{Path: "../../examples/webapp"}, yaretest.Budget(time.Minute))
+	coverage := yaretest.Explore(t, yaretest.Binary{Path: "../../examples/webapp"}, yaretest.Budget(30*time.Second))
 	if coverage.Kinds[schedule.Crash].Done == 0 {
 		t.Errorf("the exploration made no run with a crash: %+v", coverage)
 	}
