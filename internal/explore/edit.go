@@ -7,8 +7,14 @@ import (
 	"strings"
 )
 
-// controlPlaneManagers are the field managers of the control plane.
-var controlPlaneManagers = []string{"kube-controller-manager", "kube-scheduler", "kubelet", "kube-apiserver"}
+// isControlPlane reports whether a field manager is part of the control plane.
+func isControlPlane(manager string) bool {
+	switch manager {
+	case "kube-controller-manager", "kube-scheduler", "kubelet", "kube-apiserver":
+		return true
+	}
+	return false
+}
 
 // editOf returns a merge patch that changes one field of an object that its program has written, or nil
 // if no field can be changed without knowing its meaning. Numbers and booleans come before strings: the
@@ -23,7 +29,7 @@ func editOf(object map[string]any) json.RawMessage {
 		entry, _ := each.(map[string]any)
 		manager, _ := entry["manager"].(string)
 		fields, _ := entry["fieldsV1"].(map[string]any)
-		if subresource, _ := entry["subresource"].(string); subresource != "" || strings.HasPrefix(manager, "explorer-") || slices.Contains(controlPlaneManagers, manager) {
+		if subresource, _ := entry["subresource"].(string); subresource != "" || strings.HasPrefix(manager, "explorer-") || isControlPlane(manager) {
 			continue
 		}
 		walk(fields, object, nil, func(path []string, value any) {
@@ -36,7 +42,7 @@ func editOf(object map[string]any) json.RawMessage {
 	if best == nil {
 		return nil
 	}
-	var patch any = bestValue
+	patch := bestValue
 	for _, name := range slices.Backward(best) {
 		patch = map[string]any{name: patch}
 	}

@@ -19,30 +19,38 @@ const Transition schedule.Kind = "transition"
 
 // DefaultKinds returns the kinds of faults that an exploration covers by default.
 func DefaultKinds() []schedule.Kind {
-	return slices.Concat([]schedule.Kind{schedule.Crash}, requestKinds, watchKinds, foreignKinds, []schedule.Kind{schedule.Stale, Transition})
+	return slices.Concat([]schedule.Kind{schedule.Crash}, requestKinds(), watchKinds(), foreignKinds(), []schedule.Kind{schedule.Stale, Transition})
 }
 
-// The kinds by what they concern.
-var (
-	// requestKinds concern any request. The committed ones and the conflict concern writes only.
-	requestKinds = []schedule.Kind{
+// requestKinds returns the kinds that concern any request. The committed ones and the conflict concern
+// writes only.
+func requestKinds() []schedule.Kind {
+	return []schedule.Kind{
 		schedule.Refused429, schedule.CommittedReset, schedule.Refused500, schedule.Conflict, schedule.Refused503,
 		schedule.Committed500, schedule.Refused504, schedule.Committed504, schedule.Reset,
 	}
-	watchKinds   = []schedule.Kind{schedule.WatchLag, schedule.WatchCut, schedule.WatchExpired, schedule.WatchMissed}
-	foreignKinds = []schedule.Kind{schedule.ForeignEdit, schedule.ForeignDelete, schedule.StripLabels, schedule.StripOwners}
-)
+}
+
+// watchKinds returns the kinds that concern a stream.
+func watchKinds() []schedule.Kind {
+	return []schedule.Kind{schedule.WatchLag, schedule.WatchCut, schedule.WatchExpired, schedule.WatchMissed}
+}
+
+// foreignKinds returns what other users and controllers do by default.
+func foreignKinds() []schedule.Kind {
+	return []schedule.Kind{schedule.ForeignEdit, schedule.ForeignDelete, schedule.StripLabels, schedule.StripOwners}
+}
 
 // ParseKinds returns the kinds of a name: that of a kind, or of a group, such as crash, request,
 // watch, foreign, transition and stale.
 func ParseKinds(name string) ([]schedule.Kind, error) {
 	switch name {
 	case "request":
-		return requestKinds, nil
+		return requestKinds(), nil
 	case "watch":
-		return watchKinds, nil
+		return watchKinds(), nil
 	case "foreign":
-		return foreignKinds, nil
+		return foreignKinds(), nil
 	}
 	known := append(DefaultKinds(), schedule.ForeignRecreate, schedule.StripFinalizers)
 	if slices.Contains(known, schedule.Kind(name)) {
@@ -74,7 +82,7 @@ func (e *explorer) plan(ctx context.Context) ([]job, error) {
 	}
 	points := e.points()
 	last := len(e.options.Steps) - 1
-	rotation := 0
+	rotation, ofRequests := 0, requestKinds()
 	for _, p := range points {
 		if p.IsWrite() {
 			e.coverage.Points.Total++
@@ -85,9 +93,9 @@ func (e *explorer) plan(ctx context.Context) ([]job, error) {
 			}
 		}
 		for range requestKindsPerPoint {
-			k := requestKinds[rotation%len(requestKinds)]
+			k := ofRequests[rotation%len(ofRequests)]
 			for rotation++; !p.IsWrite() && isForWrites(k); rotation++ {
-				k = requestKinds[rotation%len(requestKinds)]
+				k = ofRequests[rotation%len(ofRequests)]
 			}
 			add(schedule.Fault{Kind: k, At: &p})
 		}
@@ -99,7 +107,7 @@ func (e *explorer) plan(ctx context.Context) ([]job, error) {
 		}
 		add(schedule.Fault{Kind: schedule.Stale, Step: step})
 		for _, stream := range e.streams() {
-			for _, k := range watchKinds {
+			for _, k := range watchKinds() {
 				add(schedule.Fault{Kind: k, Stream: stream, Step: step})
 			}
 		}
@@ -201,7 +209,7 @@ func (e *explorer) planForeign(points []schedule.Point) (all []schedule.Fault, e
 		if content == nil {
 			continue // the program has deleted it
 		}
-		for _, k := range foreignKinds {
+		for _, k := range foreignKinds() {
 			f := schedule.Fault{Kind: k, Object: &o}
 			if k == schedule.ForeignEdit {
 				if f.Edit = editOf(content); f.Edit == nil {

@@ -31,7 +31,7 @@ func (r *run) allEvents() []finding.Event {
 		events = append(events, event)
 	}
 	for _, v := range r.outcome.history.Versions {
-		if !slices.Contains(controlPlaneManagers, v.Manager) && !v.Deleted {
+		if !isControlPlane(v.Manager) && !v.Deleted {
 			continue // it is the answer to a request above
 		}
 		what := "changes"

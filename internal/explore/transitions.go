@@ -15,10 +15,12 @@ import (
 	"github.com/yare-go/yare/kube"
 )
 
-// crdResource is the resource of CustomResourceDefinitions.
-var crdResource = kube.Resource{
-	GroupVersionKind: schema.GroupVersionKind{Group: "apiextensions.k8s.io", Version: "v1", Kind: "CustomResourceDefinition"},
-	Plural:           "customresourcedefinitions", ClusterScoped: true,
+// definitions returns the resource of CustomResourceDefinitions.
+func definitions() kube.Resource {
+	return kube.Resource{
+		GroupVersionKind: schema.GroupVersionKind{Group: "apiextensions.k8s.io", Version: "v1", Kind: "CustomResourceDefinition"},
+		Plural:           "customresourcedefinitions", ClusterScoped: true,
+	}
 }
 
 // maxChain is how many changes of the declared state follow one another in a run.
@@ -61,7 +63,7 @@ func (e *explorer) definitionOf(ctx context.Context, object *unstructured.Unstru
 	if err != nil {
 		return nil, err
 	}
-	crd, err := kube.Dynamic(e.client, crdResource, "").Get(ctx, resourceName(api.Resource()))
+	crd, err := kube.Dynamic(e.client, definitions(), "").Get(ctx, resourceName(api.Resource()))
 	switch {
 	case kube.IsNotFound(err):
 		return nil, nil
