@@ -135,9 +135,16 @@ func Replay(ctx context.Context, operator Operator, o Options, f finding.Finding
 		return f, err
 	}
 	f.Seen, f.Tries = 0, 0
+	j := job{schedule: f.Schedule}
+	if len(f.Schedule.Faults) == 0 {
+		j.field = "the steps"
+	}
+	judge, err := e.judgeOf(ctx, j)
+	if err != nil {
+		return f, err
+	}
 	for range tries {
-		j := job{schedule: f.Schedule}
-		out, err := e.run(ctx, j.schedule, e.patient(), e.judgeFaults)
+		out, err := e.run(ctx, j.schedule, e.patient(), judge)
 		if err != nil {
 			return f, err
 		}
@@ -226,6 +233,11 @@ func (e *explorer) refer(ctx context.Context) error {
 			return fmt.Errorf("%w: after step %d (%s): %w", ErrNoReference, step+1, e.options.Steps[step].Name, err)
 		}
 		e.masks = append(e.masks, masks)
+		for _, path := range masks.Varying() {
+			if !slices.Contains(e.coverage.Masked, path) {
+				e.coverage.Masked = append(e.coverage.Masked, path)
+			}
+		}
 	}
 	e.wait = patience{
 		window: min(max(silence+silence/2, minWindow), referenceWindow),
@@ -255,54 +267,6 @@ type job struct {
 	kind schedule.Kind
 	// field is the field of a transition.
 	field string
-}
-
-// judgeOf returns what compares the states of a run.
-func (e *explorer) judgeOf(ctx context.Context, j job) (judge, error) {
-	if j.field != "" {
-		return e.judgeValues(ctx, j.schedule)
-	}
-	return e.judgeFaults, nil
-}
-
-// judgeFaults compares the state after a step with that of the references.
-func (e *explorer) judgeFaults(step int, state history.State) []finding.Difference {
-	return findingsOf(e.masks[step].Compare(e.references[0].states[step], state))
-}
-
-// findingsOf returns differences as a finding has them.
-func findingsOf(differences []history.Difference) (all []finding.Difference) {
-	for _, d := range differences {
-		all = append(all, finding.Difference{Object: d.Object.String(), Path: d.Path, Want: d.Want, Got: d.Got})
-	}
-	return all
-}
-
-// judgeHistory looks for what died, was created twice or changed in a run, and no reference did. It looks
-// at nothing in a run with other values, which may replace objects.
-func (e *explorer) judgeHistory(j job, out *outcome) {
-	if j.field != "" {
-		return
-	}
-	var references []history.History
-	for _, r := range e.references {
-		references = append(references, r.history)
-	}
-	var killed []schedule.Object
-	for _, f := range j.schedule.Faults {
-		if f.Object != nil {
-			killed = append(killed, *f.Object)
-		}
-	}
-	destroyed := history.Destroyed(references, out.history, e.historyOptions(), killed...)
-	if len(destroyed) == 0 {
-		return
-	}
-	out.problem, out.differences = finding.Destroyed, nil
-	for _, d := range destroyed {
-		out.problemStep = d.Step
-		out.differences = append(out.differences, finding.Difference{Object: d.Object.String(), Path: d.Path, Reason: d.String()})
-	}
 }
 
 // runAll makes the planned runs, some at a time, until the budget ends.
