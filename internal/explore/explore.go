@@ -334,7 +334,7 @@ func (e *explorer) do(ctx context.Context, j job) error {
 			return err
 		}
 		e.countRun(&e.coverage.Runs)
-		if len(out.missed) == 0 || out.problem != "" {
+		if len(out.missed) == 0 && len(out.history.Gaps) == 0 || out.problem != "" {
 			break
 		}
 	}

@@ -30,9 +30,10 @@ func findingsOf(differences []history.Difference) (all []finding.Difference) {
 }
 
 // judgeHistory looks for what died, was created twice or changed in a run, and no reference did. It looks
-// at nothing in a run with other values, which may replace objects.
+// at nothing in a run with other values, which may replace objects, and in a run whose recorder has missed
+// versions.
 func (e *explorer) judgeHistory(j job, out *outcome) {
-	if j.field != "" {
+	if j.field != "" || len(out.history.Gaps) > 0 {
 		return
 	}
 	var references []history.History

@@ -2,6 +2,7 @@ package explore
 
 import (
 	"bytes"
+	"strings"
 	"sync"
 )
 
@@ -32,9 +33,9 @@ func (l *lines) Write(text []byte) (int, error) {
 	}
 }
 
-// all returns the lines that are kept.
-func (l *lines) all() []string {
+// last returns the last n lines, or fewer.
+func (l *lines) last(n int) string {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	return append([]string(nil), l.kept...)
+	return strings.Join(l.kept[max(0, len(l.kept)-n):], "\n")
 }

@@ -57,9 +57,7 @@ type run struct {
 // outcome is what a run has shown.
 type outcome struct {
 	// states are the objects at the rest after each step.
-	states []history.State
-	// took is how long each step took to come to rest.
-	took     []time.Duration
+	states   []history.State
 	history  history.History
 	requests []faults.Request
 	// problem is what ended the run, or empty. differences say what is wrong, after the step problemStep.
@@ -151,7 +149,6 @@ func (r *run) end() error {
 		r.outcome.requests = r.proxy.Requests()
 		r.proxy.Close()
 	}
-	r.outcome.log = r.log.all()
 	r.outcome.trace = r.allEvents()
 	if r.namespace == "" {
 		return nil
@@ -238,7 +235,6 @@ func (r *run) exit() error {
 
 // step makes one step of the user, with its faults, and judges the rest after the step.
 func (r *run) step(ctx context.Context, i int, step schedule.Step, wait patience, judge judge) error {
-	began := time.Now()
 	r.current.Store(int64(i))
 	r.recorder.BeginStep(i)
 	if err := r.proxy.BeginStep(ctx, i); err != nil {
@@ -271,7 +267,6 @@ func (r *run) step(ctx context.Context, i int, step schedule.Step, wait patience
 	if err := r.rest(ctx, wait); err != nil {
 		return err
 	}
-	r.outcome.took = append(r.outcome.took, time.Since(began))
 	return r.judge(ctx, i, wait, judge)
 }
 
@@ -304,9 +299,12 @@ func (r *run) judge(ctx context.Context, i int, wait patience, judge judge) erro
 	if err := r.rest(ctx, wait); err != nil {
 		return err
 	}
-	if len(check(r.recorder.State())) == 0 {
+	switch state = r.recorder.State(); {
+	case len(check(state)) == 0:
 		r.fail(finding.NeedsRestart, i, differences)
-	} else {
+	case len(judge(i, state)) == 0:
+		r.fail(finding.CheckFailed, i, differences)
+	default:
 		r.fail(finding.Wrong, i, differences)
 	}
 	return nil
@@ -332,11 +330,14 @@ func (r *run) fail(v finding.Verdict, step int, differences []finding.Difference
 	}
 }
 
+// exitLines is how many lines of its log are shown of a program that ended by itself.
+const exitLines = 5
+
 // rest returns when the run has come to rest, or records that it does not.
 func (r *run) rest(ctx context.Context, wait patience) error {
 	for until := time.Now().Add(wait.rest); ; {
 		if err := r.exit(); err != nil {
-			r.fail(finding.Exited, int(r.current.Load()), []finding.Difference{{Object: r.explorer.operator.String(), Reason: fmt.Sprintf("the program ended by itself: %v", err)}})
+			r.fail(finding.Exited, int(r.current.Load()), []finding.Difference{{Object: r.explorer.operator.String(), Reason: fmt.Sprintf("the program ended by itself: %v; its last lines: %s", err, r.log.last(exitLines))}})
 			return nil
 		}
 		if err := r.recorder.CatchUp(ctx); err != nil {

@@ -115,11 +115,15 @@ func (w *labelWriter) add(key, value []byte) {
 	}
 }
 
-// Len is the number of labels. Less and Swap compare and exchange two of them, for package sort:
-// unlike slices.SortStableFunc, sort.Stable is not compiled anew for them.
-func (w *labelWriter) Len() int           { return len(w.pairs) }
+// Len returns the number of labels. Len, Less and Swap are for package sort: unlike
+// slices.SortStableFunc, sort.Stable is not compiled once more for the pairs.
+func (w *labelWriter) Len() int { return len(w.pairs) }
+
+// Less reports whether the name of label i sorts before that of label j.
 func (w *labelWriter) Less(i, j int) bool { return bytes.Compare(w.pairs[i][0], w.pairs[j][0]) < 0 }
-func (w *labelWriter) Swap(i, j int)      { w.pairs[i], w.pairs[j] = w.pairs[j], w.pairs[i] }
+
+// Swap exchanges two labels.
+func (w *labelWriter) Swap(i, j int) { w.pairs[i], w.pairs[j] = w.pairs[j], w.pairs[i] }
 
 // finish returns the labels that were added, and removes them. The slices are valid until the
 // next use.

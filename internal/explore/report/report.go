@@ -98,9 +98,6 @@ func describeStep(s schedule.Step) string {
 	for _, object := range s.Delete {
 		actions = append(actions, "delete "+object.String())
 	}
-	if s.Wait {
-		actions = append(actions, "wait")
-	}
 	return s.Name + ": " + strings.Join(actions, ", ")
 }
 

@@ -11,7 +11,7 @@ import (
 // Schedule is everything that happens in a run. A replay arms the same triggers again. A replay is
 // not exact to the bit, because the program and the control plane have threads of their own.
 type Schedule struct {
-	// Seed chooses what the run decides at random, such as lengths of delays.
+	// Seed is that of the exploration that planned the run.
 	Seed uint64 `json:"seed,omitempty"`
 	// Steps are what the user does. A step begins when the program has come to rest after the step
 	// before.
@@ -19,15 +19,13 @@ type Schedule struct {
 	Faults []Fault `json:"faults,omitempty"`
 }
 
-// Step is one thing that the user does: exactly one of Apply, Delete and Wait is set.
+// Step is one thing that the user does: the user applies objects, deletes objects, or both.
 type Step struct {
 	Name string `json:"name"`
 	// Apply are the objects that the user applies, by server-side apply.
 	Apply []json.RawMessage `json:"apply,omitempty"`
-	// Delete are the objects that the user deletes. The step ends when the objects are gone.
+	// Delete are the objects that the user deletes. The step does not wait until they are gone.
 	Delete []Object `json:"delete,omitempty"`
-	// Wait is true if the user does nothing, and time passes: see [Fault] for what may happen.
-	Wait bool `json:"wait,omitempty"`
 }
 
 // Object names an object of the run's namespace.
