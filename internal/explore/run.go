@@ -69,7 +69,6 @@ type outcome struct {
 	// notApplicable are the faults that the program gave no opportunity for.
 	notApplicable []schedule.Fault
 	trace         []finding.Event
-	log           []string
 }
 
 // patience is how long a run waits.
