@@ -23,6 +23,8 @@ type Cluster struct {
 	kubeconfig string
 	config     *kube.Config
 	tests      *testStates
+	// isShared is true for the control plane of Start, which all tests of the process use.
+	isShared bool
 	// narrowed holds the argument of InNamespaces. It is nil if that was not called.
 	narrowed *[]string
 }
@@ -33,7 +35,11 @@ var shared = sync.OnceValues(func() (*Cluster, error) {
 	if path := os.Getenv(KubeconfigVariable); path != "" {
 		return openExisting(path)
 	}
-	return start(plane.Options{})
+	c, err := start(plane.Options{})
+	if err == nil {
+		c.isShared = true
+	}
+	return c, err
 })
 
 // Start returns the control plane of this test process, which the first call starts, or the existing

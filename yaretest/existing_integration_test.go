@@ -77,6 +77,9 @@ func TestOnExistingCluster(t *testing.T) {
 	} {
 		t.Run(name, harm)
 	}
+	record(t, "plane", func(t testing.TB) {
+		yaretest.Explore(t, yaretest.Binary{Path: "."}, yaretest.Plane(cluster))
+	}).requireFailure(t, "yaretest.Plane stops the API server and etcd", "the existing cluster "+host)
 	yaretest.Define[Reminder](t, cluster)
 	namespace := cluster.Namespace(t)
 	if out := cluster.Kubectl(t, "", "get", "namespace", namespace, "-o", "name"); !strings.Contains(out, namespace) {

@@ -78,6 +78,8 @@ type ExploreOption func(*exploration) error
 type exploration struct {
 	options explore.Options
 	report  string
+	// cluster is that of [Plane], or nil.
+	cluster *Cluster
 }
 
 // Samples sets the objects that the user applies and deletes. Their namespaces do not count. Default:
@@ -150,8 +152,8 @@ func Scenario(steps ...Step) ExploreOption {
 	}
 }
 
-// Only limits the exploration to kinds of faults: crash, request, watch, foreign and transition, or
-// single ones such as watch-missed.
+// Only limits the exploration to kinds of faults: crash, request, watch, foreign, leader and transition,
+// or single ones such as watch-missed.
 func Only(kinds ...string) ExploreOption {
 	return func(e *exploration) (err error) {
 		e.options.Only, err = parseKinds(kinds)
@@ -251,7 +253,10 @@ func Explore(t testing.TB, o Operator, options ...ExploreOption) *Coverage {
 			t.Fatal(err)
 		}
 	}
-	cluster := Start(t)
+	cluster := e.cluster
+	if cluster == nil {
+		cluster = Start(t)
+	}
 	operator, crds, sample := o.open(t)
 	e.options.Config = cluster.Config()
 	if len(crds) > 0 {

@@ -37,6 +37,7 @@ type exploreFlags struct {
 	report  string
 	replay  string
 	list    bool
+	plane   bool
 	verbose bool
 }
 
@@ -54,11 +55,15 @@ The user of the operator applies the objects in PATH/sample.yaml, and deletes th
 An operator that does not use yare needs --install with its CustomResourceDefinitions. In ARGS,
 {kubeconfig}, {namespace} and {port1} are filled in; KUBECONFIG is set.
 
+A program that elects a leader, such as one that uses yare with --leader-elect in ARGS, loses its
+lease to another replica at its writes. With --plane the API server and etcd are killed and paused.
+
 Exit status: 0 complete and nothing found; 1 a finding; 2 no stable reference; 3 the time of --for
 ended first.`,
 		Example: `  yare explore ./examples/webapp
   yare explore --for 10m --only crash,watch --report /tmp/webapp.html ./examples/webapp
   yare explore --replay /tmp/webapp.json ./examples/webapp
+  yare explore --plane ./examples/webapp -- --leader-elect
   yare explore --install crds.yaml --sample prometheus.yaml ./operator -- --namespaces={namespace}`,
 		Args: cobra.MinimumNArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -69,7 +74,8 @@ ended first.`,
 	flags := cmd.Flags()
 	flags.DurationVar(&f.options.Budget, "for", 0, "begin no new run after this time (default: make all planned runs)")
 	flags.Uint64Var(&f.options.Seed, "seed", 0, "choose what is not done completely by this number")
-	flags.StringSliceVar(&f.only, "only", nil, "only these kinds of faults: crash, request, watch, foreign, transition, or single ones")
+	flags.StringSliceVar(&f.only, "only", nil, "only these kinds of faults: crash, request, watch, foreign, leader, transition, or single ones")
+	flags.BoolVar(&f.plane, "plane", false, "also kill the API server and etcd, and pause etcd, in runs of their own after all others")
 	flags.IntVar(&f.options.Parallel, "parallel", 0, "the number of runs at a time (default: two for each processor)")
 	flags.StringArrayVar(&f.install, "install", nil, "apply the objects in this `FILE` before (repeatable; default: what the operator prints with crd)")
 	flags.StringVar(&f.sample, "sample", "", "the `FILE` of the samples (default: PATH/sample.yaml)")
@@ -110,6 +116,9 @@ func runExplore(ctx context.Context, out *console.Console, f exploreFlags, path 
 	defer p.Close()
 	if f.options.Config, _, err = (kube.ConfigSource{Kubeconfig: p.Kubeconfig()}).Load(); err != nil {
 		return err
+	}
+	if f.plane {
+		f.options.Plane = p
 	}
 	if err := explore.Install(ctx, f.options.Config, text); err != nil {
 		return fmt.Errorf("install the kinds of %s: %w", operator, err)

@@ -41,6 +41,9 @@ type Options struct {
 	Values map[string][]any
 	// Ignore are differences that are intended.
 	Ignore []history.Ignore
+	// Plane is the control plane of Config, for the faults that stop its components. Without it there are
+	// no such faults.
+	Plane Plane
 	// Checks are called at the rest after each step.
 	Checks []Check
 	// Progress is called after each run. Runs are concurrent, and the calls are not. It may be nil.
@@ -76,6 +79,8 @@ type explorer struct {
 	references []*outcome
 	masks      []*history.Masks
 	wait       patience
+	// election is that of the program in the references. It is nil if the program elects no leader.
+	election *election
 
 	mu       sync.Mutex
 	findings []finding.Finding
@@ -244,6 +249,10 @@ func (e *explorer) refer(ctx context.Context) error {
 		rest:   20 * time.Second,
 		heal:   12 * time.Second,
 	}
+	if election, isElecting := electionOf(e.references[0].requests); isElecting {
+		e.election = &election
+		e.wait.rest += election.takeOverTime()
+	}
 	return nil
 }
 
@@ -279,6 +288,8 @@ func (e *explorer) runAll(ctx context.Context, jobs []job, began time.Time) erro
 		count.Total++
 		e.coverage.Kinds[j.kind] = count
 	}
+	jobs, alone := splitJobs(jobs)
+	budget := e.sharedBudget(alone)
 	queue := make(chan job)
 	var workers sync.WaitGroup
 	for range e.options.Parallel {
@@ -292,7 +303,7 @@ func (e *explorer) runAll(ctx context.Context, jobs []job, began time.Time) erro
 		})
 	}
 	for _, j := range jobs {
-		if e.options.Budget > 0 && time.Since(began) > e.options.Budget {
+		if budget > 0 && time.Since(began) > budget {
 			e.coverage.Complete = false
 			break
 		}
@@ -305,6 +316,9 @@ func (e *explorer) runAll(ctx context.Context, jobs []job, began time.Time) erro
 	}
 	close(queue)
 	workers.Wait()
+	if err := e.runAlone(ctx, alone, began); err != nil {
+		e.fail(err)
+	}
 	if ctx.Err() != nil {
 		e.coverage.Complete = false
 	}
@@ -325,7 +339,7 @@ func (e *explorer) do(ctx context.Context, j job) error {
 	}
 	var out *outcome
 	for range maxTries {
-		out, err = e.run(ctx, j.schedule, e.wait, judge)
+		out, err = e.run(ctx, j.schedule, e.patienceOf(j), judge)
 		if j.field != "" && kube.IsInvalid(err) { // the server refuses the way from one value to the next
 			e.countRun(&e.coverage.Refused)
 			return nil
@@ -334,7 +348,7 @@ func (e *explorer) do(ctx context.Context, j job) error {
 			return err
 		}
 		e.countRun(&e.coverage.Runs)
-		if len(out.missed) == 0 && len(out.history.Gaps) == 0 || out.problem != "" {
+		if len(out.missed) == 0 && (len(out.history.Gaps) == 0 || needsPlane(j.schedule)) || out.problem != "" {
 			break
 		}
 	}
@@ -371,7 +385,7 @@ func (e *explorer) confirm(ctx context.Context, j job, judge judge, first *outco
 			f.Verdict, f.Seen = finding.Late, f.Seen+1
 		}
 	}
-	if f.Seen == 1 && f.Verdict != finding.Destroyed { // what is destroyed counts at once
+	if f.Seen == 1 && !f.Verdict.IsCertain() {
 		return nil
 	}
 	if err := e.minimize(ctx, j, &f); err != nil {

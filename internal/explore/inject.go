@@ -25,6 +25,8 @@ type armedFaults struct {
 
 	mu  sync.Mutex
 	err error
+	// problem is what a fault has shown. It is empty if all is well.
+	problem string
 }
 
 // armedFault is one of them.
@@ -35,7 +37,7 @@ type armedFault struct {
 
 // arm arms the faults of a step that requests and streams of the program trigger. The caller must
 // call wait.
-func (r *run) arm(step int) (*armedFaults, error) {
+func (r *run) arm(ctx context.Context, step int) (*armedFaults, error) {
 	a := &armedFaults{run: r, over: make(chan struct{})}
 	for _, f := range r.schedule.Faults {
 		if stepOf(f) != step || f.At == nil && f.Stream == "" {
@@ -52,18 +54,34 @@ func (r *run) arm(step int) (*armedFaults, error) {
 			case <-a.over:
 				return
 			}
-			if f.Kind != schedule.Crash {
-				r.recordFault(f.String())
-				return
-			}
-			if err := r.crash(f.String(), f.Restart == schedule.RestartNow); err != nil {
-				a.mu.Lock()
-				defer a.mu.Unlock()
+			problem, err := r.carryOut(ctx, f, armed, a.over)
+			a.mu.Lock()
+			defer a.mu.Unlock()
+			if err != nil {
 				a.err = err
+			}
+			if problem != "" {
+				a.problem = problem
 			}
 		})
 	}
 	return a, nil
+}
+
+// carryOut does what the proxy does not do of a fault that has been triggered. It returns what the fault
+// has shown, or an empty text. The channel over ends it.
+func (r *run) carryOut(ctx context.Context, f schedule.Fault, armed *faults.Armed, over <-chan struct{}) (problem string, err error) {
+	switch {
+	case f.Kind == schedule.Crash:
+		return "", r.crash(f.String(), f.Restart == schedule.RestartNow)
+	case f.Kind.IsOfPlane():
+		return "", r.strike(ctx, f)
+	case f.Kind.IsOfLeader():
+		r.recordFault(f.String())
+		return r.handOver(f, armed.Session(), over)
+	}
+	r.recordFault(f.String())
+	return "", nil
 }
 
 // stepOf returns the step in which a fault happens.
@@ -87,7 +105,11 @@ func (a *armedFaults) disarm() (missed []schedule.Fault, err error) {
 	a.run.proxy.Disarm()
 	a.mu.Lock()
 	err = a.err
+	problem := a.problem
 	a.mu.Unlock()
+	if problem != "" {
+		a.run.fail(finding.Wrong, int(a.run.current.Load()), []finding.Difference{{Object: leases, Reason: problem}})
+	}
 	if err != nil {
 		return missed, err
 	}
@@ -116,6 +138,10 @@ func (r *run) afterwards(ctx context.Context, step int, wait patience) error {
 		case f.Kind == schedule.Stale:
 			if err := r.restartInThePast(ctx, f, wait); err != nil {
 				return fmt.Errorf("%s: %w", f, err)
+			}
+		case f.Kind.IsOfPlane():
+			if err := r.strike(ctx, f); err != nil {
+				return err
 			}
 		case f.Kind == schedule.Crash:
 			if err := r.crash("crash after the last write", f.Restart == schedule.RestartNow); err != nil {

@@ -31,9 +31,10 @@ func findingsOf(differences []history.Difference) (all []finding.Difference) {
 
 // judgeHistory looks for what died, was created twice or changed in a run, and no reference did. It looks
 // at nothing in a run with other values, which may replace objects, and in a run whose recorder has missed
-// versions.
+// versions. After an outage of the server it looks at the versions that are left: what it finds in them
+// has happened.
 func (e *explorer) judgeHistory(j job, out *outcome) {
-	if j.field != "" || len(out.history.Gaps) > 0 {
+	if e.judgeTerms(j, out) || j.field != "" || len(out.history.Gaps) > 0 && !needsPlane(j.schedule) {
 		return
 	}
 	var references []history.History

@@ -19,7 +19,7 @@ const Transition schedule.Kind = "transition"
 
 // DefaultKinds returns the kinds of faults that an exploration covers by default.
 func DefaultKinds() []schedule.Kind {
-	return slices.Concat([]schedule.Kind{schedule.Crash}, requestKinds(), watchKinds(), foreignKinds(), []schedule.Kind{schedule.Stale, Transition})
+	return slices.Concat([]schedule.Kind{schedule.Crash}, requestKinds(), watchKinds(), foreignKinds(), leaderKinds(), []schedule.Kind{schedule.Stale, Transition})
 }
 
 // requestKinds returns the kinds that concern any request. The committed ones and the conflict concern
@@ -42,7 +42,7 @@ func foreignKinds() []schedule.Kind {
 }
 
 // ParseKinds returns the kinds of a name: that of a kind, or of a group, such as crash, request,
-// watch, foreign, transition and stale.
+// watch, foreign, leader, plane, transition and stale.
 func ParseKinds(name string) ([]schedule.Kind, error) {
 	switch name {
 	case "request":
@@ -51,12 +51,16 @@ func ParseKinds(name string) ([]schedule.Kind, error) {
 		return watchKinds(), nil
 	case "foreign":
 		return foreignKinds(), nil
+	case string(leaderGroup):
+		return leaderKinds(), nil
+	case "plane":
+		return planeKinds(), nil
 	}
-	known := append(DefaultKinds(), schedule.ForeignRecreate, schedule.StripFinalizers)
+	known := slices.Concat(DefaultKinds(), planeKinds(), []schedule.Kind{schedule.ForeignRecreate, schedule.StripFinalizers})
 	if slices.Contains(known, schedule.Kind(name)) {
 		return []schedule.Kind{schedule.Kind(name)}, nil
 	}
-	return nil, fmt.Errorf("there is no kind of fault %q: use crash, request, watch, foreign, transition, or one of %v", name, known)
+	return nil, fmt.Errorf("there is no kind of fault %q: use crash, request, watch, foreign, leader, plane, transition, or one of %v", name, known)
 }
 
 // requestKindsPerPoint is how many kinds of request faults happen at each point. The kinds rotate, so
@@ -74,10 +78,7 @@ func (e *explorer) plan(ctx context.Context) ([]job, error) {
 	var jobs []job
 	add := func(f schedule.Fault) {
 		if has(f.Kind) {
-			jobs = append(jobs, job{
-				schedule: schedule.Schedule{Seed: e.options.Seed, Steps: e.options.Steps, Faults: []schedule.Fault{f}},
-				kind:     f.Kind,
-			})
+			jobs = append(jobs, e.jobOf(f))
 		}
 	}
 	points := e.points()
@@ -119,6 +120,9 @@ func (e *explorer) plan(ctx context.Context) ([]job, error) {
 	for _, f := range foreign {
 		add(f)
 	}
+	for _, f := range e.planLeader(points, has) {
+		add(f)
+	}
 	if has(Transition) {
 		transitions, err := e.planTransitions(ctx)
 		if err != nil {
@@ -130,7 +134,18 @@ func (e *explorer) plan(ctx context.Context) ([]job, error) {
 		}
 	}
 	e.random.Shuffle(len(jobs), func(i, j int) { jobs[i], jobs[j] = jobs[j], jobs[i] })
+	for _, f := range e.planPlane(points, has) {
+		jobs = append(jobs, e.jobOf(f))
+	}
 	return jobs, nil
+}
+
+// jobOf returns the run of the steps with one fault.
+func (e *explorer) jobOf(f schedule.Fault) job {
+	return job{
+		schedule: schedule.Schedule{Seed: e.options.Seed, Steps: e.options.Steps, Faults: []schedule.Fault{f}},
+		kind:     f.Kind,
+	}
 }
 
 // appliesTwice reports whether the steps themselves change what they have applied. Then the state after

@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"path/filepath"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -34,14 +33,20 @@ type run struct {
 	names    *history.Names
 	log      *lines
 
-	// lives guards the life of the program, which a crash replaces.
-	lives   sync.Mutex
-	session *faults.Session
-	life    instance
-	// lifeCount counts the lives so far.
-	lifeCount int
+	// lives guards the replicas of the program, whose lives a crash replaces.
+	lives    sync.Mutex
+	replicas []*replica
+	// lifeCount counts the lives so far. replicaOfSession holds the numbers of their replicas.
+	lifeCount        int
+	replicaOfSession map[string]int
 	// restartDue is true while a program that has crashed waits for its restart.
 	restartDue bool
+	// isHandingOver is true while a fault takes the lease from a leader.
+	isHandingOver bool
+	// released is the session whose lease was released last, because its life had ended.
+	released string
+	// outages counts the faults because of which the control plane may be down.
+	outages atomic.Int32
 	// acted is when the user or a fault did something last.
 	acted time.Time
 
@@ -130,9 +135,7 @@ func (r *run) begin(ctx context.Context, wait patience) error {
 		return err
 	}
 	r.proxy.Delay(wait.delay)
-	r.lives.Lock()
-	defer r.lives.Unlock()
-	return r.startLocked()
+	return r.startReplicas(ctx)
 }
 
 // end ends the program and the run, and removes the namespace.
@@ -159,79 +162,6 @@ func (r *run) end() error {
 	return r.explorer.removeNamespace(r.namespace, written)
 }
 
-// startLocked starts a life of the program.
-func (r *run) startLocked() error {
-	r.lifeCount++
-	session, err := r.proxy.Session(fmt.Sprint("life-", r.lifeCount))
-	if err != nil {
-		return err
-	}
-	path := filepath.Join(r.folder, fmt.Sprintf("kubeconfig-%d", r.lifeCount))
-	if err := os.WriteFile(path, session.Kubeconfig(), 0o600); err != nil {
-		return err
-	}
-	r.session, r.restartDue = session, false
-	r.life, err = r.explorer.operator.start(life{config: session.Config(), kubeconfig: path, namespace: r.namespace, log: r.log})
-	return err
-}
-
-// stopLocked cuts the life of the program off from the server, and ends it.
-func (r *run) stopLocked() {
-	if r.session != nil {
-		r.session.CutOff()
-	}
-	if r.life != nil {
-		r.life.kill()
-	}
-	r.session, r.life = nil, nil
-}
-
-// crash ends the life of the program. The program starts again at once, or when r.restart is called.
-func (r *run) crash(why string, now bool) error {
-	r.lives.Lock()
-	defer r.lives.Unlock()
-	r.recordFault(why)
-	r.stopLocked()
-	if !now {
-		r.restartDue = true
-		return nil
-	}
-	return r.startLocked()
-}
-
-// restart starts a program that waits for its restart.
-func (r *run) restart() error {
-	r.lives.Lock()
-	defer r.lives.Unlock()
-	if !r.restartDue {
-		return nil
-	}
-	r.recordEvent(finding.Event{Lane: finding.Operator, Text: "the program starts again"})
-	return r.startLocked()
-}
-
-// isDown reports whether no life of the program runs because of a crash.
-func (r *run) isDown() bool {
-	r.lives.Lock()
-	defer r.lives.Unlock()
-	return r.restartDue
-}
-
-// exit returns why the program ended by itself, or nil.
-func (r *run) exit() error {
-	r.lives.Lock()
-	defer r.lives.Unlock()
-	if r.life == nil {
-		return nil
-	}
-	select {
-	case <-r.life.ended():
-		return r.life.err()
-	default:
-		return nil
-	}
-}
-
 // step makes one step of the user, with its faults, and judges the rest after the step.
 func (r *run) step(ctx context.Context, i int, step schedule.Step, wait patience, judge judge) error {
 	r.current.Store(int64(i))
@@ -239,7 +169,7 @@ func (r *run) step(ctx context.Context, i int, step schedule.Step, wait patience
 	if err := r.proxy.BeginStep(ctx, i); err != nil {
 		return err
 	}
-	armed, err := r.arm(i)
+	armed, err := r.arm(ctx, i)
 	defer armed.wait()
 	if err != nil {
 		return err
@@ -282,7 +212,7 @@ func (r *run) judge(ctx context.Context, i int, wait patience, judge judge) erro
 		if err := sleep(ctx, wait.window); err != nil {
 			return err
 		}
-		if err := r.recorder.CatchUp(ctx); err != nil {
+		if err := r.catchUp(ctx); err != nil {
 			return err
 		}
 		if differences = check(r.recorder.State()); len(differences) == 0 && time.Since(until.Add(-wait.heal)) > lateAfter {
@@ -335,11 +265,21 @@ const exitLines = 5
 // rest returns when the run has come to rest, or records that it does not.
 func (r *run) rest(ctx context.Context, wait patience) error {
 	for until := time.Now().Add(wait.rest); ; {
+		if err := r.superviseReplicas(ctx); err != nil {
+			return err
+		}
 		if err := r.exit(); err != nil {
 			r.fail(finding.Exited, int(r.current.Load()), []finding.Difference{{Object: r.explorer.operator.String(), Reason: fmt.Sprintf("the program ended by itself: %v; its last lines: %s", err, r.log.last(exitLines))}})
 			return nil
 		}
-		if err := r.recorder.CatchUp(ctx); err != nil {
+		if r.isUnsettled() && time.Now().Before(until) {
+			r.acted = time.Now()
+			if err := sleep(ctx, pollInterval); err != nil {
+				return err
+			}
+			continue
+		}
+		if err := r.catchUp(ctx); err != nil {
 			return err
 		}
 		quiet, busy := r.quiet()

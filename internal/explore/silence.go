@@ -10,7 +10,7 @@ func (o *outcome) silence() (longest time.Duration) {
 	for step := range o.states {
 		var times []time.Time
 		for _, v := range o.history.Versions {
-			if v.Step == step {
+			if v.Step == step && v.Resource != leases {
 				times = append(times, v.At)
 			}
 		}

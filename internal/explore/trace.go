@@ -28,6 +28,7 @@ func (r *run) allEvents() []finding.Event {
 		case request.Code == 0:
 			event.Text = fmt.Sprintf("%s (no answer)", request.Point)
 		}
+		event.Text += r.ofReplica(request.Session)
 		events = append(events, event)
 	}
 	for _, v := range r.outcome.history.Versions {
@@ -43,6 +44,7 @@ func (r *run) allEvents() []finding.Event {
 			Text: fmt.Sprintf("%s %s/%s", what, v.Resource, r.names.Normalize(v.Name)),
 		})
 	}
+	events = append(events, r.electionEvents()...)
 	slices.SortStableFunc(events, func(a, b finding.Event) int { return cmp.Compare(a.At, b.At) })
 	return events
 }

@@ -29,9 +29,16 @@ type Request struct {
 	Fault schedule.Kind
 	// OutOfBounds is true for a write that was refused because it was outside of the namespace.
 	OutOfBounds bool
-	// Began is when the request came. Ended is when all of the answer was forwarded, and zero
-	// until then.
-	Began, Ended time.Time
+	// Began is when the request came. Sent is when it was sent on to the server, and zero if it was not.
+	// Ended is when all of the answer was forwarded, and zero until then.
+	Began, Sent, Ended time.Time
+	// Version is the resource version of the object in the server's answer to a write that was carried
+	// out. It is empty if the answer has no object, such as the answer to most deletions.
+	Version string
+	// Holder and LeaseDuration are those of the Lease in the answer to a write of a Lease. Holder is empty
+	// if nobody holds the Lease.
+	Holder        string
+	LeaseDuration time.Duration
 }
 
 // String returns the request in short, such as: patch deployments.apps/status default/web.
@@ -156,7 +163,7 @@ func (e *exchange) isAboutObjects() bool {
 // isBackground reports whether the request is about objects that change all the time.
 func (e *exchange) isBackground() bool {
 	switch e.parsed.Resource {
-	case "leases.coordination.k8s.io", "events", "events.events.k8s.io":
+	case leases, "events", "events.events.k8s.io":
 		return true
 	}
 	return false
@@ -203,7 +210,7 @@ func (p *Proxy) begin(e *exchange, c change, query url.Values, cancel context.Ca
 		return p.delay, true
 	}
 	if e.fault = p.faultAtLocked(point); e.fault != nil {
-		e.Fault = e.fault.fault.Kind
+		e.Fault, e.fault.session = e.fault.fault.Kind, e.session
 	}
 	p.expireLocked(e, query)
 	p.showPastLocked(e, query)

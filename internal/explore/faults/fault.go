@@ -19,6 +19,8 @@ type Armed struct {
 	isSpent    bool
 	isDisarmed bool
 	err        error
+	// session is that of the request that the fault concerns. It is nil before the request.
+	session *Session
 }
 
 // Triggered returns a channel that is closed when the fault has happened. The fault of a watch
@@ -47,6 +49,8 @@ func (a *Armed) triggerLocked() {
 //   - [schedule.WatchExpired] breaks it too, and answers the next watch from a version with 410.
 //   - [schedule.WatchMissed] holds as a lag does. At the end of the step the events are dropped,
 //     the watch breaks, and the next watch from a version is answered with 410.
+//   - The faults of a leader isolate its session until [Session.Reconnect], or cut it off.
+//   - The faults of the control plane only trigger. The caller carries them out.
 //   - [schedule.Stale] lets each read with resourceVersion=0 see the state at the beginning of the
 //     step. Watches from that version are held. A streaming list from version 0 is refused with
 //     422, as by a server without streaming lists. A client that never asks for the past does not
@@ -58,7 +62,9 @@ func (a *Armed) triggerLocked() {
 func (p *Proxy) Arm(f schedule.Fault) (*Armed, error) {
 	switch f.Kind {
 	case schedule.Crash, schedule.Reset, schedule.Conflict, schedule.CommittedReset, schedule.Committed500, schedule.Committed504,
-		schedule.Refused429, schedule.Refused500, schedule.Refused503, schedule.Refused504:
+		schedule.Refused429, schedule.Refused500, schedule.Refused503, schedule.Refused504,
+		schedule.LeaderLost, schedule.LeaderHung, schedule.LeaderCut, schedule.LeaderKilled,
+		schedule.ServerKilled, schedule.EtcdKilled, schedule.EtcdPaused:
 		if f.At == nil {
 			return nil, fmt.Errorf("the fault %s has no point", f.Kind)
 		}

@@ -60,6 +60,10 @@ func (u *upstream) serve(w http.ResponseWriter, r *http.Request) {
 		u.events = append(u.events, events)
 	}
 	u.mu.Unlock()
+	if !isWatch && strings.Contains(r.URL.Path, "/leases/") {
+		_, _ = w.Write(body)
+		return
+	}
 	if !isWatch {
 		fmt.Fprint(w, `{"kind":"ConfigMapList","apiVersion":"v1","metadata":{"resourceVersion":"100"},"items":[{"metadata":{"name":"a"}}]}`)
 		return

@@ -184,6 +184,10 @@ func (p *Proxy) serve(w http.ResponseWriter, r *http.Request) {
 		p.refuse(w, e, status)
 		return
 	}
+	if status, ok := p.awaitConnection(ctx, e); ok {
+		p.refuse(w, e, status)
+		return
+	}
 	if e.expires {
 		p.recordAnswer(e, http.StatusOK)
 		writeExpired(w)
@@ -273,7 +277,7 @@ func (p *Proxy) intervene(ctx context.Context, e *exchange, r *http.Request) (me
 		return metav1.Status{}, false
 	}
 	switch e.Fault {
-	case schedule.Crash:
+	case schedule.Crash, schedule.LeaderKilled:
 		e.session.CutOff()
 		p.trigger(e.fault)
 		panic(http.ErrAbortHandler)
@@ -293,6 +297,11 @@ func (p *Proxy) intervene(ctx context.Context, e *exchange, r *http.Request) (me
 	case schedule.Refused429, schedule.Refused500, schedule.Refused503, schedule.Refused504:
 		p.trigger(e.fault)
 		return statusOf(e.Fault)
+	case schedule.LeaderLost, schedule.LeaderHung, schedule.LeaderCut:
+		e.session.isolate(isolationOf(e.Fault))
+		p.trigger(e.fault)
+	case schedule.ServerKilled, schedule.EtcdKilled, schedule.EtcdPaused:
+		p.trigger(e.fault)
 	}
 	return metav1.Status{}, false
 }
@@ -312,6 +321,9 @@ func (p *Proxy) receive(response *http.Response) error {
 			return errCut
 		}
 		replaceAnswer(response, status)
+	}
+	if err := p.recordWritten(e, response); err != nil {
+		return err
 	}
 	switch {
 	case response.StatusCode != http.StatusOK:

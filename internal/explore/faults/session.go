@@ -14,9 +14,13 @@ type Session struct {
 	name  string
 	token string
 
-	// cutOff and open are guarded by proxy.mu. open holds what ends each exchange that goes on.
+	// The following fields are guarded by proxy.mu. open holds what ends each exchange that goes on.
 	cutOff bool
 	open   map[*exchange]context.CancelFunc
+	// isolation is what the session cannot reach. reconnected is closed when the isolation ends, and nil
+	// without one.
+	isolation   isolation
+	reconnected chan struct{}
 }
 
 // Session returns a new session. The name stands in [Request.Session].

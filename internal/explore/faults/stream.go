@@ -226,6 +226,10 @@ func (s *stream) nextStepLocked() streamStep {
 		p.expiring[s.exchange.selection] = s.missed
 		return breakOff
 	}
+	if s.exchange.session.isolation.keepsBack(s.exchange) {
+		s.isHeld = true
+		return wait
+	}
 	if len(s.queue) == 0 {
 		if s.err != nil {
 			return end

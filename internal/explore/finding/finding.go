@@ -27,7 +27,14 @@ const (
 	Busy Verdict = "busy"
 	// CheckFailed means that a check of the user's own failed.
 	CheckFailed Verdict = "check failed"
+	// TwoLeaders means that the server carried out a write of a former leader after another replica had
+	// taken the lease. The end state may look right.
+	TwoLeaders Verdict = "two leaders"
 )
+
+// IsCertain reports whether one run is enough for a verdict, because what happened cannot become right
+// again.
+func (v Verdict) IsCertain() bool { return v == Destroyed || v == TwoLeaders }
 
 // IsWarning reports whether a verdict does not fail the exploration.
 func (v Verdict) IsWarning() bool { return v == Late || v == Busy }

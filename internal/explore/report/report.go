@@ -85,6 +85,8 @@ func meaning(v finding.Verdict) string {
 		return "The program never came to rest."
 	case finding.CheckFailed:
 		return "A check of the test failed."
+	case finding.TwoLeaders:
+		return "A former leader wrote after another replica had taken the lease."
 	}
 	return ""
 }

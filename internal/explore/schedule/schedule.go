@@ -128,13 +128,52 @@ const (
 	StripOwners     Kind = "strip-owners"
 	StripFinalizers Kind = "strip-finalizers"
 	StripLabels     Kind = "strip-labels"
+
+	// LeaderLost, LeaderHung, LeaderCut and LeaderKilled take the lease from the replica that makes the
+	// request, while another replica stands by. They last until the other replica has the lease.
+	//
+	// LeaderLost answers the requests of the leader for its Lease with 503. LeaderHung holds them. All
+	// other requests of the leader pass, so that nothing but the leader itself can end its term.
+	LeaderLost Kind = "leader-lost"
+	LeaderHung Kind = "leader-hung"
+	// LeaderCut holds all requests and streams of the leader, the request of the fault among them, as a
+	// network does that is parted. What the leader has not given up by then passes in the end.
+	LeaderCut Kind = "leader-cut"
+	// LeaderKilled cuts the leader off at the request, and kills it. The leader starts again as a
+	// standby.
+	LeaderKilled Kind = "leader-killed"
+
+	// ServerKilled and EtcdKilled kill the API server, or etcd, and start it again after a moment.
+	// EtcdPaused stops etcd for some seconds. Such a fault happens when the program makes the request,
+	// or, without a point, when the step has come to rest.
+	ServerKilled Kind = "server-killed"
+	EtcdKilled   Kind = "etcd-killed"
+	EtcdPaused   Kind = "etcd-paused"
 )
+
+// IsOfLeader reports whether a fault of this kind takes the lease from a leader.
+func (k Kind) IsOfLeader() bool {
+	switch k {
+	case LeaderLost, LeaderHung, LeaderCut, LeaderKilled:
+		return true
+	}
+	return false
+}
+
+// IsOfPlane reports whether a fault of this kind stops a component of the control plane.
+func (k Kind) IsOfPlane() bool {
+	switch k {
+	case ServerKilled, EtcdKilled, EtcdPaused:
+		return true
+	}
+	return false
+}
 
 // Fault is one fault of a run.
 type Fault struct {
 	Kind Kind `json:"kind"`
-	// At is the request that the fault concerns: that of a crash, a refusal, a lost answer, a reset
-	// or a conflict.
+	// At is the request that the fault concerns: that of a crash, a refusal, a lost answer, a reset,
+	// a conflict, the loss of a lease, or the end of a component.
 	At *Point `json:"at,omitempty"`
 	// Restart is when a program that has crashed starts again. Default: at once.
 	Restart Restart `json:"restart,omitempty"`
@@ -170,6 +209,8 @@ func (f Fault) String() string {
 		}
 		when := map[Restart]string{RestartNow: "at once", RestartAtRest: "at rest", RestartNextStep: "after the next step"}[f.Restart]
 		return fmt.Sprintf("crash %s, restart %s", where, when)
+	case f.At != nil && (f.Kind.IsOfLeader() || f.Kind.IsOfPlane()):
+		return fmt.Sprintf("%s at %s", f.Kind, f.At)
 	case f.At != nil:
 		return fmt.Sprintf("%s of %s", f.Kind, f.At)
 	case f.Object != nil:

@@ -23,3 +23,13 @@ func TestExploredInCI(t *testing.T) {
 		yaretest.ReportTo("exploration.html"),
 	)
 }
+
+// TestLeader explores an operator that elects a leader.
+func TestLeader(t *testing.T) {
+	yaretest.Explore(t, yaretest.Binary{Path: ".", Args: []string{"--leader-elect"}})
+}
+
+// TestOutages explores an operator whose control plane fails.
+func TestOutages(t *testing.T) {
+	yaretest.Explore(t, yaretest.Binary{Path: "."}, yaretest.Plane(yaretest.New(t)))
+}

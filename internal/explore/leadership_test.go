@@ -1,0 +1,111 @@
+package explore
+
+import (
+	"testing"
+	"time"
+
+	"github.com/yare-go/yare/internal/explore/faults"
+	"github.com/yare-go/yare/internal/explore/schedule"
+)
+
+// at returns a time of the tests.
+func at(second int) time.Time { return time.Unix(1000+int64(second), 0) }
+
+// claim returns a write of the Lease, which is answered a second after it is sent.
+func claim(session, holder, version string, second int) faults.Request {
+	return faults.Request{
+		Point: schedule.Point{Verb: "update", Resource: leases, Name: "operator"}, Session: session,
+		Code: 200, Sent: at(second), Ended: at(second + 1), Version: version, Holder: holder, LeaseDuration: 15 * time.Second,
+	}
+}
+
+// write returns a write of an object.
+func write(session, verb, resource, version string, second int) faults.Request {
+	return faults.Request{
+		Point: schedule.Point{Verb: verb, Resource: resource, Name: "web", Step: 1}, Session: session,
+		Code: 200, Sent: at(second), Ended: at(second), Version: version,
+	}
+}
+
+// A write of a former leader is late if the server has carried it out after the claim of the next leader.
+func TestLateWrites(t *testing.T) {
+	t.Parallel()
+	e := election{lease: "operator", duration: 15 * time.Second}
+	claims := []faults.Request{
+		claim("life-1", "a", "10", 0), claim("life-1", "a", "12", 2), claim("life-2", "b", "20", 20),
+	}
+	refused := write("life-1", "delete", "configmaps", "", 30)
+	refused.Code = 409
+	for name, test := range map[string]struct {
+		requests []faults.Request
+		isLate   bool
+	}{
+		"in its term":                   {[]faults.Request{write("life-1", "patch", "configmaps", "19", 19)}, false},
+		"answered late":                 {[]faults.Request{write("life-1", "patch", "configmaps", "19", 20)}, false},
+		"after the claim":               {[]faults.Request{write("life-1", "patch", "configmaps", "21", 20)}, true},
+		"without a change":              {[]faults.Request{write("life-1", "patch", "configmaps", "11", 30)}, true},
+		"a deletion after the claim":    {[]faults.Request{write("life-1", "delete", "configmaps", "", 30)}, true},
+		"a deletion during the claim":   {[]faults.Request{write("life-1", "delete", "configmaps", "", 20)}, false},
+		"refused":                       {[]faults.Request{refused}, false},
+		"an Event":                      {[]faults.Request{write("life-1", "create", "events", "30", 30)}, false},
+		"of the present leader":         {[]faults.Request{write("life-2", "patch", "configmaps", "30", 30)}, false},
+		"of a standby":                  {[]faults.Request{write("life-3", "patch", "configmaps", "30", 30)}, false},
+		"of a standby that leads later": {[]faults.Request{write("life-2", "patch", "configmaps", "15", 15)}, false},
+		"after the lease was released": {[]faults.Request{
+			claim("life-2", "", "25", 25), write("life-2", "patch", "configmaps", "26", 26),
+		}, false},
+		"after it leads again": {[]faults.Request{
+			claim("life-1", "a", "40", 40), write("life-1", "patch", "configmaps", "41", 41), write("life-2", "patch", "configmaps", "42", 42),
+		}, true},
+	} {
+		late, step := e.lateWrites(append(claims[:len(claims):len(claims)], test.requests...))
+		if (len(late) > 0) != test.isLate {
+			t.Errorf("a write %s: %v", name, late)
+		}
+		if test.isLate && step != 1 {
+			t.Errorf("a write %s is in step %d", name, step)
+		}
+	}
+}
+
+// A program elects a leader if it has written a Lease with a holder.
+func TestElectionOf(t *testing.T) {
+	t.Parallel()
+	other := claim("life-1", "a", "3", 3)
+	other.Point.Name, other.LeaseDuration = "other", time.Minute
+	e, isElecting := electionOf([]faults.Request{
+		write("life-1", "patch", "configmaps", "1", 1), claim("life-1", "a", "2", 2), other,
+	})
+	if !isElecting || e.lease != "operator" || e.duration != 15*time.Second {
+		t.Errorf("the election is %+v, %t", e, isElecting)
+	}
+	if _, isElecting := electionOf([]faults.Request{write("life-1", "patch", "configmaps", "1", 1)}); isElecting {
+		t.Error("a program without a Lease elects")
+	}
+}
+
+// A leader may give up its lease when another one has it, or when it could not renew the lease for long.
+func TestHasLost(t *testing.T) {
+	t.Parallel()
+	e := election{lease: "operator", duration: 15 * time.Second}
+	fresh := claim("life-1", "a", "10", 0)
+	fresh.Began = time.Now()
+	stale := fresh
+	stale.Began = time.Now().Add(-e.duration)
+	next := claim("life-2", "b", "20", 20)
+	next.Began = time.Now()
+	for name, test := range map[string]struct {
+		session  string
+		requests []faults.Request
+		want     bool
+	}{
+		"that has never led":            {"life-2", []faults.Request{fresh}, false},
+		"that leads":                    {"life-1", []faults.Request{fresh}, false},
+		"that cannot renew":             {"life-1", []faults.Request{stale}, true},
+		"that another one has replaced": {"life-1", []faults.Request{fresh, next}, true},
+	} {
+		if got := e.hasLost(test.session, test.requests); got != test.want {
+			t.Errorf("a replica %s has lost the lease: %t", name, got)
+		}
+	}
+}

@@ -1,0 +1,344 @@
+package explore
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"time"
+
+	"github.com/yare-go/yare/internal/explore/faults"
+	"github.com/yare-go/yare/internal/explore/finding"
+	"github.com/yare-go/yare/internal/explore/schedule"
+	"github.com/yare-go/yare/kube"
+)
+
+// replica is one of the programs of a run that can stand in for one another. It has several lives, one
+// after the other.
+type replica struct {
+	// number counts the replicas of the run from 1.
+	number int
+	// session and life are those of the present life. Both are nil without one.
+	session *faults.Session
+	life    instance
+	// mayEnd is true for a life whose lease a fault has taken. It may end by itself.
+	mayEnd bool
+}
+
+// isRunning reports whether the replica has a life that has not ended by itself.
+func (p *replica) isRunning() bool {
+	if p.life == nil {
+		return false
+	}
+	select {
+	case <-p.life.ended():
+		return false
+	default:
+		return true
+	}
+}
+
+// stop cuts the life off from the server, and ends it.
+func (p *replica) stop() {
+	if p.session != nil {
+		p.session.CutOff()
+	}
+	if p.life != nil {
+		p.life.kill()
+	}
+	p.session, p.life = nil, nil
+}
+
+// needsStandby reports whether a schedule has a fault for which another replica stands by.
+func needsStandby(s schedule.Schedule) bool {
+	return slices.ContainsFunc(s.Faults, func(f schedule.Fault) bool { return f.Kind.IsOfLeader() })
+}
+
+// pollInterval is the time between two looks at who leads.
+const pollInterval = 100 * time.Millisecond
+
+// startReplicas starts the program: one replica, or, for a fault that takes the lease from a leader, a
+// second one that stands by.
+func (r *run) startReplicas(ctx context.Context) error {
+	first, err := r.addReplica()
+	if err != nil || !needsStandby(r.schedule) {
+		return err
+	}
+	election := r.explorer.election
+	if election == nil {
+		return errors.New("the schedule has a fault of a leader, and the program elects none")
+	}
+	err = r.waitForRequests(ctx, first, func(requests []faults.Request) bool { return election.leader(requests) == first.session.Name() })
+	if err != nil {
+		return err
+	}
+	second, err := r.addReplica()
+	if err != nil {
+		return err
+	}
+	return r.waitForRequests(ctx, second, func(requests []faults.Request) bool {
+		return slices.ContainsFunc(requests, func(q faults.Request) bool {
+			return q.Session == second.session.Name() && q.Point.Resource == leases
+		})
+	})
+}
+
+// addReplica starts another replica.
+func (r *run) addReplica() (*replica, error) {
+	r.lives.Lock()
+	defer r.lives.Unlock()
+	p := &replica{number: len(r.replicas) + 1}
+	r.replicas = append(r.replicas, p)
+	return p, r.startReplicaLocked(p)
+}
+
+// waitForRequests waits until a condition on the requests of the run holds, or a replica has ended. It
+// gives up after some time, because the rest of the run shows what is wrong.
+func (r *run) waitForRequests(ctx context.Context, p *replica, holds func([]faults.Request) bool) error {
+	for until := time.Now().Add(r.explorer.election.takeOverTime()); time.Now().Before(until) && p.isRunning(); {
+		if holds(r.proxy.Requests()) {
+			return nil
+		}
+		if err := sleep(ctx, pollInterval); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// startReplicaLocked starts a life of a replica.
+func (r *run) startReplicaLocked(p *replica) error {
+	r.lifeCount++
+	name := fmt.Sprint("life-", r.lifeCount)
+	session, err := r.proxy.Session(name)
+	if err != nil {
+		return err
+	}
+	path := filepath.Join(r.folder, fmt.Sprintf("kubeconfig-%d", r.lifeCount))
+	if err := os.WriteFile(path, session.Kubeconfig(), 0o600); err != nil {
+		return err
+	}
+	if r.replicaOfSession == nil {
+		r.replicaOfSession = make(map[string]int)
+	}
+	r.replicaOfSession[name] = p.number
+	p.session, p.mayEnd = session, false
+	p.life, err = r.explorer.operator.start(life{config: session.Config(), kubeconfig: path, namespace: r.namespace, log: r.log})
+	return err
+}
+
+// startLocked starts a life of each replica.
+func (r *run) startLocked() error {
+	r.restartDue = false
+	for _, p := range r.replicas {
+		if err := r.startReplicaLocked(p); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// stopLocked ends the lives of all replicas.
+func (r *run) stopLocked() {
+	for _, p := range r.replicas {
+		p.stop()
+	}
+}
+
+// crash ends the lives of the program. The program starts again at once, or when r.restart is called.
+func (r *run) crash(why string, now bool) error {
+	r.lives.Lock()
+	defer r.lives.Unlock()
+	r.recordFault(why)
+	r.stopLocked()
+	if !now {
+		r.restartDue = true
+		return nil
+	}
+	return r.startLocked()
+}
+
+// restart starts a program that waits for its restart.
+func (r *run) restart() error {
+	r.lives.Lock()
+	defer r.lives.Unlock()
+	if !r.restartDue {
+		return nil
+	}
+	r.recordEvent(finding.Event{Lane: finding.Operator, Text: "the program starts again"})
+	return r.startLocked()
+}
+
+// isDown reports whether no life of the program runs because of a crash.
+func (r *run) isDown() bool {
+	r.lives.Lock()
+	defer r.lives.Unlock()
+	return r.restartDue
+}
+
+// exit returns why the program ended by itself, or nil. A replica that has lost its lease may end.
+func (r *run) exit() error {
+	r.lives.Lock()
+	defer r.lives.Unlock()
+	for _, p := range r.replicas {
+		if p.life != nil && !p.isRunning() && !r.hasLostLease(p) {
+			return p.life.err()
+		}
+	}
+	return nil
+}
+
+// hasLostLease reports whether a replica may have ended because it has lost its lease.
+func (r *run) hasLostLease(p *replica) bool {
+	e := r.explorer.election
+	return e != nil && (p.mayEnd || e.hasLost(p.session.Name(), r.proxy.Requests()))
+}
+
+// superviseReplicas starts replicas again that have ended because they have lost their lease, as a kubelet
+// does. If the lease belongs to a life that a crash has ended, it releases the lease, so that the program
+// need not wait until the lease expires.
+func (r *run) superviseReplicas(ctx context.Context) error {
+	if r.explorer.election == nil {
+		return nil
+	}
+	r.lives.Lock()
+	defer r.lives.Unlock()
+	if r.isHandingOver || r.restartDue || r.outages.Load() > 0 {
+		return nil
+	}
+	for _, p := range r.replicas {
+		if p.life == nil || p.isRunning() || !r.hasLostLease(p) {
+			continue
+		}
+		r.recordEvent(finding.Event{Lane: finding.Operator, Text: fmt.Sprintf("replica %d, which has lost the lease, has ended and starts again", p.number)})
+		p.stop()
+		if err := r.startReplicaLocked(p); err != nil {
+			return err
+		}
+	}
+	return r.releaseLeaseLocked(ctx)
+}
+
+// releaseLeaseLocked releases the lease if it belongs to a life that has ended.
+func (r *run) releaseLeaseLocked(ctx context.Context) error {
+	claims := r.explorer.election.claims(r.proxy.Requests())
+	if len(claims) == 0 || r.hasLeaderLocked() {
+		return nil
+	}
+	last := claims[len(claims)-1]
+	if last.Holder == "" || last.Session == r.released {
+		return nil
+	}
+	resource, err := r.explorer.resource(leases)
+	if err != nil {
+		return err
+	}
+	api := kube.Dynamic(r.explorer.client.WithFieldManager(foreignManager), resource, r.namespace)
+	// A leader that ends in order writes the same.
+	_, err = api.Patch(ctx, last.Name, kube.MergePatch(map[string]any{"spec": map[string]any{"holderIdentity": "", "leaseDurationSeconds": 1}}))
+	if kube.IgnoreNotFound(err) != nil {
+		return err
+	}
+	r.released = last.Session
+	return nil
+}
+
+// hasLeaderLocked reports whether a replica that runs has the lease.
+func (r *run) hasLeaderLocked() bool {
+	session := r.explorer.election.leader(r.proxy.Requests())
+	return slices.ContainsFunc(r.replicas, func(p *replica) bool {
+		return p.isRunning() && p.session.Name() == session
+	})
+}
+
+// isUnsettled reports whether the run cannot be at rest, although nothing may happen for long: a fault
+// takes the lease from a leader, no replica leads yet, or the control plane is down.
+func (r *run) isUnsettled() bool {
+	r.lives.Lock()
+	defer r.lives.Unlock()
+	if r.isHandingOver || r.outages.Load() > 0 {
+		return true
+	}
+	return r.explorer.election != nil && !r.restartDue && !r.hasLeaderLocked()
+}
+
+// handOver takes the lease from the leader, as its fault says, and waits until another replica has it. It
+// returns what is wrong, or an empty text. The channel over ends it.
+func (r *run) handOver(f schedule.Fault, session *faults.Session, over <-chan struct{}) (problem string, err error) {
+	former := r.beginHandOver(f, session)
+	defer r.endHandOver()
+	defer session.Reconnect()
+	election := r.explorer.election
+	limit := time.NewTimer(election.takeOverTime())
+	defer limit.Stop()
+	tick := time.NewTicker(pollInterval)
+	defer tick.Stop()
+	for successor := ""; successor == "" || successor == session.Name(); {
+		select {
+		case <-over:
+			return "", nil
+		case <-limit.C:
+			return fmt.Sprintf("No other replica takes the lease within %s, although it lasts for %s only.", election.takeOverTime(), election.duration), nil
+		case <-tick.C:
+			successor = election.leader(r.proxy.Requests())
+		}
+	}
+	if f.Kind != schedule.LeaderKilled || former == nil {
+		return "", nil
+	}
+	r.lives.Lock()
+	defer r.lives.Unlock()
+	r.recordEvent(finding.Event{Lane: finding.Operator, Text: fmt.Sprintf("replica %d starts again", former.number)})
+	return "", r.startReplicaLocked(former)
+}
+
+// beginHandOver records that the leader loses its lease, and kills the leader if the fault says so. It
+// returns the replica of the session.
+func (r *run) beginHandOver(f schedule.Fault, session *faults.Session) *replica {
+	r.lives.Lock()
+	defer r.lives.Unlock()
+	r.isHandingOver = true
+	for _, p := range r.replicas {
+		if p.session == session {
+			p.mayEnd = true
+			if f.Kind == schedule.LeaderKilled {
+				p.stop()
+			}
+			return p
+		}
+	}
+	return nil
+}
+
+func (r *run) endHandOver() {
+	r.lives.Lock()
+	defer r.lives.Unlock()
+	r.isHandingOver = false
+}
+
+// ofReplica returns a text that names the replica of a session, if the run has several replicas.
+func (r *run) ofReplica(session string) string {
+	if len(r.replicas) < 2 {
+		return ""
+	}
+	return fmt.Sprintf(" by replica %d", r.replicaOfSession[session])
+}
+
+// electionEvents returns when replicas have taken the lease.
+func (r *run) electionEvents() (events []finding.Event) {
+	if r.explorer.election == nil || len(r.replicas) < 2 {
+		return nil
+	}
+	for _, t := range r.explorer.election.terms(r.outcome.requests) {
+		if t.session == "" || t.answered.IsZero() {
+			continue
+		}
+		events = append(events, finding.Event{
+			At: t.answered.Sub(r.began), Step: t.step, Lane: finding.Operator, To: finding.Server,
+			Text: fmt.Sprintf("replica %d takes the lease", r.replicaOfSession[t.session]),
+		})
+	}
+	return events
+}
