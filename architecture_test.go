@@ -93,12 +93,16 @@ var layers = map[string][]string{
 	"internal/fakeserver": {"kube"},
 	// It holds only tests, of a whole program on that server.
 	"internal/programmodel": {},
+	// It breaks promises on purpose, and runs their tests.
+	"internal/mutation": {},
 
 	"examples": library,
 	// The code that the pages of the guide show.
 	"docs/guide/code": append([]string{"yaretest"}, library...),
 	// It measures whole operators on a control plane.
 	"bench": append([]string{"internal/plane"}, library...),
+	// It runs an operator for an hour under faults.
+	"bench/soak": append([]string{"bench", "internal/plane", "internal/explore"}, library...),
 }
 
 // forbidden lists packages that no operator links, with the reason. An entry includes the
