@@ -1,0 +1,261 @@
+// Command mutation checks that the tests of a promise fail when the promise is broken. It makes 100
+// small changes of yare's code, one at a time, and runs for each the tests that docs/guarantees.md
+// names for the promise.
+//
+//	go run ./internal/mutation                    # all, with tests on a real API server where no other test fails
+//	go run ./internal/mutation -server=false      # without a real API server
+//	go run ./internal/mutation -from 27 -to 33    # some
+//	go run ./internal/mutation -report            # the sums of the results that are kept
+//
+// The files of the work tree do not change: the go command sees a changed file by its flag -overlay.
+// Each result is a line of results.jsonl. A run that was cut off goes on where it was: a mutation with
+// a result is not tried again, unless its text has changed or it survived with fewer tests.
+//
+// The exit status is 1 if a mutation survives, does not compile, or does not fit the code any more.
+package main
+
+import (
+	"bytes"
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"flag"
+	"fmt"
+	"io/fs"
+	"os"
+	"os/exec"
+	"os/signal"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"syscall"
+	"time"
+)
+
+// options are the flags.
+type options struct {
+	from, to int
+	server   bool
+	report   bool
+	timeout  time.Duration
+	out      string
+}
+
+// verdict is what became of a mutation.
+type verdict string
+
+const (
+	caught         verdict = "caught"
+	survived       verdict = "survived"
+	doesNotCompile verdict = "does not compile"
+	textNotFound   verdict = "old text not found"
+)
+
+// result is a line of the results.
+type result struct {
+	Number  int     `json:"number"`
+	Promise int     `json:"promise"`
+	File    string  `json:"file"`
+	Before  string  `json:"before"`
+	After   string  `json:"after"`
+	Verdict verdict `json:"verdict"`
+	// By is the test that failed.
+	By string `json:"by,omitempty"`
+	// WithServer is true if the tests on a real API server were among those that may have run.
+	WithServer bool    `json:"withServer"`
+	Seconds    float64 `json:"seconds"`
+	// Hash is that of the mutation.
+	Hash string `json:"hash"`
+}
+
+func main() {
+	var o options
+	flag.IntVar(&o.from, "from", 1, "the number of the first mutation")
+	flag.IntVar(&o.to, "to", len(allMutations()), "the number of the last mutation")
+	flag.BoolVar(&o.server, "server", true, "run tests on a real API server if no other test fails")
+	flag.BoolVar(&o.report, "report", false, "run nothing, and print the sums of the results")
+	flag.DurationVar(&o.timeout, "timeout", 5*time.Minute, "the time for the tests of one package, after which the mutation counts as caught")
+	flag.StringVar(&o.out, "out", "internal/mutation/results.jsonl", "the file of the results")
+	flag.Parse()
+	ctx, cancel := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	defer cancel()
+	if err := run(ctx, o); err != nil {
+		fmt.Fprintln(os.Stderr, "mutation:", err)
+		os.Exit(1)
+	}
+}
+
+func run(ctx context.Context, o options) error {
+	if flag.NArg() > 0 || o.from < 1 || o.to > len(allMutations()) {
+		return fmt.Errorf("the flags -from and -to are between 1 and %d, and there are no arguments", len(allMutations()))
+	}
+	promises, err := readPromises(os.DirFS("."))
+	if err != nil {
+		return fmt.Errorf("read the promises (run the command in the root of the module): %w", err)
+	}
+	results, err := readResults(o.out)
+	if err != nil {
+		return err
+	}
+	if !o.report {
+		if err := tryAll(ctx, o, promises, results); err != nil {
+			return err
+		}
+	}
+	return report(results)
+}
+
+// tryAll tries the mutations of the range that have no result yet, and adds their results.
+func tryAll(ctx context.Context, o options, promises map[int][]testGroup, results map[string]result) error {
+	file, err := os.OpenFile(o.out, os.O_CREATE|os.O_WRONLY|os.O_APPEND, 0o644)
+	if err != nil {
+		return err
+	}
+	defer file.Close()
+	for i, m := range allMutations() {
+		number := i + 1
+		if number < o.from || number > o.to {
+			continue
+		}
+		if r, ok := results[m.hash()]; ok && (r.Verdict != survived || r.WithServer || !o.server) {
+			continue
+		}
+		began := time.Now()
+		v, by, err := try(ctx, o, m, promises[m.promise])
+		if err != nil {
+			return err
+		}
+		r := result{
+			Number: number, Promise: m.promise, File: m.file, Before: m.before, After: m.after, Verdict: v, By: by, WithServer: o.server,
+			Seconds: time.Since(began).Round(time.Second / 10).Seconds(), Hash: m.hash(),
+		}
+		results[r.Hash] = r
+		line, err := json.Marshal(r)
+		if err != nil {
+			return err
+		}
+		if _, err := file.Write(append(line, '\n')); err != nil {
+			return err
+		}
+		fmt.Printf("%3d  promise %-2d  %-40s  %s %s (%.0f s)\n", number, m.promise, m.file, r.Verdict, r.By, r.Seconds)
+	}
+	return file.Close()
+}
+
+func (m mutation) hash() string {
+	sum := sha256.Sum256([]byte(fmt.Sprintf("%d\x00%s\x00%s\x00%s", m.promise, m.file, m.before, m.after)))
+	return hex.EncodeToString(sum[:8])
+}
+
+// try applies a mutation in an overlay, and runs the tests of its promise until one fails.
+func try(ctx context.Context, o options, m mutation, groups []testGroup) (verdict, string, error) {
+	source, err := os.ReadFile(m.file)
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return "", "", err
+	}
+	if bytes.Count(source, []byte(m.before)) != 1 {
+		return textNotFound, "", nil
+	}
+	dir, err := os.MkdirTemp("", "yare-mutation-")
+	if err != nil {
+		return "", "", err
+	}
+	defer os.RemoveAll(dir)
+	overlay, err := writeOverlay(dir, m, bytes.Replace(source, []byte(m.before), []byte(m.after), 1))
+	if err != nil {
+		return "", "", err
+	}
+	if _, err := runGo(ctx, overlay, "build", "./"+filepath.Dir(m.file)); err != nil {
+		return doesNotCompile, "", ctx.Err()
+	}
+	for _, g := range inOrder(groups, filepath.Dir(m.file), o.server) {
+		out, err := runGo(ctx, overlay, "test", "-p=1", "-vet=off", "-timeout="+o.timeout.String(), "-run=^("+strings.Join(g.tests, "|")+")$", "./"+g.dir)
+		if ctx.Err() != nil {
+			return "", "", ctx.Err()
+		}
+		if err != nil {
+			return caught, g.dir + " " + failedTest(out), nil
+		}
+	}
+	return survived, "", nil
+}
+
+// writeOverlay writes the changed file and the overlay with it into dir, and returns the path of the
+// overlay.
+func writeOverlay(dir string, m mutation, changed []byte) (string, error) {
+	original, err := filepath.Abs(m.file)
+	if err != nil {
+		return "", err
+	}
+	replacement, overlay := filepath.Join(dir, filepath.Base(m.file)), filepath.Join(dir, "overlay.json")
+	text, err := json.Marshal(map[string]any{"Replace": map[string]string{original: replacement}})
+	if err != nil {
+		return "", err
+	}
+	return overlay, errors.Join(os.WriteFile(replacement, changed, 0o600), os.WriteFile(overlay, text, 0o600))
+}
+
+// runGo runs a go command with an overlay. The overlay is in GOFLAGS, so that programs which a test
+// builds have it too.
+func runGo(ctx context.Context, overlay string, args ...string) ([]byte, error) {
+	cmd := exec.CommandContext(ctx, "go", args...)
+	cmd.Env = append(os.Environ(), "GOWORK=off", "GOFLAGS=-overlay="+overlay)
+	cmd.Cancel = func() error { return cmd.Process.Signal(os.Interrupt) } // tests remove what they have started
+	cmd.WaitDelay = 30 * time.Second
+	return cmd.CombinedOutput()
+}
+
+// failedTest returns the name of the first test that failed, or how the tests ended.
+func failedTest(output []byte) string {
+	if match := regexp.MustCompile(`(?m)^\s*--- FAIL: (\S+)`).FindSubmatch(output); match != nil {
+		return string(match[1])
+	}
+	for _, end := range []string{"test timed out", "panic:", "fatal error:", "[build failed]"} {
+		if bytes.Contains(output, []byte(end)) {
+			return "(" + strings.Trim(end, ":[]") + ")"
+		}
+	}
+	return "(failed)"
+}
+
+// readResults returns the kept results by the hashes of their mutations. A later one replaces an
+// earlier one.
+func readResults(path string) (map[string]result, error) {
+	results := make(map[string]result)
+	text, err := os.ReadFile(path)
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return nil, err
+	}
+	for line := range bytes.Lines(text) {
+		var r result
+		if err := json.Unmarshal(line, &r); err != nil {
+			return nil, fmt.Errorf("%s: %w", path, err)
+		}
+		results[r.Hash] = r
+	}
+	return results, nil
+}
+
+// report prints the sums of the present mutations. Its error says that not all of them were caught.
+func report(results map[string]result) error {
+	sums := make(map[verdict]int)
+	missing := 0
+	for i, m := range allMutations() {
+		r, ok := results[m.hash()]
+		if !ok {
+			missing++
+			continue
+		}
+		if sums[r.Verdict]++; r.Verdict != caught {
+			fmt.Printf("%3d  promise %-2d  %s: %s (%q in place of %q)\n", i+1, m.promise, m.file, r.Verdict, m.after, m.before)
+		}
+	}
+	fmt.Printf("%d caught, %d survived, %d do not compile, %d do not fit the code, %d not tried\n",
+		sums[caught], sums[survived], sums[doesNotCompile], sums[textNotFound], missing)
+	if open := sums[survived] + sums[doesNotCompile] + sums[textNotFound]; open > 0 {
+		return fmt.Errorf("%d mutations were not caught", open)
+	}
+	return nil
+}

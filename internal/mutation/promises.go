@@ -1,0 +1,177 @@
+package main
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"go/ast"
+	"go/parser"
+	"go/token"
+	"io/fs"
+	"path"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+)
+
+// testGroup is tests of one package that need the same.
+type testGroup struct {
+	// dir is the folder of the package, with slashes.
+	dir   string
+	tests []string
+	cost  cost
+}
+
+// cost is what tests need.
+type cost int
+
+const (
+	// cheap tests need nothing but their package.
+	cheap cost = iota
+	// model is the cost of TestProgram, which runs for a minute.
+	model
+	// server is the cost of tests on a real API server.
+	server
+)
+
+// modelDir is the folder of TestProgram, the model of a whole program.
+const modelDir = "internal/programmodel"
+
+// readPromises returns the tests of each promise of docs/guarantees.md. A test that the page names
+// without its package is each test of that name.
+func readPromises(module fs.FS) (map[int][]testGroup, error) {
+	page, err := fs.ReadFile(module, "docs/guarantees.md")
+	if err != nil {
+		return nil, err
+	}
+	found, err := findTests(module)
+	if err != nil {
+		return nil, err
+	}
+	promises := make(map[int][]testGroup)
+	for _, row := range regexp.MustCompile(`(?m)^\| (\d+) \|.*$`).FindAllStringSubmatch(string(page), -1) {
+		number, err := strconv.Atoi(row[1])
+		if err != nil {
+			return nil, err
+		}
+		names := regexp.MustCompile(`\b(?:\w+\.)?Test[A-Z]\w*`).FindAllString(row[0], -1)
+		if slices.Contains([]int{2, 3, 7, 8, 11, 12, 17}, number) { // as the page says
+			names = append(names, path.Base(modelDir)+".TestProgram")
+		}
+		if promises[number], err = groupTests(found, names); err != nil {
+			return nil, fmt.Errorf("promise %d: %w", number, err)
+		}
+	}
+	if len(promises) == 0 {
+		return nil, errors.New("docs/guarantees.md has no promises")
+	}
+	return promises, nil
+}
+
+// place is where a test is.
+type place struct {
+	dir  string
+	cost cost
+}
+
+// groupTests returns the tests of these names in groups.
+func groupTests(found map[string][]place, names []string) ([]testGroup, error) {
+	tests := make(map[place][]string)
+	for _, name := range names {
+		if len(found[name]) == 0 {
+			return nil, fmt.Errorf("the test %s does not exist", name)
+		}
+		short := name[strings.LastIndexByte(name, '.')+1:]
+		for _, p := range found[name] {
+			if !slices.Contains(tests[p], short) {
+				tests[p] = append(tests[p], short)
+			}
+		}
+	}
+	var groups []testGroup
+	for p, names := range tests {
+		groups = append(groups, testGroup{dir: p.dir, tests: names, cost: p.cost})
+	}
+	return groups, nil
+}
+
+// findTests returns the places of all tests of the module, by their names and by their names after that
+// of their folder.
+func findTests(module fs.FS) (map[string][]place, error) {
+	found := make(map[string][]place)
+	err := fs.WalkDir(module, ".", func(name string, entry fs.DirEntry, err error) error {
+		if err != nil {
+			return err
+		}
+		if entry.IsDir() {
+			return skipFolder(module, name)
+		}
+		if !strings.HasSuffix(name, "_test.go") {
+			return nil
+		}
+		text, err := fs.ReadFile(module, name)
+		if err != nil {
+			return err
+		}
+		file, err := parser.ParseFile(token.NewFileSet(), name, text, parser.SkipObjectResolution)
+		if err != nil {
+			return err
+		}
+		p := place{path.Dir(name), costOf(name)}
+		for _, declaration := range file.Decls {
+			f, ok := declaration.(*ast.FuncDecl)
+			if !ok || f.Recv != nil || !strings.HasPrefix(f.Name.Name, "Test") {
+				continue
+			}
+			for _, key := range []string{f.Name.Name, path.Base(p.dir) + "." + f.Name.Name} {
+				found[key] = append(found[key], p)
+			}
+		}
+		return nil
+	})
+	return found, err
+}
+
+// skipFolder returns fs.SkipDir for a folder that the go command would ignore, or that is a module of
+// its own.
+func skipFolder(module fs.FS, name string) error {
+	if name == "." {
+		return nil
+	}
+	base := path.Base(name)
+	if strings.HasPrefix(base, ".") || strings.HasPrefix(base, "_") || base == "testdata" {
+		return fs.SkipDir
+	}
+	if _, err := fs.Stat(module, name+"/go.mod"); err == nil {
+		return fs.SkipDir
+	}
+	return nil
+}
+
+// costOf returns the cost of the tests in a file.
+func costOf(name string) cost {
+	switch {
+	case strings.HasSuffix(name, "_integration_test.go"), strings.HasPrefix(name, "examples/"), strings.HasPrefix(name, "cmd/"):
+		return server
+	case path.Dir(name) == modelDir:
+		return model
+	}
+	return cheap
+}
+
+// inOrder returns the groups in the order in which they are run: cheap ones first, and among those the
+// package of the changed file.
+func inOrder(groups []testGroup, changedDir string, withServer bool) []testGroup {
+	chosen := slices.DeleteFunc(slices.Clone(groups), func(g testGroup) bool { return g.cost == server && !withServer })
+	slices.SortFunc(chosen, func(a, b testGroup) int {
+		isOther := func(g testGroup) int {
+			if g.dir == changedDir {
+				return 0
+			}
+			return 1
+		}
+		return cmp.Or(cmp.Compare(a.cost, b.cost), cmp.Compare(isOther(a), isOther(b)), cmp.Compare(a.dir, b.dir))
+	})
+	return chosen
+}
