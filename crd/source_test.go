@@ -91,6 +91,20 @@ func compareWithParser(t *testing.T, name string, text []byte) {
 	}
 }
 
+// FuzzSource compares the comments of any file with those that go/parser finds.
+func FuzzSource(f *testing.F) {
+	for _, text := range oddSources {
+		f.Add([]byte("package p\n" + text))
+	}
+	for _, text := range []string{"", "package", "package p; type", "package p; type (", "package p; type A struct {", "package p; type A struct { X struct {", "package p; type A[", "package p; type A CustomResource[", "package p\n/*", "package p; type A, B ("} {
+		f.Add([]byte(text))
+	}
+	f.Fuzz(func(t *testing.T, text []byte) {
+		_, _ = readSource("any.go", text, "p") // it must come to an end
+		compareWithParser(t, "any.go", text)
+	})
+}
+
 // typeSpecs returns a sequence of the types that file declares, with their comments.
 func typeSpecs(file *ast.File) iter.Seq2[*ast.TypeSpec, *ast.CommentGroup] {
 	return func(yield func(*ast.TypeSpec, *ast.CommentGroup) bool) {

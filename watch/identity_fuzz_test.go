@@ -1,0 +1,61 @@
+package watch
+
+import (
+	"bytes"
+	"encoding/json"
+	"testing"
+	"unicode/utf8"
+
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/yare-go/yare/kube"
+)
+
+// FuzzIdentity compares the identity that a stream reads from an object with that which a decoder finds.
+// An identity that was misread would be another object.
+func FuzzIdentity(f *testing.F) {
+	for _, text := range []string{
+		`{"metadata":{"namespace":"ns","name":"a","uid":"u","resourceVersion":"7"},"spec":{"metadata":{"name":"b"}}}`, `{"spec":{"name":"b"},"metadata":{"labels":{"name":"b"},"name":"a"}}`,
+		`{"metadata":{"name":null}}`, `{"metadata":{"name":7,"uid":"u"}}`, `{"metadata":{"namespace":"ns","name":"a","uid":[]}}`, `{"metadata":[]}`, `{"metadata":null}`, `{}`, `null`, `[]`, ``, `{"metadata":{"name":"a"`, `{"metadata":{"name":"\"\\"}}`,
+	} {
+		f.Add([]byte(text))
+	}
+	f.Fuzz(func(t *testing.T, object []byte) {
+		id, named, err := readIdentity(kube.Stream{}, object)
+		if err == nil && (!named || id.Key.Name == "") {
+			t.Errorf("%q: an object without a name has the identity %+v", object, id)
+		}
+		var want struct {
+			Metadata struct {
+				Namespace       string    `json:"namespace"`
+				Name            string    `json:"name"`
+				UID             types.UID `json:"uid"`
+				ResourceVersion string    `json:"resourceVersion"`
+			} `json:"metadata"`
+		}
+		if !json.Valid(object) || !utf8.Valid(object) || bytes.Contains(object, []byte(`\u`)) || hasRepeatedNames(object) || kube.Unmarshal(object, &want) != nil {
+			return
+		}
+		m := want.Metadata
+		if m.Name == "" {
+			if err == nil {
+				t.Errorf("%q: there is no name, and no error", object)
+			}
+			return
+		}
+		if err != nil || id.Key.Namespace != m.Namespace || id.Key.Name != m.Name || id.UID != m.UID || id.ResourceVersion != m.ResourceVersion {
+			t.Errorf("%q: the identity is %+v, with the error %v", object, id, err)
+		}
+	})
+}
+
+// hasRepeatedNames reports whether one of the names in an object may come more than once. It does not matter
+// which of them counts.
+func hasRepeatedNames(object []byte) bool {
+	for _, name := range []string{"metadata", "namespace", "name", "uid", "resourceVersion"} {
+		if bytes.Count(object, []byte(`"`+name+`"`)) > 1 {
+			return true
+		}
+	}
+	return false
+}
