@@ -198,7 +198,8 @@ func Seed(n uint64) ExploreOption {
 }
 
 // Values sets the values of a field of the samples in transitions, such as
-// Values("spec.schedule", "*/5 * * * *"), in place of those that the schema suggests.
+// Values("spec.schedule", "*/5 * * * *"), in place of those that the schema suggests. Without values the
+// field, and what is below it, keeps the value of the sample.
 func Values(field string, values ...any) ExploreOption {
 	return func(e *exploration) error {
 		if e.options.Values == nil {

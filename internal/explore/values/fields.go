@@ -92,12 +92,13 @@ func isServerField(name string) bool {
 func (w *walker) visit(at position) {
 	name := at.path.String()
 	w.known[name] = true
-	if slices.Contains(w.options.Skip, name) {
-		w.fields = append(w.fields, field{path: at.path, why: errSkipped})
+	given, isGiven := w.options.Values[name]
+	if isGiven && len(given) == 0 {
+		w.fields = append(w.fields, field{path: at.path, why: errKept})
 		return
 	}
 	f := field{path: at.path}
-	if given, ok := w.options.Values[name]; ok {
+	if isGiven {
 		f.values = givenValues(given, at)
 	} else {
 		f.values, f.why = at.suggest()

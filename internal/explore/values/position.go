@@ -11,7 +11,8 @@ import (
 	"k8s.io/apimachinery/pkg/api/resource"
 )
 
-var errSkipped = errors.New("skipped")
+// errKept is the reason of a field for which the options give no value.
+var errKept = errors.New("the options keep the value of the sample")
 
 // givenValues returns the values that the options give for a field. A nil stands for the absent field.
 func givenValues(given []any, at position) []value {

@@ -20,10 +20,9 @@ import (
 // Options change which values fields take. Fields are named by their path, such as
 // spec.listeners[0].port.
 type Options struct {
-	// Values replace what the schema suggests for a field. nil stands for the absent field.
+	// Values replace what the schema suggests for a field. nil stands for the absent field. A field
+	// without any value keeps the value of the sample, with all fields below it.
 	Values map[string][]any
-	// Skip are fields that keep the value of the sample, with all fields below them.
-	Skip []string
 	// Pairs is how many pairs of fields change at once.
 	Pairs int
 	// Seed chooses the pairs of fields.
@@ -125,7 +124,7 @@ func normalized(object map[string]any) (map[string]any, error) {
 
 // check returns an error if the options name a field that does not exist.
 func (o Options) check(known map[string]bool) error {
-	for _, name := range append(slices.Sorted(maps.Keys(o.Values)), o.Skip...) {
+	for _, name := range slices.Sorted(maps.Keys(o.Values)) {
 		if !known[name] {
 			return fmt.Errorf("the field %s, which an option names, is not in the schema, or is in an object or a list that the sample does not have", name)
 		}

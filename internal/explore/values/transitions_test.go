@@ -210,7 +210,7 @@ func TestFields(t *testing.T) {
 		{"a given object", `{}`, "spec.sign", values.Options{Values: map[string][]any{"spec.sign": {map[string]any{"text": "hi"}}}}, []string{
 			`spec.sign: sample -> value:{"text":"hi"} {"spec":{"sign":{"text":"hi"}}}`,
 		}, ""},
-		{"a skipped field", `{"shelves":[{"name":"a","rows":3}]}`, "spec.shelves", values.Options{Skip: []string{"spec.shelves"}}, nil, "skipped"},
+		{"a field that keeps its value", `{"shelves":[{"name":"a","rows":3}]}`, "spec.shelves", values.Options{Values: map[string][]any{"spec.shelves": nil}}, nil, "the options keep the value of the sample"},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			t.Parallel()
@@ -330,7 +330,7 @@ func TestEmbeddedKind(t *testing.T) {
 func TestWrongOptions(t *testing.T) {
 	t.Parallel()
 	for _, o := range []values.Options{
-		{Skip: []string{"spec.sise"}},
+		{Values: map[string][]any{"spec.sise": nil}},
 		{Values: map[string][]any{"spec.shelves[0].rows": {1}}},
 	} {
 		_, _, err := values.Transitions(schemaOf[Shop](t), sample(t, `{}`), o)
