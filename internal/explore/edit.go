@@ -1,6 +1,7 @@
 package explore
 
 import (
+	"encoding/base64"
 	"encoding/json"
 	"maps"
 	"slices"
@@ -19,7 +20,7 @@ func isControlPlane(manager string) bool {
 // editOf returns a merge patch that changes one field of an object that its program has written, or nil
 // if no field can be changed without knowing its meaning. Numbers and booleans come before strings: the
 // server refuses many strings.
-func editOf(object map[string]any) json.RawMessage {
+func editOf(resource string, object map[string]any) json.RawMessage {
 	metadata, _ := object["metadata"].(map[string]any)
 	entries, _ := metadata["managedFields"].([]any)
 	var best []string
@@ -33,7 +34,7 @@ func editOf(object map[string]any) json.RawMessage {
 			continue
 		}
 		walk(fields, object, nil, func(path []string, value any) {
-			other, rank := otherValue(path, value)
+			other, rank := otherValue(resource, path, value)
 			if rank > bestRank {
 				best, bestValue, bestRank = slices.Clone(path), other, rank
 			}
@@ -73,15 +74,20 @@ func walk(fields map[string]any, value any, path []string, yield func(path []str
 	}
 }
 
-// otherValue returns another value for a field, and a rank that is higher the surer the server accepts
+// otherValue returns another value for a field of an object, and a rank that is higher the surer the server accepts
 // it; 0 if there is none.
-func otherValue(path []string, value any) (other any, rank int) {
+func otherValue(resource string, path []string, value any) (other any, rank int) {
 	switch {
 	case path[0] == "metadata" && len(path) > 1 && path[1] == "labels":
 		if text, ok := value.(string); ok {
 			return text + "x", 1
 		}
 	case path[0] == "metadata" || path[0] == "status":
+	case path[0] == "data" && resource == "secrets":
+		text, _ := value.(string)
+		if content, err := base64.StdEncoding.DecodeString(text); err == nil {
+			return base64.StdEncoding.EncodeToString(append(content, 'x')), 4
+		}
 	case path[0] == "data":
 		if text, ok := value.(string); ok {
 			return text + "x", 4

@@ -37,7 +37,8 @@ type Options struct {
 	Seed uint64
 	// Parallel is the number of runs at a time. Default: two for each processor.
 	Parallel int
-	// Values are values of fields, by their path, such as spec.schedule.
+	// Values are values of fields, by their path, such as spec.schedule. A field without any value, and
+	// what is below it, keeps the value of the sample.
 	Values map[string][]any
 	// Ignore are differences that are intended.
 	Ignore []history.Ignore
@@ -338,11 +339,17 @@ func (e *explorer) do(ctx context.Context, j job) error {
 		return err
 	}
 	var out *outcome
-	for range maxTries {
+	for try := 0; try < maxTries; try++ {
 		out, err = e.run(ctx, j.schedule, e.patienceOf(j), judge)
-		if j.field != "" && kube.IsInvalid(err) { // the server refuses the way from one value to the next
+		if fewer, ok := withoutRefused(j, err); ok {
 			e.countRun(&e.coverage.Refused)
-			return nil
+			if j, try = fewer, try-1; len(j.schedule.Steps) == 1 {
+				return nil
+			}
+			if judge, err = e.judgeOf(ctx, j); err != nil {
+				return err
+			}
+			continue
 		}
 		if err != nil {
 			return err

@@ -191,7 +191,7 @@ func (r *run) restartInThePast(ctx context.Context, f schedule.Fault, wait patie
 const foreignManager = "explorer-stranger"
 
 // meddle does to an object what another user or controller does. It reports whether the object was
-// there.
+// there, and the server allowed it.
 func (r *run) meddle(ctx context.Context, f schedule.Fault) (happened bool, err error) {
 	object, err := r.find(ctx, *f.Object)
 	if err != nil || object == nil {
@@ -228,7 +228,7 @@ func (r *run) meddle(ctx context.Context, f schedule.Fault) (happened bool, err 
 	default:
 		return false, fmt.Errorf("%s is no fault by other users", f.Kind)
 	}
-	if kube.IsNotFound(err) {
+	if kube.IsNotFound(err) || kube.IsInvalid(err) || kube.IsBadRequest(err) { // the server refuses some edits
 		return false, nil
 	}
 	return err == nil, err

@@ -32,6 +32,10 @@ func (e *explorer) minimize(ctx context.Context, j job, f *finding.Finding) erro
 				return err
 			}
 			out, err := e.run(ctx, s, e.wait, judge)
+			if _, refused := withoutRefused(j, err); refused {
+				from += size
+				continue
+			}
 			if err != nil {
 				return err
 			}

@@ -82,13 +82,16 @@ func (e *explorer) plan(ctx context.Context) ([]job, error) {
 		}
 	}
 	points := e.points()
-	last := len(e.options.Steps) - 1
+	later, err := e.laterRestarts()
+	if err != nil {
+		return nil, err
+	}
 	rotation, ofRequests := 0, requestKinds()
 	for _, p := range points {
 		if p.IsWrite() {
 			e.coverage.Points.Total++
 			for _, restart := range []schedule.Restart{schedule.RestartNow, schedule.RestartAtRest, schedule.RestartNextStep} {
-				if restart != schedule.RestartNextStep || p.Step < last {
+				if restart != schedule.RestartNextStep || later[p.Step] {
 					add(schedule.Fault{Kind: schedule.Crash, At: &p, Restart: restart})
 				}
 			}
@@ -103,7 +106,7 @@ func (e *explorer) plan(ctx context.Context) ([]job, error) {
 	}
 	for step := range e.options.Steps {
 		add(schedule.Fault{Kind: schedule.Crash, Step: step})
-		if step < last {
+		if later[step] {
 			add(schedule.Fault{Kind: schedule.Crash, Step: step, Restart: schedule.RestartNextStep})
 		}
 		add(schedule.Fault{Kind: schedule.Stale, Step: step})
@@ -211,7 +214,7 @@ func (e *explorer) planForeign(points []schedule.Point) (all []schedule.Fault, e
 		if p.Step != 0 || !p.IsWrite() || p.Subresource != "" || p.Name == "" || slices.Contains(objects, o) {
 			continue
 		}
-		applied, err := e.isApplied(o)
+		applied, err := e.isApplied(0, o)
 		if err != nil {
 			return nil, err
 		}
@@ -227,7 +230,7 @@ func (e *explorer) planForeign(points []schedule.Point) (all []schedule.Fault, e
 		for _, k := range foreignKinds() {
 			f := schedule.Fault{Kind: k, Object: &o}
 			if k == schedule.ForeignEdit {
-				if f.Edit = editOf(content); f.Edit == nil {
+				if f.Edit = editOf(o.Resource, content); f.Edit == nil {
 					continue
 				}
 			}
@@ -249,9 +252,27 @@ func (e *explorer) contentOf(o schedule.Object) map[string]any {
 	return nil
 }
 
-// isApplied reports whether the user has applied an object.
-func (e *explorer) isApplied(o schedule.Object) (bool, error) {
-	for _, raw := range e.options.Steps[0].Apply {
+// laterRestarts returns for each step whether a program that crashes in the step can start again after
+// the next step. A program that is down keeps objects with its finalizers, so that the user cannot make an
+// object again in the next step.
+func (e *explorer) laterRestarts() ([]bool, error) {
+	later := make([]bool, len(e.options.Steps))
+	for i := range len(later) - 1 {
+		later[i] = true
+		for _, o := range e.options.Steps[i].Delete {
+			again, err := e.isApplied(i+1, o)
+			if err != nil {
+				return nil, err
+			}
+			later[i] = later[i] && !again
+		}
+	}
+	return later, nil
+}
+
+// isApplied reports whether the user applies an object in a step.
+func (e *explorer) isApplied(step int, o schedule.Object) (bool, error) {
+	for _, raw := range e.options.Steps[step].Apply {
 		object, err := e.decode(raw, "")
 		if err != nil {
 			return false, err

@@ -105,7 +105,7 @@ func (e *explorer) run(ctx context.Context, s schedule.Schedule, wait patience, 
 	}
 	for i, step := range s.Steps {
 		if err := r.step(ctx, i, step, wait, judge); err != nil {
-			return nil, errors.Join(fmt.Errorf("step %d (%s): %w", i+1, step.Name, err), r.end())
+			return nil, errors.Join(&stepError{i, step.Name, err}, r.end())
 		}
 		if r.outcome.problem != "" {
 			break

@@ -4,6 +4,8 @@ import (
 	"cmp"
 	"context"
 	"encoding/json"
+	"errors"
+	"fmt"
 	"maps"
 	"slices"
 
@@ -182,4 +184,28 @@ func (e *explorer) chain(index int, sample json.RawMessage, transitions []values
 		steps = append(steps, schedule.Step{Name: t.Field + ": as in the sample", Apply: first.Apply})
 	}
 	return job{schedule: schedule.Schedule{Seed: e.options.Seed, Steps: steps}, kind: Transition, field: transitions[0].Field}, nil
+}
+
+// stepError is an error in a step of the user.
+type stepError struct {
+	index int
+	name  string
+	err   error
+}
+
+// Error implements error.
+func (e *stepError) Error() string { return fmt.Sprintf("step %d (%s): %v", e.index+1, e.name, e.err) }
+
+// Unwrap returns the error itself.
+func (e *stepError) Unwrap() error { return e.err }
+
+// withoutRefused returns the run without the step whose values the server has refused, if that is the
+// error. A dry run does not show that the server refuses the way from one value to the next.
+func withoutRefused(j job, err error) (job, bool) {
+	failed, ok := errors.AsType[*stepError](err)
+	if !ok || j.field == "" || failed.index == 0 || !kube.IsInvalid(failed) {
+		return j, false
+	}
+	j.schedule.Steps = slices.Delete(slices.Clone(j.schedule.Steps), failed.index, failed.index+1)
+	return j, true
 }

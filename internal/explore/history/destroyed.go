@@ -50,7 +50,8 @@ func (d Destruction) String() string { return d.Text }
 // own, must not change while the object lives.
 //
 // An object may die, and be created again, if its owner has died or is being deleted. So may each of
-// killed, the objects that faults have deleted, once for each time that it is among them. Objects that
+// killed, the objects that faults have deleted or changed, once for each time that it is among them. A field
+// of such an object may change once for each time too, because a fault may have changed the object. Objects that
 // built-in controllers make and delete, such as Pods of ReplicaSets, take no part. A Job may vanish
 // after it has finished.
 func Destroyed(references []History, got History, o Options, killed ...schedule.Object) []Destruction {
@@ -61,7 +62,7 @@ func Destroyed(references []History, got History, o Options, killed ...schedule.
 	found := livesOf(got, o)
 	all := found.deaths(lives, o, killed)
 	all = append(all, found.births(lives, o, killed)...)
-	all = append(all, found.changes(lives, o)...)
+	all = append(all, found.changes(lives, o, killed)...)
 	slices.SortFunc(all, func(a, b Destruction) int { return cmp.Or(a.At.Compare(b.At), cmp.Compare(a.Text, b.Text)) })
 	return all
 }
@@ -228,7 +229,7 @@ func (l lives) births(references []lives, o Options, killed []schedule.Object) [
 }
 
 // changes returns the changes of fields that each reference chooses once.
-func (l lives) changes(references []lives, o Options) []Destruction {
+func (l lives) changes(references []lives, o Options, killed []schedule.Object) []Destruction {
 	var all []Destruction
 	for at, objects := range l.values {
 		if o.isIgnored(at.object, at.path) || !isChosenOnce(at, references) {
@@ -236,6 +237,9 @@ func (l lives) changes(references []lives, o Options) []Destruction {
 		}
 		for uid, values := range objects {
 			for i, v := range values[1:] {
+				if i < countOf(killed, at.object) {
+					continue
+				}
 				all = append(all, Destruction{
 					Kind: Changed, Object: at.object, Path: at.path, Step: v.step, At: v.at,
 					Text: fmt.Sprintf("%s: %s changed in step %d from %s to %s (uid %s): each reference run chooses it once",

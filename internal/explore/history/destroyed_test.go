@@ -56,6 +56,18 @@ func TestDestroyed(t *testing.T) {
 			middle: func(r *run) { r.write("secrets", "web", `{"data":{"password":"ZA=="}}`, "data.password") },
 			want:   []string{`secrets/web: data.password changed in step 2 from "<secret with the hash`},
 		},
+		"a fault changes the password, and the operator keeps the other one": {
+			middle: func(r *run) { r.write("secrets", "web", `{"data":{"password":"ZA=="}}`, "data.password") },
+			killed: []schedule.Object{{Resource: "secrets", Name: "web"}},
+		},
+		"a fault changes the password, and the operator changes it again": {
+			middle: func(r *run) {
+				r.write("secrets", "web", `{"data":{"password":"ZA=="}}`, "data.password")
+				r.write("secrets", "web", `{"data":{"password":"ZQ=="}}`, "data.password")
+			},
+			killed: []schedule.Object{{Resource: "secrets", Name: "web"}},
+			want:   []string{`secrets/web: data.password changed in step 2 from "<secret with the hash`},
+		},
 		"the password changes, and is ignored": {
 			middle: func(r *run) { r.write("secrets", "web", `{"data":{"password":"ZA=="}}`, "data.password") },
 			ignore: "secrets/web data.password",
