@@ -3,8 +3,11 @@ package twins
 import (
 	"context"
 	"errors"
+	"fmt"
 	"os"
 	"strconv"
+	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -14,40 +17,60 @@ import (
 	"github.com/yare-go/yare/yaretest"
 )
 
-// The environment variables of [TestExplore].
+// The environment variables of the explorations.
 const (
-	// allVariable is set to explore all twins. Otherwise one is explored, because each takes a minute or more.
-	allVariable = "YARE_TWINS"
+	// modeVariable is what is explored. By default it is one twin, because each takes a minute or more.
+	modeVariable = "YARE_TWINS"
 	// seedVariable is the seed of the explorations. Default: 1.
 	seedVariable = "YARE_TWINS_SEED"
 )
 
+// The values of modeVariable.
+const (
+	// modeAll is for [TestExplore]: all twins, by the kinds of faults that show their mistakes.
+	modeAll = "1"
+	// modeRight is for [TestExploreRight].
+	modeRight = "right"
+)
+
+// seedOf returns the seed of the explorations.
+func seedOf(t *testing.T) uint64 {
+	t.Helper()
+	text := os.Getenv(seedVariable)
+	if text == "" {
+		return 1
+	}
+	seed, err := strconv.ParseUint(text, 10, 64)
+	if err != nil {
+		t.Fatalf("%s: %v", seedVariable, err)
+	}
+	return seed
+}
+
 // An exploration finds the mistake of each wrong operator, and nothing in its right twin.
 func TestExplore(t *testing.T) {
-	if testing.Short() {
+	if testing.Short() || os.Getenv(modeVariable) == modeRight {
 		t.Skip("an exploration makes many runs")
 	}
-	seed := uint64(1)
-	if text := os.Getenv(seedVariable); text != "" {
-		var err error
-		if seed, err = strconv.ParseUint(text, 10, 64); err != nil {
-			t.Fatalf("%s: %v", seedVariable, err)
-		}
-	}
+	seed := seedOf(t)
 	cluster := yaretest.Start(t)
 	yaretest.Define[Site](t, cluster)
+	var found detections
+	if os.Getenv(modeVariable) == modeAll {
+		t.Cleanup(func() { t.Log("\n" + found.table()) })
+	}
 	for _, twin := range twins() {
-		if os.Getenv(allVariable) == "" && twin.name != "keeps progress in memory only" {
+		if os.Getenv(modeVariable) != modeAll && twin.name != "keeps progress in memory only" {
 			continue
 		}
-		options := explore.Options{Config: cluster.Config(), Steps: twin.steps, Seed: seed, Only: twin.kinds()}
+		options := explore.Options{Config: cluster.Config(), Steps: twin.steps, Values: twin.values, Seed: seed, Only: twin.kinds()}
 		t.Run(twin.name+"/wrong", func(t *testing.T) {
 			t.Parallel()
-			requireFound(t, twin, options)
+			found.add(requireFound(t, twin, options))
 		})
 		t.Run(twin.name+"/right", func(t *testing.T) {
 			t.Parallel()
-			requireNotFound(t, twin, options)
+			requireNotFound(t, explore.Parts("twin", twin.right), options)
 		})
 	}
 }
@@ -60,46 +83,109 @@ func (t twin) kinds() []schedule.Kind {
 	return t.finds
 }
 
+// detection is how an exploration has found the mistake of a twin.
+type detection struct {
+	twin twin
+	// shown is the kind of the fault, or what else showed the mistake.
+	shown string
+	seed  uint64
+	runs  int
+	took  time.Duration
+}
+
 // requireFound fails t unless an exploration of the wrong operator finds the mistake. The exploration
 // ends with its first finding.
-func requireFound(t *testing.T, twin twin, o explore.Options) {
+func requireFound(t *testing.T, twin twin, o explore.Options) detection {
 	t.Helper()
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
+	began := time.Now()
+	d := detection{twin: twin, seed: o.Seed, runs: 1, shown: "no fault"}
 	o.Progress = func(p explore.Progress) {
-		if p.Findings > 0 {
+		if p.Findings > 0 && d.took == 0 {
+			d.took = time.Since(began)
 			cancel()
 		}
 	}
-	began := time.Now()
 	record, err := explore.Explore(ctx, explore.Parts("twin", twin.wrong), o)
-	took := time.Since(began).Round(time.Second)
 	switch {
 	case twin.verdict == finding.Busy:
 		if !errors.Is(err, explore.ErrNoReference) {
 			t.Fatalf("the operator comes to rest: %v", err)
 		}
-		t.Logf("seed %d: it does not come to rest, after %s: %v", o.Seed, took, err)
-		return
+		d.took = time.Since(began)
+		t.Logf("seed %d: it does not come to rest, after %s: %v", o.Seed, d.took.Round(time.Second), err)
+		return d
 	case len(record.Findings) == 0:
-		t.Fatalf("%d runs in %s found nothing: %v", record.Coverage.Runs, took, err)
+		t.Fatalf("%d runs in %s found nothing: %v", record.Coverage.Runs, time.Since(began).Round(time.Second), err)
 	}
 	found := record.Findings[0]
-	t.Logf("seed %d: %s after %s, in %d runs: %s", o.Seed, found.Verdict, took, record.Coverage.Runs, explore.Summary(found))
+	d.runs, d.shown = record.Coverage.Runs, "another value"
+	for _, f := range found.Schedule.Faults {
+		d.shown = string(f.Kind)
+	}
+	t.Logf("seed %d: %s after %s, in %d runs: %s", o.Seed, found.Verdict, d.took.Round(time.Second), d.runs, explore.Summary(found))
 	if found.Verdict != twin.verdict {
 		t.Errorf("the verdict is %s, want %s", found.Verdict, twin.verdict)
 	}
+	return d
 }
 
-// requireNotFound fails t if an exploration of the right operator finds something.
-func requireNotFound(t *testing.T, twin twin, o explore.Options) {
+// requireNotFound fails t if an exploration finds something in an operator that is right, or is not
+// complete.
+func requireNotFound(t *testing.T, operator explore.Operator, o explore.Options) finding.Record {
 	t.Helper()
-	record, err := explore.Explore(t.Context(), explore.Parts("twin", twin.right), o)
+	record, err := explore.Explore(t.Context(), operator, o)
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Logf("seed %d: %d runs in %s", o.Seed, record.Coverage.Runs, record.Coverage.Took.Round(time.Second))
+	c := record.Coverage
+	t.Logf("%s: seed %d, runs %d, findings %d, seconds %.0f", t.Name(), o.Seed, c.Runs, len(record.Findings), c.Took.Seconds())
 	for _, found := range record.Findings {
 		t.Errorf("%s: %s", found.Verdict, explore.Summary(found))
 	}
+	for _, missed := range c.NotReached {
+		t.Logf("did not happen: %s", missed)
+	}
+	if !c.Complete {
+		t.Error("the exploration is not complete")
+	}
+	return record
+}
+
+// detections are how explorations have found the mistakes of twins.
+type detections struct {
+	mu  sync.Mutex
+	all []detection
+}
+
+func (all *detections) add(d detection) {
+	all.mu.Lock()
+	defer all.mu.Unlock()
+	all.all = append(all.all, d)
+}
+
+// table returns the table of docs/reliability.md, in the order of the twins.
+func (all *detections) table() string {
+	all.mu.Lock()
+	defer all.mu.Unlock()
+	var b strings.Builder
+	b.WriteString("| mistake | published as | shown by | verdict | seed | runs | seconds |\n| --- | --- | --- | --- | --- | --- | --- |\n")
+	for _, twin := range twins() {
+		for _, d := range all.all {
+			if d.twin.name == twin.name {
+				fmt.Fprintf(&b, "| %s | %s | %s | %s | %d | %d | %.0f |\n",
+					twin.name, strings.Join(links(twin.published), ", "), d.shown, twin.verdict, d.seed, d.runs, d.took.Seconds())
+			}
+		}
+	}
+	return b.String()
+}
+
+// links returns issues as links in Markdown.
+func links(issues []string) (all []string) {
+	for _, issue := range issues {
+		all = append(all, fmt.Sprintf("[%s](https://github.com/%s)", issue, strings.Replace(issue, "#", "/issues/", 1)))
+	}
+	return all
 }

@@ -164,8 +164,8 @@ func leadership() twin {
 
 // An exploration finds a former leader that writes, and finds nothing in the elector of yare.
 func TestLeadership(t *testing.T) {
-	if os.Getenv(allVariable) == "" {
-		t.Skipf("each run lasts longer than a lease: set %s", allVariable)
+	if os.Getenv(modeVariable) != modeAll {
+		t.Skipf("each run lasts longer than a lease: set %s=%s", modeVariable, modeAll)
 	}
 	cluster := yaretest.Start(t)
 	yaretest.Define[Site](t, cluster)
@@ -195,8 +195,8 @@ func TestLeadership(t *testing.T) {
 
 // TestLeadershipOfWebApp explores a program with --leader-elect: its crashes, and the loss of its lease.
 func TestLeadershipOfWebApp(t *testing.T) {
-	if os.Getenv(allVariable) == "" {
-		t.Skipf("each run lasts longer than a lease: set %s", allVariable)
+	if os.Getenv(modeVariable) != modeAll {
+		t.Skipf("each run lasts longer than a lease: set %s=%s", modeVariable, modeAll)
 	}
 	t.Parallel()
 	coverage := yaretest.Explore(t, yaretest.Binary{Path: "../../../examples/webapp", Args: []string{"--leader-elect"}},
@@ -210,8 +210,8 @@ func TestLeadershipOfWebApp(t *testing.T) {
 
 // TestOutages explores a program whose API server and etcd are killed and paused.
 func TestOutages(t *testing.T) {
-	if os.Getenv(allVariable) == "" {
-		t.Skipf("each run waits until the control plane is back: set %s", allVariable)
+	if os.Getenv(modeVariable) != modeAll {
+		t.Skipf("each run waits until the control plane is back: set %s=%s", modeVariable, modeAll)
 	}
 	t.Parallel()
 	cluster := yaretest.New(t)

@@ -13,11 +13,11 @@ import (
 )
 
 // defaulting returns a function that makes the parts of a program with two controllers. One makes the
-// page of each Site, and the other sets a default in each page.
+// page of each Site, and the other one sets the language of each page.
 func defaulting(reconcile reconcileFunc) func() []operator.Part {
 	return func() []operator.Part {
 		defaults := controller.New(func(ctx context.Context, page *corev1.ConfigMap, c *kube.Client) (controller.Action, error) {
-			if page.Data["language"] != "" {
+			if page.Data["language"] == "en" {
 				return controller.Done(), nil
 			}
 			_, err := kube.Namespaced[corev1.ConfigMap](c, page.Namespace).Modify(ctx, page.Name, func(page *corev1.ConfigMap) error {
@@ -35,7 +35,7 @@ func defaulting(reconcile reconcileFunc) func() []operator.Part {
 
 // newLabelledPage returns the desired page of s with the label of pages.
 func newLabelledPage(s *Site) *corev1.ConfigMap {
-	page := newPage(s, pageName(s))
+	page := newMainPage(s)
 	page.Labels = map[string]string{siteLabel: s.Name}
 	return page
 }

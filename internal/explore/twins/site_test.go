@@ -25,6 +25,27 @@ type SiteSpec struct {
 	Size int32 `json:"size" crd:"minimum=0,maximum=3,default=1"`
 	// Notes are the annotations of the page.
 	Notes map[string]string `json:"notes,omitempty"`
+	// Domain is an annotation of the page too, where a twin has addresses.
+	Domain string `json:"domain,omitempty"`
+	// Place is where the page is served, where a twin has places.
+	Place string `json:"place,omitempty"`
+	// Class is the class of the volume, where a twin has volumes of a class.
+	Class string `json:"class,omitempty"`
+	// Limits are what the page may use, where a twin has limits.
+	Limits *Limits `json:"limits,omitempty"`
+	// Login is where the password of the page is, where a twin has passwords.
+	Login *Login `json:"login,omitempty"`
+}
+
+// Limits are what a page may use.
+type Limits struct {
+	Memory string `json:"memory"`
+}
+
+// Login refers to a key of a Secret.
+type Login struct {
+	Secret string  `json:"secret"`
+	Key    *string `json:"key,omitempty"`
 }
 
 // SiteStatus is the observed state of a Site. Each twin uses some of the fields.
@@ -92,6 +113,9 @@ func newPage(s *Site, name string) *corev1.ConfigMap {
 		Data:       map[string]string{"text": s.Spec.Text},
 	})
 }
+
+// newMainPage returns the desired page of s, where s has one page.
+func newMainPage(s *Site) *corev1.ConfigMap { return newPage(s, pageName(s)) }
 
 // newSizedPage returns the desired page of s with a size.
 func newSizedPage(s *Site, name string, size int32) *corev1.ConfigMap {

@@ -9,13 +9,13 @@ import (
 	"github.com/yare-go/yare/kube"
 )
 
-// createOr creates the page of a Site. If the page exists, createOr changes it.
-func createOr(change func(page *corev1.ConfigMap, s *Site)) reconcileFunc {
+// createOr returns a function that creates the page of a Site. If the page exists, the function changes it.
+func createOr(desired func(*Site) *corev1.ConfigMap, change func(page *corev1.ConfigMap, s *Site)) reconcileFunc {
 	return func(ctx context.Context, s *Site, c *kube.Client) error {
 		_, err := pagesOf(s, c).Get(ctx, pageName(s))
 		switch {
 		case kube.IsNotFound(err):
-			_, err = pagesOf(s, c).Create(ctx, newPage(s, pageName(s)))
+			_, err = pagesOf(s, c).Create(ctx, desired(s))
 		case err == nil:
 			_, err = pagesOf(s, c).Modify(ctx, pageName(s), func(page *corev1.ConfigMap) error {
 				change(page, s)

@@ -23,6 +23,8 @@ type twin struct {
 	name         string
 	wrong, right func() []operator.Part
 	steps        []schedule.Step
+	// values are those of fields for which the schema suggests none.
+	values map[string][]any
 	// finds are the kinds of faults of which each can show the mistake. It is empty if the steps alone
 	// show the mistake.
 	finds []schedule.Kind
@@ -80,6 +82,12 @@ func resized(sizes ...int32) []schedule.Step {
 		steps = append(steps, applying("web", SiteSpec{Size: size}))
 	}
 	return steps
+}
+
+// single returns one step. The exploration changes the values.
+func single(spec SiteSpec) []schedule.Step {
+	spec.Size = 1
+	return []schedule.Step{applying("web", spec)}
 }
 
 // renamed returns the steps of a Site whose page has each name in turn.
@@ -148,7 +156,7 @@ func twins() []twin {
 			name: "writes its status each time", wrong: checking(countChecks), right: checking(applyAndRecord),
 			steps: changed(), verdict: finding.Busy,
 		}, {
-			name: "forgets a field on update", wrong: parts(createOr(setText)), right: parts(applyMainPage),
+			name: "forgets a field on update", wrong: parts(createOr(newMainPage, setText)), right: parts(applyMainPage),
 			steps: annotated(), verdict: finding.Wrong,
 		}, {
 			name: "deletes by name without a uid", wrong: parts(retiring(deletePageByName)), right: parts(retiring(deletePage)),
@@ -180,7 +188,8 @@ func twins() []twin {
 			published: []string{"pravega/zookeeper-operator#314", "instaclustr/cassandra-operator#407", "elastic/cloud-on-k8s#5274"},
 		}, {
 			name: "shrinks by a stale size what can only grow", wrong: parts(resizing(differs)), right: parts(resizing(isSmaller)),
-			steps: resized(1, 2), finds: stale, verdict: finding.Destroyed,
+			steps: resized(1, 2), values: map[string][]any{"spec.size": nil}, // the state depends on all former sizes
+			finds: stale, verdict: finding.Destroyed,
 			published: []string{"rabbitmq/cluster-operator#653"},
 		}, {
 			name: "forgets a resize", wrong: parts(resizeByWorkload), right: parts(resizeEach),
@@ -191,9 +200,39 @@ func twins() []twin {
 			steps: resized(2, 1), finds: crash, verdict: finding.Wrong,
 			published: []string{"Orange-OpenSource/casskop#370"},
 		}, {
-			name: "keeps annotations that were removed", wrong: parts(createOr(mergeNotes)), right: parts(applyMainPage),
+			name: "keeps annotations that were removed", wrong: parts(createOr(newMainPage, mergeNotes)), right: parts(applyMainPage),
 			steps: annotated(), verdict: finding.Wrong,
 			published: []string{"rabbitmq/cluster-operator#968"},
+		},
+
+		{
+			name: "keeps a volume of another class", wrong: parts(keepClaim, owningClaims()), right: parts(moveToClass, owningClaims()),
+			steps: single(SiteSpec{Class: "standard"}), values: map[string][]any{"spec.class": {"fast"}}, verdict: finding.Wrong,
+			published: []string{"rabbitmq/cluster-operator#992"},
+		}, {
+			name: "sets a domain only on create", wrong: parts(createOr(newAddressedPage, setText)), right: parts(applyAddressedPage),
+			steps: single(SiteSpec{}), values: map[string][]any{"spec.domain": {"example.org"}}, verdict: finding.Wrong,
+			published: []string{"pravega/zookeeper-operator#474"},
+		}, {
+			name: "creates and never updates", wrong: parts(createOr(newMainPage, leaveAsIs)), right: parts(applyMainPage),
+			steps: single(SiteSpec{Notes: map[string]string{"first": "1"}}), verdict: finding.Wrong,
+			published: []string{"spotahome/redis-operator#400"},
+		}, {
+			name: "waits for what a bad value has broken", wrong: serving(waitForService), right: serving(applyPlacedPage),
+			steps: single(SiteSpec{Place: "here"}), values: map[string][]any{"spec.place": {nowhere}}, verdict: finding.Wrong,
+			published: []string{"k8ssandra/cass-operator#334"},
+		}, {
+			name: "scales by the former template", wrong: parts(scaleByTemplate), right: parts(deleteVolumesBySite),
+			steps:   []schedule.Step{applying("web", SiteSpec{Size: 1}), applying("web", SiteSpec{Size: 2, Text: "good bye"})},
+			verdict: finding.Wrong, published: []string{"k8ssandra/cass-operator#324"},
+		}, {
+			name: "ends without limits", wrong: crashing(requireLimits), right: crashing(applyLimits),
+			steps: single(SiteSpec{Limits: &Limits{Memory: "1Gi"}}), verdict: finding.Exited,
+			published: []string{"OT-CONTAINER-KIT/redis-operator#283"},
+		}, {
+			name: "ends when a reference has no key", wrong: crashing(requireKey), right: crashing(reportMissingKey),
+			steps: single(SiteSpec{Login: &Login{Secret: "web", Key: new("password")}}), verdict: finding.Exited,
+			published: []string{"OT-CONTAINER-KIT/redis-operator#286"},
 		},
 	}
 }
