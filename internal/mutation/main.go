@@ -114,8 +114,8 @@ func tryAll(ctx context.Context, o options, promises map[int][]testGroup, result
 		return err
 	}
 	defer file.Close()
-	for i, m := range allMutations() {
-		number := i + 1
+	for _, number := range spread(allMutations()) {
+		m := allMutations()[number-1]
 		if number < o.from || number > o.to {
 			continue
 		}
@@ -144,6 +144,22 @@ func tryAll(ctx context.Context, o options, promises map[int][]testGroup, result
 	return file.Close()
 }
 
+// spread returns the numbers of the mutations in the order in which they are tried: the first of each
+// promise, then the second of each. So a run that is cut off has tried something of each promise.
+func spread(all []mutation) []int {
+	var numbers []int
+	for turn := 0; len(numbers) < len(all); turn++ {
+		earlier := make(map[int]int) // by promise
+		for i, m := range all {
+			if earlier[m.promise] == turn {
+				numbers = append(numbers, i+1)
+			}
+			earlier[m.promise]++
+		}
+	}
+	return numbers
+}
+
 func (m mutation) hash() string {
 	sum := sha256.Sum256([]byte(fmt.Sprintf("%d\x00%s\x00%s\x00%s", m.promise, m.file, m.before, m.after)))
 	return hex.EncodeToString(sum[:8])
@@ -167,15 +183,14 @@ func try(ctx context.Context, o options, m mutation, groups []testGroup) (verdic
 	if err != nil {
 		return "", "", err
 	}
-	if _, err := runGo(ctx, overlay, "build", "./"+filepath.Dir(m.file)); err != nil {
-		return doesNotCompile, "", ctx.Err()
-	}
 	for _, g := range inOrder(groups, filepath.Dir(m.file), o.server) {
-		out, err := runGo(ctx, overlay, "test", "-p=1", "-vet=off", "-timeout="+o.timeout.String(), "-run=^("+strings.Join(g.tests, "|")+")$", "./"+g.dir)
-		if ctx.Err() != nil {
+		out, err := runGo(ctx, overlay, "test", "-p=1", "-vet=off", "-ldflags=-s -w", "-timeout="+o.timeout.String(), "-run=^("+strings.Join(g.tests, "|")+")$", "./"+g.dir)
+		switch {
+		case ctx.Err() != nil:
 			return "", "", ctx.Err()
-		}
-		if err != nil {
+		case err != nil && bytes.Contains(out, []byte("[build failed]")):
+			return doesNotCompile, "", nil
+		case err != nil:
 			return caught, g.dir + " " + failedTest(out), nil
 		}
 	}
@@ -212,9 +227,9 @@ func failedTest(output []byte) string {
 	if match := regexp.MustCompile(`(?m)^\s*--- FAIL: (\S+)`).FindSubmatch(output); match != nil {
 		return string(match[1])
 	}
-	for _, end := range []string{"test timed out", "panic:", "fatal error:", "[build failed]"} {
+	for _, end := range []string{"test timed out", "panic", "fatal error"} {
 		if bytes.Contains(output, []byte(end)) {
-			return "(" + strings.Trim(end, ":[]") + ")"
+			return "(" + end + ")"
 		}
 	}
 	return "(failed)"

@@ -43,6 +43,13 @@ func TestPromisesHaveTheirTests(t *testing.T) {
 	}
 }
 
+func TestMutationsAreSpread(t *testing.T) {
+	t.Parallel()
+	if got, want := spread([]mutation{{promise: 1}, {promise: 1}, {promise: 1}, {promise: 2}, {promise: 3}, {promise: 3}}), []int{1, 4, 5, 2, 6, 3}; !slices.Equal(got, want) {
+		t.Errorf("the order is %d, not %d", got, want)
+	}
+}
+
 func TestEachPromiseHasMutations(t *testing.T) {
 	t.Parallel()
 	all := allMutations()
