@@ -60,6 +60,9 @@ func (s *script) Do(ctx context.Context, r *kube.Request) (*kube.Response, error
 		}
 		return s.probe(r)
 	}
+	if r.Verb == kube.VerbWatch && r.Query.Get("allowWatchBookmarks") != "true" {
+		s.t.Errorf("%s: a server sends bookmarks only to a watch that asks for them", describe(r))
+	}
 	s.asked = append(s.asked, describe(r))
 	s.times = append(s.times, time.Now())
 	var next answer
