@@ -2,6 +2,7 @@ package yaretest
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -80,6 +81,7 @@ type exploration struct {
 	report  string
 	// cluster is that of [Plane], or nil.
 	cluster *Cluster
+	replay  string
 }
 
 // Samples sets the objects that the user applies and deletes. Their namespaces do not count. Default:
@@ -210,21 +212,113 @@ func Values(field string, values ...any) ExploreOption {
 	}
 }
 
-// Ignore leaves a difference out that is intended, with the reason. The path is that of a field, such as
-// "status.lastBackup", or a resource with a name and a field, such as "secrets/web data.password".
+// Ignore leaves a difference out that is intended in all runs, with the reason. The path is that of a field,
+// such as "status.lastBackup", or a resource with a name and a field, such as "secrets/web data.password".
+// An asterisk stands for any text, and the field * for the whole object.
 func Ignore(path, reason string) ExploreOption {
 	return func(e *exploration) error {
-		e.options.Ignore = append(e.options.Ignore, history.Ignore{Path: path, Reason: reason})
+		objects, field, hasObjects := strings.Cut(path, " ")
+		if !hasObjects {
+			objects, field = "", path
+		}
+		e.options.Accepted = append(e.options.Accepted, finding.Acceptance{Objects: objects, Path: field, Reason: reason})
 		return nil
 	}
 }
 
-// AtRest adds a check of the user's own. Explore calls check at the rest after each step, with a client
-// of the run's namespace. A check that returns an error is repeated for as long as a wrong state may
-// take to become right.
-func AtRest(name string, check func(ctx context.Context, c *kube.Client, namespace string) error) ExploreOption {
+// AcceptFile leaves out the differences that are intended by a file of YAML or JSON, which is a list:
+//
+//	# accept.yaml
+//	- objects: secrets/web      # a resource, or resource/name. Default: all objects
+//	  path: data.password       # a field with what is below it. Default: the whole object
+//	  faults: [crash]           # the kinds of faults, as for Only. Default: all runs
+//	  reason: nobody reads it   # must not be empty
+//
+// An asterisk in objects or path stands for any text. Explore prints the lines that accept a finding, and
+// the entries that a complete exploration did not need.
+func AcceptFile(path string) ExploreOption {
 	return func(e *exploration) error {
-		e.options.Checks = append(e.options.Checks, explore.Check{Name: name, Run: check})
+		accepted, err := explore.ReadAcceptances(path)
+		e.options.Accepted = append(e.options.Accepted, accepted...)
+		return err
+	}
+}
+
+// ExploredState is the objects of a run at one moment. A check must not keep it.
+type ExploredState struct {
+	state history.State
+	// failure is why an object could not be decoded.
+	failure *error
+}
+
+// Objects returns the objects of a type that exist in a state, by name. The caller may change them. A check
+// in which an object does not fit its type has failed, whatever the check returns.
+func Objects[T any, P kube.ObjectOf[T]](s ExploredState) []*T {
+	resource, err := kube.ResourceOf[T, P]()
+	if err != nil {
+		*s.failure = err
+		return nil
+	}
+	var objects []*T
+	for _, v := range s.state.Objects() {
+		if v.Resource != resource.String() {
+			continue
+		}
+		object := new(T)
+		data, err := kube.Marshal(v.Object)
+		if err == nil {
+			err = kube.Unmarshal(data, object)
+		}
+		if err != nil {
+			*s.failure = fmt.Errorf("decode %s %s: %w", resource, v.Name, err)
+			continue
+		}
+		objects = append(objects, object)
+	}
+	return objects
+}
+
+// Always adds a check that must hold at every version of every object of each run, in the order in which
+// the API server made the versions. A violation is a finding at once, also in the runs without faults. Runs
+// are concurrent, and so are the calls of all checks.
+//
+//	yaretest.Always("a page has an owner", func(s yaretest.ExploredState) error {
+//		for _, page := range yaretest.Objects[corev1.ConfigMap](s) { … }
+//	})
+func Always(name string, check func(ExploredState) error) ExploreOption {
+	return addCheck(name, explore.Always, check)
+}
+
+// Sometimes adds a condition that must hold at one version of one run at least. Otherwise a complete
+// exploration fails: it has not tried what the condition stands for.
+func Sometimes(name string, condition func(ExploredState) error) ExploreOption {
+	return addCheck(name, explore.Sometimes, condition)
+}
+
+// AtRest adds a check of the rest after each step. A check that fails is repeated for as long as a wrong
+// state may take to become right.
+func AtRest(name string, check func(ExploredState) error) ExploreOption {
+	return addCheck(name, explore.AtRest, check)
+}
+
+// AtEnd adds a check of the rest after the last step, as [AtRest] does. The last step of the default scenario
+// deletes the samples.
+func AtEnd(name string, check func(ExploredState) error) ExploreOption {
+	return addCheck(name, explore.AtEnd, check)
+}
+
+func addCheck(name string, moment explore.Moment, check func(ExploredState) error) ExploreOption {
+	return func(e *exploration) error {
+		if name == "" || check == nil {
+			return errors.New("a check needs a name and a function")
+		}
+		e.options.Checks = append(e.options.Checks, explore.Check{Name: name, Moment: moment, Run: func(state history.State) error {
+			s := ExploredState{state: state, failure: new(error)}
+			if err := check(s); err != nil {
+				return err
+			}
+			return *s.failure
+		}})
 		return nil
 	}
 }
@@ -234,6 +328,15 @@ func AtRest(name string, check func(ctx context.Context, c *kube.Client, namespa
 func ReportTo(path string) ExploreOption {
 	return func(e *exploration) error {
 		e.report = path
+		return nil
+	}
+}
+
+// Replay makes the runs of the findings in a JSON file of [ReportTo] again, in place of an exploration. A
+// finding that is seen again fails the test.
+func Replay(path string) ExploreOption {
+	return func(e *exploration) error {
+		e.replay = path
 		return nil
 	}
 }
@@ -265,12 +368,12 @@ func Explore(t testing.TB, o Operator, options ...ExploreOption) *Coverage {
 			t.Fatalf("install the kinds of %s: %v", operator, err)
 		}
 	}
-	if len(e.options.Samples) == 0 && len(e.options.Steps) == 0 {
+	if len(e.options.Samples) == 0 && len(e.options.Steps) == 0 && e.replay == "" {
 		if err := SampleFile(sample)(&e); err != nil {
 			t.Fatalf("read the samples: %v: name them with yaretest.Samples", err)
 		}
 	}
-	record, err := explore.Explore(t.Context(), operator, e.options)
+	record, err := e.run(t.Context(), operator)
 	if err != nil {
 		t.Fatalf("explore %s: %v", operator, err)
 	}
@@ -290,4 +393,15 @@ func Explore(t testing.TB, o Operator, options ...ExploreOption) *Coverage {
 		}
 	}
 	return &record.Coverage
+}
+
+// replayTries is how often the runs of a finding are made again.
+const replayTries = 3
+
+// run explores the operator, or replays findings.
+func (e *exploration) run(ctx context.Context, operator explore.Operator) (finding.Record, error) {
+	if e.replay == "" {
+		return explore.Explore(ctx, operator, e.options)
+	}
+	return explore.ReplayFile(ctx, operator, e.options, e.replay, replayTries)
 }

@@ -34,6 +34,7 @@ type exploreFlags struct {
 	only    []string
 	install []string
 	sample  string
+	accept  string
 	report  string
 	replay  string
 	list    bool
@@ -79,6 +80,7 @@ ended first.`,
 	flags.IntVar(&f.options.Parallel, "parallel", 0, "the number of runs at a time (default: two for each processor)")
 	flags.StringArrayVar(&f.install, "install", nil, "apply the objects in this `FILE` before (repeatable; default: what the operator prints with crd)")
 	flags.StringVar(&f.sample, "sample", "", "the `FILE` of the samples (default: PATH/sample.yaml)")
+	flags.StringVar(&f.accept, "accept", "", "leave out the differences that this `FILE` lists as intended, with reasons")
 	flags.StringVar(&f.report, "report", "", "write the findings to this `FILE`: a page if it ends in .html, else JSON")
 	flags.StringVar(&f.replay, "replay", "", "make the runs of the findings in this JSON `FILE` again")
 	flags.BoolVar(&f.list, "list", false, "print the planned runs, and make the reference runs only")
@@ -93,6 +95,12 @@ func runExplore(ctx context.Context, out *console.Console, f exploreFlags, path 
 			return err
 		}
 		f.options.Only = append(f.options.Only, kinds...)
+	}
+	if f.accept != "" {
+		var err error
+		if f.options.Accepted, err = explore.ReadAcceptances(f.accept); err != nil {
+			return err
+		}
 	}
 	operator, folder, remove, err := openOperator(ctx, path, args)
 	if err != nil {
@@ -124,25 +132,22 @@ func runExplore(ctx context.Context, out *console.Console, f exploreFlags, path 
 		return fmt.Errorf("install the kinds of %s: %w", operator, err)
 	}
 	f.options.Progress = progress(out, f.verbose)
-	err = exploreOperator(ctx, out, operator, f)
+	err = exploreOperator(ctx, operator, f)
 	if errors.Is(err, explore.ErrNoReference) {
 		return exitError{statusNoReference, err}
 	}
 	return err
 }
 
-func exploreOperator(ctx context.Context, out *console.Console, operator explore.Operator, f exploreFlags) error {
-	switch {
-	case f.list:
+func exploreOperator(ctx context.Context, operator explore.Operator, f exploreFlags) error {
+	if f.list {
 		all, err := explore.List(ctx, operator, f.options)
 		for _, line := range all {
 			fmt.Println(line)
 		}
 		return err
-	case f.replay != "":
-		return replay(ctx, out, operator, f)
 	}
-	record, err := explore.Explore(ctx, operator, f.options)
+	record, err := exploreOrReplay(ctx, operator, f)
 	if err != nil {
 		return err
 	}
@@ -160,29 +165,11 @@ func exploreOperator(ctx context.Context, out *console.Console, operator explore
 // replayTries is how often a finding is replayed.
 const replayTries = 3
 
-func replay(ctx context.Context, out *console.Console, operator explore.Operator, f exploreFlags) error {
-	record, err := explore.ReadRecord(f.replay)
-	if err != nil {
-		return err
+func exploreOrReplay(ctx context.Context, operator explore.Operator, f exploreFlags) (finding.Record, error) {
+	if f.replay == "" {
+		return explore.Explore(ctx, operator, f.options)
 	}
-	if len(record.Findings) == 0 {
-		return fmt.Errorf("%s has no finding", f.replay)
-	}
-	again := finding.Record{Coverage: finding.Coverage{Operator: operator.String(), Complete: true}}
-	for _, each := range record.Findings {
-		got, err := explore.Replay(ctx, operator, f.options, each, replayTries)
-		if err != nil {
-			return err
-		}
-		out.Printf("%s: %d of %d", got.Verdict, got.Seen, got.Tries)
-		if got.Seen > 0 {
-			again.Findings = append(again.Findings, got)
-		}
-	}
-	if err := report.Text(os.Stdout, again); err != nil {
-		return err
-	}
-	return statusOf(again)
+	return explore.ReplayFile(ctx, operator, f.options, f.replay, replayTries)
 }
 
 // statusOf returns the error with the exit status of a record, or nil.

@@ -8,6 +8,7 @@ import (
 	"math/rand/v2"
 	"runtime"
 	"slices"
+	"strings"
 	"sync"
 	"time"
 
@@ -40,21 +41,15 @@ type Options struct {
 	// Values are values of fields, by their path, such as spec.schedule. A field without any value, and
 	// what is below it, keeps the value of the sample.
 	Values map[string][]any
-	// Ignore are differences that are intended.
-	Ignore []history.Ignore
 	// Plane is the control plane of Config, for the faults that stop its components. Without it there are
 	// no such faults.
 	Plane Plane
-	// Checks are called at the rest after each step.
+	// Accepted are the differences that are intended.
+	Accepted []finding.Acceptance
+	// Checks are the checks of the user's own.
 	Checks []Check
 	// Progress is called after each run. Runs are concurrent, and the calls are not. It may be nil.
 	Progress func(Progress)
-}
-
-// Check is a check of the user's own.
-type Check struct {
-	Name string
-	Run  func(ctx context.Context, c *kube.Client, namespace string) error
 }
 
 // Progress is how far an exploration is.
@@ -82,10 +77,12 @@ type explorer struct {
 	wait       patience
 	// election is that of the program in the references. It is nil if the program elects no leader.
 	election *election
+	accepted *history.Accepted
 
 	mu       sync.Mutex
 	findings []finding.Finding
 	coverage finding.Coverage
+	checks   checksOf
 	// fresh holds the states of programs that have seen only one value of the samples, by the samples.
 	fresh map[string]*freshState
 	done  int
@@ -109,6 +106,12 @@ func Explore(ctx context.Context, operator Operator, o Options) (finding.Record,
 	}
 	err = e.runAll(ctx, jobs, began)
 	e.coverage.Took = time.Since(began)
+	if err == nil {
+		e.judgeConditions()
+		if e.coverage.Complete {
+			e.coverage.UnusedAcceptances = e.unusedAcceptances()
+		}
+	}
 	return finding.Record{Coverage: e.coverage, Findings: e.findings}, err
 }
 
@@ -140,6 +143,7 @@ func Replay(ctx context.Context, operator Operator, o Options, f finding.Finding
 	if err := e.refer(ctx); err != nil {
 		return f, err
 	}
+	clear(e.checks.hasFailed) // a check that fails without faults is replayed too
 	f.Seen, f.Tries = 0, 0
 	j := job{schedule: f.Schedule}
 	if len(f.Schedule.Faults) == 0 {
@@ -164,6 +168,33 @@ func Replay(ctx context.Context, operator Operator, o Options, f finding.Finding
 	return f, nil
 }
 
+// ReplayFile replays the findings in a file of [WriteReport], and returns those that are seen again. Checks that
+// are not among the options cannot fail. A condition that never held is no run, and is left out.
+func ReplayFile(ctx context.Context, operator Operator, o Options, path string, tries int) (finding.Record, error) {
+	again := finding.Record{Coverage: finding.Coverage{Operator: operator.String(), Complete: true}}
+	record, err := ReadRecord(path)
+	if err != nil {
+		return again, err
+	}
+	record.Findings = slices.DeleteFunc(record.Findings, func(f finding.Finding) bool { return f.Verdict == finding.NeverHeld })
+	if len(record.Findings) == 0 {
+		return again, fmt.Errorf("%s has no finding that can be replayed", path)
+	}
+	for _, f := range record.Findings {
+		got, err := Replay(ctx, operator, o, f, tries)
+		if err != nil {
+			return again, err
+		}
+		again.Coverage.Runs += got.Tries
+		if got.Seen > 0 {
+			again.Findings = append(again.Findings, got)
+		} else {
+			again.Coverage.NotSeenAgain = append(again.Coverage.NotSeenAgain, Summary(got))
+		}
+	}
+	return again, nil
+}
+
 func newExplorer(ctx context.Context, operator Operator, o Options) (*explorer, error) {
 	if len(o.Samples) == 0 && len(o.Steps) == 0 {
 		return nil, errors.New("there is nothing to explore: no sample, and no step")
@@ -172,12 +203,17 @@ func newExplorer(ctx context.Context, operator Operator, o Options) (*explorer, 
 	if err != nil {
 		return nil, err
 	}
+	accepted, err := acceptedOf(o.Accepted)
+	if err != nil {
+		return nil, err
+	}
 	if o.Parallel == 0 {
 		o.Parallel = 2 * runtime.GOMAXPROCS(0)
 	}
 	e := &explorer{
 		operator: operator, options: o, client: client, random: rand.New(rand.NewPCG(o.Seed, 1)),
-		fresh: make(map[string]*freshState),
+		fresh: make(map[string]*freshState), accepted: accepted,
+		checks: checksOf{hasFailed: make(map[int]bool), hasHeld: make(map[int]bool), failures: make(map[int]error)},
 		coverage: finding.Coverage{
 			Operator: operator.String(), Seed: o.Seed, Kinds: make(map[schedule.Kind]finding.Count),
 			NotApplicable: make(map[schedule.Kind]string), FieldsWithoutValues: make(map[string]string),
@@ -229,6 +265,8 @@ func (e *explorer) refer(ctx context.Context) error {
 		}
 		e.references = append(e.references, out)
 	}
+	e.checkReferences()
+	e.coverage.Warnings = append(e.coverage.Warnings, e.doubts()...)
 	for step := range e.options.Steps {
 		var states []history.State
 		for _, r := range e.references {
@@ -257,10 +295,9 @@ func (e *explorer) refer(ctx context.Context) error {
 	return nil
 }
 
-// historyOptions returns who is not the operator, and what is ignored.
+// historyOptions returns who is not the operator, and what is accepted.
 func (e *explorer) historyOptions() history.Options {
-	own := history.Ignore{Path: "metadata.annotations[explore.yare.dev/changed]", Reason: "the faults themselves write it"}
-	return history.Options{Users: []string{userManager, foreignManager}, Ignore: append([]history.Ignore{own}, e.options.Ignore...)}
+	return history.Options{Users: []string{userManager, foreignManager}, Accepted: e.accepted}
 }
 
 // patient returns the patience of a run that confirms a finding.
@@ -277,6 +314,8 @@ type job struct {
 	kind schedule.Kind
 	// field is the field of a transition.
 	field string
+	// changed are the steps in which the run makes a transition.
+	changed []int
 }
 
 // runAll makes the planned runs, some at a time, until the budget ends.
@@ -392,7 +431,12 @@ func (e *explorer) confirm(ctx context.Context, j job, judge judge, first *outco
 			f.Verdict, f.Seen = finding.Late, f.Seen+1
 		}
 	}
-	if f.Seen == 1 && !f.Verdict.IsCertain() {
+	switch {
+	case f.Seen > 1 || f.Verdict.IsCertain():
+	case first.isViolated: // so does a state that must never be
+		f.Verdict = finding.CheckFailed
+		f.Differences = slices.DeleteFunc(f.Differences, func(d finding.Difference) bool { return d.Check == "" })
+	default:
 		return nil
 	}
 	if err := e.minimize(ctx, j, &f); err != nil {
@@ -400,7 +444,9 @@ func (e *explorer) confirm(ctx context.Context, j job, judge judge, first *outco
 	}
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	e.findings = append(e.findings, f)
+	if !e.isKnownLocked(f.Verdict, f.Differences) { // another run may have been quicker
+		e.findings = append(e.findings, f)
+	}
 	return nil
 }
 
@@ -408,10 +454,12 @@ func (e *explorer) confirm(ctx context.Context, j job, judge judge, first *outco
 func (e *explorer) isKnown(out *outcome) bool {
 	e.mu.Lock()
 	defer e.mu.Unlock()
+	return e.isKnownLocked(out.problem, out.differences)
+}
+
+func (e *explorer) isKnownLocked(v finding.Verdict, differences []finding.Difference) bool {
 	return slices.ContainsFunc(e.findings, func(f finding.Finding) bool {
-		return f.Verdict == out.problem && slices.EqualFunc(f.Differences, out.differences, func(a, b finding.Difference) bool {
-			return a.Object == b.Object && a.Path == b.Path
-		})
+		return f.Verdict == v && slices.EqualFunc(f.Differences, differences, finding.Difference.IsSame)
 	})
 }
 
@@ -427,6 +475,11 @@ func (e *explorer) cover(j job, out *outcome) {
 		count := e.coverage.Kinds[j.kind]
 		count.Done++
 		e.coverage.Kinds[j.kind] = count
+		for _, step := range j.changed {
+			if step < len(out.states) {
+				e.coverage.Transitions.Done++
+			}
+		}
 		if j.kind == schedule.Crash && j.schedule.Faults[0].At != nil && j.schedule.Faults[0].Restart == schedule.RestartNow {
 			e.coverage.Points.Done++
 		}
@@ -464,17 +517,10 @@ func textOfJob(j job) string {
 	return string(j.kind)
 }
 
-func textOf(differences []finding.Difference) (text string) {
-	for i, d := range differences {
-		if i > 0 {
-			text += "; "
-		}
-		switch {
-		case d.Reason != "":
-			text += d.Object + ": " + d.Reason
-		default:
-			text += fmt.Sprintf("%s: %s is %s, want %s", d.Object, d.Path, d.Got, d.Want)
-		}
+func textOf(differences []finding.Difference) string {
+	var texts []string
+	for _, d := range differences {
+		texts = append(texts, d.String())
 	}
-	return text
+	return strings.Join(texts, "; ")
 }

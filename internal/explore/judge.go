@@ -1,7 +1,10 @@
 package explore
 
 import (
+	"cmp"
 	"context"
+	"fmt"
+	"slices"
 
 	"github.com/yare-go/yare/internal/explore/finding"
 	"github.com/yare-go/yare/internal/explore/history"
@@ -13,47 +16,218 @@ func (e *explorer) judgeOf(ctx context.Context, j job) (judge, error) {
 	if j.field != "" {
 		return e.judgeValues(ctx, j.schedule)
 	}
-	return e.judgeFaults, nil
+	return e.judgeFaults(j.schedule), nil
 }
 
-// judgeFaults compares the state after a step with that of the references.
-func (e *explorer) judgeFaults(step int, state history.State) []finding.Difference {
-	return findingsOf(e.masks[step].Compare(e.references[0].states[step], state))
-}
-
-// findingsOf returns differences as a finding has them.
-func findingsOf(differences []history.Difference) (all []finding.Difference) {
-	for _, d := range differences {
-		all = append(all, finding.Difference{Object: d.Object.String(), Path: d.Path, Want: d.Want, Got: d.Got})
+// judgeFaults returns a judge of a run with faults: the state after a step is that of the references.
+func (e *explorer) judgeFaults(s schedule.Schedule) judge {
+	var kinds []schedule.Kind
+	for _, f := range s.Faults {
+		kinds = append(kinds, f.Kind)
 	}
-	return all
+	return func(step int, state history.State) []finding.Difference {
+		return e.masks[step].Compare(e.references[0].states[step], state, kinds...)
+	}
 }
 
-// judgeHistory looks for what died, was created twice or changed in a run, and no reference did. It looks
-// at nothing in a run with other values, which may replace objects, and in a run whose recorder has missed
-// versions. After an outage of the server it looks at the versions that are left: what it finds in them
-// has happened.
+// judgeHistory looks for what was wrong on the way of a run, whatever its end. It looks at nothing in a run
+// whose recorder has missed versions. After an outage of the server it looks for what was destroyed in the
+// versions that are left: what it finds in them has happened.
 func (e *explorer) judgeHistory(j job, out *outcome) {
-	if e.judgeTerms(j, out) || j.field != "" || len(out.history.Gaps) > 0 && !needsPlane(j.schedule) {
+	if e.judgeTerms(j, out) {
 		return
 	}
+	hasGaps := len(out.history.Gaps) > 0
+	if j.field == "" && (!hasGaps || needsPlane(j.schedule)) { // other values may replace objects
+		e.judgeLives(j, out)
+	}
+	if !hasGaps {
+		e.checkVersions(out)
+	}
+}
+
+// judgeLives looks for what died, was created twice or changed in a run, and no reference did.
+func (e *explorer) judgeLives(j job, out *outcome) {
 	var references []history.History
 	for _, r := range e.references {
 		references = append(references, r.history)
 	}
-	var killed []schedule.Object
-	for _, f := range j.schedule.Faults {
-		if f.Object != nil {
-			killed = append(killed, *f.Object)
-		}
-	}
-	destroyed := history.Destroyed(references, out.history, e.historyOptions(), killed...)
+	destroyed := history.Destroyed(references, out.history, e.historyOptions(), j.schedule.Faults...)
 	if len(destroyed) == 0 {
 		return
 	}
 	out.problem, out.differences = finding.Destroyed, nil
 	for _, d := range destroyed {
 		out.problemStep = d.Step
-		out.differences = append(out.differences, finding.Difference{Object: d.Object.String(), Path: d.Path, Reason: d.String()})
+		out.differences = append(out.differences, finding.Difference{Object: d.Object.String(), Path: d.Path, Reason: d.Text})
+	}
+}
+
+// Moment is when a check of the user's own is made.
+type Moment int
+
+// The moments.
+const (
+	// Always is at every version of every object.
+	Always Moment = iota
+	// Sometimes is at every version too. The check must hold once in the whole exploration.
+	Sometimes
+	// AtRest is at the rest after each step, and AtEnd at the rest after the last one.
+	AtRest
+	AtEnd
+)
+
+// Check is a check of the user's own.
+type Check struct {
+	Name   string
+	Moment Moment
+	// Run returns why the check does not hold in a state, or nil. Runs are concurrent, and so are the
+	// calls.
+	Run func(history.State) error
+}
+
+// checksOf holds what is known of the checks of the user, by their indices.
+type checksOf struct {
+	// hasFailed is set for checks that fail in a reference run. They are reported once.
+	hasFailed map[int]bool
+	// hasHeld is set for conditions that have held in a version. failures says why others have not.
+	hasHeld  map[int]bool
+	failures map[int]error
+}
+
+// checkRest makes the checks of the user at the rest after a step.
+func (r *run) checkRest(step int, state history.State) (failed []finding.Difference) {
+	for _, c := range r.explorer.options.Checks {
+		if c.Moment != AtRest && (c.Moment != AtEnd || step < len(r.schedule.Steps)-1) {
+			continue
+		}
+		if err := c.Run(state); err != nil {
+			failed = append(failed, finding.Difference{Check: c.Name, Reason: fmt.Sprintf("at rest after step %d: %v", step+1, err)})
+		}
+	}
+	return failed
+}
+
+// checkVersions makes the checks of the user at every version of a run. A failure replaces what is only a
+// warning, and stands beside what else is wrong.
+func (e *explorer) checkVersions(out *outcome) {
+	open := e.openChecks()
+	if len(open) == 0 {
+		return
+	}
+	var failed []finding.Difference
+	for v, state := range out.history.States() {
+		for i, c := range open {
+			err := c.Run(state)
+			switch {
+			case c.Moment == Sometimes:
+				e.recordCondition(i, err)
+				if err == nil {
+					delete(open, i)
+				}
+			case err != nil:
+				delete(open, i)
+				failed = append(failed, e.recordViolation(c, v, state, err, out))
+			}
+		}
+	}
+	if len(failed) == 0 {
+		return
+	}
+	out.isViolated = true
+	if out.problem == "" || out.problem.IsWarning() {
+		out.problem, out.differences = finding.CheckFailed, nil
+	}
+	out.differences = append(out.differences, failed...)
+}
+
+// openChecks returns the checks to make at every version, by their indices: those that no reference has
+// failed, and the conditions that have not held.
+func (e *explorer) openChecks() map[int]Check {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	open := make(map[int]Check)
+	for i, c := range e.options.Checks {
+		if c.Moment == Always && !e.checks.hasFailed[i] || c.Moment == Sometimes && !e.checks.hasHeld[i] {
+			open[i] = c
+		}
+	}
+	return open
+}
+
+// recordCondition records whether a condition has held.
+func (e *explorer) recordCondition(i int, err error) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if err == nil {
+		e.checks.hasHeld[i] = true
+	} else {
+		e.checks.failures[i] = err
+	}
+}
+
+// recordViolation records in the trace of a run that a check has failed, and returns the difference.
+func (e *explorer) recordViolation(c Check, v history.Version, state history.State, err error, out *outcome) finding.Difference {
+	at, object := v.At.Sub(out.began), state.ObjectOf(v).String()
+	event := finding.Event{At: at, Step: v.Step, Lane: finding.Server, Text: fmt.Sprintf("the check %q fails: %v", c.Name, err)}
+	out.trace = append(out.trace, event)
+	slices.SortStableFunc(out.trace, func(a, b finding.Event) int { return cmp.Compare(a.At, b.At) })
+	if out.problem == "" {
+		out.problemStep = max(v.Step, 0)
+	}
+	return finding.Difference{
+		Object: object, Check: c.Name,
+		Reason: fmt.Sprintf("in step %d, %.3f s after the start, when %s had the resource version %s: %v", v.Step+1, at.Seconds(), object, v.ResourceVersion, err),
+	}
+}
+
+// checkReferences makes the checks of the user in the reference runs. A check that fails there is a finding
+// without faults.
+func (e *explorer) checkReferences() {
+	f := finding.Finding{
+		Operator: e.operator.String(), Verdict: finding.CheckFailed, Schedule: schedule.Schedule{Seed: e.options.Seed, Steps: e.options.Steps},
+	}
+	for _, out := range e.references {
+		if len(out.history.Gaps) > 0 {
+			continue
+		}
+		e.checkVersions(out)
+		f.Tries++
+		if out.isViolated {
+			f.Seen++
+			f.Differences, f.Trace = out.differences, out.trace
+		}
+	}
+	if f.Seen == 0 {
+		return
+	}
+	for i, c := range e.options.Checks {
+		e.checks.hasFailed[i] = slices.ContainsFunc(f.Differences, func(d finding.Difference) bool { return d.Check == c.Name })
+	}
+	e.findings = append(e.findings, f)
+}
+
+// judgeConditions reports the conditions that have held in no run. The runs that an exploration did not make
+// could have shown them.
+func (e *explorer) judgeConditions() {
+	for i, c := range e.options.Checks {
+		if c.Moment != Sometimes {
+			continue
+		}
+		e.coverage.Conditions.Total++
+		if e.checks.hasHeld[i] {
+			e.coverage.Conditions.Done++
+			continue
+		}
+		runs := e.coverage.Runs
+		reason := fmt.Sprintf("the condition never held in %d runs: %v", runs, e.checks.failures[i])
+		if !e.coverage.Complete {
+			e.coverage.Warnings = append(e.coverage.Warnings, fmt.Sprintf("condition %q: %s. Not all planned runs were made.", c.Name, reason))
+			continue
+		}
+		e.findings = append(e.findings, finding.Finding{
+			Operator: e.operator.String(), Verdict: finding.NeverHeld, Seen: runs, Tries: runs,
+			Schedule: schedule.Schedule{Seed: e.options.Seed, Steps: e.options.Steps}, Differences: []finding.Difference{{Check: c.Name, Reason: reason}},
+		})
 	}
 }

@@ -40,6 +40,7 @@ func (e *explorer) minimize(ctx context.Context, j job, f *finding.Finding) erro
 				return err
 			}
 			e.countRun(&e.coverage.Runs)
+			e.judgeHistory(j, out)
 			if out.problem != f.Verdict {
 				from += size
 				continue

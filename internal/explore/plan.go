@@ -5,8 +5,11 @@ import (
 	"encoding/json"
 	"fmt"
 	"maps"
+	"net/http"
 	"slices"
 	"strings"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/yare-go/yare/internal/explore/faults"
 	"github.com/yare-go/yare/internal/explore/finding"
@@ -41,6 +44,11 @@ func foreignKinds() []schedule.Kind {
 	return []schedule.Kind{schedule.ForeignEdit, schedule.ForeignDelete, schedule.StripLabels, schedule.StripOwners}
 }
 
+// foreignKindsBeyond returns what other users and controllers do only if that is asked for.
+func foreignKindsBeyond() []schedule.Kind {
+	return []schedule.Kind{schedule.ForeignRecreate, schedule.StripFinalizers}
+}
+
 // ParseKinds returns the kinds of a name: that of a kind, or of a group, such as crash, request,
 // watch, foreign, leader, plane, transition and stale.
 func ParseKinds(name string) ([]schedule.Kind, error) {
@@ -56,7 +64,7 @@ func ParseKinds(name string) ([]schedule.Kind, error) {
 	case "plane":
 		return planeKinds(), nil
 	}
-	known := slices.Concat(DefaultKinds(), planeKinds(), []schedule.Kind{schedule.ForeignRecreate, schedule.StripFinalizers})
+	known := slices.Concat(DefaultKinds(), planeKinds(), foreignKindsBeyond())
 	if slices.Contains(known, schedule.Kind(name)) {
 		return []schedule.Kind{schedule.Kind(name)}, nil
 	}
@@ -82,6 +90,7 @@ func (e *explorer) plan(ctx context.Context) ([]job, error) {
 		}
 	}
 	points := e.points()
+	codes := e.codes()
 	later, err := e.laterRestarts()
 	if err != nil {
 		return nil, err
@@ -98,7 +107,7 @@ func (e *explorer) plan(ctx context.Context) ([]job, error) {
 		}
 		for range requestKindsPerPoint {
 			k := ofRequests[rotation%len(ofRequests)]
-			for rotation++; !p.IsWrite() && isForWrites(k); rotation++ {
+			for rotation++; !canHappen(k, p, codes[p]); rotation++ {
 				k = ofRequests[rotation%len(ofRequests)]
 			}
 			add(schedule.Fault{Kind: k, At: &p})
@@ -110,7 +119,7 @@ func (e *explorer) plan(ctx context.Context) ([]job, error) {
 			add(schedule.Fault{Kind: schedule.Crash, Step: step, Restart: schedule.RestartNextStep})
 		}
 		add(schedule.Fault{Kind: schedule.Stale, Step: step})
-		for _, stream := range e.streams() {
+		for _, stream := range e.streams(step) {
 			for _, k := range watchKinds() {
 				add(schedule.Fault{Kind: k, Stream: stream, Step: step})
 			}
@@ -163,23 +172,42 @@ func (e *explorer) appliesTwice() bool {
 	return count > 1
 }
 
-func isForWrites(k schedule.Kind) bool {
+// canHappen reports whether a fault of a request can happen at a point, which a reference was answered with
+// a code: only writes are carried out, and only an object that exists can be changed before.
+func canHappen(k schedule.Kind, p schedule.Point, code int) bool {
 	switch k {
-	case schedule.Committed500, schedule.Committed504, schedule.CommittedReset, schedule.Conflict:
-		return true
+	case schedule.Committed500, schedule.Committed504, schedule.CommittedReset:
+		return p.IsWrite()
+	case schedule.Conflict:
+		isOfObject := p.IsWrite() && p.Name != "" && p.Verb != "create"
+		return isOfObject && code != http.StatusCreated && code != http.StatusNotFound
 	}
-	return false
+	return true
 }
 
-// points returns the requests that the first two references have in common, in the order of the first.
+// codes returns the statuses that the first reference was answered with.
+func (e *explorer) codes() map[schedule.Point]int {
+	codes := make(map[schedule.Point]int)
+	for _, r := range e.references[0].requests {
+		codes[r.Point] = r.Code
+	}
+	return codes
+}
+
+// points returns the requests that the first two references have in common, in the order of the first, and
+// records the writes that they do not have in common.
 func (e *explorer) points() (points []schedule.Point) {
 	second := make(map[schedule.Point]bool)
 	for _, r := range e.references[1].requests {
 		second[r.Point] = true
 	}
 	for _, r := range e.references[0].requests {
-		if isPoint(r) && second[r.Point] && !slices.Contains(points, r.Point) {
+		switch {
+		case !isPoint(r) || slices.Contains(points, r.Point):
+		case second[r.Point]:
 			points = append(points, r.Point)
+		case r.Point.IsWrite():
+			e.coverage.Unrepeated = append(e.coverage.Unrepeated, r.Point.String())
 		}
 	}
 	return points
@@ -195,11 +223,17 @@ func isPoint(r faults.Request) bool {
 	return r.Point.Step >= 0 && r.Point.Verb != "watch"
 }
 
-// streams returns the resources that the program watches.
-func (e *explorer) streams() (resources []string) {
-	for _, r := range e.references[0].requests {
-		if r.Point.Verb == "watch" && r.Point.Resource != "" && !slices.Contains(resources, r.Point.Resource) {
-			resources = append(resources, r.Point.Resource)
+// streams returns the resources of which the program received changes on a watch during a step, in each of
+// the first two references. Without a change no fault of a watch can happen.
+func (e *explorer) streams(step int) (resources []string) {
+	has := func(reference *outcome, resource string) bool {
+		return slices.ContainsFunc(reference.deliveries, func(d faults.Delivery) bool {
+			return d.Resource == resource && d.Step == step && d.Type != ""
+		})
+	}
+	for _, d := range e.references[0].deliveries {
+		if !slices.Contains(resources, d.Resource) && has(e.references[0], d.Resource) && has(e.references[1], d.Resource) {
+			resources = append(resources, d.Resource)
 		}
 	}
 	return resources
@@ -227,17 +261,33 @@ func (e *explorer) planForeign(points []schedule.Point) (all []schedule.Fault, e
 		if content == nil {
 			continue // the program has deleted it
 		}
-		for _, k := range foreignKinds() {
+		for _, k := range append(foreignKinds(), foreignKindsBeyond()...) {
 			f := schedule.Fault{Kind: k, Object: &o}
 			if k == schedule.ForeignEdit {
-				if f.Edit = editOf(o.Resource, content); f.Edit == nil {
-					continue
-				}
+				f.Edit = editOf(o.Resource, content)
 			}
-			all = append(all, f)
+			if canMeddle(f, content) {
+				all = append(all, f)
+			}
 		}
 	}
 	return all, nil
+}
+
+// canMeddle reports whether a fault by other users changes an object.
+func canMeddle(f schedule.Fault, content map[string]any) bool {
+	object := unstructured.Unstructured{Object: content}
+	switch f.Kind {
+	case schedule.ForeignEdit:
+		return f.Edit != nil
+	case schedule.StripLabels:
+		return len(object.GetLabels()) > 0
+	case schedule.StripOwners:
+		return len(object.GetOwnerReferences()) > 0
+	case schedule.StripFinalizers:
+		return len(object.GetFinalizers()) > 0
+	}
+	return true
 }
 
 // contentOf returns an object as the first reference shows it after the first step, or nil.
@@ -353,7 +403,7 @@ func (e *explorer) judgeValues(ctx context.Context, s schedule.Schedule) (judge,
 	}
 	return func(step int, state history.State) []finding.Difference {
 		if f := fresh[step]; f != nil {
-			return findingsOf(f.masks.Compare(f.state, state))
+			return f.masks.Compare(f.state, state, Transition)
 		}
 		return nil
 	}, nil

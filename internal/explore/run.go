@@ -69,11 +69,17 @@ type outcome struct {
 	problem     finding.Verdict
 	problemStep int
 	differences []finding.Difference
+	// isViolated is true if a check that must always hold has failed.
+	isViolated bool
 	// missed are the faults that did not happen.
 	missed []schedule.Fault
 	// notApplicable are the faults that the program gave no opportunity for.
 	notApplicable []schedule.Fault
+	began         time.Time
 	trace         []finding.Event
+	deliveries    []faults.Delivery
+	// errorLine is the last line with an error in the log of the program, or empty.
+	errorLine string
 }
 
 // patience is how long a run waits.
@@ -148,10 +154,10 @@ func (r *run) end() error {
 		r.recorder.Close()
 	}
 	if r.proxy != nil {
-		r.outcome.requests = r.proxy.Requests()
+		r.outcome.requests, r.outcome.deliveries = r.proxy.Requests(), r.proxy.Deliveries()
 		r.proxy.Close()
 	}
-	r.outcome.trace = r.allEvents()
+	r.outcome.began, r.outcome.trace, r.outcome.errorLine = r.began, r.allEvents(), r.log.lastError()
 	if r.namespace == "" {
 		return nil
 	}
@@ -206,7 +212,9 @@ func (r *run) judge(ctx context.Context, i int, wait patience, judge judge) erro
 	if r.outcome.problem != "" || r.isDown() {
 		return nil
 	}
-	check := func(state history.State) []finding.Difference { return append(judge(i, state), r.check(ctx)...) }
+	check := func(state history.State) []finding.Difference {
+		return append(judge(i, state), r.checkRest(i, state)...)
+	}
 	differences := check(state)
 	for until := time.Now().Add(wait.heal); len(differences) > 0 && time.Now().Before(until); {
 		if err := sleep(ctx, wait.window); err != nil {
@@ -237,16 +245,6 @@ func (r *run) judge(ctx context.Context, i int, wait patience, judge judge) erro
 		r.fail(finding.Wrong, i, differences)
 	}
 	return nil
-}
-
-// check calls the checks of the user.
-func (r *run) check(ctx context.Context) (failed []finding.Difference) {
-	for _, c := range r.explorer.options.Checks {
-		if err := c.Run(ctx, r.explorer.client.InNamespaces(r.namespace), r.namespace); err != nil {
-			failed = append(failed, finding.Difference{Object: c.Name, Reason: err.Error()})
-		}
-	}
-	return failed
 }
 
 // lateAfter is after what time a state that became right is late.

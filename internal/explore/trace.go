@@ -5,11 +5,12 @@ import (
 	"fmt"
 	"slices"
 
+	"github.com/yare-go/yare/internal/explore/faults"
 	"github.com/yare-go/yare/internal/explore/finding"
 )
 
 // allEvents returns what happened in the run, in the order of time: what the user and the faults did, the
-// program's writes, and what the control plane changed.
+// program's writes, what the control plane changed, and what the program received on its watches.
 func (r *run) allEvents() []finding.Event {
 	r.traceMu.Lock()
 	events := slices.Clone(r.trace)
@@ -45,6 +46,59 @@ func (r *run) allEvents() []finding.Event {
 		})
 	}
 	events = append(events, r.electionEvents()...)
+	for _, d := range r.outcome.deliveries {
+		events = append(events, finding.Event{
+			At: d.At.Sub(r.began), Step: d.Step, Lane: finding.Server, To: finding.Operator, Text: textOfDelivery(d, r.names.Normalize),
+		})
+	}
 	slices.SortStableFunc(events, func(a, b finding.Event) int { return cmp.Compare(a.At, b.At) })
-	return events
+	return limitWatchEvents(events)
+}
+
+// textOfDelivery returns what the program received on a watch, in a line.
+func textOfDelivery(d faults.Delivery, normalize func(string) string) string {
+	if d.Type == "" {
+		return fmt.Sprintf("watch %s: begins with %d objects", d.Resource, d.ObjectCount)
+	}
+	return fmt.Sprintf("watch %s: %s %s", d.Resource, d.Type, normalize(d.Name))
+}
+
+// maxWatchEvents is how many events of watches a trace has in each step.
+const maxWatchEvents = 40
+
+// limitWatchEvents returns events with fewer events of watches: equal ones without anything in between
+// become one, and of each step those after the first maxWatchEvents are only counted.
+func limitWatchEvents(events []finding.Event) (limited []finding.Event) {
+	isOfWatch := func(e finding.Event) bool { return e.Lane == finding.Server && e.To == finding.Operator }
+	times := make(map[int]int) // how many events the event at an index of limited stands for
+	shown, left := make(map[int]int), make(map[int]int)
+	for _, e := range events {
+		last := len(limited) - 1
+		switch {
+		case !isOfWatch(e):
+		case last >= 0 && isOfWatch(limited[last]) && limited[last].Step == e.Step && limited[last].Text == e.Text:
+			times[last] = max(times[last], 1) + 1
+			continue
+		case shown[e.Step] == maxWatchEvents:
+			left[e.Step]++
+			continue
+		default:
+			shown[e.Step]++
+		}
+		limited = append(limited, e)
+	}
+	for i, n := range times {
+		limited[i].Text += fmt.Sprintf(" (%d times)", n)
+	}
+	for step, n := range left {
+		end := len(limited)
+		for end > 0 && limited[end-1].Step > step {
+			end--
+		}
+		at := limited[end-1].At
+		limited = slices.Insert(limited, end, finding.Event{
+			At: at, Step: step, Lane: finding.Server, To: finding.Operator, Text: fmt.Sprintf("%d more events of watches", n),
+		})
+	}
+	return limited
 }

@@ -91,6 +91,7 @@ func (e *explorer) transitionsOf(ctx context.Context, sample *unstructured.Unstr
 		return nil, err
 	}
 	api = api.For(e.client.WithFieldManager(userManager), dryRunNamespace)
+	e.coverage.Transitions.Total += len(all)
 	var accepted []values.Transition
 	for _, t := range all {
 		steps, err := stepsOf(sample.Object, t)
@@ -160,6 +161,7 @@ func merge(object map[string]any, path ...string) map[string]any {
 func (e *explorer) chain(index int, sample json.RawMessage, transitions []values.Transition) (job, error) {
 	first := e.options.Steps[0]
 	steps := []schedule.Step{first}
+	var changed []int
 	with := func(raw json.RawMessage) []json.RawMessage {
 		objects := slices.Clone(first.Apply)
 		objects[index] = raw
@@ -181,9 +183,10 @@ func (e *explorer) chain(index int, sample json.RawMessage, transitions []values
 			}
 			steps = append(steps, schedule.Step{Name: t.String(), Apply: with(raw)})
 		}
+		changed = append(changed, len(steps)-1)
 		steps = append(steps, schedule.Step{Name: t.Field + ": as in the sample", Apply: first.Apply})
 	}
-	return job{schedule: schedule.Schedule{Seed: e.options.Seed, Steps: steps}, kind: Transition, field: transitions[0].Field}, nil
+	return job{schedule: schedule.Schedule{Seed: e.options.Seed, Steps: steps}, kind: Transition, field: transitions[0].Field, changed: changed}, nil
 }
 
 // stepError is an error in a step of the user.

@@ -67,6 +67,7 @@ type Proxy struct {
 	armed       []*Armed
 	exchanges   []*exchange
 	streams     map[*stream]struct{}
+	deliveries  []Delivery
 	// delivered counts the events of the step.
 	delivered map[selection]int
 	// expiring holds the selections whose next watch from a version is answered with 410.

@@ -67,6 +67,8 @@ type stream struct {
 	// missed is the fault that makes the program miss the frames of the queue, or nil.
 	missed      *Armed
 	lastVersion string
+	// initialCount counts the first objects of a streaming list.
+	initialCount int
 }
 
 // frame is an event of a watch.
@@ -74,6 +76,8 @@ type frame struct {
 	// text is the JSON of the event, with the newline at its end.
 	text    []byte
 	version string
+	// eventType is the type of the event, and name that of its object.
+	eventType, name string
 	// isChange is true if an object was added, modified or deleted.
 	isChange bool
 	// isInitial is true for the first events of a streaming list, and the bookmark at their end.
@@ -128,8 +132,10 @@ func (s *stream) readServer() {
 
 func newFrame(event kube.Frame, isInitial bool) frame {
 	text := append([]byte(`{"type":"`+event.Type+`","object":`), event.Object...)
+	metadata := metadataOf(event)
 	return frame{
-		text: append(text, '}', '\n'), version: metadataOf(event).ResourceVersion, isInitial: isInitial,
+		text: append(text, '}', '\n'), version: metadata.ResourceVersion, isInitial: isInitial,
+		eventType: event.Type, name: metadata.Name,
 		isChange: event.Type == "ADDED" || event.Type == "MODIFIED" || event.Type == "DELETED",
 	}
 }
@@ -199,6 +205,7 @@ func (s *stream) popLocked() frame {
 	if f.version != "" {
 		s.lastVersion = f.version
 	}
+	p.recordDeliveryLocked(s, f)
 	if f.isChange && !f.isInitial {
 		p.delivered[s.exchange.selection]++
 	}

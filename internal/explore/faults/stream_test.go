@@ -1,7 +1,9 @@
 package faults_test
 
 import (
+	"fmt"
 	"net/http"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -207,5 +209,34 @@ func TestPastIsShown(t *testing.T) {
 	program.send(http.MethodGet, maps+"?resourceVersion=0", "")
 	if want := "GET " + maps + "?resourceVersion=0"; last() != want {
 		t.Errorf("when the fault has ended, the server received %s", last())
+	}
+}
+
+// What a program receives on its watches is recorded: the changes, and how many objects a streaming list
+// begins with.
+func TestDeliveriesAreRecorded(t *testing.T) {
+	t.Parallel()
+	u := newUpstream(t)
+	p := newProxy(t, options(u))
+	begin(t, p, 0)
+	w := newProgram(t, p, "program").watch(maps + "?watch=true&sendInitialEvents=true&resourceVersionMatch=NotOlderThan")
+	u.send("ADDED", "1")
+	u.send("ADDED", "2")
+	u.mu.Lock()
+	u.events[0] <- `{"type":"BOOKMARK","object":{"metadata":{"resourceVersion":"3","annotations":{"k8s.io/initial-events-end":"true"}}}}`
+	u.mu.Unlock()
+	u.send("MODIFIED", "4")
+	u.send("BOOKMARK", "5")
+	w.want("ADDED 1", "ADDED 2", "BOOKMARK 3", "MODIFIED 4", "BOOKMARK 5")
+	begin(t, p, 1)
+	u.send("DELETED", "6")
+	w.want("DELETED 6")
+	var got []string
+	for _, d := range p.Deliveries() {
+		got = append(got, fmt.Sprint(d.Session, " ", d.Step, " ", d.Resource, " ", d.Type, " ", d.Name, " ", d.ObjectCount))
+	}
+	want := []string{"program 0 configmaps   2", "program 0 configmaps MODIFIED a 0", "program 1 configmaps DELETED a 0"}
+	if !slices.Equal(got, want) {
+		t.Errorf("the deliveries are %q, want %q", got, want)
 	}
 }

@@ -2,6 +2,7 @@
 package finding
 
 import (
+	"fmt"
 	"time"
 
 	"github.com/yare-go/yare/internal/explore/schedule"
@@ -30,6 +31,8 @@ const (
 	// TwoLeaders means that the server carried out a write of a former leader after another replica had
 	// taken the lease. The end state may look right.
 	TwoLeaders Verdict = "two leaders"
+	// NeverHeld means that a condition of the user's own held in no version of any run.
+	NeverHeld Verdict = "never held"
 )
 
 // IsCertain reports whether one run is enough for a verdict, because what happened cannot become right
@@ -57,15 +60,73 @@ type Finding struct {
 
 // Difference is one difference between what is wanted and what there is.
 type Difference struct {
-	// Object is resource/name, with the name normalized.
-	Object string `json:"object"`
+	// Object is resource/name, with the name normalized. It is empty if no object is concerned.
+	Object string `json:"object,omitempty"`
 	// Path is the path of a field, such as spec.replicas. It is empty if the whole object is meant.
 	Path string `json:"path,omitempty"`
-	// Want and Got are JSON. An empty one means that there is nothing.
+	// Check is the name of a check of the user's own, which has failed.
+	Check string `json:"check,omitempty"`
+	// Want and Got are JSON. An empty one means that there is nothing. Of a whole object one is
+	// [Exists], and the other one is empty.
 	Want string `json:"want,omitempty"`
 	Got  string `json:"got,omitempty"`
 	// Reason is a sentence in place of Want and Got, such as: the object was created twice.
 	Reason string `json:"reason,omitempty"`
+}
+
+// Exists stands for a whole object in a [Difference].
+const Exists = "exists"
+
+// IsSame reports whether two differences concern the same field of the same object, or the same check.
+func (d Difference) IsSame(other Difference) bool {
+	if d.Check != "" || other.Check != "" {
+		return d.Check == other.Check
+	}
+	return d.Object == other.Object && d.Path == other.Path
+}
+
+// String returns the difference in a line.
+func (d Difference) String() string {
+	switch {
+	case d.Check != "":
+		return fmt.Sprintf("check %q: %s", d.Check, d.Reason)
+	case d.Reason != "":
+		return d.Object + ": " + d.Reason
+	case d.Path == "" && d.Got == "":
+		return d.Object + " is missing"
+	case d.Path == "":
+		return d.Object + " should not exist"
+	case d.Got == "":
+		return fmt.Sprintf("%s: %s is missing, want %s", d.Object, d.Path, d.Want)
+	case d.Want == "":
+		return fmt.Sprintf("%s: %s should not be set, and is %s", d.Object, d.Path, d.Got)
+	default:
+		return fmt.Sprintf("%s: %s is %s, want %s", d.Object, d.Path, d.Got, d.Want)
+	}
+}
+
+// Acceptance is a difference that is intended, with the differences below it.
+type Acceptance struct {
+	// Objects is a resource, such as deployments.apps, or a resource and a normalized name, such as
+	// secrets/web. An asterisk stands for any text. Default: all objects.
+	Objects string `json:"objects,omitempty"`
+	// Path is the path of a field, such as status.lastBackup or spec.containers[name=web].image. An
+	// asterisk stands for any text. The path * is the whole object.
+	Path string `json:"path"`
+	// Faults are the kinds of the faults in whose runs the difference is intended. Default: all runs,
+	// and the reference runs.
+	Faults []schedule.Kind `json:"faults,omitempty"`
+	// Reason is why the difference is intended.
+	Reason string `json:"reason"`
+}
+
+// String returns the objects, the path and the reason.
+func (a Acceptance) String() string {
+	what := a.Path
+	if a.Objects != "" {
+		what = a.Objects + " " + a.Path
+	}
+	return fmt.Sprintf("%s (%s)", what, a.Reason)
 }
 
 // Lane is who does something in a trace.
@@ -107,8 +168,22 @@ type Coverage struct {
 	Points Count `json:"points"`
 	// Fields counts the fields of the custom resources, and those that had another value in a run.
 	Fields Count `json:"fields"`
-	// Refused counts the transitions that the API server refused in a dry run.
+	// Transitions counts the changes of the declared state that the schema suggests, and those that the
+	// user made in a run.
+	Transitions Count `json:"transitions"`
+	// Refused counts the transitions among them that the API server refused.
 	Refused int `json:"refused"`
+	// NotSeenAgain are the findings that a replay has not seen.
+	NotSeenAgain []string `json:"notSeenAgain,omitempty"`
+	// Conditions counts the conditions that must hold sometimes, and those that did.
+	Conditions Count `json:"conditions"`
+	// Warnings say why the exploration may prove less than it seems to.
+	Warnings []string `json:"warnings,omitempty"`
+	// UnusedAcceptances are the intended differences that no run has shown.
+	UnusedAcceptances []string `json:"unusedAcceptances,omitempty"`
+	// Unrepeated are the writes that only one reference run has made, so that no fault can happen at
+	// them.
+	Unrepeated []string `json:"unrepeated,omitempty"`
 	// NotReached are the faults that did not happen in three tries.
 	NotReached []string `json:"notReached,omitempty"`
 	// NotApplicable are the kinds that this program gives no opportunity for, with the reason.

@@ -47,33 +47,3 @@ func sortedObjects[V any](m map[schedule.Object]V) []schedule.Object {
 		return cmp.Or(cmp.Compare(a.Resource, b.Resource), cmp.Compare(a.Name, b.Name))
 	})
 }
-
-// Difference is a field, or a whole object, that is not as it should be.
-type Difference struct {
-	// Object has a normalized name.
-	Object schedule.Object
-	// Path is the path of the field. It is empty for a whole object.
-	Path string
-	// Want and Got are JSON. An absent field is empty. Of a whole object one is "exists", and the
-	// other one is empty.
-	Want, Got string
-}
-
-// exists stands for an object in a [Difference].
-const exists = "exists"
-
-// String returns the difference in a line.
-func (d Difference) String() string {
-	switch {
-	case d.Path == "" && d.Got == "":
-		return fmt.Sprintf("%s is missing", d.Object)
-	case d.Path == "":
-		return fmt.Sprintf("%s should not exist", d.Object)
-	case d.Got == "":
-		return fmt.Sprintf("%s: %s is missing, want %s", d.Object, d.Path, d.Want)
-	case d.Want == "":
-		return fmt.Sprintf("%s: %s should not be set, and is %s", d.Object, d.Path, d.Got)
-	default:
-		return fmt.Sprintf("%s: %s is %s, want %s", d.Object, d.Path, d.Got, d.Want)
-	}
-}

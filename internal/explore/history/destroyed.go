@@ -37,42 +37,56 @@ type Destruction struct {
 	// Step and At are those of the version that shows it.
 	Step int
 	At   time.Time
-	// Text says what happened, in a line.
+	// Text says what happened to the object, in a line.
 	Text string
 }
 
 // String returns what happened, in a line.
-func (d Destruction) String() string { return d.Text }
+func (d Destruction) String() string { return d.Object.String() + " " + d.Text }
 
-// Destroyed returns what a run has destroyed that no reference run destroys. No object may die unless
-// an object of its name has died in a reference run by the same step. No object may be created more
-// often than in a reference run. A field that each reference run sets to one value, but each to its
+// Destroyed returns what a run with faults has destroyed that no reference run destroys. No object may
+// die unless an object of its name has died in a reference run by the same step. No object may be created
+// more often than in a reference run. A field that each reference run sets to one value, but each to its
 // own, must not change while the object lives.
 //
-// An object may die, and be created again, if its owner has died or is being deleted. So may each of
-// killed, the objects that faults have deleted or changed, once for each time that it is among them. A field
-// of such an object may change once for each time too, because a fault may have changed the object. Objects that
-// built-in controllers make and delete, such as Pods of ReplicaSets, take no part. A Job may vanish
-// after it has finished.
-func Destroyed(references []History, got History, o Options, killed ...schedule.Object) []Destruction {
-	lives := make([]lives, len(references))
-	for i, h := range references {
-		lives[i] = livesOf(h, o)
+// An object may die, and be created again, if its owner has died or is being deleted, and once for each
+// fault that deletes the object. Such a death stands for a death of the same kind in a reference run, and
+// not for any other. A Job may vanish after it has finished. A field that somebody else has changed may
+// change again. Objects that built-in controllers make and delete, such as Pods of ReplicaSets, take no
+// part.
+func Destroyed(references []History, got History, o Options, faults ...schedule.Fault) []Destruction {
+	j := judgement{run: livesOf(got, o), accepted: o.Accepted, killed: make(map[schedule.Object]int)}
+	for _, h := range references {
+		j.references = append(j.references, livesOf(h, o))
 	}
-	found := livesOf(got, o)
-	all := found.deaths(lives, o, killed)
-	all = append(all, found.births(lives, o, killed)...)
-	all = append(all, found.changes(lives, o, killed)...)
-	slices.SortFunc(all, func(a, b Destruction) int { return cmp.Or(a.At.Compare(b.At), cmp.Compare(a.Text, b.Text)) })
+	for _, f := range faults {
+		j.kinds = append(j.kinds, f.Kind)
+		if f.Object != nil && (f.Kind == schedule.ForeignDelete || f.Kind == schedule.ForeignRecreate) {
+			j.killed[*f.Object]++
+		}
+	}
+	all := slices.Concat(j.deaths(), j.births(), j.changes())
+	slices.SortFunc(all, func(a, b Destruction) int { return cmp.Or(a.At.Compare(b.At), cmp.Compare(a.String(), b.String())) })
 	return all
+}
+
+// judgement compares the lives of the objects of a run with those in the reference runs.
+type judgement struct {
+	run        lives
+	references []lives
+	accepted   *Accepted
+	// kinds are the kinds of the faults of the run.
+	kinds []schedule.Kind
+	// killed counts the faults that have deleted an object.
+	killed map[schedule.Object]int
 }
 
 // lives are the lives of the objects of a run.
 type lives struct {
 	created []life
 	ended   []life
-	// values holds the values of each field that the operator has written, in the order of time.
-	values map[fieldOfObject]map[types.UID][]value
+	// values holds the values of each field that the operator has written.
+	values map[fieldOfObject]map[types.UID]*valuesOfField
 }
 
 // life is the begin or the end of an object.
@@ -83,9 +97,21 @@ type life struct {
 	isOfOwner bool
 }
 
+// isExpected reports whether the end of an object follows from something else: the end of its owner, or
+// the end of the work of a Job.
+func (l life) isExpected() bool { return l.isOfOwner || isFinishedJob(l.Version) }
+
 type fieldOfObject struct {
 	object schedule.Object
 	path   string
+}
+
+// valuesOfField are the values of a field of one object.
+type valuesOfField struct {
+	// written are the values that the operator has written, in the order of time.
+	written []value
+	// isDisturbed is true if somebody else has changed the field since the last of them.
+	isDisturbed bool
 }
 
 // value is a value of a field, and the version that brought it.
@@ -93,12 +119,14 @@ type value struct {
 	text string
 	step int
 	at   time.Time
+	// isRepair is true if somebody else had changed the field before.
+	isRepair bool
 }
 
 // livesOf returns the lives of the objects of a run.
 func livesOf(h History, o Options) lives {
 	w := wordsOf(h)
-	l := lives{values: make(map[fieldOfObject]map[types.UID][]value)}
+	l := lives{values: make(map[fieldOfObject]map[types.UID]*valuesOfField)}
 	alive := make(map[types.UID]bool)
 	ending := endings(h)
 	for _, v := range h.Versions {
@@ -118,7 +146,7 @@ func livesOf(h History, o Options) lives {
 			alive[v.UID] = true
 			l.created = append(l.created, life{object, v, false})
 		}
-		l.addValues(object, v, fieldsOf(v, w, o.claimsOf(v)))
+		l.addValues(object, v, fieldsOf(v, w, o.claimsOf(v)), slices.Contains(o.Users, v.Manager))
 	}
 	return l
 }
@@ -136,114 +164,130 @@ func endings(h History) map[types.UID]string {
 	return began
 }
 
-// addValues adds the values of the operator's fields that are new.
-func (l *lives) addValues(object schedule.Object, v Version, fields fields) {
+// addValues adds the values of the operator's fields that are new. A version that a user has written has no
+// new value of the operator, also where managedFields do not show that: the operator owns what it wrote as
+// stringData, whatever somebody else writes to data.
+func (l *lives) addValues(object schedule.Object, v Version, fields fields, isOfUser bool) {
 	for path, f := range fields {
-		if !f.isOwned {
-			continue
-		}
 		at := fieldOfObject{object, path}
-		if l.values[at] == nil {
-			l.values[at] = make(map[types.UID][]value)
-		}
-		if all := l.values[at][v.UID]; len(all) == 0 || all[len(all)-1].text != f.value {
-			l.values[at][v.UID] = append(all, value{f.value, v.Step, v.At})
+		known := l.values[at][v.UID]
+		switch {
+		case known == nil && f.isOwned:
+			if l.values[at] == nil {
+				l.values[at] = make(map[types.UID]*valuesOfField)
+			}
+			l.values[at][v.UID] = &valuesOfField{written: []value{{text: f.value, step: v.Step, at: v.At}}}
+		case known == nil:
+		case !f.isOwned || isOfUser:
+			known.isDisturbed = known.isDisturbed || f.value != known.last().text
+		default:
+			if f.value != known.last().text {
+				known.written = append(known.written, value{f.value, v.Step, v.At, known.isDisturbed})
+			}
+			known.isDisturbed = false
 		}
 	}
 }
 
-// countDeaths returns how often an object of this name died by the end of a step.
-func (l lives) countDeaths(object schedule.Object, step int) int {
-	n := 0
+// last returns the value that the operator has written last.
+func (v *valuesOfField) last() value { return v.written[len(v.written)-1] }
+
+// countDeaths returns how often an object of this name died by the end of a step, and how many of these
+// deaths were expected.
+func (l lives) countDeaths(object schedule.Object, step int) (expected, unexpected int) {
 	for _, each := range l.ended {
-		if each.object == object && each.Step <= step {
-			n++
+		switch {
+		case each.object != object || each.Step > step:
+		case each.isExpected():
+			expected++
+		default:
+			unexpected++
 		}
 	}
-	return n
+	return expected, unexpected
 }
 
-// countBirths returns how often an object of this name was created.
-func (l lives) countBirths(object schedule.Object) int {
-	n := 0
+// countBirths returns how often an object of this name was created, and how often one has died with its
+// owner.
+func (l lives) countBirths(object schedule.Object) (births, deathsOfOwner int) {
 	for _, each := range l.created {
 		if each.object == object {
-			n++
+			births++
 		}
 	}
-	return n
+	for _, each := range l.ended {
+		if each.isOfOwner && each.object == object {
+			deathsOfOwner++
+		}
+	}
+	return births, deathsOfOwner
 }
 
 // deaths returns the deaths that the references do not have.
-func (l lives) deaths(references []lives, o Options, killed []schedule.Object) []Destruction {
+func (j judgement) deaths() []Destruction {
 	var all []Destruction
 	count := make(map[schedule.Object]int)
-	for _, each := range l.ended {
-		if each.isOfOwner || isFinishedJob(each.Version) || o.isIgnored(each.object, "") {
+	for _, each := range j.run.ended {
+		if each.isExpected() {
 			continue
 		}
-		allowed := countOf(killed, each.object)
-		expected := 0
-		for _, r := range references {
-			expected = max(expected, r.countDeaths(each.object, each.Step))
+		// An expected death of a reference may come without its cause in the run, but only once.
+		expected, _ := j.run.countDeaths(each.object, each.Step)
+		allowed := 0
+		for _, r := range j.references {
+			expectedThere, unexpectedThere := r.countDeaths(each.object, each.Step)
+			allowed = max(allowed, unexpectedThere+max(0, expectedThere-expected))
 		}
-		if count[each.object]++; count[each.object] > allowed+expected {
-			all = append(all, Destruction{
-				Kind: Died, Object: each.object, Step: each.Step, At: each.At,
-				Text: fmt.Sprintf("%s died in step %d (uid %s): %d times by then, and at most %d times in the reference runs",
-					each.object, each.Step+1, each.UID, count[each.object], expected),
-			})
+		if count[each.object]++; count[each.object] <= allowed+j.killed[each.object] || j.accepted.accept(each.object, "", j.kinds...) {
+			continue
 		}
+		all = append(all, Destruction{
+			Kind: Died, Object: each.object, Step: each.Step, At: each.At,
+			Text: fmt.Sprintf("died in step %d (uid %s): %d times by then, and at most %d times in the reference runs",
+				each.Step+1, each.UID, count[each.object], allowed),
+		})
 	}
 	return all
 }
 
 // births returns the creations that the references do not have. An object that is created once is
 // judged by [Masks.Compare].
-func (l lives) births(references []lives, o Options, killed []schedule.Object) []Destruction {
+func (j judgement) births() []Destruction {
 	var all []Destruction
 	count := make(map[schedule.Object]int)
-	for _, each := range l.created {
-		if o.isIgnored(each.object, "") {
+	for _, each := range j.run.created {
+		// An object may follow each one that has died with its owner. The references count theirs too.
+		_, deathsOfOwner := j.run.countBirths(each.object)
+		allowed := 1 + deathsOfOwner
+		for _, r := range j.references {
+			birthsThere, deathsThere := r.countBirths(each.object)
+			allowed = max(allowed, birthsThere+max(0, deathsOfOwner-deathsThere))
+		}
+		if count[each.object]++; count[each.object] <= allowed+j.killed[each.object] || j.accepted.accept(each.object, "", j.kinds...) {
 			continue
 		}
-		allowed := countOf(killed, each.object)
-		for _, end := range l.ended {
-			if end.isOfOwner && end.object == each.object {
-				allowed++
-			}
-		}
-		expected := 1
-		for _, r := range references {
-			expected = max(expected, r.countBirths(each.object))
-		}
-		if count[each.object]++; count[each.object] > allowed+expected {
-			all = append(all, Destruction{
-				Kind: CreatedAgain, Object: each.object, Step: each.Step, At: each.At,
-				Text: fmt.Sprintf("%s was created again in step %d (uid %s): %d times by then, and at most %d times in a reference run",
-					each.object, each.Step+1, each.UID, count[each.object], expected),
-			})
-		}
+		all = append(all, Destruction{
+			Kind: CreatedAgain, Object: each.object, Step: each.Step, At: each.At,
+			Text: fmt.Sprintf("was created again in step %d (uid %s): %d times by then, and at most %d times in a reference run",
+				each.Step+1, each.UID, count[each.object], allowed),
+		})
 	}
 	return all
 }
 
 // changes returns the changes of fields that each reference chooses once.
-func (l lives) changes(references []lives, o Options, killed []schedule.Object) []Destruction {
+func (j judgement) changes() []Destruction {
 	var all []Destruction
-	for at, objects := range l.values {
-		if o.isIgnored(at.object, at.path) || !isChosenOnce(at, references) {
-			continue
-		}
+	for at, objects := range j.run.values {
 		for uid, values := range objects {
-			for i, v := range values[1:] {
-				if i < countOf(killed, at.object) {
+			for i, v := range values.written[1:] {
+				if v.isRepair || !isChosenOnce(at, j.references) || j.accepted.accept(at.object, at.path, j.kinds...) {
 					continue
 				}
 				all = append(all, Destruction{
 					Kind: Changed, Object: at.object, Path: at.path, Step: v.step, At: v.at,
-					Text: fmt.Sprintf("%s: %s changed in step %d from %s to %s (uid %s): each reference run chooses it once",
-						at.object, at.path, v.step+1, values[i].text, v.text, uid),
+					Text: fmt.Sprintf("%s changed in step %d from %s to %s (uid %s): each reference run chooses it once",
+						at.path, v.step+1, values.written[i].text, v.text, uid),
 				})
 			}
 		}
@@ -261,22 +305,11 @@ func isChosenOnce(at fieldOfObject, references []lives) bool {
 			return false
 		}
 		for _, values := range objects {
-			if len(values) != 1 {
+			if len(values.written) != 1 {
 				return false
 			}
-			distinct[values[0].text] = true
+			distinct[values.written[0].text] = true
 		}
 	}
 	return len(distinct) > 1
-}
-
-// countOf returns how often an object is among objects.
-func countOf(objects []schedule.Object, object schedule.Object) int {
-	n := 0
-	for _, each := range objects {
-		if each == object {
-			n++
-		}
-	}
-	return n
 }

@@ -3,6 +3,7 @@ package history_test
 import (
 	"testing"
 
+	"github.com/yare-go/yare/internal/explore/finding"
 	"github.com/yare-go/yare/internal/explore/history"
 	"github.com/yare-go/yare/internal/explore/schedule"
 )
@@ -29,8 +30,8 @@ func TestDestroyed(t *testing.T) {
 	}
 	for name, test := range map[string]struct {
 		middle func(r *run)
-		killed []schedule.Object
-		ignore string
+		faults []schedule.Fault
+		accept finding.Acceptance
 		want   []string
 	}{
 		"nothing": {middle: func(*run) {}},
@@ -50,27 +51,63 @@ func TestDestroyed(t *testing.T) {
 			middle: func(r *run) {
 				r.delete("secrets", "web").write("secrets", "web", `{"data":{"password":"ZA=="}}`, "data.password")
 			},
-			killed: []schedule.Object{{Resource: "secrets", Name: "web"}},
+			faults: []schedule.Fault{{Kind: schedule.ForeignDelete, Object: &schedule.Object{Resource: "secrets", Name: "web"}}},
+		},
+		"the Secret dies after somebody has edited it": {
+			middle: func(r *run) {
+				r.delete("secrets", "web").write("secrets", "web", `{"data":{"password":"ZA=="}}`, "data.password")
+			},
+			faults: []schedule.Fault{{Kind: schedule.ForeignEdit, Object: &schedule.Object{Resource: "secrets", Name: "web"}}},
+			want: []string{
+				"secrets/web died in step 2", "secrets/web was created again in step 2", "secrets/web died in step 3",
+			},
+		},
+		"somebody changes the password, and the operator makes another one": {middle: func(r *run) {
+			r.writeAs("user", "secrets", "web", `{"data":{"password":"eA=="}}`, "data.password")
+			r.write("secrets", "web", `{"data":{"password":"ZA=="}}`, "data.password")
+		}},
+		"somebody changes the password and back, and the operator makes another one": {
+			middle: func(r *run) {
+				r.writeAs("user", "secrets", "web", `{"data":{"password":"eA=="}}`, "data.password")
+				r.write("secrets", "web", `{"data":{"password":"Yw=="}}`, "data.password")
+				r.write("secrets", "web", `{"data":{"password":"ZA=="}}`, "data.password")
+			},
+			want: []string{"secrets/web data.password changed in step 2"},
 		},
 		"the password changes": {
 			middle: func(r *run) { r.write("secrets", "web", `{"data":{"password":"ZA=="}}`, "data.password") },
-			want:   []string{`secrets/web: data.password changed in step 2 from "<secret with the hash`},
+			want:   []string{`secrets/web data.password changed in step 2 from "<secret with the hash`},
 		},
-		"a fault changes the password, and the operator keeps the other one": {
-			middle: func(r *run) { r.write("secrets", "web", `{"data":{"password":"ZA=="}}`, "data.password") },
-			killed: []schedule.Object{{Resource: "secrets", Name: "web"}},
-		},
-		"a fault changes the password, and the operator changes it again": {
+		"a fault changes the password, and the operator keeps the other one": {middle: func(r *run) {
+			r.writeAs("user", "secrets", "web", `{"data":{"password":"ZA=="}}`, "data.password")
+			r.write("secrets", "web", `{"data":{"password":"ZA=="}}`, "data.password")
+		}},
+		"a fault changes the password, which the operator wrote as stringData": {middle: func(r *run) {
+			r.write("secrets", "web", `{"data":{"password":"ZA=="}}`, "stringData.password")
+			r.Versions[len(r.Versions)-1].Manager = "user"
+		}},
+		"a fault changes the password, and the operator changes it twice": {
 			middle: func(r *run) {
-				r.write("secrets", "web", `{"data":{"password":"ZA=="}}`, "data.password")
+				r.writeAs("user", "secrets", "web", `{"data":{"password":"ZA=="}}`, "data.password")
 				r.write("secrets", "web", `{"data":{"password":"ZQ=="}}`, "data.password")
+				r.write("secrets", "web", `{"data":{"password":"Zg=="}}`, "data.password")
 			},
-			killed: []schedule.Object{{Resource: "secrets", Name: "web"}},
-			want:   []string{`secrets/web: data.password changed in step 2 from "<secret with the hash`},
+			want: []string{`secrets/web data.password changed in step 2 from "<secret with the hash`},
 		},
 		"the password changes, and is ignored": {
 			middle: func(r *run) { r.write("secrets", "web", `{"data":{"password":"ZA=="}}`, "data.password") },
-			ignore: "secrets/web data.password",
+			accept: finding.Acceptance{Objects: "secrets/web", Path: "data.password"},
+		},
+		"the password changes, which is accepted in runs with other faults": {
+			middle: func(r *run) { r.write("secrets", "web", `{"data":{"password":"ZA=="}}`, "data.password") },
+			faults: []schedule.Fault{{Kind: schedule.Crash}},
+			accept: finding.Acceptance{Path: "data.password", Faults: []schedule.Kind{schedule.Stale}},
+			want:   []string{"secrets/web data.password changed in step 2"},
+		},
+		"the claim dies, which is accepted in runs with this fault": {
+			middle: func(r *run) { r.delete("persistentvolumeclaims", "data-web-0") },
+			faults: []schedule.Fault{{Kind: schedule.Crash}},
+			accept: finding.Acceptance{Objects: "persistentvolumeclaims", Path: "*", Faults: []schedule.Kind{schedule.Stale, schedule.Crash}},
 		},
 		"a second Pod with a generated name": {
 			middle: func(r *run) { r.write("pods", "web-c4c4c", `{"metadata":{"generateName":"web-"},"spec":{}}`, "spec") },
@@ -107,10 +144,79 @@ func TestDestroyed(t *testing.T) {
 			got := begin(newRun(t, "run-4444"), "Yw==")
 			test.middle(got)
 			options := history.Options{Users: []string{"user"}}
-			if test.ignore != "" {
-				options.Ignore = []history.Ignore{{Path: test.ignore, Reason: "it is the test"}}
+			if test.accept.Path != "" {
+				options.Accepted = accept(t, test.accept)
 			}
-			expect(t, lines(history.Destroyed(references, end(got).History, options, test.killed...)), test.want...)
+			expect(t, lines(history.Destroyed(references, end(got).History, options, test.faults...)), test.want...)
+		})
+	}
+}
+
+// accept returns what accepts some differences for the reason that it is a test.
+func accept(t *testing.T, acceptances ...finding.Acceptance) *history.Accepted {
+	t.Helper()
+	for i := range acceptances {
+		acceptances[i].Reason = "it is the test"
+	}
+	accepted, err := history.Accept(acceptances...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return accepted
+}
+
+// A death that follows from the end of an owner in the references excuses no death of another object of that
+// name, and one that follows from it in the run only uses up no death of the references.
+func TestDestroyedDistinguishesDeathsWithOwners(t *testing.T) {
+	t.Parallel()
+	create := func(r *run) {
+		i := len(r.Versions)
+		r.writeAs("user", "apps.example.com", "web", `{}`, "spec")
+		r.write("configmaps", "page", `{"metadata":{"ownerReferences":[{"apiVersion":"example.com/v1","kind":"App","name":"web","uid":"`+string(r.Versions[i].UID)+`"}]}}`, "data")
+	}
+	remove := func(r *run) { r.delete("apps.example.com", "web").delete("configmaps", "page") }
+	orphaned := func(r *run) {
+		r.delete("configmaps", "page").delete("apps.example.com", "web")
+	}
+	for name, test := range map[string]struct {
+		reference, run func(r *run)
+		want           []string
+	}{
+		"the page of a namesake dies": {
+			reference: func(r *run) { create(r); remove(r.next()); create(r.next()) },
+			run: func(r *run) {
+				create(r)
+				remove(r.next())
+				create(r.next())
+				r.delete("configmaps", "page").write("configmaps", "page", `{}`, "data")
+			},
+			want: []string{"configmaps/page died in step 3", "configmaps/page was created again in step 3"},
+		},
+		"the page dies without its owner's death": {
+			reference: func(r *run) { create(r); remove(r.next()) },
+			run:       func(r *run) { create(r); orphaned(r.next()) },
+		},
+		"the page dies with its owner once more": {
+			reference: func(r *run) { r.write("configmaps", "page", `{}`, "data").next().delete("configmaps", "page") },
+			run: func(r *run) {
+				create(r)
+				remove(r)
+				r.write("configmaps", "page", `{}`, "data").next().delete("configmaps", "page")
+			},
+			want: []string{"apps.example.com/web died"},
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			var references []history.History
+			for _, namespace := range []string{"run-1", "run-22"} {
+				r := newRun(t, namespace)
+				test.reference(r)
+				references = append(references, r.History)
+			}
+			got := newRun(t, "run-333")
+			test.run(got)
+			expect(t, lines(history.Destroyed(references, got.History, history.Options{Users: []string{"user"}})), test.want...)
 		})
 	}
 }

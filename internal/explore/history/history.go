@@ -2,11 +2,16 @@ package history
 
 import (
 	"cmp"
+	"iter"
+	"maps"
 	"slices"
 	"time"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/yare-go/yare/internal/explore/schedule"
+	"github.com/yare-go/yare/internal/ident"
 )
 
 // Version is one version of one object.
@@ -73,14 +78,41 @@ func (h History) stateOf(versions []Version) State {
 		}
 	}
 	// The words of the whole history include those of objects that are gone: others refer to them.
-	s := State{words: wordsOf(h)}
-	for _, v := range present {
-		s.objects = append(s.objects, v)
-	}
-	slices.SortFunc(s.objects, func(a, b Version) int {
+	return newState(maps.Values(present), wordsOf(h))
+}
+
+func newState(present iter.Seq[Version], w *words) State {
+	return State{words: w, objects: slices.SortedFunc(present, func(a, b Version) int {
 		return cmp.Or(cmp.Compare(a.Resource, b.Resource), cmp.Compare(a.Namespace, b.Namespace), cmp.Compare(a.Name, b.Name))
-	})
-	return s
+	})}
+}
+
+// States returns each version of the run with the state right after the version, in the order in which the
+// server made the versions. The recorder may have received versions of different resources in another
+// order, and so may have seen states that never were. A history with gaps has no such order.
+func (h History) States() iter.Seq2[Version, State] {
+	return func(yield func(Version, State) bool) {
+		versions := slices.SortedStableFunc(slices.Values(h.Versions), func(a, b Version) int {
+			switch {
+			case ident.IsNewer(a.ResourceVersion, b.ResourceVersion):
+				return 1
+			case ident.IsNewer(b.ResourceVersion, a.ResourceVersion):
+				return -1
+			}
+			return 0
+		})
+		w, present := wordsOf(h), make(map[types.UID]Version)
+		for _, v := range versions {
+			if v.Deleted {
+				delete(present, v.UID)
+			} else {
+				present[v.UID] = v
+			}
+			if !yield(v, newState(maps.Values(present), w)) {
+				return
+			}
+		}
+	}
 }
 
 // State is the objects of a run at one moment.
@@ -88,6 +120,9 @@ type State struct {
 	objects []Version
 	words   *words
 }
+
+// ObjectOf returns the resource and the normalized name of an object of the run.
+func (s State) ObjectOf(v Version) schedule.Object { return s.words.objectOf(v) }
 
 // Objects returns the newest version of each object, by resource, namespace and name.
 func (s State) Objects() []Version { return slices.Clone(s.objects) }

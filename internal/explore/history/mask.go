@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/yare-go/yare/internal/explore/finding"
 	"github.com/yare-go/yare/internal/explore/schedule"
 )
 
@@ -22,9 +23,6 @@ type Masks struct {
 // error, because a comparison with them would be luck. Masks beside such an error can be used.
 func Mask(references []State, o Options) (*Masks, error) {
 	m := &Masks{options: o, varying: make(map[schedule.Object]map[string]bool)}
-	if err := o.check(); err != nil {
-		return nil, err
-	}
 	if len(references) < 2 {
 		return nil, fmt.Errorf("there is %d reference run: what differs between runs shows only in two", len(references))
 	}
@@ -37,14 +35,13 @@ func Mask(references []State, o Options) (*Masks, error) {
 	var errs []error
 	for _, object := range sortedObjects(objects) {
 		seen := objects[object]
-		if !slices.ContainsFunc(seen, func(c comparedObject) bool { return c.isCompared }) || o.isIgnored(object, "") {
-			continue
-		}
-		if len(seen) < len(references) {
+		switch {
+		case !slices.ContainsFunc(seen, func(c comparedObject) bool { return c.isCompared }):
+		case len(seen) == len(references):
+			errs = append(errs, m.addVarying(object, seen))
+		case !o.Accepted.accept(object, ""):
 			errs = append(errs, fmt.Errorf("%s is in %d of %d reference runs", object, len(seen), len(references)))
-			continue
 		}
-		errs = append(errs, m.addVarying(object, seen))
 	}
 	return m, errors.Join(errs...)
 }
@@ -62,11 +59,13 @@ func (m *Masks) addVarying(object schedule.Object, seen []comparedObject) error 
 	var errs []error
 	for _, path := range slices.Sorted(maps.Keys(owned)) {
 		all := values[path]
+		isInAll := len(all) == len(seen)
+		varies := slices.ContainsFunc(all, func(value string) bool { return value != all[0] })
 		switch {
-		case !owned[path] || m.options.isIgnored(object, path):
-		case len(all) < len(seen):
+		case !owned[path] || isInAll && !varies || m.options.Accepted.accept(object, path):
+		case !isInAll:
 			errs = append(errs, fmt.Errorf("%s: %s is in %d of %d reference runs, as %s", object, path, len(all), len(seen), all[0]))
-		case slices.ContainsFunc(all, func(value string) bool { return value != all[0] }):
+		default:
 			if m.varying[object] == nil {
 				m.varying[object] = make(map[string]bool)
 			}
@@ -94,29 +93,33 @@ func (m *Masks) String() string {
 	for _, field := range m.Varying() {
 		fmt.Fprintf(&b, "%s differs between the reference runs\n", field)
 	}
-	for _, i := range m.options.Ignore {
-		fmt.Fprintf(&b, "ignored: %s\n", i)
+	if m.options.Accepted != nil {
+		for _, a := range m.options.Accepted.entries {
+			fmt.Fprintf(&b, "accepted: %s\n", a)
+		}
 	}
 	return b.String()
 }
 
-// Compare returns how a state differs from the state that it should be.
-func (m *Masks) Compare(want, got State) []Difference {
+// Compare returns how a state differs from the state that it should be, in a run with faults of these
+// kinds.
+func (m *Masks) Compare(want, got State, kinds ...schedule.Kind) []finding.Difference {
 	wanted, found := want.comparedObjects(m.options), got.comparedObjects(m.options)
 	all := maps.Clone(wanted)
 	maps.Copy(all, found)
-	var differences []Difference
+	var differences []finding.Difference
 	for _, object := range sortedObjects(all) {
 		w, isWanted := wanted[object]
 		g, isFound := found[object]
 		switch {
-		case !w.isCompared && !g.isCompared, m.options.isIgnored(object, ""):
-		case !isFound:
-			differences = append(differences, Difference{Object: object, Want: exists})
-		case !isWanted:
-			differences = append(differences, Difference{Object: object, Got: exists})
+		case !w.isCompared && !g.isCompared:
+		case isWanted && isFound:
+			differences = append(differences, m.compareFields(object, w.fields, g.fields, kinds)...)
+		case m.options.Accepted.accept(object, "", kinds...):
+		case isWanted:
+			differences = append(differences, finding.Difference{Object: object.String(), Want: finding.Exists})
 		default:
-			differences = append(differences, m.compareFields(object, w.fields, g.fields)...)
+			differences = append(differences, finding.Difference{Object: object.String(), Got: finding.Exists})
 		}
 	}
 	return differences
@@ -124,19 +127,20 @@ func (m *Masks) Compare(want, got State) []Difference {
 
 // compareFields returns how the fields of an object differ. A field counts if the operator has written
 // the field in one of the states.
-func (m *Masks) compareFields(object schedule.Object, want, got fields) []Difference {
+func (m *Masks) compareFields(object schedule.Object, want, got fields, kinds []schedule.Kind) []finding.Difference {
 	all := maps.Clone(want)
 	maps.Copy(all, got)
-	var differences []Difference
+	var differences []finding.Difference
 	for _, path := range slices.Sorted(maps.Keys(all)) {
 		w, g := want[path], got[path]
-		varies := m.varying[object][path] && w.value != "" && g.value != ""
 		// An empty object differs from one that has members in the members.
 		isParent := w.value == "" && want.hasBelow(path) || g.value == "" && got.hasBelow(path)
-		if w.value == g.value || varies || isParent || !w.isOwned && !g.isOwned || m.options.isIgnored(object, path) {
+		if w.value == g.value || isParent || !w.isOwned && !g.isOwned || m.options.Accepted.accept(object, path, kinds...) {
 			continue
 		}
-		differences = append(differences, Difference{object, path, w.value, g.value})
+		if varies := m.varying[object][path] && w.value != "" && g.value != ""; !varies {
+			differences = append(differences, finding.Difference{Object: object.String(), Path: path, Want: w.value, Got: g.value})
+		}
 	}
 	return differences
 }

@@ -1,10 +1,13 @@
 package history_test
 
 import (
+	"slices"
 	"strings"
 	"testing"
 
+	"github.com/yare-go/yare/internal/explore/finding"
 	"github.com/yare-go/yare/internal/explore/history"
+	"github.com/yare-go/yare/internal/explore/schedule"
 )
 
 // A run of an operator that makes a Deployment, a Secret, a Service and two Pods for a custom object.
@@ -53,25 +56,63 @@ func TestMask(t *testing.T) {
 			"configmaps/more is in 1 of 3 reference runs"},
 		"a field in one reference": {options, []*run{a, b, exampleRun(t, "run-333", "").write("secrets", "web", `{"data":{"password":"","more":""}}`, "data.more")},
 			"secrets/web: data.more is in 1 of 3 reference runs"},
-		"no reason": {history.Options{Ignore: []history.Ignore{{Path: "status"}}}, []*run{a, b}, "the ignored path status has no reason"},
-		"no path":   {history.Options{Ignore: []history.Ignore{{Reason: "slow"}}}, []*run{a, b}, "an ignored path is empty"},
+		"an object that is accepted in runs with faults": {
+			history.Options{Accepted: accept(t, finding.Acceptance{Objects: "configmaps", Path: "*", Faults: []schedule.Kind{schedule.Crash}})},
+			[]*run{a, b, exampleRun(t, "run-333", "").write("configmaps", "more", `{"data":{"k":"v"}}`, "data.k")}, "configmaps/more is in 1 of 3 reference runs",
+		},
 	} {
 		if _, err := masks(t, test.options, test.runs...); err == nil || !strings.Contains(err.Error(), test.want) {
 			t.Errorf("%s: the error is %v, want %s", name, err, test.want)
 		}
 	}
 
-	options.Ignore = []history.Ignore{{Path: "configmaps/* *", Reason: "a cache"}}
+	options.Accepted = accept(t, finding.Acceptance{Objects: "configmaps/*", Path: "*"})
 	if _, err := masks(t, options, a, b, exampleRun(t, "run-333", "").write("configmaps", "more", `{"data":{"k":"v"}}`, "data.k")); err != nil {
-		t.Errorf("an ignored object: %v", err)
+		t.Errorf("an accepted object: %v", err)
 	}
+}
+
+func TestAccept(t *testing.T) {
+	t.Parallel()
+	for want, a := range map[string]finding.Acceptance{
+		"the accepted path secrets/web status has no reason": {Objects: "secrets/web", Path: "status", Reason: " "},
+		"an accepted path is empty":                          {Reason: "slow"},
+	} {
+		if _, err := history.Accept(a); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("the error is %v, want %s", err, want)
+		}
+	}
+}
+
+// An acceptance is used if a difference has matched it, although the difference varies between the references.
+func TestUnusedAcceptances(t *testing.T) {
+	t.Parallel()
+	a, b := exampleRun(t, "run-1", "cGFzc3dvcmQ="), exampleRun(t, "run-22", "b3RoZXI=")
+	accepted := accept(t,
+		finding.Acceptance{Objects: "secrets", Path: "data"},
+		finding.Acceptance{Objects: "deployments.apps/web", Path: "spec.replicas"},
+		finding.Acceptance{Path: "spec.size", Faults: []schedule.Kind{schedule.Crash}},
+	)
+	m, err := history.Mask([]history.State{a.State(), b.State()}, history.Options{Users: []string{"user"}, Accepted: accepted})
+	if err != nil {
+		t.Fatal(err)
+	}
+	expect(t, lines(accepted.Unused()), "deployments.apps/web spec.replicas (it is the test)", "spec.size")
+	c := exampleRun(t, "run-333", "").write("deployments.apps", "web", `{"spec":{"replicas":2}}`, "spec.replicas")
+	expect(t, lines(onlyBelow(m.Compare(a.State(), c.State(), schedule.Stale), "spec.replicas")))
+	expect(t, lines(accepted.Unused()), "spec.size")
+}
+
+// onlyBelow returns the differences at a path.
+func onlyBelow(differences []finding.Difference, path string) []finding.Difference {
+	return slices.DeleteFunc(differences, func(d finding.Difference) bool { return d.Path != path })
 }
 
 func TestCompare(t *testing.T) {
 	t.Parallel()
 	for name, test := range map[string]struct {
 		change func(r *run)
-		ignore string
+		accept string
 		want   []string
 	}{
 		"nothing": {change: func(*run) {}},
@@ -108,11 +149,11 @@ func TestCompare(t *testing.T) {
 			},
 			want: []string{`apps.example.com/web: status.ready is false, want true`},
 		},
-		"an ignored status": {
+		"an accepted status": {
 			change: func(r *run) {
 				r.writeAs("user", "apps.example.com", "web", `{"spec":{"size":4},"status":{"ready":false}}`, "spec.size")
 			},
-			ignore: "apps.example.com status",
+			accept: "apps.example.com status",
 		},
 		"a finished Job": {change: func(r *run) {
 			r.write("jobs.batch", "j", `{"status":{"conditions":[{"type":"Complete","status":"True"}]}}`, "spec")
@@ -139,8 +180,9 @@ func TestCompare(t *testing.T) {
 				return r.write("pods", "p-x2x9k", `{"metadata":{"generateName":"p-"},"spec":{}}`, "spec")
 			}
 			options := history.Options{Users: []string{"user"}}
-			if test.ignore != "" {
-				options.Ignore = []history.Ignore{{Path: test.ignore, Reason: "it is the test"}}
+			if test.accept != "" {
+				objects, path, _ := strings.Cut(test.accept, " ")
+				options.Accepted = accept(t, finding.Acceptance{Objects: objects, Path: path})
 			}
 			want, got := base("run-1"), base("run-22")
 			m, err := history.Mask([]history.State{want.State(), base("run-333").State()}, options)
@@ -186,5 +228,24 @@ func TestStateAtAStep(t *testing.T) {
 		if got != want {
 			t.Errorf("after step %d the value is %q, want %q", step, got, want)
 		}
+	}
+}
+
+// The states are those that the server had, although the recorder received the versions in another order.
+func TestStatesAreInTheOrderOfTheServer(t *testing.T) {
+	t.Parallel()
+	r := newRun(t, "run-1").write("configmaps", "c", `{}`).write("secrets", "s", `{}`).delete("configmaps", "c").write("pods", "p", `{}`)
+	slices.Reverse(r.Versions[1:3]) // the deletion came first
+	var got []string
+	for v, state := range r.States() {
+		names := state.ObjectOf(v).String() + ":"
+		for _, o := range state.Objects() {
+			names += " " + o.Name
+		}
+		got = append(got, names)
+	}
+	want := []string{"configmaps/c: c", "secrets/s: c s", "configmaps/c: s", "pods/p: p s"}
+	if !slices.Equal(got, want) {
+		t.Errorf("the states are %q, want %q", got, want)
 	}
 }

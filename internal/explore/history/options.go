@@ -1,15 +1,10 @@
 package history
 
 import (
-	"errors"
-	"fmt"
-	"regexp"
 	"slices"
 	"strings"
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
-
-	"github.com/yare-go/yare/internal/explore/schedule"
 )
 
 // Options say what of the objects is judged.
@@ -17,71 +12,8 @@ type Options struct {
 	// Users are the field managers of everybody but the operator: of the user's steps, of faults, and
 	// of other programs. Those of the control plane are known.
 	Users []string
-	// Ignore are the fields that are not judged.
-	Ignore []Ignore
-}
-
-// Ignore is a field that is not judged, with what is below it.
-type Ignore struct {
-	// Path is the path of the field, such as status.lastBackup or
-	// spec.containers[name=web].image. Before the path, and a space, may stand the objects:
-	// webapps.example.com, or secrets/web. An asterisk in either stands for any text. The path * is
-	// the whole object.
-	Path string
-	// Reason is why the field is not judged.
-	Reason string
-}
-
-// String returns the path and the reason.
-func (i Ignore) String() string { return fmt.Sprintf("%s (%s)", i.Path, i.Reason) }
-
-// check returns an error if the options mean nothing.
-func (o Options) check() error {
-	var errs []error
-	for _, i := range o.Ignore {
-		switch {
-		case i.Path == "":
-			errs = append(errs, fmt.Errorf("an ignored path is empty (its reason is %q)", i.Reason))
-		case i.Reason == "":
-			errs = append(errs, fmt.Errorf("the ignored path %s has no reason", i.Path))
-		}
-	}
-	return errors.Join(errs...)
-}
-
-// isIgnored reports whether a field is not judged. The path of a whole object is empty.
-func (o Options) isIgnored(object schedule.Object, path string) bool {
-	return slices.ContainsFunc(o.Ignore, func(i Ignore) bool {
-		objects, field, hasObjects := strings.Cut(i.Path, " ")
-		if !hasObjects {
-			objects, field = "*", i.Path
-		}
-		return (matches(objects, object.Resource) || matches(objects, object.String())) && (field == "*" || isBelow(field, path))
-	})
-}
-
-// isBelow reports whether a path is that of a field, or of a part of the field. The field may contain
-// asterisks.
-func isBelow(field, path string) bool {
-	if path == "" {
-		return false
-	}
-	for i := range len(path) + 1 {
-		if (i == len(path) || path[i] == '.' || path[i] == '[') && matches(field, path[:i]) {
-			return true
-		}
-	}
-	return false
-}
-
-// matches reports whether text matches a pattern, in which an asterisk stands for any text.
-func matches(pattern, text string) bool {
-	parts := strings.Split(pattern, "*")
-	for i := range parts {
-		parts[i] = regexp.QuoteMeta(parts[i])
-	}
-	ok, err := regexp.MatchString("^"+strings.Join(parts, ".*")+"$", text)
-	return err == nil && ok
+	// Accepted are the differences that are intended. It may be nil.
+	Accepted *Accepted
 }
 
 // isOperator reports whether a field manager is the operator.

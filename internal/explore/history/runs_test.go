@@ -75,7 +75,9 @@ func (r *run) writeAs(manager, resource, name, content string, owned ...string) 
 	object["metadata"].(map[string]any)["managedFields"] = []any{map[string]any{
 		"manager": manager, "operation": "Apply", "time": r.now.Format(time.RFC3339), "fieldsV1": fieldSet(owned),
 	}}
-	return r.add(resource, u.Object, false)
+	r.add(resource, u.Object, false)
+	r.Versions[len(r.Versions)-1].Manager = manager
+	return r
 }
 
 // fieldSet returns the FieldsV1 of paths such as spec.replicas.

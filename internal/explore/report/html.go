@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"html/template"
 	"io"
+	"strings"
 
 	"github.com/yare-go/yare/internal/explore/finding"
 	"github.com/yare-go/yare/internal/explore/schedule"
@@ -28,6 +29,8 @@ func HTML(w io.Writer, r finding.Record) error {
 		Runs:     runs(r.Coverage),
 		Counts:   counts(r.Coverage),
 		Refused:  r.Coverage.Refused,
+		Planned:  r.Coverage.Transitions.Total,
+		Warnings: r.Coverage.Warnings,
 		Lists:    lists(r.Coverage),
 	}
 	for i, f := range sortedFindings(r) {
@@ -51,8 +54,10 @@ type page struct {
 	Findings          []section
 	Runs              string
 	Counts            []count
-	Refused           int
-	Lists             []list
+	// Refused counts the transitions that the API server refused, out of Planned.
+	Refused, Planned int
+	Warnings         []string
+	Lists            []list
 }
 
 // section is the part of the page for a finding.
@@ -61,8 +66,9 @@ type section struct {
 	IsWarning      bool
 	Steps          []string
 	Faults         []schedule.Fault
-	// Schedule is indented JSON.
+	// Schedule is indented JSON. Accept is YAML that accepts the finding, or empty.
 	Schedule    string
+	Accept      string
 	Trace       []traceStep
 	Differences []finding.Difference
 }
@@ -98,7 +104,7 @@ func newSection(number int, f finding.Finding) (section, error) {
 	if err != nil {
 		return section{}, fmt.Errorf("the schedule is not JSON: %w", err)
 	}
-	s.Schedule = text
+	s.Schedule, s.Accept = text, strings.Join(acceptLines(f), "\n")
 	for _, d := range f.Differences {
 		d.Want, d.Got = indentedValue(d.Want), indentedValue(d.Got)
 		s.Differences = append(s.Differences, d)

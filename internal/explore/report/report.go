@@ -38,6 +38,9 @@ func summary(r finding.Record) string {
 		warnings += rank(f.Verdict)
 	}
 	failures := len(r.Findings) - warnings
+	if len(r.Findings) == 0 && len(r.Coverage.Warnings) > 0 {
+		return "nothing found, but the exploration proves little: see the warnings"
+	}
 	switch {
 	case len(r.Findings) == 0 && !r.Coverage.Complete:
 		return "incomplete, nothing found so far"
@@ -87,20 +90,36 @@ func meaning(v finding.Verdict) string {
 		return "A check of the test failed."
 	case finding.TwoLeaders:
 		return "A former leader wrote after another replica had taken the lease."
+	case finding.NeverHeld:
+		return "A condition of the test held in no version of any run."
 	}
 	return ""
 }
 
-// describeStep returns what the user does in a step.
+// describeStep returns the name of a step and what the user does in the step. A name that begins with the only
+// verb of the step is not followed by the verb again.
 func describeStep(s schedule.Step) string {
-	var actions []string
+	var applied, deleted []string
 	for _, object := range s.Apply {
-		actions = append(actions, "apply "+kindAndName(object))
+		applied = append(applied, kindAndName(object))
 	}
 	for _, object := range s.Delete {
-		actions = append(actions, "delete "+object.String())
+		deleted = append(deleted, object.String())
 	}
-	return s.Name + ": " + strings.Join(actions, ", ")
+	switch {
+	case len(deleted) == 0 && strings.HasPrefix(s.Name, "apply "):
+		return fmt.Sprintf("%s (%s)", s.Name, strings.Join(applied, ", "))
+	case len(applied) == 0 && strings.HasPrefix(s.Name, "delete "):
+		return fmt.Sprintf("%s (%s)", s.Name, strings.Join(deleted, ", "))
+	}
+	var actions []string
+	if len(applied) > 0 {
+		actions = append(actions, "apply "+strings.Join(applied, ", "))
+	}
+	if len(deleted) > 0 {
+		actions = append(actions, "delete "+strings.Join(deleted, ", "))
+	}
+	return strings.TrimPrefix(s.Name+": ", ": ") + strings.Join(actions, "; ")
 }
 
 // kindAndName returns the kind and the name of an object.
@@ -129,6 +148,10 @@ func counts(c finding.Coverage) []count {
 	rows := []count{
 		{"writes before which the program crashed", c.Points},
 		{"fields that had another value", c.Fields},
+		{"transitions that the user made", c.Transitions},
+	}
+	if c.Conditions.Total > 0 {
+		rows = append(rows, count{"conditions that held sometimes", c.Conditions})
 	}
 	for _, kind := range slices.Sorted(maps.Keys(c.Kinds)) {
 		rows = append(rows, count{"runs with " + string(kind), c.Kinds[kind]})
@@ -155,10 +178,13 @@ type list struct {
 // lists returns what the exploration did not cover, with reasons. Empty lists are left out.
 func lists(c finding.Coverage) []list {
 	all := []list{
+		{"Findings that no run of the replay has shown", c.NotSeenAgain},
+		{"Writes at which no fault happened, because the other reference runs did not make them", c.Unrepeated},
 		{"Faults that did not happen in three tries", c.NotReached},
 		{"Kinds of faults that are not applicable", withReasons(c.NotApplicable)},
 		{"Fields that had no other value", withReasons(c.FieldsWithoutValues)},
 		{"Fields that are not compared, because they differ between reference runs", c.Masked},
+		{"Intended differences that no run has shown", c.UnusedAcceptances},
 	}
 	return slices.DeleteFunc(all, func(l list) bool { return len(l.Lines) == 0 })
 }

@@ -56,10 +56,97 @@ coverage
   3 runs in 0s with seed 0, among them 3 reference runs and 0 repeats. ` + test.end + `
   writes before which the program crashed 0 of 0
   fields that had another value           0 of 0
-  transitions that the API server refused 0
+  transitions that the user made          0 of 0
+  transitions that the API server refused 0 of 0
 `
 		if diff := cmp.Diff(want, got); diff != "" {
 			t.Errorf("text (-want +got):\n%s", diff)
+		}
+	}
+}
+
+// A warning stands in the first lines of the text, and on the page, and "nothing found" does not stand alone.
+func TestWarnings(t *testing.T) {
+	t.Parallel()
+	record := finding.Record{Coverage: finding.Coverage{Operator: "./operators/account", Complete: true, Warnings: []string{"The program wrote no object."}}}
+	const want = "./operators/account: nothing found, but the exploration proves little: see the warnings\nwarning: The program wrote no object.\n"
+	if got := text(t, record); !strings.HasPrefix(got, want) {
+		t.Errorf("the text begins otherwise than\n%s\n%s", want, got)
+	}
+	warnings := page(t, record).all(hasClass("warning"))
+	if len(warnings) != 1 || !strings.Contains(warnings[0].content(), "The program wrote no object.") {
+		t.Errorf("the page has %d warnings", len(warnings))
+	}
+}
+
+// The lines that accept a finding are those of a file of intended differences.
+func TestTextHasLinesThatAcceptAFinding(t *testing.T) {
+	t.Parallel()
+	crash := []schedule.Fault{{Kind: schedule.Crash}, {Kind: schedule.Crash, Step: 1}}
+	for name, test := range map[string]struct {
+		finding finding.Finding
+		want    string
+	}{
+		"a field": {
+			finding.Finding{Verdict: finding.Wrong, Schedule: schedule.Schedule{Faults: crash}, Differences: []finding.Difference{
+				{Object: "secrets/web", Path: "data.password", Want: "1"}, {Object: "secrets/web", Path: "data.password", Reason: "it changed again"},
+			}},
+			`     - objects: "secrets/web"
+       path: "data.password"
+       faults: [crash]
+       reason: ""
+`,
+		},
+		"an object, without a fault": {
+			finding.Finding{Verdict: finding.Destroyed, Differences: []finding.Difference{{Object: "pods/web-*", Reason: "it died"}}},
+			`     - objects: "pods/web-*"
+       path: "*"
+       faults: [transition]
+       reason: ""
+`,
+		},
+		"a check":   {finding.Finding{Verdict: finding.CheckFailed, Differences: []finding.Difference{{Object: "pods/a", Check: "few", Reason: "many"}}}, ""},
+		"a program": {finding.Finding{Verdict: finding.Exited, Differences: []finding.Difference{{Object: "a", Reason: "exit status 1"}}}, ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			_, after, _ := strings.Cut(text(t, recordOf(test.finding)), "with the reason\n")
+			got, _, _ := strings.Cut(after, "\ncoverage")
+			if got != test.want {
+				t.Errorf("the lines are\n%swant\n%s", got, test.want)
+			}
+		})
+	}
+}
+
+func TestTextNamesAFailedCheck(t *testing.T) {
+	t.Parallel()
+	got := text(t, recordOf(finding.Finding{Verdict: finding.CheckFailed, Differences: []finding.Difference{
+		{Object: "configmaps/page", Check: "one page", Reason: "in step 2: there are 2"},
+	}}))
+	if want := "     check one page\n       in step 2: there are 2\n"; !strings.Contains(got, want) {
+		t.Errorf("the text lacks %q:\n%s", want, got)
+	}
+}
+
+// A step says once what the user does.
+func TestTextDescribesSteps(t *testing.T) {
+	t.Parallel()
+	site := json.RawMessage(`{"kind":"Site","metadata":{"name":"web"}}`)
+	page := schedule.Object{Resource: "pages.example.com", Name: "main"}
+	for _, test := range []struct {
+		step schedule.Step
+		want string
+	}{
+		{schedule.Step{Name: "apply web", Apply: []json.RawMessage{site}}, "apply web (Site web)"},
+		{schedule.Step{Name: "delete the samples", Delete: []schedule.Object{page, page}}, "delete the samples (pages.example.com/main, pages.example.com/main)"},
+		{schedule.Step{Name: "create", Apply: []json.RawMessage{site, site}}, "create: apply Site web, Site web"},
+		{schedule.Step{Name: "apply web", Apply: []json.RawMessage{site}, Delete: []schedule.Object{page}}, "apply web: apply Site web; delete pages.example.com/main"},
+		{schedule.Step{Apply: []json.RawMessage{site}}, "apply Site web"},
+	} {
+		got := text(t, recordOf(finding.Finding{Schedule: schedule.Schedule{Steps: []schedule.Step{test.step}}}))
+		if want := "     1. " + test.want + "\n"; !strings.Contains(got, want) {
+			t.Errorf("the text lacks %q:\n%s", want, got)
 		}
 	}
 }
@@ -188,6 +275,9 @@ func TestPageShowsScheduleForReplay(t *testing.T) {
 	root := page(t, record)
 	var got []schedule.Schedule
 	for _, details := range root.all(isElement("details")) {
+		if details.child("summary", 0).content() != "Schedule, for a replay" {
+			continue
+		}
 		var s schedule.Schedule
 		if err := json.Unmarshal([]byte(details.child("pre", 0).content()), &s); err != nil {
 			t.Fatal(err)
@@ -212,6 +302,10 @@ func TestPageEscapesTextOfObjects(t *testing.T) {
 		Operator:            hostile,
 		Kinds:               map[schedule.Kind]finding.Count{hostile: {}},
 		NotReached:          []string{hostile},
+		NotSeenAgain:        []string{hostile},
+		Unrepeated:          []string{hostile},
+		UnusedAcceptances:   []string{hostile},
+		Warnings:            []string{hostile},
 		NotApplicable:       map[schedule.Kind]string{hostile: hostile},
 		Masked:              []string{hostile},
 		FieldsWithoutValues: map[string]string{hostile: hostile},
@@ -317,7 +411,7 @@ func hostileFinding(text string) finding.Finding {
 				{Kind: schedule.WatchCut, Stream: text},
 			},
 		},
-		Differences: []finding.Difference{{Object: text, Path: text, Want: text, Got: text}, {Object: text, Reason: text}},
+		Differences: []finding.Difference{{Object: text, Path: text, Want: text, Got: text}, {Object: text, Reason: text}, {Check: text, Reason: text}},
 		Trace:       []finding.Event{{Lane: finding.User, To: finding.Server, Text: text}, {Lane: finding.User, Text: text, Fault: true}},
 	}
 }

@@ -17,6 +17,9 @@ const maxValueLength = 160
 func Text(w io.Writer, r finding.Record) error {
 	var b bytes.Buffer
 	fmt.Fprintf(&b, "%s: %s\n", r.Coverage.Operator, summary(r))
+	for _, warning := range r.Coverage.Warnings {
+		fmt.Fprintf(&b, "warning: %s\n", warning)
+	}
 	for i, f := range sortedFindings(r) {
 		writeFinding(&b, i+1, f)
 	}
@@ -43,15 +46,26 @@ func writeFinding(b *bytes.Buffer, number int, f finding.Finding) {
 	for _, d := range f.Differences {
 		writeDifference(b, d)
 	}
+	if lines := acceptLines(f); len(lines) > 0 {
+		fmt.Fprintf(b, "   if this is intended, add this to the file of --accept, with the reason\n     %s\n", strings.Join(lines, "\n     "))
+	}
 }
 
 func writeDifference(b *bytes.Buffer, d finding.Difference) {
-	fmt.Fprintf(b, "     %s\n", strings.TrimSpace(d.Object+" "+d.Path))
+	fmt.Fprintf(b, "     %s\n", heading(d))
 	if d.Reason != "" {
 		fmt.Fprintf(b, "       %s\n", strings.ReplaceAll(d.Reason, "\n", "\n       "))
 		return
 	}
 	fmt.Fprintf(b, "       want %s\n       got  %s\n", shortValue(d.Want), shortValue(d.Got))
+}
+
+// heading returns what a difference is about.
+func heading(d finding.Difference) string {
+	if d.Check != "" {
+		return "check " + d.Check
+	}
+	return strings.TrimSpace(d.Object + " " + d.Path)
 }
 
 // shortValue returns the beginning of a JSON value, or "nothing" if there is no value.
@@ -71,7 +85,7 @@ func writeCoverage(b *bytes.Buffer, c finding.Coverage) {
 	for _, row := range counts(c) {
 		fmt.Fprintf(table, "  %s\t%d of %d\n", row.Name, row.Done, row.Total)
 	}
-	fmt.Fprintf(table, "  transitions that the API server refused\t%d\n", c.Refused)
+	fmt.Fprintf(table, "  transitions that the API server refused\t%d of %d\n", c.Refused, c.Transitions.Total)
 	_ = table.Flush() // a buffer returns no errors
 	for _, l := range lists(c) {
 		fmt.Fprintf(b, "  %s\n", l.Title)

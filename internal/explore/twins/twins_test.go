@@ -180,7 +180,7 @@ func twins() []twin {
 
 		{
 			name: "deletes the data of a namesake", wrong: cleaningUp(deleteByPastDeletion, deletePageIfExists), right: cleaningUp(deleteByOwner, deletePageIfExists),
-			steps: namesakes(), finds: stale, verdict: finding.NeedsRestart,
+			steps: namesakes(), finds: stale, verdict: finding.Destroyed,
 			published: []string{"pravega/zookeeper-operator#312", "rabbitmq/cluster-operator#648"},
 		}, {
 			name: "scales by a stale size", wrong: parts(scaleByPast), right: parts(scaleByPresent),

@@ -3,23 +3,48 @@
 package exploring
 
 import (
+	"fmt"
 	"testing"
 	"time"
 
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/yare-go/yare/operator"
 	"github.com/yare-go/yare/yaretest"
 )
 
-// TestExplored explores the operator in this folder.
+// TestExplored explores the operator in this folder for a bounded time.
 func TestExplored(t *testing.T) {
-	yaretest.Explore(t, yaretest.Binary{Path: "."})
+	yaretest.Explore(t, yaretest.Binary{Path: "."}, yaretest.Budget(5*time.Minute), yaretest.ReportTo("exploration.html"))
 }
 
-// TestExploredInCI explores the operator for a bounded time.
-func TestExploredInCI(t *testing.T) {
+// TestOwners makes a check of its own at every version of every object.
+func TestOwners(t *testing.T) {
+	yaretest.Explore(t, yaretest.Binary{Path: "."},
+		yaretest.Always("a Secret has an owner", func(s yaretest.ExploredState) error {
+			for _, secret := range yaretest.Objects[corev1.Secret](s) {
+				if len(secret.OwnerReferences) == 0 {
+					return fmt.Errorf("%s has none", secret.Name)
+				}
+			}
+			return nil
+		}),
+	)
+}
+
+// TestAgain replays what an earlier exploration has found.
+func TestAgain(t *testing.T) {
+	parts := func() []operator.Part { return nil }
+	yaretest.Explore(t, yaretest.Parts(parts), yaretest.Replay("found.json"))
+}
+
+// TestIntended leaves out what is intended.
+func TestIntended(t *testing.T) {
 	yaretest.Explore(t, yaretest.Binary{Path: "."},
 		yaretest.Budget(5*time.Minute), // begin no run after that
 		yaretest.Values("spec.schedule", "0 5 * * *", "@hourly"),
 		yaretest.Ignore("status.lastBackup", "it is a time"),
+		yaretest.AcceptFile("accept.yaml"),
 		yaretest.ReportTo("exploration.html"),
 	)
 }

@@ -1,0 +1,72 @@
+package explore
+
+import (
+	"fmt"
+	"os"
+
+	"sigs.k8s.io/yaml"
+
+	"github.com/yare-go/yare/internal/explore/finding"
+	"github.com/yare-go/yare/internal/explore/history"
+	"github.com/yare-go/yare/internal/explore/schedule"
+)
+
+// ReadAcceptances returns the intended differences in a file of YAML or JSON, which is a list. An entry
+// without a path accepts whole objects. The kinds of faults may be groups, as for [ParseKinds]. Error: the
+// file has another form, or an entry lacks its reason, names an unknown kind, or names neither objects nor a
+// path.
+func ReadAcceptances(path string) ([]finding.Acceptance, error) {
+	data, err := os.ReadFile(path)
+	if err != nil {
+		return nil, err
+	}
+	var entries []finding.Acceptance
+	if err := yaml.UnmarshalStrict(data, &entries); err != nil {
+		return nil, fmt.Errorf("%s is no list of intended differences: %w", path, err)
+	}
+	for i := range entries {
+		if err := complete(&entries[i]); err != nil {
+			return nil, fmt.Errorf("%s: entry %d: %w", path, i+1, err)
+		}
+	}
+	return entries, nil
+}
+
+// complete fills in what an entry of a file leaves out, and returns what is wrong with the entry.
+func complete(a *finding.Acceptance) error {
+	if a.Path == "" && a.Objects != "" {
+		a.Path = "*"
+	}
+	if _, err := history.Accept(*a); err != nil {
+		return err
+	}
+	var all []schedule.Kind
+	for _, name := range a.Faults {
+		kinds, err := ParseKinds(string(name))
+		if err != nil {
+			return err
+		}
+		all = append(all, kinds...)
+	}
+	a.Faults = all
+	return nil
+}
+
+// changedAnnotation is the path of the annotation that faults write.
+const changedAnnotation = "metadata.annotations[explore.yare.dev/changed]"
+
+// acceptedOf returns the intended differences of an exploration, and those of the faults themselves.
+func acceptedOf(acceptances []finding.Acceptance) (*history.Accepted, error) {
+	own := finding.Acceptance{Path: changedAnnotation, Reason: "the faults themselves write it"}
+	return history.Accept(append([]finding.Acceptance{own}, acceptances...)...)
+}
+
+// unusedAcceptances returns the intended differences of the user that no run has shown.
+func (e *explorer) unusedAcceptances() (unused []string) {
+	for _, a := range e.accepted.Unused() {
+		if a.Path != changedAnnotation {
+			unused = append(unused, a.String())
+		}
+	}
+	return unused
+}

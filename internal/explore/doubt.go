@@ -1,0 +1,63 @@
+package explore
+
+import (
+	"fmt"
+	"regexp"
+	"strings"
+)
+
+// doubts returns why the references may prove nothing: a program that does nothing right without faults does
+// the same with them.
+func (e *explorer) doubts() (doubts []string) {
+	writes, failures, lastFailure := 0, 0, ""
+	errorLine, linesCount := "", 0
+	for _, reference := range e.references {
+		for _, r := range reference.requests {
+			if !isPoint(r) || !r.Point.IsWrite() {
+				continue
+			}
+			writes++
+			if r.Code/100 != 2 {
+				failures++
+				lastFailure = fmt.Sprintf("%s, was answered with %d", r.Point, r.Code)
+				if r.Code == 0 {
+					lastFailure = fmt.Sprintf("%s, got no answer", r.Point)
+				}
+			}
+		}
+		if reference.errorLine != "" {
+			linesCount++
+			errorLine = reference.errorLine
+		}
+	}
+	switch {
+	case writes == 0:
+		doubts = append(doubts, "The program wrote no object in the reference runs. Their end states are those of a program that does nothing.")
+	case writes == failures:
+		doubts = append(doubts, fmt.Sprintf("Each of the %d writes of the reference runs failed: the last one, %s. Their end states are those of a program that does nothing.", writes, lastFailure))
+	}
+	if linesCount == len(e.references) {
+		doubts = append(doubts, "The program logged an error in each reference run. What fails without faults is not compared with anything right. The last error: "+errorLine)
+	}
+	return doubts
+}
+
+// errorPattern matches the lines with errors in the logs of slog, of yare at a terminal, of klog, of zap and
+// of logrus.
+const errorPattern = `^E\d{4} |^\d\d:\d\d:\d\d ERR |level=(ERROR|error)\b|"level":"(ERROR|error)"|\tERROR\t`
+
+// maxErrorLine is how many bytes of a line with an error are shown.
+const maxErrorLine = 300
+
+// lastError returns the last line with an error, or nothing.
+func (l *lines) lastError() string {
+	pattern := regexp.MustCompile(errorPattern)
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	for i := len(l.kept) - 1; i >= 0; i-- {
+		if line := l.kept[i]; pattern.MatchString(line) {
+			return strings.ToValidUTF8(line[:min(len(line), maxErrorLine)], "")
+		}
+	}
+	return ""
+}
