@@ -45,7 +45,7 @@ func TestExploreRight(t *testing.T) {
 	if os.Getenv(modeVariable) != modeRight {
 		t.Skipf("it takes half an hour or more: set %s=%s", modeVariable, modeRight)
 	}
-	seed := seedOf(t)
+	seed, budget := seedOf(t), budgetOf(t)
 	cluster := yaretest.Start(t)
 	yaretest.Define[Site](t, cluster)
 	var total sum
@@ -53,7 +53,7 @@ func TestExploreRight(t *testing.T) {
 	for _, twin := range append(twins(), leadership()) {
 		t.Run(twin.name, func(t *testing.T) {
 			t.Parallel()
-			options := explore.Options{Config: cluster.Config(), Steps: twin.steps, Values: twin.values, Seed: seed}
+			options := explore.Options{Config: cluster.Config(), Steps: twin.steps, Values: twin.values, Seed: seed, Budget: budget}
 			total.add(requireNotFound(t, explore.Parts("twin", twin.right), options))
 		})
 	}
@@ -76,7 +76,7 @@ func TestExploreRight(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			options := explore.Options{Config: cluster.Config(), Samples: samples, Values: e.values, Seed: seed}
+			options := explore.Options{Config: cluster.Config(), Samples: samples, Values: e.values, Seed: seed, Budget: budget}
 			total.add(requireNotFound(t, binary, options))
 		})
 	}
@@ -84,9 +84,9 @@ func TestExploreRight(t *testing.T) {
 
 // sum is what explorations have run and found together.
 type sum struct {
-	mu                           sync.Mutex
-	explorations, runs, findings int
-	took                         time.Duration
+	mu                                     sync.Mutex
+	explorations, runs, findings, warnings int
+	took                                   time.Duration
 }
 
 func (s *sum) add(r finding.Record) {
@@ -94,12 +94,14 @@ func (s *sum) add(r finding.Record) {
 	defer s.mu.Unlock()
 	s.explorations++
 	s.runs += r.Coverage.Runs
-	s.findings += len(r.Findings)
+	findings, warnings := count(r)
+	s.findings += findings
+	s.warnings += warnings
 	s.took += r.Coverage.Took
 }
 
 func (s *sum) String() string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return fmt.Sprintf("explorations %d, runs %d, findings %d, seconds %.0f", s.explorations, s.runs, s.findings, s.took.Seconds())
+	return fmt.Sprintf("explorations %d, runs %d, findings %d, warnings %d, seconds %.0f", s.explorations, s.runs, s.findings, s.warnings, s.took.Seconds())
 }
