@@ -199,7 +199,7 @@ func newExplorer(ctx context.Context, operator Operator, o Options) (*explorer, 
 	if len(o.Samples) == 0 && len(o.Steps) == 0 {
 		return nil, errors.New("there is nothing to explore: no sample, and no step")
 	}
-	client, err := kube.NewClient(o.Config)
+	client, err := kube.NewClient(o.Config, kube.Timeout(maxRemoval)) // a busy machine needs minutes
 	if err != nil {
 		return nil, err
 	}

@@ -57,11 +57,14 @@ func (e *explorer) delete(ctx context.Context, o schedule.Object, namespace stri
 	return kube.Dynamic(e.client, r, namespace).Delete(ctx, o.Name)
 }
 
+// maxRemoval is how long the removal of a namespace may take. A busy machine needs minutes.
+const maxRemoval = 3 * time.Minute
+
 // removeNamespace deletes the namespace of a run, and removes the finalizers that keep objects in it:
 // the program that would have removed them has ended.
 func (e *explorer) removeNamespace(namespace string, resources map[string]bool) error {
 	// The context of the exploration may have ended.
-	ctx, cancel := context.WithTimeout(context.Background(), 30*time.Second)
+	ctx, cancel := context.WithTimeout(context.Background(), maxRemoval)
 	defer cancel()
 	if err := kube.All[corev1.Namespace](e.client).Delete(ctx, namespace); err != nil && !kube.IsNotFound(err) {
 		return err
