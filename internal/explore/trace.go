@@ -58,7 +58,7 @@ func (r *run) allEvents() []finding.Event {
 // textOfDelivery returns what the program received on a watch, in a line.
 func textOfDelivery(d faults.Delivery, normalize func(string) string) string {
 	if d.Type == "" {
-		return fmt.Sprintf("watch %s: begins with %d objects", d.Resource, d.ObjectCount)
+		return fmt.Sprintf("watch %s: begins, objects: %d", d.Resource, d.ObjectCount)
 	}
 	return fmt.Sprintf("watch %s: %s %s", d.Resource, d.Type, normalize(d.Name))
 }
