@@ -179,11 +179,12 @@ func try(ctx context.Context, o options, m mutation, groups []testGroup) (verdic
 		return "", "", err
 	}
 	defer os.RemoveAll(dir)
-	overlay, err := writeOverlay(dir, m, bytes.Replace(source, []byte(m.before), []byte(m.after), 1))
-	if err != nil {
-		return "", "", err
-	}
+	changed := bytes.Replace(source, []byte(m.before), []byte(m.after), 1)
 	for _, g := range inOrder(groups, filepath.Dir(m.file), o.server) {
+		overlay, err := writeOverlay(dir, m, changed, g.unneeded)
+		if err != nil {
+			return "", "", err
+		}
 		out, err := runGo(ctx, overlay, "test", "-p=1", "-vet=off", "-ldflags=-s -w", "-timeout="+o.timeout.String(), "-run=^("+strings.Join(g.tests, "|")+")$", "./"+g.dir)
 		switch {
 		case ctx.Err() != nil:
@@ -197,15 +198,19 @@ func try(ctx context.Context, o options, m mutation, groups []testGroup) (verdic
 	return survived, "", nil
 }
 
-// writeOverlay writes the changed file and the overlay with it into dir, and returns the path of the
-// overlay.
-func writeOverlay(dir string, m mutation, changed []byte) (string, error) {
-	original, err := filepath.Abs(m.file)
+// writeOverlay writes the changed file and an overlay into dir, and returns the path of the overlay. The overlay
+// has the changed file, and has not the files that are not needed.
+func writeOverlay(dir string, m mutation, changed []byte, unneeded []string) (string, error) {
+	root, err := os.Getwd()
 	if err != nil {
 		return "", err
 	}
 	replacement, overlay := filepath.Join(dir, filepath.Base(m.file)), filepath.Join(dir, "overlay.json")
-	text, err := json.Marshal(map[string]any{"Replace": map[string]string{original: replacement}})
+	replace := map[string]string{filepath.Join(root, m.file): replacement}
+	for _, name := range unneeded {
+		replace[filepath.Join(root, name)] = ""
+	}
+	text, err := json.Marshal(map[string]any{"Replace": replace})
 	if err != nil {
 		return "", err
 	}

@@ -21,6 +21,9 @@ type testGroup struct {
 	dir   string
 	tests []string
 	cost  cost
+	// unneeded are the test files of the package that need a server, if these tests do not. Without them the
+	// tests compile without yaretest and all that it imports, which is most of yare.
+	unneeded []string
 }
 
 // cost is what tests need.
@@ -45,7 +48,7 @@ func readPromises(module fs.FS) (map[int][]testGroup, error) {
 	if err != nil {
 		return nil, err
 	}
-	found, err := findTests(module)
+	found, ofServer, err := findTests(module)
 	if err != nil {
 		return nil, err
 	}
@@ -59,9 +62,16 @@ func readPromises(module fs.FS) (map[int][]testGroup, error) {
 		if slices.Contains([]int{2, 3, 7, 8, 11, 12, 17}, number) { // as the page says
 			names = append(names, path.Base(modelDir)+".TestProgram")
 		}
-		if promises[number], err = groupTests(found, names); err != nil {
+		groups, err := groupTests(found, names)
+		if err != nil {
 			return nil, fmt.Errorf("promise %d: %w", number, err)
 		}
+		for i, g := range groups {
+			if g.cost != server {
+				groups[i].unneeded = ofServer[g.dir]
+			}
+		}
+		promises[number] = groups
 	}
 	if len(promises) == 0 {
 		return nil, errors.New("docs/guarantees.md has no promises")
@@ -97,10 +107,10 @@ func groupTests(found map[string][]place, names []string) ([]testGroup, error) {
 }
 
 // findTests returns the places of all tests of the module, by their names and by their names after that
-// of their folder.
-func findTests(module fs.FS) (map[string][]place, error) {
-	found := make(map[string][]place)
-	err := fs.WalkDir(module, ".", func(name string, entry fs.DirEntry, err error) error {
+// of their folder, and the test files that need a server, by their folders.
+func findTests(module fs.FS) (found map[string][]place, ofServer map[string][]string, err error) {
+	found, ofServer = make(map[string][]place), make(map[string][]string)
+	err = fs.WalkDir(module, ".", func(name string, entry fs.DirEntry, err error) error {
 		if err != nil {
 			return err
 		}
@@ -118,7 +128,10 @@ func findTests(module fs.FS) (map[string][]place, error) {
 		if err != nil {
 			return err
 		}
-		p := place{path.Dir(name), costOf(name)}
+		p := place{path.Dir(name), costOf(name, file)}
+		if p.cost == server {
+			ofServer[p.dir] = append(ofServer[p.dir], name)
+		}
 		for _, declaration := range file.Decls {
 			f, ok := declaration.(*ast.FuncDecl)
 			if !ok || f.Recv != nil || !strings.HasPrefix(f.Name.Name, "Test") {
@@ -130,7 +143,7 @@ func findTests(module fs.FS) (map[string][]place, error) {
 		}
 		return nil
 	})
-	return found, err
+	return found, ofServer, err
 }
 
 // skipFolder returns fs.SkipDir for a folder that the go command would ignore, or that is a module of
@@ -150,8 +163,13 @@ func skipFolder(module fs.FS, name string) error {
 }
 
 // costOf returns the cost of the tests in a file.
-func costOf(name string) cost {
+func costOf(name string, file *ast.File) cost {
+	usesServer := slices.ContainsFunc(file.Imports, func(i *ast.ImportSpec) bool {
+		return strings.HasSuffix(i.Path.Value, `/yaretest"`) || strings.HasSuffix(i.Path.Value, `/internal/gadget"`)
+	})
 	switch {
+	case usesServer:
+		return server
 	case strings.HasSuffix(name, "_integration_test.go"), strings.HasPrefix(name, "examples/"), strings.HasPrefix(name, "cmd/"):
 		return server
 	case path.Dir(name) == modelDir:
