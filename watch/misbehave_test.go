@@ -25,6 +25,15 @@ func TestOldEventsAreNoNews(t *testing.T) {
 			asked:     []string{"watch all", "watch from 5"},
 		},
 		{
+			name: "the version to go on from does not go back with them",
+			answers: []answer{
+				stream(added(object("a", 1)), endOfList("5"), modified(object("a", 8)), modified(object("a", 6)), broken()),
+				stream(modified(object("a", 9)), hang()),
+			},
+			published: "+a1 = ~a8 ! ~a9",
+			asked:     []string{"watch all", "watch from 8"},
+		},
+		{
 			name: "the predecessor under the same name, and its end",
 			answers: []answer{
 				stream(added(object("a/old", 1)), deleted(object("a/old", 6)), added(object("a/new", 7)), endOfList("5"), broken()),
