@@ -57,7 +57,7 @@ func TestOwnFlags(t *testing.T) {
 
 func TestFlagsThatAreBuiltIn(t *testing.T) {
 	t.Parallel()
-	for _, name := range []string{"kubeconfig", "context", "watch-namespace", "namespace", "listen", "listen-secure", "tls-cert", "tls-key", "leader-elect", "v", "version", "help", "h"} {
+	for _, name := range []string{"kubeconfig", "context", "watch-namespace", "namespace", "listen", "listen-secure", "tls-cert", "tls-key", "leader-elect", "lease-duration", "v", "version", "help", "h"} {
 		p := Program{Parts: idleParts, Flags: func(flags *flag.FlagSet) { flags.Bool(name, false, "") }}
 		for _, args := range [][]string{nil, {"crd"}} {
 			status, stdout, stderr := callProgram(args, p)

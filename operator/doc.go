@@ -37,7 +37,7 @@
 // their controllers have synced streams, and reconcile nothing. See [Standby], [Service] and
 // [OnEveryReplica] for what runs on every replica. No request starts after the deadline of the
 // leader's lease, and a replica that loses its lease ends at once. docs/guide/production.md says what
-// that guarantees.
+// that guarantees, and what a shorter or longer --lease-duration costs.
 //
 // # The end
 //

@@ -10,9 +10,11 @@ import (
 	"path/filepath"
 	"runtime/debug"
 	"strings"
+	"time"
 
 	"k8s.io/apimachinery/pkg/util/validation"
 
+	"github.com/yare-go/yare/internal/lease"
 	"github.com/yare-go/yare/kube"
 )
 
@@ -36,8 +38,10 @@ type commandLine struct {
 	// at all.
 	tlsCert, tlsKey string
 	leaderElect     bool
-	verbose         bool
-	showVersion     bool
+	// timing holds the times of the leader election. It is zero for lease.DefaultTiming.
+	timing      lease.Timing
+	verbose     bool
+	showVersion bool
 
 	// install, manifests and uninstall are the flags of the commands manifests and uninstall.
 	install   installFlags
@@ -78,6 +82,13 @@ func (l *commandLine) addRunFlags() {
 	l.flags.StringVar(&l.tlsCert, "tls-cert", "", "")
 	l.flags.StringVar(&l.tlsKey, "tls-key", "", "")
 	l.flags.BoolVar(&l.leaderElect, "leader-elect", false, "")
+	l.flags.Func("lease-duration", "", func(text string) error {
+		d, err := time.ParseDuration(text)
+		if err == nil {
+			l.timing, err = lease.TimingOf(d)
+		}
+		return err
+	})
 	l.flags.BoolVar(&l.verbose, "v", false, "")
 }
 
@@ -127,11 +138,11 @@ func (l *commandLine) parse(args []string) error {
 	if l.showVersion {
 		l.command = "version"
 	}
-	return l.checkListener()
+	return l.checkTogether()
 }
 
-// checkListener returns what is wrong with the flags about the listener together.
-func (l *commandLine) checkListener() error {
+// checkTogether returns what is wrong with flags that are valid each by itself.
+func (l *commandLine) checkTogether() error {
 	switch {
 	case l.listen != "" && l.listenSecure != "":
 		return errors.New("give one of --listen and --listen-secure: both serve the same pages")
@@ -139,6 +150,8 @@ func (l *commandLine) checkListener() error {
 		return errors.New("--tls-cert and --tls-key belong together: give both, or none for a self-signed certificate")
 	case l.tlsCert != "" && l.listenSecure == "":
 		return errors.New("--tls-cert and --tls-key are for --listen-secure: give it an address, such as :8443")
+	case l.timing.Duration > 0 && !l.leaderElect && l.command == "run":
+		return errors.New("--lease-duration is for --leader-elect: give both")
 	}
 	return nil
 }
@@ -271,6 +284,8 @@ Flags of run:
                       Default: nowhere
 %[7]s  --leader-elect      work only while this replica leads, by a Lease in its namespace;
                       for programs that run more than once. Default: work at once
+  --lease-duration D  how soon another replica follows a leader that crashed. The other times of
+                      the Lease are in proportion. Default: 15s
   -v                  log more
 
 `+manifestsHelp+uninstallHelp, p.name, kinds, indent+ownCommand(p.name)+" crd | kubectl apply -f -",

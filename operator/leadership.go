@@ -25,11 +25,10 @@ type leaderElection struct {
 	running sync.WaitGroup
 }
 
-// fence returns the fence of a program with leader election, and makes the connections of config pass
-// it. Its handler belongs above the transport.
-func (p program) fence(config *kube.Config) *lease.Fence {
-	timing := p.timing
-	if timing == (lease.Timing{}) {
+// newFence returns the fence of a program with leader election, and makes the connections of config
+// pass it. Its handler belongs above the transport. Default of timing: lease.DefaultTiming.
+func newFence(timing lease.Timing, config *kube.Config) *lease.Fence {
+	if timing.Duration == 0 {
 		timing = lease.DefaultTiming()
 	}
 	fence := lease.NewFence(lease.SystemClock(), timing)

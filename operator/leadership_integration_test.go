@@ -24,8 +24,8 @@ import (
 	"github.com/yare-go/yare/yaretest"
 )
 
-// shortTiming are times of a lease that are in proportion to the usual ones and let a test end soon.
-const shortTiming = "4s,2500ms,400ms"
+// shortLease is the duration of a lease that lets a test end soon.
+const shortLease = 5 * time.Second
 
 // stage is where replicas of one program run against an API server.
 type stage struct {
@@ -33,7 +33,8 @@ type stage struct {
 	cluster   *yaretest.Cluster
 	client    *kube.Client
 	namespace string
-	timing    string
+	// duration is that of the lease. It is zero for the default.
+	duration time.Duration
 	// kubeconfig is how replicas without a link reach the server.
 	kubeconfig string
 
@@ -53,10 +54,10 @@ type replica struct {
 }
 
 // newStage returns a stage with the objects that the leader writes.
-func newStage(t *testing.T, cluster *yaretest.Cluster, timing string) *stage {
+func newStage(t *testing.T, cluster *yaretest.Cluster, duration time.Duration) *stage {
 	t.Helper()
 	s := &stage{
-		t: t, cluster: cluster, client: cluster.Client(t), namespace: cluster.Namespace(t), timing: timing,
+		t: t, cluster: cluster, client: cluster.Client(t), namespace: cluster.Namespace(t), duration: duration,
 		kubeconfig: cluster.Kubeconfig(), replicas: make(map[string]*replica),
 	}
 	for i := range operator.LeaderObjects {
@@ -83,8 +84,11 @@ func (s *stage) start(l *link) *replica {
 	if l != nil {
 		kubeconfig = l.kubeconfig
 	}
-	r := &replica{name: name, link: l,
-		Process: yaretest.Run(s.t, kubeconfig, self, "as:leader", name, s.namespace, s.timing, "run", "--leader-elect")}
+	args := []string{"as:leader", name, s.namespace, "run", "--leader-elect"}
+	if s.duration > 0 {
+		args = append(args, "--lease-duration="+s.duration.String())
+	}
+	r := &replica{name: name, link: l, Process: yaretest.Run(s.t, kubeconfig, self, args...)}
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.replicas[name] = r
@@ -254,7 +258,7 @@ func TestNoWriteOfAnOldTerm(t *testing.T) {
 		for name, f := range faults {
 			t.Run(name, func(t *testing.T) {
 				t.Parallel()
-				s := newStage(t, cluster, shortTiming)
+				s := newStage(t, cluster, shortLease)
 				namespaces.Store(name, s.namespace)
 				defer s.end()
 				for range f.replicas {
@@ -297,14 +301,14 @@ func TestStalledServer(t *testing.T) {
 	}
 	for _, component := range []string{yaretest.APIServer, yaretest.Etcd} {
 		cluster, log := auditedCluster(t)
-		s := newStage(t, cluster, shortTiming)
+		s := newStage(t, cluster, shortLease)
 		for range 2 {
 			s.keep()
 		}
 		for range times {
 			s.waitForWrites(s.leader(""), 20)
 			cluster.Pause(t, component)
-			time.Sleep(6 * time.Second) // longer than a term and the wait for its successor
+			time.Sleep(shortLease + 2*time.Second) // longer than a term and the wait for its successor
 			cluster.Resume(t, component)
 		}
 		s.waitForWrites(s.leader(""), 20)
@@ -397,7 +401,7 @@ func TestHandOver(t *testing.T) {
 	if n, err := strconv.Atoi(os.Getenv("YARE_HAND_OVERS")); err == nil {
 		times = n
 	}
-	s := newStage(t, yaretest.Start(t), "")
+	s := newStage(t, yaretest.Start(t), 0)
 	leader := s.start(nil)
 	s.leader("")
 	var took []time.Duration
@@ -453,7 +457,7 @@ func lastWrites(t *testing.T, s *stage) map[string]int {
 func TestLeaderElectionWithItsPermissions(t *testing.T) {
 	t.Parallel()
 	cluster := yaretest.Start(t)
-	s := newStage(t, cluster, shortTiming)
+	s := newStage(t, cluster, shortLease)
 	account := cluster.ServiceAccount(t, s.namespace)
 	account.Allow(t, s.namespace, rbacv1.PolicyRule{APIGroups: []string{""}, Resources: []string{"configmaps"}, Verbs: []string{"patch"}})
 	for _, access := range operator.LeaseAccess("leader") {

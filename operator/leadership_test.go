@@ -28,7 +28,7 @@ import (
 func electionOn(t *testing.T, server kube.Handler, pod string, log *slog.Logger) (*kube.Client, environment, program) {
 	t.Helper()
 	p := program{name: "gadgets", exit: func(status int) { t.Errorf("the program ends with %d", status) }}
-	fence := p.fence(new(kube.Config))
+	fence := newFence(lease.Timing{}, new(kube.Config))
 	client := kube.NewClientFromHandler(fence.Handler(server))
 	env := environment{log: log, connection: newConnectionReporter(log, "server", "crd", kube.Needs{}), namespace: "gadgets-system", pod: pod}
 	var err error
@@ -230,6 +230,37 @@ func TestLeaderElectionIsOffByDefault(t *testing.T) {
 	}
 }
 
+// The times of the election follow from one flag, whose errors name its limits.
+func TestLeaseDuration(t *testing.T) {
+	t.Parallel()
+	for args, want := range map[string]lease.Timing{
+		"run --leader-elect":                       {},
+		"run --leader-elect --lease-duration 30s":  {Duration: 30 * time.Second, Deadline: 20 * time.Second, Period: 4 * time.Second},
+		"--lease-duration=5m --leader-elect":       {Duration: 5 * time.Minute, Deadline: 200 * time.Second, Period: 40 * time.Second},
+		"manifests --image i --lease-duration=30s": {Duration: 30 * time.Second, Deadline: 20 * time.Second, Period: 4 * time.Second},
+	} {
+		line, err := program{name: "gadgets"}.newCommandLine()
+		if err == nil {
+			err = line.parse(strings.Fields(args))
+		}
+		if err != nil || line.timing != want {
+			t.Errorf("%s: %+v, %v", args, line.timing, err)
+		}
+	}
+	for args, want := range map[string]string{
+		"--leader-elect --lease-duration 2s":     "the lease cannot last for 2s: give a whole number of seconds, from 3s to 5m0s",
+		"--leader-elect --lease-duration 3500ms": "from 3s to 5m0s",
+		"--leader-elect --lease-duration 1h":     "from 3s to 5m0s",
+		"--leader-elect --lease-duration 15":     "missing unit",
+		"--lease-duration 30s":                   "--lease-duration is for --leader-elect: give both",
+	} {
+		status, _, stderr := call(strings.Fields(args), Func[gadget](idle))
+		if status != statusUsage || !strings.Contains(stderr, want) {
+			t.Errorf("%s: status %d, %s", args, status, stderr)
+		}
+	}
+}
+
 // The permissions of the election are narrowed by the name of the Lease, as far as RBAC can do so.
 func TestLeaseAccess(t *testing.T) {
 	t.Parallel()
@@ -249,18 +280,13 @@ func TestLeaseAccess(t *testing.T) {
 }
 
 // runLeader is the program of the tests with real processes. Its first arguments are the name of the
-// replica, the namespace of its objects and the times of the lease. While it leads, it writes these
-// objects again and again.
+// replica and the namespace of its objects. While it leads, it writes these objects again and again.
 func runLeader() {
-	replica, namespace, times := os.Args[1], os.Args[2], os.Args[3]
-	os.Args = append(os.Args[:1], os.Args[4:]...)
+	replica, namespace := os.Args[1], os.Args[2]
+	os.Args = append(os.Args[:1], os.Args[3:]...)
 	os.Setenv("POD_NAME", replica)
 	os.Setenv("POD_NAMESPACE", namespace)
 	p := program{name: "leader", stdout: os.Stdout, stderr: os.Stderr, exit: os.Exit}
-	var err error
-	if p.timing, err = parseTiming(times); err != nil {
-		panic(err)
-	}
 	p.Config = func(config *kube.Config) error {
 		config.UserAgent = leaderAgent + replica
 		return nil
@@ -278,20 +304,6 @@ func runLeader() {
 	status := p.main(ctx, os.Args[1:])
 	stop()
 	os.Exit(status)
-}
-
-// parseTiming returns the times in a text such as 15s,10s,2s. An empty text stands for the usual ones.
-func parseTiming(text string) (t lease.Timing, err error) {
-	if text == "" {
-		return t, nil
-	}
-	to := []*time.Duration{&t.Duration, &t.Deadline, &t.Period}
-	for i, each := range strings.Split(text, ",") {
-		var wrong error
-		*to[i], wrong = time.ParseDuration(each)
-		err = errors.Join(err, wrong)
-	}
-	return t, err
 }
 
 const (

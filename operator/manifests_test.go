@@ -104,14 +104,14 @@ func TestManifestsInTheirOrder(t *testing.T) {
 func TestManifestsPassFlagsOn(t *testing.T) {
 	t.Parallel()
 	var image, bucket string
-	args := []string{"manifests", "--image=i:1", "--bucket", "b c", "-v", "--kubeconfig", "/nowhere", "--", "--image", "inner:2", "--listen=:9090"}
+	args := []string{"manifests", "--image=i:1", "--bucket", "b c", "-v", "--lease-duration", "30s", "--kubeconfig", "/nowhere", "--", "--image", "inner:2", "--listen=:9090"}
 	status, stdout, stderr := callProgram(args, gadgetProgram(&image, &bucket))
 	if status != 0 || image != "inner:2" || bucket != "b c" {
 		t.Fatalf("status %d, image %q, bucket %q, %s", status, image, bucket, stderr)
 	}
 	container := deploymentOf(t, stdout, "gadgets").Spec.Template.Spec.Containers[0]
 	own := slices.DeleteFunc(slices.Clone(container.Args), func(arg string) bool { return arg == "--leader-elect" })
-	if want := []string{"run", "--bucket=b c", "--v=true", "--image=inner:2", "--listen=:9090"}; !slices.Equal(own, want) {
+	if want := []string{"run", "--bucket=b c", "--v=true", "--lease-duration=30s", "--image=inner:2", "--listen=:9090"}; !slices.Equal(own, want) {
 		t.Errorf("the arguments are %q, not %q", own, want)
 	}
 	if container.Image != "i:1" || container.Ports[0].ContainerPort != 9090 {

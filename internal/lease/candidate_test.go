@@ -2,6 +2,8 @@ package lease
 
 import (
 	"encoding/json"
+	"math"
+	"strings"
 	"testing"
 	"time"
 
@@ -161,18 +163,24 @@ func TestRecordsOfClientGo(t *testing.T) {
 
 func TestTiming(t *testing.T) {
 	t.Parallel()
-	if err := DefaultTiming().check(); err != nil {
-		t.Error(err)
+	if got, want := DefaultTiming(), (Timing{Duration: 15 * time.Second, Deadline: 10 * time.Second, Period: 2 * time.Second}); got != want {
+		t.Errorf("the default is %+v, want %+v", got, want)
 	}
-	for _, bad := range []Timing{
-		{},
-		{Duration: 1500 * time.Millisecond, Deadline: 1400 * time.Millisecond, Period: 100 * time.Millisecond},
-		{Duration: 10 * time.Second, Deadline: 10 * time.Second, Period: time.Second},
-		{Duration: 10 * time.Second, Deadline: 2 * time.Second, Period: 2 * time.Second},
-		{Duration: 10 * time.Second, Deadline: 5 * time.Second},
-	} {
-		if err := bad.check(); err == nil {
-			t.Errorf("%+v is no error", bad)
+	for _, d := range []time.Duration{shortestDuration, 15 * time.Second, time.Minute, longestDuration} {
+		timing, err := TimingOf(d)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if left := timing.Deadline - 2*timing.Period; left < LeastWriteTime {
+			t.Errorf("%s: after a renewal that failed, %s are left for writes", d, left)
+		}
+		if timing.Duration != d || timing.slack() < d/4 || 2*timing.attempt() > timing.Deadline {
+			t.Errorf("%s: %+v", d, timing)
+		}
+	}
+	for _, bad := range []time.Duration{-time.Minute, 0, 2 * time.Second, 3500 * time.Millisecond, 301 * time.Second, math.MaxInt64} {
+		if _, err := TimingOf(bad); err == nil || !strings.Contains(err.Error(), "whole number of seconds, from 3s to 5m0s") {
+			t.Errorf("%s: the error is %v", bad, err)
 		}
 	}
 }

@@ -49,9 +49,6 @@ type Elector struct {
 
 // New returns an Elector, or what is wrong with c.
 func New(c Config) (*Elector, error) {
-	if err := c.Fence.timing.check(); err != nil {
-		return nil, err
-	}
 	if c.Namespace == "" || c.Name == "" {
 		return nil, fmt.Errorf("the leader election has no namespace or no name: %q", c.Namespace+"/"+c.Name)
 	}

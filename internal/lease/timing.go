@@ -7,8 +7,7 @@ import (
 
 // Timing holds the times of an election. All replicas of a program have the same.
 type Timing struct {
-	// Duration is how long other replicas wait after the last renewal that they observed. It is a
-	// whole number of seconds, because the Lease has it in seconds.
+	// Duration is how long other replicas wait after the last renewal that they observed.
 	Duration time.Duration
 	// Deadline is how long after its last successful renewal was sent a leader may send requests.
 	Deadline time.Duration
@@ -17,24 +16,31 @@ type Timing struct {
 }
 
 // DefaultTiming returns the times that client-go and controller-runtime have by default.
-func DefaultTiming() Timing {
-	return Timing{Duration: 15 * time.Second, Deadline: 10 * time.Second, Period: 2 * time.Second}
-}
+func DefaultTiming() Timing { return proportional(15 * time.Second) }
 
 // LeastWriteTime is what must be left of a term for a write to be sent.
 const LeastWriteTime = time.Second
 
-// check returns what is wrong with t.
-func (t Timing) check() error {
-	switch {
-	case t.Duration < time.Second || t.Duration%time.Second != 0:
-		return fmt.Errorf("the duration of the lease is %s: it must be a whole number of seconds", t.Duration)
-	case t.Deadline >= t.Duration:
-		return fmt.Errorf("the deadline of the lease is %s: it must be shorter than the duration of %s", t.Deadline, t.Duration)
-	case t.Period <= 0 || t.Deadline < LeastWriteTime+t.Period:
-		return fmt.Errorf("the period of the lease is %s: with the %s that a write needs at least, it must fit into the deadline of %s", t.Period, LeastWriteTime, t.Deadline)
+// The shortest and the longest duration of a lease. With the shortest one, a renewal may fail and
+// writes are sent all the same: what is left of the term two periods after a renewal is more than
+// LeastWriteTime. With the longest one, a program whose leader crashed has none for five minutes.
+const (
+	shortestDuration = 3 * time.Second
+	longestDuration  = 5 * time.Minute
+)
+
+// TimingOf returns the times of an election whose lease lasts for d, in the proportions of
+// [DefaultTiming], or an error that names the limits of d. The Lease has d in seconds.
+func TimingOf(d time.Duration) (Timing, error) {
+	if d < shortestDuration || d > longestDuration || d%time.Second != 0 {
+		return Timing{}, fmt.Errorf("the lease cannot last for %s: give a whole number of seconds, from %s to %s", d, shortestDuration, longestDuration)
 	}
-	return nil
+	return proportional(d), nil
+}
+
+// proportional returns the times for a duration, in the proportions that client-go has by default.
+func proportional(d time.Duration) Timing {
+	return Timing{Duration: d, Deadline: d * 2 / 3, Period: d * 2 / 15}
 }
 
 // attempt returns how long one request about the lease may take. Two of them fit into the deadline.
