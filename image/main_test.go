@@ -223,16 +223,40 @@ func TestFile(t *testing.T) {
 	if want := []string{"linux/amd64", "unknown/unknown", "linux/arm64", "unknown/unknown"}; !slices.Equal(platforms, want) {
 		t.Errorf("the platforms are %q, want %q", platforms, want)
 	}
-	// What Docker's older store reads.
-	old := decode[[]struct {
+	checkDockerArchive(t, files, "docker.io/library/beacon:latest")
+}
+
+// checkDockerArchive reads the files as docker load does without containerd's image store: what is in
+// manifest.json, each layer unpacked and compared with its digest in the configuration
+// (github.com/moby/moby, image/tarexport/load.go).
+func checkDockerArchive(t *testing.T, files map[string][]byte, tag string) {
+	t.Helper()
+	images := decode[[]struct {
 		Config           string
 		RepoTags, Layers []string
 	}](t, files["manifest.json"])
-	if len(old) != 1 || old[0].RepoTags[0] != "docker.io/library/beacon:latest" || files[old[0].Config] == nil || files[old[0].Layers[0]] == nil {
-		t.Errorf("manifest.json: %s", files["manifest.json"])
+	if len(images) != 1 || !slices.Equal(images[0].RepoTags, []string{tag}) {
+		t.Fatalf("manifest.json: %s", files["manifest.json"])
 	}
-	if decode[v1.ConfigFile](t, files[old[0].Config]).Architecture != "amd64" {
-		t.Errorf("manifest.json is not of the first platform")
+	config := decode[v1.ConfigFile](t, files[images[0].Config])
+	if config.OS != "linux" || config.Architecture != "amd64" || config.RootFS.Type != "layers" {
+		t.Errorf("the configuration of manifest.json is not of the first platform: %+v", config)
+	}
+	if len(images[0].Layers) != len(config.RootFS.DiffIDs) {
+		t.Fatalf("there are %d layers, and the configuration has %d", len(images[0].Layers), len(config.RootFS.DiffIDs))
+	}
+	for i, name := range images[0].Layers {
+		unzipped, err := gzip.NewReader(bytes.NewReader(files[name]))
+		if err != nil {
+			t.Fatal(err)
+		}
+		sum := sha256.New()
+		if _, err := io.Copy(sum, unzipped); err != nil {
+			t.Fatal(err)
+		}
+		if got := "sha256:" + hex.EncodeToString(sum.Sum(nil)); got != config.RootFS.DiffIDs[i].String() {
+			t.Errorf("the layer %s has the digest %s, and the configuration has %s", name, got, config.RootFS.DiffIDs[i])
+		}
 	}
 }
 
