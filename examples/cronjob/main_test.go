@@ -42,10 +42,11 @@ func (s *schedules) start(through yaretest.Target) {
 	s.run = yaretest.RunParts(s, through, controller.New(reconcile, controller.Owns[batchv1.Job](controller.Writing(kube.VerbCreate, kube.VerbDelete))))
 }
 
-// every5Minutes returns the spec of a CronJob whose Pods are simulated by annotations.
-func every5Minutes(policy ConcurrencyPolicy, annotations map[string]string) CronJobSpec {
+// hourly returns the spec of a CronJob whose Pods are simulated by annotations. The test does not last
+// until the next run, unless it moves the time.
+func hourly(policy ConcurrencyPolicy, annotations map[string]string) CronJobSpec {
 	return CronJobSpec{
-		Schedule: "*/5 * * * *", ConcurrencyPolicy: policy,
+		Schedule: fmt.Sprintf("%d * * * *", time.Now().Add(30*time.Minute).Minute()), ConcurrencyPolicy: policy,
 		JobTemplate: batchv1.JobTemplateSpec{Spec: batchv1.JobSpec{
 			BackoffLimit: new(int32),
 			Template: corev1.PodTemplateSpec{
@@ -68,10 +69,10 @@ func (s *schedules) create(spec CronJobSpec) {
 	yaretest.WaitForCondition(s, s.crons, "work", "Scheduled")
 }
 
-// advance moves the time to just after the next run.
+// advance moves the time past the next run.
 func (s *schedules) advance() {
 	s.Helper()
-	s.run.Advance(5 * time.Minute)
+	s.run.Advance(time.Hour)
 }
 
 // waitForJobs waits until the Jobs are in these states, the oldest first, and the status shows the
@@ -114,7 +115,7 @@ func TestRunsAndHistory(t *testing.T) {
 	} {
 		t.Run(each.name, func(t *testing.T) {
 			s := newSchedules(t)
-			s.create(every5Minutes(Allow, each.annotations))
+			s.create(hourly(Allow, each.annotations))
 			s.waitForJobs()
 			for i := range each.keep + 2 {
 				s.advance()
@@ -130,7 +131,7 @@ func TestConcurrencyPolicy(t *testing.T) {
 	} {
 		t.Run(string(policy), func(t *testing.T) {
 			s := newSchedules(t)
-			s.create(every5Minutes(policy, hanging))
+			s.create(hourly(policy, hanging))
 			s.advance()
 			first := s.waitForJobs(active)[0]
 			s.advance()
@@ -146,9 +147,8 @@ func TestSuspendAndDeadline(t *testing.T) {
 	for name, deadline := range map[string]*int64{"no deadline": nil, "missed": new(int64(60))} {
 		t.Run(name, func(t *testing.T) {
 			s := newSchedules(t)
-			spec := every5Minutes(Allow, hanging)
+			spec := hourly(Allow, hanging)
 			spec.Suspend, spec.StartingDeadlineSeconds = true, deadline
-			spec.Schedule = fmt.Sprintf("%d * * * *", time.Now().Add(30*time.Minute).Minute())
 			_, err := s.crons.Create(t.Context(), &CronJob{ObjectMeta: metav1.ObjectMeta{Name: "work"}, Spec: spec})
 			if err != nil {
 				t.Fatal(err)
@@ -181,7 +181,7 @@ func TestPermissions(t *testing.T) {
 		client := cluster.Client(t)
 		s := &schedules{T: t, crons: kube.Namespaced[CronJob](client, namespace), jobs: kube.Namespaced[batchv1.Job](client, namespace)}
 		s.start(proxy)
-		s.create(every5Minutes(Allow, nil))
+		s.create(hourly(Allow, nil))
 		return s
 	}
 	live := func(t *testing.T, cluster *yaretest.Cluster, proxy *yaretest.Proxy, namespace string) {
@@ -216,7 +216,7 @@ func TestInvalid(t *testing.T) {
 		{"work", "* * * *", "spec.schedule"},
 		{strings.Repeat("a", 53), "@hourly", "metadata.name is longer than 52 characters"},
 	} {
-		spec := every5Minutes(Allow, nil)
+		spec := hourly(Allow, nil)
 		spec.Schedule = each.schedule
 		_, err := s.crons.Create(t.Context(), &CronJob{ObjectMeta: metav1.ObjectMeta{Name: each.name}, Spec: spec})
 		if !kube.IsInvalid(err) || !strings.Contains(err.Error(), each.field) {
@@ -224,7 +224,7 @@ func TestInvalid(t *testing.T) {
 		}
 	}
 	for i, schedule := range []string{"61 * * * *", "0 0 30 2 *"} {
-		spec := every5Minutes(Allow, nil)
+		spec := hourly(Allow, nil)
 		spec.Schedule = schedule
 		name := fmt.Sprint("invalid-", i)
 		if _, err := s.crons.Create(t.Context(), &CronJob{ObjectMeta: metav1.ObjectMeta{Name: name}, Spec: spec}); err != nil {
@@ -242,7 +242,7 @@ func TestKillBeforeTheRunIsRecorded(t *testing.T) {
 	yaretest.Define[CronJob](t, cluster)
 	namespace, client, binary := cluster.Namespace(t), cluster.Client(t), yaretest.Build(t, ".")
 	crons, jobs := kube.Namespaced[CronJob](client, namespace), kube.Namespaced[batchv1.Job](client, namespace)
-	spec := every5Minutes(Forbid, hanging)
+	spec := hourly(Forbid, hanging)
 	spec.Schedule = "@every 1s"
 	created, err := crons.Create(t.Context(), &CronJob{ObjectMeta: metav1.ObjectMeta{Name: "work"}, Spec: spec})
 	if err != nil {

@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"bytes"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"maps"
 	"net/http"
@@ -304,17 +305,24 @@ func (a *audited) live(t *testing.T, proxy *yaretest.Proxy, namespace string) {
 	// repeated. So the operator gets what it wrote. A write for another object may come between.
 	for n := 0; n < kindsOfWrites || n < 5*kindsOfWrites && !a.hasGot(w.proxy.Requests()); n++ {
 		name := fmt.Sprintf("fault-%d", n)
+		before, _ := w.failures(t)
 		w.proxy.CutAtWrite(n%kindsOfWrites+1, yaretest.AfterWrite)
 		w.apply(t, name, first)
 		<-w.proxy.Cut()
 		yaretest.Eventually(t, func() error {
-			if !slices.ContainsFunc(errorLines(w.operator), func(line string) bool { return strings.Contains(line, `"name":"`+name+`"`) }) {
-				return fmt.Errorf("the reconcile of %s has not failed", name)
+			if now, _ := w.failures(t); now == before {
+				return errors.New("no reconcile has failed")
 			}
 			return nil
 		})
 		w.proxy.Mend()
 		w.waitUntilReady(t, name, first)
+		yaretest.Eventually(t, func() error {
+			if _, failing := w.failures(t); len(failing) > 0 {
+				return fmt.Errorf("the last reconciles of %q have failed", failing)
+			}
+			return nil
+		})
 	}
 	w.operator.Kill()
 	w.delete(t, "fault-0")
@@ -324,6 +332,27 @@ func (a *audited) live(t *testing.T, proxy *yaretest.Proxy, namespace string) {
 	w.delete(t, "app")
 	w.waitUntilGone(t, "app")
 	w.stop(t)
+}
+
+// failures returns how many reconciles have failed, and the names of the objects whose last reconcile
+// has.
+func (w *world) failures(t *testing.T) (count int, failing []string) {
+	t.Helper()
+	last := make(map[string]bool)
+	for _, text := range w.operator.Log() {
+		var line struct{ Msg, Name string }
+		if err := json.Unmarshal([]byte(text), &line); err != nil {
+			t.Fatalf("%v in %s", err, text)
+		}
+		switch line.Msg {
+		case "reconcile failed":
+			count++
+			last[line.Name] = true
+		case "reconciled":
+			delete(last, line.Name)
+		}
+	}
+	return count, slices.Sorted(maps.Keys(last))
 }
 
 // hasGot reports whether the server has answered a get of each kind that the operator may get, apart
