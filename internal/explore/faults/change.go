@@ -13,17 +13,22 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-// change is the body of a write. Its value is nil if there is no body, or none that is JSON or
-// YAML.
+// change is the body of a write. Its value is nil if there is no body, or none that is JSON, YAML or
+// protobuf.
 type change struct{ value any }
 
 // parseChange returns the change in a body.
 func parseChange(contentType string, body []byte) change {
 	media, _, _ := mime.ParseMediaType(contentType)
-	if strings.HasSuffix(media, "yaml") {
-		if converted, err := yaml.YAMLToJSON(body); err == nil {
-			body = converted
-		}
+	convert := func(body []byte) ([]byte, error) { return body, nil }
+	switch {
+	case strings.HasSuffix(media, "yaml"):
+		convert = yaml.YAMLToJSON
+	case media == contentProtobuf:
+		convert = convertProtobuf
+	}
+	if converted, err := convert(body); err == nil {
+		body = converted
 	}
 	d := json.NewDecoder(bytes.NewReader(body))
 	d.UseNumber()
@@ -67,13 +72,14 @@ func (m mask) masked(value any) any {
 		masked := make(map[string]any, len(v))
 		pointer, _ := v["path"].(string) // of an operation of a JSON patch
 		for name, each := range v {
+			key := m.withoutNames(name)
 			switch {
 			case isServerMade(name), name == "value" && isServerMade(path.Base(pointer)):
-				masked[name] = "*"
+				masked[key] = "*"
 			case m.isSecret && (name == "data" || name == "stringData"):
-				masked[name] = withoutValues(each)
+				masked[key] = withoutValues(each)
 			default:
-				masked[name] = m.masked(each)
+				masked[key] = m.masked(each)
 			}
 		}
 		return masked
@@ -115,13 +121,23 @@ var (
 	uidPattern  = regexp.MustCompile(`[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}`)
 	timePattern = regexp.MustCompile(`\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?(Z|[+-]\d\d:\d\d)`)
 	namePattern = regexp.MustCompile(`^[a-z0-9]([-.a-z0-9]*[a-z0-9])?$`)
+	// A program often keeps a digest of what it has written, which depends on uids and on the namespace.
+	digestPattern = regexp.MustCompile(`^([0-9]{8,}|[0-9a-f]{16,})$`)
 )
 
 func (m mask) maskedText(text string) string {
+	if digestPattern.MatchString(text) {
+		return "*"
+	}
 	if namePattern.MatchString(text) {
 		text = m.normalize(text)
 	}
-	text = timePattern.ReplaceAllString(uidPattern.ReplaceAllString(text, "*"), "*")
+	return m.withoutNames(timePattern.ReplaceAllString(text, "*"))
+}
+
+// withoutNames replaces the uids in a text, and the namespace of the run.
+func (m mask) withoutNames(text string) string {
+	text = uidPattern.ReplaceAllString(text, "*")
 	if m.namespace != "" {
 		text = strings.ReplaceAll(text, m.namespace, "*")
 	}

@@ -29,6 +29,8 @@ type Request struct {
 	Fault schedule.Kind
 	// OutOfBounds is true for a write that was refused because it was outside of the namespace.
 	OutOfBounds bool
+	// ClusterScoped is true for a write of an object that is in no namespace.
+	ClusterScoped bool
 	// Began is when the request came. Sent is when it was sent on to the server, and zero if it was not.
 	// Ended is when all of the answer was forwarded, and zero until then.
 	Began, Sent, Ended time.Time
@@ -160,6 +162,11 @@ func (e *exchange) isAboutObjects() bool {
 	return e.parsed.Resource != ""
 }
 
+// isStored reports whether the server changes something if it carries the request out.
+func (e *exchange) isStored() bool {
+	return e.parsed.Resource != "" && e.parsed.Verb.IsWrite() && !IsReview(e.parsed.Resource)
+}
+
 // isBackground reports whether the request is about objects that change all the time.
 func (e *exchange) isBackground() bool {
 	switch e.parsed.Resource {
@@ -188,8 +195,8 @@ func (p *Proxy) begin(e *exchange, c change, query url.Values, cancel context.Ca
 	if e.isAboutObjects() && e.parsed.Verb.IsWrite() {
 		m := mask{namespace: p.options.Namespace, normalize: p.options.Normalize, isSecret: e.parsed.Resource == "secrets"}
 		point.ChangeHash = m.hash(c)
-		e.OutOfBounds = p.options.Namespace != "" && e.Namespace != "" && e.Namespace != p.options.Namespace
 	}
+	e.ClusterScoped = e.isStored() && e.Namespace == "" && query.Get("dryRun") == ""
 
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -206,7 +213,7 @@ func (p *Proxy) begin(e *exchange, c change, query url.Values, cancel context.Ca
 	p.occurrences[point]++
 	point.Occurrence = p.occurrences[point]
 	e.Point = point
-	if !e.isAboutObjects() || e.OutOfBounds {
+	if e.OutOfBounds = p.isOutOfBoundsLocked(e); e.OutOfBounds || !e.isAboutObjects() {
 		return p.delay, true
 	}
 	if e.fault = p.faultAtLocked(point); e.fault != nil {

@@ -2,3 +2,6 @@ package faults
 
 // AcceptJSON is acceptJSON, for tests.
 var AcceptJSON = acceptJSON
+
+// NarrowNames is narrowNames, for tests.
+var NarrowNames = narrowNames

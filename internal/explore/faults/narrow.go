@@ -6,6 +6,8 @@ import (
 	"net/http"
 	"net/url"
 	"path"
+	"slices"
+	"strings"
 	"sync"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -22,10 +24,8 @@ func (p *Proxy) narrow(ctx context.Context, e *exchange, target *url.URL) (metav
 	}
 	if r.Resource == "namespaces" {
 		query := target.Query()
-		if query.Get("fieldSelector") == "" {
-			query.Set("fieldSelector", "metadata.name="+p.options.Namespace)
-			target.RawQuery = query.Encode()
-		}
+		query.Set("fieldSelector", narrowNames(query.Get("fieldSelector"), p.options.Namespace))
+		target.RawQuery = query.Encode()
 		return metav1.Status{}, false
 	}
 	version, plural := path.Split(target.Path)
@@ -40,6 +40,17 @@ func (p *Proxy) narrow(ctx context.Context, e *exchange, target *url.URL) (metav
 		target.Path, target.RawPath = fmt.Sprintf("%snamespaces/%s/%s", version, p.options.Namespace, plural), ""
 	}
 	return metav1.Status{}, false
+}
+
+// narrowNames returns a field selector that selects one name of what another one selects. A selector of a
+// name stays as it is: to read one other object is allowed.
+func narrowNames(selector, name string) string {
+	const field = "metadata.name="
+	terms := strings.Split(selector, ",")
+	if slices.ContainsFunc(terms, func(term string) bool { return strings.HasPrefix(term, field) }) {
+		return selector
+	}
+	return strings.TrimPrefix(selector+","+field+name, ",")
 }
 
 // scope is whether objects of a resource are in namespaces.

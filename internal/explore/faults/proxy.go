@@ -26,13 +26,15 @@ import (
 
 // Options are the settings of a [Proxy].
 type Options struct {
-	// Target is the API server, with the rights that the program is to have.
+	// Target is the API server, with the rights that the program is to have. If these are the rights of an
+	// impersonated user, the program itself must not impersonate anybody.
 	Target *kube.Config
 	// Admin is the same API server, with the rights for what the proxy itself does: it lists
 	// namespaces, and annotates objects for [schedule.Conflict]. Default: Target.
 	Admin *kube.Config
 	// Namespace is that of the run. Lists and watches of all namespaces are narrowed to it, and
-	// writes of objects in other namespaces are refused with 403. Default: no narrowing.
+	// writes of objects in other namespaces are refused with 403. So are writes of namespaces that the
+	// program has not made. Default: no narrowing.
 	Namespace string
 	// Normalize replaces the random parts of a name by asterisks. Several goroutines call it at
 	// the same time. Default: names stay as they are.
@@ -40,8 +42,8 @@ type Options struct {
 }
 
 // Proxy is such a proxy. It serves HTTPS on the loopback address, with HTTP/2 and HTTP/1.1. All
-// answers about objects are JSON. Requests for logs, and those that become a WebSocket, pass without
-// faults. Its methods are safe for concurrent use.
+// answers about objects are JSON. Requests for logs, and those that become a WebSocket or SPDY, pass
+// without faults. Its methods are safe for concurrent use.
 type Proxy struct {
 	options Options
 	address string
@@ -74,6 +76,8 @@ type Proxy struct {
 	expiring map[selection]*Armed
 	// lastRequest and lastEvent are those of [Activity].
 	lastRequest, lastEvent time.Time
+	// made holds the paths of the objects in no namespace that the program has made.
+	made []string
 }
 
 // New starts a proxy.
@@ -115,7 +119,7 @@ func New(o Options) (*Proxy, error) {
 			r.Out.Header.Del("Authorization")   // the transport adds its own
 			r.Out.Header.Del("Accept-Encoding") // the proxy reads answers
 		},
-		Transport:      p.target.transport,
+		Transport:      p.target,
 		FlushInterval:  -1, // so that each event of a watch is forwarded at once
 		ModifyResponse: p.receive,
 		// If the server gives no answer, the client gets none either: its connection breaks.
@@ -271,6 +275,10 @@ func (p *Proxy) intervene(ctx context.Context, e *exchange, r *http.Request) (me
 		return newStatus(http.StatusForbidden, metav1.StatusReasonForbidden,
 			fmt.Sprintf("%s is forbidden: the run may write in the namespace %s only", e.Request, p.options.Namespace)), true
 	}
+	if p.options.Target.Impersonate.UserName != "" && r.Header.Get("Impersonate-User") != "" {
+		return newStatus(http.StatusForbidden, metav1.StatusReasonForbidden,
+			fmt.Sprintf("%s is forbidden: the program has the rights of %s, and may not impersonate %s", e.Request, p.options.Target.Impersonate.UserName, r.Header.Get("Impersonate-User"))), true
+	}
 	if e.refusesStreaming {
 		return newStatus(http.StatusUnprocessableEntity, metav1.StatusReasonInvalid, "sendInitialEvents is forbidden for watch: the server has no streaming lists"), true
 	}
@@ -310,6 +318,9 @@ func (p *Proxy) intervene(ctx context.Context, e *exchange, r *http.Request) (me
 // receive handles a server's answer before the program receives it.
 func (p *Proxy) receive(response *http.Response) error {
 	e := response.Request.Context().Value(exchangeKey{}).(*exchange)
+	if err := p.recordMade(e, response); err != nil {
+		return err
+	}
 	switch e.Fault {
 	case schedule.CommittedReset, schedule.Committed500, schedule.Committed504:
 		if _, err := io.Copy(io.Discard, response.Body); err != nil {

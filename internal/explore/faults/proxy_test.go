@@ -283,6 +283,21 @@ func TestRunIsNarrowedToItsNamespace(t *testing.T) {
 	}
 }
 
+// TestNamespacesAreNarrowed checks that a program which lists namespaces by a selector sees its own only.
+func TestNamespacesAreNarrowed(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct{ selector, want string }{
+		{"", "metadata.name=run"},
+		{"metadata.name!=kube-system,status.phase=Active", "metadata.name!=kube-system,status.phase=Active,metadata.name=run"},
+		{"metadata.name=other", "metadata.name=other"},
+		{"metadata.name==other", "metadata.name==other"},
+	} {
+		if got := faults.NarrowNames(c.selector, "run"); got != c.want {
+			t.Errorf("the selector %q becomes %q, want %q", c.selector, got, c.want)
+		}
+	}
+}
+
 // TestAnswersAreJSON checks that the server is asked for JSON only, and that metadata stays metadata.
 func TestAnswersAreJSON(t *testing.T) {
 	t.Parallel()

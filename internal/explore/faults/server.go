@@ -18,6 +18,8 @@ import (
 type server struct {
 	url       *url.URL
 	transport http.RoundTripper
+	// upgrades sends the requests that become connections of another protocol.
+	upgrades http.RoundTripper
 }
 
 func newServer(config *kube.Config) (*server, error) {
@@ -34,7 +36,19 @@ func newServer(config *kube.Config) (*server, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &server{url: target, transport: transport}, nil
+	upgrades, err := newUpgradeTransport(config)
+	if err != nil {
+		return nil, err
+	}
+	return &server{url: target, transport: transport, upgrades: upgrades}, nil
+}
+
+// RoundTrip sends a request of the program.
+func (s *server) RoundTrip(r *http.Request) (*http.Response, error) {
+	if r.Header.Get("Upgrade") != "" {
+		return s.upgrades.RoundTrip(r)
+	}
+	return s.transport.RoundTrip(r)
 }
 
 func (s *server) closeIdleConnections() {
@@ -119,4 +133,28 @@ func (s *server) annotate(ctx context.Context, path, value string) (bool, error)
 		return false, nil
 	}
 	return false, fmt.Errorf("annotate %s: the API server answers %d: %s", path, code, strings.TrimSpace(string(answer)))
+}
+
+// remove deletes an object, and removes the finalizers that would keep it.
+func (s *server) remove(ctx context.Context, path string) error {
+	code, answer, err := s.send(ctx, http.MethodDelete, path, nil, "", nil)
+	if err != nil {
+		return fmt.Errorf("delete %s: %w", path, err)
+	}
+	switch code {
+	case http.StatusNotFound:
+		return nil
+	case http.StatusOK, http.StatusAccepted:
+	default:
+		return fmt.Errorf("delete %s: the API server answers %d: %s", path, code, strings.TrimSpace(string(answer)))
+	}
+	code, answer, err = s.send(ctx, http.MethodPatch, path, nil, kube.ContentMergePatch, []byte(`{"metadata":{"finalizers":null}}`))
+	if err != nil {
+		return fmt.Errorf("remove the finalizers of %s: %w", path, err)
+	}
+	switch code {
+	case http.StatusOK, http.StatusNotFound, http.StatusConflict: // a conflict is with the end of the object
+		return nil
+	}
+	return fmt.Errorf("remove the finalizers of %s: the API server answers %d: %s", path, code, strings.TrimSpace(string(answer)))
 }

@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"crypto/tls"
 	"crypto/x509"
+	"encoding/pem"
 	"fmt"
 	"io"
 	"net/http"
@@ -16,21 +17,38 @@ import (
 )
 
 // TestUpgradePasses checks that a request for exec becomes a connection of another protocol, and
-// that the connection breaks with its session.
+// that the connection breaks with its session. The server speaks HTTP/2 too, as an API server does.
 func TestUpgradePasses(t *testing.T) {
 	t.Parallel()
-	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
-		connection, buffered, err := http.NewResponseController(w).Hijack()
-		if err != nil {
-			t.Error(err)
-			return
-		}
-		defer connection.Close()
-		fmt.Fprint(connection, "HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n\r\n")
-		_, _ = io.Copy(connection, buffered) // ends when the connection breaks
-	}))
-	t.Cleanup(server.Close)
-	p := newProxy(t, faults.Options{Target: &kube.Config{Host: server.URL}, Namespace: "run"})
+	for _, c := range []struct{ method, protocol string }{{"GET", "websocket"}, {"POST", "SPDY/3.1"}} {
+		t.Run(c.protocol, func(t *testing.T) {
+			t.Parallel()
+			server := httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+				if got := r.Method + " " + r.Header.Get("Upgrade"); got != c.method+" "+c.protocol {
+					t.Errorf("the server receives %s", got)
+				}
+				connection, buffered, err := http.NewResponseController(w).Hijack()
+				if err != nil {
+					t.Error(err)
+					return
+				}
+				defer connection.Close()
+				fmt.Fprintf(connection, "HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: %s\r\n\r\n", c.protocol)
+				_, _ = io.Copy(connection, buffered) // ends when the connection breaks
+			}))
+			server.EnableHTTP2 = true
+			server.StartTLS()
+			t.Cleanup(server.Close)
+			ca := pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: server.Certificate().Raw})
+			p := newProxy(t, faults.Options{Target: &kube.Config{Host: server.URL, CAData: ca}, Namespace: "run"})
+			upgrade(t, p, c.method, c.protocol)
+		})
+	}
+}
+
+// upgrade sends a request for exec to a proxy, and checks that what the server returns is what it receives.
+func upgrade(t *testing.T, p *faults.Proxy, method, protocol string) {
+	t.Helper()
 	session, err := p.Session("program")
 	if err != nil {
 		t.Fatal(err)
@@ -44,8 +62,8 @@ func TestUpgradePasses(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer connection.Close()
-	fmt.Fprintf(connection, "GET /api/v1/namespaces/run/pods/p/exec HTTP/1.1\r\nHost: %s\r\nAuthorization: Bearer %s\r\n"+
-		"Connection: Upgrade\r\nUpgrade: websocket\r\nAccept: application/json\r\n\r\n", address, config.BearerToken)
+	fmt.Fprintf(connection, "%s /api/v1/namespaces/run/pods/p/exec HTTP/1.1\r\nHost: %s\r\nAuthorization: Bearer %s\r\n"+
+		"Connection: Upgrade\r\nUpgrade: %s\r\nAccept: application/json\r\nContent-Length: 0\r\n\r\n", method, address, config.BearerToken, protocol)
 	reader := bufio.NewReader(connection)
 	response, err := http.ReadResponse(reader, nil)
 	if err != nil {
