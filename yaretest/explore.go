@@ -44,30 +44,45 @@ type Binary struct {
 	// Args and Env are the arguments and additions to the environment. {kubeconfig}, {namespace}, and
 	// {port1} to {port9} are filled in. KUBECONFIG is set.
 	Args, Env []string
-	// Install are files of objects that are applied before, such as CustomResourceDefinitions. Without
-	// any, the program is asked for them by its command crd, as programs that use yare have it.
+	// Install are files of objects that are applied before, such as CustomResourceDefinitions, or folders of
+	// such files. Without any, the program is asked for them by its command crd, as programs that use yare
+	// have it.
 	Install []string
+	// Account is the account whose permissions the requests of the program carry: those of its
+	// ClusterRoleBindings, and in the namespace of each run those of the RoleBindings in the namespace of the
+	// account. What it may not do is refused with 403. Default: the permissions of an administrator. A program
+	// that uses yare refuses itself what its parts do not declare.
+	Account *ServiceAccount
+	// Cover counts the statements of the program that run: see [Coverage]. Path is a folder then. A life that
+	// ends in a crash is not counted.
+	Cover bool
 }
 
 func (b Binary) open(t testing.TB) (explore.Operator, []byte, string) {
 	t.Helper()
 	binary, sample := explore.Binary{Path: b.Path, Args: b.Args, Env: b.Env}, "sample.yaml"
-	if info, err := os.Stat(b.Path); err == nil && info.IsDir() {
+	if b.Account != nil {
+		binary.Account = &explore.Account{Namespace: b.Account.namespace, Name: b.Account.name}
+	}
+	if b.Cover {
+		binary.CoverFolder = t.TempDir()
+	}
+	info, err := os.Stat(b.Path)
+	switch isFolder := err == nil && info.IsDir(); {
+	case isFolder && b.Cover:
+		binary.Path, sample = build(t, b.Path, "-cover"), filepath.Join(b.Path, "sample.yaml")
+	case isFolder:
 		binary.Path, sample = Build(t, b.Path), filepath.Join(b.Path, "sample.yaml")
+	case b.Cover:
+		t.Fatalf("Cover is true, and %s is no folder: name the folder of the main package", b.Path)
 	}
-	var crds []byte
-	for _, path := range b.Install {
-		data, err := os.ReadFile(path)
-		if err != nil {
-			t.Fatal(err)
-		}
-		crds = append(append(crds, data...), "\n---\n"...)
-	}
+	read := func() ([]byte, error) { return explore.ReadInstall(b.Install) }
 	if len(b.Install) == 0 {
-		var err error
-		if crds, err = binary.CRDs(t.Context()); err != nil {
-			t.Fatal(err)
-		}
+		read = func() ([]byte, error) { return binary.CRDs(t.Context()) }
+	}
+	crds, err := read()
+	if err != nil {
+		t.Fatal(err)
 	}
 	return binary, crds, sample
 }
@@ -195,6 +210,18 @@ func Budget(d time.Duration) ExploreOption {
 func Seed(n uint64) ExploreOption {
 	return func(e *exploration) error {
 		e.options.Seed = n
+		return nil
+	}
+}
+
+// Parallel sets how many runs are made at a time. A program with a fixed port needs 1. Default: two for each
+// processor, or one if the program writes objects in no namespace.
+func Parallel(n int) ExploreOption {
+	return func(e *exploration) error {
+		if n < 1 {
+			return fmt.Errorf("the number of runs at a time is %d: use 1 or more", n)
+		}
+		e.options.Parallel = n
 		return nil
 	}
 }

@@ -40,6 +40,8 @@ type exploreFlags struct {
 	list    bool
 	plane   bool
 	verbose bool
+	account string
+	cover   bool
 }
 
 func newExplore(out *console.Console) *cobra.Command {
@@ -54,7 +56,8 @@ faults, over the whole history of each run.
 
 The user of the operator applies the objects in PATH/sample.yaml, and deletes them in the end.
 An operator that does not use yare needs --install with its CustomResourceDefinitions. In ARGS,
-{kubeconfig}, {namespace} and {port1} are filled in; KUBECONFIG is set.
+{kubeconfig}, {namespace} and {port1} are filled in; KUBECONFIG is set. An operator with a fixed
+port needs --parallel 1.
 
 A program that elects a leader, such as one that uses yare with --leader-elect in ARGS, loses its
 lease to another replica at its writes. With --plane the API server and etcd are killed and paused.
@@ -77,8 +80,10 @@ ended first.`,
 	flags.Uint64Var(&f.options.Seed, "seed", 0, "choose what is not done completely by this number")
 	flags.StringSliceVar(&f.only, "only", nil, "only these kinds of faults: crash, request, watch, foreign, leader, transition, or single ones")
 	flags.BoolVar(&f.plane, "plane", false, "also kill the API server and etcd, and pause etcd, in runs of their own after all others")
-	flags.IntVar(&f.options.Parallel, "parallel", 0, "the number of runs at a time (default: two for each processor)")
-	flags.StringArrayVar(&f.install, "install", nil, "apply the objects in this `FILE` before (repeatable; default: what the operator prints with crd)")
+	flags.IntVar(&f.options.Parallel, "parallel", 0, "the number of runs at a time (default: two for each processor, or one if the operator writes objects in no namespace)")
+	flags.StringArrayVar(&f.install, "install", nil, "apply the objects in this `FILE` or folder before (repeatable; default: what the operator prints with crd)")
+	flags.StringVar(&f.account, "account", "", "give the operator the permissions of this ServiceAccount, `NAMESPACE/NAME`, which --install makes (default: those of an administrator)")
+	flags.BoolVar(&f.cover, "cover", false, "count the statements of the operator that run, which costs time; PATH is a Go main package")
 	flags.StringVar(&f.sample, "sample", "", "the `FILE` of the samples (default: PATH/sample.yaml)")
 	flags.StringVar(&f.accept, "accept", "", "leave out the differences that this `FILE` lists as intended, with reasons")
 	flags.StringVar(&f.report, "report", "", "write the findings to this `FILE`: a page if it ends in .html, else JSON")
@@ -102,11 +107,16 @@ func runExplore(ctx context.Context, out *console.Console, f exploreFlags, path 
 			return err
 		}
 	}
-	operator, folder, remove, err := openOperator(ctx, path, args)
+	operator, folder, remove, err := openOperator(ctx, path, args, f.cover)
 	if err != nil {
 		return err
 	}
 	defer remove()
+	if f.account != "" {
+		if operator.Account, err = explore.ParseAccount(f.account); err != nil {
+			return err
+		}
+	}
 	if f.sample == "" {
 		f.sample = filepath.Join(folder, "sample.yaml")
 	}
@@ -190,13 +200,16 @@ func statusOf(r finding.Record) error {
 }
 
 // openOperator returns the operator in a path, and the folder of its samples. remove removes what was
-// compiled.
-func openOperator(ctx context.Context, path string, args []string) (operator explore.Binary, folder string, remove func(), err error) {
+// compiled. The statements of an operator that is compiled are counted if cover is true.
+func openOperator(ctx context.Context, path string, args []string, cover bool) (operator explore.Binary, folder string, remove func(), err error) {
 	info, err := os.Stat(path)
 	if err != nil {
 		return operator, "", nil, err
 	}
 	operator.Args = args
+	if !info.IsDir() && cover {
+		return operator, "", nil, fmt.Errorf("--cover: %s is compiled already: name the folder of its main package", path)
+	}
 	if !info.IsDir() {
 		operator.Path, err = filepath.Abs(path)
 		return operator, filepath.Dir(path), func() {}, err
@@ -210,7 +223,15 @@ func openOperator(ctx context.Context, path string, args []string) (operator exp
 		return operator, "", nil, err
 	}
 	operator.Path = filepath.Join(temporary, filepath.Base(absolute))
-	build := exec.Command("go", "build", "-o", operator.Path, ".")
+	build := exec.Command("go", "build", "-o", operator.Path)
+	if cover {
+		operator.CoverFolder = filepath.Join(temporary, "cover")
+		if err := os.Mkdir(operator.CoverFolder, 0o700); err != nil {
+			return operator, "", nil, errors.Join(err, os.RemoveAll(temporary))
+		}
+		build.Args = append(build.Args, "-cover")
+	}
+	build.Args = append(build.Args, ".")
 	build.Dir = path
 	var said strings.Builder
 	build.Stdout, build.Stderr = &said, &said
@@ -225,15 +246,7 @@ func definitions(ctx context.Context, operator explore.Binary, files []string) (
 	if len(files) == 0 {
 		return operator.CRDs(ctx)
 	}
-	var text []byte
-	for _, name := range files {
-		data, err := os.ReadFile(name)
-		if err != nil {
-			return nil, err
-		}
-		text = append(append(text, data...), "\n---\n"...)
-	}
-	return text, nil
+	return explore.ReadInstall(files)
 }
 
 // progress returns what shows how far an exploration is: each run if verbose, else a line at times.

@@ -105,6 +105,9 @@ func Explore(ctx context.Context, operator Operator, o Options) (finding.Record,
 		return finding.Record{}, err
 	}
 	err = e.runAll(ctx, jobs, began)
+	if b, ok := operator.(Binary); ok && b.CoverFolder != "" && err == nil {
+		e.coverage.Statements, err = codeCoverage(ctx, b.CoverFolder)
+	}
 	e.coverage.Took = time.Since(began)
 	if err == nil {
 		e.judgeConditions()
@@ -219,6 +222,9 @@ func newExplorer(ctx context.Context, operator Operator, o Options) (*explorer, 
 			NotApplicable: make(map[schedule.Kind]string), FieldsWithoutValues: make(map[string]string),
 		},
 	}
+	if err := e.checkAccount(ctx); err != nil {
+		return nil, err
+	}
 	if e.resources, err = history.Resources(ctx, client); err != nil {
 		return nil, err
 	}
@@ -282,6 +288,9 @@ func (e *explorer) refer(ctx context.Context) error {
 				e.coverage.Masked = append(e.coverage.Masked, path)
 			}
 		}
+	}
+	if len(e.coverage.ClusterScoped) > 0 { // what is in no namespace would be shared by runs at the same time
+		e.options.Parallel = 1
 	}
 	e.wait = patience{
 		window: min(max(silence+silence/2, minWindow), referenceWindow),

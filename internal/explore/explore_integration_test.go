@@ -14,8 +14,11 @@ func TestExploreWebApp(t *testing.T) {
 		t.Skip("an exploration makes many runs")
 	}
 	t.Parallel()
-	coverage := yaretest.Explore(t, yaretest.Binary{Path: "../../examples/webapp"}, yaretest.Budget(45*time.Second))
+	coverage := yaretest.Explore(t, yaretest.Binary{Path: "../../examples/webapp", Cover: true}, yaretest.Budget(45*time.Second))
 	if coverage.Points.Total == 0 || coverage.Kinds[schedule.Crash].Total == 0 {
 		t.Errorf("the exploration has planned no run with a crash: %+v", coverage)
+	}
+	if count := coverage.Statements["github.com/yare-go/yare/examples/webapp"]; count.Done == 0 || count.Total < count.Done {
+		t.Errorf("the statements of the example that have run are %+v, of all packages %v", count, coverage.Statements)
 	}
 }

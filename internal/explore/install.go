@@ -6,8 +6,12 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"path/filepath"
+	"strings"
 	"time"
 
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
@@ -37,11 +41,53 @@ func ReadSamples(path string) ([]json.RawMessage, error) {
 	return samples, nil
 }
 
+// ReadInstall returns the objects in files of YAML or JSON, and in the files of folders, as YAML documents.
+func ReadInstall(paths []string) ([]byte, error) {
+	var text []byte
+	for _, path := range paths {
+		files := []string{path}
+		if info, err := os.Stat(path); err == nil && info.IsDir() {
+			if files, err = manifestsIn(path); err != nil {
+				return nil, err
+			}
+		}
+		for _, file := range files {
+			data, err := os.ReadFile(file)
+			if err != nil {
+				return nil, err
+			}
+			text = append(append(text, data...), "\n---\n"...)
+		}
+	}
+	return text, nil
+}
+
+// manifestsIn returns the files of YAML and JSON in a folder, sorted, without those of kustomize.
+func manifestsIn(folder string) ([]string, error) {
+	entries, err := os.ReadDir(folder)
+	if err != nil {
+		return nil, err
+	}
+	var files []string
+	for _, entry := range entries {
+		name := entry.Name()
+		switch extension := filepath.Ext(name); {
+		case strings.TrimSuffix(name, extension) == "kustomization":
+		case extension == ".yaml", extension == ".yml", extension == ".json":
+			files = append(files, filepath.Join(folder, name))
+		}
+	}
+	if len(files) == 0 {
+		return nil, fmt.Errorf("the folder %s has no file of YAML or JSON", folder)
+	}
+	return files, nil
+}
+
 // maxServedWait is how long an API server may take to serve a new kind.
 const maxServedWait = 30 * time.Second
 
 // Install applies the objects in YAML or JSON documents, such as CustomResourceDefinitions, and waits
-// until the kinds that they define are served.
+// until the kinds that they define are served. It makes the namespaces of the objects if they do not exist.
 func Install(ctx context.Context, config *kube.Config, text []byte) error {
 	objects, err := manifest.Parse(text)
 	if err != nil {
@@ -64,6 +110,9 @@ func Install(ctx context.Context, config *kube.Config, text []byte) error {
 		if !resource.ClusterScoped && namespace == "" {
 			namespace = "default"
 		}
+		if err := makeNamespace(ctx, client, namespace); err != nil {
+			return err
+		}
 		if _, err := kube.Dynamic(client, resource, namespace).Apply(ctx, o); err != nil {
 			return err
 		}
@@ -76,6 +125,22 @@ func Install(ctx context.Context, config *kube.Config, text []byte) error {
 		}
 	}
 	return nil
+}
+
+// makeNamespace makes a namespace if it does not exist. The empty one always exists.
+func makeNamespace(ctx context.Context, client *kube.Client, name string) error {
+	if name == "" {
+		return nil
+	}
+	namespaces := kube.All[corev1.Namespace](client)
+	if _, err := namespaces.Get(ctx, name); !kube.IsNotFound(err) {
+		return err
+	}
+	_, err := namespaces.Create(ctx, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: name}})
+	if kube.IsAlreadyExists(err) {
+		return nil
+	}
+	return err
 }
 
 // resourceOf returns the resource of a kind.

@@ -12,6 +12,7 @@ import (
 	"strconv"
 	"strings"
 	"syscall"
+	"time"
 
 	"github.com/yare-go/yare/internal/access"
 	"github.com/yare-go/yare/internal/plane/process"
@@ -105,6 +106,13 @@ type Binary struct {
 	Args []string
 	// Env is added to the environment of this process. KUBECONFIG is set.
 	Env []string
+	// Account is the ServiceAccount whose permissions the requests of the program carry. Default: those of an
+	// administrator. Programs made with yare refuse themselves what they do not declare.
+	Account *Account
+	// CoverFolder is where a program that was compiled with go build -cover writes which statements have run.
+	// Then a run ends with SIGTERM, because a program that is killed writes nothing. Default: nothing is
+	// counted.
+	CoverFolder string
 }
 
 func (b Binary) String() string { return filepath.Base(b.Path) }
@@ -122,12 +130,15 @@ func (b Binary) start(l life) (instance, error) {
 	for _, variable := range b.Env {
 		cmd.Env = append(cmd.Env, fill.Replace(variable))
 	}
+	if b.CoverFolder != "" {
+		cmd.Env = append(cmd.Env, "GOCOVERDIR="+b.CoverFolder)
+	}
 	cmd.Stdout, cmd.Stderr = l.log, l.log
 	p, err := process.Start(cmd, syscall.SIGKILL)
 	if err != nil {
 		return nil, fmt.Errorf("start %s: %w", b.Path, err)
 	}
-	return &binaryInstance{process: p}, nil
+	return &binaryInstance{process: p, isCounted: b.CoverFolder != ""}, nil
 }
 
 // filler returns what replaces the placeholders of a life.
@@ -152,7 +163,21 @@ func (b Binary) filler(l life) (*strings.Replacer, error) {
 }
 
 // binaryInstance is a life of a program.
-type binaryInstance struct{ process *process.Process }
+type binaryInstance struct {
+	process *process.Process
+	// isCounted is true if the program writes which statements have run when it ends in an orderly way.
+	isCounted bool
+}
+
+// orderlyEnd is how long a program may take to end in an orderly way.
+const orderlyEnd = 10 * time.Second
+
+// endOrderly ends the life in an orderly way if it writes which statements have run.
+func (i *binaryInstance) endOrderly() {
+	if i.isCounted {
+		i.process.Stop(syscall.SIGTERM, false, orderlyEnd)
+	}
+}
 
 func (i *binaryInstance) kill() { i.process.Stop(syscall.SIGKILL, false, 0) }
 

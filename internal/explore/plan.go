@@ -213,14 +213,14 @@ func (e *explorer) points() (points []schedule.Point) {
 	return points
 }
 
-// isPoint reports whether faults happen at a request: discovery, leases, Events and what the program
+// isPoint reports whether faults happen at a request: discovery, leases, Events, reviews and what the program
 // asks before the first step are left out, and watches have kinds of their own.
 func isPoint(r faults.Request) bool {
 	switch r.Point.Resource {
 	case "", "events", "events.events.k8s.io", "leases.coordination.k8s.io":
 		return false
 	}
-	return r.Point.Step >= 0 && r.Point.Verb != "watch"
+	return r.Point.Step >= 0 && r.Point.Verb != "watch" && !faults.IsReview(r.Point.Resource)
 }
 
 // streams returns the resources of which the program received changes on a watch during a step, in each of

@@ -133,10 +133,15 @@ func (r *run) begin(ctx context.Context, wait patience) error {
 	}
 	r.namespace = namespace.Name
 	r.names = history.NewNames(r.namespace)
+	if err := r.explorer.grant(ctx, r.namespace); err != nil {
+		return err
+	}
 	if r.recorder, err = history.Record(ctx, r.explorer.options.Config, []string{r.namespace}, r.explorer.resources...); err != nil {
 		return err
 	}
-	r.proxy, err = faults.New(faults.Options{Target: r.explorer.options.Config, Namespace: r.namespace, Normalize: r.names.Normalize})
+	r.proxy, err = faults.New(faults.Options{
+		Target: r.explorer.target(), Admin: r.explorer.options.Config, Namespace: r.namespace, Normalize: r.names.Normalize,
+	})
 	if err != nil {
 		return err
 	}
@@ -147,25 +152,31 @@ func (r *run) begin(ctx context.Context, wait patience) error {
 // end ends the program and the run, and removes the namespace.
 func (r *run) end() error {
 	r.lives.Lock()
+	if counted, ok := r.life.(*binaryInstance); ok {
+		counted.endOrderly()
+	}
 	r.stopLocked()
 	r.lives.Unlock()
+	var removal error
 	if r.recorder != nil {
 		r.outcome.history = r.recorder.History()
 		r.recorder.Close()
 	}
 	if r.proxy != nil {
 		r.outcome.requests, r.outcome.deliveries = r.proxy.Requests(), r.proxy.Deliveries()
+		r.explorer.recordOutside(r.outcome.requests)
+		removal = removeMade(r.proxy)
 		r.proxy.Close()
 	}
 	r.outcome.began, r.outcome.trace, r.outcome.errorLine = r.began, r.allEvents(), r.log.lastError()
 	if r.namespace == "" {
-		return nil
+		return removal
 	}
 	written := make(map[string]bool)
 	for _, v := range r.outcome.history.Versions {
 		written[v.Resource] = true
 	}
-	return r.explorer.removeNamespace(r.namespace, written)
+	return errors.Join(removal, r.explorer.removeNamespace(r.namespace, written))
 }
 
 // step makes one step of the user, with its faults, and judges the rest after the step.

@@ -190,6 +190,14 @@ type Coverage struct {
 	NotApplicable map[schedule.Kind]string `json:"notApplicable,omitempty"`
 	// Masked are the fields that no comparison looks at, because they differ between references.
 	Masked []string `json:"masked,omitempty"`
+	// OutOfBounds are the writes in other namespaces than that of the run. They were refused.
+	OutOfBounds []string `json:"outOfBounds,omitempty"`
+	// ClusterScoped are the writes of objects in no namespace. Such objects are not compared, and what a run
+	// has made of them is removed after the run. One run is made at a time if the references make such writes.
+	ClusterScoped []string `json:"clusterScoped,omitempty"`
+	// Statements counts, by package, the statements of a program that was compiled for it, and those that have
+	// run. Lives that ended in a crash are not counted. It is empty without such a program.
+	Statements map[string]Count `json:"statements,omitempty"`
 	// Complete reports whether all planned runs were made before the budget ended.
 	Complete bool `json:"complete"`
 	// FieldsWithoutValues are the fields that had no other value, with the reason.

@@ -1,11 +1,14 @@
 package history
 
 import (
+	"bytes"
 	"cmp"
+	"compress/gzip"
 	"crypto/sha256"
 	"encoding/base64"
 	"encoding/hex"
 	"fmt"
+	"io"
 	"maps"
 	"slices"
 	"strconv"
@@ -186,11 +189,29 @@ func (f *flattener) isTimeOfRun(text string) bool {
 // hashOfSecret returns what stands for a value of a Secret: the same for equal values, and not the value.
 func (f *flattener) hashOfSecret(encoded string) string {
 	content, err := base64.StdEncoding.DecodeString(encoded)
+	content = decompressed(content)
 	if err == nil && utf8.Valid(content) {
 		content = []byte(f.words.replace(string(content)))
 	}
 	hash := sha256.Sum256(content)
 	return jsonText("<secret with the hash " + hex.EncodeToString(hash[:4]) + ">")
+}
+
+// maxDecompressed is how many bytes of a compressed value are looked at.
+const maxDecompressed = 8 << 20
+
+// decompressed returns the content of a value that is compressed by gzip, so that the names in it can be
+// replaced. It returns any other value as it is.
+func decompressed(value []byte) []byte {
+	reader, err := gzip.NewReader(bytes.NewReader(value))
+	if err != nil {
+		return value
+	}
+	content, err := io.ReadAll(io.LimitReader(reader, maxDecompressed))
+	if err != nil {
+		return value
+	}
+	return content
 }
 
 // hasBelow reports whether there are fields below a path.

@@ -1,6 +1,10 @@
 package history_test
 
 import (
+	"bytes"
+	"compress/gzip"
+	"encoding/base64"
+	"fmt"
 	"slices"
 	"strings"
 	"testing"
@@ -215,6 +219,32 @@ func TestSecretsAreNotShown(t *testing.T) {
 	if strings.Contains(got[0], "c2VjcmV0") || strings.Contains(got[0], `"secret"`) {
 		t.Errorf("the difference shows the password: %s", got[0])
 	}
+}
+
+// The names within a value of a Secret that is compressed by gzip are replaced as those in other values.
+func TestCompressedSecretsAreCompared(t *testing.T) {
+	t.Parallel()
+	compressed := func(text string) string {
+		var b bytes.Buffer
+		w := gzip.NewWriter(&b)
+		fmt.Fprint(w, text)
+		if err := w.Close(); err != nil {
+			t.Fatal(err)
+		}
+		return `{"data":{"config":"` + base64.StdEncoding.EncodeToString(b.Bytes()) + `"}}`
+	}
+	a, b := newRun(t, "run-1"), newRun(t, "run-22")
+	a.write("secrets", "s", compressed("namespace: run-1"), "data.config")
+	b.write("secrets", "s", compressed("namespace: run-22"), "data.config")
+	m, err := history.Mask([]history.State{a.State(), b.State()}, history.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if strings.Contains(m.String(), "differs") {
+		t.Errorf("the namespace within a compressed Secret counts as a difference:\n%s", m)
+	}
+	b.write("secrets", "s", compressed("namespace: other"), "data.config")
+	expect(t, lines(m.Compare(a.State(), b.State())), "secrets/s: data.config is")
 }
 
 func TestStateAtAStep(t *testing.T) {

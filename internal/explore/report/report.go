@@ -185,8 +185,21 @@ func lists(c finding.Coverage) []list {
 		{"Fields that had no other value", withReasons(c.FieldsWithoutValues)},
 		{"Fields that are not compared, because they differ between reference runs", c.Masked},
 		{"Intended differences that no run has shown", c.UnusedAcceptances},
+		{"Writes in other namespaces, which were refused", c.OutOfBounds},
+		{"Writes of objects in no namespace, which are not compared", c.ClusterScoped},
+		{"Statements that have run, without lives that crashed", statements(c.Statements)},
 	}
 	return slices.DeleteFunc(all, func(l list) bool { return len(l.Lines) == 0 })
+}
+
+// statements returns a line for each package, sorted by name.
+func statements(packages map[string]finding.Count) []string {
+	var lines []string
+	for _, name := range slices.Sorted(maps.Keys(packages)) {
+		c := packages[name]
+		lines = append(lines, fmt.Sprintf("%s: %d of %d (%.0f %%)", name, c.Done, c.Total, 100*float64(c.Done)/float64(max(c.Total, 1))))
+	}
+	return lines
 }
 
 // withReasons returns a line for each name, sorted by name.
