@@ -152,8 +152,10 @@ func (r *run) begin(ctx context.Context, wait patience) error {
 // end ends the program and the run, and removes the namespace.
 func (r *run) end() error {
 	r.lives.Lock()
-	if counted, ok := r.life.(*binaryInstance); ok {
-		counted.endOrderly()
+	for _, p := range r.replicas {
+		if counted, ok := p.life.(*binaryInstance); ok {
+			counted.endOrderly()
+		}
 	}
 	r.stopLocked()
 	r.lives.Unlock()
