@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"slices"
-	"time"
 
 	"github.com/yare-go/yare/internal/explore/faults"
 )
@@ -45,9 +44,6 @@ func insert(texts []string, text string) []string {
 	}
 	return slices.Insert(texts, i, text)
 }
-
-// maxRemoval is how long the removal of what a run has made in no namespace may take.
-const maxRemoval = 30 * time.Second
 
 // removeMade removes the objects in no namespace that the program has made in a run.
 func removeMade(p *faults.Proxy) error {
