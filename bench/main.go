@@ -159,6 +159,9 @@ func measure(ctx context.Context, o options, dir string, kept *results) error {
 		return err
 	}
 	for _, p := range programs {
+		if !p.hasRow("binary") {
+			continue // it is the binary of another variant
+		}
 		figures := figures{"size": p.size, "gzip": p.gzip}
 		if err := kept.add(result{Row: "binary", Program: p.name, Round: 1, Objects: 1, Figures: figures, Commit: setup.Commit}); err != nil {
 			return err

@@ -22,7 +22,9 @@ type program struct {
 	// features.
 	env      []string
 	features string
-	path     string
+	// rows are the rows that the variant takes part in. Default: all.
+	rows []string
+	path string
 	// size and gzip are the bytes of the stripped binary, and of it after gzip -9.
 	size, gzip float64
 }
@@ -38,12 +40,16 @@ const (
 func allPrograms() []*program {
 	return []*program{
 		{name: yare, toolkit: yare},
+		{name: yare + "-projected", toolkit: yare, env: []string{"BENCH_PROJECTED=1"}, rows: []string{"shops", "pods"}},
 		{name: controllerRuntime, toolkit: controllerRuntime},
 		{name: controllerRuntime + "-tuned", toolkit: controllerRuntime, env: []string{"BENCH_TUNED=1"}},
 		{name: kubeRS, toolkit: kubeRS},
 		{name: kubeRS + "-tuned", toolkit: kubeRS, features: "tuned"},
 	}
 }
+
+// hasRow reports whether p takes part in a row.
+func (p *program) hasRow(row string) bool { return len(p.rows) == 0 || slices.Contains(p.rows, row) }
 
 // build builds the chosen programs into dir. Variants that differ in their environment alone are
 // one binary. Without cargo build leaves kube-rs out.

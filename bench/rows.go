@@ -75,7 +75,7 @@ func (b *bench) measureRow(ctx context.Context, r row) error {
 	}
 	for round := 1; round <= rounds; round++ {
 		programs := slices.DeleteFunc(slices.Clone(b.programs), func(p *program) bool {
-			return b.results.has(r.name, p.name, round, r.objects)
+			return !p.hasRow(r.name) || b.results.has(r.name, p.name, round, r.objects)
 		})
 		if len(programs) == 0 {
 			continue

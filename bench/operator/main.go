@@ -1,5 +1,6 @@
 // Command operator is the operator of the comparison, written with yare. BENCH_WORK says what it
-// reconciles: Shops and Pods without writes, or WebApps.
+// reconciles: Shops and Pods without writes, or WebApps. With BENCH_PROJECTED=1 it reads only some
+// fields of Shops and Pods.
 package main
 
 import (
@@ -17,7 +18,15 @@ import (
 )
 
 func main() {
-	switch work := os.Getenv("BENCH_WORK"); work {
+	work := os.Getenv("BENCH_WORK")
+	if os.Getenv("BENCH_PROJECTED") == "1" {
+		work = "projected " + work
+	}
+	switch work {
+	case "projected shops":
+		operator.Main(controller.New(readAll[shopSize](probe.FromEnv())))
+	case "projected pods":
+		operator.Main(controller.New(readAll[podPhase](probe.FromEnv())))
 	case "shops":
 		operator.Main(controller.New(readAll[workload.Shop](probe.FromEnv())))
 	case "pods":
