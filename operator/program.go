@@ -259,6 +259,7 @@ func (p program) run(ctx context.Context, line *commandLine, parts []Part, needs
 	defer setDefaultLogger(handler)()
 	log := withoutScopes(slog.New(handler))
 	defer limitMemory(log)()
+	defer releaseMemory()()
 	config, namespace, err := p.loadConfig(line)
 	if err != nil {
 		return err

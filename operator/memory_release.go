@@ -1,0 +1,53 @@
+package operator
+
+import (
+	"runtime/debug"
+	runtimemetrics "runtime/metrics"
+	"sync"
+	"time"
+)
+
+const (
+	// The sync is over when the program allocates less than calmBytes in calmTime. releasedBytes is how much
+	// it has allocated at least, so that there is memory to release.
+	calmTime      = 2 * time.Second
+	calmBytes     = 4 << 20
+	releasedBytes = 16 << 20
+)
+
+// releaseMemory returns the memory that the program needed to read its objects for the first time to
+// the system, when it has read them. The runtime would do that over minutes. end ends the wait for
+// that moment.
+func releaseMemory() (end func()) {
+	ending := make(chan struct{})
+	var running sync.WaitGroup
+	running.Go(func() {
+		ticker := time.NewTicker(calmTime)
+		defer ticker.Stop()
+		began := allocatedBytes()
+		for before := began; ; {
+			select {
+			case <-ticker.C:
+			case <-ending:
+				return
+			}
+			now := allocatedBytes()
+			if now-before < calmBytes && now-began > releasedBytes {
+				debug.FreeOSMemory()
+				return
+			}
+			before = now
+		}
+	})
+	return func() {
+		close(ending)
+		running.Wait()
+	}
+}
+
+// allocatedBytes returns how much the program has allocated on the heap so far.
+func allocatedBytes() uint64 {
+	sample := []runtimemetrics.Sample{{Name: "/gc/heap/allocs:bytes"}}
+	runtimemetrics.Read(sample)
+	return sample[0].Value.Uint64()
+}

@@ -1,0 +1,41 @@
+package operator
+
+import (
+	"runtime/metrics"
+	"testing"
+	"testing/synctest"
+	"time"
+)
+
+// releasedToSystem returns how much of the heap has been returned to the system.
+func releasedToSystem() uint64 {
+	sample := []metrics.Sample{{Name: "/memory/classes/heap/released:bytes"}}
+	metrics.Read(sample)
+	return sample[0].Value.Uint64()
+}
+
+// Not parallel: the heap is the process's.
+func TestMemoryOfTheSyncIsReleased(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		end := releaseMemory()
+		defer end()
+		var sync [][]byte
+		for range 64 {
+			sync = append(sync, make([]byte, 1<<20))
+		}
+		time.Sleep(calmTime + time.Millisecond)
+		synctest.Wait()
+		before := releasedToSystem()
+		sync[0][0], sync = 1, nil
+		time.Sleep(calmTime)
+		synctest.Wait()
+		if after := releasedToSystem(); after < before+32<<20 {
+			t.Errorf("after the sync %d of 64 MB are released", (after-before)>>20)
+		}
+	})
+}
+
+// Not parallel: the heap is the process's.
+func TestWaitForTheSyncEnds(t *testing.T) {
+	synctest.Test(t, func(*testing.T) { releaseMemory()() })
+}
