@@ -214,8 +214,8 @@ func Seed(n uint64) ExploreOption {
 	}
 }
 
-// Parallel sets how many runs are made at a time. A program with a fixed port needs 1. Default: two for each
-// processor, or one if the program writes objects in no namespace.
+// Parallel sets how many runs are made at a time. A program with a fixed port needs 1. Default: two to eight
+// for each processor, by the load, or one if the program writes objects in no namespace.
 func Parallel(n int) ExploreOption {
 	return func(e *exploration) error {
 		if n < 1 {

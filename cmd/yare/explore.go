@@ -80,7 +80,7 @@ ended first.`,
 	flags.Uint64Var(&f.options.Seed, "seed", 0, "choose what is not done completely by this number")
 	flags.StringSliceVar(&f.only, "only", nil, "only these kinds of faults: crash, request, watch, foreign, leader, transition, or single ones")
 	flags.BoolVar(&f.plane, "plane", false, "also kill the API server and etcd, and pause etcd, in runs of their own after all others")
-	flags.IntVar(&f.options.Parallel, "parallel", 0, "the number of runs at a time (default: two for each processor, or one if the operator writes objects in no namespace)")
+	flags.IntVar(&f.options.Parallel, "parallel", 0, "the number of runs at a time (default: two to eight for each processor, by the load, or one if the operator writes objects in no namespace)")
 	flags.StringArrayVar(&f.install, "install", nil, "apply the objects in this `FILE` or folder before (repeatable; default: what the operator prints with crd)")
 	flags.StringVar(&f.account, "account", "", "give the operator the permissions of this ServiceAccount, `NAMESPACE/NAME`, which --install makes (default: those of an administrator)")
 	flags.BoolVar(&f.cover, "cover", false, "count the statements of the operator that run, which costs time; PATH is a Go main package")

@@ -173,7 +173,8 @@ func (r *run) waitUntilServing(ctx context.Context) error {
 // catchUp waits until the recorder has everything. The server may be away for a time in a run that stops
 // components of the control plane.
 func (r *run) catchUp(ctx context.Context) error {
-	err := r.recorder.CatchUp(ctx)
+	written := r.writtenResources()
+	err := r.recorder.CatchUp(ctx, written...)
 	if !needsPlane(r.schedule) {
 		return err
 	}
@@ -181,7 +182,7 @@ func (r *run) catchUp(ctx context.Context) error {
 		if err := sleep(ctx, pollInterval); err != nil {
 			return err
 		}
-		err = r.recorder.CatchUp(ctx)
+		err = r.recorder.CatchUp(ctx, written...)
 	}
 	return err
 }

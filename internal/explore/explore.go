@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"math/rand/v2"
-	"runtime"
 	"slices"
 	"strings"
 	"sync"
@@ -36,7 +35,8 @@ type Options struct {
 	Budget time.Duration
 	// Seed chooses among what is planned, and its order.
 	Seed uint64
-	// Parallel is the number of runs at a time. Default: two for each processor.
+	// Parallel is the number of runs at a time. Default: two for each processor, and up to eight while the
+	// processors have time left.
 	Parallel int
 	// Values are values of fields, by their path, such as spec.schedule. A field without any value, and
 	// what is below it, keeps the value of the sample.
@@ -71,6 +71,8 @@ type explorer struct {
 	random   *rand.Rand
 	// resources are the namespaced resources of the server.
 	resources []kube.Resource
+	// recorder follows the objects of all runs.
+	recorder *history.Recorder
 	// references are the runs without faults. masks are what the comparison after each step ignores.
 	references []*outcome
 	masks      []*history.Masks
@@ -96,6 +98,7 @@ func Explore(ctx context.Context, operator Operator, o Options) (finding.Record,
 	if err != nil {
 		return finding.Record{}, err
 	}
+	defer e.recorder.Close()
 	began := time.Now()
 	if err := e.refer(ctx); err != nil {
 		return finding.Record{}, err
@@ -124,6 +127,7 @@ func List(ctx context.Context, operator Operator, o Options) ([]string, error) {
 	if err != nil {
 		return nil, err
 	}
+	defer e.recorder.Close()
 	if err := e.refer(ctx); err != nil {
 		return nil, err
 	}
@@ -143,6 +147,7 @@ func Replay(ctx context.Context, operator Operator, o Options, f finding.Finding
 	if err != nil {
 		return f, err
 	}
+	defer e.recorder.Close()
 	if err := e.refer(ctx); err != nil {
 		return f, err
 	}
@@ -210,9 +215,6 @@ func newExplorer(ctx context.Context, operator Operator, o Options) (*explorer, 
 	if err != nil {
 		return nil, err
 	}
-	if o.Parallel == 0 {
-		o.Parallel = 2 * runtime.GOMAXPROCS(0)
-	}
 	e := &explorer{
 		operator: operator, options: o, client: client, random: rand.New(rand.NewPCG(o.Seed, 1)),
 		fresh: make(map[string]*freshState), accepted: accepted,
@@ -233,6 +235,9 @@ func newExplorer(ctx context.Context, operator Operator, o Options) (*explorer, 
 			return nil, err
 		}
 	}
+	if e.recorder, err = history.NewRecorder(ctx, o.Config, e.resources...); err != nil {
+		return nil, err
+	}
 	return e, nil
 }
 
@@ -249,18 +254,32 @@ const (
 	confirmations = 2
 )
 
-// refer makes the reference runs.
+// expectNothing is the judge of a run that shows what is expected of others.
+func expectNothing(int, history.State) []finding.Difference { return nil }
+
+// refer makes the reference runs. The first one shows whether the others can be made at the same time.
 func (e *explorer) refer(ctx context.Context) error {
 	wait := patience{window: referenceWindow, rest: time.Minute}
 	var silence time.Duration
+	outcomes, errs := make([]*outcome, referenceCount), make([]error, referenceCount)
+	var running sync.WaitGroup
 	for i := range referenceCount {
+		wait := wait
 		if i == referenceCount-1 {
 			wait.delay = slowDelay
 		}
-		out, err := e.run(ctx, schedule.Schedule{Steps: e.options.Steps}, wait, func(int, history.State) []finding.Difference { return nil })
-		if err != nil {
-			return err
+		running.Go(func() {
+			outcomes[i], errs[i] = e.run(ctx, schedule.Schedule{Steps: e.options.Steps}, wait, expectNothing)
+		})
+		if i == 0 || e.mustRunAlone() {
+			running.Wait()
 		}
+	}
+	running.Wait()
+	if err := errors.Join(errs...); err != nil {
+		return err
+	}
+	for i, out := range outcomes {
 		e.coverage.Runs++
 		e.coverage.References++
 		if out.problem != "" {
@@ -289,7 +308,7 @@ func (e *explorer) refer(ctx context.Context) error {
 			}
 		}
 	}
-	if len(e.coverage.ClusterScoped) > 0 { // what is in no namespace would be shared by runs at the same time
+	if e.mustRunAlone() {
 		e.options.Parallel = 1
 	}
 	e.wait = patience{
@@ -302,6 +321,14 @@ func (e *explorer) refer(ctx context.Context) error {
 		e.wait.rest += election.takeOverTime()
 	}
 	return nil
+}
+
+// mustRunAlone reports whether one run is made at a time: objects in no namespace would be shared by
+// runs at the same time.
+func (e *explorer) mustRunAlone() bool {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	return e.options.Parallel == 1 || len(e.coverage.ClusterScoped) > 0
 }
 
 // historyOptions returns who is not the operator, and what is accepted.
@@ -339,31 +366,31 @@ func (e *explorer) runAll(ctx context.Context, jobs []job, began time.Time) erro
 	}
 	jobs, alone := splitJobs(jobs)
 	budget := e.sharedBudget(alone)
-	queue := make(chan job)
+	var load loadMeter
+	p := newPace(e.options.Parallel)
+	var running sync.WaitGroup
+	following, stopFollowing := context.WithCancel(ctx)
+	defer running.Wait()
+	defer stopFollowing()
+	running.Go(func() { p.follow(following, load.measure) })
 	var workers sync.WaitGroup
-	for range e.options.Parallel {
-		workers.Go(func() {
-			for j := range queue {
-				if err := e.do(ctx, j); err != nil {
-					e.fail(err)
-					cancel()
-				}
-			}
-		})
-	}
 	for _, j := range jobs {
+		if !p.begin(ctx) {
+			break
+		}
 		if budget > 0 && time.Since(began) > budget {
+			p.end()
 			e.coverage.Complete = false
 			break
 		}
-		select {
-		case queue <- j:
-			continue
-		case <-ctx.Done():
-		}
-		break
+		workers.Go(func() {
+			defer p.end()
+			if err := e.do(ctx, j); err != nil {
+				e.fail(err)
+				cancel()
+			}
+		})
 	}
-	close(queue)
 	workers.Wait()
 	if err := e.runAlone(ctx, alone, began); err != nil {
 		e.fail(err)
@@ -491,6 +518,11 @@ func (e *explorer) cover(j job, out *outcome) {
 		}
 		if j.kind == schedule.Crash && j.schedule.Faults[0].At != nil && j.schedule.Faults[0].Restart == schedule.RestartNow {
 			e.coverage.Points.Done++
+		}
+	}
+	for _, write := range out.refused {
+		if text := textOfJob(j) + ": " + write; out.problem == "" && !slices.Contains(e.coverage.RefusedWrites, text) {
+			e.coverage.RefusedWrites = append(e.coverage.RefusedWrites, text)
 		}
 	}
 	for _, f := range out.missed {

@@ -135,6 +135,10 @@ func (r *run) afterwards(ctx context.Context, step int, wait patience) error {
 			continue
 		}
 		switch {
+		case f.Kind == schedule.Idle:
+			if err := r.idle(ctx, step, wait); err != nil {
+				return fmt.Errorf("%s: %w", f, err)
+			}
 		case f.Kind == schedule.Stale:
 			if err := r.restartInThePast(ctx, f, wait); err != nil {
 				return fmt.Errorf("%s: %w", f, err)
@@ -158,6 +162,44 @@ func (r *run) afterwards(ctx context.Context, step int, wait patience) error {
 		}
 	}
 	return nil
+}
+
+// idle lets time pass for a program at rest, or restarts the program, and records what that has changed.
+func (r *run) idle(ctx context.Context, step int, wait patience) error {
+	before := len(r.recorder.Versions())
+	advanced, err := r.advance(ctx)
+	if err != nil {
+		return err
+	}
+	if !advanced {
+		if err := r.crash("the program is restarted at rest", true); err != nil {
+			return err
+		}
+	}
+	r.acted = time.Now()
+	if err := r.rest(ctx, wait); err != nil {
+		return err
+	}
+	if changes := r.recorder.History().ChangesAfter(before, r.explorer.historyOptions()); len(changes) > 0 {
+		r.fail(finding.ChangesAtRest, step, changes)
+	}
+	return nil
+}
+
+// advance lets time pass for the program. It reports false if the program has no time of its own.
+func (r *run) advance(ctx context.Context) (bool, error) {
+	r.lives.Lock()
+	defer r.lives.Unlock()
+	for _, p := range r.replicas {
+		if p.life == nil {
+			continue
+		}
+		r.recordEvent(finding.Event{Lane: finding.Operator, Text: "time passes for the program"})
+		if advanced, err := p.life.advance(ctx); !advanced || err != nil {
+			return advanced, err
+		}
+	}
+	return true, nil
 }
 
 // restartInThePast restarts the program while reads that ask for any version are answered from the

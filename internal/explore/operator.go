@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"github.com/yare-go/yare/internal/access"
+	"github.com/yare-go/yare/internal/clock"
 	"github.com/yare-go/yare/internal/plane/process"
 	"github.com/yare-go/yare/internal/runlog"
 	"github.com/yare-go/yare/kube"
@@ -39,6 +40,9 @@ type life struct {
 
 // instance is one life of a program.
 type instance interface {
+	// advance lets time pass for the program. It reports false if the program has the time of the
+	// machine.
+	advance(ctx context.Context) (bool, error)
 	// kill ends the life as a crash does, and returns when nothing of it runs any more. The life has
 	// been cut off from the server before.
 	kill()
@@ -67,8 +71,9 @@ func (p inProcess) start(l life) (instance, error) {
 	}
 	client = client.WithFieldManager(p.name).InNamespaces(l.namespace)
 	log := slog.New(slog.NewTextHandler(l.log, &slog.HandlerOptions{Level: slog.LevelDebug}))
-	ctx, cancel := context.WithCancel(access.WithCheck(runlog.With(context.Background(), log)))
-	i := &partsInstance{cancel: cancel, done: make(chan struct{})}
+	i := &partsInstance{clock: clock.New(), done: make(chan struct{})}
+	ctx, cancel := context.WithCancel(access.WithCheck(runlog.With(clock.With(context.Background(), i.clock), log)))
+	i.cancel = cancel
 	go func() {
 		defer close(i.done)
 		i.failure = operator.Run(ctx, client, p.parts()...)
@@ -81,10 +86,22 @@ func (p inProcess) start(l life) (instance, error) {
 
 // partsInstance is a life of parts.
 type partsInstance struct {
+	clock  *clock.Clock
 	cancel context.CancelFunc
 	done   chan struct{}
 	// failure is set before done is closed.
 	failure error
+}
+
+const (
+	// idleTime is how much time passes for parts at rest.
+	idleTime = 10 * time.Minute
+	// idlePatience is how long parts may take to come to rest at a time.
+	idlePatience = time.Minute
+)
+
+func (i *partsInstance) advance(ctx context.Context) (bool, error) {
+	return true, i.clock.Advance(ctx, idleTime, idlePatience)
 }
 
 func (i *partsInstance) kill() {
@@ -178,6 +195,8 @@ func (i *binaryInstance) endOrderly() {
 		i.process.Stop(syscall.SIGTERM, false, orderlyEnd)
 	}
 }
+
+func (i *binaryInstance) advance(context.Context) (bool, error) { return false, nil }
 
 func (i *binaryInstance) kill() { i.process.Stop(syscall.SIGKILL, false, 0) }
 

@@ -22,7 +22,7 @@ const Transition schedule.Kind = "transition"
 
 // DefaultKinds returns the kinds of faults that an exploration covers by default.
 func DefaultKinds() []schedule.Kind {
-	return slices.Concat([]schedule.Kind{schedule.Crash}, requestKinds(), watchKinds(), foreignKinds(), leaderKinds(), []schedule.Kind{schedule.Stale, Transition})
+	return slices.Concat([]schedule.Kind{schedule.Idle, schedule.Crash}, requestKinds(), watchKinds(), foreignKinds(), leaderKinds(), []schedule.Kind{schedule.Stale, Transition})
 }
 
 // requestKinds returns the kinds that concern any request. The committed ones and the conflict concern
@@ -124,6 +124,13 @@ func (e *explorer) plan(ctx context.Context) ([]job, error) {
 				add(schedule.Fault{Kind: k, Stream: stream, Step: step})
 			}
 		}
+	}
+	if has(schedule.Idle) {
+		idle := job{schedule: schedule.Schedule{Seed: e.options.Seed, Steps: e.options.Steps}, kind: schedule.Idle}
+		for step := range e.options.Steps {
+			idle.schedule.Faults = append(idle.schedule.Faults, schedule.Fault{Kind: schedule.Idle, Step: step})
+		}
+		jobs = append(jobs, idle)
 	}
 	foreign, err := e.planForeign(points)
 	if err != nil {
@@ -370,7 +377,7 @@ func (e *explorer) freshOf(ctx context.Context, text string, objects []json.RawM
 	s := schedule.Schedule{Steps: []schedule.Step{{Name: "apply", Apply: objects}}}
 	var states []history.State
 	for range freshRuns {
-		out, err := e.run(ctx, s, e.patient(), func(int, history.State) []finding.Difference { return nil })
+		out, err := e.run(ctx, s, e.patient(), expectNothing)
 		if err != nil {
 			f.err = err
 			return nil, err

@@ -2,10 +2,13 @@ package explore
 
 import (
 	"context"
+	"crypto/rand"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"os"
+	"slices"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -28,7 +31,7 @@ type run struct {
 	began     time.Time
 	// folder holds the kubeconfig files of the lives.
 	folder   string
-	recorder *history.Recorder
+	recorder *history.Recording
 	proxy    *faults.Proxy
 	names    *history.Names
 	log      *lines
@@ -73,6 +76,9 @@ type outcome struct {
 	isViolated bool
 	// missed are the faults that did not happen.
 	missed []schedule.Fault
+	// refused are the writes of the program that the API server found invalid, and which the program has
+	// reported to the user.
+	refused []string
 	// notApplicable are the faults that the program gave no opportunity for.
 	notApplicable []schedule.Fault
 	began         time.Time
@@ -125,18 +131,15 @@ func (e *explorer) run(ctx context.Context, s schedule.Schedule, wait patience, 
 
 // begin makes the namespace of the run, and starts the recorder, the proxy and the program.
 func (r *run) begin(ctx context.Context, wait patience) error {
-	namespace, err := kube.All[corev1.Namespace](r.explorer.client).Create(ctx, &corev1.Namespace{
-		ObjectMeta: metav1.ObjectMeta{GenerateName: "explore-"},
-	})
+	name := "explore-" + strings.ToLower(rand.Text()[:8])
+	r.names = history.NewNames(name)
+	r.recorder = r.explorer.recorder.Record(name)
+	_, err := kube.All[corev1.Namespace](r.explorer.client).Create(ctx, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: name}})
 	if err != nil {
 		return err
 	}
-	r.namespace = namespace.Name
-	r.names = history.NewNames(r.namespace)
+	r.namespace = name
 	if err := r.explorer.grant(ctx, r.namespace); err != nil {
-		return err
-	}
-	if r.recorder, err = history.Record(ctx, r.explorer.options.Config, []string{r.namespace}, r.explorer.resources...); err != nil {
 		return err
 	}
 	r.proxy, err = faults.New(faults.Options{
@@ -208,14 +211,21 @@ func (r *run) step(ctx context.Context, i int, step schedule.Step, wait patience
 		return err
 	}
 	r.outcome.missed = append(r.outcome.missed, missed...)
-	if err := r.afterwards(ctx, i, wait); err != nil {
-		return err
-	}
-	r.acted = time.Now()
-	if err := r.rest(ctx, wait); err != nil {
-		return err
+	if r.hasFaultIn(i) {
+		if err := r.afterwards(ctx, i, wait); err != nil {
+			return err
+		}
+		r.acted = time.Now()
+		if err := r.rest(ctx, wait); err != nil {
+			return err
+		}
 	}
 	return r.judge(ctx, i, wait, judge)
+}
+
+// hasFaultIn reports whether a fault happens in a step.
+func (r *run) hasFaultIn(step int) bool {
+	return slices.ContainsFunc(r.schedule.Faults, func(f schedule.Fault) bool { return stepOf(f) == step })
 }
 
 // judge compares the state at rest, and waits for a wrong state to become right.
@@ -241,6 +251,11 @@ func (r *run) judge(ctx context.Context, i int, wait patience, judge judge) erro
 		}
 	}
 	if len(differences) == 0 {
+		return nil
+	}
+	if refused := r.refusedWrites(i); len(refused) > 0 && len(r.schedule.Faults) == 0 && i+1 < len(r.schedule.Steps) && r.hasReported(i) {
+		// Some fields cannot change. The user knows, and the next step shows whether the program recovers.
+		r.outcome.refused = append(r.outcome.refused, refused...)
 		return nil
 	}
 	if err := r.crash("the program is restarted, to see whether that heals", true); err != nil {
@@ -290,12 +305,14 @@ func (r *run) rest(ctx context.Context, wait patience) error {
 			}
 			continue
 		}
-		if err := r.catchUp(ctx); err != nil {
-			return err
-		}
 		quiet, busy := r.quiet()
 		if !busy && quiet >= wait.window {
-			return nil
+			if err := r.catchUp(ctx); err != nil {
+				return err
+			}
+			if quiet, busy = r.quiet(); !busy && quiet >= wait.window { // no news came
+				return nil
+			}
 		}
 		if time.Now().After(until) {
 			r.fail(finding.Busy, int(r.current.Load()), []finding.Difference{{Object: r.explorer.operator.String(), Reason: fmt.Sprintf("the run does not come to rest within %s: the last request was %s", wait.rest, r.lastRequest())}})
@@ -305,6 +322,16 @@ func (r *run) rest(ctx context.Context, wait patience) error {
 			return err
 		}
 	}
+}
+
+// writtenResources returns the resources that the program has written.
+func (r *run) writtenResources() (written []string) {
+	for _, request := range r.proxy.Requests() {
+		if p := request.Point; p.IsWrite() && !slices.Contains(written, p.Resource) {
+			written = append(written, p.Resource)
+		}
+	}
+	return written
 }
 
 // quiet returns how long nothing has happened. busy reports that something is under way.

@@ -22,6 +22,9 @@ const (
 	Wrong Verdict = "wrong"
 	// NeedsRestart means that the end state was wrong until the program was restarted.
 	NeedsRestart Verdict = "needs restart"
+	// ChangesAtRest means that a program at rest changed something, when time passed or when the program
+	// was restarted.
+	ChangesAtRest Verdict = "changes at rest"
 	// Late means that the end state became right after longer than the references allow.
 	Late Verdict = "late"
 	// Busy means that the program never came to rest.
@@ -184,6 +187,10 @@ type Coverage struct {
 	// Unrepeated are the writes that only one reference run has made, so that no fault can happen at
 	// them.
 	Unrepeated []string `json:"unrepeated,omitempty"`
+	// RefusedWrites are the program's writes that the API server found invalid after a change of the
+	// declared state, such as changes of fields that cannot change. The program has reported each of them,
+	// and recovered when the change was undone.
+	RefusedWrites []string `json:"refusedWrites,omitempty"`
 	// NotReached are the faults that did not happen in three tries.
 	NotReached []string `json:"notReached,omitempty"`
 	// NotApplicable are the kinds that this program gives no opportunity for, with the reason.

@@ -1,3 +1,6 @@
 package history
 
-var RecordWith = record
+var NewRecorderWith = newRecorder
+
+// Recorder returns the recorder of a recording.
+func (c *Recording) Recorder() *Recorder { return c.recorder }

@@ -20,14 +20,14 @@ import (
 )
 
 // record begins to record a namespace.
-func record(t *testing.T, cluster *yaretest.Cluster, namespace string) *history.Recorder {
+func record(t *testing.T, cluster *yaretest.Cluster, namespace string) *history.Recording {
 	t.Helper()
-	r, err := history.Record(t.Context(), cluster.Config(), []string{namespace})
+	r, err := history.NewRecorder(t.Context(), cluster.Config())
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(r.Close)
-	return r
+	return r.Record(namespace)
 }
 
 func apply[T any, P kube.ObjectOf[T]](t *testing.T, c *kube.Client, object *T) *T {
@@ -40,7 +40,7 @@ func apply[T any, P kube.ObjectOf[T]](t *testing.T, c *kube.Client, object *T) *
 }
 
 // catchUp waits until everything is recorded.
-func catchUp(t *testing.T, r *history.Recorder) {
+func catchUp(t *testing.T, r *history.Recording) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()
@@ -53,7 +53,7 @@ func TestEqualRunsOnARealServer(t *testing.T) {
 	t.Parallel()
 	cluster := yaretest.Start(t)
 	client := cluster.Client(t).WithFieldManager("operator")
-	runs := make([]*history.Recorder, 2)
+	runs := make([]*history.Recording, 2)
 	namespaces := make([]string, 2)
 	for i := range runs {
 		namespace := cluster.Namespace(t)

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"sync"
 	"time"
@@ -16,31 +17,46 @@ import (
 	"github.com/yare-go/yare/watch"
 )
 
-// Recorder records the versions of all objects in some namespaces. Its methods are safe for concurrent
-// use.
+// Recorder follows all objects in the namespaces of an API server, for any number of recordings. Its
+// methods are safe for concurrent use.
 type Recorder struct {
-	client     *kube.Client
-	namespaces []string
-	streams    []*stream
-	cancel     context.CancelFunc
-	group      sync.WaitGroup // of the goroutines that follow the streams
+	client  *kube.Client
+	streams []*stream
+	cancel  context.CancelFunc
+	// group is of the goroutines that follow the streams and serve [Recorder.CatchUp].
+	group sync.WaitGroup
+	// isWanted receives when somebody waits for the round.
+	isWanted chan struct{}
+	// ended is closed when no round is served any more.
+	ended chan struct{}
 
-	mu sync.Mutex // guards what follows, and the mutable fields of the streams
-	// versions grows only at its end.
-	versions   []Version
-	step       int
-	lastChange time.Time
-	gaps       []string
+	mu         sync.Mutex // guards what follows, the recordings, and the mutable fields of the streams
+	recordings []*Recording
+	// round is the next round of CatchUp.
+	round *round
 	// changed is closed, and replaced, whenever a stream has changed.
 	changed chan struct{}
 }
 
-// stream is one resource in one namespace.
+// round is one look at all streams, for all callers of CatchUp that wait when the round begins.
+type round struct {
+	done chan struct{}
+	err  error // set before done is closed
+}
+
+func newRound() *round { return &round{done: make(chan struct{})} }
+
+// stream is the objects of one resource in all namespaces.
 type stream struct {
 	kube.Stream
 	api kube.API[unstructured.Unstructured]
-	// newest holds the newest version of each object, also of those that are deleted.
+	// newest holds the newest version of each object that exists.
 	newest map[types.UID]Version
+	// deleted holds the objects whose deletion came since the latest round began.
+	deleted map[types.UID]bool
+	// isUsed is true once a recording has had a version of the stream, or a caller of CatchUp has named
+	// its resource. CatchUp looks at no other streams.
+	isUsed bool
 	// isListed is true once the stream has been complete.
 	isListed bool
 	// failure is the latest failure of the stream. It is nil while its watch is open.
@@ -49,23 +65,20 @@ type stream struct {
 	unreadable []error
 }
 
-// Record begins to record the objects in the namespaces: those of the resources, or, without any, of
-// all [Resources]. It returns when the record is complete, and records until [Recorder.Close], or
-// until ctx ends. config is that of an administrator.
-func Record(ctx context.Context, config *kube.Config, namespaces []string, resources ...kube.Resource) (*Recorder, error) {
+// NewRecorder begins to follow the objects of the resources, or, without any, of all [Resources]. It
+// returns when it has all objects that exist, and follows them until [Recorder.Close], or until ctx
+// ends. config is that of an administrator.
+func NewRecorder(ctx context.Context, config *kube.Config, resources ...kube.Resource) (*Recorder, error) {
 	// The server remarks on kinds that are deprecated, and all are recorded.
 	client, err := kube.NewClient(config, kube.OnWarning(nil))
 	if err != nil {
 		return nil, err
 	}
-	return record(ctx, client, namespaces, resources)
+	return newRecorder(ctx, client, resources)
 }
 
-// record does what Record does, with a client.
-func record(ctx context.Context, client *kube.Client, namespaces []string, resources []kube.Resource) (*Recorder, error) {
-	if len(namespaces) == 0 {
-		return nil, errors.New("there is no namespace to record")
-	}
+// newRecorder does what NewRecorder does, with a client.
+func newRecorder(ctx context.Context, client *kube.Client, resources []kube.Resource) (*Recorder, error) {
 	if len(resources) == 0 {
 		var err error
 		if resources, err = Resources(ctx, client); err != nil {
@@ -74,62 +87,63 @@ func record(ctx context.Context, client *kube.Client, namespaces []string, resou
 	}
 	ctx, cancel := context.WithCancel(ctx)
 	r := &Recorder{
-		client: client, namespaces: slices.Clone(namespaces), cancel: cancel,
-		step: -1, lastChange: time.Now(), changed: make(chan struct{}),
+		client: client, cancel: cancel, isWanted: make(chan struct{}, 1), ended: make(chan struct{}),
+		round: newRound(), changed: make(chan struct{}),
 	}
-	for _, namespace := range namespaces {
-		for _, resource := range resources {
-			s := &stream{
-				Stream: kube.Stream{Resource: resource, Namespace: namespace, Representation: kube.Full, IfServed: true},
-				api:    kube.Dynamic(client, resource, namespace), newest: make(map[types.UID]Version),
-			}
-			r.streams = append(r.streams, s)
-			r.group.Go(func() { r.follow(ctx, s) })
+	for _, resource := range resources {
+		s := &stream{
+			Stream: kube.Stream{Resource: resource, Representation: kube.Full, IfServed: true},
+			api:    kube.Dynamic(client, resource, ""), newest: make(map[types.UID]Version), deleted: make(map[types.UID]bool),
 		}
+		r.streams = append(r.streams, s)
+		r.group.Go(func() { r.follow(ctx, s) })
 	}
-	if err := r.waitForLists(ctx); err != nil {
-		r.Close()
-		return nil, err
+	r.group.Go(func() { r.serveRounds(ctx) })
+	for _, s := range r.streams {
+		if err := r.wait(ctx, s, func() bool { return s.isListed }); err != nil {
+			r.Close()
+			return nil, fmt.Errorf("record %s: %w", s.Stream, err)
+		}
 	}
 	return r, nil
 }
 
-// Close ends the recording. What was recorded can still be read.
+// Close ends all recordings. What was recorded can still be read.
 func (r *Recorder) Close() {
 	r.cancel()
 	r.group.Wait()
 }
 
-// BeginStep begins a step of the user: the versions that come from now on belong to the step.
-// [Recorder.CatchUp] before it separates the steps exactly.
-func (r *Recorder) BeginStep(step int) {
+// Record begins a recording of some namespaces. A namespace that does not exist yet is recorded
+// completely. Of other namespaces, the first versions are those of the objects that exist.
+func (r *Recorder) Record(namespaces ...string) *Recording {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	r.step = step
+	recording := &Recording{recorder: r, namespaces: slices.Clone(namespaces), step: -1, lastChange: time.Now()}
+	for _, s := range r.streams {
+		for _, v := range slices.SortedFunc(maps.Values(s.newest), compareVersions) {
+			if slices.Contains(namespaces, v.Namespace) {
+				v.At, v.Step = recording.lastChange, recording.step
+				recording.versions, s.isUsed = append(recording.versions, v), true
+			}
+		}
+	}
+	r.recordings = append(r.recordings, recording)
+	return recording
 }
 
-// LastChange returns when the last version came, of anything but Leases and Events. Without any version it
-// is when the recording began.
-func (r *Recorder) LastChange() time.Time {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	return r.lastChange
+// compareVersions orders versions of objects by their age.
+func compareVersions(a, b Version) int {
+	switch {
+	case ident.IsNewer(a.ResourceVersion, b.ResourceVersion):
+		return 1
+	case ident.IsNewer(b.ResourceVersion, a.ResourceVersion):
+		return -1
+	}
+	return 0
 }
 
-// History returns what has been recorded so far.
-func (r *Recorder) History() History {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	return History{Namespaces: r.namespaces, Versions: slices.Clip(r.versions), Gaps: slices.Clone(r.gaps)}
-}
-
-// Versions returns all versions so far, in the order in which they came.
-func (r *Recorder) Versions() []Version { return r.History().Versions }
-
-// State returns the objects that exist, as far as they are recorded.
-func (r *Recorder) State() State { return r.History().State() }
-
-// follow records a stream until ctx ends.
+// follow follows a stream until ctx ends.
 func (r *Recorder) follow(ctx context.Context, s *stream) {
 	for change, err := range watch.Follow(ctx, r.client, s.Stream) {
 		r.recordChange(s, change, err)
@@ -146,9 +160,10 @@ func (r *Recorder) recordChange(s *stream, change watch.Change, err error) {
 	case change.Type == watch.ChangeWatchOpened:
 		s.failure = nil
 	case change.Type == watch.ChangeListed:
-		// The versions between two lists are lost.
-		if name := s.Resource.String(); s.isListed && !slices.Contains(r.gaps, name) {
-			r.gaps = append(r.gaps, name)
+		if s.isListed { // the versions between two lists are lost
+			for _, each := range r.recordings {
+				each.addGapLocked(s.Resource.String())
+			}
 		}
 		s.isListed = true
 	case change.Type == watch.ChangeAdded, change.Type == watch.ChangeModified, change.Type == watch.ChangeDeleted:
@@ -168,13 +183,21 @@ func (s *stream) recordErrorLocked(err error) {
 	}
 }
 
-// addVersionLocked adds the version that a change brings.
+// addVersionLocked adds the version that a change brings to the stream, and to the recordings of its
+// namespace.
 func (r *Recorder) addVersionLocked(s *stream, change watch.Change) {
 	before := s.newest[change.UID]
 	v := Version{
 		Resource: s.Resource.String(), Namespace: change.Key.Namespace, Name: change.Key.Name, UID: change.UID,
-		ResourceVersion: change.ResourceVersion, Object: before.Object, Deleted: change.Type == watch.ChangeDeleted,
-		At: time.Now(), Step: r.step,
+		ResourceVersion: change.ResourceVersion, Object: before.Object, Deleted: change.Type == watch.ChangeDeleted, At: time.Now(),
+	}
+	recordings := r.recordingsLocked(v.Namespace)
+	if v.Deleted {
+		delete(s.newest, v.UID)
+		s.deleted[v.UID] = true
+		if len(recordings) == 0 {
+			return
+		}
 	}
 	if change.Object != nil {
 		object, err := s.api.Decode(change.Object)
@@ -185,23 +208,25 @@ func (r *Recorder) addVersionLocked(s *stream, change watch.Change) {
 		v.Object = object.Object
 	}
 	if !v.Deleted {
-		v.Manager = writerOf(before, v)
+		if len(recordings) > 0 {
+			v.Manager = writerOf(before, v)
+		}
+		s.newest[v.UID] = v
 	}
-	s.newest[v.UID] = v
-	r.versions = append(r.versions, v)
-	if !isNoise(v.Resource) {
-		r.lastChange = v.At
+	for _, each := range recordings {
+		each.addVersionLocked(v)
+		s.isUsed = true
 	}
 }
 
-// waitForLists waits until every stream has been complete.
-func (r *Recorder) waitForLists(ctx context.Context) error {
-	for _, s := range r.streams {
-		if err := r.wait(ctx, s, func() bool { return s.isListed }); err != nil {
-			return fmt.Errorf("record %s: %w", s.Stream, err)
+// recordingsLocked returns the recordings of a namespace.
+func (r *Recorder) recordingsLocked(namespace string) (all []*Recording) {
+	for _, each := range r.recordings {
+		if slices.Contains(each.namespaces, namespace) {
+			all = append(all, each)
 		}
 	}
-	return nil
+	return all
 }
 
 // wait waits until a condition on a stream holds, and calls the condition with the lock held. It
@@ -225,14 +250,62 @@ func (r *Recorder) wait(ctx context.Context, s *stream, holdsLocked func() bool)
 	}
 }
 
-// CatchUp waits until everything is recorded that the server has when CatchUp is called. It lists the
-// metadata of all objects, without naming a version, so that the answers are not older than the call.
-func (r *Recorder) CatchUp(ctx context.Context) error {
-	errs := make([]error, len(r.streams))
+// CatchUp waits until everything is recorded that the server has when CatchUp is called: the objects
+// of each resource that a recording has had objects of, and of the resources that are named, such as
+// deployments.apps. Leases and Events are left out.
+func (r *Recorder) CatchUp(ctx context.Context, resources ...string) error {
+	r.mu.Lock()
+	for _, s := range r.streams {
+		s.isUsed = s.isUsed || slices.Contains(resources, s.Resource.String())
+	}
+	round := r.round
+	r.mu.Unlock()
+	select {
+	case r.isWanted <- struct{}{}:
+	default:
+	}
+	select {
+	case <-round.done:
+		return round.err
+	case <-r.ended:
+		return errors.New("catch up with the API server: the recorder is closed")
+	case <-ctx.Done():
+		return fmt.Errorf("catch up with the API server: %w", context.Cause(ctx))
+	}
+}
+
+// serveRounds makes a round whenever one is wanted.
+func (r *Recorder) serveRounds(ctx context.Context) {
+	defer close(r.ended)
+	for {
+		select {
+		case <-r.isWanted:
+		case <-ctx.Done():
+			return
+		}
+		r.mu.Lock()
+		current := r.round
+		r.round = newRound()
+		var used []*stream
+		for _, s := range r.streams {
+			if clear(s.deleted); s.isUsed && !isNoise(s.Resource.String()) {
+				used = append(used, s)
+			}
+		}
+		r.mu.Unlock()
+		current.err = r.catchUp(ctx, used)
+		close(current.done)
+	}
+}
+
+// catchUp waits until the streams have everything that the server has now. It lists the metadata of all
+// objects without naming a version, so that the answers are not older than the call.
+func (r *Recorder) catchUp(ctx context.Context, streams []*stream) error {
+	errs := make([]error, len(streams))
 	var group sync.WaitGroup
-	for i, s := range r.streams {
+	for i, s := range streams {
 		group.Go(func() {
-			if err := r.catchUp(ctx, s); err != nil {
+			if err := r.catchUpStream(ctx, s); err != nil {
 				errs[i] = fmt.Errorf("catch up with %s: %w", s.Stream, err)
 			}
 		})
@@ -241,10 +314,12 @@ func (r *Recorder) CatchUp(ctx context.Context) error {
 	return errors.Join(errs...)
 }
 
-func (r *Recorder) catchUp(ctx context.Context, s *stream) error {
+func (r *Recorder) catchUpStream(ctx context.Context, s *stream) error {
 	// Objects that are recorded only later may be missing from the list.
-	present := r.presentObjects(s)
-	list, err := kube.Metadata(r.client, s.Resource, s.Namespace).List(ctx)
+	r.mu.Lock()
+	existing := slices.Collect(maps.Keys(s.newest))
+	r.mu.Unlock()
+	list, err := kube.Metadata(r.client, s.Resource, "").List(ctx)
 	if err != nil && !kube.IsNotFound(err) && !kube.IsNoResource(err) {
 		return err
 	}
@@ -254,25 +329,13 @@ func (r *Recorder) catchUp(ctx context.Context, s *stream) error {
 	}
 	return r.wait(ctx, s, func() bool {
 		for uid, version := range listed {
-			if newest, ok := s.newest[uid]; !ok || !newest.Deleted && ident.IsNewer(version, newest.ResourceVersion) {
+			if newest, exists := s.newest[uid]; !s.deleted[uid] && (!exists || ident.IsNewer(version, newest.ResourceVersion)) {
 				return false
 			}
 		}
-		return !slices.ContainsFunc(present, func(uid types.UID) bool {
-			return listed[uid] == "" && !s.newest[uid].Deleted
+		return !slices.ContainsFunc(existing, func(uid types.UID) bool {
+			_, exists := s.newest[uid]
+			return exists && listed[uid] == ""
 		})
 	})
-}
-
-// presentObjects returns the objects of a stream that are recorded and not deleted.
-func (r *Recorder) presentObjects(s *stream) []types.UID {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	var present []types.UID
-	for uid, v := range s.newest {
-		if !v.Deleted {
-			present = append(present, uid)
-		}
-	}
-	return present
 }

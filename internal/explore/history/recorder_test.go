@@ -22,26 +22,26 @@ func recordedResources() (configMaps, leases kube.Resource) {
 	return configMaps, leases
 }
 
-// testRecorder calls f with a server, a recorder of the namespace run-1, the recorder's stream of
+// testRecorder calls f with a server, a recording of the namespace run-1, the recorder's stream of
 // ConfigMaps, and a function that stores a ConfigMap with a value.
-func testRecorder(t *testing.T, f func(t *testing.T, s *fakeserver.Server, r *history.Recorder, stream *fakeserver.Stream, store func(value string))) {
+func testRecorder(t *testing.T, f func(t *testing.T, s *fakeserver.Server, r *history.Recording, stream *fakeserver.Stream, store func(value string))) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		s := fakeserver.New()
 		configMaps, leases := recordedResources()
-		r, err := history.RecordWith(t.Context(), s.Client(), []string{"run-1"}, []kube.Resource{configMaps, leases})
+		recorder, err := history.NewRecorderWith(t.Context(), s.Client(), []kube.Resource{configMaps, leases})
 		if err != nil {
 			t.Fatal(err)
 		}
-		defer r.Close()
-		f(t, s, r, s.Stream(fakeserver.StreamID{Plural: "configmaps", Namespace: "run-1", Representation: kube.Full}), func(value string) {
+		defer recorder.Close()
+		f(t, s, recorder.Record("run-1"), s.Stream(fakeserver.StreamID{Plural: "configmaps", Representation: kube.Full}), func(value string) {
 			s.Store(configMaps, "run-1", "c", map[string]any{"data": map[string]any{"value": value}})
 		})
 	})
 }
 
 // values returns the values of the ConfigMap, in the order of the versions.
-func values(r *history.Recorder) []string {
+func values(r *history.Recording) []string {
 	var all []string
 	for _, v := range r.Versions() {
 		data, _ := v.Object["data"].(map[string]any)
@@ -55,7 +55,7 @@ func values(r *history.Recorder) []string {
 }
 
 func TestCatchUpWaitsForEachStream(t *testing.T) {
-	testRecorder(t, func(t *testing.T, s *fakeserver.Server, r *history.Recorder, stream *fakeserver.Stream, store func(string)) {
+	testRecorder(t, func(t *testing.T, s *fakeserver.Server, r *history.Recording, stream *fakeserver.Stream, store func(string)) {
 		for _, change := range []func(){
 			func() { store("1") },
 			func() { store("2"); store("3") },
@@ -65,12 +65,12 @@ func TestCatchUpWaitsForEachStream(t *testing.T) {
 			stream.Freeze()
 			change()
 			ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
-			if err := r.CatchUp(ctx); !errors.Is(err, context.DeadlineExceeded) {
+			if err := r.CatchUp(ctx, "configmaps"); !errors.Is(err, context.DeadlineExceeded) {
 				t.Errorf("with %q the recorder has caught up with a watch that is silent: %v", values(r), err)
 			}
 			cancel()
 			stream.Thaw()
-			if err := r.CatchUp(t.Context()); err != nil || len(r.Versions()) == before {
+			if err := r.CatchUp(t.Context(), "configmaps"); err != nil || len(r.Versions()) == before {
 				t.Errorf("after the change the values are %q, %v", values(r), err)
 			}
 		}
@@ -81,7 +81,7 @@ func TestCatchUpWaitsForEachStream(t *testing.T) {
 }
 
 func TestLostVersionsAreAGap(t *testing.T) {
-	testRecorder(t, func(t *testing.T, _ *fakeserver.Server, r *history.Recorder, stream *fakeserver.Stream, store func(string)) {
+	testRecorder(t, func(t *testing.T, _ *fakeserver.Server, r *history.Recording, stream *fakeserver.Stream, store func(string)) {
 		store("1")
 		synctest.Wait()
 		stream.Hold()
@@ -89,7 +89,7 @@ func TestLostVersionsAreAGap(t *testing.T) {
 		store("2")
 		store("3")
 		stream.Release()
-		if err := r.CatchUp(t.Context()); err != nil {
+		if err := r.CatchUp(t.Context(), "configmaps"); err != nil {
 			t.Fatal(err)
 		}
 		if got := values(r); !slices.Equal(got, []string{"1", "2", "3"}) || len(r.History().Gaps) > 0 {
@@ -100,7 +100,7 @@ func TestLostVersionsAreAGap(t *testing.T) {
 		store("4")
 		store("5")
 		stream.Release()
-		if err := r.CatchUp(t.Context()); err != nil {
+		if err := r.CatchUp(t.Context(), "configmaps"); err != nil {
 			t.Fatal(err)
 		}
 		if got := values(r); !slices.Equal(got, []string{"1", "2", "3", "5"}) || !slices.Equal(r.History().Gaps, []string{"configmaps"}) {
@@ -110,7 +110,7 @@ func TestLostVersionsAreAGap(t *testing.T) {
 }
 
 func TestLastChangeAndSteps(t *testing.T) {
-	testRecorder(t, func(t *testing.T, s *fakeserver.Server, r *history.Recorder, _ *fakeserver.Stream, store func(string)) {
+	testRecorder(t, func(t *testing.T, s *fakeserver.Server, r *history.Recording, _ *fakeserver.Stream, store func(string)) {
 		_, leases := recordedResources()
 		began := r.LastChange()
 		time.Sleep(time.Second)
@@ -138,9 +138,54 @@ func TestLastChangeAndSteps(t *testing.T) {
 	})
 }
 
-func TestRecordNothing(t *testing.T) {
-	t.Parallel()
-	if _, err := history.RecordWith(t.Context(), fakeserver.New().Client(), nil, nil); err == nil {
-		t.Error("a recorder without a namespace")
-	}
+// A recording holds its own namespace only, and what exists in the namespace when it begins.
+func TestRecordingsOfSeveralNamespaces(t *testing.T) {
+	testRecorder(t, func(t *testing.T, s *fakeserver.Server, first *history.Recording, _ *fakeserver.Stream, store func(string)) {
+		configMaps, _ := recordedResources()
+		storeSecond := func(value string) {
+			s.Store(configMaps, "run-2", "c", map[string]any{"data": map[string]any{"value": value}})
+		}
+		store("1")
+		storeSecond("old")
+		storeSecond("2")
+		synctest.Wait()
+		second := first.Recorder().Record("run-2")
+		storeSecond("3")
+		synctest.Wait()
+		second.Close()
+		storeSecond("4")
+		if err := second.CatchUp(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		if got := values(first); !slices.Equal(got, []string{"1"}) {
+			t.Errorf("the values of the first recording are %q", got)
+		}
+		if got := values(second); !slices.Equal(got, []string{"2", "3"}) {
+			t.Errorf("the values of the second recording are %q", got)
+		}
+	})
+}
+
+// A caller that waits for a silent watch does not keep others from their answer once the watch speaks.
+func TestCallersOfCatchUp(t *testing.T) {
+	testRecorder(t, func(t *testing.T, _ *fakeserver.Server, r *history.Recording, stream *fakeserver.Stream, store func(string)) {
+		stream.Freeze()
+		store("1")
+		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+		defer cancel()
+		errs := make(chan error, 3)
+		go func() { errs <- r.CatchUp(ctx, "configmaps") }()
+		for range 2 {
+			go func() { errs <- r.CatchUp(t.Context(), "configmaps") }()
+		}
+		if err := <-errs; !errors.Is(err, context.DeadlineExceeded) {
+			t.Errorf("a caller whose time is over gets %v", err)
+		}
+		stream.Thaw()
+		for range 2 {
+			if err := <-errs; err != nil {
+				t.Error(err)
+			}
+		}
+	})
 }

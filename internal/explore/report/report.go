@@ -182,6 +182,7 @@ func lists(c finding.Coverage) []list {
 		{"Writes at which no fault happened, because the other reference runs did not make them", c.Unrepeated},
 		{"Faults that did not happen in three tries", c.NotReached},
 		{"Kinds of faults that are not applicable", withReasons(c.NotApplicable)},
+		{"Writes that the API server found invalid, which the program reported, and recovered from", c.RefusedWrites},
 		{"Fields that had no other value", withReasons(c.FieldsWithoutValues)},
 		{"Fields that are not compared, because they differ between reference runs", c.Masked},
 		{"Intended differences that no run has shown", c.UnusedAcceptances},

@@ -116,6 +116,10 @@ const (
 	// program never sees the states in between.
 	WatchMissed Kind = "watch-missed"
 
+	// Idle is no fault, and must change nothing: when the step has come to rest, the time of parts
+	// moves forward, and any other program is restarted.
+	Idle Kind = "idle"
+
 	// Stale answers reads with resourceVersion=0 from the past, after a restart of the program.
 	Stale Kind = "stale"
 

@@ -1,0 +1,78 @@
+package history
+
+import (
+	"context"
+	"slices"
+	"time"
+)
+
+// Recording is the versions of all objects in the namespaces of a run. Its methods are safe for
+// concurrent use.
+type Recording struct {
+	recorder   *Recorder
+	namespaces []string
+
+	// The following fields are guarded by recorder.mu.
+
+	// versions grows only at its end.
+	versions   []Version
+	step       int
+	lastChange time.Time
+	gaps       []string
+}
+
+// Close ends the recording. What was recorded can still be read.
+func (c *Recording) Close() {
+	c.recorder.mu.Lock()
+	defer c.recorder.mu.Unlock()
+	c.recorder.recordings = slices.DeleteFunc(c.recorder.recordings, func(each *Recording) bool { return each == c })
+}
+
+// BeginStep begins a step of the user: the versions that come from now on belong to the step.
+// [Recording.CatchUp] before it separates the steps exactly.
+func (c *Recording) BeginStep(step int) {
+	c.recorder.mu.Lock()
+	defer c.recorder.mu.Unlock()
+	c.step = step
+}
+
+// LastChange returns when the last version came, of anything but Leases and Events. Without any version it
+// is when the recording began.
+func (c *Recording) LastChange() time.Time {
+	c.recorder.mu.Lock()
+	defer c.recorder.mu.Unlock()
+	return c.lastChange
+}
+
+// History returns what has been recorded so far.
+func (c *Recording) History() History {
+	c.recorder.mu.Lock()
+	defer c.recorder.mu.Unlock()
+	return History{Namespaces: c.namespaces, Versions: slices.Clip(c.versions), Gaps: slices.Clone(c.gaps)}
+}
+
+// Versions returns all versions so far, in the order in which they came.
+func (c *Recording) Versions() []Version { return c.History().Versions }
+
+// State returns the objects that exist, as far as they are recorded.
+func (c *Recording) State() State { return c.History().State() }
+
+// CatchUp is [Recorder.CatchUp].
+func (c *Recording) CatchUp(ctx context.Context, resources ...string) error {
+	return c.recorder.CatchUp(ctx, resources...)
+}
+
+func (c *Recording) addVersionLocked(v Version) {
+	v.Step = c.step
+	c.versions = append(c.versions, v)
+	if !isNoise(v.Resource) {
+		c.lastChange = v.At
+	}
+}
+
+// addGapLocked records that versions of a resource may be missing.
+func (c *Recording) addGapLocked(resource string) {
+	if !slices.Contains(c.gaps, resource) {
+		c.gaps = append(c.gaps, resource)
+	}
+}
