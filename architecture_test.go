@@ -81,7 +81,7 @@ var layers = map[string][]string{
 	"internal/plane": {},
 	"internal/dev":   append([]string{"internal/plane", "internal/textlog", "internal/access", "internal/manifest"}, library...),
 	// The exploration of programs under faults.
-	"internal/explore": append([]string{"internal/plane", "internal/runlog", "internal/access", "internal/manifest", "internal/apirequest", "internal/ident"}, library...),
+	"internal/explore": append([]string{"internal/plane", "internal/clock", "internal/runlog", "internal/access", "internal/manifest", "internal/apirequest", "internal/ident"}, library...),
 	"yaretest":         append([]string{"internal/plane", "internal/clock", "internal/runlog", "internal/access", "internal/apirequest", "internal/explore"}, library...),
 	"cmd/yare":         append([]string{"internal/plane", "internal/dev", "internal/explore"}, library...),
 

@@ -1,6 +1,7 @@
 package operator
 
 import (
+	"runtime"
 	"runtime/metrics"
 	"testing"
 	"testing/synctest"
@@ -19,14 +20,14 @@ func TestMemoryOfTheSyncIsReleased(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		end := releaseMemory()
 		defer end()
-		var sync [][]byte
+		var objects [][]byte
 		for range 64 {
-			sync = append(sync, make([]byte, 1<<20))
+			objects = append(objects, make([]byte, 1<<20))
 		}
 		time.Sleep(calmTime + time.Millisecond)
 		synctest.Wait()
 		before := releasedToSystem()
-		sync[0][0], sync = 1, nil
+		runtime.KeepAlive(objects) // from here on they are garbage
 		time.Sleep(calmTime)
 		synctest.Wait()
 		if after := releasedToSystem(); after < before+32<<20 {

@@ -68,7 +68,11 @@ func (p *program) ended() error {
 	if len(text) > 4000 {
 		text = text[len(text)-4000:]
 	}
-	return fmt.Errorf("the operator has ended: %v\n%s", p.process.Err(), text)
+	err := p.process.Err()
+	if err == nil {
+		err = errors.New("exit status 0")
+	}
+	return fmt.Errorf("the operator has ended: %w\n%s", err, text)
 }
 
 // sample is what the operator's process needs at one time.

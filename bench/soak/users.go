@@ -87,7 +87,8 @@ func (u *users) change(ctx context.Context, working *sync.WaitGroup) {
 
 // act makes one change. An error is counted: the API server may be down.
 func (u *user) act(ctx context.Context) {
-	what, err := "", error(nil)
+	var what string
+	var err error
 	switch n := u.random.IntN(100); {
 	case n < 30 && len(u.absent) > u.mostAbsent:
 		what, err = "create", u.create(ctx)
