@@ -32,7 +32,7 @@ func ParseAccount(text string) (*Account, error) {
 // String returns the namespace and the name.
 func (a *Account) String() string { return a.Namespace + "/" + a.Name }
 
-// group is the group of all accounts of a namespace.
+// group returns the name of the group of all accounts in the namespace.
 func (a *Account) group() string { return "system:serviceaccounts:" + a.Namespace }
 
 // config returns the configuration of an administrator who impersonates the account.

@@ -4,7 +4,6 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
-	"fmt"
 	"math/rand/v2"
 	"slices"
 	"strings"
@@ -139,70 +138,6 @@ func List(ctx context.Context, operator Operator, o Options) ([]string, error) {
 	return all, err
 }
 
-// Replay makes the runs of a finding again, as often as tries says, and returns the finding as it is
-// now. Seen is 0 if no run has the verdict.
-func Replay(ctx context.Context, operator Operator, o Options, f finding.Finding, tries int) (finding.Finding, error) {
-	o.Steps = f.Schedule.Steps
-	e, err := newExplorer(ctx, operator, o)
-	if err != nil {
-		return f, err
-	}
-	defer e.recorder.Close()
-	if err := e.refer(ctx); err != nil {
-		return f, err
-	}
-	clear(e.checks.hasFailed) // a check that fails without faults is replayed too
-	f.Seen, f.Tries = 0, 0
-	j := job{schedule: f.Schedule}
-	if len(f.Schedule.Faults) == 0 {
-		j.field = "the steps"
-	}
-	judge, err := e.judgeOf(ctx, j)
-	if err != nil {
-		return f, err
-	}
-	for range tries {
-		out, err := e.run(ctx, j.schedule, e.patient(), judge)
-		if err != nil {
-			return f, err
-		}
-		e.judgeHistory(j, out)
-		f.Tries++
-		if out.problem == f.Verdict {
-			f.Seen++
-			f.Differences, f.Trace = out.differences, out.trace
-		}
-	}
-	return f, nil
-}
-
-// ReplayFile replays the findings in a file of [WriteReport], and returns those that are seen again. Checks that
-// are not among the options cannot fail. A condition that never held is no run, and is left out.
-func ReplayFile(ctx context.Context, operator Operator, o Options, path string, tries int) (finding.Record, error) {
-	again := finding.Record{Coverage: finding.Coverage{Operator: operator.String(), Complete: true}}
-	record, err := ReadRecord(path)
-	if err != nil {
-		return again, err
-	}
-	record.Findings = slices.DeleteFunc(record.Findings, func(f finding.Finding) bool { return f.Verdict == finding.NeverHeld })
-	if len(record.Findings) == 0 {
-		return again, fmt.Errorf("%s has no finding that can be replayed", path)
-	}
-	for _, f := range record.Findings {
-		got, err := Replay(ctx, operator, o, f, tries)
-		if err != nil {
-			return again, err
-		}
-		again.Coverage.Runs += got.Tries
-		if got.Seen > 0 {
-			again.Findings = append(again.Findings, got)
-		} else {
-			again.Coverage.NotSeenAgain = append(again.Coverage.NotSeenAgain, Summary(got))
-		}
-	}
-	return again, nil
-}
-
 func newExplorer(ctx context.Context, operator Operator, o Options) (*explorer, error) {
 	if len(o.Samples) == 0 && len(o.Steps) == 0 {
 		return nil, errors.New("there is nothing to explore: no sample, and no step")
@@ -239,96 +174,6 @@ func newExplorer(ctx context.Context, operator Operator, o Options) (*explorer, 
 		return nil, err
 	}
 	return e, nil
-}
-
-const (
-	// minWindow is the least time without a change at rest.
-	minWindow = 300 * time.Millisecond
-	// referenceWindow is that time in the reference runs, and the longest one.
-	referenceWindow = 1500 * time.Millisecond
-	// slowDelay is added to each request of the slow reference.
-	slowDelay = 40 * time.Millisecond
-	// referenceCount is the number of references, the last of which is slow.
-	referenceCount = 3
-	// confirmations is how often a finding must repeat.
-	confirmations = 2
-)
-
-// expectNothing is the judge of a run that shows what is expected of others.
-func expectNothing(int, history.State) []finding.Difference { return nil }
-
-// refer makes the reference runs. The first one shows whether the others can be made at the same time.
-func (e *explorer) refer(ctx context.Context) error {
-	wait := patience{window: referenceWindow, rest: time.Minute}
-	var silence time.Duration
-	outcomes, errs := make([]*outcome, referenceCount), make([]error, referenceCount)
-	var running sync.WaitGroup
-	for i := range referenceCount {
-		wait := wait
-		if i == referenceCount-1 {
-			wait.delay = slowDelay
-		}
-		running.Go(func() {
-			outcomes[i], errs[i] = e.run(ctx, schedule.Schedule{Steps: e.options.Steps}, wait, expectNothing)
-		})
-		if i == 0 || e.mustRunAlone() {
-			running.Wait()
-		}
-	}
-	running.Wait()
-	if err := errors.Join(errs...); err != nil {
-		return err
-	}
-	for i, out := range outcomes {
-		e.coverage.Runs++
-		e.coverage.References++
-		if out.problem != "" {
-			return fmt.Errorf("%w: reference run %d: %s: %s", ErrNoReference, i+1, out.problem, textOf(out.differences))
-		}
-		if i < referenceCount-1 {
-			silence = max(silence, out.silence())
-		}
-		e.references = append(e.references, out)
-	}
-	e.checkReferences()
-	e.coverage.Warnings = append(e.coverage.Warnings, e.doubts()...)
-	for step := range e.options.Steps {
-		var states []history.State
-		for _, r := range e.references {
-			states = append(states, r.states[step])
-		}
-		masks, err := history.Mask(states, e.historyOptions())
-		if err != nil {
-			return fmt.Errorf("%w: after step %d (%s): %w", ErrNoReference, step+1, e.options.Steps[step].Name, err)
-		}
-		e.masks = append(e.masks, masks)
-		for _, path := range masks.Varying() {
-			if !slices.Contains(e.coverage.Masked, path) {
-				e.coverage.Masked = append(e.coverage.Masked, path)
-			}
-		}
-	}
-	if e.mustRunAlone() {
-		e.options.Parallel = 1
-	}
-	e.wait = patience{
-		window: min(max(silence+silence/2, minWindow), referenceWindow),
-		rest:   20 * time.Second,
-		heal:   12 * time.Second,
-	}
-	if election, isElecting := electionOf(e.references[0].requests); isElecting {
-		e.election = &election
-		e.wait.rest += election.takeOverTime()
-	}
-	return nil
-}
-
-// mustRunAlone reports whether one run is made at a time: objects in no namespace would be shared by
-// runs at the same time.
-func (e *explorer) mustRunAlone() bool {
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	return e.options.Parallel == 1 || len(e.coverage.ClusterScoped) > 0
 }
 
 // historyOptions returns who is not the operator, and what is accepted.
@@ -443,6 +288,9 @@ func (e *explorer) do(ctx context.Context, j job) error {
 	e.cover(j, out)
 	return nil
 }
+
+// confirmations is how often a finding must repeat.
+const confirmations = 2
 
 // confirm repeats a run with more patience, and records a finding if the verdict is the same.
 func (e *explorer) confirm(ctx context.Context, j job, judge judge, first *outcome) error {

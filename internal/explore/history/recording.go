@@ -57,7 +57,7 @@ func (c *Recording) Versions() []Version { return c.History().Versions }
 // State returns the objects that exist, as far as they are recorded.
 func (c *Recording) State() State { return c.History().State() }
 
-// CatchUp is [Recorder.CatchUp].
+// CatchUp does what [Recorder.CatchUp] does.
 func (c *Recording) CatchUp(ctx context.Context, resources ...string) error {
 	return c.recorder.CatchUp(ctx, resources...)
 }
