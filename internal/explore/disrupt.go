@@ -174,7 +174,7 @@ func (r *run) waitUntilServing(ctx context.Context) error {
 // components of the control plane.
 func (r *run) catchUp(ctx context.Context) error {
 	written := r.writtenResources()
-	err := r.recorder.CatchUp(ctx, written...)
+	err := r.recording.CatchUp(ctx, written...)
 	if !needsPlane(r.schedule) {
 		return err
 	}
@@ -182,7 +182,7 @@ func (r *run) catchUp(ctx context.Context) error {
 		if err := sleep(ctx, pollInterval); err != nil {
 			return err
 		}
-		err = r.recorder.CatchUp(ctx, written...)
+		err = r.recording.CatchUp(ctx, written...)
 	}
 	return err
 }

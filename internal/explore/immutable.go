@@ -26,7 +26,7 @@ func (r *run) refusedWrites(step int) (writes []string) {
 // hasReported reports whether the program has reported something to its user in a step: by an Event, or by
 // another status of an object that the user has applied.
 func (r *run) hasReported(step int) bool {
-	h := r.recorder.History()
+	h := r.recording.History()
 	before := 0
 	for _, v := range h.Versions {
 		if v.Step < step {

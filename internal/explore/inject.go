@@ -166,7 +166,7 @@ func (r *run) afterwards(ctx context.Context, step int, wait patience) error {
 
 // idle lets time pass for a program at rest, or restarts the program, and records what that has changed.
 func (r *run) idle(ctx context.Context, step int, wait patience) error {
-	before := len(r.recorder.Versions())
+	before := len(r.recording.Versions())
 	advanced, err := r.advance(ctx)
 	if err != nil {
 		return err
@@ -180,7 +180,7 @@ func (r *run) idle(ctx context.Context, step int, wait patience) error {
 	if err := r.rest(ctx, wait); err != nil {
 		return err
 	}
-	if changes := r.recorder.History().ChangesAfter(before, r.explorer.historyOptions()); len(changes) > 0 {
+	if changes := r.recording.History().ChangesAfter(before, r.explorer.historyOptions()); len(changes) > 0 {
 		r.fail(finding.ChangesAtRest, step, changes)
 	}
 	return nil

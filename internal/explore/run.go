@@ -30,11 +30,11 @@ type run struct {
 	namespace string
 	began     time.Time
 	// folder holds the kubeconfig files of the lives.
-	folder   string
-	recorder *history.Recording
-	proxy    *faults.Proxy
-	names    *history.Names
-	log      *lines
+	folder    string
+	recording *history.Recording
+	proxy     *faults.Proxy
+	names     *history.Names
+	log       *lines
 
 	// lives guards the replicas of the program, whose lives a crash replaces.
 	lives    sync.Mutex
@@ -129,11 +129,11 @@ func (e *explorer) run(ctx context.Context, s schedule.Schedule, wait patience, 
 	return &r.outcome, nil
 }
 
-// begin makes the namespace of the run, and starts the recorder, the proxy and the program.
+// begin makes the namespace of the run, and starts the recording, the proxy and the program.
 func (r *run) begin(ctx context.Context, wait patience) error {
 	name := "explore-" + strings.ToLower(rand.Text()[:8])
 	r.names = history.NewNames(name)
-	r.recorder = r.explorer.recorder.Record(name)
+	r.recording = r.explorer.recorder.Record(name)
 	_, err := kube.All[corev1.Namespace](r.explorer.client).Create(ctx, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: name}})
 	if err != nil {
 		return err
@@ -163,9 +163,9 @@ func (r *run) end() error {
 	r.stopLocked()
 	r.lives.Unlock()
 	var removal error
-	if r.recorder != nil {
-		r.outcome.history = r.recorder.History()
-		r.recorder.Close()
+	if r.recording != nil {
+		r.outcome.history = r.recording.History()
+		r.recording.Close()
 	}
 	if r.proxy != nil {
 		r.outcome.requests, r.outcome.deliveries = r.proxy.Requests(), r.proxy.Deliveries()
@@ -187,7 +187,7 @@ func (r *run) end() error {
 // step makes one step of the user, with its faults, and judges the rest after the step.
 func (r *run) step(ctx context.Context, i int, step schedule.Step, wait patience, judge judge) error {
 	r.current.Store(int64(i))
-	r.recorder.BeginStep(i)
+	r.recording.BeginStep(i)
 	if err := r.proxy.BeginStep(ctx, i); err != nil {
 		return err
 	}
@@ -230,7 +230,7 @@ func (r *run) hasFaultIn(step int) bool {
 
 // judge compares the state at rest, and waits for a wrong state to become right.
 func (r *run) judge(ctx context.Context, i int, wait patience, judge judge) error {
-	state := r.recorder.State()
+	state := r.recording.State()
 	r.outcome.states = append(r.outcome.states, state)
 	if r.outcome.problem != "" || r.isDown() {
 		return nil
@@ -246,7 +246,7 @@ func (r *run) judge(ctx context.Context, i int, wait patience, judge judge) erro
 		if err := r.catchUp(ctx); err != nil {
 			return err
 		}
-		if differences = check(r.recorder.State()); len(differences) == 0 && time.Since(until.Add(-wait.heal)) > lateAfter {
+		if differences = check(r.recording.State()); len(differences) == 0 && time.Since(until.Add(-wait.heal)) > lateAfter {
 			r.fail(finding.Late, i, nil)
 		}
 	}
@@ -264,7 +264,7 @@ func (r *run) judge(ctx context.Context, i int, wait patience, judge judge) erro
 	if err := r.rest(ctx, wait); err != nil {
 		return err
 	}
-	switch state = r.recorder.State(); {
+	switch state = r.recording.State(); {
 	case len(check(state)) == 0:
 		r.fail(finding.NeedsRestart, i, differences)
 	case len(judge(i, state)) == 0:
@@ -337,7 +337,7 @@ func (r *run) writtenResources() (written []string) {
 // quiet returns how long nothing has happened. busy reports that something is under way.
 func (r *run) quiet() (quiet time.Duration, busy bool) {
 	activity := r.proxy.Activity()
-	last := r.recorder.LastChange()
+	last := r.recording.LastChange()
 	for _, t := range []time.Time{activity.LastRequest, activity.LastEvent, r.acted} {
 		if t.After(last) {
 			last = t
