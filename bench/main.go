@@ -37,7 +37,7 @@ type options struct {
 	rounds, lateRounds, curveRounds int
 	rows, programs                  []string
 	shops, pods                     int
-	rate, webapps                   int
+	updates, rate, webapps          int
 	curve                           []int
 	late                            time.Duration
 	source, out                     string
@@ -68,7 +68,8 @@ func parseFlags() (options, error) {
 	flag.IntVar(&o.curveRounds, "curve-rounds", 3, "how often each program does the work of the row curve")
 	flag.StringVar(&rows, "rows", "", "the rows to measure, separated by commas (default: all)")
 	flag.StringVar(&programs, "programs", "", "the programs to measure, separated by commas (default: all)")
-	flag.IntVar(&o.shops, "shops", 10_000, "the number of custom resources, and of updates")
+	flag.IntVar(&o.shops, "shops", 10_000, "the number of custom resources")
+	flag.IntVar(&o.updates, "updates", 10_000, "the number of custom resources that are updated once each")
 	flag.IntVar(&o.pods, "pods", 5000, "the number of Pods")
 	flag.IntVar(&o.rate, "rate", 500, "the number of updates per second")
 	flag.IntVar(&o.webapps, "webapps", 200, "the number of WebApps")
@@ -87,7 +88,7 @@ func parseFlags() (options, error) {
 		}
 		o.curve = append(o.curve, n)
 	}
-	if o.rounds < 1 || o.curveRounds < 1 || o.shops < 1 || o.pods < 1 || o.rate < 1 || o.webapps < 1 {
+	if o.rounds < 1 || o.curveRounds < 1 || o.shops < 1 || o.updates < 1 || o.pods < 1 || o.rate < 1 || o.webapps < 1 {
 		return o, errors.New("numbers of rounds, objects and updates are at least 1")
 	}
 	var err error

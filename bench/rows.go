@@ -31,7 +31,7 @@ func allRows(o options) []row {
 	rows := []row{
 		{"one", 1, syncShops},
 		{"shops", o.shops, syncShops},
-		{"updates", o.shops, update},
+		{"updates", o.updates, update},
 		{"pods", o.pods, syncPods},
 		{"webapps", o.webapps, applyWebApps},
 	}
@@ -110,6 +110,20 @@ func (b *bench) useCluster(ctx context.Context, kind string, nodes int) error {
 	return err
 }
 
+// useShops makes b.cluster a control plane with so many Shops.
+func (b *bench) useShops(ctx context.Context, objects int) error {
+	if err := b.useCluster(ctx, "shops", 1); err != nil {
+		return err
+	}
+	if b.cluster.shops > objects {
+		b.close()
+		if err := b.useCluster(ctx, "shops", 1); err != nil {
+			return err
+		}
+	}
+	return b.cluster.fillShops(ctx, objects)
+}
+
 // close ends the control plane, if one runs.
 func (b *bench) close() {
 	if b.cluster != nil {
@@ -119,17 +133,7 @@ func (b *bench) close() {
 }
 
 func syncShops(ctx context.Context, b *bench, r row, programs []*program, round int) (map[string]figures, error) {
-	if err := b.useCluster(ctx, "shops", 1); err != nil {
-		return nil, err
-	}
-	if b.cluster.shops > r.objects {
-		// More Shops than wanted exist: the rows are measured in another order than theirs.
-		b.close()
-		if err := b.useCluster(ctx, "shops", 1); err != nil {
-			return nil, err
-		}
-	}
-	if err := b.cluster.fillShops(ctx, r.objects); err != nil {
+	if err := b.useShops(ctx, r.objects); err != nil {
 		return nil, err
 	}
 	s := syncing{kubeconfig: b.cluster.plane.Kubeconfig(), work: "shops", objects: r.objects}

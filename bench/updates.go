@@ -17,10 +17,7 @@ import (
 // update lets each program follow one update of each object, made at a fixed rate. The programs
 // run one after the other, because each watch costs the server time.
 func update(ctx context.Context, b *bench, r row, programs []*program, round int) (map[string]figures, error) {
-	if err := b.useCluster(ctx, "shops", 1); err != nil {
-		return nil, err
-	}
-	if err := b.cluster.fillShops(ctx, r.objects); err != nil {
+	if err := b.useShops(ctx, r.objects); err != nil {
 		return nil, err
 	}
 	all := make(map[string]figures)
