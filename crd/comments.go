@@ -60,13 +60,13 @@ func sourcesOf(t kube.Type, fail func(error)) *sources {
 	}
 	if d.Source != nil {
 		s.packages[s.home] = &comments{unread: d.Source}
-		s.of(owner)
+		s.commentsOf(owner)
 	}
 	return s
 }
 
-// of returns the comments of the package of t, or nil if there is no source of it.
-func (s *sources) of(t reflect.Type) *comments {
+// commentsOf returns the comments of the package of t, or nil if there is no source of it.
+func (s *sources) commentsOf(t reflect.Type) *comments {
 	if s == nil || t.Name() == "" {
 		return nil
 	}
@@ -180,7 +180,7 @@ func (s *sources) position(name string) string {
 
 // ofType returns the comment of t, if there is a source of its package.
 func (s *sources) ofType(t reflect.Type) string {
-	c := s.of(t)
+	c := s.commentsOf(t)
 	if c == nil || c.types == nil {
 		return ""
 	}
@@ -210,7 +210,7 @@ func (s *sources) ofRoot(t reflect.Type) string {
 	if owner == t {
 		return s.ofType(t)
 	}
-	if c := s.of(owner); c != nil {
+	if c := s.commentsOf(owner); c != nil {
 		return c.aliases[declaredName(owner)]
 	}
 	return ""

@@ -101,7 +101,7 @@ func (b *builder) collect(all []field, t reflect.Type, in owner, depth int, omit
 		return all
 	}
 	open = append(slices.Clone(open), t)
-	b.sources.of(t) // so that problems have positions, and fields have comments
+	b.sources.commentsOf(t) // so that problems have positions, and fields have comments
 	all = slices.Grow(all, t.NumField())
 	for i := range t.NumField() {
 		sf := t.Field(i)

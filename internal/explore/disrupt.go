@@ -112,7 +112,7 @@ func (e *explorer) runAlone(ctx context.Context, jobs []job, began time.Time) er
 			e.coverage.Complete = false
 			return nil
 		}
-		if err := e.do(ctx, j); err != nil {
+		if err := e.makeRun(ctx, j); err != nil {
 			return err
 		}
 	}

@@ -99,7 +99,7 @@ func Explore(ctx context.Context, operator Operator, o Options) (finding.Record,
 	}
 	defer e.recorder.Close()
 	began := time.Now()
-	if err := e.refer(ctx); err != nil {
+	if err := e.makeReferences(ctx); err != nil {
 		return finding.Record{}, err
 	}
 	jobs, err := e.plan(ctx)
@@ -127,7 +127,7 @@ func List(ctx context.Context, operator Operator, o Options) ([]string, error) {
 		return nil, err
 	}
 	defer e.recorder.Close()
-	if err := e.refer(ctx); err != nil {
+	if err := e.makeReferences(ctx); err != nil {
 		return nil, err
 	}
 	jobs, err := e.plan(ctx)
@@ -230,15 +230,15 @@ func (e *explorer) runAll(ctx context.Context, jobs []job, began time.Time) erro
 		}
 		workers.Go(func() {
 			defer p.end()
-			if err := e.do(ctx, j); err != nil {
-				e.fail(err)
+			if err := e.makeRun(ctx, j); err != nil {
+				e.recordError(err)
 				cancel()
 			}
 		})
 	}
 	workers.Wait()
 	if err := e.runAlone(ctx, alone, began); err != nil {
-		e.fail(err)
+		e.recordError(err)
 	}
 	if ctx.Err() != nil {
 		e.coverage.Complete = false
@@ -252,8 +252,8 @@ func (e *explorer) runAll(ctx context.Context, jobs []job, began time.Time) erro
 // maxTries is how often a run is tried whose fault does not happen.
 const maxTries = 3
 
-// do makes a planned run, and confirms what the run finds.
-func (e *explorer) do(ctx context.Context, j job) error {
+// makeRun makes a planned run, and confirms what the run finds.
+func (e *explorer) makeRun(ctx context.Context, j job) error {
 	judge, err := e.judgeOf(ctx, j)
 	if err != nil {
 		return err
@@ -285,7 +285,7 @@ func (e *explorer) do(ctx context.Context, j job) error {
 			return err
 		}
 	}
-	e.cover(j, out)
+	e.recordCoverage(j, out)
 	return nil
 }
 
@@ -347,8 +347,8 @@ func (e *explorer) isKnownLocked(v finding.Verdict, differences []finding.Differ
 	})
 }
 
-// cover records what a run has covered.
-func (e *explorer) cover(j job, out *outcome) {
+// recordCoverage records what a run has covered.
+func (e *explorer) recordCoverage(j job, out *outcome) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	e.done++
@@ -387,8 +387,8 @@ func (e *explorer) countRun(count *int) {
 	*count++
 }
 
-// fail records the first error.
-func (e *explorer) fail(err error) {
+// recordError records the first error.
+func (e *explorer) recordError(err error) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	if e.err == nil {

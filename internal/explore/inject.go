@@ -35,9 +35,9 @@ type armedFault struct {
 	fault schedule.Fault
 }
 
-// arm arms the faults of a step that requests and streams of the program trigger. The caller must
+// armFaults arms the faults of a step that requests and streams of the program trigger. The caller must
 // call wait.
-func (r *run) arm(ctx context.Context, step int) (*armedFaults, error) {
+func (r *run) armFaults(ctx context.Context, step int) (*armedFaults, error) {
 	a := &armedFaults{run: r, over: make(chan struct{})}
 	for _, f := range r.schedule.Faults {
 		if stepOf(f) != step || f.At == nil && f.Stream == "" {
@@ -73,7 +73,7 @@ func (r *run) arm(ctx context.Context, step int) (*armedFaults, error) {
 func (r *run) carryOut(ctx context.Context, f schedule.Fault, armed *faults.Armed, over <-chan struct{}) (problem string, err error) {
 	switch {
 	case f.Kind == schedule.Crash:
-		return "", r.crash(f.String(), f.Restart == schedule.RestartNow)
+		return "", r.crashProgram(f.String(), f.Restart == schedule.RestartNow)
 	case f.Kind.IsOfPlane():
 		return "", r.strike(ctx, f)
 	case f.Kind.IsOfLeader():
@@ -108,14 +108,14 @@ func (a *armedFaults) disarm() (missed []schedule.Fault, err error) {
 	problem := a.problem
 	a.mu.Unlock()
 	if problem != "" {
-		a.run.fail(finding.Wrong, int(a.run.current.Load()), []finding.Difference{{Object: leases, Reason: problem}})
+		a.run.recordProblem(finding.Wrong, int(a.run.current.Load()), []finding.Difference{{Object: leases, Reason: problem}})
 	}
 	if err != nil {
 		return missed, err
 	}
 	for _, armed := range a.all {
 		if armed.fault.Kind == schedule.Crash && armed.fault.Restart == schedule.RestartAtRest {
-			err = a.run.restart()
+			err = a.run.restartProgram()
 		}
 	}
 	return missed, err
@@ -148,7 +148,7 @@ func (r *run) afterwards(ctx context.Context, step int, wait patience) error {
 				return err
 			}
 		case f.Kind == schedule.Crash:
-			if err := r.crash("crash after the last write", f.Restart == schedule.RestartNow); err != nil {
+			if err := r.crashProgram("crash after the last write", f.Restart == schedule.RestartNow); err != nil {
 				return err
 			}
 		case f.Object != nil:
@@ -172,16 +172,16 @@ func (r *run) idle(ctx context.Context, step int, wait patience) error {
 		return err
 	}
 	if !advanced {
-		if err := r.crash("the program is restarted at rest", true); err != nil {
+		if err := r.crashProgram("the program is restarted at rest", true); err != nil {
 			return err
 		}
 	}
 	r.acted = time.Now()
-	if err := r.rest(ctx, wait); err != nil {
+	if err := r.waitForRest(ctx, wait); err != nil {
 		return err
 	}
 	if changes := r.recording.History().ChangesAfter(before, r.explorer.historyOptions()); len(changes) > 0 {
-		r.fail(finding.ChangesAtRest, step, changes)
+		r.recordProblem(finding.ChangesAtRest, step, changes)
 	}
 	return nil
 }
@@ -205,18 +205,18 @@ func (r *run) advance(ctx context.Context) (bool, error) {
 // restartInThePast restarts the program while reads that ask for any version are answered from the
 // beginning of the step, and lets the program see the present when it has come to rest.
 func (r *run) restartInThePast(ctx context.Context, f schedule.Fault, wait patience) error {
-	if err := r.crash("the program is restarted, and may read the past", false); err != nil {
+	if err := r.crashProgram("the program is restarted, and may read the past", false); err != nil {
 		return err
 	}
 	armed, err := r.proxy.Arm(f)
 	if err != nil {
 		return err
 	}
-	if err := r.restart(); err != nil {
+	if err := r.restartProgram(); err != nil {
 		return err
 	}
 	r.acted = time.Now()
-	if err := r.rest(ctx, wait); err != nil {
+	if err := r.waitForRest(ctx, wait); err != nil {
 		return err
 	}
 	select {

@@ -27,8 +27,8 @@ const (
 // expectNothing returns no difference: it judges a run that shows what is expected of others.
 func expectNothing(int, history.State) []finding.Difference { return nil }
 
-// refer makes the reference runs. The first one shows whether the others can be made at the same time.
-func (e *explorer) refer(ctx context.Context) error {
+// makeReferences makes the reference runs. The first one shows whether the others can be made at the same time.
+func (e *explorer) makeReferences(ctx context.Context) error {
 	wait := patience{window: referenceWindow, rest: time.Minute}
 	var silence time.Duration
 	outcomes, errs := make([]*outcome, referenceCount), make([]error, referenceCount)

@@ -17,7 +17,7 @@ func Replay(ctx context.Context, operator Operator, o Options, f finding.Finding
 		return f, err
 	}
 	defer e.recorder.Close()
-	if err := e.refer(ctx); err != nil {
+	if err := e.makeReferences(ctx); err != nil {
 		return f, err
 	}
 	clear(e.checks.hasFailed) // a check that fails without faults is replayed too

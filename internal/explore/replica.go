@@ -147,8 +147,9 @@ func (r *run) stopLocked() {
 	}
 }
 
-// crash ends the lives of the program. The program starts again at once, or when r.restart is called.
-func (r *run) crash(why string, now bool) error {
+// crashProgram ends the lives of the program. The program starts again at once, or when
+// restartProgram is called.
+func (r *run) crashProgram(why string, now bool) error {
 	r.lives.Lock()
 	defer r.lives.Unlock()
 	r.recordFault(why)
@@ -160,8 +161,8 @@ func (r *run) crash(why string, now bool) error {
 	return r.startLocked()
 }
 
-// restart starts a program that waits for its restart.
-func (r *run) restart() error {
+// restartProgram starts a program that waits for its restart.
+func (r *run) restartProgram() error {
 	r.lives.Lock()
 	defer r.lives.Unlock()
 	if !r.restartDue {

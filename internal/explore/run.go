@@ -116,7 +116,7 @@ func (e *explorer) run(ctx context.Context, s schedule.Schedule, wait patience, 
 		return nil, errors.Join(err, r.end())
 	}
 	for i, step := range s.Steps {
-		if err := r.step(ctx, i, step, wait, judge); err != nil {
+		if err := r.runStep(ctx, i, step, wait, judge); err != nil {
 			return nil, errors.Join(&stepError{i, step.Name, err}, r.end())
 		}
 		if r.outcome.problem != "" {
@@ -184,26 +184,26 @@ func (r *run) end() error {
 	return errors.Join(removal, r.explorer.removeNamespace(r.namespace, written))
 }
 
-// step makes one step of the user, with its faults, and judges the rest after the step.
-func (r *run) step(ctx context.Context, i int, step schedule.Step, wait patience, judge judge) error {
+// runStep makes one step of the user, with its faults, and judges the rest after the step.
+func (r *run) runStep(ctx context.Context, i int, step schedule.Step, wait patience, judge judge) error {
 	r.current.Store(int64(i))
 	r.recording.BeginStep(i)
 	if err := r.proxy.BeginStep(ctx, i); err != nil {
 		return err
 	}
-	armed, err := r.arm(ctx, i)
+	armed, err := r.armFaults(ctx, i)
 	defer armed.wait()
 	if err != nil {
 		return err
 	}
-	if err := r.act(ctx, step); err != nil {
+	if err := r.takeStep(ctx, step); err != nil {
 		return err
 	}
 	r.acted = time.Now()
-	if err := r.restart(); err != nil { // of a crash in the step before
+	if err := r.restartProgram(); err != nil { // of a crash in the step before
 		return err
 	}
-	if err := r.rest(ctx, wait); err != nil {
+	if err := r.waitForRest(ctx, wait); err != nil {
 		return err
 	}
 	missed, err := armed.disarm()
@@ -216,11 +216,11 @@ func (r *run) step(ctx context.Context, i int, step schedule.Step, wait patience
 			return err
 		}
 		r.acted = time.Now()
-		if err := r.rest(ctx, wait); err != nil {
+		if err := r.waitForRest(ctx, wait); err != nil {
 			return err
 		}
 	}
-	return r.judge(ctx, i, wait, judge)
+	return r.judgeStep(ctx, i, wait, judge)
 }
 
 // hasFaultIn reports whether a fault happens in a step.
@@ -228,8 +228,8 @@ func (r *run) hasFaultIn(step int) bool {
 	return slices.ContainsFunc(r.schedule.Faults, func(f schedule.Fault) bool { return stepOf(f) == step })
 }
 
-// judge compares the state at rest, and waits for a wrong state to become right.
-func (r *run) judge(ctx context.Context, i int, wait patience, judge judge) error {
+// judgeStep compares the state at rest, and waits for a wrong state to become right.
+func (r *run) judgeStep(ctx context.Context, i int, wait patience, judge judge) error {
 	state := r.recording.State()
 	r.outcome.states = append(r.outcome.states, state)
 	if r.outcome.problem != "" || r.isDown() {
@@ -247,7 +247,7 @@ func (r *run) judge(ctx context.Context, i int, wait patience, judge judge) erro
 			return err
 		}
 		if differences = check(r.recording.State()); len(differences) == 0 && time.Since(until.Add(-wait.heal)) > lateAfter {
-			r.fail(finding.Late, i, nil)
+			r.recordProblem(finding.Late, i, nil)
 		}
 	}
 	if len(differences) == 0 {
@@ -258,19 +258,19 @@ func (r *run) judge(ctx context.Context, i int, wait patience, judge judge) erro
 		r.outcome.refused = append(r.outcome.refused, refused...)
 		return nil
 	}
-	if err := r.crash("the program is restarted, to see whether that heals", true); err != nil {
+	if err := r.crashProgram("the program is restarted, to see whether that heals", true); err != nil {
 		return err
 	}
-	if err := r.rest(ctx, wait); err != nil {
+	if err := r.waitForRest(ctx, wait); err != nil {
 		return err
 	}
 	switch state = r.recording.State(); {
 	case len(check(state)) == 0:
-		r.fail(finding.NeedsRestart, i, differences)
+		r.recordProblem(finding.NeedsRestart, i, differences)
 	case len(judge(i, state)) == 0:
-		r.fail(finding.CheckFailed, i, differences)
+		r.recordProblem(finding.CheckFailed, i, differences)
 	default:
-		r.fail(finding.Wrong, i, differences)
+		r.recordProblem(finding.Wrong, i, differences)
 	}
 	return nil
 }
@@ -278,8 +278,8 @@ func (r *run) judge(ctx context.Context, i int, wait patience, judge judge) erro
 // lateAfter is after what time a state that became right is late.
 const lateAfter = 30 * time.Second
 
-// fail records the first problem of the run.
-func (r *run) fail(v finding.Verdict, step int, differences []finding.Difference) {
+// recordProblem records the first problem of the run.
+func (r *run) recordProblem(v finding.Verdict, step int, differences []finding.Difference) {
 	if r.outcome.problem == "" {
 		r.outcome.problem, r.outcome.problemStep, r.outcome.differences = v, step, differences
 	}
@@ -288,14 +288,14 @@ func (r *run) fail(v finding.Verdict, step int, differences []finding.Difference
 // exitLines is how many lines of its log are shown of a program that ended by itself.
 const exitLines = 5
 
-// rest returns when the run has come to rest, or records that it does not.
-func (r *run) rest(ctx context.Context, wait patience) error {
+// waitForRest returns when the run has come to rest, or records that it does not.
+func (r *run) waitForRest(ctx context.Context, wait patience) error {
 	for until := time.Now().Add(wait.rest); ; {
 		if err := r.superviseReplicas(ctx); err != nil {
 			return err
 		}
 		if err := r.exit(); err != nil {
-			r.fail(finding.Exited, int(r.current.Load()), []finding.Difference{{Object: r.explorer.operator.String(), Reason: fmt.Sprintf("the program ended by itself: %v; its last lines: %s", err, r.log.last(exitLines))}})
+			r.recordProblem(finding.Exited, int(r.current.Load()), []finding.Difference{{Object: r.explorer.operator.String(), Reason: fmt.Sprintf("the program ended by itself: %v; its last lines: %s", err, r.log.last(exitLines))}})
 			return nil
 		}
 		if r.isUnsettled() && time.Now().Before(until) {
@@ -305,17 +305,17 @@ func (r *run) rest(ctx context.Context, wait patience) error {
 			}
 			continue
 		}
-		quiet, busy := r.quiet()
+		quiet, busy := r.quietTime()
 		if !busy && quiet >= wait.window {
 			if err := r.catchUp(ctx); err != nil {
 				return err
 			}
-			if quiet, busy = r.quiet(); !busy && quiet >= wait.window { // no news came
+			if quiet, busy = r.quietTime(); !busy && quiet >= wait.window { // no news came
 				return nil
 			}
 		}
 		if time.Now().After(until) {
-			r.fail(finding.Busy, int(r.current.Load()), []finding.Difference{{Object: r.explorer.operator.String(), Reason: fmt.Sprintf("the run does not come to rest within %s: the last request was %s", wait.rest, r.lastRequest())}})
+			r.recordProblem(finding.Busy, int(r.current.Load()), []finding.Difference{{Object: r.explorer.operator.String(), Reason: fmt.Sprintf("the run does not come to rest within %s: the last request was %s", wait.rest, r.lastRequest())}})
 			return nil
 		}
 		if err := sleep(ctx, min(max(wait.window-quiet, 10*time.Millisecond), wait.window)); err != nil {
@@ -334,8 +334,8 @@ func (r *run) writtenResources() (written []string) {
 	return written
 }
 
-// quiet returns how long nothing has happened. busy reports that something is under way.
-func (r *run) quiet() (quiet time.Duration, busy bool) {
+// quietTime returns how long nothing has happened. busy reports that something is under way.
+func (r *run) quietTime() (quiet time.Duration, busy bool) {
 	activity := r.proxy.Activity()
 	last := r.recording.LastChange()
 	for _, t := range []time.Time{activity.LastRequest, activity.LastEvent, r.acted} {
@@ -354,8 +354,8 @@ func (r *run) lastRequest() string {
 	return requests[len(requests)-1].Point.String()
 }
 
-// act does what the user does.
-func (r *run) act(ctx context.Context, step schedule.Step) error {
+// takeStep does what the user does.
+func (r *run) takeStep(ctx context.Context, step schedule.Step) error {
 	for _, raw := range step.Apply {
 		object, err := r.explorer.decode(raw, r.namespace)
 		if err != nil {

@@ -28,9 +28,9 @@ func newAddresses(node int) *addresses {
 	return &addresses{node: node, used: map[string]bool{}}
 }
 
-// take returns an address that no Pod has. Numbers are not given again before the whole
+// allocate returns an address that no Pod has. Numbers are not given again before the whole
 // range was used, so that a new Pod does not get the address of one that just went.
-func (a *addresses) take() string {
+func (a *addresses) allocate() string {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	const size = 1<<16 - 2
@@ -46,14 +46,14 @@ func (a *addresses) take() string {
 	return "" // 65,534 Pods on one node; the API server allows none to be bound by then
 }
 
-// keep marks an address as used that a Pod had before this process began.
-func (a *addresses) keep(ip string) {
+// markUsed marks an address as used that a Pod had before this process began.
+func (a *addresses) markUsed(ip string) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	a.used[ip] = true
 }
 
-// release gives an address back.
+// release makes an address available again.
 func (a *addresses) release(ip string) {
 	a.mu.Lock()
 	defer a.mu.Unlock()

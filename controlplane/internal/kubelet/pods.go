@@ -110,7 +110,7 @@ func (p *pods) keepAddresses() {
 	for _, object := range p.informer.GetStore().List() {
 		pod := object.(*corev1.Pod)
 		if a := p.addresses[pod.Spec.NodeName]; a != nil && pod.Status.PodIP != "" {
-			a.keep(pod.Status.PodIP)
+			a.markUsed(pod.Status.PodIP)
 		}
 	}
 }
@@ -215,7 +215,7 @@ func (p *pods) recordFor(key string, pod *corev1.Pod) *record {
 	r = &record{uid: pod.UID, node: pod.Spec.NodeName}
 	r.history.IP = pod.Status.PodIP
 	if r.history.IP == "" {
-		r.history.IP = p.addresses[r.node].take()
+		r.history.IP = p.addresses[r.node].allocate()
 	}
 	p.records[key] = r
 	return r
