@@ -20,6 +20,7 @@ func (f *figures) collectProcess() {
 	f.gauge("go_goroutines", "Goroutines.", func() float64 { return float64(runtime.NumGoroutine()) })
 	for _, each := range []struct{ name, help, of string }{
 		{"go_memstats_heap_alloc_bytes", "Live and dead objects on the heap.", "/memory/classes/heap/objects:bytes"},
+		{"go_gc_heap_live_bytes", "Objects on the heap that the last garbage collection found live.", "/gc/heap/live:bytes"},
 		{"go_memstats_sys_bytes", "Memory that the Go runtime has from the system.", "/memory/classes/total:bytes"},
 		{"go_gc_gomemlimit_bytes", "The memory limit of the garbage collector.", "/gc/gomemlimit:bytes"},
 	} {

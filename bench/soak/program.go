@@ -79,8 +79,8 @@ func (p *program) ended() error {
 type sample struct {
 	// Second is the time since the first change.
 	Second float64 `json:"second"`
-	// Resident is the resident memory, and Heap the memory of the objects on the Go heap, dead ones
-	// that are not collected yet included. Both are bytes.
+	// Resident is the resident memory, and Heap the memory of the objects on the Go heap that the last
+	// garbage collection found live. Both are bytes.
 	Resident float64 `json:"resident"`
 	Heap     float64 `json:"heap"`
 	// Goroutines, Files and Sockets are numbers. Files are the open file descriptors, sockets included.
@@ -96,7 +96,7 @@ type sample struct {
 
 // String returns the sample in short.
 func (s sample) String() string {
-	return fmt.Sprintf("%.1f MB resident, %.1f MB on the heap, %.0f goroutines, %.0f sockets, %.0f objects, %.0f reconciles",
+	return fmt.Sprintf("%.1f MB resident, %.1f MB live on the heap, %.0f goroutines, %.0f sockets, %.0f objects, %.0f reconciles",
 		s.Resident/1e6, s.Heap/1e6, s.Goroutines, s.Sockets, s.Objects, s.Reconciles)
 }
 
@@ -107,7 +107,7 @@ func (p *program) sample(ctx context.Context) (sample, error) {
 		return sample{}, err
 	}
 	s := sample{
-		Heap: values["go_memstats_heap_alloc_bytes"], Goroutines: values["go_goroutines"],
+		Heap: values["go_gc_heap_live_bytes"], Goroutines: values["go_goroutines"],
 		Objects: values["yare_stream_objects"], Reconciles: values["yare_reconciles_total"], CPU: values["process_cpu_seconds_total"],
 	}
 	folder := fmt.Sprintf("/proc/%d/", p.process.Pid())

@@ -79,7 +79,7 @@ func (r *results) judge() {
 		number float64
 	}{
 		{"resident memory", resident, 0},
-		{"heap", heap, 0},
+		{"live heap", heap, 0},
 		{"goroutines", goroutines, growthNumber},
 		{"file descriptors", files, growthNumber},
 		{"sockets", sockets, growthNumber},
@@ -134,7 +134,7 @@ func (r *results) write(folder string) error {
 	const megabyte = 1e-6
 	return errors.Join(
 		r.plot(folder, "memory", "Memory of the operator", "MB",
-			line{"resident", resident, megabyte}, line{"Go heap", heap, megabyte}),
+			line{"resident", resident, megabyte}, line{"live objects on the Go heap", heap, megabyte}),
 		r.plot(folder, "goroutines", "Goroutines of the operator", "goroutines", line{"goroutines", goroutines, 1}),
 		r.plot(folder, "connections", "Open files of the operator", "number",
 			line{"file descriptors", files, 1}, line{"sockets among them", sockets, 1}),
