@@ -60,7 +60,7 @@ func endsLife(c Change) bool {
 	return c.Type == Deleted || c.After.Deleting && (c.Type == Added || !c.Before.Deleting)
 }
 
-// leaveToMapper has the mapper handle a change.
+// leaveToMapper passes a change to the mapper.
 func (e *engine) leaveToMapper(k mapKey, c changes, change Change, isAccepted bool) {
 	switch {
 	case !isAccepted && change.Type != Added:

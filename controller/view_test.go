@@ -23,7 +23,7 @@ type plantWatch struct {
 	form     kube.Representation
 }
 
-// refuseWatches has the server answer with code when a watch in refused is opened, and ends
+// refuseWatches makes the server answer the opening of each watch in refused with its code, and ends
 // those that are open. Later calls replace earlier ones.
 func (s *server) refuseWatches(refused map[plantWatch]int) {
 	s.mu.Lock()

@@ -16,7 +16,7 @@ import (
 	"github.com/yare-go/yare/kube"
 )
 
-// idleParts are the parts of a program that does nothing.
+// idleParts returns the parts of a program that does nothing.
 func idleParts() ([]Part, error) { return []Part{Func[gadget](idle)}, nil }
 
 // The parts are made after the flags have been parsed, for crd too.

@@ -279,7 +279,7 @@ func TestLeaseAccess(t *testing.T) {
 	}
 }
 
-// runLeader is the program of the tests with real processes. Its first arguments are the name of the
+// runLeader runs the program of the tests with real processes. Its first arguments are the name of the
 // replica and the namespace of its objects. While it leads, it writes these objects again and again.
 func runLeader() {
 	replica, namespace := os.Args[1], os.Args[2]

@@ -105,7 +105,7 @@ func TestRunParts(t *testing.T) {
 	tests.Wait()
 }
 
-// task is a part that runs a function.
+// task returns a part that runs a function.
 func task(run func(ctx context.Context, c *kube.Client) error) operator.Part {
 	return operator.Func[Reminder](run)
 }

@@ -14,7 +14,7 @@ import (
 	"github.com/yare-go/yare/yaretest"
 )
 
-// through is a client whose requests go through a proxy, and are not repeated: the test
+// through returns a client whose requests go through a proxy, and are not repeated: the test
 // looks at each.
 func through(t *testing.T, proxy *yaretest.Proxy) *kube.Client {
 	t.Helper()

@@ -38,7 +38,7 @@ func on(r kube.Resource, verbs ...kube.Verb) kube.Access {
 	return kube.Access{Resource: r, Verbs: verbs}
 }
 
-// needs are those of a program with every kind of permission.
+// needs returns the needs of a program with every kind of permission.
 func needs() kube.Needs {
 	status, finalizers := on(apps, patch), on(apps, update)
 	status.Subresource, finalizers.Subresource = "status", "finalizers"

@@ -85,7 +85,7 @@ func (c *Clock) Add(name string, m Member) (remove func()) {
 	}
 }
 
-// SignalRest says that a member may have come to rest. It does not block.
+// SignalRest announces that a member may have come to rest. It does not block.
 func (c *Clock) SignalRest() {
 	if c == nil {
 		return

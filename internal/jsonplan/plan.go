@@ -56,7 +56,7 @@ const (
 // maxFields is how many fields the plan of a struct has at most.
 const maxFields = 128
 
-// planOf returns the plan of a type. The caller holds the lock.
+// planOfLocked returns the plan of a type.
 func (d *Decoder) planOfLocked(t reflect.Type) *plan {
 	if p := d.plans[t]; p != nil {
 		return p

@@ -13,7 +13,7 @@ import (
 	"github.com/yare-go/yare/kube"
 )
 
-// realTime is the clock of a bubble.
+// realTime returns the clock of a bubble.
 func realTime() Clock {
 	start := time.Now()
 	return func() Reading { return at(time.Since(start)) }

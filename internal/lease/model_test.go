@@ -226,7 +226,7 @@ func (p *process) work(ctx context.Context, c *kube.Client, name string) {
 	}
 }
 
-// send is the transport of a process. Whoever waits for an answer may give up. The network goes on.
+// send sends a request as the transport of a process does. Whoever waits for an answer may give up. The network goes on.
 func (p *process) send(ctx context.Context, r *kube.Request) (*kube.Response, error) {
 	p.waitWhileStopped()
 	if !p.fence.isOpen() { // as a connection does

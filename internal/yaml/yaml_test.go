@@ -11,7 +11,7 @@ import (
 	"github.com/yare-go/yare/internal/yaml"
 )
 
-// texts are texts that need care in YAML.
+// texts returns texts that need care in YAML.
 func texts() []string {
 	return []string{
 		"", " ", "  ", "a", "a b", " a", "a ", "a  b", "\t", "a\tb", "a\x00b", "\x7f", "\u0085", "\u00a0", "\u2028", "\ufeff", "\ufffd", "é€𝄞", "a\u0301",

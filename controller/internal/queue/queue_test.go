@@ -36,7 +36,7 @@ func inBubble(t *testing.T, f func(t *testing.T, q *Queue)) {
 	})
 }
 
-// takeAfter gets key, which must become ready after that long and not before.
+// mustGetAfter gets a key, and fails t unless the key becomes ready after the wait, and not before.
 func mustGetAfter(t *testing.T, q *Queue, wait time.Duration, key Key) Item {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), 1000*time.Hour)

@@ -44,7 +44,7 @@ func Main(args []string, line lifeline.Lifeline) error {
 	return run(ctx, configuration(*dataDir, *client, *logLevel), line)
 }
 
-// configuration is that of a store whose content need not survive the machine.
+// configuration returns the configuration of a store whose content need not survive the machine.
 func configuration(dataDir string, client url.URL, logLevel string) *embed.Config {
 	c := embed.NewConfig()
 	c.Dir = dataDir

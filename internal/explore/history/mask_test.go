@@ -14,7 +14,7 @@ import (
 	"github.com/yare-go/yare/internal/explore/schedule"
 )
 
-// A run of an operator that makes a Deployment, a Secret, a Service and two Pods for a custom object.
+// exampleRun returns a run of an operator that makes a Deployment, a Secret, a Service and two Pods for a custom object.
 func exampleRun(t *testing.T, namespace, password string) *run {
 	r := newRun(t, namespace)
 	r.writeAs("user", "apps.example.com", "web", `{"spec":{"size":3},"status":{"ready":true,"url":"http://web.NS.svc","since":"NOW"}}`, "spec.size")

@@ -15,7 +15,7 @@ import (
 	"github.com/yare-go/yare/kube"
 )
 
-// The resources of the server that the tests of the recorder share.
+// recordedResources returns the resources of the server that the tests of the recorder share.
 func recordedResources() (configMaps, leases kube.Resource) {
 	configMaps = kube.Resource{GroupVersionKind: schema.GroupVersionKind{Version: "v1", Kind: "ConfigMap"}, Plural: "configmaps"}
 	leases = kube.Resource{GroupVersionKind: schema.GroupVersionKind{Group: "coordination.k8s.io", Version: "v1", Kind: "Lease"}, Plural: "leases"}

@@ -74,7 +74,7 @@ func (p elected) Start(ctx context.Context, rt *controller.Runtime) error {
 	return errors.Join(failure, err)
 }
 
-// leadWithinTerm is a candidate with the elector of yare. Its fence stops the requests of the controller at
+// leadWithinTerm returns a candidate with the elector of yare. Its fence stops the requests of the controller at
 // the deadline of the lease, and the program ends then.
 func leadWithinTerm(rt *controller.Runtime) (candidate, error) {
 	fence := lease.NewFence(lease.SystemClock(), lease.Timing{Duration: leaseDuration, Deadline: leaseDeadline, Period: leasePeriod})
@@ -102,8 +102,8 @@ func leadWithinTerm(rt *controller.Runtime) (candidate, error) {
 	}, nil
 }
 
-// leadForever is a candidate that never learns that another replica leads: it takes a renewal that fails
-// for a trouble that will pass.
+// leadForever returns a candidate that never learns that another replica leads. The candidate takes a renewal that
+// fails for a trouble that will pass.
 func leadForever(rt *controller.Runtime) (candidate, error) {
 	leases := kube.Namespaced[coordinationv1.Lease](rt.Client, rt.Client.Namespaces()[0])
 	identity := rand.Text()

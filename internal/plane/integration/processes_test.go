@@ -25,8 +25,8 @@ type program struct {
 	stdout, stderr strings.Builder
 }
 
-// home is a folder for a program, and its folders for temporary files and for all else.
-// The path is short: that of a socket in it may not be long.
+// newHome returns a folder for a program, and its folder for temporary files. The paths are short, because the path
+// of a socket has a bound.
 func newHome(t *testing.T) (home, tmp string) {
 	t.Helper()
 	home, err := os.MkdirTemp("", "pt-")

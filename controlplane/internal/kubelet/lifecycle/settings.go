@@ -121,7 +121,7 @@ func (s *Settings) set(name, value string) (want string) {
 	return ""
 }
 
-// exits says whether the containers of a Pod end by themselves, after which time, and
+// exits reports whether the containers of a Pod end by themselves, after which time, and
 // with which status.
 func (s Settings) exits(policy corev1.RestartPolicy) (ends bool, after time.Duration, code int32) {
 	after = defaultRun
