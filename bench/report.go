@@ -171,7 +171,7 @@ func commitsOf(all []result, row string, objects int) (commits []string) {
 	return commits
 }
 
-// table has the results by row, number of objects, program and round. Of a round that was kept
+// table has the results by row, number of objects, program and round. If a round was kept
 // twice, the last one counts.
 type table map[cell]map[int]figures
 
@@ -377,7 +377,7 @@ func (t table) curve(name figureName, programs []string) []plot.Series {
 	return all
 }
 
-// bars returns the medians of several figures of a row. Of a row that was measured with several
+// bars returns the medians of several figures of a row. If a row was measured with several
 // numbers of objects, the highest number counts. A negative value, such as a reconcile before the
 // answer of its update, is drawn as 0.
 func (t table) bars(row string, names []figureName, programs []string) []plot.Series {

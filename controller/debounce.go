@@ -13,8 +13,8 @@ import (
 const mostDebounced = 10
 
 // Debounce holds back the triggers of an object until none has come for quiet, so that a burst of
-// changes leads to one reconcile. No trigger is held back for longer than ten times quiet. Of a burst,
-// [Result] names the last cause. Initial lists, resyncs, delayed triggers, requeues and retries are not
+// changes leads to one reconcile. No trigger is held back for longer than ten times quiet. [Result]
+// names the last cause of a burst. Initial lists, resyncs, delayed triggers, requeues and retries are not
 // held back; deletions are. In tests, quiet is real time. By default nothing is held back: the changes
 // during a reconcile lead to one more anyway.
 func Debounce(quiet time.Duration) Option {

@@ -6,8 +6,8 @@ import (
 	"github.com/yare-go/yare/kube"
 )
 
-// isEachError reports whether holds reports true for err or an error that it wraps. Of joined
-// errors this must be so for each: a conflict must not hide the error that it is joined with.
+// isEachError reports whether holds reports true for err or an error that it wraps. If errors are
+// joined, holds must report true for each: a conflict must not hide the error that it is joined with.
 func isEachError(err error, holds func(error) bool) bool {
 	if err == nil {
 		return false

@@ -135,8 +135,8 @@ func filesOf(source fs.FS, owner reflect.Type) ([]*sourceFile, error) {
 	return folders[home], err
 }
 
-// read adds the declarations of one file. Of two with the same name, as for two operating
-// systems, the first counts.
+// read adds the declarations of one file. If two have the same name, as for two operating
+// systems, the first declaration counts.
 func (c *comments) read(file *sourceFile) {
 	for _, t := range file.types {
 		if t.spec != "" && c.aliases[t.spec] == "" {

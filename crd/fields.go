@@ -50,7 +50,7 @@ func declaredName(t reflect.Type) string {
 }
 
 // fields returns the fields of t that encoding/json reads and writes, in the order of their
-// declaration. Of two with one name the less deeply embedded one counts. A field that
+// declaration. If two have one name, the less deeply embedded field counts. A field that
 // encoding/json would silently drop is a problem.
 func (b *builder) fields(t reflect.Type, at place) []field {
 	all := b.collect(nil, t, ownerOf(t, at), 0, false, nil)

@@ -130,8 +130,8 @@ func typeSpecs(file *ast.File) iter.Seq2[*ast.TypeSpec, *ast.CommentGroup] {
 	}
 }
 
-// readParsed adds the declarations of one file. Of two with the same name, as for two operating
-// systems, the first counts.
+// readParsed adds the declarations of one file. If two have the same name, as for two operating
+// systems, the first declaration counts.
 func (c *comments) readParsed(files *token.FileSet, file *ast.File) {
 	position := func(node ast.Node) string {
 		return fmt.Sprintf("%s:%d", files.File(node.Pos()).Name(), files.Position(node.Pos()).Line)

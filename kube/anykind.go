@@ -18,7 +18,7 @@ func StandsForAnyKind(t reflect.Type) bool {
 const unstructuredPackage = "k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 // TypeOfKind returns the Type of an object that stands for any kind, as the objects of r are read with
-// it. Of a PartialObjectMetadata the server sends the metadata only. Error: the object is of one kind, or
+// it. The server sends only the metadata of a PartialObjectMetadata. Error: the object is of one kind, or
 // r is not complete.
 func TypeOfKind(obj Object, r Resource) (Type, error) {
 	t := reflect.TypeOf(obj).Elem()

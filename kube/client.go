@@ -58,8 +58,8 @@ func OnWarning(f func(ctx context.Context, r *Request, text string)) ClientOptio
 
 // AboveTransport puts a handler directly above the transport, below the repetition of requests and
 // [LimitWrites]. So each attempt to send a request passes the handler. An error of the handler that
-// is no [*Error] ends the request: it is not repeated. Of several such options, the last one makes
-// the outermost handler.
+// is no [*Error] ends the request: it is not repeated. The last of several such options
+// makes the outermost handler.
 func AboveTransport(wrap func(next Handler) Handler) ClientOption {
 	return func(o *clientOptions) { o.wraps = append(o.wraps, wrap) }
 }

@@ -121,8 +121,8 @@ func IgnoreNotFound(err error) error {
 	return err
 }
 
-// IsNoResource reports whether the server does not serve the resource at all. Of a custom
-// resource the CustomResourceDefinition does not exist, or not yet.
+// IsNoResource reports whether the server does not serve the resource at all. The
+// CustomResourceDefinition of a custom resource does not exist, or not yet.
 func IsNoResource(err error) bool {
 	e, ok := AsError(err)
 	return ok && e.Code == http.StatusNotFound && (e.Answer.Details == nil || e.Answer.Details.Name == "")

@@ -77,8 +77,8 @@ func (p *pruner) applyBody(obj Object, r Resource, withStatus bool) ([]byte, err
 	})
 }
 
-// statusBody returns the body of an apply of the status of obj. Of the metadata it has only
-// what names the object, with that resource version.
+// statusBody returns the body of an apply of the status of obj. Its metadata has only
+// what names the object, and resourceVersion.
 func (p *pruner) statusBody(obj Object, r Resource, resourceVersion string) ([]byte, error) {
 	full, err := Marshal(obj)
 	if err != nil {

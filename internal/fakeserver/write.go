@@ -78,8 +78,8 @@ func (s *Server) storeNew(r *kube.Request, id objectID, content map[string]any, 
 	return response, nil
 }
 
-// hasGeneration reports whether the server counts generations of a kind. Of the core group it
-// does so for few.
+// hasGeneration reports whether the server counts generations of a kind. The server counts
+// them for few kinds of the core group.
 func hasGeneration(r kube.Resource) bool {
 	return r.Group != "" && r.Group != "events.k8s.io" || r.Plural == "pods" || r.Plural == "replicationcontrollers"
 }

@@ -74,8 +74,8 @@ func (w Watcher) cluster(t *testing.T, program string) *yaretest.Cluster {
 func (w Watcher) define(t *testing.T, cluster *yaretest.Cluster, program string) {
 	t.Helper()
 	definition := crd(t, program)
-	// Tests that run side by side do this at the same moment. Of two that both found no definition,
-	// the slower one fails, because it exists.
+	// Tests that run side by side do this at the same moment. If two tests both found no definition,
+	// the slower test fails, because the definition exists.
 	yaretest.Eventually(t, func() error {
 		_, stderr, err := cluster.TryKubectl(t, definition, "apply", "-f", "-")
 		if err != nil {

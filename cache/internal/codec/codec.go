@@ -9,9 +9,9 @@
 // says which literals are likely. The numbers and the literals are written in Huffman codes, which
 // are made together with the dictionary, so that they take no room beside a content.
 //
-// General codecs do worse on objects of one to five kilobytes. Of a custom resource of 1.7 KB and of
-// a Pod of 5.1 KB, zstd leaves 223 and 394 bytes, s2 267 and 601, and this codec 164 and 332. zstd
-// needs several times as long, mostly to restore and to describe its tables, and a megabyte for
+// General codecs do worse on objects of one to five kilobytes. A custom resource of 1.7 KB
+// and a Pod of 5.1 KB take 223 and 394 bytes with zstd, 267 and 601 with s2, and 164 and 332 with this codec.
+// zstd needs several times as long, mostly to restore and to describe its tables, and a megabyte for
 // each encoder. s2 is twice as fast. zstd takes 0.5 MB of a program.
 package codec
 

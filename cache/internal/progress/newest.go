@@ -85,7 +85,7 @@ func (c newestChange) boundBy(version string, list uint32) newestChange {
 	return c
 }
 
-// in returns the newest change in a namespace. Of an empty namespace it is the newest in any.
+// in returns the newest change in a namespace. The empty namespace means the newest change in any namespace.
 func (n *newestChanges) in(namespace string) newestChange {
 	if namespace != "" {
 		if c, has := n.recent[namespace]; has {

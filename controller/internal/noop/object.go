@@ -150,7 +150,7 @@ func (l *liveObject) readIdentity() error {
 
 // state returns a digest of everything that an apply of k can have made, and of nothing that
 // changes independently of it. For the status subresource that is the status, otherwise the
-// whole object except the status. Of managedFields only the entry of k is part of it.
+// whole object except the status. The only part of managedFields in the digest is the entry of k.
 func (l *liveObject) state(k applyKey, a *apply, seed []byte) (digest, error) {
 	if err := l.decode(); err != nil {
 		return digest{}, err

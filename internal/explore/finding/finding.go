@@ -69,8 +69,8 @@ type Difference struct {
 	Path string `json:"path,omitempty"`
 	// Check is the name of a check of the user's own, which has failed.
 	Check string `json:"check,omitempty"`
-	// Want and Got are JSON. An empty one means that there is nothing. Of a whole object one is
-	// [Exists], and the other one is empty.
+	// Want and Got are JSON. An empty text means that there is no value. If the whole object
+	// is meant, one text is [Exists], and the other text is empty.
 	Want string `json:"want,omitempty"`
 	Got  string `json:"got,omitempty"`
 	// Reason is a sentence in place of Want and Got, such as: the object was created twice.

@@ -106,8 +106,8 @@ func (d *dictionary) add(word, replacement string) {
 	}
 }
 
-// replace returns the text with each word replaced. Of two words that begin at the same place, the longer
-// one is replaced. A word in the middle of letters and digits stays as it is.
+// replace returns the text with each word replaced. If two words begin at the same place, the longer
+// word is replaced. A word in the middle of letters and digits stays as it is.
 func (d *dictionary) replace(text string) string {
 	var replaced strings.Builder
 	rest := 0 // text[:rest] is in replaced

@@ -18,7 +18,7 @@ import (
 	"github.com/yare-go/yare/kube"
 )
 
-// cluster answers reviews. Of a token the user is what follows "token-of-". A user may do what
+// cluster answers reviews. The user of a token is what follows "token-of-". A user may do what
 // allowed holds, such as "ann get /metrics".
 type cluster struct {
 	mu      sync.Mutex
