@@ -71,7 +71,8 @@ type explorer struct {
 	// resources are the namespaced resources of the server.
 	resources []kube.Resource
 	// recorder follows the objects of all runs.
-	recorder *history.Recorder
+	recorder   *history.Recorder
+	namespaces *namespaces
 	// references are the runs without faults. masks are what the comparison after each step ignores.
 	references []*outcome
 	masks      []*history.Masks
@@ -92,12 +93,12 @@ type explorer struct {
 }
 
 // Explore explores an operator. Error: the exploration could not be made; [ErrNoReference].
-func Explore(ctx context.Context, operator Operator, o Options) (finding.Record, error) {
+func Explore(ctx context.Context, operator Operator, o Options) (record finding.Record, err error) {
 	e, err := newExplorer(ctx, operator, o)
 	if err != nil {
 		return finding.Record{}, err
 	}
-	defer e.recorder.Close()
+	defer func() { err = errors.Join(err, e.close()) }()
 	began := time.Now()
 	if err := e.makeReferences(ctx); err != nil {
 		return finding.Record{}, err
@@ -121,17 +122,16 @@ func Explore(ctx context.Context, operator Operator, o Options) (finding.Record,
 }
 
 // List returns what an exploration would run, in its order, after the reference runs.
-func List(ctx context.Context, operator Operator, o Options) ([]string, error) {
+func List(ctx context.Context, operator Operator, o Options) (all []string, err error) {
 	e, err := newExplorer(ctx, operator, o)
 	if err != nil {
 		return nil, err
 	}
-	defer e.recorder.Close()
+	defer func() { err = errors.Join(err, e.close()) }()
 	if err := e.makeReferences(ctx); err != nil {
 		return nil, err
 	}
 	jobs, err := e.plan(ctx)
-	var all []string
 	for _, j := range jobs {
 		all = append(all, textOfJob(j))
 	}
@@ -165,6 +165,7 @@ func newExplorer(ctx context.Context, operator Operator, o Options) (*explorer, 
 	if e.resources, err = history.Resources(ctx, client); err != nil {
 		return nil, err
 	}
+	e.namespaces = &namespaces{client: client, resources: e.resources}
 	if len(o.Steps) == 0 {
 		if e.options.Steps, err = e.stepsOf(o.Samples); err != nil {
 			return nil, err
@@ -174,6 +175,12 @@ func newExplorer(ctx context.Context, operator Operator, o Options) (*explorer, 
 		return nil, err
 	}
 	return e, nil
+}
+
+// close removes the namespaces of the runs, and ends the recorder.
+func (e *explorer) close() error {
+	defer e.recorder.Close()
+	return e.namespaces.close()
 }
 
 // historyOptions returns who is not the operator, and what is accepted.

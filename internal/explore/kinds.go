@@ -4,9 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
-	"time"
 
-	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
@@ -55,41 +53,6 @@ func (e *explorer) delete(ctx context.Context, o schedule.Object, namespace stri
 		return err
 	}
 	return kube.Dynamic(e.client, r, namespace).Delete(ctx, o.Name)
-}
-
-// maxRemoval is how long the removal of a namespace may take. A busy machine needs minutes.
-const maxRemoval = 3 * time.Minute
-
-// removeNamespace deletes the namespace of a run, and removes the finalizers that keep objects in it:
-// the program that would have removed them has ended.
-func (e *explorer) removeNamespace(namespace string, resources map[string]bool) error {
-	// The context of the exploration may have ended.
-	ctx, cancel := context.WithTimeout(context.Background(), maxRemoval)
-	defer cancel()
-	if err := kube.All[corev1.Namespace](e.client).Delete(ctx, namespace); err != nil && !kube.IsNotFound(err) {
-		return err
-	}
-	for name := range resources {
-		r, err := e.resource(name)
-		if err != nil {
-			continue // its definition is gone, and with it the objects
-		}
-		api := kube.Dynamic(e.client, r, namespace)
-		objects, err := api.List(ctx)
-		if err != nil {
-			return err
-		}
-		for _, o := range objects {
-			if len(o.GetFinalizers()) == 0 {
-				continue
-			}
-			_, err := api.Patch(ctx, o.GetName(), kube.MergePatch(map[string]any{"metadata": map[string]any{"finalizers": nil}}))
-			if err != nil && !kube.IsNotFound(err) {
-				return err
-			}
-		}
-	}
-	return nil
 }
 
 // stepsOf returns what an exploration does with samples by default: the user applies them, and deletes

@@ -10,13 +10,13 @@ import (
 
 // Replay makes the runs of a finding again, as often as tries says, and returns the finding as it is
 // now. Seen is 0 if no run has the verdict.
-func Replay(ctx context.Context, operator Operator, o Options, f finding.Finding, tries int) (finding.Finding, error) {
+func Replay(ctx context.Context, operator Operator, o Options, f finding.Finding, tries int) (seen finding.Finding, err error) {
 	o.Steps = f.Schedule.Steps
 	e, err := newExplorer(ctx, operator, o)
 	if err != nil {
 		return f, err
 	}
-	defer e.recorder.Close()
+	defer func() { err = errors.Join(err, e.close()) }()
 	if err := e.makeReferences(ctx); err != nil {
 		return f, err
 	}

@@ -2,19 +2,14 @@ package explore
 
 import (
 	"context"
-	"crypto/rand"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"os"
 	"slices"
-	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
-
-	corev1 "k8s.io/api/core/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/yare-go/yare/internal/explore/faults"
 	"github.com/yare-go/yare/internal/explore/finding"
@@ -129,19 +124,20 @@ func (e *explorer) run(ctx context.Context, s schedule.Schedule, wait patience, 
 	return &r.outcome, nil
 }
 
-// begin makes the namespace of the run, and starts the recording, the proxy and the program.
+// begin acquires the namespace of the run, and starts the recording, the proxy and the program.
 func (r *run) begin(ctx context.Context, wait patience) error {
-	name := "explore-" + strings.ToLower(rand.Text()[:8])
-	r.names = history.NewNames(name)
+	name, isNew := r.explorer.namespaces.acquire()
+	r.namespace, r.names = name, history.NewNames(name)
 	r.recording = r.explorer.recorder.Record(name)
-	_, err := kube.All[corev1.Namespace](r.explorer.client).Create(ctx, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: name}})
-	if err != nil {
-		return err
+	if isNew {
+		if err := r.explorer.namespaces.create(ctx, name); err != nil {
+			return err
+		}
 	}
-	r.namespace = name
 	if err := r.explorer.grant(ctx, r.namespace); err != nil {
 		return err
 	}
+	var err error
 	r.proxy, err = faults.New(faults.Options{
 		Target: r.explorer.target(), Admin: r.explorer.options.Config, Namespace: r.namespace, Normalize: r.names.Normalize,
 	})
@@ -152,7 +148,7 @@ func (r *run) begin(ctx context.Context, wait patience) error {
 	return r.startReplicas(ctx)
 }
 
-// end ends the program and the run, and removes the namespace.
+// end ends the program and the run, and releases the namespace.
 func (r *run) end() error {
 	r.lives.Lock()
 	for _, p := range r.replicas {
@@ -163,25 +159,22 @@ func (r *run) end() error {
 	r.stopLocked()
 	r.lives.Unlock()
 	var removal error
-	if r.recording != nil {
-		r.outcome.history = r.recording.History()
-		r.recording.Close()
-	}
 	if r.proxy != nil {
 		r.outcome.requests, r.outcome.deliveries = r.proxy.Requests(), r.proxy.Deliveries()
 		r.explorer.recordOutside(r.outcome.requests)
 		removal = removeMade(r.proxy)
 		r.proxy.Close()
 	}
+	r.outcome.history = r.recording.History()
 	r.outcome.began, r.outcome.trace, r.outcome.errorLine = r.began, r.allEvents(), r.log.lastError()
-	if r.namespace == "" {
-		return removal
-	}
-	written := make(map[string]bool)
-	for _, v := range r.outcome.history.Versions {
-		written[v.Resource] = true
-	}
-	return errors.Join(removal, r.explorer.removeNamespace(r.namespace, written))
+	r.explorer.namespaces.release(r.namespace, r.recording, r.isNamespaceReusable())
+	return removal
+}
+
+// isNamespaceReusable reports whether another run may use the namespace. What a binding of the account allows
+// would be known to the server for a while after its deletion.
+func (r *run) isNamespaceReusable() bool {
+	return r.outcome.problem == "" && !needsPlane(r.schedule) && accountOf(r.explorer.operator) == nil
 }
 
 // runStep makes one step of the user, with its faults, and judges the rest after the step.

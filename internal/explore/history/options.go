@@ -25,6 +25,13 @@ func (o Options) isOperator(manager string) bool {
 	return !strings.HasPrefix(manager, "yare-simulated-") && !slices.Contains(o.Users, manager)
 }
 
+// Guard is the name of the ResourceQuota that an exploration makes in the namespace of each run. It is
+// not recorded, because its status follows each object.
+const Guard = "exploration-guard"
+
+// isGuard reports whether an object is the guard of its namespace.
+func isGuard(v Version) bool { return v.Resource == "resourcequotas" && v.Name == Guard }
+
 // isNoise reports whether the objects of a resource come and change at rest.
 func isNoise(resource string) bool {
 	switch resource {

@@ -122,7 +122,7 @@ func (r *Recorder) Record(namespaces ...string) *Recording {
 	recording := &Recording{recorder: r, namespaces: slices.Clone(namespaces), step: -1, lastChange: time.Now()}
 	for _, s := range r.streams {
 		for _, v := range slices.SortedFunc(maps.Values(s.newest), compareVersions) {
-			if slices.Contains(namespaces, v.Namespace) {
+			if slices.Contains(namespaces, v.Namespace) && !isGuard(v) {
 				v.At, v.Step = recording.lastChange, recording.step
 				recording.versions, s.isUsed = append(recording.versions, v), true
 			}
@@ -191,7 +191,7 @@ func (r *Recorder) addVersionLocked(s *stream, change watch.Change) {
 		Resource: s.Resource.String(), Namespace: change.Key.Namespace, Name: change.Key.Name, UID: change.UID,
 		ResourceVersion: change.ResourceVersion, Object: before.Object, Deleted: change.Type == watch.ChangeDeleted, At: time.Now(),
 	}
-	recordings := r.recordingsLocked(v.Namespace)
+	recordings := r.recordingsLocked(v)
 	if v.Deleted {
 		delete(s.newest, v.UID)
 		s.deleted[v.UID] = true
@@ -219,10 +219,10 @@ func (r *Recorder) addVersionLocked(s *stream, change watch.Change) {
 	}
 }
 
-// recordingsLocked returns the recordings of a namespace.
-func (r *Recorder) recordingsLocked(namespace string) (all []*Recording) {
+// recordingsLocked returns the recordings that a version belongs to.
+func (r *Recorder) recordingsLocked(v Version) (all []*Recording) {
 	for _, each := range r.recordings {
-		if slices.Contains(each.namespaces, namespace) {
+		if slices.Contains(each.namespaces, v.Namespace) && !isGuard(v) {
 			all = append(all, each)
 		}
 	}
