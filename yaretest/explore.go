@@ -178,8 +178,9 @@ func Only(kinds ...string) ExploreOption {
 	}
 }
 
-// Beyond adds kinds of faults that are not among the default ones, because only some operators are
-// made for them, such as strip-finalizers and foreign-recreate.
+// Beyond adds kinds of faults that are not among the default ones: foreign-recreate and strip-finalizers, for which
+// few operators are made; watch-twice, which no API server does; unreadable objects of the operator's kind; and
+// restored, a backup that is restored, which needs [Plane].
 func Beyond(kinds ...string) ExploreOption {
 	return func(e *exploration) (err error) {
 		e.options.Beyond, err = parseKinds(kinds)

@@ -24,6 +24,8 @@ type Plane interface {
 	// Pause freezes a component until Resume.
 	Pause(ctx context.Context, component string) error
 	Resume(ctx context.Context, component string) error
+	// Dir returns the folder of the control plane. The data of etcd is in its subfolder etcd.
+	Dir() string
 }
 
 // The components that faults stop.
@@ -48,7 +50,7 @@ const (
 
 // needsPlane reports whether a schedule stops components of the control plane.
 func needsPlane(s schedule.Schedule) bool {
-	return slices.ContainsFunc(s.Faults, func(f schedule.Fault) bool { return f.Kind.IsOfPlane() })
+	return isRestored(s) || slices.ContainsFunc(s.Faults, func(f schedule.Fault) bool { return f.Kind.IsOfPlane() })
 }
 
 // planePoints is at how many writes each kind of fault of the control plane happens.
@@ -87,7 +89,7 @@ func (e *explorer) planPlane(points []schedule.Point, has func(schedule.Kind) bo
 // splitJobs returns the jobs that share the control plane, and those that need it for themselves.
 func splitJobs(jobs []job) (shared, alone []job) {
 	for _, j := range jobs {
-		if needsPlane(j.schedule) {
+		if slices.ContainsFunc(j.schedule.Faults, func(f schedule.Fault) bool { return f.Kind.ConcernsAll() }) {
 			alone = append(alone, j)
 		} else {
 			shared = append(shared, j)

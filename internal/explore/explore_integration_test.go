@@ -9,6 +9,18 @@ import (
 )
 
 // The WebApp example passes what its exploration runs within a bounded time.
+// What goes beyond the promises of an API server does not harm an operator that uses yare: events that come
+// twice, and objects of its kind that it cannot decode.
+func TestBeyondTheContract(t *testing.T) {
+	t.Parallel()
+	coverage := yaretest.Explore(t, yaretest.Binary{Path: "../../examples/webapp"}, yaretest.Only("watch-twice", "unreadable"))
+	for _, k := range []schedule.Kind{schedule.WatchTwice, schedule.Unreadable} {
+		if count := coverage.Kinds[k]; count.Total == 0 || count.Done < count.Total {
+			t.Errorf("runs with %s: %+v", k, count)
+		}
+	}
+}
+
 func TestExploreWebApp(t *testing.T) {
 	if testing.Short() {
 		t.Skip("an exploration makes many runs")

@@ -84,6 +84,25 @@ func (r *run) carryOut(ctx context.Context, f schedule.Fault, armed *faults.Arme
 	return "", nil
 }
 
+// before does what happens before a step: an object is stored that the program cannot decode, or a backup is
+// made.
+func (r *run) before(ctx context.Context, step int) error {
+	for _, f := range r.schedule.Faults {
+		var err error
+		switch {
+		case stepOf(f) != step:
+		case f.Kind == schedule.Unreadable:
+			err = r.storeUnreadable(ctx, f)
+		case f.Kind == schedule.Restored:
+			err = r.takeBackup(ctx)
+		}
+		if err != nil {
+			return fmt.Errorf("%s: %w", f, err)
+		}
+	}
+	return nil
+}
+
 // stepOf returns the step in which a fault happens.
 func stepOf(f schedule.Fault) int {
 	if f.At != nil {
@@ -146,6 +165,10 @@ func (r *run) afterwards(ctx context.Context, step int, wait patience) error {
 		case f.Kind.IsOfPlane():
 			if err := r.strike(ctx, f); err != nil {
 				return err
+			}
+		case f.Kind == schedule.Restored:
+			if err := r.restoreBackup(ctx, f); err != nil {
+				return fmt.Errorf("%s: %w", f, err)
 			}
 		case f.Kind == schedule.Crash:
 			if err := r.crashProgram("crash after the last write", f.Restart == schedule.RestartNow); err != nil {

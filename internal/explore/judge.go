@@ -37,6 +37,9 @@ func (e *explorer) judgeHistory(j job, out *outcome) {
 	if e.judgeTerms(j, out) {
 		return
 	}
+	if isRestored(j.schedule) { // objects come again with other uids, and versions go back
+		return
+	}
 	hasGaps := len(out.history.Gaps) > 0
 	if j.field == "" && (!hasGaps || needsPlane(j.schedule)) { // other values may replace objects
 		e.judgeLives(j, out)

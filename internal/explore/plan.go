@@ -49,6 +49,12 @@ func foreignKindsBeyond() []schedule.Kind {
 	return []schedule.Kind{schedule.ForeignRecreate, schedule.StripFinalizers}
 }
 
+// kindsBeyond returns all kinds that happen only if that is asked for, besides those of the control plane. Some
+// go beyond what a server does, and for others few operators are made.
+func kindsBeyond() []schedule.Kind {
+	return append(foreignKindsBeyond(), schedule.WatchTwice, schedule.Unreadable, schedule.Restored)
+}
+
 // ParseKinds returns the kinds of a name: that of a kind, or of a group, such as crash, request,
 // watch, foreign, leader, plane, transition and stale.
 func ParseKinds(name string) ([]schedule.Kind, error) {
@@ -64,7 +70,7 @@ func ParseKinds(name string) ([]schedule.Kind, error) {
 	case "plane":
 		return planeKinds(), nil
 	}
-	known := slices.Concat(DefaultKinds(), planeKinds(), foreignKindsBeyond())
+	known := slices.Concat(DefaultKinds(), planeKinds(), kindsBeyond())
 	if slices.Contains(known, schedule.Kind(name)) {
 		return []schedule.Kind{schedule.Kind(name)}, nil
 	}
@@ -120,7 +126,7 @@ func (e *explorer) plan(ctx context.Context) ([]job, error) {
 		}
 		add(schedule.Fault{Kind: schedule.Stale, Step: step})
 		for _, stream := range e.streams(step) {
-			for _, k := range watchKinds() {
+			for _, k := range append(watchKinds(), schedule.WatchTwice) {
 				add(schedule.Fault{Kind: k, Stream: stream, Step: step})
 			}
 		}
@@ -153,7 +159,11 @@ func (e *explorer) plan(ctx context.Context) ([]job, error) {
 		}
 	}
 	e.random.Shuffle(len(jobs), func(i, j int) { jobs[i], jobs[j] = jobs[j], jobs[i] })
-	for _, f := range e.planPlane(points, has) {
+	unreadable, err := e.planUnreadable(ctx, has)
+	if err != nil {
+		return nil, err
+	}
+	for _, f := range slices.Concat(unreadable, e.planRestored(has), e.planPlane(points, has)) {
 		jobs = append(jobs, e.jobOf(f))
 	}
 	return jobs, nil

@@ -189,6 +189,9 @@ func (r *run) runStep(ctx context.Context, i int, step schedule.Step, wait patie
 	if err != nil {
 		return err
 	}
+	if err := r.before(ctx, i); err != nil {
+		return err
+	}
 	if err := r.takeStep(ctx, step); err != nil {
 		return err
 	}

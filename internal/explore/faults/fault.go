@@ -49,6 +49,7 @@ func (a *Armed) triggerLocked() {
 //   - [schedule.WatchExpired] breaks it too, and answers the next watch from a version with 410.
 //   - [schedule.WatchMissed] holds as a lag does. At the end of the step the events are dropped,
 //     the watch breaks, and the next watch from a version is answered with 410.
+//   - [schedule.WatchTwice] delivers that event and all that follow twice, until the step ends.
 //   - The faults of a leader isolate its session until [Session.Reconnect], or cut it off.
 //   - The faults of the control plane only trigger. The caller carries them out.
 //   - [schedule.Stale] lets each read with resourceVersion=0 see the state at the beginning of the
@@ -68,7 +69,7 @@ func (p *Proxy) Arm(f schedule.Fault) (*Armed, error) {
 		if f.At == nil {
 			return nil, fmt.Errorf("the fault %s has no point", f.Kind)
 		}
-	case schedule.WatchLag, schedule.WatchCut, schedule.WatchExpired, schedule.WatchMissed:
+	case schedule.WatchLag, schedule.WatchCut, schedule.WatchExpired, schedule.WatchMissed, schedule.WatchTwice:
 		if f.Stream == "" {
 			return nil, fmt.Errorf("the fault %s has no stream", f.Kind)
 		}

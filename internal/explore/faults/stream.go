@@ -5,6 +5,7 @@ import (
 	"io"
 	"net/http"
 	"net/url"
+	"slices"
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -82,6 +83,8 @@ type frame struct {
 	isChange bool
 	// isInitial is true for the first events of a streaming list, and the bookmark at their end.
 	isInitial bool
+	// isRepeated is true for an event that a fault delivers twice, and for its repetition.
+	isRepeated bool
 }
 
 // newStream returns the body of a watch with its faults.
@@ -265,6 +268,13 @@ func (s *stream) nextStepLocked() streamStep {
 				}
 			}
 			return wait
+		case schedule.WatchTwice:
+			if f.isChange && !f.isRepeated {
+				a.triggerLocked()
+				f.isRepeated = true
+				s.queue[0] = f
+				s.queue = slices.Insert(s.queue, 1, f)
+			}
 		case schedule.WatchCut, schedule.WatchExpired:
 			if !f.isChange || a.isSpent {
 				continue

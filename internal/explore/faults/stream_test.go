@@ -95,6 +95,23 @@ func TestWatchIsCut(t *testing.T) {
 	w.want("MODIFIED 3")
 }
 
+func TestEventsComeTwice(t *testing.T) {
+	t.Parallel()
+	u, p, _, w := startWatch(t, "")
+	a := arm(t, p, schedule.Fault{Kind: schedule.WatchTwice, Stream: "configmaps", Events: 1})
+	u.send("MODIFIED", "2")
+	w.want("MODIFIED 2")
+	u.send("MODIFIED", "3")
+	u.send("BOOKMARK", "4")
+	u.send("DELETED", "5")
+	w.want("MODIFIED 3", "MODIFIED 3", "BOOKMARK 4", "DELETED 5", "DELETED 5")
+	waitTriggered(t, a)
+	p.Disarm()
+	u.send("ADDED", "6")
+	u.send("ADDED", "7")
+	w.want("ADDED 6", "ADDED 7")
+}
+
 func TestWatchExpires(t *testing.T) {
 	t.Parallel()
 	u, p, program, w := startWatch(t, "")

@@ -116,6 +116,9 @@ const (
 	// program never sees the states in between.
 	WatchMissed Kind = "watch-missed"
 
+	// WatchTwice delivers each event of a stream twice for the rest of the step. No API server does so.
+	WatchTwice Kind = "watch-twice"
+
 	// Idle is no fault, and must change nothing: when the step has come to rest, the time of parts
 	// moves forward, and any other program is restarted.
 	Idle Kind = "idle"
@@ -147,6 +150,13 @@ const (
 	// standby.
 	LeaderKilled Kind = "leader-killed"
 
+	// Unreadable stores an object of the first sample's kind before the step, whose fields have values of
+	// other types. A schema of former times has allowed them.
+	Unreadable Kind = "unreadable"
+	// Restored sets the server back to a backup from before the step, when the step has come to rest.
+	// The user makes the step again.
+	Restored Kind = "restored"
+
 	// ServerKilled and EtcdKilled kill the API server, or etcd, and start it again after a moment.
 	// EtcdPaused stops etcd for some seconds. Such a fault happens when the program makes the request,
 	// or, without a point, when the step has come to rest.
@@ -172,6 +182,10 @@ func (k Kind) IsOfPlane() bool {
 	}
 	return false
 }
+
+// ConcernsAll reports whether a fault of this kind concerns all who use the control plane, so that
+// its run has the control plane for itself.
+func (k Kind) ConcernsAll() bool { return k.IsOfPlane() || k == Unreadable || k == Restored }
 
 // Fault is one fault of a run.
 type Fault struct {
@@ -221,6 +235,8 @@ func (f Fault) String() string {
 		return fmt.Sprintf("%s of %s after step %d", f.Kind, f.Object, f.Step+1)
 	case f.Stream != "":
 		return fmt.Sprintf("%s of %s in step %d", f.Kind, f.Stream, f.Step+1)
+	case f.Kind == Unreadable:
+		return fmt.Sprintf("%s object before step %d", f.Kind, f.Step+1)
 	default:
 		return fmt.Sprintf("%s after step %d", f.Kind, f.Step+1)
 	}

@@ -215,8 +215,8 @@ func TestOutages(t *testing.T) {
 	}
 	t.Parallel()
 	cluster := yaretest.New(t)
-	coverage := yaretest.Explore(t, yaretest.Binary{Path: "../../../examples/webapp"}, yaretest.Plane(cluster), yaretest.Only("plane"))
-	for _, k := range []schedule.Kind{schedule.ServerKilled, schedule.EtcdKilled, schedule.EtcdPaused} {
+	coverage := yaretest.Explore(t, yaretest.Binary{Path: "../../../examples/webapp"}, yaretest.Plane(cluster), yaretest.Only("plane", "restored"))
+	for _, k := range []schedule.Kind{schedule.ServerKilled, schedule.EtcdKilled, schedule.EtcdPaused, schedule.Restored} {
 		if count := coverage.Kinds[k]; count.Total == 0 || count.Done < count.Total {
 			t.Errorf("runs with %s: %+v", k, count)
 		}
