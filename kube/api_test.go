@@ -134,7 +134,7 @@ func TestListGivesUpOnWhatIsAlwaysTooOld(t *testing.T) {
 	}
 }
 
-// One by one, the caller has the first page already, and must begin again itself.
+// A caller that reads one by one has the first page already, and must begin again itself.
 func TestEachReportsThatItIsTooOld(t *testing.T) {
 	t.Parallel()
 	var names []string

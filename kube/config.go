@@ -47,8 +47,8 @@ type Config struct {
 
 	// BearerToken is sent with each request, unless BearerTokenFile holds a token.
 	BearerToken string
-	// BearerTokenFile names the file of a token, which is read again every minute. What was
-	// read last takes precedence over BearerToken.
+	// BearerTokenFile names the file of a token, which is read again after 50 s. The token that
+	// was read last takes precedence over BearerToken.
 	BearerTokenFile string
 	// Username and Password are the credentials of HTTP basic authentication. They cannot be
 	// combined with a token.
@@ -64,12 +64,12 @@ type Config struct {
 	// Proxy returns the proxy of a request, as in [http.Transport]. Default:
 	// [http.ProxyFromEnvironment].
 	Proxy func(*http.Request) (*url.URL, error)
-	// Dial opens connections. Default: that of a net.Dialer with a timeout of 30 s.
+	// Dial opens connections. Default: a net.Dialer with a timeout of 30 s.
 	Dial func(ctx context.Context, network, address string) (net.Conn, error)
 	// DisableCompression asks the server not to compress its answers. Servers compress large lists,
-	// and from Kubernetes 1.37 on also streaming lists and what follows on the same watch. Of
-	// 10,000 objects of 1.7 KB a tenth of the bytes is left, which costs the client some 30 ms of
-	// CPU, about as much as it saves in TLS. A later event costs 13 µs more.
+	// and from Kubernetes 1.37 on also streaming lists and what follows on the same watch.
+	// Compression leaves a tenth of the bytes of 10,000 objects of 1.7 KB. It costs the client some
+	// 30 ms of CPU, about as much as it saves in TLS. A later event costs 13 µs more.
 	DisableCompression bool
 	// WrapTransport returns a RoundTripper around the one that sends requests, or is nil. The
 	// requests have their credentials already. A client calls WrapTransport once. The
@@ -133,7 +133,7 @@ const (
 	InteractiveAlways InteractiveMode = "Always"
 )
 
-// Clone returns a copy that shares no data with c. Functions are the same.
+// Clone returns a copy that shares no data with c. The functions are shared.
 func (c *Config) Clone() *Config {
 	d := *c
 	d.CAData, d.CertData, d.KeyData = slices.Clone(c.CAData), slices.Clone(c.CertData), slices.Clone(c.KeyData)

@@ -247,8 +247,8 @@ func (c *connections) rootsOf(ca []byte) (*x509.CertPool, error) {
 	return nil, errors.New("the CA has no certificate in PEM")
 }
 
-// secondsOf returns the number of seconds in an environment variable. These variables are those
-// of all programs that use client-go.
+// secondsOf returns the number of seconds in an environment variable, or usual if it has none. Programs
+// that use client-go read the same variables.
 func secondsOf(variable string, usual int) time.Duration {
 	if text := os.Getenv(variable); text != "" {
 		seconds, err := strconv.Atoi(text)

@@ -35,9 +35,8 @@ type Definition struct {
 	// overwritten. Default: the program defines the kind.
 	Foreign bool
 
-	// Storage marks the version in which objects are stored. It need not be set: the
-	// highest that is served, by the priority of Kubernetes versions (v2, v1, v1beta1, …), is the
-	// default.
+	// Storage marks the version in which objects are stored. Default: the highest version that is
+	// served, by the priority of Kubernetes versions (v2, v1, v1beta1, …).
 	Storage bool
 
 	// NotServed is true for a version that the server does not serve, such as an old one in which
@@ -48,8 +47,8 @@ type Definition struct {
 	Deprecated string
 
 	// Labels and Annotations are those of the CustomResourceDefinition itself, for tools such as
-	// cert-manager (cert-manager.io/inject-ca-from) and Helm (helm.sh/resource-policy). The versions
-	// of a kind put theirs together.
+	// cert-manager (cert-manager.io/inject-ca-from) and Helm (helm.sh/resource-policy). The
+	// CustomResourceDefinition has the labels and annotations of all versions of the kind.
 	Labels, Annotations map[string]string
 
 	// Columns are printed by kubectl get, in this order, after those that fields declare
@@ -82,12 +81,12 @@ type Definition struct {
 	OtherSources map[string]fs.FS
 }
 
-// Defined types name their own resource. Definition is called on the zero value, and must
-// return the same each time.
+// Defined is the interface of types that name their own resource. Definition is called on the
+// zero value, and must return the same value each time.
 type Defined interface{ Definition() Definition }
 
-// Tagged types have a crd tag of their own, which holds for every value of the type: see package
-// crd. CRDTag is called on the zero value, and must return the same each time.
+// Tagged is the interface of types that have a crd tag of their own, which holds for every value of
+// the type: see package crd. CRDTag is called on the zero value, and must return the same tag each time.
 type Tagged interface{ CRDTag() string }
 
 // DefinedObjectOf is the constraint that *T is an Object that defines itself: a custom

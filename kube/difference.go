@@ -70,8 +70,8 @@ func (d *difference) between(before, after jsontext.Value) (map[string]any, erro
 	return patch, nil
 }
 
-// recordLists records whether values may contain a list. A bracket in a text counts, which costs
-// no more than a precondition.
+// recordLists records whether values may contain a list. A bracket within a string counts too, which
+// costs only a precondition.
 func (d *difference) recordLists(name string, values ...jsontext.Value) {
 	if name == "managedFields" {
 		return

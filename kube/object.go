@@ -37,9 +37,9 @@ type None = struct{}
 // Both are used alike. Only the alias is a runtime.Object by itself, because Go gives a type of its
 // own no methods of CustomResource. The type of its own needs one line for that: see [DeepCopy].
 //
-// A struct that embeds a custom resource is one too. It is for a custom resource of another
-// module that needs another Definition. Other JSON fields beside the embedded custom resource are an
-// error, because they would stand beside spec and status.
+// A struct that embeds a custom resource is a custom resource too. With it an author gives a custom
+// resource of another module another Definition. Other JSON fields beside the embedded custom resource
+// are an error, because they would stand beside spec and status.
 type CustomResource[Spec Defined, Status any] struct {
 	metav1.TypeMeta   `json:",inline"`
 	metav1.ObjectMeta `json:"metadata,omitempty"`

@@ -8,8 +8,8 @@ import (
 	"github.com/yare-go/yare/internal/projection"
 )
 
-// Projected types have only some fields of a kind, so that a program that watches many objects
-// keeps only what it needs of each. Projection returns the kind.
+// Projected is the interface of types that have only some fields of a kind, so that a program that
+// watches many objects keeps only the fields that it needs. Projection returns the kind.
 //
 //	type podPhase struct {
 //		metav1.TypeMeta   `json:",inline"`
@@ -37,7 +37,7 @@ type Projected interface {
 // projectionPrefix begins the Representation of a projection. The fields follow.
 const projectionPrefix = "fields:"
 
-// ProjectedFields returns the fields of a projection, and whether r is one.
+// ProjectedFields returns the fields of a projection, and reports whether r is the form of one.
 func (r Representation) ProjectedFields() (fields string, ok bool) {
 	return strings.CutPrefix(string(r), projectionPrefix)
 }

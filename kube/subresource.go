@@ -38,7 +38,7 @@ func (a API[T]) Subresource(name string) API[T] {
 //
 // A body without a name and a namespace is sent with those of the object. A nil body is sent as no
 // body. An eviction that a disruption budget forbids for now is an error that
-// [IsTooManyRequests] reports. It is not repeated.
+// [IsTooManyRequests] reports. Such an eviction is not repeated.
 func CreateSubresource[Answer, T any](ctx context.Context, a API[T], name, subresource string, body any, options ...WriteOption) (*Answer, error) {
 	answer := new(Answer)
 	if err := a.createSubresource(ctx, name, subresource, body, answer, options); err != nil {
@@ -108,7 +108,8 @@ func withIdentity(object []byte, namespace, name string) ([]byte, error) {
 	return Marshal(members)
 }
 
-// LogOptions say which lines [API.Logs] reads. The zero value means all lines of the only container.
+// LogOptions selects the lines that [API.Logs] reads. The zero value means all lines of the only
+// container.
 type LogOptions struct {
 	// Container names the container. It is required if the Pod has several.
 	Container string

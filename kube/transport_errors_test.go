@@ -28,7 +28,7 @@ func TestErrorPredicates(t *testing.T) {
 		"ApplyConflict": IsApplyConflict, "Invalid": IsInvalid, "BadRequest": IsBadRequest, "Forbidden": IsForbidden,
 		"Unauthorized": IsUnauthorized, "Gone": IsGone, "TooManyRequests": IsTooManyRequests, "Unknown": IsUnknown,
 		"Unreachable": IsUnreachable,
-		// They are asked of by people who come from there.
+		// Users of apimachinery call these functions.
 		"api NotFound": apierrors.IsNotFound, "api AlreadyExists": apierrors.IsAlreadyExists, "api Conflict": apierrors.IsConflict,
 		"api Invalid": apierrors.IsInvalid, "api Forbidden": apierrors.IsForbidden, "api Unauthorized": apierrors.IsUnauthorized,
 		"api TooManyRequests": apierrors.IsTooManyRequests, "api Gone": apierrors.IsResourceExpired,

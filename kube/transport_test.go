@@ -354,8 +354,8 @@ func TestWatchOutlivesTheTimeout(t *testing.T) {
 	}
 }
 
-// Whether the transport notices a dead connection by itself: over HTTP/2 by pings, over HTTP/1.1
-// not at all. Package watch waits less long for signs of life without them.
+// The transport finds a dead connection by pings over HTTP/2, and not at all over HTTP/1.1. Package
+// watch waits less long for signs of life on a connection without pings.
 func TestWatchSaysWhetherItsConnectionIsPinged(t *testing.T) {
 	t.Parallel()
 	for _, http2 := range []bool{true, false} {

@@ -27,7 +27,7 @@ import (
 func Load(source kube.ConfigSource) (config *kube.Config, namespace string, err error) {
 	rules := clientcmd.NewDefaultClientConfigLoadingRules()
 	rules.ExplicitPath = source.Kubeconfig
-	rules.WarnIfAllMissing = false // the error says it
+	rules.WarnIfAllMissing = false // the error reports it
 	loader := clientcmd.NewNonInteractiveDeferredLoadingClientConfig(rules,
 		&clientcmd.ConfigOverrides{CurrentContext: source.Context})
 	loaded, err := loader.ClientConfig()
