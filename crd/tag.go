@@ -15,7 +15,7 @@ type directive struct {
 	scope []string
 	key   string
 	value string
-	// given reports whether there is a value, which may be empty.
+	// given is true if there is a value, which may be empty.
 	given bool
 }
 
@@ -135,7 +135,7 @@ func nextDirective(text string) (d directive, rest string, more bool, err error)
 }
 
 // nextValue returns the value at the beginning of text, up to a comma or the end, and the rest.
-// Two quotes inside of quotes are one.
+// Two quotes inside of quotes stand for one.
 func nextValue(text string) (value, rest string, err error) {
 	if !strings.HasPrefix(text, "'") {
 		end := strings.IndexByte(text, ',')
