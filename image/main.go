@@ -61,7 +61,7 @@ type options struct {
 	insecure bool
 	// ca names a file of certificates to trust for registries. It may be empty.
 	ca string
-	// platforms are those of the image.
+	// platforms are the platforms of the image.
 	platforms []platform
 	// certificates adds the root certificates to the image.
 	certificates bool
