@@ -7,9 +7,9 @@ import (
 )
 
 // burstConn is a connection that reads bursts in larger parts. An API server sends each event of a
-// streaming list by itself. Whatever arrives wakes up the program, and to wake up costs more than to read
-// the event. So during a burst burstConn waits for a moment before it reads again, until several events
-// have arrived. A part that arrives alone is read at once.
+// streaming list by itself. Each arrival wakes up the program, which costs more than reading the event.
+// So during a burst burstConn waits for a moment before it reads again, until several events have arrived.
+// A part that arrives alone is read at once.
 //
 // Only one goroutine at a time may read the connection. TLS above it keeps that rule.
 type burstConn struct {

@@ -174,8 +174,8 @@ func (c *Client) InNamespaces(namespaces ...string) *Client {
 	return &d
 }
 
-// AllNamespaces returns a client for which "all namespaces" means all of the cluster. That is
-// the default.
+// AllNamespaces returns a client for which "all namespaces" means all namespaces of the cluster,
+// as it does by default.
 func (c *Client) AllNamespaces() *Client {
 	d := *c
 	d.namespaces, d.namespacesErr = nil, nil

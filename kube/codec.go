@@ -15,7 +15,7 @@ import (
 	"github.com/yare-go/yare/internal/jsonplan"
 )
 
-// jsonOptions are the rules of Kubernetes: those of encoding/json, but names must match in
+// jsonOptions are the rules of Kubernetes: the rules of encoding/json, but names must match in
 // case. The fixtures of k8s.io/api are the test.
 var jsonOptions = json.JoinOptions(
 	jsonv1.DefaultOptionsV1(),
@@ -28,7 +28,7 @@ var jsonOptions = json.JoinOptions(
 // the other.
 var onePassOptions = json.JoinOptions(jsonOptions, jsonv1.ReportErrorsWithLegacySemantics(false))
 
-// Unmarshal decodes JSON by the rules of Kubernetes: those of encoding/json, but names must
+// Unmarshal decodes JSON by the rules of Kubernetes: the rules of encoding/json, but names must
 // match in case.
 func Unmarshal(data []byte, into any) error { return json.Unmarshal(data, into, jsonOptions) }
 
@@ -58,7 +58,8 @@ func unmarshalNew(data []byte, into any) error {
 // Marshal encodes JSON by the rules of Kubernetes.
 func Marshal(v any) ([]byte, error) { return json.Marshal(v, jsonOptions) }
 
-// DecodeError describes an object that the server sent and that does not fit its Go type.
+// DecodeError describes an object that the server sent and that does not fit its Go type. Ref and
+// ResourceVersion have only what could be read of the object's metadata. Err is the cause.
 type DecodeError struct {
 	Ref             Ref
 	ResourceVersion string

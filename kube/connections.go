@@ -25,7 +25,7 @@ const filePeriod = 5 * time.Minute
 // Requests in flight end on their old connections.
 type connections struct {
 	config *Config
-	// certificate returns the client's certificate as it is now, or is nil if there is none.
+	// certificate returns the present certificate of the client. It is nil for a client without one.
 	certificate func(context.Context) (*tls.Certificate, error)
 	now         func() time.Time
 

@@ -30,8 +30,8 @@ type Definition struct {
 	ClusterScoped bool
 
 	// Foreign is true if the kind belongs to another project, such as a Certificate of
-	// cert-manager. The program then does not print a CustomResourceDefinition: the one of
-	// that project has more versions, fields and rules than this Go type, and would be
+	// cert-manager. The program then does not print a CustomResourceDefinition: the definition
+	// of that project has more versions, fields and rules than this Go type, and would be
 	// overwritten. Default: the program defines the kind.
 	Foreign bool
 
@@ -51,7 +51,7 @@ type Definition struct {
 	// CustomResourceDefinition has the labels and annotations of all versions of the kind.
 	Labels, Annotations map[string]string
 
-	// Columns are printed by kubectl get, in this order, after those that fields declare
+	// Columns are printed by kubectl get, in this order, after the columns that fields declare
 	// with the tag crd:"column". Age comes last by itself.
 	Columns []Column
 
@@ -69,8 +69,8 @@ type Definition struct {
 
 	// Source holds the Go files, embedded, in which the types are declared: their doc
 	// comments become the descriptions. A program cannot see its own comments, so without
-	// it there are none. Because the text travels in the binary, the result is the same
-	// wherever the program was built and wherever it runs.
+	// Source there are no descriptions. Because the text travels in the binary, the result is
+	// the same wherever the program was built and wherever it runs.
 	//
 	//	//go:embed main.go
 	//	var source embed.FS

@@ -9,7 +9,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 )
 
-// difference is what changes from one state of an object to another.
+// difference is the change from one state of an object to another.
 type difference struct {
 	// members is the merge patch (RFC 7386): a member is a jsontext.Value, a nested map, or nil if
 	// it is removed.
@@ -114,7 +114,7 @@ func (a resourceView) checkDifference(d difference) error {
 	return nil
 }
 
-// identity is what a write must not change.
+// identity holds the fields that a write must not change.
 type identity struct {
 	namespace, name string
 	uid             types.UID

@@ -39,7 +39,7 @@ func Discover(ctx context.Context, h Handler, gv schema.GroupVersion) ([]Resourc
 // DiscoverAll returns all resources that the server serves, without their subresources. Each resource
 // comes once, in the first version of its group that has it, in the order of the server. It makes one
 // request for each version of a group. An error means that the resources of some groups are not
-// known, such as those of an aggregated server that does not answer; the others are returned beside
+// known, such as the groups of an aggregated server that does not answer; the others are returned beside
 // the error.
 func DiscoverAll(ctx context.Context, h Handler) ([]Resource, error) {
 	response, err := h.Do(ctx, &Request{Verb: VerbGet})

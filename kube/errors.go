@@ -15,6 +15,7 @@ import (
 // Error describes a request that did not succeed: what was tried on which object, and what the
 // server answered, or why it could not be asked.
 type Error struct {
+	// Verb, Ref and Subresource name the request.
 	Verb        Verb
 	Ref         Ref
 	Subresource string

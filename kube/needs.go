@@ -11,7 +11,7 @@ type Needs struct {
 	// may share one, because they would remove each other's fields.
 	FieldManagers []string
 	// Defines holds the custom resources whose types have a Definition. The program brings
-	// their CustomResourceDefinitions, except those of a Definition that is Foreign.
+	// their CustomResourceDefinitions, except for a Definition that is Foreign.
 	Defines []Type
 	// Access holds the permissions that the part needs on resources.
 	Access []Access

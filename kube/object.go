@@ -67,8 +67,8 @@ type CustomResourceList[T any] struct {
 func (l *CustomResourceList[T]) DeepCopyObject() runtime.Object { return DeepCopy(l) }
 
 // DefinedBy gives the struct that embeds it the Definition of a Spec. It has no content. A
-// [CustomResource] embeds it because, unlike methods of CustomResource, those of an embedded field
-// are also methods of a type that an author declares from CustomResource.
+// [CustomResource] embeds DefinedBy because the methods of an embedded field, unlike those of
+// CustomResource, are also methods of a type that an author declares from CustomResource.
 type DefinedBy[Spec Defined] struct{}
 
 // Definition returns the Definition of the Spec.

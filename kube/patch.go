@@ -56,7 +56,8 @@ func JSONPatch(operations ...PatchOperation) Patch {
 	return newPatch(ContentJSONPatch, operations)
 }
 
-// PatchOperation is one step of a JSON patch. Paths are JSON pointers: "/spec/replicas".
+// PatchOperation is one step of a JSON patch. Op is the name of the operation (RFC 6902). Paths are
+// JSON pointers: "/spec/replicas".
 type PatchOperation struct {
 	Op    string `json:"op"`
 	Path  string `json:"path"`

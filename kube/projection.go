@@ -26,8 +26,8 @@ import (
 // a projection answers no read of the whole type, and a cache of the whole type answers reads of
 // every projection. Two projections with the same fields share one watch.
 //
-// A projection can be deleted, and every other write of it is an error: a replacement would take
-// away the fields that the type lacks. An apply of the whole type to an object that only a
+// A projection can be deleted. Every other write of a projection is an error: a replacement would
+// remove the fields that the type lacks. An apply of the whole type to an object that only a
 // projection shows is always sent.
 type Projected interface {
 	Object

@@ -303,7 +303,7 @@ func (p *pruner) planLocked(key planKey) *plan {
 	return made
 }
 
-// addMembers adds the members of the struct key.t, which is embedded in those of outside.
+// addMembers adds the members of the struct key.t, which is embedded in the structs of outside.
 func (p *pruner) addMembers(members map[string]member, key planKey, outside []reflect.Type) {
 	if slices.Contains(outside, key.t) {
 		return
@@ -355,7 +355,7 @@ func mayBeOmitted(options string) bool {
 	return false
 }
 
-// encodesItself reports whether the JSON of a type is not that of its Go kind.
+// encodesItself reports whether a type has methods that encode it as JSON or text.
 func encodesItself(t reflect.Type) bool {
 	for _, marshaler := range []reflect.Type{
 		reflect.TypeFor[stdjson.Marshaler](), reflect.TypeFor[json.MarshalerTo](), reflect.TypeFor[encoding.TextMarshaler](),

@@ -83,7 +83,7 @@ type Request struct {
 	Streams bool
 }
 
-// Preconditions name the one object, or the one version of it, that a write is for.
+// Preconditions name the one object, or the one version of an object, that a write is for.
 type Preconditions struct {
 	UID             types.UID
 	ResourceVersion string

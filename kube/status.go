@@ -17,10 +17,10 @@ const statusAttempts = 5
 // The object must have been read. Its uid and its resourceVersion are preconditions, so that
 // ApplyStatus overwrites neither the status of an object that was deleted and made anew, nor a
 // status that somebody else has written since. If only other parts of the object have changed,
-// the status is written all the same: while the uid and the generation are those that were
-// read, and the fields of this manager in the status are as they were, ApplyStatus reads the
-// version that is live and repeats the write, at most four times. Otherwise the conflict is
-// returned: see [IsConflict].
+// the status is written all the same: while the object has the uid and the generation of obj, and
+// the fields of this manager in the status have not changed, ApplyStatus reads the live version
+// and repeats the write, at most four times. Otherwise the conflict is returned: see
+// [IsConflict].
 //
 // After a success obj has the managedFields of the answer. If nothing but the status has changed
 // since obj was read, obj also has the resourceVersion of the answer, so that further writes of obj

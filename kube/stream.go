@@ -20,7 +20,9 @@ type Stream struct {
 	Cluster  string
 	Resource Resource
 	// Namespace is empty for all namespaces, and for resources outside of namespaces.
-	Namespace      string
+	Namespace string
+	// LabelSelector, FieldSelector and ShardSelector are parameters of lists and watches. An empty
+	// selector selects everything.
 	LabelSelector  string
 	FieldSelector  string
 	ShardSelector  string
@@ -95,7 +97,7 @@ func (s Stream) Request(verb Verb, parameters ...string) *Request {
 
 // Page is one page of a list, with items that are not decoded.
 type Page struct {
-	// ResourceVersion is that of the whole list.
+	// ResourceVersion is the resource version of the whole list.
 	ResourceVersion string
 	Items           []jsontext.Value
 	// Unreadable holds a [*DecodeError] for each object that could not be read, and so is not

@@ -60,7 +60,7 @@ func (t *transport) Do(ctx context.Context, r *Request) (*Response, error) {
 		}
 	}()
 
-	// Whether a write reached the server is not known once it was given a connection.
+	// A write that was given a connection may have reached the server.
 	var sent atomic.Bool
 	ctx = httptrace.WithClientTrace(ctx, &httptrace.ClientTrace{
 		GotConn: func(httptrace.GotConnInfo) { sent.Store(true) },
@@ -168,7 +168,7 @@ func (t *transport) request(ctx context.Context, r *Request) (*http.Request, err
 	return request, nil
 }
 
-// path returns the path of the request's URL, below that of the server.
+// path returns the path of the request's URL, below the path of the server.
 func (r *Request) path(base string) string {
 	parts := make([]string, 0, 9)
 	if r.Resource == (Resource{}) {

@@ -46,7 +46,7 @@ func (DryRunOption) changeDelete(o *metav1.DeleteOptions) { o.DryRun = []string{
 // DryRun makes the server check and answer a write or a deletion without carrying it out.
 func DryRun() DryRunOption { return DryRunOption{} }
 
-// FieldManager records this write under another name than that of the client.
+// FieldManager records this write under another name than [Client.FieldManager].
 func FieldManager(name string) WriteOption {
 	return writeOption(func(o *writeOptions) { o.manager = name })
 }

@@ -43,18 +43,17 @@ func Dial(ctx context.Context, c *kube.Client, namespace, name string, port int)
 	return p, nil
 }
 
-// portConn is a connection to a port of a Pod. Reads are for one goroutine at a time, and so are
-// writes.
+// portConn is a connection to a port of a Pod. One goroutine at a time may read, and one may write.
 type portConn struct {
 	socket *websocket.Conn
-	// ctx is that of the connection: a net.Conn receives none.
+	// ctx is the context of the connection, because the methods of a net.Conn receive none.
 	ctx     context.Context //nolint:containedctx // see above
 	cancel  context.CancelCauseFunc
 	running sync.WaitGroup
 	address podAddress
 
-	// rest is what is left of the last message. portSent and errorSent report whether the number of
-	// the port has come on each channel.
+	// rest is the unread part of the last message. portSent and errorSent are true once the number
+	// of the port has come on the channel of the data and of the error.
 	rest                []byte
 	portSent, errorSent bool
 

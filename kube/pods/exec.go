@@ -49,7 +49,8 @@ type Command struct {
 // Size is the size of a terminal in characters.
 type Size struct{ Width, Height uint16 }
 
-// ExitError is the error of a command that ended with another exit code than 0.
+// ExitError is the error of a command that ended with another exit code than 0. Message is the text
+// that came with the code.
 type ExitError struct {
 	Code    int
 	Message string
