@@ -93,8 +93,8 @@
 //	selectable                field selectors can name the field, as in kubectl get
 //	                          --field-selector=spec.color=red; see KEP-4358
 //
-// The prefix items. applies a key to the elements of a list, and values. to those of a map, as
-// in items.minLength=1, values.type=string or items.values.enum=a|b. Lists, maps and structs
+// The prefix items. applies a key to the elements of a list, and values. to the values of a map,
+// as in items.minLength=1, values.type=string or items.values.enum=a|b. Lists, maps and structs
 // within a struct get their defaults only if that struct is present: tag it default='{}'.
 //
 // A type can have a tag too, which holds for all of its values. A method CRDTag returns it:

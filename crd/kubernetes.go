@@ -66,7 +66,7 @@ func (b *builder) kubernetesFieldTag(f field, s *Schema) (tag, bool) {
 		return tag{}, false
 	}
 	text := kubernetesTag(pkg + "." + f.in.decl + "." + f.name)
-	// The keys of strategic merge patches are those of server-side apply, with exceptions in the
+	// The keys of strategic merge patches are the keys of server-side apply, with exceptions in the
 	// table. A server refuses a definition with a key that may be missing.
 	if key := f.Tag.Get("patchMergeKey"); key != "" && s.Items != nil && text != "listType=atomic" && s.Items.isKey(key) {
 		text = strings.TrimSuffix("listType=map,listMapKey="+key+","+text, ",")

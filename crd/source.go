@@ -318,7 +318,7 @@ func (r *sourceReader) field(path string) (names []string, nested []fieldComment
 		names = append(names, r.lit)
 		r.next()
 	}
-	// What follows brackets is the element of an array. If nothing follows, the name is that of
-	// an embedded type with arguments.
+	// The type after brackets is the element of an array. If nothing follows, names holds the name
+	// of an embedded type with arguments.
 	return names, r.fieldsOf(path + names[0] + ".")
 }

@@ -68,9 +68,8 @@ func parseTag(tag string) ([]directive, error) {
 	return all, errors.Join(problems...)
 }
 
-// joinTorn returns directives without those that are the rest of a value: a comma ends a value
-// that is not in quotes, and what follows is no key. Each torn value is a problem that shows how
-// to write it.
+// joinTorn returns the directives that are whole. A comma tears a value that is not in quotes, and the
+// text after the comma is no key. Each torn value is a problem that shows how to write it.
 func joinTorn(directives []directive, texts []string) (whole []directive, problems []error) {
 	for i := 0; i < len(directives); {
 		d, end := directives[i], i+1

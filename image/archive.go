@@ -23,7 +23,7 @@ type blob struct {
 
 // blobs are all parts of an index.
 type blobs struct {
-	// index describes the index itself, whose content is one of parts.
+	// index describes the index itself. parts holds its content.
 	index v1.Descriptor
 	// parts holds each blob once.
 	parts []blob

@@ -143,7 +143,7 @@ func rootCertificates() []byte {
 }
 
 // attestationOf returns the bill of materials of a binary as BuildKit attaches it to an image: a
-// manifest in the same index. So whoever copies or signs the index copies and signs both.
+// manifest in the same index. So a copy or a signature of the index includes both.
 func attestationOf(b binary, image v1.Hash) (v1.Image, error) {
 	statement, err := statementOf(b, image)
 	if err != nil {

@@ -44,7 +44,7 @@ func (r *Relister) beginList() {
 	r.due = false
 }
 
-// isDue reports whether a list is asked for that has not begun.
+// isDue reports whether a list was asked for and has not begun.
 func (r *Relister) isDue() bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()

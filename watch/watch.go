@@ -21,8 +21,8 @@ var (
 )
 
 const (
-	// minWatchTimeout is the least time after which the server is asked to end a watch, and
-	// half of the most. Then clients spread over the replicas of the server again.
+	// minWatchTimeout is the least time after which the server is asked to end a watch. The most
+	// is twice as long. The next watch lets clients spread over the replicas of the server again.
 	minWatchTimeout = 5 * time.Minute
 	// minUnpingedTimeout is the same for a watch without pings, of which only the end can show
 	// that its connection is alive.
