@@ -184,8 +184,8 @@ func TestCallerGivesUp(t *testing.T) {
 	})
 }
 
-// Promise 9: a connection that was refused carried nothing out, so that even a create is
-// repeated; one that broke may have.
+// Promise 9: over a refused connection nothing was carried out, so that even a create is
+// repeated. Over a connection that broke, the request may have been carried out.
 func TestFateOfWrites(t *testing.T) {
 	t.Parallel()
 	t.Run("refused", func(t *testing.T) {

@@ -103,7 +103,7 @@ func TestURLs(t *testing.T) {
 	}
 }
 
-// Bug: the object "p/status" was another one than its name said.
+// Bug: a request for the object "p/status" went to the status of the object p.
 func TestNameCannotLeadElsewhere(t *testing.T) {
 	t.Parallel()
 	c := serve(t, func(_ http.ResponseWriter, r *http.Request) { t.Errorf("asked for %s", r.URL) })
