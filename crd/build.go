@@ -18,7 +18,7 @@ type builder struct {
 	columns     []Column
 	selectables []SelectableField
 	problems    []error
-	// tags holds the tags of the Definition by path, and matched the paths that a place has.
+	// tags holds the tags of the Definition by path. matched holds those paths that match a place.
 	tags    map[string]string
 	matched map[string]bool
 }
@@ -71,7 +71,7 @@ func (b *builder) failf(name, format string, args ...any) {
 	b.problem(fmt.Errorf("%s: %s", name, fmt.Sprintf(format, args...)))
 }
 
-// fail records err as problems of what is called name, one for each line.
+// fail records each line of err as a problem of the type or field called name.
 func (b *builder) fail(name string, err error) {
 	for line := range strings.SplitSeq(err.Error(), "\n") {
 		b.failf(name, "%s", line)
@@ -105,7 +105,7 @@ func (b *builder) object(t kube.Type) *Schema {
 	return root
 }
 
-// inRoot returns the schema of a field that every object has. It is not fixed for others.
+// inRoot returns the schema of a field that every object has. fixed is false for other fields.
 func (b *builder) inRoot(f field) (s *Schema, fixed bool) {
 	switch f.name {
 	case "apiVersion":
@@ -127,7 +127,7 @@ func (b *builder) schema(t reflect.Type, at place) *Schema {
 	for t.Kind() == reflect.Pointer {
 		t = t.Elem()
 	}
-	var layers [2]tag // the tag of the type and, of elements, that for their path: field applies that of a field
+	var layers [2]tag // the tag of the type and, for elements, the tag by their path; field applies the tags of a field
 	if len(at.scope) > 0 {
 		layers[1], _ = b.pathTag(at)
 		at.addTypes(layers[1])
@@ -351,8 +351,8 @@ func (b *builder) structure(t reflect.Type, at place) *Schema {
 	return s
 }
 
-// typeRules adds to s the rules of t: those of its method Rules or, if t is a struct without
-// one, those of the structs that it embeds.
+// typeRules adds to s the rules of t: the rules of its method Rules or, if t is a struct without
+// that method, the rules of the structs that it embeds.
 func (b *builder) typeRules(t reflect.Type, at place, s *Schema) {
 	defer func() {
 		if p := recover(); p != nil {

@@ -38,7 +38,7 @@ func (b *builder) column(d, wide *directive, s *Schema, at place) error {
 // maxSelectableFields is how many fields of a version a server lets field selectors name.
 const maxSelectableFields = 8
 
-// selectable adds the field at a place to those that field selectors can name.
+// selectable adds the field at a place to the fields that field selectors can name.
 func (b *builder) selectable(d *directive, s *Schema, at place) error {
 	path := jsonPath(at.path)
 	switch {
@@ -58,7 +58,7 @@ func (b *builder) selectable(d *directive, s *Schema, at place) error {
 	return nil
 }
 
-// columnType returns the type of a column that shows an s. It is empty if no column can.
+// columnType returns the type of a column that shows an s. It is empty if no column can show an s.
 func columnType(s *Schema) string {
 	switch s.kind() {
 	case typeString:
@@ -85,7 +85,7 @@ func jsonPath(names []string) string {
 }
 
 // find returns the schema at a path of plain names, or nil if there is none. plain is false if
-// the path contains more, such as a filter: then it cannot be checked.
+// the path contains more, such as a filter: then the path cannot be checked.
 func find(root *Schema, path string) (s *Schema, plain bool) {
 	if strings.ContainsAny(path, `[]()*?@\"'{}`) || strings.Contains(path, "..") {
 		return nil, false
@@ -106,7 +106,7 @@ func find(root *Schema, path string) (s *Schema, plain bool) {
 	return s, true
 }
 
-// allColumns returns the columns of the fields, those of the Definition, and the age.
+// allColumns returns the columns of the fields, the columns of the Definition, and the age.
 func (b *builder) allColumns(root *Schema, defined []kube.Column) []Column {
 	columns := b.columns
 	for _, d := range defined {

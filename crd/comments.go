@@ -14,7 +14,7 @@ import (
 )
 
 // sources holds the comments of the packages of a resource, from its Definition. A nil *sources has
-// none.
+// no comments.
 type sources struct {
 	// home is the path of the package of the type that has the Definition.
 	home     string
@@ -96,7 +96,7 @@ func (s *sources) checkUse(name string) {
 	}
 }
 
-// filesOf returns the files of the package of owner in source: those in the folder of the
+// filesOf returns the files of the package of owner in source: the files in the folder of the
 // file that declares owner, with its package clause. A folder that is embedded as a whole
 // also holds tests and, below it, other packages, whose types can have the same names.
 func filesOf(source fs.FS, owner reflect.Type) ([]*sourceFile, error) {
@@ -203,8 +203,8 @@ func (s *sources) ofField(f field) string {
 	return s.packages[f.in.pkg].fields[f.in.decl+"."+f.Name]
 }
 
-// ofRoot returns the comment of the whole object: that of the alias of kube.CustomResource,
-// or of the struct that is declared for it.
+// ofRoot returns the comment of the whole object: the comment of the alias of
+// kube.CustomResource, or of the struct that is declared for the object.
 func (s *sources) ofRoot(t reflect.Type) string {
 	owner := definer(t)
 	if owner == t {

@@ -11,15 +11,15 @@
 //	definition, err := crd.Of[WebApp]()
 //	err = crd.WriteYAML(os.Stdout, definition)
 //
-// No server is needed. What a server would refuse is an error here, which names the Go type,
-// the field and the tag, and the file and the line if the Definition has its Source. All errors
-// of a type are reported together. Only a server can decide
-// whether a CEL rule compiles, and whether it is too expensive: put maxItems, maxLength and
-// maxProperties on what a rule iterates over.
+// No server is needed. A type that a server would refuse is an error here, which names the Go
+// type, the field and the tag, and the file and the line if the Definition has its Source. All
+// errors of a type are reported together. Only a server can decide whether a CEL rule compiles,
+// and whether it is too expensive: put maxItems, maxLength and maxProperties on the lists, strings
+// and maps that a rule iterates over.
 //
 // # Types
 //
-// The fields of an object are those of encoding/json. A field has the name of its json tag,
+// The fields of an object are the fields of encoding/json. A field has the name of its json tag,
 // which is required. The fields of embedded structs without a name belong to the struct
 // around them. Fields that are not exported, or tagged json:"-", are left out. Maps have
 // string keys.
@@ -32,9 +32,9 @@
 // the defaults, that an API server has for them: the containers of a PodSpec are a map by name, and
 // the protocol of a port is TCP by default. A list of metav1.Condition is a map by type.
 //
-// Any other type that encodes itself needs a tag that says what it is in JSON, such as
-// type=string, or type=struct if its JSON has the fields of the struct. The tag is that of the
-// type (see below) or of each field, as in crd:"type=string" and, for a list, crd:"items.type=string".
+// Any other type that encodes itself needs a tag that names its type in JSON, such as
+// type=string, or type=struct if its JSON has the fields of the struct. The tag belongs to the
+// type (see below) or to each field, as in crd:"type=string" and, for a list, crd:"items.type=string".
 // A method OpenAPISchemaType() []string, with or without OpenAPISchemaFormat() string, does the
 // same. A schema cannot be recursive: end a recursion with
 // crd:"type=object" or crd:"items.type=object", which accepts any fields.
@@ -67,7 +67,7 @@
 //	                          items of a set
 //	enum=a|b|c                the possible values
 //	minimum=0 maximum=10      bounds of a number
-//	exclusiveMinimum=0        a bound that is not allowed itself; so exclusiveMaximum.
+//	exclusiveMinimum=0        a bound that is not allowed itself; likewise exclusiveMaximum.
 //	                          Without a value it goes with the minimum before it
 //	multipleOf=5
 //	minLength=1 maxLength=63  characters of a string
@@ -93,8 +93,8 @@
 //	selectable                field selectors can name the field, as in kubectl get
 //	                          --field-selector=spec.color=red; see KEP-4358
 //
-// The prefix items. applies a key to the elements of a list, and values. to those of a map, as
-// in items.minLength=1, values.type=string or items.values.enum=a|b. Lists, maps and structs
+// The prefix items. applies a key to the elements of a list, and values. to the values of a map,
+// as in items.minLength=1, values.type=string or items.values.enum=a|b. Lists, maps and structs
 // within a struct get their defaults only if that struct is present: tag it default='{}'.
 //
 // A type can have a tag too, which holds for all of its values. A method CRDTag returns it:
@@ -104,8 +104,8 @@
 //	func (Port) CRDTag() string { return "minimum=1,maximum=65535" }
 //
 // It has the keys that describe values, and not required, optional, column, wide and selectable.
-// The method of an embedded type says nothing about the struct around it. A struct that embeds such
-// a type, and has a method of its own, returns another text than that type.
+// The method of an embedded type does not describe the struct around it. If a struct that embeds such
+// a type has a method of its own, the two methods must return different texts.
 //
 // Fields of types of other modules get their tags by path, from the Tags of the Definition:
 //

@@ -6,7 +6,7 @@ import (
 	"slices"
 )
 
-// change is what the tags of a field say about the field as a whole.
+// change holds the effects of the tags of a field on the field as a whole.
 type change struct {
 	required, insist bool
 	column, wide     *directive
@@ -107,7 +107,7 @@ func (b *builder) applyToField(s *Schema, t tag, c *change) {
 		case d.key == "selectable":
 			c.selectable = &d
 		case d.key == "type":
-			// schema has obeyed it.
+			// schema has applied it.
 		default:
 			if err := d.apply(s); err != nil {
 				b.fail(t.name, err)
@@ -116,8 +116,8 @@ func (b *builder) applyToField(s *Schema, t tag, c *change) {
 	}
 }
 
-// fieldType returns the schema of f before the other keys of its tag change it: that of the
-// Go type, or that of a key type.
+// fieldType returns the schema of f before the other keys of its tag change it: the schema of
+// the Go type, or of a key type.
 func (b *builder) fieldType(f field, at place) *Schema {
 	typed := slices.ContainsFunc(at.types, func(d directive) bool { return len(d.scope) == 0 })
 	if f.quoted && !typed {
@@ -132,8 +132,7 @@ func (b *builder) fieldType(f field, at place) *Schema {
 	return b.schema(f.Type, at)
 }
 
-// nullableFirst returns directives with the nullable ones in front, and otherwise in their
-// order.
+// nullableFirst returns directives in their order, except that the key nullable comes first.
 func nullableFirst(directives []directive) []directive {
 	var first, others []directive
 	for _, d := range directives {
@@ -149,7 +148,7 @@ func nullableFirst(directives []directive) []directive {
 // applyWithin changes the schema that the scope of d leads to from s. It adds that schema to touched.
 func (d directive) applyWithin(s *Schema, touched *[]*Schema) error {
 	target, err := d.target(s)
-	if err != nil || d.key == "type" { // schema has obeyed that
+	if err != nil || d.key == "type" { // schema has applied it
 		return err
 	}
 	if !slices.Contains(*touched, target) {

@@ -28,9 +28,9 @@ type field struct {
 
 // owner is the struct around a field.
 type owner struct {
-	// name is that of the type or, for a type without a name, that of the field, for errors.
+	// name is the name of the type or, for a type without a name, of the field. Errors show it.
 	name string
-	// pkg and decl locate its comments: the package, and the names from the declared type to
+	// pkg and decl locate the comments: the package, and the names from the declared type to
 	// this struct, as in WebAppSpec or WebAppSpec.Probe.
 	pkg, decl string
 }
@@ -50,12 +50,12 @@ func declaredName(t reflect.Type) string {
 }
 
 // fields returns the fields of t that encoding/json reads and writes, in the order of their
-// declaration. If two have one name, the less deeply embedded field counts. A field that
+// declaration. If two fields have one name, the less deeply embedded field counts. A field that
 // encoding/json would silently drop is a problem.
 func (b *builder) fields(t reflect.Type, at place) []field {
 	all := b.collect(nil, t, ownerOf(t, at), 0, false, nil)
-	// first holds the index of the first field with a name at its least depth, and second
-	// that of another field with the same name and depth.
+	// first holds the index of the first field with a name at its least depth. second holds
+	// the index of another field with the same name and depth.
 	first, second := make(map[string]int, len(all)), map[string]int{}
 	for i := range all {
 		f := &all[i]
@@ -93,7 +93,7 @@ func (b *builder) fields(t reflect.Type, at place) []field {
 }
 
 // collect appends to all the fields of t, which the struct in declares at this depth of
-// embedding, and those of the structs that t embeds. omitted is true if an embedded pointer
+// embedding, and the fields of the structs that t embeds. omitted is true if an embedded pointer
 // leads to t. open holds the structs around t.
 func (b *builder) collect(all []field, t reflect.Type, in owner, depth int, omitted bool, open []reflect.Type) []field {
 	if slices.Contains(open, t) {

@@ -11,8 +11,8 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation"
 )
 
-// formats holds, for each format of strings that a server checks, what a default must look
-// like. A server refuses a definition with a default that does not have its format. These
+// formats holds a check of defaults for each format of strings that a server checks.
+// A server refuses a definition with a default that does not have its format. These
 // checks accept nothing that a server refuses. Some are stricter, and nil stands for a format
 // that only a server can check.
 var formats = map[string]func(string) bool{

@@ -6,9 +6,9 @@ import (
 	"strings"
 )
 
-// kubernetesTags holds what the comments of k8s.io/api say about its types and fields, and what
-// reflection does not see: each line has a crd tag and the types or fields that it belongs to.
-// A test compares it with the OpenAPI document of an API server.
+// kubernetesTags holds the rules of types and fields of k8s.io/api that stand in their comments,
+// which reflection does not see. Each line has a crd tag and the types or fields that it belongs
+// to. A test compares the rules with the OpenAPI document of an API server.
 const kubernetesTags = `
 mapType=atomic core/v1.SecretReference core/v1.FileKeySelector core/v1.ObjectFieldSelector core/v1.ResourceFieldSelector core/v1.ConfigMapKeySelector core/v1.SecretKeySelector core/v1.NodeSelector core/v1.NodeSelectorTerm core/v1.TopologySelectorTerm core/v1.EvictionResponder core/v1.EndpointAddress core/v1.EndpointPort core/v1.ObjectReference core/v1.LocalObjectReference core/v1.TypedLocalObjectReference core/v1.ScopeSelector core/v1.PodSpec.nodeSelector core/v1.ReplicationControllerSpec.selector core/v1.ServiceSpec.selector networking/v1.ServiceBackendPort rbac/v1.Subject rbac/v1.RoleRef autoscaling/v1.CrossVersionObjectReference discovery/v1.EndpointPort node/v1.Scheduling.nodeSelector
 listType=set core/v1.VolumeMount.bindMountOptions core/v1.ContainerRestartRuleOnExitCodes.values core/v1.NodeSpec.podCIDRs core/v1.NodeAllocatableResourceClaimStatus.containers batch/v1.PodFailurePolicyOnExitCodesRequirement.values batch/v1.UncountedTerminatedPods.succeeded batch/v1.UncountedTerminatedPods.failed storage/v1.CSIDriverSpec.volumeLifecycleModes discovery/v1.Endpoint.addresses
@@ -35,7 +35,7 @@ default=1 core/v1.ReplicationControllerSpec.replicas
 `
 
 // kubernetesTag returns the tag of a type of k8s.io/api, or of a field of it, by its name: core/v1.X
-// or core/v1.X.y. It is empty for others.
+// or core/v1.X.y. It is empty for other names.
 func kubernetesTag(name string) string {
 	for line := range strings.Lines(kubernetesTags) {
 		words := strings.Fields(line)
@@ -66,7 +66,7 @@ func (b *builder) kubernetesFieldTag(f field, s *Schema) (tag, bool) {
 		return tag{}, false
 	}
 	text := kubernetesTag(pkg + "." + f.in.decl + "." + f.name)
-	// The keys of strategic merge patches are those of server-side apply, with exceptions in the
+	// The keys of strategic merge patches are the keys of server-side apply, with exceptions in the
 	// table. A server refuses a definition with a key that may be missing.
 	if key := f.Tag.Get("patchMergeKey"); key != "" && s.Items != nil && text != "listType=atomic" && s.Items.isKey(key) {
 		text = strings.TrimSuffix("listType=map,listMapKey="+key+","+text, ",")

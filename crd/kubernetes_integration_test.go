@@ -34,7 +34,7 @@ type openAPI struct {
 	MapType    string             `json:"x-kubernetes-map-type"`
 }
 
-// The lists, maps and defaults of types of k8s.io/api are those of a real API server.
+// The lists, maps and defaults of types of k8s.io/api agree with a real API server.
 func TestTypesOfKubernetesAreThoseOfTheServer(t *testing.T) {
 	t.Parallel()
 	if testing.Short() {
@@ -122,7 +122,7 @@ func compareWithServer(t *testing.T, typ reflect.Type, got *crd.Schema, want ope
 	}
 }
 
-// schemaOf returns the schema of typ, as that of a field of a resource.
+// schemaOf returns the schema of a field of the type typ.
 func schemaOf(t *testing.T, typ reflect.Type) *crd.Schema {
 	t.Helper()
 	definition := kube.Definition{Group: "example.com", Version: "v1", Kind: "Holder"}

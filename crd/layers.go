@@ -11,10 +11,10 @@ import (
 	"github.com/yare-go/yare/kube"
 )
 
-// tag is a parsed crd tag: of a type, of a path in the Definition, or of a field. They change a
-// schema in this order, so that a later one overrules an earlier one.
+// tag is a parsed crd tag: of a type, of a path in the Definition, or of a field. The tags change
+// a schema in this order, so that a later tag overrules an earlier one.
 type tag struct {
-	// name says where the tag is, for errors.
+	// name is the place of the tag. Errors show it.
 	name       string
 	directives []directive
 }
@@ -26,7 +26,7 @@ func (b *builder) parse(name, text string) (t tag, ok bool) {
 		b.fail(name, err)
 		return tag{name: name}, false
 	}
-	// That a field is nullable decides what a default of null means, wherever it stands.
+	// The key nullable decides what default=null means, wherever nullable stands in the tag.
 	return tag{name, nullableFirst(directives)}, true
 }
 
@@ -41,8 +41,8 @@ func (t tag) types(scope []string) (types []directive) {
 	return types
 }
 
-// typeTag returns the tag of t, from its method CRDTag. There is none if an embedded type has the
-// method: the tag of that type says nothing about the struct around it.
+// typeTag returns the tag of t, from its method CRDTag. t has no tag if an embedded type has the
+// method: the tag of that type does not describe the struct around it.
 func (b *builder) typeTag(t reflect.Type) (of tag, ok bool) {
 	if t.Name() == "" {
 		return tag{}, false
@@ -64,7 +64,7 @@ func (b *builder) typeTag(t reflect.Type) (of tag, ok bool) {
 	return b.parse(fmt.Sprintf("%s: %q", name, text), text)
 }
 
-// callCRDTag returns what the method CRDTag of the zero value of t returns. It reports whether t
+// callCRDTag returns the text of the method CRDTag of the zero value of t. It reports whether t
 // has the method.
 func callCRDTag(t reflect.Type) (text string, has bool, err error) {
 	defer func() {
@@ -82,9 +82,9 @@ func callCRDTag(t reflect.Type) (text string, has bool, err error) {
 	return "", has, err
 }
 
-// isPromotedTag reports whether the method CRDTag of t, which gave text and err, is that of a type
-// that t embeds. Reflection does not see where a method is declared: a method of t itself must
-// return something else.
+// isPromotedTag reports whether the method CRDTag of t, which returned text and err, is the method of
+// a type that t embeds. Reflection does not see where a method is declared: a method of t itself must
+// return another text.
 func isPromotedTag(t reflect.Type, text string, err error) bool {
 	if t.Kind() != reflect.Struct {
 		return false
@@ -122,7 +122,7 @@ func (b *builder) pathTagName(path, text string) string {
 	return fmt.Sprintf("%s: its Definition's Tags[%q]: %q", kube.TypeName(b.root), path, text)
 }
 
-// checkPaths records a problem for each tag whose path is that of no field.
+// checkPaths records a problem for each tag whose path matches no field.
 func (b *builder) checkPaths(root *Schema) {
 	var all []string
 	for _, path := range slices.Sorted(maps.Keys(b.tags)) {

@@ -67,7 +67,8 @@ func mergeNames(types []kube.Type) (Names, []error) {
 	return names, problems
 }
 
-// approvalAnnotation is what a server demands of definitions of community groups: see KEP-1111.
+// approvalAnnotation is the annotation that a server demands of definitions of community groups:
+// see KEP-1111.
 const approvalAnnotation = "api-approved.kubernetes.io"
 
 // mergeMetadata returns the labels and annotations of the versions of one kind.

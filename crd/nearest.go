@@ -2,8 +2,8 @@ package crd
 
 import "strings"
 
-// nearest returns at most n of names, those that differ least from name first. names must be sorted,
-// and nearest changes it.
+// nearest returns the n names that differ least from name, or all of fewer names. The nearest name
+// comes first. names must be sorted, and nearest changes it.
 func nearest(name string, names []string, n int) []string {
 	for i := range min(n, len(names)) {
 		best := i
@@ -19,7 +19,7 @@ func nearest(name string, names []string, n int) []string {
 	return names[:min(n, len(names))]
 }
 
-// alike returns the one of names that name may have been meant to be. It is empty if all of them
+// alike returns the nearest of names, of which name may be a misspelling. It is empty if all names
 // differ much from name.
 func alike(name string, names []string) string {
 	for _, other := range nearest(name, names, 1) {

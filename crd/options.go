@@ -13,12 +13,12 @@ import (
 
 // option is the effect of one key of the crd tag on a schema.
 type option struct {
-	// on holds the schema types for which the key has a meaning. Empty: all of them.
+	// on holds the schema types for which the key has a meaning. Empty means all types.
 	on  []string
 	set func(s *Schema, d directive) error
 }
 
-// The types of schemas, with two of our own for those without a type.
+// The types of schemas, with two names of our own for schemas without a type.
 const (
 	typeArray       = "array"
 	typeBoolean     = "boolean"
@@ -46,7 +46,7 @@ func (s *Schema) kind() string {
 }
 
 // options holds the keys of the crd tag that change a schema. The keys about the field as a
-// whole (required, optional, column, wide, type) are not among them.
+// whole (see fieldKeys) are not among them.
 var options = map[string]option{
 	"minimum":          {numbers(), number(func(s *Schema) **float64 { return &s.Minimum })},
 	"maximum":          {numbers(), number(func(s *Schema) **float64 { return &s.Maximum })},
@@ -370,7 +370,7 @@ func (s *Schema) finish() []error {
 		refuse("embeddedResource without properties of its own needs preserveUnknownFields, or nothing of it would be stored")
 	}
 	if s.Nullable && len(s.Enum) > 0 {
-		// Its validation removes a null from the enum, and then refuses null as a value.
+		// A server's validation removes a null from the enum, and then refuses null as a value.
 		refuse("nullable with an enum: a server takes no null where there is an enum; leave nullable out, or write a rule instead of the enum")
 	}
 	problems = append(problems, s.checkList()...)

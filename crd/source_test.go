@@ -17,7 +17,7 @@ import (
 )
 
 // TestSourceIsReadAsByGoParser compares the comments of the standard library, of this module and
-// of made-up files with those that go/parser finds.
+// of made-up files with the comments that go/parser finds.
 func TestSourceIsReadAsByGoParser(t *testing.T) {
 	t.Parallel()
 	for i, text := range oddSources {
@@ -91,7 +91,7 @@ func compareWithParser(t *testing.T, name string, text []byte) {
 	}
 }
 
-// FuzzSource compares the comments of any file with those that go/parser finds.
+// FuzzSource compares the comments of any file with the comments that go/parser finds.
 func FuzzSource(f *testing.F) {
 	for _, text := range oddSources {
 		f.Add([]byte("package p\n" + text))

@@ -15,7 +15,7 @@ type directive struct {
 	scope []string
 	key   string
 	value string
-	// given reports whether there is a value, which may be empty.
+	// given is true if there is a value, which may be empty.
 	given bool
 }
 
@@ -68,9 +68,8 @@ func parseTag(tag string) ([]directive, error) {
 	return all, errors.Join(problems...)
 }
 
-// joinTorn returns directives without those that are the rest of a value: a comma ends a value
-// that is not in quotes, and what follows is no key. Each torn value is a problem that shows how
-// to write it.
+// joinTorn returns the directives that are whole. A comma tears a value that is not in quotes, and the
+// text after the comma is no key. Each torn value is a problem that shows how to write it.
 func joinTorn(directives []directive, texts []string) (whole []directive, problems []error) {
 	for i := 0; i < len(directives); {
 		d, end := directives[i], i+1
@@ -135,7 +134,7 @@ func nextDirective(text string) (d directive, rest string, more bool, err error)
 }
 
 // nextValue returns the value at the beginning of text, up to a comma or the end, and the rest.
-// Two quotes inside of quotes are one.
+// Two quotes inside of quotes stand for one.
 func nextValue(text string) (value, rest string, err error) {
 	if !strings.HasPrefix(text, "'") {
 		end := strings.IndexByte(text, ',')

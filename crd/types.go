@@ -2,8 +2,8 @@ package crd
 
 import "encoding/json"
 
-// CustomResourceDefinition is one of apiextensions.k8s.io/v1, without a status and the fields
-// that only a server sets.
+// CustomResourceDefinition is a CustomResourceDefinition of apiextensions.k8s.io/v1, without its
+// status and the fields that only a server sets.
 type CustomResourceDefinition struct {
 	APIVersion string   `json:"apiVersion"`
 	Kind       string   `json:"kind"`
@@ -49,7 +49,8 @@ type Version struct {
 	Schema             VersionSchema `json:"schema"`
 	Subresources       *Subresources `json:"subresources,omitempty"`
 	Columns            []Column      `json:"additionalPrinterColumns,omitempty"`
-	// SelectableFields are what field selectors can name, besides name and namespace: see KEP-4358.
+	// SelectableFields are the fields that field selectors can name, besides name and namespace: see
+	// KEP-4358.
 	SelectableFields []SelectableField `json:"selectableFields,omitempty"`
 }
 

@@ -74,8 +74,8 @@ func decode(text json.RawMessage) (value any) {
 }
 
 // refusals returns the reasons for which a server would refuse value as an s, apart from rules
-// in CEL. Defaults are checked by them: a server refuses the whole definition for one
-// of its defaults, and does not name a Go type.
+// in CEL. It checks defaults: a server refuses the whole definition for one of its defaults, and
+// does not name a Go type.
 func (s *Schema) refusals(value any, what string) (wrong []string) {
 	refuse := func(format string, args ...any) {
 		wrong = append(wrong, what+" "+fmt.Sprintf(format, args...))
@@ -213,7 +213,7 @@ func refuseCount(refuse func(string, ...any), what string, n int64, low, top *in
 	}
 }
 
-// same reports whether a and b are equal. Numbers are compared by value: 1 is 1.0.
+// same reports whether a and b are equal. Numbers are compared by value: 1 equals 1.0.
 func same(a, b any) bool {
 	x, isNumber := a.(json.Number)
 	y, both := b.(json.Number)

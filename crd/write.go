@@ -8,9 +8,9 @@ import (
 	"github.com/yare-go/yare/internal/yaml"
 )
 
-// WriteYAML writes crds as YAML documents that kubectl apply -f - accepts. Each begins with a
-// line of three dashes. Keys are in alphabetical order, so that equal definitions give equal
-// bytes.
+// WriteYAML writes crds as YAML documents that kubectl apply -f - accepts. Each document begins
+// with a line of three dashes. Keys are in alphabetical order, so that equal definitions give
+// equal bytes.
 func WriteYAML(w io.Writer, crds ...*CustomResourceDefinition) error {
 	for _, c := range crds {
 		text, err := yaml.Marshal(c)

@@ -1,7 +1,7 @@
 // Package events records for people what happens to objects, as Events of events.k8s.io.
 // kubectl describe shows them. The cluster drops them after a while, an hour by default.
 //
-// A [Recorder] is a part of a program, and a field of whoever records with it:
+// A [Recorder] is a part of a program, and a field of the type that records with it:
 //
 //	type reconciler struct{ events *events.Recorder }
 //
@@ -14,9 +14,9 @@
 //		…
 //		r.events.Event(app, events.Normal, "Scaled", "Scale", "scaled to %d replicas", app.Spec.Replicas)
 //
-// Events are hints. Recording one never blocks and never fails. They are written in the
-// background. Events that the cluster does not accept are dropped, counted and logged. What
-// must not be lost belongs into the status of the object.
+// Events are hints. Recording an event never blocks and never fails. Events are written in the
+// background. Events that the cluster does not accept are dropped, counted and logged.
+// Information that must not be lost belongs into the status of the object.
 //
 // # Repetition
 //
@@ -33,7 +33,7 @@
 //
 // A Recorder declares the permissions to create and patch events in events.k8s.io, in the namespaces that
 // the program watches. The events of objects outside of namespaces are in the namespace default. A
-// program that watches other namespaces only declares them besides:
+// program that watches only other namespaces also declares the permissions there:
 //
 //	controller.Writes[eventsv1.Event](kube.VerbCreate, kube.VerbPatch).InNamespaces("default")
 package events

@@ -14,7 +14,7 @@ import (
 	"github.com/yare-go/yare/kube"
 )
 
-// Type is the type of an event. The API has no others.
+// Type is the type of an event. The API has no types but Normal and Warning.
 type Type string
 
 const (
@@ -61,7 +61,7 @@ func (event) Definition() kube.Definition {
 	return kube.Definition{Group: "events.k8s.io", Version: "v1", Kind: "Event", Foreign: true}
 }
 
-// referenceTo returns a reference to obj. It is not ok if obj is nil or has no name.
+// referenceTo returns a reference to obj. It reports false if obj is nil or has no name.
 func referenceTo(obj kube.Object) (reference, bool) {
 	if v := reflect.ValueOf(obj); !v.IsValid() || v.Kind() == reflect.Pointer && v.IsNil() {
 		return reference{}, false
@@ -107,7 +107,7 @@ func truncate(text string, limit int) string {
 
 // newEventName returns a new name for an event about r. The name begins with the name of the
 // object, or with its kind if an event may not have that name: the names of roles have fewer
-// rules. The end is random, so that a name that is taken can only be our own.
+// rules. The end is random, so that only an earlier attempt for this event can have taken the name.
 func newEventName(r reference) string {
 	suffix := fmt.Sprintf("%016x", rand.Uint64())
 	base := r.Name

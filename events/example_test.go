@@ -26,7 +26,7 @@ func (r reconciler) reconcile(_ context.Context, s *corev1.Service, _ *kube.Clie
 	return controller.Done(), nil
 }
 
-// A recorder is a part of the program, and a field of whoever records with it.
+// A recorder is a part of the program, and a field of the type that records with it.
 func Example() {
 	r := reconciler{events.New("example.com/addresses")}
 	parts := []operator.Part{r.events, controller.New(r.reconcile)}

@@ -25,8 +25,8 @@ const (
 	startTimeout = 5 * time.Second
 )
 
-// Recorder records events in the name of one controller. [New] makes it. It is a service of
-// the program (see package operator), which writes the events: give it to operator.Main.
+// Recorder records events in the name of one controller. [New] returns a Recorder. It is a
+// service of the program (see package operator) and writes the events: give it to operator.Main.
 // Events that are recorded before the program runs wait for it. A recorder that is not
 // started within five seconds of its first event logs a warning to [slog.Default].
 //
@@ -64,7 +64,7 @@ type Stats struct {
 // New returns a recorder. The name, such as webapp-operator or example.com/webapp, is the
 // reporting controller of the events, and must be a qualified name in the sense of
 // Kubernetes. If it is not, the program fails when it starts. The reporting instance is the
-// name with the host name, which is that of the Pod.
+// name with the host name, which in a Pod is the name of the Pod.
 func New(name string) *Recorder {
 	r := &Recorder{controller: name, wake: make(chan struct{}, 1), series: make(map[seriesKey][]*series)}
 	if problems := validation.IsQualifiedName(name); len(problems) > 0 {
@@ -80,9 +80,9 @@ func New(name string) *Recorder {
 
 // Event records that something happened to obj, which must have been read from the cluster.
 // The reason is one CamelCase word for why it happened, such as ImageMissing. The action is
-// one for what was done or tried, such as Pull. Each has at most 128 bytes. An empty one is
-// taken from the other. The note is a text for people, a format as in package fmt for args.
-// It is cut off after 1024 bytes.
+// one CamelCase word for what was done or tried, such as Pull. Each has at most 128 bytes. If one
+// of the two is empty, it gets the text of the other. The note is a text for people, a format as
+// in package fmt for args. It is cut off after 1024 bytes. A t other than Warning means Normal.
 //
 // Event returns at once, sends no request, and does not keep obj.
 func (r *Recorder) Event(obj kube.Object, t Type, reason, action, note string, args ...any) {
@@ -155,8 +155,8 @@ func (r *Recorder) countLocked(k seriesKey, note, resourceVersion string, now ti
 	r.open++
 }
 
-// evictLocked removes the series whose last occurrence is the oldest, of those that the
-// cluster knows completely. It returns false if there is none.
+// evictLocked removes the series whose last occurrence is the oldest, among the series that the
+// cluster knows completely. It reports false if there is no such series.
 func (r *Recorder) evictLocked() bool {
 	var oldest *series
 	for s := range r.allLocked {

@@ -416,7 +416,7 @@ func BenchmarkEvent(b *testing.B) {
 }
 
 // A recorder that was not given to the program wrote nothing, and warned only after two
-// thousand events. Not parallel: it looks at the default logger.
+// thousand events. The test is not parallel, because it replaces the default logger.
 func TestRecorderThatIsNotStarted(t *testing.T) {
 	logged := new(log)
 	before := slog.Default()

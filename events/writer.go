@@ -38,7 +38,8 @@ func (r *Recorder) Needs() (kube.Needs, error) {
 	return kube.Needs{Access: []kube.Access{{Resource: resource, Verbs: []kube.Verb{kube.VerbCreate, kube.VerbPatch}}}}, err
 }
 
-// Start writes events until ctx ends, and then the rest, for four seconds at most.
+// Start writes events until ctx ends, and then the rest, for four seconds at most. It returns an
+// error at once if the name of the recorder is not valid, or if the recorder runs already.
 func (r *Recorder) Start(ctx context.Context, rt *controller.Runtime) error {
 	if _, err := r.Needs(); err != nil {
 		return err
@@ -70,7 +71,7 @@ func (r *Recorder) Start(ctx context.Context, rt *controller.Runtime) error {
 	return nil
 }
 
-// begin marks the recorder as running. It returns false if the recorder runs already.
+// begin marks the recorder as running. It reports false if the recorder runs already.
 func (r *Recorder) begin() bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -152,8 +153,8 @@ func (w *writer) write(ctx context.Context, s *series) {
 		s.recordWrite(count, now)
 		w.recordSuccessLocked()
 	case creates && kube.IsAlreadyExists(err):
-		// The name is ours: an attempt whose fate was unknown has been carried out, for one
-		// occurrence at least.
+		// Only this recorder uses the name: an attempt whose fate was unknown has been carried
+		// out, for one occurrence at least.
 		s.recordWrite(1, now)
 		w.recordSuccessLocked()
 	case !creates && kube.IsNotFound(err):

@@ -23,11 +23,11 @@ type blob struct {
 
 // blobs are all parts of an index.
 type blobs struct {
-	// index describes the index itself, whose content is one of parts.
+	// index describes the index itself. parts holds its content.
 	index v1.Descriptor
 	// parts holds each blob once.
 	parts []blob
-	// config and layers are those of the first image.
+	// config and layers are the configuration and the layers of the first image.
 	config v1.Hash
 	layers []v1.Hash
 }
@@ -108,7 +108,7 @@ func (b *blobs) addImage(image v1.Image, isFirst bool) error {
 	return nil
 }
 
-// add adds a part, unless it is there.
+// add adds a part, unless b has it.
 func (b *blobs) add(digest v1.Hash, content []byte) {
 	for _, part := range b.parts {
 		if part.digest == digest {
@@ -126,11 +126,11 @@ func (b *blobs) size() (bytes int64) {
 	return bytes
 }
 
-// writeArchive writes a file that holds an image of this name. The file is complete or not there.
+// writeArchive writes a file that holds an image of this name. After an error the file is as it was.
 //
-// It is an OCI image layout in a tar archive, which containerd, Podman, Skopeo and Docker with
+// The file is an OCI image layout in a tar archive, which containerd, Podman, Skopeo and Docker with
 // containerd's image store import. For Docker's older store it also has a manifest.json, which
-// knows only one platform: the first one.
+// names only one platform: the first one.
 func writeArchive(path, name string, b *blobs) error {
 	file, err := os.CreateTemp(filepath.Dir(path), ".image-*")
 	if err != nil {

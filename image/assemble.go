@@ -119,7 +119,7 @@ func layerContent(b binary, certificates bool) ([]byte, error) {
 	return archive.Bytes(), err
 }
 
-// writeFile writes a file of root's to a tar archive.
+// writeFile writes a file that root owns to a tar archive.
 func writeFile(w *tar.Writer, name string, mode int64, modified time.Time, content []byte) error {
 	header := &tar.Header{Typeflag: tar.TypeReg, Name: name, Mode: mode, ModTime: modified, Size: int64(len(content))}
 	if err := w.WriteHeader(header); err != nil {
@@ -131,7 +131,7 @@ func writeFile(w *tar.Writer, name string, mode int64, modified time.Time, conte
 
 // rootCertificates returns the certificates that Mozilla trusts, in PEM. They come with this
 // program, so that the machine that makes an image does not matter. A certificate that Mozilla
-// trusts in part only is left out, because a file cannot say so.
+// trusts in part only is left out, because a file in PEM cannot express the constraint.
 func rootCertificates() []byte {
 	var all []byte
 	for root := range bundle.Roots() {
@@ -143,7 +143,7 @@ func rootCertificates() []byte {
 }
 
 // attestationOf returns the bill of materials of a binary as BuildKit attaches it to an image: a
-// manifest in the same index. So whoever copies or signs the index copies and signs both.
+// manifest in the same index. So a copy or a signature of the index includes both.
 func attestationOf(b binary, image v1.Hash) (v1.Image, error) {
 	statement, err := statementOf(b, image)
 	if err != nil {

@@ -17,7 +17,7 @@ import (
 // A binary is the program for one platform.
 type binary struct {
 	platform platform
-	// name is the name of the program, as go build has it.
+	// name is the name that go build gives the program.
 	name string
 	// content is the file.
 	content []byte
@@ -57,8 +57,9 @@ func build(ctx context.Context, dir string, p platform, scratch string) (binary,
 	return b, nil
 }
 
-// buildEnvironment returns the environment of a build for a platform. It keeps where modules come
-// from and which toolchain is meant. What else changes a binary is fixed.
+// buildEnvironment returns the environment of a build for a platform. It keeps the variables that
+// select the sources of modules and the toolchain. Other variables that change a binary are fixed
+// or dropped.
 func buildEnvironment(environ []string, p platform) []string {
 	fixed := []string{
 		"CGO_ENABLED=0", "GOOS=linux", "GOARCH=" + p.arch, "GO111MODULE=on",
@@ -115,7 +116,7 @@ func (b binary) created() time.Time {
 	return t.UTC()
 }
 
-// labels returns what the binary says about itself, by the names of the OCI image specification.
+// labels returns the labels of the image of the binary, by the names of the OCI image specification.
 func (b binary) labels() map[string]string {
 	const prefix = "org.opencontainers.image."
 	labels := map[string]string{
@@ -134,7 +135,7 @@ func (b binary) labels() map[string]string {
 	return labels
 }
 
-// sourceOf returns the page of the repository that a module is in, or "" if its path does not say.
+// sourceOf returns the page of the repository that a module is in, or "" if its path does not name it.
 func sourceOf(module string) string {
 	parts := strings.Split(module, "/")
 	switch parts[0] {

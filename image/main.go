@@ -3,8 +3,8 @@
 //
 // An image has one layer on an empty base: the program, and root certificates on request. The
 // images of all platforms are in one index, with a bill of materials for each. The same commit, Go
-// version and options give the same digest: every time stamp is that of the commit, and nothing of
-// this machine is in the image.
+// version and options give the same digest: every time stamp is the time of the commit, and nothing
+// of this machine is in the image.
 package main
 
 import (
@@ -61,13 +61,13 @@ type options struct {
 	insecure bool
 	// ca names a file of certificates to trust for registries. It may be empty.
 	ca string
-	// platforms are those of the image.
+	// platforms are the platforms of the image.
 	platforms []platform
 	// certificates adds the root certificates to the image.
 	certificates bool
 }
 
-// A platform is what an image runs on. The operating system is always Linux.
+// A platform is a system that an image runs on. The operating system is always Linux.
 type platform struct {
 	// arch is the architecture, in the words of Go, which OCI uses too.
 	arch string
@@ -130,8 +130,8 @@ func parsePlatform(text string) (platform, error) {
 // makeImage builds the programs, makes the image of them, and writes and pushes it. It prints the
 // name of the image by digest and its size.
 func makeImage(ctx context.Context, o options, stdout, stderr io.Writer) error {
-	// What is wrong with the name, the certificates or the credentials is reported before the
-	// program is compiled.
+	// A wrong name of the image, and a wrong file of certificates, are reported before the program
+	// is compiled.
 	pusher, err := newPusher(o)
 	if err != nil {
 		return err

@@ -37,7 +37,7 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// call runs the program, and returns its standard output and what it printed in all.
+// call runs the program, and returns its standard output and everything that it printed.
 func call(t *testing.T, env []string, args ...string) (stdout, all string, err error) {
 	t.Helper()
 	self, err := os.Executable()

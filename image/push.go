@@ -50,8 +50,8 @@ func newPusher(o options) (*pusher, error) {
 	return &pusher{transport: t}, nil
 }
 
-// nameOf returns the name of the image: that of --push or --tag or, without both, that of the
-// program.
+// nameOf returns the name of the image: the name in --push or --tag or, without both, the name of
+// the program.
 func nameOf(o options, program string) (name.Tag, error) {
 	text, option := o.push, "--push"
 	switch {
@@ -82,8 +82,8 @@ func familiarName(n interface{ Name() string }) string {
 	return n.Name()
 }
 
-// push pushes an index, and all that belongs to it, under a tag. The credentials are those of
-// docker login, podman login and their helpers.
+// push pushes an index, and all that belongs to it, under a tag. It uses the credentials of docker
+// login, podman login and their helpers.
 func (p *pusher) push(ctx context.Context, tag name.Tag, index v1.ImageIndex) error {
 	err := remote.WriteIndex(tag, index, remote.WithContext(ctx), remote.WithTransport(p.transport),
 		remote.WithAuthFromKeychain(authn.DefaultKeychain), remote.WithUserAgent("yare"))
@@ -96,7 +96,7 @@ func (p *pusher) push(ctx context.Context, tag name.Tag, index v1.ImageIndex) er
 	return fmt.Errorf("push %s: %w%s", familiarName(tag), err, pushAdvice(tag.RegistryStr(), err))
 }
 
-// pushAdvice returns what to do about an error of a registry, or "".
+// pushAdvice returns advice about an error of a registry, or "".
 func pushAdvice(host string, err error) string {
 	refusal, isRefusal := errors.AsType[*transport.Error](err)
 	switch {

@@ -13,7 +13,7 @@ import (
 // spdxPredicate is the type of an in-toto statement that holds an SPDX document.
 const spdxPredicate = "https://spdx.dev/Document"
 
-// A statement says something about an image (in-toto attestation framework, version 0.1, which
+// A statement is an attestation about an image (in-toto attestation framework, version 0.1, which
 // BuildKit writes).
 type statement struct {
 	Type          string       `json:"_type"`
@@ -66,7 +66,7 @@ type spdxRelationship struct {
 	Related string `json:"relatedSpdxElement"`
 }
 
-// statementOf returns the statement of which modules the image of a binary consists.
+// statementOf returns the statement that lists the modules of the image of a binary.
 func statementOf(b binary, image v1.Hash) ([]byte, error) {
 	return json.Marshal(statement{
 		Type:          "https://in-toto.io/Statement/v0.1",
@@ -102,7 +102,7 @@ func documentOf(b binary, image v1.Hash) spdxDocument {
 	return d
 }
 
-// compiledModule returns the path and the version of the code that stands for the module m.
+// compiledModule returns the path and the version of the code that is compiled for the module m.
 func compiledModule(m *debug.Module) (path, version string) {
 	switch {
 	case m.Replace == nil:

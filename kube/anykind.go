@@ -17,9 +17,9 @@ func StandsForAnyKind(t reflect.Type) bool {
 
 const unstructuredPackage = "k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
-// TypeOfKind returns the Type of an object that stands for any kind, as the objects of r are read with
-// it. The server sends only the metadata of a PartialObjectMetadata. Error: the object is of one kind, or
-// r is not complete.
+// TypeOfKind returns the Type with which the objects of r are read into objects like obj, which must stand
+// for any kind. The server sends only the metadata of a PartialObjectMetadata. TypeOfKind returns an error
+// if obj is of one kind, or if r lacks its version, kind or plural.
 func TypeOfKind(obj Object, r Resource) (Type, error) {
 	t := reflect.TypeOf(obj).Elem()
 	if !StandsForAnyKind(t) {

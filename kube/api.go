@@ -12,9 +12,9 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 )
 
-// API is the typed view of one resource, in one namespace or in all of them. If the type or
-// the namespace is wrong, every method returns that error, and sends no request. An API is
-// immutable and safe for concurrent use.
+// API is the typed view of one resource, in one namespace or in all namespaces. If the type or
+// the namespace is wrong, every method that would send a request returns an error instead: see
+// [API.Err]. An API is immutable and safe for concurrent use.
 type API[T any] struct {
 	resourceView
 	object func(*T) Object
@@ -32,15 +32,17 @@ type resourceView struct {
 	// statusApart is true for a type whose resource is known to have a status subresource, so
 	// that a write of the object leaves the status alone.
 	statusApart bool
-	// typeErr is what is wrong with the type, and err with anything.
+	// typeErr is what is wrong with the type. err is what is wrong with the type, the client, the
+	// namespace or the subresource.
 	typeErr, err error
 }
 
-// All returns the API of T in every namespace, or in those that the client is narrowed to. It
-// is also the API of a cluster-scoped T.
+// All returns the API of T in every namespace, or in the namespaces that the client is narrowed
+// to. All also returns the API of a cluster-scoped T.
 func All[T any, P ObjectOf[T]](c *Client) API[T] { return newAPI[T, P](c, "") }
 
-// Namespaced returns the API of T in one namespace.
+// Namespaced returns the API of T in one namespace. An empty namespace and a cluster-scoped T are
+// errors of the API: see [API.Err].
 func Namespaced[T any, P ObjectOf[T]](c *Client, namespace string) API[T] {
 	a := newAPI[T, P](c, namespace)
 	if a.err == nil && namespace == "" {
@@ -55,13 +57,13 @@ func newAPI[T any, P ObjectOf[T]](c *Client, namespace string) API[T] {
 }
 
 // APIOf returns the API of T in a namespace, for a Type that [TypeOf] or [TypeOfKind] has returned. An
-// empty namespace means all. In contrast to [All] and [Namespaced], APIOf does not look at the type again.
-// Error: kind is the Type of another Go type.
+// empty namespace means all namespaces. In contrast to [All] and [Namespaced], APIOf does not examine the
+// type again. A kind that is the Type of another Go type is an error of the API: see [API.Err].
 func APIOf[T any, P ObjectOf[T]](c *Client, kind Type, namespace string) API[T] {
 	return makeAPI[T, P](kind.view(c, namespace, kind.checkGoType(reflect.TypeFor[T]())))
 }
 
-// checkGoType returns an error if t is the Type of another Go type.
+// checkGoType returns an error if t is the Type of another Go type than want.
 func (t Type) checkGoType(want reflect.Type) error {
 	if t.Go == want {
 		return nil
@@ -69,7 +71,8 @@ func (t Type) checkGoType(want reflect.Type) error {
 	return fmt.Errorf("%s is not the type of %s, but of %v", t.Resource, TypeName(want), t.Go)
 }
 
-// view returns the view of t in a namespace, or in all of them if it is empty. err is what is wrong with t.
+// view returns the view of t in a namespace, or in all namespaces if namespace is empty. err is what is
+// wrong with t, or nil.
 func (t Type) view(c *Client, namespace string, err error) resourceView {
 	isAnyKind := err == nil && StandsForAnyKind(t.Go)
 	hasStatus := err == nil && (isAnyKind && t.Representation == Full || t.HasStatus())
@@ -78,20 +81,21 @@ func (t Type) view(c *Client, namespace string, err error) resourceView {
 	return v
 }
 
-// Streams returns the streams of the objects of t that match: one for each namespace that the client is
-// narrowed to, or one for all. Error: see [API.Streams].
+// Streams returns the streams of the objects of t that match, as [API.Streams] does: one for each namespace
+// that the client is narrowed to, or one for all namespaces.
 func (t Type) Streams(c *Client, selectors ...Selector) ([]Stream, error) {
 	return t.view(c, "", nil).streams(selectors)
 }
 
 // Dynamic returns the API of a resource without a Go type of its own. An empty namespace
-// means all.
+// means all namespaces. A resource without Version, Kind or Plural is an error of the API.
 func Dynamic(c *Client, r Resource, namespace string) API[unstructured.Unstructured] {
 	return makeAPI[unstructured.Unstructured](newResourceView(c, r, namespace, Full, true, complete(r)))
 }
 
 // Metadata returns the API of the metadata of a resource. The server sends nothing else of
-// its objects. An empty namespace means all.
+// its objects. An empty namespace means all namespaces. A resource without Version, Kind or Plural
+// is an error of the API.
 func Metadata(c *Client, r Resource, namespace string) API[metav1.PartialObjectMetadata] {
 	return makeAPI[metav1.PartialObjectMetadata](newResourceView(c, r, namespace, MetadataOnly, false, complete(r)))
 }
@@ -103,8 +107,8 @@ func complete(r Resource) error {
 	return nil
 }
 
-// For returns the API of the same resource for a client, in a namespace or, if it is empty, as
-// [All] does. In contrast to [Namespaced] and All, it does not look at the type again.
+// For returns the API of the same resource for another client. An empty namespace means all
+// namespaces, as for [All]. In contrast to [Namespaced] and All, For does not examine the type again.
 func (a API[T]) For(c *Client, namespace string) API[T] {
 	return API[T]{resourceView: a.viewFor(c, namespace), object: a.object}
 }
@@ -119,8 +123,8 @@ func makeAPI[T any, P ObjectOf[T]](v resourceView) API[T] {
 	return API[T]{resourceView: v, object: func(t *T) Object { return P(t) }}
 }
 
-// newResourceView returns the view of r in a namespace, or in all of them if it is empty. A
-// given err becomes its error.
+// newResourceView returns the view of r in a namespace, or in all namespaces if namespace is empty. An
+// err that is not nil becomes the error of the view.
 func newResourceView(c *Client, r Resource, namespace string, form Representation, hasStatus bool, err error) resourceView {
 	typeErr := err
 	switch {
@@ -143,7 +147,7 @@ func newResourceView(c *Client, r Resource, namespace string, form Representatio
 // Resource returns the resource that a works on.
 func (a API[T]) Resource() Resource { return a.resource }
 
-// Err returns what is wrong with the type or the namespace, or nil.
+// Err returns what is wrong with the type, the client, the namespace or the subresource, or nil.
 func (a API[T]) Err() error { return a.err }
 
 // Object returns t as an Object.
@@ -152,8 +156,8 @@ func (a API[T]) Object(t *T) Object { return a.object(t) }
 // Client returns the client that a was made with.
 func (a API[T]) Client() *Client { return a.client }
 
-// Status returns the same view of the status subresource. It reads whole objects, and writes
-// nothing but their status.
+// Status returns the same view of the status subresource. The view reads whole objects, and writes
+// nothing but their status. A type without a status is an error of the view: see [API.Err].
 func (a API[T]) Status() API[T] {
 	if a.err == nil && !a.hasStatus {
 		a.err = fmt.Errorf("%s (%s) have no status", a.resource, TypeName(reflect.TypeFor[T]()))
@@ -212,12 +216,13 @@ func (a resourceView) doInto(ctx context.Context, r *Request, obj Object) error 
 	}
 	err = a.decodeInto(response.Body, obj)
 	if e, ok := errors.AsType[*DecodeError](err); ok && e.Ref.Name == "" {
-		e.Ref.Namespace, e.Ref.Name = r.Namespace, r.Name // the answer does not say
+		e.Ref.Namespace, e.Ref.Name = r.Namespace, r.Name // the answer does not name the object
 	}
 	return err
 }
 
-// Get reads one object. A client with a cache may answer from it.
+// Get reads one object. A client with a cache may answer from the cache. If there is no such
+// object, [IsNotFound] reports the error.
 func (a API[T]) Get(ctx context.Context, name string) (*T, error) {
 	if err := a.requireName(VerbGet, name); err != nil {
 		return nil, err
@@ -225,14 +230,14 @@ func (a API[T]) Get(ctx context.Context, name string) (*T, error) {
 	return a.do(ctx, a.request(VerbGet, name))
 }
 
-// Get reads one object. A client with a cache may answer from it. The namespace of a
-// cluster-scoped object is empty.
+// Get reads one object, as [API.Get] does. The namespace of a cluster-scoped object is empty.
 func Get[T any, P ObjectOf[T]](ctx context.Context, c *Client, namespace, name string) (*T, error) {
 	return newAPI[T, P](c, namespace).Get(ctx, name)
 }
 
 // List reads all objects that match. Objects that do not fit T are left out, and the error
-// names each of them as a [*DecodeError].
+// has a [*DecodeError] for each of them. If the list becomes too old between two pages (see
+// [IsGone]), List begins again, at most twice.
 func (a API[T]) List(ctx context.Context, selectors ...Selector) ([]*T, error) {
 	// A list of several pages can become too old between two of them.
 	for attempt := 1; ; attempt++ {
@@ -260,7 +265,8 @@ func (a API[T]) List(ctx context.Context, selectors ...Selector) ([]*T, error) {
 
 // Each lists all objects that match, one decoded object at a time, and holds one page of the
 // list in memory. An object that does not fit T comes as a [*DecodeError], and the sequence
-// goes on. Any other error ends it.
+// goes on. Any other error ends the sequence, such as the error of a list that has become too old
+// between two pages: see [IsGone].
 func (a API[T]) Each(ctx context.Context, selectors ...Selector) iter.Seq2[*T, error] {
 	return func(yield func(*T, error) bool) {
 		for item, err := range a.items(ctx, selectors) {
@@ -276,7 +282,7 @@ func (a API[T]) Each(ctx context.Context, selectors ...Selector) iter.Seq2[*T, e
 }
 
 // items lists the items of all objects that match, not decoded. An item that cannot be read
-// comes as a [*DecodeError], and the sequence goes on. Any other error ends it.
+// comes as a [*DecodeError], and the sequence goes on. Any other error ends the sequence.
 func (a resourceView) items(ctx context.Context, selectors []Selector) iter.Seq2[jsontext.Value, error] {
 	return func(yield func(jsontext.Value, error) bool) {
 		matches, err := a.matches(selectors)

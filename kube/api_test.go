@@ -134,7 +134,7 @@ func TestListGivesUpOnWhatIsAlwaysTooOld(t *testing.T) {
 	}
 }
 
-// One by one, the caller has the first page already, and must begin again itself.
+// A caller that reads one by one has the first page already, and must begin again itself.
 func TestEachReportsThatItIsTooOld(t *testing.T) {
 	t.Parallel()
 	var names []string
@@ -374,7 +374,7 @@ func TestPipeline(t *testing.T) {
 	}
 }
 
-// An API for another client and namespace is what it would be if it were made for them.
+// API.For returns the API that All or Namespaced would return for the other client and namespace.
 func TestAPIFor(t *testing.T) {
 	t.Parallel()
 	c := NewClientFromHandler(scripted(t))

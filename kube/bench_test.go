@@ -22,7 +22,7 @@ func deploymentFixture(b *testing.B) []byte {
 	return nil
 }
 
-// BenchmarkDecodeDeployment decodes one with every field set.
+// BenchmarkDecodeDeployment decodes a Deployment with every field set.
 func BenchmarkDecodeDeployment(b *testing.B) {
 	data := deploymentFixture(b)
 	b.SetBytes(int64(len(data)))

@@ -9,7 +9,7 @@ import (
 )
 
 // builtinResource returns the resource of a type of k8s.io/api. pkg is its package path below
-// that module. A test compares every answer with that of an API server.
+// that module. A test compares the whole table with the discovery of an API server.
 func builtinResource(pkg, typeName string) (Resource, bool) {
 	group, namespaced, cluster := builtinKinds(pkg)
 	inCluster := slices.Contains(strings.Fields(cluster), typeName)

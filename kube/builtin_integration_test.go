@@ -19,9 +19,9 @@ import (
 	"github.com/yare-go/yare/yaretest"
 )
 
-// Whatever the server serves in the groups of k8s.io/api, and has a Go type there, is in
-// the table as the server says; and what is in the table of a version that it serves, it
-// serves.
+// Every resource that the server serves in the groups of k8s.io/api, and that has a Go type there,
+// is in the table as the server serves it. The server serves every resource in the table of a
+// version that it serves.
 func TestTableAgreesWithTheServer(t *testing.T) {
 	t.Parallel()
 	cluster := yaretest.Start(t)

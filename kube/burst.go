@@ -7,11 +7,11 @@ import (
 )
 
 // burstConn is a connection that reads bursts in larger parts. An API server sends each event of a
-// streaming list by itself. Whatever arrives wakes up the program, and to wake up costs more than to read
-// the event. So during a burst burstConn waits for a moment before it reads again, until several events
-// have arrived. A part that arrives alone is read at once.
+// streaming list by itself. Each arrival wakes up the program, which costs more than reading the event.
+// So during a burst burstConn waits for a moment before it reads again, until several events have arrived.
+// A part that arrives alone is read at once.
 //
-// The connection must not be read concurrently, as that of TLS is not.
+// Only one goroutine at a time may read the connection. TLS above it keeps that rule.
 type burstConn struct {
 	net.Conn
 	// isDrained reports whether the last read returned all that had arrived.
@@ -57,8 +57,7 @@ func (c *burstConn) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// readingBursts returns a function that connects as dial does, to connections that read bursts in larger
-// parts.
+// readingBursts returns a function that calls dial, and whose connections read bursts in larger parts.
 func readingBursts(dial func(ctx context.Context, network, address string) (net.Conn, error)) func(context.Context, string, string) (net.Conn, error) {
 	return func(ctx context.Context, network, address string) (net.Conn, error) {
 		c, err := dial(ctx, network, address)

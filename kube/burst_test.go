@@ -7,7 +7,7 @@ import (
 	"time"
 )
 
-// countingConn counts reads. Data arrives in its buffer, as in that of a socket.
+// countingConn counts reads. Data arrives in its buffer, as in the buffer of a socket.
 type countingConn struct {
 	net.Conn
 	arrived chan byte

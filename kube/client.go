@@ -21,7 +21,7 @@ type Client struct {
 	// live is true if no cache may answer.
 	live       bool
 	namespaces []string
-	// namespacesErr says what is wrong with namespaces.
+	// namespacesErr is what is wrong with namespaces.
 	namespacesErr error
 	prune         *pruner
 	decoder       *jsonplan.Decoder
@@ -40,25 +40,25 @@ type clientOptions struct {
 
 // Timeout sets how long the server may be silent before a request fails: until its answer
 // begins, all repetitions included, and between two parts of the answer. A watch must begin
-// within it. Default: the timeout of the configuration, else 30 s.
+// within d. Default: the timeout of the configuration, else 30 s. A d of 0 or less means 30 s.
 func Timeout(d time.Duration) ClientOption { return func(o *clientOptions) { o.timeout = d } }
 
-// LimitWrites sets how many writes are in flight at a time, of this client and of all that
-// are derived from it. Further writes wait for a place, for which no [Timeout] counts, or
-// until their context ends. A write that waits to be repeated holds no place. Reads and
+// LimitWrites sets how many writes are in flight at a time, of this client and of all clients
+// that are derived from it together. Further writes wait for a place until their context ends. No
+// [Timeout] counts during this wait. A write that waits to be repeated holds no place. Reads and
 // watches are not limited. Default: 64. A number below 1 means 1.
 func LimitWrites(n int) ClientOption { return func(o *clientOptions) { o.writes = n } }
 
-// OnWarning sets a function that gets each remark that the server makes on a request, such as
-// that its version is deprecated. Several requests call it concurrently, each with its context. Nil drops
-// the remarks. Default: each text is logged once, with the context of its request.
+// OnWarning sets a function that receives each warning of the server about a request, such as
+// one about a deprecated version. Several requests call it concurrently, each with its context. Nil drops
+// the warnings. Default: each text is logged once, with the context of its request.
 func OnWarning(f func(ctx context.Context, r *Request, text string)) ClientOption {
 	return func(o *clientOptions) { o.warn = f }
 }
 
 // AboveTransport puts a handler directly above the transport, below the repetition of requests and
 // [LimitWrites]. So each attempt to send a request passes the handler. An error of the handler that
-// is no [*Error] ends the request: it is not repeated. The last of several such options
+// is no [*Error] ends the request, which is not repeated. The last of several such options
 // makes the outermost handler.
 func AboveTransport(wrap func(next Handler) Handler) ClientOption {
 	return func(o *clientOptions) { o.wraps = append(o.wraps, wrap) }
@@ -66,7 +66,8 @@ func AboveTransport(wrap func(next Handler) Handler) ClientOption {
 
 // NewClient returns a client of the server that config names. The client has connections of its
 // own. Requests are not throttled, because the server's priority and fairness does that job. The
-// user agent is the program's name if config has none.
+// user agent is the program's name and /yare if config has none. NewClient reads the files of config,
+// and sends no request. It returns an error if config is nil or not valid, or if a file cannot be used.
 func NewClient(config *Config, options ...ClientOption) (*Client, error) {
 	if config == nil {
 		return nil, errors.New("the configuration is nil: load one with kube.ConfigSource")
@@ -97,8 +98,8 @@ func NewClient(config *Config, options ...ClientOption) (*Client, error) {
 	return NewClientFromHandler(retry{next: limitWrites(o.writes, attempts), limit: o.timeout}).WithFieldManager(program), nil
 }
 
-// refusing returns next with errors about the request: an error that is no [*Error] becomes the
-// cause of a permanent one.
+// refusing returns a handler that calls next, and returns only errors about the request: an error that is
+// no [*Error] becomes the cause of a permanent Error.
 func refusing(next Handler) Handler {
 	return HandlerFunc(func(ctx context.Context, r *Request) (*Response, error) {
 		response, err := next.Do(ctx, r)
@@ -111,8 +112,8 @@ func refusing(next Handler) Handler {
 	})
 }
 
-// NewClientFromHandler returns a client on top of any Handler. It neither repeats nor limits
-// requests.
+// NewClientFromHandler returns a client on top of any Handler. The client neither repeats nor limits
+// requests. Its field manager is yare.
 func NewClientFromHandler(h Handler) *Client {
 	return &Client{handler: h, manager: "yare", prune: newPruner(), decoder: newPlanDecoder()}
 }
@@ -120,8 +121,8 @@ func NewClientFromHandler(h Handler) *Client {
 // mostWarnings bounds how many different texts of warnings a client remembers.
 const mostWarnings = 256
 
-// warnOnce returns a function that logs each text once. It forgets them all when it has met
-// too many.
+// warnOnce returns a function that logs each text once. It forgets all texts after mostWarnings
+// different ones.
 func warnOnce() func(context.Context, *Request, string) {
 	var mu sync.Mutex
 	logged := make(map[string]bool)
@@ -139,7 +140,8 @@ func warnOnce() func(context.Context, *Request, string) {
 	}
 }
 
-// With returns a client whose requests pass through wrap first.
+// With returns a client whose requests pass first through the handler that wrap returns. next is the
+// handler of c. With calls wrap once.
 func (c *Client) With(wrap func(next Handler) Handler) *Client {
 	d := *c
 	d.handler = wrap(c.handler)
@@ -147,8 +149,8 @@ func (c *Client) With(wrap func(next Handler) Handler) *Client {
 }
 
 // WithFieldManager returns a client whose writes are recorded under this name in the
-// managedFields of objects. Two managers of one name that apply the same object take each
-// other's fields away. Default: the name of the program.
+// managedFields of objects. Two managers of one name that apply the same object remove each
+// other's fields. Default: the name of the program.
 func (c *Client) WithFieldManager(name string) *Client {
 	d := *c
 	d.manager = name
@@ -158,8 +160,8 @@ func (c *Client) WithFieldManager(name string) *Client {
 // FieldManager returns the name that writes are recorded under.
 func (c *Client) FieldManager() string { return c.manager }
 
-// InNamespaces returns a client for which "all namespaces" means these. If there are none, or
-// one of them is empty, each use of all namespaces is an error. See [Client.AllNamespaces].
+// InNamespaces returns a client for which "all namespaces" means these namespaces. If no namespace is
+// named, or one is empty, each use of all namespaces is an error. See [Client.AllNamespaces].
 func (c *Client) InNamespaces(namespaces ...string) *Client {
 	d := *c
 	d.namespaces, d.namespacesErr = slices.Compact(slices.Sorted(slices.Values(namespaces))), nil
@@ -172,20 +174,21 @@ func (c *Client) InNamespaces(namespaces ...string) *Client {
 	return &d
 }
 
-// AllNamespaces returns a client for which "all namespaces" means all of the cluster. That is
-// the default.
+// AllNamespaces returns a client for which "all namespaces" means all namespaces of the cluster,
+// as it does by default.
 func (c *Client) AllNamespaces() *Client {
 	d := *c
 	d.namespaces, d.namespacesErr = nil, nil
 	return &d
 }
 
-// Namespaces returns those that the client is narrowed to. None means all.
+// Namespaces returns the namespaces that the client is narrowed to, sorted. A client of all namespaces
+// returns none.
 func (c *Client) Namespaces() []string { return slices.Clone(c.namespaces) }
 
-// InCluster returns a client whose requests carry the name of another cluster. Some Handler
-// must pass them on to that cluster: a client of [NewClient] has one server only, and refuses
-// them. The home cluster's name is empty.
+// InCluster returns a client whose requests carry the name of another cluster. A Handler of the
+// program must pass these requests on to that cluster: a client of [NewClient] has one server only,
+// and refuses them. The home cluster's name is empty.
 func (c *Client) InCluster(cluster string) *Client {
 	d := *c
 	d.cluster = cluster
@@ -194,15 +197,16 @@ func (c *Client) InCluster(cluster string) *Client {
 
 // Live returns a client whose reads are answered by the server and never by a cache. It is for
 // decisions that must not rest on a state that may be older than the server's, and for objects that
-// are read once. Its writes count for the reads of c, as those of c do. In a reconcile each apply is
-// sent, also if it would change nothing.
+// are read once. The writes of the returned client count for the reads of c, as the writes of c do. In a
+// reconcile each apply is sent, even if it would change nothing.
 func (c *Client) Live() *Client {
 	d := *c
 	d.live = true
 	return &d
 }
 
-// Do passes a request through the layers of the client.
+// Do passes a request through the handlers of the client. A request without a cluster gets the client's
+// cluster. Do does not change r.
 func (c *Client) Do(ctx context.Context, r *Request) (*Response, error) {
 	inCluster, isLive := r.Cluster == "" && c.cluster != "", c.live && !r.Live
 	if inCluster || isLive {

@@ -15,7 +15,7 @@ import (
 	"github.com/yare-go/yare/internal/jsonplan"
 )
 
-// jsonOptions are the rules of Kubernetes: those of encoding/json, but names must match in
+// jsonOptions are the rules of Kubernetes: the rules of encoding/json, but names must match in
 // case. The fixtures of k8s.io/api are the test.
 var jsonOptions = json.JoinOptions(
 	jsonv1.DefaultOptionsV1(),
@@ -24,18 +24,18 @@ var jsonOptions = json.JoinOptions(
 )
 
 // onePassOptions are jsonOptions without the pass over the whole text that encoding/json makes
-// before it decodes. What decodes without an error by one of them decodes to the same value by the
-// other.
+// before it decodes. A text that decodes without an error by one of the two decodes to the same value by
+// the other.
 var onePassOptions = json.JoinOptions(jsonOptions, jsonv1.ReportErrorsWithLegacySemantics(false))
 
-// Unmarshal decodes JSON by the rules of Kubernetes: those of encoding/json, but names must
+// Unmarshal decodes JSON by the rules of Kubernetes: the rules of encoding/json, but names must
 // match in case.
 func Unmarshal(data []byte, into any) error { return json.Unmarshal(data, into, jsonOptions) }
 
 // newPlanDecoder returns a decoder for unmarshalPlanned.
 func newPlanDecoder() *jsonplan.Decoder { return jsonplan.NewDecoder(onePassOptions) }
 
-// unmarshalPlanned does what unmarshalNew does, in less time.
+// unmarshalPlanned decodes as unmarshalNew does, in less time.
 func unmarshalPlanned(d *jsonplan.Decoder, data []byte, into any) error {
 	if d.Decode(data, into) {
 		return nil
@@ -44,7 +44,7 @@ func unmarshalPlanned(d *jsonplan.Decoder, data []byte, into any) error {
 	return unmarshalNew(data, into)
 }
 
-// unmarshalNew does what Unmarshal does, in less time. into points to a zero value.
+// unmarshalNew decodes as Unmarshal does, in less time. into points to a zero value.
 func unmarshalNew(data []byte, into any) error {
 	if json.Unmarshal(data, into, onePassOptions) == nil {
 		return nil
@@ -58,7 +58,8 @@ func unmarshalNew(data []byte, into any) error {
 // Marshal encodes JSON by the rules of Kubernetes.
 func Marshal(v any) ([]byte, error) { return json.Marshal(v, jsonOptions) }
 
-// DecodeError describes an object that the server sent and that does not fit its Go type.
+// DecodeError describes an object that the server sent and that does not fit its Go type. Ref and
+// ResourceVersion have only what could be read of the object's metadata. Err is the cause.
 type DecodeError struct {
 	Ref             Ref
 	ResourceVersion string
@@ -87,7 +88,7 @@ func (a resourceView) decodeInto(data []byte, obj Object) error {
 		return a.decodeError(data, err)
 	}
 	if a.representation == MetadataOnly {
-		// The server names the form here; which kind it is a form of is more useful.
+		// The server sends the kind PartialObjectMetadata. The kind of the object is more useful.
 		obj.GetObjectKind().SetGroupVersionKind(a.resource.GroupVersionKind)
 	} else if kind := obj.GetObjectKind(); kind.GroupVersionKind().Kind == "" {
 		kind.SetGroupVersionKind(a.resource.GroupVersionKind)
@@ -95,8 +96,8 @@ func (a resourceView) decodeInto(data []byte, obj Object) error {
 	return nil
 }
 
-// decodeInto decodes data into obj, which is new, as Unmarshal does. Unstructured objects have a method of
-// their own, which refuses an object without a kind; the items of most lists have none. c may be nil.
+// decodeInto decodes data into obj, which is new, as Unmarshal does. It does not call the JSON method of an
+// unstructured object, which refuses objects without a kind, such as the items of most lists. c may be nil.
 func (c *Client) decodeInto(data []byte, obj Object) error {
 	u, ok := obj.(interface{ SetUnstructuredContent(map[string]any) })
 	if !ok {
@@ -113,7 +114,7 @@ func (c *Client) decodeInto(data []byte, obj Object) error {
 	return nil
 }
 
-// openObject returns the beginning of the JSON of an object of r: its kind.
+// openObject returns the beginning of the JSON of an object of r: its apiVersion and its kind.
 func openObject(r Resource, size int) []byte {
 	dst := make([]byte, 0, size+len(r.Group)+len(r.Version)+len(r.Kind)+32)
 	dst = appendString(append(dst, `{"apiVersion":`...), r.GroupVersion().String())

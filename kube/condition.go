@@ -6,13 +6,14 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// SetCondition sets the condition of that type, by the Kubernetes API conventions. The time
-// of the last transition stays unless the status changes, so that a status comes to rest. The
-// condition records the generation of owner that it was observed at. The reason must be one
-// word in CamelCase, and not empty. The message is for people.
+// SetCondition sets the condition of that type, by the Kubernetes API conventions. Its status is
+// True if holds is true, else False. The time of the last transition stays unless the status
+// changes, so that a status comes to rest. The condition records the generation of owner that it
+// was observed at. The reason must be one word in CamelCase, and not empty. The message is for
+// people.
 //
 // Set a condition once in a reconcile: a condition that is set to true and then to false has had a
-// transition each time, and never comes to rest. The time is the real one, also in a test that
+// transition each time, and never comes to rest. The time is the real one, even in a test that
 // moves the time of the program.
 func SetCondition(conditions *[]metav1.Condition, owner Object, conditionType string, holds bool, reason, message string) {
 	now := metav1.Condition{

@@ -47,8 +47,8 @@ type Config struct {
 
 	// BearerToken is sent with each request, unless BearerTokenFile holds a token.
 	BearerToken string
-	// BearerTokenFile names the file of a token, which is read again every minute. What was
-	// read last takes precedence over BearerToken.
+	// BearerTokenFile names the file of a token, which is read again after 50 s. The token that
+	// was read last takes precedence over BearerToken.
 	BearerTokenFile string
 	// Username and Password are the credentials of HTTP basic authentication. They cannot be
 	// combined with a token.
@@ -64,20 +64,20 @@ type Config struct {
 	// Proxy returns the proxy of a request, as in [http.Transport]. Default:
 	// [http.ProxyFromEnvironment].
 	Proxy func(*http.Request) (*url.URL, error)
-	// Dial opens connections. Default: that of a net.Dialer with a timeout of 30 s.
+	// Dial opens connections. Default: a net.Dialer with a timeout of 30 s.
 	Dial func(ctx context.Context, network, address string) (net.Conn, error)
 	// DisableCompression asks the server not to compress its answers. Servers compress large lists,
-	// and from Kubernetes 1.37 on also streaming lists and what follows on the same watch. Of
-	// 10,000 objects of 1.7 KB a tenth of the bytes is left, which costs the client some 30 ms of
-	// CPU, about as much as it saves in TLS. A later event costs 13 µs more.
+	// and from Kubernetes 1.37 on also streaming lists and what follows on the same watch.
+	// Compression leaves a tenth of the bytes of 10,000 objects of 1.7 KB. It costs the client some
+	// 30 ms of CPU, about as much as it saves in TLS. A later event costs 13 µs more.
 	DisableCompression bool
-	// WrapTransport returns a RoundTripper around the one that sends requests, or is nil. The
-	// requests have their credentials already. A client calls WrapTransport once. The
-	// RoundTripper that WrapTransport gets has a method CloseIdleConnections, which closes the
-	// connections that are not in use. They close by themselves after 90 s.
+	// WrapTransport, unless it is nil, returns a RoundTripper around its argument, which sends
+	// requests. The requests have their credentials already. A client calls WrapTransport once. The
+	// argument has a method CloseIdleConnections, which closes the connections that are not in use.
+	// Otherwise such connections close after 90 s.
 	WrapTransport func(http.RoundTripper) http.RoundTripper
 
-	// UserAgent is the header of that name. Default: the name of the program.
+	// UserAgent is the header of that name. Default of a client: the name of the program and /yare.
 	UserAgent string
 	// Timeout is how long the server may be silent, as for the option [Timeout]. Default: 30 s.
 	Timeout time.Duration
@@ -96,21 +96,21 @@ type Impersonation struct {
 // ExecConfig describes a program that prints credentials: a credential plugin, as KEP-541
 // defines it. The program gets an ExecCredential in the environment variable
 // KUBERNETES_EXEC_INFO and prints an ExecCredential with a token, a client certificate, or
-// both. It runs before the first request, when its credentials have expired, and before the
-// request after one that the server refused with 401. It may run for five minutes, during
-// which no timeout of a request counts.
+// both. It runs before the first request, when its credentials have expired, and again after the
+// server has refused a request with 401. It may run for five minutes, during which no timeout of a
+// request counts.
 type ExecConfig struct {
 	// Command is the path of the program, or its name in the folders of PATH.
 	Command string
 	Args    []string
-	// Env holds variables in addition to those of this process, in the form NAME=value.
+	// Env holds variables in addition to the environment of this process, in the form NAME=value.
 	Env []string
 	// APIVersion is the version of ExecCredential that the program knows:
 	// client.authentication.k8s.io/v1 or client.authentication.k8s.io/v1beta1.
 	APIVersion string
 	// InstallHint stands in the error if the program is not installed.
 	InstallHint string
-	// InteractiveMode says whether the program gets the standard input of this process.
+	// InteractiveMode decides whether the program gets the standard input of this process.
 	InteractiveMode InteractiveMode
 	// ProvideClusterInfo gives the program the address and the CA of the server.
 	ProvideClusterInfo bool
@@ -120,7 +120,7 @@ type ExecConfig struct {
 	ClusterConfig []byte
 }
 
-// InteractiveMode says whether a credential plugin gets the standard input of its parent.
+// InteractiveMode decides whether a credential plugin gets the standard input of its parent.
 type InteractiveMode string
 
 // The modes of KEP-541.
@@ -133,7 +133,7 @@ const (
 	InteractiveAlways InteractiveMode = "Always"
 )
 
-// Clone returns a copy that shares no data with c. Functions are the same.
+// Clone returns a copy that shares no data with c. The functions are shared.
 func (c *Config) Clone() *Config {
 	d := *c
 	d.CAData, d.CertData, d.KeyData = slices.Clone(c.CAData), slices.Clone(c.CertData), slices.Clone(c.KeyData)

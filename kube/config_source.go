@@ -17,12 +17,13 @@ type ConfigSource struct {
 	// Kubeconfig names one file. Default: the files listed in the environment variable
 	// KUBECONFIG, merged; else ~/.kube/config; else the cluster that the program runs in.
 	Kubeconfig string
-	// Context is one of the contexts in the kubeconfig. Default: its current one.
+	// Context names one of the contexts in the kubeconfig. Default: its current context.
 	Context string
 }
 
-// Load returns the configuration that it finds, and the namespace of the kubeconfig's context
-// or of the ServiceAccount.
+// Load returns the configuration that s finds, and the namespace of the kubeconfig's context.
+// In a Pod the default of the namespace is the environment variable POD_NAMESPACE, else the
+// namespace of the ServiceAccount. Otherwise the default is "default".
 //
 // The files of KUBECONFIG are merged by the rules of kubectl: the first file that defines a
 // cluster, a user, a context or the current context decides, and a file that does not exist is
@@ -62,7 +63,7 @@ func (s ConfigSource) Load() (config *Config, namespace string, err error) {
 func (s ConfigSource) read() (*kubeconfig, error) {
 	files := []string{s.Kubeconfig}
 	if s.Kubeconfig != "" {
-		// A file that was asked for by name must be there.
+		// A file that was asked for by name must exist.
 		if _, err := os.Stat(s.Kubeconfig); err != nil {
 			return nil, err
 		}
@@ -84,8 +85,8 @@ func (s ConfigSource) read() (*kubeconfig, error) {
 	return merged, errors.Join(errs...)
 }
 
-// missing returns the error of a source that has no configuration, and what to do. cause wraps
-// errNoCluster.
+// missing returns the error of a source that has no configuration. The error names what to do. cause
+// wraps errNoCluster.
 func (s ConfigSource) missing(cause error) error {
 	text := "there is no kubeconfig"
 	if files := os.Getenv("KUBECONFIG"); s.Kubeconfig != "" {

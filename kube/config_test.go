@@ -86,7 +86,7 @@ func TestConfigFromHome(t *testing.T) {
 	}
 }
 
-// The configuration of a Pod is that of its environment and its ServiceAccount.
+// The configuration of a Pod comes from its environment and its ServiceAccount.
 func TestConfigOfAPod(t *testing.T) {
 	noCluster(t)
 	folder := t.TempDir()

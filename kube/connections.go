@@ -25,7 +25,7 @@ const filePeriod = 5 * time.Minute
 // Requests in flight end on their old connections.
 type connections struct {
 	config *Config
-	// certificate returns the client's certificate as it is now, or is nil if there is none.
+	// certificate returns the present certificate of the client. It is nil for a client without one.
 	certificate func(context.Context) (*tls.Certificate, error)
 	now         func() time.Time
 
@@ -247,8 +247,8 @@ func (c *connections) rootsOf(ca []byte) (*x509.CertPool, error) {
 	return nil, errors.New("the CA has no certificate in PEM")
 }
 
-// secondsOf returns the number of seconds in an environment variable. These variables are those
-// of all programs that use client-go.
+// secondsOf returns the number of seconds in an environment variable, or usual if it has none. Programs
+// that use client-go read the same variables.
 func secondsOf(variable string, usual int) time.Duration {
 	if text := os.Getenv(variable); text != "" {
 		seconds, err := strconv.Atoi(text)

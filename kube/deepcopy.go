@@ -129,7 +129,7 @@ func copyByMethod(v reflect.Value) bool {
 		return false
 	}
 	if t := m.Type(); t.NumIn() != 1 || t.NumOut() != 0 || t.In(0) != v.Addr().Type() {
-		return false // such as that of an embedded struct
+		return false // such as the method of an embedded struct
 	}
 	c := reflect.New(v.Type())
 	m.Call([]reflect.Value{c})

@@ -184,7 +184,7 @@ func TestDeepCopyByMethod(t *testing.T) {
 
 type secretive struct{ hidden *int }
 
-// What cannot be copied is found by the first copy, whatever it holds.
+// The first copy of a type that cannot be copied panics, whatever the value holds.
 func TestDeepCopyOfWhatCannotBeCopied(t *testing.T) {
 	t.Parallel()
 	for want, f := range map[string]func(){

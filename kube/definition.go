@@ -30,14 +30,13 @@ type Definition struct {
 	ClusterScoped bool
 
 	// Foreign is true if the kind belongs to another project, such as a Certificate of
-	// cert-manager. The program then does not print a CustomResourceDefinition: the one of
-	// that project has more versions, fields and rules than this Go type, and would be
+	// cert-manager. The program then does not print a CustomResourceDefinition: the definition
+	// of that project has more versions, fields and rules than this Go type, and would be
 	// overwritten. Default: the program defines the kind.
 	Foreign bool
 
-	// Storage marks the version in which objects are stored. It need not be set: the
-	// highest that is served, by the priority of Kubernetes versions (v2, v1, v1beta1, …), is the
-	// default.
+	// Storage marks the version in which objects are stored. Default: the highest version that is
+	// served, by the priority of Kubernetes versions (v2, v1, v1beta1, …).
 	Storage bool
 
 	// NotServed is true for a version that the server does not serve, such as an old one in which
@@ -48,11 +47,11 @@ type Definition struct {
 	Deprecated string
 
 	// Labels and Annotations are those of the CustomResourceDefinition itself, for tools such as
-	// cert-manager (cert-manager.io/inject-ca-from) and Helm (helm.sh/resource-policy). The versions
-	// of a kind put theirs together.
+	// cert-manager (cert-manager.io/inject-ca-from) and Helm (helm.sh/resource-policy). The
+	// CustomResourceDefinition has the labels and annotations of all versions of the kind.
 	Labels, Annotations map[string]string
 
-	// Columns are printed by kubectl get, in this order, after those that fields declare
+	// Columns are printed by kubectl get, in this order, after the columns that fields declare
 	// with the tag crd:"column". Age comes last by itself.
 	Columns []Column
 
@@ -70,8 +69,8 @@ type Definition struct {
 
 	// Source holds the Go files, embedded, in which the types are declared: their doc
 	// comments become the descriptions. A program cannot see its own comments, so without
-	// it there are none. Because the text travels in the binary, the result is the same
-	// wherever the program was built and wherever it runs.
+	// Source there are no descriptions. Because the text travels in the binary, the result is
+	// the same wherever the program was built and wherever it runs.
 	//
 	//	//go:embed main.go
 	//	var source embed.FS
@@ -82,12 +81,12 @@ type Definition struct {
 	OtherSources map[string]fs.FS
 }
 
-// Defined types name their own resource. Definition is called on the zero value, and must
-// return the same each time.
+// Defined is the interface of types that name their own resource. Definition is called on the
+// zero value, and must return the same value each time.
 type Defined interface{ Definition() Definition }
 
-// Tagged types have a crd tag of their own, which holds for every value of the type: see package
-// crd. CRDTag is called on the zero value, and must return the same each time.
+// Tagged is the interface of types that have a crd tag of their own, which holds for every value of
+// the type: see package crd. CRDTag is called on the zero value, and must return the same tag each time.
 type Tagged interface{ CRDTag() string }
 
 // DefinedObjectOf is the constraint that *T is an Object that defines itself: a custom

@@ -11,21 +11,21 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 )
 
-// DeleteOption changes how something is deleted. [DryRun] is one too.
+// DeleteOption changes how something is deleted. [DryRun] is a DeleteOption too.
 type DeleteOption interface{ changeDelete(*metav1.DeleteOptions) }
 
 type deleteOption func(*metav1.DeleteOptions)
 
 func (f deleteOption) changeDelete(o *metav1.DeleteOptions) { f(o) }
 
-// RequireUID deletes only the object that has this uid, and not another one of its name: see
-// [IsUIDConflict].
+// RequireUID deletes only the object that has this uid. For another object of its name the deletion
+// fails: see [IsUIDConflict].
 func RequireUID(uid types.UID) DeleteOption {
 	return deleteOption(func(o *metav1.DeleteOptions) { preconditions(o).UID = &uid })
 }
 
-// RequireResourceVersion deletes only if the object has not changed since this
-// resourceVersion: see [IsConflict].
+// RequireResourceVersion deletes the object only if it has not changed since this resourceVersion.
+// Otherwise the deletion fails: see [IsConflict].
 func RequireResourceVersion(resourceVersion string) DeleteOption {
 	return deleteOption(func(o *metav1.DeleteOptions) { preconditions(o).ResourceVersion = &resourceVersion })
 }
@@ -37,7 +37,7 @@ func preconditions(o *metav1.DeleteOptions) *metav1.Preconditions {
 	return o.Preconditions
 }
 
-// Propagation sets what happens to the objects that the deleted one owns. Default: that of
+// Propagation sets what happens to the objects that the deleted object owns. Default: the default of
 // the server, which for nearly all resources is to delete them in the background. The exception is
 // Job: by default its Pods stay.
 func Propagation(policy metav1.DeletionPropagation) DeleteOption {
@@ -45,15 +45,15 @@ func Propagation(policy metav1.DeletionPropagation) DeleteOption {
 }
 
 // GracePeriod sets how long the object has to end by itself, rounded up to the second. Zero
-// means at once, which for a Pod means without waiting for its node. Default: that of the
-// object.
+// means at once, which for a Pod means without waiting for its node. Default: the grace period of
+// the object.
 func GracePeriod(d time.Duration) DeleteOption {
 	seconds := int64((d + time.Second - 1) / time.Second)
 	return deleteOption(func(o *metav1.DeleteOptions) { o.GracePeriodSeconds = &seconds })
 }
 
-// Delete deletes the object of that name. If there is none, the error is one that
-// [IsNotFound] reports; [IgnoreNotFound] drops it.
+// Delete deletes the object of that name. If there is no such object, [IsNotFound] reports the error,
+// and [IgnoreNotFound] drops the error.
 func (a API[T]) Delete(ctx context.Context, name string, options ...DeleteOption) error {
 	return a.delete(ctx, name, options)
 }
@@ -70,8 +70,9 @@ func (a resourceView) delete(ctx context.Context, name string, options []DeleteO
 	return err
 }
 
-// DeleteAll deletes all objects that match, one namespace at a time. There must be a selector;
-// [Everything] empties the namespaces.
+// DeleteAll deletes all objects that match, one namespace at a time. The first error ends DeleteAll.
+// The namespaces must be named, by [Namespaced] or [Client.InNamespaces], unless T is cluster-scoped. The
+// selectors must select by labels or fields; [Everything] deletes all objects of the namespaces.
 func (a API[T]) DeleteAll(ctx context.Context, selectors []Selector, options ...DeleteOption) error {
 	streams, err := a.Streams(selectors...)
 	if err = cmp.Or(err, a.rejectSubresource(VerbDeleteCollection, "")); err != nil {
@@ -122,9 +123,9 @@ func deleteBody(r *Request, options []DeleteOption) error {
 	return nil
 }
 
-// Delete deletes obj: exactly this one if it has a uid, else the one of its name. If it is
-// gone already, the error is one that [IgnoreNotFound] drops: one that [IsNotFound] reports,
-// or, if another object has taken its name, [IsUIDConflict].
+// Delete deletes obj. If obj has a uid, only the object of that uid is deleted; otherwise the object
+// of its name is deleted. If the object is gone already, [IgnoreNotFound] drops the error: [IsNotFound]
+// reports the error or, if another object has the name, [IsUIDConflict] does.
 func (c *Client) Delete(ctx context.Context, obj Object, options ...DeleteOption) error {
 	t, err := typeOfLive(VerbDelete, obj)
 	if err != nil {

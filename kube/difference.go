@@ -9,7 +9,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 )
 
-// difference is what changes from one state of an object to another.
+// difference is the change from one state of an object to another.
 type difference struct {
 	// members is the merge patch (RFC 7386): a member is a jsontext.Value, a nested map, or nil if
 	// it is removed.
@@ -70,8 +70,8 @@ func (d *difference) between(before, after jsontext.Value) (map[string]any, erro
 	return patch, nil
 }
 
-// recordLists records whether values may contain a list. A bracket in a text counts, which costs
-// no more than a precondition.
+// recordLists records whether values may contain a list. A bracket within a string counts too, which
+// costs only a precondition.
 func (d *difference) recordLists(name string, values ...jsontext.Value) {
 	if name == "managedFields" {
 		return
@@ -114,7 +114,7 @@ func (a resourceView) checkDifference(d difference) error {
 	return nil
 }
 
-// identity is what a write must not change.
+// identity holds the fields that a write must not change.
 type identity struct {
 	namespace, name string
 	uid             types.UID

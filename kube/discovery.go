@@ -11,8 +11,8 @@ import (
 )
 
 // Discover returns the resources that the server serves in a version of a group, without their
-// subresources. It returns none if the server does not serve that version. It makes one request, which
-// every authenticated user may make by default. An error means that the resources are not known. See
+// subresources. It returns no resources if the server does not serve that version. It makes one request,
+// which every authenticated user may make by default. An error means that the resources are not known. See
 // https://kubernetes.io/docs/concepts/overview/kubernetes-api/#discovery-api.
 func Discover(ctx context.Context, h Handler, gv schema.GroupVersion) ([]Resource, error) {
 	response, err := h.Do(ctx, &Request{Verb: VerbGet, Resource: Resource{GroupVersionKind: gv.WithKind("")}})
@@ -36,10 +36,10 @@ func Discover(ctx context.Context, h Handler, gv schema.GroupVersion) ([]Resourc
 	return resources, nil
 }
 
-// DiscoverAll returns all resources that the server serves, without their subresources. Each comes
-// once, in the first version of its group that has the resource, in the order of the server. It makes one
+// DiscoverAll returns all resources that the server serves, without their subresources. Each resource
+// comes once, in the first version of its group that has it, in the order of the server. It makes one
 // request for each version of a group. An error means that the resources of some groups are not
-// known, such as those of an aggregated server that does not answer; the others are returned beside
+// known, such as the groups of an aggregated server that does not answer; the others are returned beside
 // the error.
 func DiscoverAll(ctx context.Context, h Handler) ([]Resource, error) {
 	response, err := h.Do(ctx, &Request{Verb: VerbGet})

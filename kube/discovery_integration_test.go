@@ -11,7 +11,7 @@ import (
 	"github.com/yare-go/yare/yaretest"
 )
 
-// DiscoverAll finds what kubectl finds.
+// DiscoverAll finds the resources that kubectl finds.
 func TestDiscoverAll(t *testing.T) {
 	t.Parallel()
 	cluster := yaretest.Start(t)

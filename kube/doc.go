@@ -8,8 +8,8 @@
 // controller-runtime it is a runtime.Object: see [DeepCopy].
 //
 // A [Client] puts these types on top of a [Handler], which serves requests and knows only
-// bytes. [NewClient] returns a client over HTTP. What stands between an operator and the
-// server (a cache, metrics, a fault on purpose) wraps a Handler:
+// bytes. [NewClient] returns a client over HTTP. A layer between an operator and the server
+// (a cache, metrics, a fault on purpose) wraps a Handler:
 //
 //	client = client.With(func(next kube.Handler) kube.Handler { … })
 //

@@ -15,21 +15,22 @@ import (
 // Error describes a request that did not succeed: what was tried on which object, and what the
 // server answered, or why it could not be asked.
 type Error struct {
+	// Verb, Ref and Subresource name the request.
 	Verb        Verb
 	Ref         Ref
 	Subresource string
 	// Code is the HTTP status of the answer. It is 0 if there was no answer.
 	Code int
-	// Answer is the server's own Status, made up from the HTTP status where it sent none.
+	// Answer is the Status that the server sent. If the server sent none, it is made from the HTTP answer.
 	Answer metav1.Status
-	// RetryAfter is the wait that the server asks for, as it asks. Use RetryDelay to wait.
+	// RetryAfter is the wait that the server asks for, without a bound. Use RetryDelay to wait.
 	RetryAfter time.Duration
 	// Unknown is true for a write that may have been carried out although it failed.
 	Unknown bool
 	// Err is the cause when there was no answer.
 	Err error
-	// permanent is true for a request that failed on this side and would fail again: one that
-	// cannot be sent at all, or one that its caller did not wait for.
+	// permanent is true for a request that failed on this side and would fail again: the request
+	// cannot be sent at all, or its caller did not wait for the answer.
 	permanent bool
 }
 
@@ -106,14 +107,14 @@ func hasReason(err error, code int, reasons ...metav1.StatusReason) bool {
 	return e.Answer.Reason == "" && e.Code == code
 }
 
-// IsNotFound reports whether the server knows the resource and has no such object. That it
-// does not know the resource is not included: see [IsNoResource].
+// IsNotFound reports whether the server serves the resource and has no such object. A resource
+// that the server does not serve is not included: see [IsNoResource].
 func IsNotFound(err error) bool {
 	return hasReason(err, http.StatusNotFound, metav1.StatusReasonNotFound) && !IsNoResource(err)
 }
 
-// IgnoreNotFound returns nil if err reports that the object is gone, and err otherwise: that
-// there is none of its name ([IsNotFound]), or another one ([IsUIDConflict]).
+// IgnoreNotFound returns nil if err reports that the object is gone, and err otherwise. The object is
+// gone if there is no object of its name ([IsNotFound]), or another object ([IsUIDConflict]).
 func IgnoreNotFound(err error) error {
 	if IsNotFound(err) || IsUIDConflict(err) {
 		return nil
@@ -121,8 +122,8 @@ func IgnoreNotFound(err error) error {
 	return err
 }
 
-// IsNoResource reports whether the server does not serve the resource at all. The
-// CustomResourceDefinition of a custom resource does not exist, or not yet.
+// IsNoResource reports whether the server does not serve the resource at all. For a custom resource
+// this means that its CustomResourceDefinition does not exist, or is not served yet.
 func IsNoResource(err error) bool {
 	e, ok := AsError(err)
 	return ok && e.Code == http.StatusNotFound && (e.Answer.Details == nil || e.Answer.Details.Name == "")
@@ -132,8 +133,8 @@ func IsNoResource(err error) bool {
 func IsAlreadyExists(err error) bool { return hasReason(err, 0, metav1.StatusReasonAlreadyExists) }
 
 // IsConflict reports whether a write failed because the object has changed since it was read,
-// because it is not the one that a precondition names, or because another field manager owns a
-// field. See [IsUIDConflict] and [IsApplyConflict].
+// because a precondition names another object, or because another field manager owns a field. See
+// [IsUIDConflict] and [IsApplyConflict].
 func IsConflict(err error) bool {
 	return hasReason(err, http.StatusConflict, metav1.StatusReasonConflict)
 }
@@ -153,20 +154,20 @@ func IsApplyConflict(err error) bool {
 	return false
 }
 
-// IsUIDConflict reports whether a write failed for no other reason than that the object of
-// that name is not the one that was meant: it was deleted and made anew.
+// IsUIDConflict reports whether a write failed only because the object of that name has another
+// uid than the write names: the object was deleted and made anew.
 func IsUIDConflict(err error) bool {
 	e, ok := AsError(err)
 	switch {
 	case !ok:
 		return false
 	case IsConflict(err):
-		// The registry and the storage of an API server find it, each with words of its own.
-		// A conflict over the resourceVersion does not differ in anything else.
+		// The registry and the storage of an API server check the uid, each with a message of its
+		// own. A conflict over the resourceVersion differs in nothing but the message.
 		return strings.Contains(e.Answer.Message, "UID in the precondition") ||
 			strings.Contains(e.Answer.Message, "UID in precondition")
 	case IsInvalid(err) && e.Answer.Details != nil && len(e.Answer.Details.Causes) > 0:
-		// To an apply of most resources the server says that the uid cannot be changed.
+		// For an apply of most resources the server answers that the uid cannot be changed.
 		for _, cause := range e.Answer.Details.Causes {
 			if cause.Field != "metadata.uid" {
 				return false
@@ -198,7 +199,7 @@ func IsBadRequest(err error) bool {
 	return hasReason(err, http.StatusBadRequest, metav1.StatusReasonBadRequest)
 }
 
-// IsForbidden reports whether the account may not do this.
+// IsForbidden reports whether the server forbids the request (403).
 func IsForbidden(err error) bool {
 	return hasReason(err, http.StatusForbidden, metav1.StatusReasonForbidden)
 }
@@ -220,14 +221,13 @@ func IsTooManyRequests(err error) bool {
 }
 
 // IsUnknown reports whether a write may have been carried out although it failed: the
-// connection broke, or the server gave up waiting for it.
+// connection broke, or the server failed (5xx).
 func IsUnknown(err error) bool {
 	e, ok := AsError(err)
 	return ok && e.Unknown
 }
 
-// IsUnreachable reports whether there was no answer at all, although the caller waited for
-// one.
+// IsUnreachable reports whether the server sent no answer at all, although the caller waited for it.
 func IsUnreachable(err error) bool {
 	e, ok := AsError(err)
 	return ok && e.Code == 0 && !e.permanent

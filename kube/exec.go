@@ -33,7 +33,7 @@ const execTimeout = 5 * time.Minute
 // they expire or the server refuses them.
 type execCredentials struct {
 	config *ExecConfig
-	// cluster is what the plugin gets to know of the server, or is nil.
+	// cluster describes the server to the plugin. It is nil unless ProvideClusterInfo is set.
 	cluster *execCluster
 	// rotated is called when the client certificate has changed.
 	rotated func()

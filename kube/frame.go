@@ -51,8 +51,8 @@ const (
 )
 
 // frameReader reads the frames of a stream. An API server ends each frame with a newline, and
-// writes no other. So a newline ends a frame, and one pass over the frame checks that it is
-// well-formed and finds its parts. Everything else is left to a decoder.
+// writes no other newline. One pass over a frame checks that it is well-formed, and finds its
+// parts. Everything else is left to a decoder.
 type frameReader struct {
 	stream io.Reader
 	// buffer[from:to] was read and is no part of an earlier frame.

@@ -92,7 +92,7 @@ func TestFrameIsNotHeldBack(t *testing.T) {
 	}
 }
 
-// Frames are those that a decoder finds, however they arrive.
+// Frames yields the frames that a decoder finds, however they arrive.
 func FuzzFrames(f *testing.F) {
 	f.Add([]byte(`{"type":"ADDED","object":{"a":1}}`+"\n"+`{"type":"ADDED","object":{"a":[{}]}}`+"\n"), uint8(7))
 	f.Add([]byte(`{"type":"ADDED","object":{}}{"type":null,"object":{}}`+"\n {\n}"), uint8(1))

@@ -86,7 +86,7 @@ func answer(body string) HandlerFunc {
 	}
 }
 
-// refuse answers as the server does that sends a Status.
+// refuse answers as a server that sends a Status.
 func refuse(code int, reason metav1.StatusReason, message string, change ...func(*Error)) HandlerFunc {
 	return func(_ context.Context, r *Request) (*Response, error) {
 		e := newError(r)

@@ -25,8 +25,8 @@ type Index struct {
 	err            error
 }
 
-// NewIndex returns an index of T. Errors show its name. If T is no object, each use of the
-// index is an error.
+// NewIndex returns an index of T. Errors show its name. If T has no resource or values is nil, each
+// use of the index is an error.
 func NewIndex[T any, P ObjectOf[T]](name string, values func(*T) []string) *Index {
 	kind, err := TypeOf[T, P]()
 	if err == nil && values == nil {
@@ -44,17 +44,17 @@ func NewIndex[T any, P ObjectOf[T]](name string, values func(*T) []string) *Inde
 	return x
 }
 
-// String returns the name.
+// String returns the name of the index.
 func (x *Index) String() string { return x.name }
 
-// Is selects the objects for which the function returns value, among others. It works only in
-// lists, because servers do not know it.
+// Is selects the objects whose values in the index include value. The selector works only in lists,
+// because servers do not know indexes.
 func (x *Index) Is(value string) Selector {
 	return Selector{match: &Match{Index: x, Value: value}}
 }
 
-// Check returns an error unless x can be used for the objects of r in a form. An index of a
-// projection can be used for whole objects.
+// Check returns an error unless x can be used for the objects of r in the given representation. An
+// index of a projection can be used for whole objects.
 func (x *Index) Check(r Resource, form Representation) error {
 	switch {
 	case x == nil:

@@ -9,7 +9,7 @@ type Key struct {
 	Name      string
 }
 
-// KeysOf returns the keys of objects, such as those of a list. They are keys of the home cluster.
+// KeysOf returns the keys of objects, such as the objects of a list. They are keys of the home cluster.
 func KeysOf[O Object](objects ...O) []Key {
 	keys := make([]Key, 0, len(objects))
 	for _, o := range objects {

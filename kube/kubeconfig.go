@@ -107,7 +107,7 @@ func newKubeconfig() *kubeconfig {
 	}
 }
 
-// addFile adds what k lacks and the file has.
+// addFile adds the entries of the file that k lacks.
 func (k *kubeconfig) addFile(path string) error {
 	data, err := os.ReadFile(path)
 	if err != nil {
@@ -331,7 +331,7 @@ func (u *kubeconfigUser) check() []error {
 	return errs
 }
 
-// mode returns the interactive mode, which the older versions of ExecCredential need not have.
+// mode returns the interactive mode. The older versions of ExecCredential default to IfAvailable.
 func (e *kubeconfigExec) mode() InteractiveMode {
 	if e.InteractiveMode == "" && (e.APIVersion == execV1beta1 || e.APIVersion == "client.authentication.k8s.io/v1alpha1") {
 		return InteractiveIfAvailable
@@ -385,7 +385,7 @@ func printable(s string) string {
 	}, s)
 }
 
-// checkReadable returns an error if the file cannot be opened. An empty path is none.
+// checkReadable returns an error if the file cannot be opened. An empty path is no error.
 func checkReadable(path string) error {
 	if path == "" {
 		return nil
@@ -410,8 +410,8 @@ func parseProxyURL(text string) (*url.URL, error) {
 	}
 }
 
-// serverURL returns the URL of a host, which can be a URL, a host, or a host and a port. tls
-// decides about the scheme of a host without one.
+// serverURL returns the URL of a host, which can be a URL, a host, or a host and a port. A host
+// without a scheme gets https if tls is true, else http.
 func serverURL(host string, tls bool) (*url.URL, error) {
 	if host == "" {
 		return nil, errors.New("the address is empty: set Host to a URL, or to a host and a port")

@@ -3,11 +3,11 @@ package kube
 import "context"
 
 // limitWrites returns a Handler that passes at most n writes to next at a time. The other
-// writes wait; reads and watches do not. The server's priority and fairness divides what it
-// can do among its clients; the limit keeps one client from having so much in flight that,
-// when something breaks, the fate of all of it is unknown.
+// writes wait; reads and watches do not. The server's priority and fairness divides its
+// capacity among its clients. The limit bounds how many writes of one client have an unknown
+// fate when a connection breaks.
 //
-// It stands below [retry], so that a write that waits for its repetition holds no place.
+// The Handler stands below [retry], so that a write that waits for its repetition holds no place.
 func limitWrites(n int, next Handler) Handler {
 	places := make(chan struct{}, max(n, 1))
 	return HandlerFunc(func(ctx context.Context, r *Request) (*Response, error) {
@@ -17,7 +17,7 @@ func limitWrites(n int, next Handler) Handler {
 		select {
 		case places <- struct{}{}:
 		default:
-			// It is not the server that keeps this write waiting.
+			// This wait is no silence of the server.
 			var err error
 			answerTimeoutOf(ctx).pause(func() {
 				select {

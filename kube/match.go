@@ -11,18 +11,18 @@ import (
 )
 
 // Match is a condition on the objects of a list by which servers cannot select. A handler
-// that answers the list from a cache applies it; the client applies it to what a server
-// answers.
+// that answers the list from a cache applies the condition. The client applies the condition
+// to the answer of a server.
 type Match struct {
-	// Owner is the uid of one of the ownerReferences, or empty.
+	// Owner is the uid that one of the ownerReferences must have. It is empty for any owners.
 	Owner types.UID
-	// Index is nil, or has Value for the object.
+	// Index is the index in which the object must have Value. It is nil for any values.
 	Index *Index
 	Value string
 }
 
-// Matches reports whether an object, which is JSON, meets the condition. An error is that of
-// the Index.
+// Matches reports whether an object, which is JSON, meets the condition. The error is the error
+// of [Index.Values].
 func (m Match) Matches(object []byte) (bool, error) {
 	if m.Owner != "" {
 		var metadata struct {
@@ -43,8 +43,8 @@ func (m Match) Matches(object []byte) (bool, error) {
 	return slices.Contains(values, m.Value), err
 }
 
-// OwnerIs selects objects owned by owner, which must have a uid. It works only in lists,
-// because servers do not know it.
+// OwnerIs selects objects with an owner reference to owner, which must have a uid. The selector
+// works only in lists, because servers do not know it.
 func OwnerIs(owner Object) Selector {
 	if uid := owner.GetUID(); uid != "" {
 		return Selector{match: &Match{Owner: uid}}

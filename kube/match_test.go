@@ -61,7 +61,7 @@ func TestListByOwnerAndIndex(t *testing.T) {
 	}
 }
 
-// What cannot be narrowed so says it before any request, above all a deletion.
+// A request that cannot be narrowed so is an error before it is sent, above all a deletion.
 func TestOwnerAndIndexNarrowListsOnly(t *testing.T) {
 	t.Parallel()
 	client := NewClientFromHandler(scripted(t))

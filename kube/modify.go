@@ -19,15 +19,15 @@ const (
 // Modify reads the object of that name as [API.Get] does, calls modify with it, and puts the result
 // in place of the object. It returns what the server stored. If the object has changed since it was
 // read, Modify reads it from the server and calls modify again, at most five times, after a short
-// random wait. Then the conflict is returned: see [IsConflict]. An object that modify leaves as it
-// was is not sent. An error of modify ends Modify, and is returned.
+// random wait. Then the conflict is returned: see [IsConflict]. If modify changes nothing, nothing is
+// sent. An error of modify ends Modify, and is returned.
 //
 // Modify may call modify several times, each time with an object of its own. modify must change
 // neither name nor namespace. The view of a subresource modifies that subresource: a change of the
 // status needs [API.Status].
 //
-// The object is replaced as a whole. Fields that T lacks are removed, as those of a newer version
-// of the kind can be: see [API.PatchDifference] for a write that leaves them alone.
+// The object is replaced as a whole. Fields that T lacks are removed, such as fields of a newer version
+// of the kind: see [API.PatchDifference] for a write that leaves such fields alone.
 func (a API[T]) Modify(ctx context.Context, name string, modify func(*T) error, options ...WriteOption) (*T, error) {
 	if err := a.requireName(VerbUpdate, name); err != nil {
 		return nil, err

@@ -5,22 +5,22 @@ import "time"
 // Needs describes what one part of a program requires from the cluster and from the program
 // around it. Definitions, permissions and the order of the start follow from it.
 type Needs struct {
-	// Names are what the part is called; no two parts of a program may share one.
+	// Names are the names of the part. No two parts of a program may share one.
 	Names []string
-	// FieldManagers are the names that the part applies under; no two parts of a program
-	// may share one, because they would take each other's fields away.
+	// FieldManagers are the field managers of the part's applies. No two parts of a program
+	// may share one, because they would remove each other's fields.
 	FieldManagers []string
 	// Defines holds the custom resources whose types have a Definition. The program brings
-	// their CustomResourceDefinitions, except those of a Definition that is Foreign.
+	// their CustomResourceDefinitions, except for a Definition that is Foreign.
 	Defines []Type
-	// Access is what the part does with which resource.
+	// Access holds the permissions that the part needs on resources.
 	Access []Access
-	// Finalizers are those that the part adds to objects and removes after a cleanup.
+	// Finalizers are the finalizers that the part adds to objects and removes after a cleanup.
 	Finalizers []string
 	// ShutdownTime is how long the part may take at most to end when its context ends. Zero means that
 	// the part ends at once.
 	ShutdownTime time.Duration
-	// Rules are permissions that Access cannot express, such as one for a URL that names no resource.
+	// Rules are permissions that Access cannot express, such as for a URL that names no resource.
 	Rules []PolicyRule
 }
 
@@ -31,13 +31,13 @@ type Access struct {
 	Subresource string
 	Verbs       []Verb
 	// Names narrows the permissions to the objects of these names. If it is empty, they are for all
-	// objects. RBAC knows no name of a deletecollection, and none of a create except that of an apply
+	// objects. RBAC cannot narrow a deletecollection by name, and a create only if it is an apply
 	// (https://kubernetes.io/docs/reference/access-authn-authz/rbac/#referring-to-resources).
 	Names []string
 	// Namespaces are the namespaces in which the part needs the permissions, whatever namespaces the
 	// program watches.
 	Namespaces []string
-	// OwnNamespace reports whether the part needs the permissions in the namespace that the program is
+	// OwnNamespace is true if the part needs the permissions in the namespace that the program is
 	// installed in, such as for its Lease. Then Namespaces is empty.
 	OwnNamespace bool
 }

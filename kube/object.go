@@ -37,9 +37,9 @@ type None = struct{}
 // Both are used alike. Only the alias is a runtime.Object by itself, because Go gives a type of its
 // own no methods of CustomResource. The type of its own needs one line for that: see [DeepCopy].
 //
-// A struct that embeds a custom resource is one too. It is for a custom resource of another
-// module that needs another Definition. Other JSON fields beside the embedded custom resource are an
-// error, because they would stand beside spec and status.
+// A struct that embeds a custom resource is a custom resource too. With it an author gives a custom
+// resource of another module another Definition. Other JSON fields beside the embedded custom resource
+// are an error, because they would stand beside spec and status.
 type CustomResource[Spec Defined, Status any] struct {
 	metav1.TypeMeta   `json:",inline"`
 	metav1.ObjectMeta `json:"metadata,omitempty"`
@@ -67,8 +67,8 @@ type CustomResourceList[T any] struct {
 func (l *CustomResourceList[T]) DeepCopyObject() runtime.Object { return DeepCopy(l) }
 
 // DefinedBy gives the struct that embeds it the Definition of a Spec. It has no content. A
-// [CustomResource] embeds it because, unlike methods of CustomResource, those of an embedded field
-// are also methods of a type that an author declares from CustomResource.
+// [CustomResource] embeds DefinedBy because the methods of an embedded field, unlike those of
+// CustomResource, are also methods of a type that an author declares from CustomResource.
 type DefinedBy[Spec Defined] struct{}
 
 // Definition returns the Definition of the Spec.

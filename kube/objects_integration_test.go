@@ -119,8 +119,8 @@ func TestConfigMapOnTheServer(t *testing.T) {
 	}
 }
 
-// Promise 10: the server records as owned exactly what the author said, and a field that
-// is left out the next time goes.
+// Promise 10: the server records exactly the fields that the author set as owned, and removes a
+// field that the next apply leaves out.
 func TestApplyOwnsWhatItSaid(t *testing.T) {
 	t.Parallel()
 	cluster := yaretest.Start(t)

@@ -13,13 +13,13 @@ type Owner struct {
 	// Group is empty for the core group.
 	Group, Kind, Name string
 	UID               types.UID
-	// Controller is true for the owner that manages the object. At most one owner does.
+	// Controller is true for the owner that manages the object. An object has at most one such owner.
 	Controller bool
 }
 
-// OwnedByLabel gives child the uid of owner as the value of a label, and returns child. A controller
-// with controller.OwnsByLabel is triggered by its changes. In contrast to an owner reference the label
-// works across namespaces, and the garbage collector does not know it. The owner must have been read.
+// OwnedByLabel gives child the uid of owner as the value of a label, and returns child. Changes of child
+// trigger a controller with controller.OwnsByLabel. In contrast to an owner reference the label works
+// across namespaces, and the garbage collector ignores it. The owner must have been read.
 func OwnedByLabel[O Object](owner Object, label string, child O) O {
 	labels := maps.Clone(child.GetLabels())
 	if labels == nil {
@@ -31,8 +31,8 @@ func OwnedByLabel[O Object](owner Object, label string, child O) O {
 }
 
 // OwnedBy makes owner the controlling owner of child, and returns child. The garbage
-// collector deletes child after its owner, and a controller that owns the kind of child is
-// triggered by its changes. The owner must have been read, because the reference has its uid.
+// collector deletes child after its owner. Changes of child trigger a controller that owns the
+// kind of child. The owner must have been read, because the reference needs the owner's uid.
 // Other owners stay.
 func OwnedBy[O Object](owner Object, child O) O {
 	yes := true

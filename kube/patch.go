@@ -41,22 +41,23 @@ func (p Patch) check() error {
 	return nil
 }
 
-// MergePatch returns a patch that sets the members of v, and removes those that are null in
-// v. Lists are replaced as a whole (RFC 7386). v is anything that encodes as a JSON object,
+// MergePatch returns a patch that sets the members of v, and removes the members that are null
+// in v. Lists are replaced as a whole (RFC 7386). v is anything that encodes as a JSON object,
 // such as a map.
 func MergePatch(v any) Patch { return newPatch(ContentMergePatch, v) }
 
-// StrategicPatch returns a merge patch for which the server knows which lists are keyed.
-// Custom resources do not support it.
+// StrategicPatch returns a strategic merge patch, for which the server knows which lists are
+// keyed. Custom resources do not support strategic merge patches.
 func StrategicPatch(v any) Patch { return newPatch(ContentStrategicPatch, v) }
 
-// JSONPatch returns a patch that does one operation after the other (RFC 6902). If one of
-// them fails, none is done, and the server answers 422: see [IsInvalid].
+// JSONPatch returns a patch that does one operation after the other (RFC 6902). If one operation
+// fails, the object stays as it is, and the server answers 422: see [IsInvalid].
 func JSONPatch(operations ...PatchOperation) Patch {
 	return newPatch(ContentJSONPatch, operations)
 }
 
-// PatchOperation is one step of a JSON patch. Paths are JSON pointers: "/spec/replicas".
+// PatchOperation is one step of a JSON patch. Op is the name of the operation (RFC 6902). Paths are
+// JSON pointers: "/spec/replicas".
 type PatchOperation struct {
 	Op    string `json:"op"`
 	Path  string `json:"path"`

@@ -8,8 +8,8 @@ import (
 	"github.com/yare-go/yare/internal/projection"
 )
 
-// Projected types have only some fields of a kind, so that a program that watches many objects
-// keeps only what it needs of each. Projection returns the kind.
+// Projected is the interface of types that have only some fields of a kind, so that a program that
+// watches many objects keeps only the fields that it needs. Projection returns the kind.
 //
 //	type podPhase struct {
 //		metav1.TypeMeta   `json:",inline"`
@@ -26,8 +26,8 @@ import (
 // a projection answers no read of the whole type, and a cache of the whole type answers reads of
 // every projection. Two projections with the same fields share one watch.
 //
-// A projection can be deleted, and every other write of it is an error: a replacement would take
-// away the fields that the type lacks. An apply of the whole type to an object that only a
+// A projection can be deleted. Every other write of a projection is an error: a replacement would
+// remove the fields that the type lacks. An apply of the whole type to an object that only a
 // projection shows is always sent.
 type Projected interface {
 	Object
@@ -37,7 +37,7 @@ type Projected interface {
 // projectionPrefix begins the Representation of a projection. The fields follow.
 const projectionPrefix = "fields:"
 
-// ProjectedFields returns the fields of a projection, and whether r is one.
+// ProjectedFields returns the fields of a projection, and reports whether r is the form of one.
 func (r Representation) ProjectedFields() (fields string, ok bool) {
 	return strings.CutPrefix(string(r), projectionPrefix)
 }

@@ -13,11 +13,11 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 )
 
-// pruner encodes objects for an apply. An apply must say less than the JSON of Go structs: a
-// struct that was never touched encodes as {}, and a nil slice as null. The server would record
+// pruner encodes objects for an apply. An apply must contain less than the JSON of Go structs: a
+// struct that was never set encodes as {}, and a nil slice as null. The server would record
 // both as fields that the author owns.
 //
-// The JSON alone is not enough to find what was never touched: the zero values of an
+// The JSON alone does not show which fields were never set: the zero values of an
 // IntOrString and of a Quantity encode as 0 and "0". So the pruner reads the Go value along with
 // its JSON.
 //
@@ -41,8 +41,8 @@ func newPruner() *pruner { return &pruner{plans: make(map[planKey]*plan)} }
 type plan struct {
 	// members is set for structs: what becomes of each member by its JSON name.
 	members map[string]member
-	// elem is set for pointers, slices and maps. Without it and members the JSON is taken
-	// as it is.
+	// elem is set for slices, arrays and maps. Without elem and members the JSON stays
+	// unchanged.
 	elem *plan
 }
 
@@ -51,8 +51,8 @@ type member struct {
 	// index is the path to the field, as reflect has it.
 	index []int
 	// dropZero is set for a struct that encodes itself and is not behind a pointer: its zero
-	// value says nothing, although its JSON is not empty. A zero that was set counts if the
-	// Go value differs, as that of a Quantity does and that of an IntOrString does not.
+	// value is left out, although its JSON is not empty. A zero that was set is sent if its Go
+	// value differs from the zero value, as for a Quantity and not for an IntOrString.
 	dropZero bool
 	// dropEmpty is set for a struct that is not behind a pointer: without content it is left
 	// out.
@@ -65,8 +65,8 @@ var serverWritten = map[string]bool{
 	"deletionTimestamp": true, "deletionGracePeriodSeconds": true,
 }
 
-// applyBody returns the body of an apply of obj, without what obj does not say. withStatus is
-// false for a resource whose status is written by itself: a server ignores it here.
+// applyBody returns the body of an apply of obj, without fields that were never set. withStatus is
+// false for a resource whose status has a subresource: the server would ignore the status.
 func (p *pruner) applyBody(obj Object, r Resource, withStatus bool) ([]byte, error) {
 	full, err := Marshal(obj)
 	if err != nil {
@@ -120,14 +120,14 @@ func (p *pruner) appendMembers(dst, full []byte, obj Object, wanted func(name st
 		case name == "apiVersion" || name == "kind" || !wanted(name):
 			err = d.SkipValue()
 		case name == "metadata":
-			if m.plan == nil { // of an unstructured object it must go too
+			if m.plan == nil { // serverWritten is dropped from an unstructured object too
 				m.plan = &plan{members: map[string]member{}}
 			}
 			m.dropEmpty = false
 			dst, err = p.member(dst, d, name, m, value, serverWritten)
 		case name == "status":
-			// An empty status is left out. Nothing then takes the place of what was
-			// applied before; from {} the server makes null, and finds that invalid.
+			// An empty status is left out, which removes the fields applied before. The
+			// server would make null of {}, and refuse null as invalid.
 			m.dropEmpty = true
 			dst, err = p.member(dst, d, name, m, value, nil)
 		default:
@@ -140,7 +140,7 @@ func (p *pruner) appendMembers(dst, full []byte, obj Object, wanted func(name st
 	return append(dst, '}'), nil
 }
 
-// member appends one member of an object, unless it says nothing. in is the struct that has
+// member appends one member of an object, unless the member is dropped. in is the struct that has
 // the member.
 func (p *pruner) member(dst []byte, d *jsontext.Decoder, name string, m member, in reflect.Value, without map[string]bool) ([]byte, error) {
 	value := m.of(in)
@@ -303,7 +303,7 @@ func (p *pruner) planLocked(key planKey) *plan {
 	return made
 }
 
-// addMembers adds the members of the struct key.t, which is embedded in those of outside.
+// addMembers adds the members of the struct key.t, which is embedded in the structs of outside.
 func (p *pruner) addMembers(members map[string]member, key planKey, outside []reflect.Type) {
 	if slices.Contains(outside, key.t) {
 		return
@@ -355,7 +355,7 @@ func mayBeOmitted(options string) bool {
 	return false
 }
 
-// encodesItself reports whether the JSON of a type is not that of its Go kind.
+// encodesItself reports whether a type has methods that encode it as JSON or text.
 func encodesItself(t reflect.Type) bool {
 	for _, marshaler := range []reflect.Type{
 		reflect.TypeFor[stdjson.Marshaler](), reflect.TypeFor[json.MarshalerTo](), reflect.TypeFor[encoding.TextMarshaler](),

@@ -134,7 +134,7 @@ func (rich) Definition() Definition {
 	return Definition{Group: "example.com", Version: "v1", Kind: "Rich"}
 }
 
-// Promise 10: what an apply says is what its author said.
+// Promise 10: an apply has exactly the fields that its author set.
 func TestApplySendsWhatItsAuthorSaid(t *testing.T) {
 	t.Parallel()
 	zero, no := int32(0), false
@@ -265,8 +265,8 @@ func TestApplyStatusSendsTheStatusAlone(t *testing.T) {
 	}
 }
 
-// Whatever an apply leaves out of a built-in object is nothing: what it sends decodes to
-// the same object.
+// An apply leaves only empty parts out of a built-in object: the body decodes to the same
+// object.
 func TestApplyOfEveryBuiltinTypeLosesNothing(t *testing.T) {
 	t.Parallel()
 	for _, file := range fixtures(t) {

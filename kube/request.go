@@ -38,8 +38,8 @@ const (
 	ContentStrategicPatch = "application/strategic-merge-patch+json"
 )
 
-// Representation is the form in which objects are asked for: one of the constants, or that of a
-// projection, which [Type] has.
+// Representation is the form in which objects are requested: one of the constants, or the form of a
+// projection, which [TypeOf] returns.
 type Representation string
 
 const (
@@ -64,26 +64,26 @@ type Request struct {
 	Query url.Values
 	// Body is empty for requests without one.
 	Body []byte
-	// ContentType is that of Body. Default: JSON.
+	// ContentType is the content type of Body. Default: [ContentJSON].
 	ContentType string
 	// Header holds further headers of the request. The client sets Accept and Content-Type.
 	Header         http.Header
 	Representation Representation
 	// Matches are further conditions on the objects of a list. A handler that answers with
-	// Items applies them. To the objects in a Body, the caller applies them.
+	// Items applies them. The caller applies them to the objects in a Body.
 	Matches []Match
-	// Preconditions are a copy of those in Body, so that handlers see them without decoding it.
+	// Preconditions are a copy of the preconditions in Body, so that handlers need not decode Body.
 	Preconditions Preconditions
 	// Adopt is set by [Adopt]. It is not sent.
 	Adopt bool
 	// Live is true if no cache may answer: see [Client.Live]. It is not sent.
 	Live bool
-	// Streams is true for a get whose answer comes as a Stream, as that of a watch does. It is not
-	// sent.
+	// Streams is true for a get whose answer comes as a Stream, as the answer to a watch does. It is
+	// not sent.
 	Streams bool
 }
 
-// Preconditions name the one object, or the one version of it, that a write is for.
+// Preconditions name the one object, or the one version of an object, that a write is for.
 type Preconditions struct {
 	UID             types.UID
 	ResourceVersion string
@@ -97,8 +97,8 @@ func (r *Request) Ref() Ref {
 // isStream reports whether the answer to r comes as a Stream.
 func (r *Request) isStream() bool { return r.Verb == VerbWatch || r.Streams }
 
-// ObjectName returns the name of the object that r is about. A create has it only in its
-// Body. The name is empty if the server is to make one.
+// ObjectName returns the name of the object that r is about. A create has the name only in its
+// Body. The name is empty if the server generates it.
 func (r *Request) ObjectName() string {
 	if r.Name != "" || r.Verb != VerbCreate {
 		return r.Name
@@ -120,16 +120,16 @@ type Response struct {
 	Header http.Header
 	// Body is the whole answer. It is empty if there is a Stream.
 	Body []byte
-	// Stream is the answer to a watch, and to a request that Streams, to be closed by the caller.
+	// Stream is the answer to a watch, and to a request with Streams. The caller closes it.
 	// After a switch of protocols (Code 101) it is an io.ReadWriteCloser.
 	Stream io.ReadCloser
 	// Pings is true for a Stream whose transport checks by pings that the connection is alive,
 	// as HTTP/2 does. A Stream without pings may be dead without an error.
 	Pings bool
-	// Cached is true if no request was sent for it.
+	// Cached is true if no request was sent for the answer.
 	Cached bool
-	// Items are, for a list that was not read from the server, its objects in place of Body. A
-	// [*DecodeError] concerns one object, which cannot be read; any other error is the last
+	// Items are the objects of a list that was not read from the server, in place of Body. A
+	// [*DecodeError] stands for one object, which cannot be read. Any other error is in the last
 	// pair. An object is read when the sequence comes to it.
 	Items iter.Seq2[jsontext.Value, error]
 }
@@ -140,7 +140,7 @@ type Handler interface {
 	Do(ctx context.Context, r *Request) (*Response, error)
 }
 
-// HandlerFunc makes a Handler of a function.
+// HandlerFunc is a function that serves requests as a Handler.
 type HandlerFunc func(ctx context.Context, r *Request) (*Response, error)
 
 // Do calls f.

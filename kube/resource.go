@@ -25,12 +25,12 @@ func (r Resource) GroupResource() schema.GroupResource {
 	return schema.GroupResource{Group: r.Group, Resource: r.Plural}
 }
 
-// IsSecret reports whether the resource holds secrets. Without a request for them, their
-// contents are neither kept nor shown.
+// IsSecret reports whether r is the resource of Secrets. Their contents are neither kept nor
+// shown unless the program asks for them.
 func (r Resource) IsSecret() bool { return r.Group == "" && r.Plural == "secrets" }
 
 // isReview reports whether the objects of the resource are questions to the server, such as a
-// SubjectAccessReview. Creating one asks the question, and it has no name.
+// SubjectAccessReview. A create asks the question. A review has no name.
 func (r Resource) isReview() bool {
 	return r.Group == "authorization.k8s.io" || r.Group == "authentication.k8s.io"
 }
@@ -56,12 +56,12 @@ func (r Ref) String() string {
 // Type is a Go type and the resource it stands for.
 type Type struct {
 	Resource Resource
-	// Definition is set for types that define themselves.
+	// Definition is set for types that define themselves, and nil for all others.
 	Definition *Definition
 	// Go is the struct type.
 	Go reflect.Type
-	// Representation is the form in which the type is read: Full, or that of a projection. See
-	// [Projected].
+	// Representation is the form in which the type is read: Full, the form of a projection (see
+	// [Projected]), or MetadataOnly for the PartialObjectMetadata of [TypeOfKind].
 	Representation Representation
 }
 
@@ -71,8 +71,9 @@ func (t Type) HasStatus() bool {
 	return ok && f.Type != reflect.TypeFor[None]()
 }
 
-// TypeOf returns the Type of a Go type. The resource comes from its Definition or, for a type
-// of k8s.io/api, from a table. An error says what to write instead.
+// TypeOf returns the Type of a Go type. The resource comes from its Definition or its Projection
+// or, for a type of k8s.io/api, from a table. The error of any other type names what to write
+// instead.
 func TypeOf[T any, P ObjectOf[T]]() (Type, error) {
 	return typeOf(reflect.TypeFor[T](), any(P(new(T))))
 }
@@ -83,8 +84,9 @@ func ResourceOf[T any, P ObjectOf[T]]() (Resource, error) {
 	return t.Resource, err
 }
 
-// TypeOfObject returns what [TypeOf] does, for a type that is known only at run time. An
-// unstructured.Unstructured or PartialObjectMetadata has no resource by itself.
+// TypeOfObject returns the Type of obj as [TypeOf] does, for a type that is known only at run time.
+// It returns an error for unstructured.Unstructured and PartialObjectMetadata, which have no
+// resource by themselves: see [TypeOfKind].
 func TypeOfObject(obj Object) (Type, error) {
 	t := reflect.TypeOf(obj)
 	if t == nil || t.Kind() != reflect.Pointer {
@@ -171,7 +173,8 @@ func isCustomResource(t reflect.Type) bool {
 	return false
 }
 
-// definitionOf calls Definition on a zero value, in which an embedded pointer may be nil.
+// definitionOf returns the Definition of a zero value. A panic of the method, such as for an embedded
+// pointer that is nil, becomes an error.
 func definitionOf(d Defined) (definition Definition, err error) {
 	defer func() {
 		if p := recover(); p != nil {

@@ -156,8 +156,8 @@ func TestPluralsAreGuessed(t *testing.T) {
 	}
 }
 
-// Every type of k8s.io/api that has metadata is in the table, or is one that by rule
-// stands for no resource.
+// Every type of k8s.io/api that has metadata is in the table, or stands for no resource by a
+// rule.
 func TestTableKnowsEveryBuiltinType(t *testing.T) {
 	t.Parallel()
 	// Bodies of subresources, and what the server keeps to itself.

@@ -15,15 +15,15 @@ import (
 
 // retry is a Handler that repeats requests that failed for a transient reason, if that is safe:
 //
-//   - A request that the server did not take (429, or no connection) always is.
-//   - A read always is.
-//   - A write of which nobody knows whether it was carried out is, if doing it twice has the
+//   - A request that the server did not accept (429, or no connection) is always repeated.
+//   - A read is always repeated.
+//   - A write that may have been carried out is repeated if doing it twice has the
 //     effect of doing it once: an apply; a replace that names the resourceVersion; a delete
-//     that names the uid. If its repetition is refused because an earlier attempt succeeded,
-//     that counts as success. A create, other patches and unconditional deletes are not
+//     that names the uid. If the repetition is refused because an earlier attempt succeeded,
+//     the write counts as a success. A create, other patches and unconditional deletes are not
 //     repeated.
 //
-// It does not repeat watches and other streams: package watch knows where to go on.
+// Watches and other streams are not repeated: package watch knows where a watch goes on.
 type retry struct {
 	next Handler
 	// limit is the time within which all attempts must begin, and the time for which the
@@ -74,8 +74,8 @@ func (h retry) Do(ctx context.Context, r *Request) (*Response, error) {
 	}
 }
 
-// interrupted returns e for a caller that stopped waiting for the next attempt: the error of
-// its context, and the error before it.
+// interrupted returns the error for a caller that stopped waiting for the next attempt: e with the
+// error of the caller's context before its own. If the caller still waits, it returns e.
 func interrupted(caller context.Context, e *Error) error {
 	if caller.Err() == nil {
 		return e
@@ -111,7 +111,7 @@ func isTransient(r *Request, e *Error) bool {
 		_, untrusted := errors.AsType[*tls.CertificateVerificationError](e.Err)
 		return !untrusted
 	case e.Code == http.StatusTooManyRequests:
-		// A disruption budget says no to an eviction in the same words.
+		// A disruption budget refuses an eviction with the same code.
 		return r.Subresource != "eviction"
 	default:
 		return e.Code >= 500 && e.Code != http.StatusNotImplemented
@@ -137,7 +137,7 @@ func isRepeatable(r *Request) bool {
 func (h retry) ownSuccess(ctx context.Context, r *Request, e *Error) (*Response, bool) {
 	switch r.Verb {
 	case VerbDelete:
-		// The uid that was to go is not there any more.
+		// The object of that uid is gone, or is being deleted.
 		if IsNotFound(e) || IsUIDConflict(e) || IsConflict(e) && h.isDeleted(ctx, r) {
 			return &Response{Code: http.StatusOK, Body: []byte(`{"kind":"Status","apiVersion":"v1","status":"Success"}`)}, true
 		}
@@ -156,7 +156,7 @@ func (h retry) ownSuccess(ctx context.Context, r *Request, e *Error) (*Response,
 	return nil, false
 }
 
-// readOf returns the read of what r writes.
+// readOf returns the request that reads the object of the write r.
 func readOf(r *Request) *Request {
 	return &Request{
 		Cluster: r.Cluster, Verb: VerbGet, Resource: r.Resource, Namespace: r.Namespace,
@@ -164,8 +164,9 @@ func readOf(r *Request) *Request {
 	}
 }
 
-// isDeleted reports whether the object that r deletes is being deleted: a Namespace that is
-// refuses a second delete. With a resourceVersion it may have been somebody else's delete.
+// isDeleted reports whether the object that r deletes is gone or is being deleted: such a Namespace
+// refuses a second delete. It reports false for a delete with a resourceVersion, which may have lost
+// to somebody else's delete.
 func (h retry) isDeleted(ctx context.Context, r *Request) bool {
 	if r.Preconditions.ResourceVersion != "" {
 		return false

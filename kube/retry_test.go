@@ -52,8 +52,8 @@ const (
 	isUnknown
 )
 
-// Promise 9: what is repeated, and what its outcome is. That a step is not reached, or one
-// too many is, fails in the script.
+// Promise 9: what is repeated, and what its outcome is. The script fails the test if a step is
+// missing, or if there is one too many.
 func TestRetry(t *testing.T) {
 	t.Parallel()
 	const wanted = `{"metadata":{"name":"p","resourceVersion":"7"},"spec":{"n":1},"status":{}}`

@@ -14,10 +14,11 @@ import (
 )
 
 // NewRoundTripper returns a RoundTripper that sends requests with the TLS settings and the
-// credentials of config, for code that speaks HTTP itself. It owns its connections. Its method
-// CloseIdleConnections closes those that are not in use. It is safe for concurrent use.
+// credentials of config, for code that speaks HTTP itself. The RoundTripper has connections of its
+// own. Its method CloseIdleConnections closes the connections that are not in use. It is safe for
+// concurrent use.
 //
-// A header Authorization, User-Agent or Impersonate-User that a request has already stays.
+// A header Authorization, User-Agent or Impersonate-User that a request has already is not changed.
 func NewRoundTripper(config *Config) (http.RoundTripper, error) {
 	if config == nil {
 		return nil, errors.New("the configuration is nil: load one with kube.ConfigSource")
@@ -151,7 +152,7 @@ func impersonationHeader(i Impersonation) http.Header {
 }
 
 // escapeHeaderName returns name with %XX in place of each byte that may not stand in the name
-// of a header (RFC 9110, section 5.6.2), and in place of %. The API server undoes it.
+// of a header (RFC 9110, section 5.6.2), and in place of %. The API server unescapes the name.
 func escapeHeaderName(name string) string {
 	var b strings.Builder
 	for _, c := range []byte(name) {

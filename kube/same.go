@@ -2,8 +2,8 @@ package kube
 
 import utiljson "k8s.io/apimachinery/pkg/util/json"
 
-// sameObject reports whether two encodings say the same, apart from what the server writes by
-// itself into an object that it stores. A null equals a missing member. In doubt it reports
+// sameObject reports whether two encodings are equal, apart from the fields that the server sets
+// in an object that it stores. A null equals a missing member. In doubt it reports
 // false: {} and a missing member differ in a label selector.
 func sameObject(live, wanted []byte) bool {
 	var l, w map[string]any
@@ -18,7 +18,7 @@ func sameObject(live, wanted []byte) bool {
 			}
 		}
 		if status, ok := o["status"].(map[string]any); ok && len(status) == 0 {
-			delete(o, "status") // what a Go struct says that was never touched
+			delete(o, "status") // a Go struct that was never set encodes as {}
 		}
 	}
 	return sameValue(l, w)

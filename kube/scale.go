@@ -20,7 +20,7 @@ type Replicas struct {
 	} `json:"status,omitzero"`
 }
 
-// GetScale reads the scale subresource.
+// GetScale reads the scale subresource of the object of that name.
 func (a API[T]) GetScale(ctx context.Context, name string) (*Replicas, error) {
 	if err := a.requireName(VerbGet, name); err != nil {
 		return nil, err
@@ -29,7 +29,7 @@ func (a API[T]) GetScale(ctx context.Context, name string) (*Replicas, error) {
 	return a.scale(ctx, a.request(VerbGet, name))
 }
 
-// SetScale sets the wanted number of replicas, whatever it was.
+// SetScale sets the wanted number of replicas, whatever it was, and returns what the server stored.
 func (a API[T]) SetScale(ctx context.Context, name string, replicas int32, options ...WriteOption) (*Replicas, error) {
 	if err := a.requireName(VerbPatch, name); err != nil {
 		return nil, err

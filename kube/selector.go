@@ -13,11 +13,11 @@ import (
 )
 
 // Selector narrows a list, a watch or a collection. Several selectors must all match. A
-// Selector that is not well formed is an error of what it is used for.
+// Selector that is not well formed makes each request that it is used for an error.
 type Selector struct {
 	// labels and fields are requirements, each in its canonical form.
 	labels, fields []string
-	// everything is true for the selector that says that nothing is to be narrowed.
+	// everything is true for the selector that Everything returns.
 	everything bool
 	// match is for lists only.
 	match *Match
@@ -50,8 +50,8 @@ func labelSelector(key string, operator selection.Operator, values ...string) Se
 }
 
 // ParseLabels selects by a label expression, such as "app=web,tier!=cache" or "env in (a,b)".
-// What comes from elsewhere does not belong into an expression, where a comma begins a new
-// requirement: use [Label].
+// Do not put a value from elsewhere into an expression, where a comma begins a new requirement:
+// use [Label].
 func ParseLabels(expression string) Selector {
 	parsed, err := labels.Parse(expression)
 	if err != nil {
@@ -81,8 +81,9 @@ func canonicalLabel(r labels.Requirement) string {
 	return r.String() // sorts the values
 }
 
-// Field selects by the value of one field, such as metadata.name. Which fields can be selected
-// by is up to the server; metadata.name and metadata.namespace always can.
+// Field selects by the value of one field, such as metadata.name. The server decides which fields
+// a selector can name. All resources support metadata.name and metadata.namespace
+// (https://kubernetes.io/docs/concepts/overview/working-with-objects/field-selectors/).
 func Field(name, value string) Selector {
 	if name == "" || strings.ContainsAny(name, `=!,\`) {
 		return Selector{err: fmt.Errorf("select by the field %q: it is no name of a field", name)}
@@ -91,8 +92,8 @@ func Field(name, value string) Selector {
 }
 
 // ParseFields selects by a field expression, such as "metadata.name=web,status.phase!=Running".
-// What comes from elsewhere does not belong into an expression, where a comma begins a new
-// requirement: use [Field].
+// Do not put a value from elsewhere into an expression, where a comma begins a new requirement:
+// use [Field].
 func ParseFields(expression string) Selector {
 	parsed, err := fields.ParseSelector(expression)
 	if err != nil {
@@ -131,7 +132,7 @@ func join(selectors []Selector) (labelSelector, fieldSelector string, err error)
 	return strings.Join(slices.Compact(l), ","), strings.Join(slices.Compact(f), ","), errors.Join(errs...)
 }
 
-// selectorQuery puts selectors into a query, which is empty if there are none.
+// selectorQuery returns the query of the selectors, which is empty if there are none.
 func selectorQuery(labelSelector, fieldSelector string) url.Values {
 	q := url.Values{}
 	if labelSelector != "" {

@@ -11,20 +11,21 @@ import (
 // statusAttempts bounds how often the apply of a status is sent.
 const statusAttempts = 5
 
-// ApplyStatus declares the status of obj, and nothing else of it. An empty status takes away
-// what this manager applied before.
+// ApplyStatus declares the status of obj, and nothing else of it. An empty status removes the
+// fields that this manager applied before.
 //
 // The object must have been read. Its uid and its resourceVersion are preconditions, so that
-// the status of an object that was deleted and made anew is not overwritten, and not the
+// ApplyStatus overwrites neither the status of an object that was deleted and made anew, nor a
 // status that somebody else has written since. If only other parts of the object have changed,
-// the status is written all the same: while the uid and the generation are those that were
-// read, and the fields of this manager in the status are as they were, ApplyStatus reads the
-// version that is live and repeats the write, at most four times. Otherwise the conflict is
-// returned: see [IsConflict].
+// the status is written all the same: while the object has the uid and the generation of obj, and
+// the fields of this manager in the status have not changed, ApplyStatus reads the live version
+// and repeats the write, at most four times. Otherwise the conflict is returned: see
+// [IsConflict].
 //
-// After a success the managedFields of obj are those of the answer. So is its resourceVersion,
-// if nothing but the status has changed since obj was read: further writes of obj do not
-// conflict with this one. obj must not be used by another goroutine meanwhile.
+// After a success obj has the managedFields of the answer. If nothing but the status has changed
+// since obj was read, obj also has the resourceVersion of the answer, so that further writes of obj
+// do not conflict with this one. A dry run does not change obj. obj must not be used by another
+// goroutine meanwhile.
 func (c *Client) ApplyStatus(ctx context.Context, obj Object, options ...ApplyOption) error {
 	t, err := typeOfLive(VerbPatch, obj)
 	if err != nil {
@@ -124,9 +125,9 @@ func fieldsOf(e *metav1.ManagedFieldsEntry) string {
 	return e.FieldsV1.GetRawString()
 }
 
-// adoptStatus takes over into obj what a later write of it has to know of this one. unchanged
-// is false if the object had changed since obj was read: then obj keeps its version, because
-// to the new version it is not equal, and a replace must fail.
+// adoptStatus copies the managedFields and the resource version of the answer into obj, for later
+// writes of obj. unchanged is false if the object had changed since obj was read. Then obj keeps its
+// version, because obj differs from the new version, and a replace must fail.
 func adoptStatus(obj Object, answer []byte, unchanged bool) {
 	live, ok := metadataOf(answer)
 	if !ok || live.UID != obj.GetUID() {

@@ -16,7 +16,7 @@ type gadgetServer struct {
 	t       *testing.T
 	object  gadget
 	version int
-	// writes are the statuses that were stored, reads the live reads.
+	// writes are the statuses that were stored. reads counts the live reads.
 	writes []bool
 	reads  int
 	// beforeWrite runs before the n-th attempt to write, which is the first for 1.

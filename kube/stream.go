@@ -19,8 +19,10 @@ type Stream struct {
 	// Cluster is empty for the home cluster.
 	Cluster  string
 	Resource Resource
-	// Namespace is empty for all namespaces, and for resources outside of them.
-	Namespace      string
+	// Namespace is empty for all namespaces, and for resources outside of namespaces.
+	Namespace string
+	// LabelSelector, FieldSelector and ShardSelector are parameters of lists and watches. An empty
+	// selector selects everything.
 	LabelSelector  string
 	FieldSelector  string
 	ShardSelector  string
@@ -45,7 +47,9 @@ func (s Stream) String() string {
 }
 
 // Streams returns the streams of all objects that match: one for each namespace that the
-// client is narrowed to. One selection gives the same Streams however it is written.
+// client is narrowed to, or one for the namespace of a, or one for all namespaces. One selection
+// gives the same Streams however it is written. A selector that servers do not know is an error:
+// see [OwnerIs] and [Index.Is].
 func (a API[T]) Streams(selectors ...Selector) ([]Stream, error) { return a.streams(selectors) }
 
 func (a resourceView) streams(selectors []Selector) ([]Stream, error) {
@@ -74,7 +78,7 @@ func (a resourceView) streams(selectors []Selector) ([]Stream, error) {
 }
 
 // Request returns a request of s, such as a list or a watch, with further parameters.
-// Parameters are pairs of names and values. One with an empty value is left out.
+// Parameters are pairs of names and values. A parameter with an empty value is left out.
 func (s Stream) Request(verb Verb, parameters ...string) *Request {
 	query := selectorQuery(s.LabelSelector, s.FieldSelector)
 	if s.ShardSelector != "" {
@@ -93,7 +97,7 @@ func (s Stream) Request(verb Verb, parameters ...string) *Request {
 
 // Page is one page of a list, with items that are not decoded.
 type Page struct {
-	// ResourceVersion is that of the whole list.
+	// ResourceVersion is the resource version of the whole list.
 	ResourceVersion string
 	Items           []jsontext.Value
 	// Unreadable holds a [*DecodeError] for each object that could not be read, and so is not
@@ -101,9 +105,9 @@ type Page struct {
 	Unreadable []error
 }
 
-// Pages lists s as it is now, page by page. Pages of large objects have fewer of them. An error
-// ends the list. If [IsGone] reports it, the list has become too old while it was read, and
-// must be read from its beginning.
+// Pages lists the objects of s as they are now, page by page. A page requests 500 objects, or fewer if
+// the objects of the last page were large. An error ends the sequence. If [IsGone] reports the error,
+// the list has become too old while it was read, and must be read from its beginning.
 func (s Stream) Pages(ctx context.Context, h Handler) iter.Seq2[*Page, error] {
 	return s.pages(ctx, h, nil)
 }
@@ -111,7 +115,7 @@ func (s Stream) Pages(ctx context.Context, h Handler) iter.Seq2[*Page, error] {
 const (
 	// mostItems is how many objects a list asks for at a time, unless they are large.
 	mostItems = 500
-	// leastItems is how many it asks for however large they are.
+	// leastItems is how many objects a list asks for at a time however large they are.
 	leastItems = 10
 	// pageBytes is the size that a page should not exceed.
 	pageBytes = 8 << 20
@@ -188,8 +192,8 @@ func pagesOf(items iter.Seq2[jsontext.Value, error]) iter.Seq2[*Page, error] {
 	}
 }
 
-// nextLimit returns how many objects the next page should have, if the last one had so many
-// and was so large.
+// nextLimit returns how many objects the next page should have, if the last page had that many items
+// in size bytes.
 func nextLimit(items, size int) int {
 	if items == 0 || size <= pageBytes*items/mostItems {
 		return mostItems
@@ -209,15 +213,17 @@ func (s Stream) StatusError(status jsontext.Value) error {
 	return e
 }
 
-// WatchEvent is one event of a single watch request. The Object of a bookmark has only
-// metadata. So has that of a deletion, if the server sends no more.
+// WatchEvent is one event of a single watch request: ADDED, MODIFIED, DELETED or BOOKMARK. The
+// Object of a bookmark has only metadata. The Object of a deletion has only metadata if the server
+// sends no more.
 type WatchEvent[T any] struct {
 	Type   string
 	Object *T
 }
 
-// Watch sends one watch request from resourceVersion on, and ends with its answer. It neither
-// lists before nor watches again; package watch does.
+// Watch sends one watch request from resourceVersion on. The sequence ends with the answer. An
+// object that does not fit T comes as a [*DecodeError], and the sequence goes on. Package watch lists
+// before it watches, and watches again.
 func (a API[T]) Watch(ctx context.Context, resourceVersion string, selectors ...Selector) iter.Seq2[WatchEvent[T], error] {
 	return func(yield func(WatchEvent[T], error) bool) {
 		streams, err := a.Streams(selectors...)

@@ -15,9 +15,9 @@ import (
 
 // Subresource returns the view of a subresource that reads and writes whole objects, such as
 // ephemeralcontainers and resize of Pods, or approval of CertificateSigningRequests. The server
-// takes only a part of a written object: that of the subresource. The view reads, replaces and
-// patches. See [API.Status] for the status, and [CreateSubresource] for subresources with types of
-// their own.
+// takes only the part of a written object that belongs to the subresource. The view reads, replaces
+// and patches. See [API.Status] for the status, and [CreateSubresource] for subresources with types
+// of their own.
 func (a API[T]) Subresource(name string) API[T] {
 	if name == "status" {
 		return a.Status()
@@ -30,15 +30,15 @@ func (a API[T]) Subresource(name string) API[T] {
 }
 
 // CreateSubresource creates a subresource of the object of that name, and returns the answer, which
-// is an Answer. The kinds of body and answer are those of the subresource:
+// is an Answer. The subresource determines the kinds of body and answer:
 //
 //	token, err := kube.CreateSubresource[authenticationv1.TokenRequest](ctx, accounts, "robot", "token",
 //		&authenticationv1.TokenRequest{Spec: authenticationv1.TokenRequestSpec{ExpirationSeconds: &seconds}})
 //	_, err = kube.CreateSubresource[metav1.Status](ctx, pods, "web-0", "eviction", &policyv1.Eviction{})
 //
-// A body without a name and a namespace is sent with those of the object. A nil body is sent as no
+// A body without a name and a namespace is sent with the object's. A nil body is sent as no
 // body. An eviction that a disruption budget forbids for now is an error that
-// [IsTooManyRequests] reports. It is not repeated.
+// [IsTooManyRequests] reports. Such an eviction is not repeated.
 func CreateSubresource[Answer, T any](ctx context.Context, a API[T], name, subresource string, body any, options ...WriteOption) (*Answer, error) {
 	answer := new(Answer)
 	if err := a.createSubresource(ctx, name, subresource, body, answer, options); err != nil {
@@ -108,7 +108,8 @@ func withIdentity(object []byte, namespace, name string) ([]byte, error) {
 	return Marshal(members)
 }
 
-// LogOptions say which lines [API.Logs] reads. The zero value means all lines of the only container.
+// LogOptions selects the lines that [API.Logs] reads. The zero value means all lines of the only
+// container.
 type LogOptions struct {
 	// Container names the container. It is required if the Pod has several.
 	Container string

@@ -60,7 +60,7 @@ func (t *transport) Do(ctx context.Context, r *Request) (*Response, error) {
 		}
 	}()
 
-	// Whether a write reached the server is not known once it was given a connection.
+	// A write that was given a connection may have reached the server.
 	var sent atomic.Bool
 	ctx = httptrace.WithClientTrace(ctx, &httptrace.ClientTrace{
 		GotConn: func(httptrace.GotConnInfo) { sent.Store(true) },
@@ -168,7 +168,7 @@ func (t *transport) request(ctx context.Context, r *Request) (*http.Request, err
 	return request, nil
 }
 
-// path returns the path of the request's URL, below that of the server.
+// path returns the path of the request's URL, below the path of the server.
 func (r *Request) path(base string) string {
 	parts := make([]string, 0, 9)
 	if r.Resource == (Resource{}) {
@@ -232,7 +232,7 @@ func cloneQuery(q url.Values) url.Values {
 
 func readAll(response *http.Response, timeout *answerTimeout) ([]byte, error) {
 	var body bytes.Buffer
-	if n := response.ContentLength; n > 0 && n < 64<<20 { // beyond that, believe it when it comes
+	if n := response.ContentLength; n > 0 && n < 64<<20 { // a larger size is not believed before the bytes arrive
 		body.Grow(int(n) + bytes.MinRead)
 	}
 	_, err := body.ReadFrom(progressReader{response.Body, timeout})
@@ -252,7 +252,7 @@ func (t *transport) noAnswer(caller, ctx context.Context, r *Request, err error,
 		e.Err, e.permanent = callerGone(caller), true
 		return e
 	}
-	// The URL says what the Error says already.
+	// The Error names the object already: it needs no URL.
 	if wrapped, ok := errors.AsType[*url.Error](err); ok {
 		err = wrapped.Err
 	}
@@ -273,7 +273,7 @@ func callerGone(ctx context.Context) error {
 func refusal(r *Request, response *http.Response) error {
 	e := newError(r)
 	e.Code = response.StatusCode
-	// The server may have committed what it then could not answer for.
+	// The server may have carried out the write before it failed.
 	e.Unknown = response.StatusCode >= 500 && response.StatusCode != http.StatusNotImplemented && r.Verb.IsWrite()
 	e.RetryAfter = retryAfter(response.Header.Get("Retry-After"))
 	body, _ := io.ReadAll(io.LimitReader(response.Body, 1<<20))
@@ -288,7 +288,7 @@ func refusal(r *Request, response *http.Response) error {
 			return e
 		}
 	}
-	// Not the API server's own words: a proxy before it, or a path it does not know.
+	// The answer is no Status: it comes from a proxy, or the server does not know the path.
 	text := strings.Join(strings.Fields(string(body)), " ")
 	if len(text) > 200 {
 		text = strings.ToValidUTF8(text[:200], "") + "…"
@@ -315,7 +315,7 @@ func retryAfter(header string) time.Duration {
 	return 0
 }
 
-// warnings returns the server's remarks on a request, such as that its version is deprecated.
+// warnings returns the texts of the server's warnings about a request.
 func warnings(h http.Header) []string {
 	values := h.Values("Warning")
 	if len(values) == 0 {

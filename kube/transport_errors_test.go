@@ -28,7 +28,7 @@ func TestErrorPredicates(t *testing.T) {
 		"ApplyConflict": IsApplyConflict, "Invalid": IsInvalid, "BadRequest": IsBadRequest, "Forbidden": IsForbidden,
 		"Unauthorized": IsUnauthorized, "Gone": IsGone, "TooManyRequests": IsTooManyRequests, "Unknown": IsUnknown,
 		"Unreachable": IsUnreachable,
-		// They are asked of by people who come from there.
+		// Users of apimachinery call these functions.
 		"api NotFound": apierrors.IsNotFound, "api AlreadyExists": apierrors.IsAlreadyExists, "api Conflict": apierrors.IsConflict,
 		"api Invalid": apierrors.IsInvalid, "api Forbidden": apierrors.IsForbidden, "api Unauthorized": apierrors.IsUnauthorized,
 		"api TooManyRequests": apierrors.IsTooManyRequests, "api Gone": apierrors.IsResourceExpired,
@@ -184,8 +184,8 @@ func TestCallerGivesUp(t *testing.T) {
 	})
 }
 
-// Promise 9: a connection that was refused carried nothing out, so that even a create is
-// repeated; one that broke may have.
+// Promise 9: over a refused connection nothing was carried out, so that even a create is
+// repeated. Over a connection that broke, the request may have been carried out.
 func TestFateOfWrites(t *testing.T) {
 	t.Parallel()
 	t.Run("refused", func(t *testing.T) {

@@ -103,7 +103,7 @@ func TestURLs(t *testing.T) {
 	}
 }
 
-// Bug: the object "p/status" was another one than its name said.
+// Bug: a request for the object "p/status" went to the status of the object p.
 func TestNameCannotLeadElsewhere(t *testing.T) {
 	t.Parallel()
 	c := serve(t, func(_ http.ResponseWriter, r *http.Request) { t.Errorf("asked for %s", r.URL) })
@@ -354,8 +354,8 @@ func TestWatchOutlivesTheTimeout(t *testing.T) {
 	}
 }
 
-// Whether the transport notices a dead connection by itself: over HTTP/2 by pings, over HTTP/1.1
-// not at all. Package watch waits less long for signs of life without them.
+// The transport finds a dead connection by pings over HTTP/2, and not at all over HTTP/1.1. Package
+// watch waits less long for signs of life on a connection without pings.
 func TestWatchSaysWhetherItsConnectionIsPinged(t *testing.T) {
 	t.Parallel()
 	for _, http2 := range []bool{true, false} {

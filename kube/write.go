@@ -43,17 +43,17 @@ func (DryRunOption) changeApply(o *writeOptions)          { o.dryRun = true }
 func (DryRunOption) changeWrite(o *writeOptions)          { o.dryRun = true }
 func (DryRunOption) changeDelete(o *metav1.DeleteOptions) { o.DryRun = []string{metav1.DryRunAll} }
 
-// DryRun makes the server do all but store the result of a write, or all but delete.
+// DryRun makes the server check and answer a write or a deletion without carrying it out.
 func DryRun() DryRunOption { return DryRunOption{} }
 
-// FieldManager records this write under another name than that of the client.
+// FieldManager records this write under another name than [Client.FieldManager].
 func FieldManager(name string) WriteOption {
 	return writeOption(func(o *writeOptions) { o.manager = name })
 }
 
-// NoForce makes an apply fail where another manager owns a field and wants another value: see
-// [IsApplyConflict]. Without NoForce the fields are taken over, which is what Kubernetes
-// recommends to controllers.
+// NoForce makes an apply fail if another manager owns a field and wants another value: see
+// [IsApplyConflict]. Without NoForce the apply takes over the fields, which is what Kubernetes
+// recommends to controllers (https://kubernetes.io/docs/reference/using-api/server-side-apply/).
 func NoForce() ApplyOption { return applyOption(func(o *writeOptions) { o.noForce = true }) }
 
 // Strict makes the server refuse fields that it does not know, instead of dropping them.
@@ -151,7 +151,8 @@ func (a resourceView) inNamespaceOf(verb Verb, obj Object) (resourceView, error)
 	return a, nil
 }
 
-// Create creates t, and returns the object that the server stored.
+// Create creates t, and returns the object that the server stored. If an object of its name exists,
+// [IsAlreadyExists] reports the error.
 func (a API[T]) Create(ctx context.Context, t *T, options ...WriteOption) (*T, error) {
 	obj, err := a.given(VerbCreate, t)
 	if err != nil {
@@ -178,8 +179,9 @@ func (a API[T]) Create(ctx context.Context, t *T, options ...WriteOption) (*T, e
 	return created, err
 }
 
-// Replace puts t in place of the object of its name. If t has a resourceVersion, as an object
-// that was read has, Replace fails if the object has changed since: see [IsConflict].
+// Replace puts t in place of the object of its name, and returns the object that the server stored.
+// If t has a resourceVersion, as an object that was read has, Replace fails if the object has changed
+// since: see [IsConflict].
 func (a API[T]) Replace(ctx context.Context, t *T, options ...WriteOption) (*T, error) {
 	obj, err := a.given(VerbUpdate, t)
 	if err != nil {
@@ -200,7 +202,7 @@ func (a API[T]) Replace(ctx context.Context, t *T, options ...WriteOption) (*T, 
 	return a.do(ctx, r)
 }
 
-// Patch changes parts of the object of that name, and returns the whole object.
+// Patch changes parts of the object of that name, and returns the object that the server stored.
 func (a API[T]) Patch(ctx context.Context, name string, patch Patch, options ...WriteOption) (*T, error) {
 	if err := a.requireName(VerbPatch, name); err != nil {
 		return nil, err
@@ -214,19 +216,19 @@ func (a API[T]) Patch(ctx context.Context, name string, patch Patch, options ...
 	return a.do(ctx, r)
 }
 
-// Apply declares what t says, by server-side apply, and returns what is live. It does not
+// Apply declares the fields of t by server-side apply, and returns the live object. It does not
 // change t. Fields that this manager applied before and that t does not have any more are
 // removed.
 //
-// What t does not say is not sent: nil values; the zero values of structs that encode
+// Empty parts of t are not sent: nil values; the zero values of structs that encode
 // themselves, such as an IntOrString or a Quantity; and structs without any content. Behind a
 // pointer, in a list or in a map, all of these are sent. Numbers, strings and booleans follow
-// their json tags, so that a zero without omitempty is sent. So do the structs of a type with a
-// [Definition], whose schema requires what has no omitempty: such a struct is sent as {} when
-// it is empty. Tag it omitzero if emptying it is to remove what was in it.
+// their json tags, so that a zero without omitempty is sent. The structs of a type with a
+// [Definition] follow their json tags too, because its schema requires every field without
+// omitempty: an empty struct is sent as {}. Tag it omitzero if emptying it is to remove its fields.
 //
 // t must be built for the apply. An object that was read has the fields of all managers, and
-// an apply of it would take over all of them: an object with managedFields or a
+// an apply of it would take over all of them. Therefore an object with managedFields or a
 // creationTimestamp is an error. A uid and a resourceVersion are preconditions.
 //
 // The status of a resource with a status subresource is not sent: see [Client.ApplyStatus].

@@ -148,8 +148,8 @@ func TestWrites(t *testing.T) {
 	}
 }
 
-// The object passed in is never changed. Bug: an unstructured one, and one that embeds a
-// pointer, was given its kind.
+// A write never changes the object that is passed in. Bug: an unstructured object, and an object
+// that embeds a pointer, was given its kind.
 func TestWritesLeaveTheirArgumentAlone(t *testing.T) {
 	t.Parallel()
 	ctx := t.Context()
@@ -213,8 +213,8 @@ func TestWritesLeaveTheirArgumentAlone(t *testing.T) {
 	check("create of a wrapped pointer", p.ConfigMap, pointed().ConfigMap, err)
 }
 
-// Both ways to delete agree on an object that is gone: the error says so, and can be ignored.
-// Bug: one of them did not return it.
+// Both ways to delete return the same error for an object that is gone, which can be ignored.
+// Bug: one of them did not return the error.
 func TestDeleteOfWhatIsGone(t *testing.T) {
 	t.Parallel()
 	for _, test := range []struct {

@@ -13,17 +13,17 @@ import (
 // did not serve before. Up to a half is added at random.
 const presencePeriod = 30 * time.Second
 
-// handleNotFound handles the answer err, which says that the server does not know the resource of the
+// handleNotFound handles the answer err, which reports that the server does not know the resource of the
 // stream. Discovery decides: without a successful discovery the resource is not absent. If it is
 // absent, handleNotFound publishes that there are no objects, and returns nil once the server serves
-// the resource. Otherwise it returns what the follower has to deal with.
+// the resource. Otherwise it returns the error that the follower has to handle.
 func (f *follower) handleNotFound(ctx context.Context, err error) error {
 	served, failed := f.isServed(ctx)
 	switch {
 	case failed != nil:
 		return failed
 	case served:
-		return err // discovery and the resource come into being, and end, at different moments
+		return err // discovery and the resource appear and disappear at different moments
 	}
 	if err := f.publishAbsence(); err != nil {
 		return err

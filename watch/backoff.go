@@ -16,25 +16,25 @@ const (
 	maxMissingBackoff = 5 * time.Second
 )
 
-// backoff counts failures in a row, each kind for itself. A server that was away says nothing
-// about the versions that it knows, nor about how busy it is when it is back. Each stream has
-// its own.
+// backoff counts failures in a row, each kind by itself. That a server was away shows neither
+// which versions it knows, nor how busy it is when it is back. Each stream has a backoff of its
+// own.
 type backoff struct {
 	// failures counts failures since a list was complete, or a watch made progress.
 	failures int
-	// busyAnswers counts the answers that ask to come later, since the same.
+	// busyAnswers counts the answers that ask to come later, since the same moment.
 	busyAnswers int
 	// versionRefusals counts the answers that refuse the current version.
 	versionRefusals int
-	// lostVersions counts the versions that were given up since a watch made progress. Each
-	// costs a list, so that a server that takes no version must not be asked without pause.
+	// lostVersions counts the versions that were given up since a watch made progress. Each lost
+	// version costs a list, so a server that accepts no version must not be asked without pause.
 	lostVersions int
 }
 
 // recordList records that a list is complete.
 func (b *backoff) recordList() { b.failures, b.busyAnswers, b.versionRefusals = 0, 0, 0 }
 
-// recordProgress records that a watch made progress. A connection that was accepted is none.
+// recordProgress records that a watch made progress. A connection that was accepted is no progress.
 func (b *backoff) recordProgress() { *b = backoff{} }
 
 // backoffDelay returns the wait after the nth failure in a row, err. It is 0 for n = 0.
@@ -46,7 +46,7 @@ func backoffDelay(err error, n int) time.Duration {
 	if kube.IsNoResource(err) {
 		d = min(d, maxMissingBackoff)
 	}
-	// Half of it is random, so that many clients do not return at the same time.
+	// Half of the wait is random, so that many clients do not return at the same time.
 	d = d/2 + rand.N(d/2)
 	if e, ok := kube.AsError(err); ok {
 		d = max(d, e.RetryDelay())
@@ -54,7 +54,7 @@ func backoffDelay(err error, n int) time.Duration {
 	return d
 }
 
-// sleep waits for d. It returns false if ctx ended.
+// sleep waits for d. It reports false if ctx ended.
 func sleep(ctx context.Context, d time.Duration) bool {
 	timer := time.NewTimer(d)
 	defer timer.Stop()

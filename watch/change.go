@@ -9,19 +9,19 @@ import (
 	"github.com/yare-go/yare/kube"
 )
 
-// Change is one step of a stream. Its Type says which of the other fields are set.
+// Change is one step of a stream. Its Type determines which of the other fields are set.
 type Change struct {
 	Type ChangeType
 	// Key names the object of ChangeAdded, ChangeModified and ChangeDeleted.
 	Key kube.Key
 	// UID is the uid of that object.
 	UID types.UID
-	// ResourceVersion is the version of that object: for a deletion that was observed, the
-	// version of the deletion, and for one that was not, the last version that was. For
-	// ChangeListed and ChangeBookmark it is the version that the stream has reached.
+	// ResourceVersion is the version of that object. For a deletion that was observed, it is the
+	// version of the deletion; for any other deletion, it is the last version that was observed.
+	// For ChangeListed and ChangeBookmark it is the version that the stream has reached.
 	ResourceVersion string
-	// Object is the object as the server sent it, valid until the next Change. It is nil for a
-	// deletion that was not observed itself, and for changes that concern no object.
+	// Object is the object as the server sent it, in JSON, valid until the next Change. It is nil
+	// for a deletion that was not observed itself, and for changes that concern no object.
 	Object []byte
 }
 
@@ -50,8 +50,8 @@ const (
 	// list on, after its ChangeListed.
 	ChangeWatchOpened
 	// ChangeWatchEnded reports that the open watch has ended, for whatever reason, or was
-	// silent for too long. Until the next ChangeWatchOpened, the state may be older than that
-	// of the server by any time. The end of the sequence itself also ends the watch, without
+	// silent for too long. Until the next ChangeWatchOpened, the state may be older than the
+	// server's state by any time. The end of the sequence itself also ends the watch, without
 	// this change.
 	ChangeWatchEnded
 )

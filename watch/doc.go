@@ -11,10 +11,10 @@
 //	}
 //
 // The sequence begins with an Added for each object that exists. Synced follows, and then one
-// event for each change. The sequence ends when ctx does, or when the consumer leaves the loop.
+// event for each change. The sequence ends when ctx ends, or when the consumer leaves the loop.
 //
-// [WaitFor] waits for a state of one object. [Events] decodes objects of one type. [Follow] does the same for one [kube.Stream] over raw
-// bytes, for consumers that keep them.
+// [Events] decodes objects of one type. [Follow] returns the changes of one [kube.Stream] as raw
+// bytes, for consumers that keep them. [WaitFor] waits for a state of one object.
 //
 // # What is guaranteed
 //
@@ -22,7 +22,7 @@
 //     version that was seen. Bookmarks advance that version.
 //   - A resource version that is too old (410 Gone, as an answer or in the stream), or that is
 //     refused four times in a row for another reason, leads to a fresh list. The sequence shows
-//     its difference: objects that vanished in the gap are Deleted, unchanged objects are not
+//     the difference: objects that vanished in the gap are Deleted, unchanged objects are not
 //     mentioned, and another object under an old name is a deletion and an addition.
 //   - The list comes as a stream where the server can do that (KEP-3157), and in pages
 //     otherwise. A list that breaks off leaves nothing behind.
@@ -30,17 +30,17 @@
 //     object whose metadata cannot be read is reported, and is not missing from a list. If not
 //     even its name can be read, that list reports no object as missing, and the next list
 //     decides.
-//   - Each stream backs off by itself after failures, and only progress resets that. An event,
+//   - Each stream has a back-off of its own, which only progress resets. An event,
 //     a bookmark, and a watch that lasted for at least a second are progress. Silence is
 //     neither progress nor a failure.
-//   - A dead connection is found by HTTP/2 pings. Without them it is found by missing bookmarks
+//   - A dead connection is found by HTTP/2 pings. Without pings it is found by missing bookmarks
 //     after 150 seconds, or, if the watch has brought no bookmark, within five minutes.
 //   - A healthy watch is the only request at rest.
 //
 // # A restored server
 //
 // When etcd is restored from a backup, resource versions go back. An API server does not refuse
-// a watch from a version that it has not reached: it is silent until it gets there, and what
+// a watch from a version that it has not reached: it is silent until it reaches the version, and what
 // happens in between is lost. Therefore a watch that was reopened after an unexpected end, and
 // brings no event for 12 seconds, is followed by one list of at most one object, its metadata
 // only. Everything is listed again if the server's version is lower than the last one seen, or
@@ -51,8 +51,8 @@
 // [Relister], for fresh lists of the streams that have seen more than the restored server has, and
 // publishes the restoration to all subscribers, whose controllers reconcile all their objects.
 //
-// An answer to a read or a write that is older than what a store has shown is a proof too, and leads
-// to a fresh list at once, at most once a minute.
+// An answer to a read or a write that is older than an object that a store has shown proves a
+// restoration too, and leads to a fresh list at once, at most once a minute.
 //
 // One case remains. The server has passed the last version seen before it is asked, and the
 // newest change that was seen is also in the backup, or an event came within the 12 seconds.
@@ -66,17 +66,17 @@
 // A process that starts sees at least what its predecessor wrote and was answered for. Lists,
 // streamed or in pages, name no resource version, and least of all "0", which an API server
 // answers from its own past. For a list without a version, an API server that lags behind etcd
-// waits until it has caught up, or answers that the version is too large, which is waited for.
-// A watch that is resumed on such a server is silent until the server has caught up. So nothing
+// waits until it has caught up, or answers that the version is too large, and the list is repeated.
+// A watch that is resumed on such a server is silent until the server has caught up. So no state
 // is Synced that is older than the start of its list.
 //
 // What remains:
 //
 //   - Streams start at different versions. After all of them are Synced, one may show an object
-//     before another one shows an older change. An absence in one stream is no proof for what
-//     another stream shows.
+//     before another one shows an older change. The absence of an object in one stream proves
+//     nothing about another stream.
 //   - A request of the predecessor may still be under way, if it did not wait for its answer. It
 //     may be carried out after the list. Its change then comes as an event.
 //   - A proxy or an aggregated API server that keeps a cache of its own, and answers lists from
-//     it, breaks this.
+//     that cache, breaks the guarantee.
 package watch

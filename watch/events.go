@@ -9,9 +9,9 @@ import (
 )
 
 // Events watches the objects that api names and selectors select, until ctx ends or the
-// consumer leaves the loop. The sequence goes on after an error, whose event is nil: it reports
-// a failure that Events is dealing with. Only an error of api itself, or of a selector, is the
-// end.
+// consumer leaves the loop. An error comes with a nil event, and reports a failure that Events is
+// dealing with. The sequence goes on after it. Only an error of api itself, or of a selector,
+// ends the sequence.
 //
 // An object that does not fit T is reported as a [*kube.DecodeError] each time it changes. Its
 // older state never stands for the newer one. The objects belong to the caller. A sequence is
@@ -89,7 +89,7 @@ func decode[T any](api kube.API[T], c Change, undecodable map[kube.Key]bool) (Ev
 	return nil, nil
 }
 
-// mergeEvents yields the events of several streams. They are synced when all of them are.
+// mergeEvents yields the events of several streams. Synced comes when all streams are synced.
 func mergeEvents[T any](ctx context.Context, api kube.API[T], streams []kube.Stream, yield func(Event[T], error) bool) {
 	type item struct {
 		event Event[T]

@@ -13,17 +13,17 @@ import (
 
 const (
 	// quietBusyAnswers is the number of answers in a row that may ask to come later before
-	// that is reported.
+	// such an answer is reported.
 	quietBusyAnswers = 3
-	// maxVersionRefusals is the number of answers in a row that may refuse a version before it
-	// is given up.
+	// maxVersionRefusals is the number of answers in a row that refuse a version until the
+	// version is given up.
 	maxVersionRefusals = 4
 )
 
-// errStopped is the end of a sequence whose consumer has left the loop.
+// errStopped ends a sequence whose consumer has left the loop.
 var errStopped = errors.New("the consumer has left the loop")
 
-// Follow returns the changes of one stream as a sequence, which ends when ctx does. The
+// Follow returns the changes of one stream as a sequence, which ends when ctx ends. The
 // requests are made, and the changes yielded, in the goroutine that ranges over the sequence.
 // Only the check for a restored server (see the package documentation) makes its requests in
 // a goroutine of its own, which ends before the sequence does.
@@ -60,10 +60,10 @@ type follower struct {
 	// synced is the entry in the SyncTracker of the context. It is nil without one.
 	synced *syncEntry
 
-	// version is the resource version to watch from: that of a complete list, of its end
+	// version is the resource version to watch from: the version of a complete list, of its end
 	// mark, of an event after it, or of a bookmark. It is empty when a list is due.
 	version string
-	// reached is the version that the stream has reached, also when a list is due. It is empty
+	// reached is the version that the stream has reached, even when a list is due. It is empty
 	// before the first list.
 	reached string
 	// listing is true from the beginning of a list to its end. The versions of objects in
@@ -71,9 +71,9 @@ type follower struct {
 	listing bool
 	// paged is true if the next list comes in pages.
 	paged bool
-	// endlessLists counts the streaming lists in a row that did not come to their end. With a
-	// server that does not know streaming lists, that is each of them. With one that stalls
-	// for a moment, it is not.
+	// endlessLists counts the streaming lists in a row that did not come to their end. On a
+	// server that does not know streaming lists, no streaming list ends. On a server that stalls
+	// for a moment, a later one does.
 	endlessLists int
 
 	// open is true while a watch is open: see ChangeWatchOpened.
@@ -145,7 +145,7 @@ func (f *follower) beginList() error {
 	return f.publish(Change{Type: ChangeListStarted})
 }
 
-// handleError reports err and waits as long as it requires. It returns false if the sequence
+// handleError publishes err and waits as long as err requires. It reports false if the sequence
 // is at its end.
 func (f *follower) handleError(ctx context.Context, err error) bool {
 	if ctx.Err() != nil || errors.Is(err, errStopped) {
@@ -208,15 +208,15 @@ func (f *follower) publishError(err error) error {
 	return nil
 }
 
-// isStreamingRefusal reports whether a streaming list was refused for what it is, or did not
+// isStreamingRefusal reports whether a list was refused because it is a streaming list, or did not
 // come to its end. A server that does not know streaming lists ignores the parameters that ask
 // for one, and just watches.
 func isStreamingRefusal(err error) bool {
 	return isIdle(err) || kube.IsInvalid(err) || kube.IsBadRequest(err)
 }
 
-// isVersionRefusal reports whether an answer to a watch may be due to its version. The answers
-// that say who may ask, what is served, and that the server is away or busy are not.
+// isVersionRefusal reports whether an answer to a watch may be due to its version. Answers about
+// permissions or about what is served, and answers of a server that is away or busy, are not.
 func isVersionRefusal(err error) bool {
 	e, ok := kube.AsError(err)
 	if !ok {
@@ -236,8 +236,8 @@ func isVersionRefusal(err error) bool {
 }
 
 // isVersionTooLarge reports whether the server has not reached the version that it was asked
-// for. API servers answer lists so, if they lag behind etcd, and no watches: a watch from such a
-// version is silent until the server gets there.
+// for. API servers that lag behind etcd give lists this answer. A watch from such a version is
+// silent until the server reaches the version.
 func isVersionTooLarge(err error) bool {
 	e, ok := kube.AsError(err)
 	if !ok || e.Answer.Details == nil {

@@ -13,7 +13,7 @@ import (
 	"github.com/yare-go/yare/yaretest"
 )
 
-// Promise 2: a real server streams its lists, so that there is one request and no other.
+// Promise 2: a real server streams its lists, so that there is only one request.
 func TestServerStreamsTheList(t *testing.T) {
 	t.Parallel()
 	cluster := yaretest.Start(t)

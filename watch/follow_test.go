@@ -342,9 +342,8 @@ func TestRetryAfterIsBounded(t *testing.T) {
 	})
 }
 
-// Promise 5, regression: that a server was away is no reason to wait any longer than it asks
-// for when it is back and not ready yet; nor to wait long when, after a fresh list, it goes
-// away once more.
+// Promise 5, regression: a server that was away, is back and is not ready yet, is waited for only
+// as long as it asks. A server that goes away once more after a fresh list is not waited for long.
 func TestShortWaitsAfterALongOutage(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {

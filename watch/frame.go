@@ -12,8 +12,8 @@ import (
 	"github.com/yare-go/yare/kube"
 )
 
-// errBadFrame is the end of a watch for a frame that no server should send. The same version
-// may lead to the same frame again.
+// errBadFrame ends a watch with a frame that no server should send. The same version may lead to
+// the same frame again.
 var errBadFrame = errors.New("the server sent what is no event")
 
 // isMalformed reports whether err is due to the bytes of a watch, and not to its connection.
@@ -22,7 +22,7 @@ func isMalformed(err error) bool {
 	return ok && !errors.Is(err, io.ErrUnexpectedEOF)
 }
 
-// handleFrame publishes what one event of the server changes.
+// handleFrame publishes the changes of one event of the server.
 func (f *follower) handleFrame(frame kube.Frame) error {
 	switch frame.Type {
 	case "ADDED", "MODIFIED":
@@ -65,7 +65,7 @@ func (f *follower) handleBookmark(object []byte) error {
 	return f.publishOpened()
 }
 
-// put publishes what changes because object exists.
+// put publishes the changes that follow from the existence of object.
 func (f *follower) put(object []byte) error {
 	id, named, err := readIdentity(f.stream, object)
 	if err != nil {
@@ -88,7 +88,7 @@ func (f *follower) put(object []byte) error {
 	return nil
 }
 
-// remove publishes what changes because object was deleted.
+// remove publishes the change that follows from the deletion of object.
 func (f *follower) remove(object []byte) error {
 	id, _, err := readIdentity(f.stream, object)
 	if err != nil {

@@ -19,8 +19,8 @@ import (
 	"github.com/yare-go/yare/yaretest"
 )
 
-// link stands in the pipeline between a watch and a real server: it notes the requests,
-// and can be cut: then they get no answer until it is mended.
+// link stands in the pipeline between a watch and a real server. It records the requests. While
+// it is cut, requests get no answer.
 type link struct {
 	mu      sync.Mutex
 	asked   []string
@@ -145,8 +145,8 @@ func (f *following) all() []string {
 	return slices.Clone(f.published)
 }
 
-// expect waits until exactly this was published, in this order; what is in brackets may come in
-// any order among itself.
+// expect waits until exactly this was published, in this order. The changes in brackets may come
+// in any order.
 func (f *following) expect(t *testing.T, published string) {
 	t.Helper()
 	yaretest.Eventually(t, func() error {

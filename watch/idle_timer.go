@@ -11,9 +11,9 @@ type idleTimer struct {
 	timer *time.Timer
 	// resumed is when the current wait began.
 	resumed time.Time
-	// left is the wait that is left until something counts.
+	// left is the rest of the wait that limit sets.
 	left time.Duration
-	// leftInTotal is the wait that is left whatever counts.
+	// leftInTotal is the rest of the wait that limitTotal sets.
 	leftInTotal time.Duration
 }
 

@@ -33,8 +33,8 @@ func (f *follower) finishList(version string) error {
 	return f.endList(version)
 }
 
-// endList ends a list that is complete at version, and publishes the deletions of the objects that it
-// has not shown.
+// endList ends a list that is complete at version, and publishes the deletions of the objects that the
+// list has not shown.
 func (f *follower) endList(version string) error {
 	for gone := range f.tracker.missing {
 		if err := f.publishMissing(gone); err != nil {
@@ -51,7 +51,7 @@ func (f *follower) endList(version string) error {
 	return f.publish(Change{Type: ChangeListed, ResourceVersion: version})
 }
 
-// publishMissing publishes the deletion of an object that was not observed itself.
+// publishMissing publishes a deletion that was not observed itself.
 func (f *follower) publishMissing(gone trackedVersion) error {
 	return f.publish(Change{
 		Type: ChangeDeleted, Key: gone.key, UID: gone.version.UID(), ResourceVersion: gone.version.ResourceVersion(),

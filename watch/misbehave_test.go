@@ -67,7 +67,7 @@ func TestOldEventsAreNoNews(t *testing.T) {
 			asked:     []string{"watch all"},
 		},
 		{
-			// It is a measure within one list only: a server may have been set back.
+			// Versions are compared within one list only: a server may have been set back.
 			name: "the deletion of an object that is back at an older version in the next list",
 			answers: []answer{
 				stream(added(object("a", 1)), deleted(object("a", 6)), broken()),

@@ -47,8 +47,8 @@ func FuzzFollow(f *testing.F) {
 	})
 }
 
-// runModel follows a model while actions are done to it: each is two bytes, of which the
-// first says what is done, and the second how long it is waited afterwards.
+// runModel follows a model while actions are done to it. Each action has two bytes: the first
+// selects what is done, and the second how long the test waits afterwards.
 func runModel(t *testing.T, seed uint64, actions []byte) {
 	synctest.Test(t, func(t *testing.T) {
 		m := newModel(seed)
@@ -76,7 +76,7 @@ func runModel(t *testing.T, seed uint64, actions []byte) {
 				time.Sleep(time.Duration(wait-0x80) * time.Second)
 			}
 		}
-		// It comes to rest. Silence is for the client to notice.
+		// The server comes to rest. The client must notice silence.
 		m.heal()
 		for range 40 {
 			time.Sleep(30 * time.Second)

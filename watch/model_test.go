@@ -195,7 +195,7 @@ func (m *model) restoreCount() int {
 	return m.restores
 }
 
-// heal ends all faults but those that a client has to notice by itself.
+// heal ends all faults except the faults that a client has to notice by itself.
 func (m *model) heal() {
 	m.mu.Lock()
 	defer m.mu.Unlock()

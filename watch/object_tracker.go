@@ -22,16 +22,16 @@ type objectTracker struct {
 	// be read.
 	undecodable map[trackedKey]bool
 	// unnamed is true if the current list has shown an object whose name cannot be read. That
-	// object may be any of those that the list has not shown by name.
+	// object may be any object that the list has not shown by name.
 	unnamed bool
 	// deleted holds the deletions that were published within the current list. The version
 	// that the list ends with may precede them. A watch from that version shows again what
 	// preceded each deletion.
 	deleted map[trackedKey]ident.Version
 	// newestDeletion is the newest deletion since the current list began. Its name is empty if
-	// there is none.
+	// there was no deletion.
 	newestDeletion trackedVersion
-	// namespace is the namespace of the last key, which mostly is that of the next one too.
+	// namespace is the namespace of the last key. Most keys have the namespace of the key before.
 	namespace unique.Handle[string]
 }
 
@@ -87,8 +87,8 @@ func (t *objectTracker) key(k kube.Key) trackedKey {
 }
 
 // put records that an object exists in version v, and returns the change to publish. The change
-// is 0 if there is none: the version is known, or precedes what is known. If another object
-// had the name, replaced is its last known version.
+// is 0 if there is nothing to publish: v is known, or precedes the known version. If another
+// object had the name, replaced is its last known version.
 func (t *objectTracker) put(k kube.Key, v ident.Version) (replaced trackedVersion, change ChangeType) {
 	key := t.key(k)
 	old, known := t.objects[key]
@@ -125,8 +125,8 @@ func (t *objectTracker) putUndecodable(k kube.Key, named bool) {
 	}
 }
 
-// remove records that an object was deleted in version v, and reports whether that is a change
-// to publish. The late deletion of an object whose name another one has taken is none.
+// remove records that an object was deleted in version v, and reports whether the deletion is to
+// be published. The late deletion of an object whose name another one has taken is not published.
 func (t *objectTracker) remove(k kube.Key, v ident.Version, listing bool) bool {
 	key := t.key(k)
 	if listing {
@@ -150,7 +150,7 @@ func (t *objectTracker) isRepeated(v ident.Version, known trackedObject) bool {
 }
 
 // missing forgets the objects that the current list has not shown, and yields them. It yields
-// none if the list has shown an object without a readable name. The next list decides then.
+// nothing if the list has shown an object without a readable name. The next list decides then.
 func (t *objectTracker) missing(yield func(trackedVersion) bool) {
 	if t.unnamed {
 		return

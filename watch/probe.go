@@ -14,7 +14,7 @@ import (
 	"github.com/yare-go/yare/kube"
 )
 
-// errRestored is the end of a watch whose server has lost the state that it was resumed from.
+// errRestored ends a watch whose server has lost the state that the watch was resumed from.
 var errRestored = errors.New("the server has lost what it has shown before, as after a restored backup: everything is listed again")
 
 const (
@@ -25,8 +25,8 @@ const (
 )
 
 // probe finds out whether a server was restored from a backup. A restored server does not
-// refuse a watch from a version that it has not reached yet: it is silent until it gets there,
-// and everything in between is lost. Silence alone is normal. So a watch that was reopened
+// refuse a watch from a version that it has not reached yet: it is silent until it reaches that
+// version, and everything in between is lost. Silence alone is normal. So a watch that was reopened
 // after an unexpected end, and stays silent, is probed once, by a list of one object.
 type probe struct {
 	cancel  context.CancelFunc
@@ -73,7 +73,7 @@ func (f *follower) stopProbe() {
 	f.probe = nil
 }
 
-// endProbe makes a probe unnecessary: the watch is not silent.
+// endProbe ends the probe without a result, because the watch is not silent.
 func (f *follower) endProbe() {
 	if f.probe != nil {
 		f.stopProbe()
@@ -81,13 +81,13 @@ func (f *follower) endProbe() {
 	}
 }
 
-// expectedState is what a server has to have that was not restored: a version, and the newest
-// change that it has shown.
+// expectedState is the state that a server must have unless it was restored: a version, and the
+// newest change that it has shown.
 type expectedState struct {
 	stream  kube.Stream
 	version string
-	// newest is the newest known object, or, if deleted, the newest deletion. Its name is
-	// empty if there is none.
+	// newest is the newest known object or, if deleted is true, the newest deletion. Its name is
+	// empty if there is neither.
 	newest  trackedVersion
 	deleted bool
 }
@@ -97,17 +97,17 @@ func (f *follower) expectedState() expectedState {
 	return expectedState{stream: f.stream, version: f.version, newest: newest, deleted: deleted}
 }
 
-// serverState is the state of a server: its version, and the object under the name of the
-// newest known one.
+// serverState is the state of a server: its version, and the object that has the name of the
+// newest known object.
 type serverState struct {
 	version string
 	object  ident.Version
 	exists  bool
 }
 
-// read reads the present state by a list: who may watch may list, but perhaps not get. The
-// list names no resourceVersion, so that a server that lags behind etcd does not answer from
-// its own past.
+// read reads the present state by a list: a program that may watch may also list, but perhaps
+// not get. The list names no resourceVersion, so that a server that lags behind etcd does not
+// answer from its own past.
 func (s expectedState) read(ctx context.Context, h kube.Handler) (serverState, error) {
 	stream := s.stream
 	stream.Representation = kube.MetadataOnly
@@ -140,8 +140,8 @@ func (s expectedState) read(ctx context.Context, h kube.Handler) (serverState, e
 	return state, nil
 }
 
-// isLost reports whether a server in state has lost what it had shown. What is newer than the
-// version that the watch began with is on its way.
+// isLost reports whether a server in state has lost what it had shown. An object that is newer
+// than the version that the watch began with is no loss: its event is on its way.
 func (s expectedState) isLost(state serverState) bool {
 	switch {
 	case ident.IsNewer(s.version, state.version):

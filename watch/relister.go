@@ -5,12 +5,12 @@ import (
 	"sync"
 )
 
-// errRelist is the end of a watch in whose place a fresh list was asked for.
+// errRelist ends a watch in whose place a fresh list was asked for.
 var errRelist = errors.New("a fresh list was asked for")
 
-// Relister asks a running [Follow] for a fresh list. Its consumer does so when it has learned
-// from elsewhere that the server has lost what it had shown. The zero value is ready for use by
-// one call of Follow. All methods can be used concurrently.
+// Relister asks a running [Follow] for a fresh list. A consumer of Follow does so when it has
+// learned from elsewhere that the server has lost a state that it had shown. The zero value is
+// ready for use by one call of Follow. All methods can be used concurrently.
 type Relister struct {
 	mu sync.Mutex
 	// due is true from a request on, until a list begins.
@@ -26,7 +26,7 @@ type FollowOption func(*follower)
 func WithRelister(r *Relister) FollowOption { return func(f *follower) { f.relister = r } }
 
 // Relist asks for a list that begins after the call. A watch that is open ends at once. A list
-// that is under way is followed by another one. The sequence shows the difference, as after a
+// that is under way is followed by another list. The sequence shows the difference, as after a
 // version that has expired. Relist does not wait for the list.
 func (r *Relister) Relist() {
 	r.mu.Lock()
@@ -44,7 +44,7 @@ func (r *Relister) beginList() {
 	r.due = false
 }
 
-// isDue reports whether a list is asked for that has not begun.
+// isDue reports whether a list was asked for and has not begun.
 func (r *Relister) isDue() bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()

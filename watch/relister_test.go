@@ -11,8 +11,8 @@ import (
 	"github.com/yare-go/yare/watch"
 )
 
-// Whoever learns from elsewhere that the server has lost its state can ask for a fresh list,
-// whatever the stream is doing. Each list begins after the request for it.
+// A consumer that learns from elsewhere that the server has lost its state can ask for a fresh
+// list, whatever the stream is doing. Each list begins after the request for it.
 func TestRelister(t *testing.T) {
 	t.Parallel()
 	list := func(then ...part) answer {

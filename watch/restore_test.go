@@ -14,7 +14,7 @@ import (
 )
 
 // An API server whose etcd was restored from a backup does not refuse a watch from a version
-// that it has not reached: it is silent until it gets there (TestWatchFromTheFuture). Everything
+// that it has not reached: it is silent until then (TestWatchFromTheFuture). Everything
 // in between was lost, for as long as the server took. So a silent watch is probed once after an
 // interruption.
 func TestRestoredServerIsFound(t *testing.T) {

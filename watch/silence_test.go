@@ -10,8 +10,8 @@ import (
 	"github.com/yare-go/yare/watch"
 )
 
-// Promise 6: a watch that falls silent is replaced by one from the same version. That is no
-// failure, so that it is not reported: a healthy watch may be silent too.
+// Promise 6: a watch that falls silent is replaced by a watch from the same version. Silence is no
+// failure, and is not reported: a healthy watch may be silent too.
 func TestSilentWatchIsReplaced(t *testing.T) {
 	t.Parallel()
 	runScripts(t, []scripted{
@@ -50,8 +50,8 @@ func TestSilenceWithoutBookmarksIsNormal(t *testing.T) {
 	}})
 }
 
-// Regression: after one bookmark, each later watch had to bring one within 150 s, also that of
-// another server, which has none to send before it has seen an event. Each quiet watch counted
+// Regression: after one bookmark, each later watch had to bring a bookmark within 150 s, even a
+// watch of another server, which sends none before it has seen an event. Each quiet watch counted
 // as a failure, was reported, and led to a wait of up to 30 s.
 func TestABookmarkPromisesNothingForTheNextWatch(t *testing.T) {
 	t.Parallel()

@@ -92,8 +92,8 @@ func tooLarge(r *kube.Request) (*kube.Response, error) {
 	return nil, e
 }
 
-// A server that lags behind etcd says that a version is too large. That passes, is not reported
-// at first, and costs no list.
+// A server that lags behind etcd answers that a version is too large. The answer passes, is not
+// reported at first, and costs no list.
 func TestLaggingServerIsWaitedFor(t *testing.T) {
 	t.Parallel()
 	runScripts(t, []scripted{

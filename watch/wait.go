@@ -8,16 +8,16 @@ import (
 	"github.com/yare-go/yare/kube"
 )
 
-// WaitFor watches the object of that name until done returns true, and returns the object as done
-// has seen it last. done is called with each state of the object. nil stands for an object that does
+// WaitFor watches the object of that name until done returns true, and returns the object for which
+// done returned true. done is called with each state of the object. nil stands for an object that does
 // not exist, so the result is nil if done waits for a deletion. The object belongs to the caller.
 //
 //	job, err := watch.WaitFor(ctx, kube.Namespaced[batchv1.Job](client, namespace), "import",
 //		func(job *batchv1.Job) (bool, error) { return job != nil && job.Status.Succeeded > 0, nil })
 //
-// An error of done ends WaitFor, and is returned. So is the cause of the end of ctx, with the latest
-// failure of the watch or of the decoding. WaitFor goes on after every other failure, as [Follow]
-// does. api is that of one namespace, or of a cluster-scoped kind.
+// An error of done ends WaitFor, and is returned. When ctx ends, WaitFor returns the cause of ctx, with
+// the latest failure of the watch or of the decoding. WaitFor goes on after every other failure, as
+// [Follow] does. api must be of one namespace, or of a cluster-scoped kind.
 //
 // WaitFor is for commands, tests and tasks. In a reconcile it would keep a worker from all other
 // objects, and is an error: see [WithoutWaiting].

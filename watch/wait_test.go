@@ -120,7 +120,7 @@ func TestWaitForSurvivesAnExpiredVersion(t *testing.T) {
 	})
 }
 
-// The end of the context is the error, and so is what kept the state from being known.
+// The error has the cause of the context, and the failure that hid the state.
 func TestWaitForEndsWithItsContext(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {

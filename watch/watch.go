@@ -21,13 +21,13 @@ var (
 )
 
 const (
-	// minWatchTimeout is the least time after which the server is asked to end a watch, and
-	// half of the most. Then clients spread over the replicas of the server again.
+	// minWatchTimeout is the least time after which the server is asked to end a watch. The most
+	// is twice as long. The next watch lets clients spread over the replicas of the server again.
 	minWatchTimeout = 5 * time.Minute
-	// minUnpingedTimeout is the same where only the end of the watch can show that its
-	// connection is alive.
+	// minUnpingedTimeout is the same for a watch without pings, of which only the end can show
+	// that its connection is alive.
 	minUnpingedTimeout = 2 * time.Minute
-	// overdueTimeout is the time by which a watch may outlive what the server was asked for.
+	// overdueTimeout is how long a watch may go on after the server was asked to end it.
 	overdueTimeout = 30 * time.Second
 	// bookmarkTimeout is how long a watch that has brought a bookmark may be silent. Servers
 	// send a bookmark about every minute.
@@ -60,7 +60,7 @@ func (f *follower) watch(ctx context.Context) error {
 	return err
 }
 
-// readWatch reads one watch to its end: from version on, or, without one, from a streaming
+// readWatch reads one watch to its end: from version on or, without a version, from a streaming
 // list on. due reports whether the server ended the watch when it was asked to. The error is
 // nil if the next watch may follow at once.
 func (f *follower) readWatch(ctx context.Context) (due bool, err error) {
@@ -199,5 +199,5 @@ func (f *follower) idleTimeout(timeout time.Duration) time.Duration {
 	}
 }
 
-// isIdle reports whether err is the end of a watch for the server's silence.
+// isIdle reports whether a watch ended with err because the server was silent.
 func isIdle(err error) bool { return errors.Is(err, errIdle) || errors.Is(err, errOverdue) }

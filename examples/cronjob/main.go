@@ -124,7 +124,7 @@ func deleteOld(ctx context.Context, c *CronJob, client *kube.Client, jobs []*bat
 	return deleteJobs(ctx, client, old)
 }
 
-// deleteJobs deletes Jobs and their Pods. They may be deleted already.
+// deleteJobs deletes Jobs and their Pods. The Jobs may be deleted already.
 func deleteJobs(ctx context.Context, client *kube.Client, jobs []*batchv1.Job) error {
 	for _, j := range jobs {
 		if err := client.Delete(ctx, j, kube.Propagation(metav1.DeletePropagationBackground)); kube.IgnoreNotFound(err) != nil {

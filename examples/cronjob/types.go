@@ -13,7 +13,7 @@ import (
 //go:embed types.go
 var source embed.FS // the comments in it describe the resource to its users
 
-// ConcurrencyPolicy says what happens when a run is due while earlier Jobs are still active.
+// ConcurrencyPolicy selects what happens when a run is due while earlier Jobs are still active.
 type ConcurrencyPolicy string
 
 // These are the concurrency policies.

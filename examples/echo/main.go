@@ -46,7 +46,7 @@ func reconcile(ctx context.Context, echo *Echo, c *kube.Client) (controller.Acti
 	return controller.RequeueAfter(10 * time.Second), err
 }
 
-// cleanup deletes the Deployment before the Echo. It may be deleted already.
+// cleanup deletes the Deployment before the Echo. The Deployment may be deleted already.
 func cleanup(ctx context.Context, echo *Echo, c *kube.Client) (controller.Cleanup, error) {
 	return controller.CleanupDone(), kube.IgnoreNotFound(c.Delete(ctx, deployment(echo)))
 }

@@ -1,5 +1,5 @@
-// Package clientgo converts between the configuration of yare and that of client-go: for
-// programs that also use client-go's typed clients, and for users with an auth-provider.
+// Package clientgo converts between the configurations of yare and of client-go: for programs
+// that also use client-go's typed clients, and for users with an auth-provider.
 //
 // The package links client-go, which adds about four megabytes to an operator. No other package
 // of yare imports it.
@@ -22,12 +22,12 @@ import (
 )
 
 // Load returns the configuration of source as [kube.ConfigSource.Load] does, but by client-go's
-// tools/clientcmd. It accepts users with an auth-provider: oidc, and those that the program
-// registers by an import.
+// tools/clientcmd. It accepts users with an auth-provider: oidc, and the auth-providers that the
+// program registers by an import.
 func Load(source kube.ConfigSource) (config *kube.Config, namespace string, err error) {
 	rules := clientcmd.NewDefaultClientConfigLoadingRules()
 	rules.ExplicitPath = source.Kubeconfig
-	rules.WarnIfAllMissing = false // the error says it
+	rules.WarnIfAllMissing = false // the error reports it
 	loader := clientcmd.NewNonInteractiveDeferredLoadingClientConfig(rules,
 		&clientcmd.ConfigOverrides{CurrentContext: source.Context})
 	loaded, err := loader.ClientConfig()

@@ -34,8 +34,8 @@ func files(t *testing.T, contents ...string) []string {
 	return paths
 }
 
-// compare loads the same source by yare and by client-go, and reports differences. It returns
-// whether both loaded the source.
+// compare loads the same source by yare and by client-go, and fails the test for differences. It
+// reports whether both loaded the source.
 func compare(t *testing.T, name string, source kube.ConfigSource) bool {
 	t.Helper()
 	got, gotNamespace, gotErr := source.Load()

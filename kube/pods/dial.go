@@ -24,10 +24,11 @@ const (
 	channelPortError
 )
 
-// Dial opens a connection to a port of a Pod, which ends when ctx does. The connection belongs to the
-// caller. Each connection is a request of its own. Nothing listens on this machine. A read returns
-// the error with which the kubelet could not reach the port. The connection has no half-close: Close
-// ends both directions. A deadline that passes ends the connection.
+// Dial opens a connection to a port of a Pod. The connection ends when ctx ends. The caller closes it.
+// Each connection is a request of its own. Nothing listens on this machine. If the kubelet cannot reach
+// the port, a read returns the error of the kubelet. The connection has no half-close: Close ends both
+// directions. A deadline that passes ends the connection. One goroutine at a time may read, and one
+// may write.
 func Dial(ctx context.Context, c *kube.Client, namespace, name string, port int) (net.Conn, error) {
 	if port < 1 || port > 65535 {
 		return nil, fmt.Errorf("portforward of the Pod %q: %d is no port", namespace+"/"+name, port)
@@ -42,18 +43,17 @@ func Dial(ctx context.Context, c *kube.Client, namespace, name string, port int)
 	return p, nil
 }
 
-// portConn is a connection to a port of a Pod. Reads are for one goroutine at a time, and so are
-// writes.
+// portConn is a connection to a port of a Pod. One goroutine at a time may read, and one may write.
 type portConn struct {
 	socket *websocket.Conn
-	// ctx is that of the connection: a net.Conn receives none.
+	// ctx is the context of the connection, because the methods of a net.Conn receive none.
 	ctx     context.Context //nolint:containedctx // see above
 	cancel  context.CancelCauseFunc
 	running sync.WaitGroup
 	address podAddress
 
-	// rest is what is left of the last message. portSent and errorSent report whether the number of
-	// the port has come on each channel.
+	// rest is the unread part of the last message. portSent and errorSent are true once the number
+	// of the port has come on the channel of the data and of the error.
 	rest                []byte
 	portSent, errorSent bool
 

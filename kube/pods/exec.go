@@ -36,7 +36,7 @@ type Command struct {
 	Container string
 	// Args are the program and its arguments. No shell interprets them.
 	Args []string
-	// Stdin is the input of the command, or nil if it has none. Its end ends that of the command.
+	// Stdin is the input of the command, or nil. The input of the command ends where Stdin ends.
 	Stdin io.Reader
 	// Stdout and Stderr receive the output. Nil drops the output. With a TTY, Stdout receives both.
 	Stdout, Stderr io.Writer
@@ -49,7 +49,8 @@ type Command struct {
 // Size is the size of a terminal in characters.
 type Size struct{ Width, Height uint16 }
 
-// ExitError is the end of a command with another exit code than 0.
+// ExitError is the error of a command that ended with another exit code than 0. Message is the text
+// that came with the code.
 type ExitError struct {
 	Code    int
 	Message string
@@ -60,8 +61,8 @@ func (e *ExitError) Error() string {
 }
 
 // Exec runs a command in a container of a Pod, and returns when the command has ended. An exit code
-// other than 0 is an [*ExitError]. When ctx ends, Exec returns its cause, and the command may go on: the
-// API has no way to end it. Exec does not wait for a read of Stdin that blocks.
+// other than 0 is an [*ExitError]. When ctx ends, Exec returns the cause of ctx, and the command may go
+// on: the API has no way to end it. Exec does not wait for a read of Stdin that blocks.
 func Exec(ctx context.Context, c *kube.Client, namespace, name string, command Command) error {
 	if len(command.Args) == 0 {
 		return fmt.Errorf("exec of the Pod %q: the command has no Args: name a program", namespace+"/"+name)
@@ -148,7 +149,7 @@ func (command Command) receive(ctx context.Context, conn *websocket.Conn) error 
 	}
 }
 
-// endOf returns the error that the Status of a command means.
+// endOf returns the error of a command that ended with this Status.
 func endOf(status []byte) error {
 	var s metav1.Status
 	if err := kube.Unmarshal(status, &s); err != nil {

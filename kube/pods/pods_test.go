@@ -76,7 +76,7 @@ func input(conn *websocket.Conn) string {
 
 const success = `{"metadata":{},"status":"Success"}`
 
-// A command gets its input to the end, and its outputs are told apart.
+// A command gets its input to the end, and its two outputs stay separate.
 func TestExec(t *testing.T) {
 	t.Parallel()
 	asked := make(chan string, 1)

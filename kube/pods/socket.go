@@ -15,14 +15,14 @@ import (
 )
 
 const (
-	// messageLimit is the size that a message of a server may have. API servers send 32 KB and a byte.
+	// messageLimit is the most bytes of a server's message. API servers send 32 KB and a byte.
 	messageLimit = 1 << 20
 	// pingPeriod is the interval of the pings, and how long an answer to one may take. Pings find a
 	// dead connection, and keep proxies from ending a silent one.
 	pingPeriod = 30 * time.Second
 )
 
-// podsResource returns the resource of corev1.Pod, whose package this one need not link.
+// podsResource returns the resource of corev1.Pod without linking the package of that type.
 func podsResource() kube.Resource {
 	return kube.Resource{GroupVersionKind: schema.GroupVersionKind{Version: "v1", Kind: "Pod"}, Plural: "pods"}
 }
