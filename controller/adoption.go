@@ -176,7 +176,7 @@ func (a *adoption) decide(ctx context.Context, next kube.Handler, r *kube.Reques
 		if !live.Present {
 			return decision{isCached: true}, nil
 		}
-		if ownedBy(live.Record.Owners, owner) {
+		if isOwnedBy(live.Record.Owners, owner) {
 			return decision{uid: live.Record.UID, isCached: true}, nil
 		}
 		metadata, err = live.Metadata()
@@ -208,8 +208,8 @@ func (a *adoption) decide(ctx context.Context, next kube.Handler, r *kube.Reques
 	return d, err
 }
 
-// ownedBy reports whether owners name owner, and no other controls the object.
-func ownedBy(owners []cache.Owner, owner kube.Ref) bool {
+// isOwnedBy reports whether owners name owner, and no other controls the object.
+func isOwnedBy(owners []cache.Owner, owner kube.Ref) bool {
 	named := false
 	for _, o := range owners {
 		if o.UID == owner.UID {

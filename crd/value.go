@@ -86,7 +86,7 @@ func (s *Schema) refusals(value any, what string) (wrong []string) {
 		}
 		return wrong
 	}
-	if len(s.Enum) > 0 && !slices.ContainsFunc(s.Enum, func(e json.RawMessage) bool { return same(decode(e), value) }) {
+	if len(s.Enum) > 0 && !slices.ContainsFunc(s.Enum, func(e json.RawMessage) bool { return isSame(decode(e), value) }) {
 		var names []string
 		for _, e := range s.Enum {
 			names = append(names, string(e))
@@ -213,8 +213,8 @@ func refuseCount(refuse func(string, ...any), what string, n int64, low, top *in
 	}
 }
 
-// same reports whether a and b are equal. Numbers are compared by value: 1 equals 1.0.
-func same(a, b any) bool {
+// isSame reports whether a and b are equal. Numbers are compared by value: 1 equals 1.0.
+func isSame(a, b any) bool {
 	x, isNumber := a.(json.Number)
 	y, both := b.(json.Number)
 	if isNumber && both {

@@ -196,7 +196,7 @@ func (c Config) credentials() string {
 	add(c.BearerTokenFile != "", "token file "+c.BearerTokenFile)
 	add(c.BearerToken != "" && c.BearerTokenFile == "", "token")
 	add(c.hasBasicAuth(), "password")
-	add(c.Exec != nil && c.usesExec(), "credential plugin")
+	add(c.Exec != nil && c.hasExec(), "credential plugin")
 	if len(kinds) == 0 {
 		return "none"
 	}
@@ -221,7 +221,7 @@ func (c *Config) hasCertificate() bool { return c.hasCert() && c.hasKey() }
 func (c *Config) hasCert() bool        { return len(c.CertData) > 0 || c.CertFile != "" }
 func (c *Config) hasKey() bool         { return len(c.KeyData) > 0 || c.KeyFile != "" }
 
-// usesExec reports whether the credentials come from c.Exec.
-func (c *Config) usesExec() bool {
+// hasExec reports whether the credentials come from c.Exec.
+func (c *Config) hasExec() bool {
 	return c.Exec != nil && !c.hasToken() && !c.hasBasicAuth() && !c.hasCertificate()
 }

@@ -38,7 +38,7 @@ func (s ConfigSource) Load() (config *Config, namespace string, err error) {
 	}
 	config, err = merged.config(s.Context)
 	if errors.Is(err, errNoCluster) {
-		if !inPod(serviceAccountDir) {
+		if !isInPod(serviceAccountDir) {
 			return nil, "", s.missing(err)
 		}
 		if config, err = podConfig(serviceAccountDir); err != nil {
@@ -52,7 +52,7 @@ func (s ConfigSource) Load() (config *Config, namespace string, err error) {
 	namespace = merged.contexts[merged.contextName(s.Context)].Namespace
 	if namespace == "" {
 		namespace = "default"
-		if inPod(serviceAccountDir) {
+		if isInPod(serviceAccountDir) {
 			namespace = podNamespace(serviceAccountDir)
 		}
 	}
@@ -103,8 +103,8 @@ func (s ConfigSource) missing(cause error) error {
 // serviceAccountDir is where a Pod finds the files of its ServiceAccount.
 const serviceAccountDir = "/var/run/secrets/kubernetes.io/serviceaccount"
 
-// inPod reports whether the environment and the ServiceAccount's folder are those of a Pod.
-func inPod(folder string) bool {
+// isInPod reports whether the environment and the ServiceAccount's folder are those of a Pod.
+func isInPod(folder string) bool {
 	token, err := os.Stat(filepath.Join(folder, "token"))
 	return os.Getenv("KUBERNETES_SERVICE_HOST") != "" && os.Getenv("KUBERNETES_SERVICE_PORT") != "" &&
 		err == nil && !token.IsDir()

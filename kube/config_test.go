@@ -98,17 +98,17 @@ func TestConfigOfAPod(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	if inPod(folder) {
+	if isInPod(folder) {
 		t.Error("there is no token")
 	}
 	write("token", []byte("t\n"))
-	if inPod(folder) {
+	if isInPod(folder) {
 		t.Error("there is no address")
 	}
 	t.Setenv("KUBERNETES_SERVICE_HOST", "fd00::1")
 	t.Setenv("KUBERNETES_SERVICE_PORT", "443")
-	if !inPod(folder) || podNamespace(folder) != "default" {
-		t.Errorf("in a Pod %t, in %s", inPod(folder), podNamespace(folder))
+	if !isInPod(folder) || podNamespace(folder) != "default" {
+		t.Errorf("in a Pod %t, in %s", isInPod(folder), podNamespace(folder))
 	}
 	config, err := podConfig(folder)
 	if err != nil {

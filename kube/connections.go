@@ -47,7 +47,7 @@ func newConnections(config *Config, exec *execCredentials) (*connections, error)
 	}
 	c := &connections{config: config, now: time.Now}
 	switch {
-	case config.hasCertificate() && c.readsCertificate():
+	case config.hasCertificate() && c.hasCertificateFile():
 		c.certificate = func(context.Context) (*tls.Certificate, error) {
 			pair, err := tls.LoadX509KeyPair(config.CertFile, config.KeyFile)
 			if err != nil {
@@ -68,7 +68,7 @@ func newConnections(config *Config, exec *execCredentials) (*connections, error)
 	if c.ca, err = dataOrFile(config.CAData, config.CAFile); err != nil {
 		return nil, fmt.Errorf("read the CA: %w", err)
 	}
-	if c.readsCertificate() {
+	if c.hasCertificateFile() {
 		if c.leaf, err = c.currentLeaf(); err != nil {
 			return nil, err
 		}
@@ -101,11 +101,11 @@ func dataOrFile(data []byte, file string) ([]byte, error) {
 	return os.ReadFile(file)
 }
 
-// readsCA reports whether the CA is in a file that can change.
-func (c *connections) readsCA() bool { return c.config.CAFile != "" && len(c.config.CAData) == 0 }
+// hasCAFile reports whether the CA is in a file that can change.
+func (c *connections) hasCAFile() bool { return c.config.CAFile != "" && len(c.config.CAData) == 0 }
 
-// readsCertificate reports whether the client's certificate is in files that can change.
-func (c *connections) readsCertificate() bool {
+// hasCertificateFile reports whether the client's certificate is in files that can change.
+func (c *connections) hasCertificateFile() bool {
 	return c.config.CertFile != "" && len(c.config.CertData) == 0 && c.config.KeyFile != "" && len(c.config.KeyData) == 0
 }
 
@@ -125,19 +125,19 @@ func (c *connections) CloseIdleConnections() {
 func (c *connections) current() *http.Transport {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if (c.readsCA() || c.readsCertificate()) && c.now().Sub(c.checked) >= filePeriod {
+	if (c.hasCAFile() || c.hasCertificateFile()) && c.now().Sub(c.checked) >= filePeriod {
 		c.checked = c.now()
-		if c.filesChangedLocked() {
+		if c.rereadFilesLocked() {
 			c.replaceLocked()
 		}
 	}
 	return c.transport
 }
 
-// filesChangedLocked reads the files again, and reports whether they have changed.
-func (c *connections) filesChangedLocked() bool {
+// rereadFilesLocked reads the files again, and reports whether they have changed.
+func (c *connections) rereadFilesLocked() bool {
 	changed := false
-	if c.readsCA() {
+	if c.hasCAFile() {
 		ca, err := os.ReadFile(c.config.CAFile)
 		if err == nil {
 			_, err = c.rootsOf(ca)
@@ -148,7 +148,7 @@ func (c *connections) filesChangedLocked() bool {
 			c.ca, changed = ca, true
 		}
 	}
-	if c.readsCertificate() {
+	if c.hasCertificateFile() {
 		leaf, err := c.currentLeaf()
 		if err != nil {
 			slog.Error("cannot read the client certificate again: keeping the connections", "error", err)
@@ -241,7 +241,7 @@ func (c *connections) rootsOf(ca []byte) (*x509.CertPool, error) {
 	if roots.AppendCertsFromPEM(ca) {
 		return roots, nil
 	}
-	if c.readsCA() {
+	if c.hasCAFile() {
 		return nil, fmt.Errorf("the CA file %s has no certificate in PEM", c.config.CAFile)
 	}
 	return nil, errors.New("the CA has no certificate in PEM")

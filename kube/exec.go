@@ -146,7 +146,7 @@ func (e *execCredentials) get(ctx context.Context) (*execResult, error) {
 	e.mu.Lock()
 	e.result = r
 	e.mu.Unlock()
-	if before != nil && !sameCertificate(before.certificate, r.certificate) {
+	if before != nil && !isSameCertificate(before.certificate, r.certificate) {
 		e.rotated()
 	}
 	return r, nil
@@ -183,7 +183,7 @@ func (e *execCredentials) certificate(ctx context.Context) (*tls.Certificate, er
 	return r.certificate, nil
 }
 
-func sameCertificate(a, b *tls.Certificate) bool {
+func isSameCertificate(a, b *tls.Certificate) bool {
 	if a == nil || b == nil {
 		return a == b
 	}

@@ -149,7 +149,7 @@ func (h retry) ownSuccess(ctx context.Context, r *Request, e *Error) (*Response,
 			return nil, false
 		}
 		live, err := h.next.Do(ctx, readOf(r))
-		if err == nil && r.Representation == Full && sameObject(live.Body, r.Body) {
+		if err == nil && r.Representation == Full && isSameObject(live.Body, r.Body) {
 			return live, true
 		}
 	}

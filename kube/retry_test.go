@@ -276,7 +276,7 @@ func TestRetryBacksOff(t *testing.T) {
 	})
 }
 
-// sameObject reports false rather than a wrong true.
+// isSameObject reports false rather than a wrong true.
 func TestSameObject(t *testing.T) {
 	t.Parallel()
 	for _, test := range []struct {
@@ -298,8 +298,8 @@ func TestSameObject(t *testing.T) {
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			t.Parallel()
-			if got := sameObject([]byte(test.live), []byte(test.wanted)); got != test.want {
-				t.Errorf("sameObject(%s, %s) = %t", test.live, test.wanted, got)
+			if got := isSameObject([]byte(test.live), []byte(test.wanted)); got != test.want {
+				t.Errorf("isSameObject(%s, %s) = %t", test.live, test.wanted, got)
 			}
 		})
 	}

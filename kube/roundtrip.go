@@ -45,7 +45,7 @@ func newRoundTripper(config *Config) (*roundTripper, error) {
 		return nil, errors.New("the configuration has both a token and a user name: remove one of them")
 	}
 	t := &roundTripper{config: config, header: impersonationHeader(config.Impersonate)}
-	if config.usesExec() {
+	if config.hasExec() {
 		exec, err := newExecCredentials(config)
 		if err != nil {
 			return nil, err

@@ -2,10 +2,10 @@ package kube
 
 import utiljson "k8s.io/apimachinery/pkg/util/json"
 
-// sameObject reports whether two encodings are equal, apart from the fields that the server sets
+// isSameObject reports whether two encodings are equal, apart from the fields that the server sets
 // in an object that it stores. A null equals a missing member. In doubt it reports
 // false: {} and a missing member differ in a label selector.
-func sameObject(live, wanted []byte) bool {
+func isSameObject(live, wanted []byte) bool {
 	var l, w map[string]any
 	// Not Unmarshal: in a float64, two large integers can be the same.
 	if utiljson.Unmarshal(live, &l) != nil || utiljson.Unmarshal(wanted, &w) != nil {
@@ -21,10 +21,10 @@ func sameObject(live, wanted []byte) bool {
 			delete(o, "status") // a Go struct that was never set encodes as {}
 		}
 	}
-	return sameValue(l, w)
+	return isSameValue(l, w)
 }
 
-func sameValue(a, b any) bool {
+func isSameValue(a, b any) bool {
 	switch a := a.(type) {
 	case map[string]any:
 		b, ok := b.(map[string]any)
@@ -32,7 +32,7 @@ func sameValue(a, b any) bool {
 			return false
 		}
 		for k, v := range a {
-			if !sameValue(v, b[k]) {
+			if !isSameValue(v, b[k]) {
 				return false
 			}
 		}
@@ -48,7 +48,7 @@ func sameValue(a, b any) bool {
 			return false
 		}
 		for i := range a {
-			if !sameValue(a[i], b[i]) {
+			if !isSameValue(a[i], b[i]) {
 				return false
 			}
 		}

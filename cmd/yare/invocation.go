@@ -24,7 +24,7 @@ func invocation() string {
 	if strings.Contains(executable, string(filepath.Separator)+"go-build") {
 		return "go run github.com/yare-go/yare/cmd/yare"
 	}
-	if found, err := exec.LookPath("yare"); err == nil && sameFile(found, executable) {
+	if found, err := exec.LookPath("yare"); err == nil && isSameFile(found, executable) {
 		return "yare"
 	}
 	return executable
@@ -45,7 +45,7 @@ func withoutOurs(parent, ours []string) string {
 	return strings.Join(append([]string{"go"}, parent[1:n]...), " ")
 }
 
-func sameFile(a, b string) bool {
+func isSameFile(a, b string) bool {
 	x, err1 := os.Stat(a)
 	y, err2 := os.Stat(b)
 	return err1 == nil && err2 == nil && os.SameFile(x, y)

@@ -183,7 +183,7 @@ func (s *session) build(ctx context.Context) error {
 	if err := s.program.build(ctx, binary); err != nil {
 		return err
 	}
-	if s.built != "" && same(s.built, binary) {
+	if s.built != "" && isSame(s.built, binary) {
 		_ = os.Remove(binary) // an error does not matter: the folder is removed at the end
 		return errUnchanged
 	}
@@ -215,7 +215,7 @@ func (s *session) reportProblems(refused *operatorError) {
 // errUnchanged means that a build gave the same program as before.
 var errUnchanged = errors.New("the same program")
 
-func same(a, b string) bool {
+func isSame(a, b string) bool {
 	x, err1 := os.ReadFile(a)
 	y, err2 := os.ReadFile(b)
 	return err1 == nil && err2 == nil && bytes.Equal(x, y)

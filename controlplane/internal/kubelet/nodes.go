@@ -104,7 +104,7 @@ func (n *nodes) refresh(ctx context.Context, node int) error {
 	}
 	now := time.Now()
 	status := n.status(node, now)
-	if !outdated(current.Status, status, now) {
+	if !isOutdated(current.Status, status, now) {
 		return nil
 	}
 	keepTransitions(current.Status.Conditions, status.Conditions)
@@ -204,9 +204,9 @@ func (n *nodes) status(node int, now time.Time) corev1.NodeStatus {
 	}
 }
 
-// outdated reports whether a node's status must be written again: it says something else,
+// isOutdated reports whether a node's status must be written again: it says something else,
 // or is so old that it would be taken for dead.
-func outdated(current, wanted corev1.NodeStatus, now time.Time) bool {
+func isOutdated(current, wanted corev1.NodeStatus, now time.Time) bool {
 	const statusLifetime = 5 * time.Minute
 	if current.DaemonEndpoints != wanted.DaemonEndpoints || current.NodeInfo.KubeletVersion != wanted.NodeInfo.KubeletVersion {
 		return true

@@ -29,7 +29,7 @@ func Usable(ctx context.Context, config *rest.Config) error {
 	ticker := time.NewTicker(interval)
 	defer ticker.Stop()
 	for {
-		if usable(ctx, client, config.Host) {
+		if isUsable(ctx, client, config.Host) {
 			return nil
 		}
 		select {
@@ -40,7 +40,7 @@ func Usable(ctx context.Context, config *rest.Config) error {
 	}
 }
 
-func usable(ctx context.Context, client *http.Client, host string) bool {
+func isUsable(ctx context.Context, client *http.Client, host string) bool {
 	ctx, cancel := context.WithTimeout(ctx, 5*time.Second)
 	defer cancel()
 	request, err := http.NewRequestWithContext(ctx, http.MethodGet, host+probe, nil)

@@ -144,9 +144,9 @@ func (u *uninstaller) contents(ctx context.Context) (string, error) {
 	return "", ctx.Err()
 }
 
-// goesByItself reports whether an object is one that each namespace has, was deleted, or is owned by
+// isRemovedByOthers reports whether an object is one that each namespace has, was deleted, or is owned by
 // an object that goes by itself.
-func (u *uninstaller) goesByItself(o custom) bool {
+func (u *uninstaller) isRemovedByOthers(o custom) bool {
 	switch {
 	case slices.Contains(u.deletedUIDs, string(o.object.UID)):
 		return true

@@ -101,7 +101,7 @@ func (h *History) recall(pod *corev1.Pod, now time.Time) {
 	switch {
 	case pod.Status.Phase == corev1.PodSucceeded || pod.Status.Phase == corev1.PodFailed:
 		h.phase = ended
-	case pod.Status.Phase == corev1.PodRunning && h.waits(pod):
+	case pod.Status.Phase == corev1.PodRunning && h.isWaiting(pod):
 		h.phase = backingOff
 	case pod.Status.Phase == corev1.PodRunning:
 		h.phase = running
@@ -110,8 +110,8 @@ func (h *History) recall(pod *corev1.Pod, now time.Time) {
 	}
 }
 
-// waits reports whether a container of the Pod waits for its restart.
-func (h *History) waits(pod *corev1.Pod) bool {
+// isWaiting reports whether a container of the Pod waits for its restart.
+func (h *History) isWaiting(pod *corev1.Pod) bool {
 	for _, c := range pod.Status.ContainerStatuses {
 		if c.State.Waiting != nil {
 			return true

@@ -25,7 +25,7 @@ func (h *History) status(pod *corev1.Pod, s Settings, node Node, now time.Time) 
 	}
 	status.PodIPs = []corev1.PodIP{{IP: status.PodIP}}
 
-	ready := h.containersReady(s, now)
+	ready := h.areContainersReady(s, now)
 	status.InitContainerStatuses = h.initStatuses(pod, *status.StartTime)
 	status.ContainerStatuses = nil
 	for _, c := range pod.Spec.Containers {
@@ -53,7 +53,7 @@ func (h *History) podPhase() corev1.PodPhase {
 	}
 }
 
-func (h *History) containersReady(s Settings, now time.Time) bool {
+func (h *History) areContainersReady(s Settings, now time.Time) bool {
 	return h.phase == running && s.becomesReady() && !now.Before(h.since.Add(s.ReadyAfter))
 }
 
