@@ -47,7 +47,7 @@ type stream struct {
 	proxy    *Proxy
 	exchange *exchange
 	body     io.ReadCloser
-	// requestDone is closed when the request has ended, readerDone when the goroutine has.
+	// requestDone is closed when the request has ended, and readerDone when the goroutine has ended.
 	requestDone <-chan struct{}
 	readerDone  chan struct{}
 	// wake has an element if the next frame must be looked at again.
@@ -76,7 +76,7 @@ type frame struct {
 	// text is the JSON of the event, with the newline at its end.
 	text    []byte
 	version string
-	// eventType is the type of the event, and name that of its object.
+	// eventType is the type of the event, and name is the name of its object.
 	eventType, name string
 	// isChange is true if an object was added, modified or deleted.
 	isChange bool
@@ -107,7 +107,7 @@ func (s *stream) Close() error {
 	return err
 }
 
-// readServer puts the frames of the server into the queue. Close waits for its end.
+// readServer puts the frames of the server into the queue. Close waits until readServer returns.
 func (s *stream) readServer() {
 	defer close(s.readerDone)
 	isInitial := s.exchange.isStreamingList
@@ -144,7 +144,7 @@ func isEndOfInitial(event kube.Frame) bool {
 	return event.Type == "BOOKMARK" && metadataOf(event).Annotations[metav1.InitialEventsAnnotationKey] == "true"
 }
 
-// metadataOf returns the metadata of an event's object. It is empty for an error.
+// metadataOf returns the metadata of an event's object, which is empty for an error.
 func metadataOf(event kube.Frame) metav1.ObjectMeta {
 	var object struct {
 		Metadata metav1.ObjectMeta `json:"metadata"`
@@ -310,8 +310,8 @@ func (p *Proxy) wakeStreamsLocked() {
 	}
 }
 
-// expireLocked decides whether a watch is answered with 410. A list or a streaming list ends the
-// need for that: its program sees the present.
+// expireLocked decides whether a watch is answered with 410. A list or a streaming list cancels that answer,
+// because its program sees the present.
 func (p *Proxy) expireLocked(e *exchange, query url.Values) {
 	a := p.expiring[e.selection]
 	if a == nil || e.parsed.Verb != kube.VerbWatch && e.parsed.Verb != kube.VerbList {
@@ -325,7 +325,7 @@ func (p *Proxy) expireLocked(e *exchange, query url.Values) {
 	}
 }
 
-// writeExpired answers a watch as a server does that has forgotten the version: with an event.
+// writeExpired answers a watch with the event of a server that has forgotten the version.
 func writeExpired(w http.ResponseWriter) {
 	w.Header().Set("Content-Type", kube.ContentJSON)
 	event := map[string]any{"type": "ERROR", "object": newStatus(http.StatusGone, metav1.StatusReasonExpired, "too old resource version")}
