@@ -8,8 +8,8 @@ import (
 	"github.com/yare-go/yare/internal/explore/finding"
 )
 
-// Replay makes the runs of a finding again, as often as tries says, and returns the finding as it is
-// now. Seen is 0 if no run has the verdict.
+// Replay makes the run of a finding again, tries times, and returns the finding with the results of these runs.
+// Seen is 0 if no run has the verdict.
 func Replay(ctx context.Context, operator Operator, o Options, f finding.Finding, tries int) (finding.Finding, error) {
 	o.Steps = f.Schedule.Steps
 	e, err := newExplorer(ctx, operator, o)

@@ -66,8 +66,8 @@ func textOfDelivery(d faults.Delivery, normalize func(string) string) string {
 // maxWatchEvents is how many events of watches a trace has in each step.
 const maxWatchEvents = 40
 
-// limitWatchEvents returns events with fewer events of watches: equal ones without anything in between
-// become one, and of each step those after the first maxWatchEvents are only counted.
+// limitWatchEvents returns events with fewer events of watches. Equal events without anything in between
+// become one event. In each step, the events after the first maxWatchEvents are only counted.
 func limitWatchEvents(events []finding.Event) (limited []finding.Event) {
 	isOfWatch := func(e finding.Event) bool { return e.Lane == finding.Server && e.To == finding.Operator }
 	times := make(map[int]int) // how many events the event at an index of limited stands for

@@ -71,7 +71,7 @@ func title(number int, f finding.Finding) string {
 	return fmt.Sprintf("%d. %s%s, seen in %d of %s", number, f.Verdict, severity, f.Seen, counted(f.Tries, "run"))
 }
 
-// meaning explains a verdict in a sentence.
+// meaning returns a sentence that explains a verdict.
 func meaning(v finding.Verdict) string {
 	switch v {
 	case finding.Destroyed:

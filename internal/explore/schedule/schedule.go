@@ -11,7 +11,7 @@ import (
 // Schedule is everything that happens in a run. A replay arms the same triggers again. A replay is
 // not exact to the bit, because the program and the control plane have threads of their own.
 type Schedule struct {
-	// Seed is that of the exploration that planned the run.
+	// Seed is the seed of the exploration that planned the run.
 	Seed uint64 `json:"seed,omitempty"`
 	// Steps are what the user does. A step begins when the program has come to rest after the step
 	// before.
@@ -141,7 +141,7 @@ const (
 	LeaderLost Kind = "leader-lost"
 	LeaderHung Kind = "leader-hung"
 	// LeaderCut holds all requests and streams of the leader, the request of the fault among them, as a
-	// network does that is parted. What the leader has not given up by then passes in the end.
+	// partitioned network does. Requests that the leader has not given up by then pass in the end.
 	LeaderCut Kind = "leader-cut"
 	// LeaderKilled cuts the leader off at the request, and kills it. The leader starts again as a
 	// standby.
@@ -176,7 +176,7 @@ func (k Kind) IsOfPlane() bool {
 // Fault is one fault of a run.
 type Fault struct {
 	Kind Kind `json:"kind"`
-	// At is the request that the fault concerns: that of a crash, a refusal, a lost answer, a reset,
+	// At is the request at which the fault happens: a crash, a refusal, a lost answer, a reset,
 	// a conflict, the loss of a lease, or the end of a component.
 	At *Point `json:"at,omitempty"`
 	// Restart is when a program that has crashed starts again. Default: at once.
