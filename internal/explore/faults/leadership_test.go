@@ -53,7 +53,7 @@ func TestLeaderLosesItsLease(t *testing.T) {
 	}
 }
 
-// Requests of a leader that is cut wait, and those that it gives up never reach the server.
+// Requests of a leader that is cut wait, and requests that it gives up never reach the server.
 func TestLeaderIsCut(t *testing.T) {
 	t.Parallel()
 	u := newUpstream(t)
