@@ -48,8 +48,8 @@ func (c *Checker) Declaration(r *kube.Request, verbs []kube.Verb) string {
 	return b.String()
 }
 
-// rawDeclaration declares verbs on the objects of all namespaces for a program that watches some. Only
-// a rule can do that.
+// rawDeclaration returns the declaration of verbs on the objects of all namespaces for a program that watches
+// some namespaces. Only a rule can declare them.
 func rawDeclaration(r *kube.Request, verbs []kube.Verb) string {
 	quoted := make([]string, len(verbs))
 	for i, verb := range verbs {
