@@ -121,7 +121,7 @@ func (v *logView) showText(at time.Time, text string) {
 
 // reconcile returns what a line says about a reconcile without an error: its object and its cause
 // in words, and its writes without those that were skipped. It reports whether the line is about
-// one.
+// such a reconcile.
 func (l logLine) reconcile() (work string, changes []string, ok bool) {
 	var namespace, name, controller, cause string
 	var writes []any
@@ -153,7 +153,7 @@ func (l logLine) reconcile() (work string, changes []string, ok bool) {
 	return fmt.Sprintf("%s %s %s (%s): ", controller, l.message, name, cause), changes, true
 }
 
-// parseLine returns the line that JSON encodes, as package slog writes it. It reports whether it is
+// parseLine returns the line that JSON encodes, as package slog writes it. It reports whether the text is
 // such a line.
 func parseLine(text []byte) (l logLine, ok bool) {
 	if !bytes.HasPrefix(text, []byte("{")) {

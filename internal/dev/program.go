@@ -93,7 +93,7 @@ func (p program) run(ctx context.Context, args ...string) (out, said string, err
 }
 
 // env returns the user's environment with their flags, workspace and proxy. Only the platform is
-// that of this machine, because the operator runs here.
+// replaced by the platform of this machine, because the operator runs here.
 func (p program) env() []string {
 	var env []string
 	for _, variable := range os.Environ() {
@@ -105,7 +105,7 @@ func (p program) env() []string {
 	return append(env, "GOOS="+runtime.GOOS, "GOARCH="+runtime.GOARCH)
 }
 
-// A compileError is a program that does not compile.
+// A compileError is the error of a program that does not compile.
 type compileError struct{ said string }
 
 func (e *compileError) Error() string { return "it does not compile:\n" + e.said }
