@@ -11,7 +11,7 @@ type Program struct {
 	Folder string
 	// Title is the name of the program in messages.
 	Title string
-	// FirstBuild says, in messages, what the first build takes.
+	// FirstBuild describes, in messages, what the first build takes.
 	FirstBuild string
 }
 
