@@ -20,8 +20,8 @@ import (
 type change struct {
 	version       int
 	before, after *object
-	// last is the object's former state at the version of the change, for watches whose selection the
-	// object leaves. It is nil before the first of them.
+	// last is the object's former state at the version of the change, for watches that report the object
+	// as DELETED. It is nil before the first of them.
 	last *object
 }
 
