@@ -247,7 +247,7 @@ func (e *explorer) streams(step int) (resources []string) {
 }
 
 // planForeign returns the faults by other users: of the objects that the program has written in the
-// first step, besides those that the user has applied.
+// first step, besides the objects that the user has applied.
 func (e *explorer) planForeign(points []schedule.Point) (all []schedule.Fault, err error) {
 	var objects []schedule.Object
 	for _, p := range points {

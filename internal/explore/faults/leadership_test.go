@@ -26,7 +26,7 @@ func armAtPatch(t *testing.T, p *faults.Proxy, program *program, kind schedule.K
 	return arm(t, p, schedule.Fault{Kind: kind, At: &point})
 }
 
-// A leader that has lost its lease reaches the server with all its requests but those for Leases.
+// A leader that has lost its lease reaches the server with all its requests but requests for Leases.
 func TestLeaderLosesItsLease(t *testing.T) {
 	t.Parallel()
 	p := newProxy(t, options(newUpstream(t)))

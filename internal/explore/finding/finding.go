@@ -169,9 +169,9 @@ type Coverage struct {
 	Kinds map[schedule.Kind]Count `json:"kinds"`
 	// Points counts the writes of the reference runs, and the writes before which a crash happened.
 	Points Count `json:"points"`
-	// Fields counts the fields of the custom resources, and those that had another value in a run.
+	// Fields counts the fields of the custom resources, and the fields that had another value in a run.
 	Fields Count `json:"fields"`
-	// Transitions counts the changes of the declared state that the schema suggests, and those that the
+	// Transitions counts the changes of the declared state that the schema suggests, and the changes that the
 	// user made in a run.
 	Transitions Count `json:"transitions"`
 	// Refused counts the transitions among them that the API server refused.

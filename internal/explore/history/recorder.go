@@ -115,7 +115,7 @@ func (r *Recorder) Close() {
 }
 
 // Record begins a recording of some namespaces. A namespace that does not exist yet is recorded
-// completely. The first versions of another namespace are those of the objects that exist.
+// completely. The first versions of another namespace are the versions of the objects that exist.
 func (r *Recorder) Record(namespaces ...string) *Recording {
 	r.mu.Lock()
 	defer r.mu.Unlock()

@@ -31,7 +31,7 @@ func rank(v finding.Verdict) int {
 }
 
 // summary returns how many findings and warnings the record has. An exploration that is not complete
-// does not count as one that found nothing.
+// does not count as an exploration that found nothing.
 func summary(r finding.Record) string {
 	warnings := 0
 	for _, f := range r.Findings {

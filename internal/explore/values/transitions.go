@@ -62,7 +62,7 @@ type state struct {
 }
 
 // Transitions returns the transitions of a sample, and the fields of its declared state. The transitions of
-// each field come first, fields of the author before those of embedded kinds. The ordered pairs of
+// each field come first, fields of the author before fields of embedded kinds. The ordered pairs of
 // values of a field follow, and then the pairs of fields. Error: an option names a field that is not in
 // the schema, or that the sample does not reach.
 func Transitions(s *Schema, sample map[string]any, o Options) ([]Transition, []Field, error) {
