@@ -9,7 +9,7 @@ import (
 )
 
 // Declaration returns the Go expression that declares verbs on what r is about, such as
-// controller.Writes[corev1.ConfigMap](kube.VerbDelete). The name of a type is the one that programs
+// controller.Writes[corev1.ConfigMap](kube.VerbDelete). The name of a type is the name that programs
 // commonly use.
 func (c *Checker) Declaration(r *kube.Request, verbs []kube.Verb) string {
 	verbs = slices.Clone(verbs)

@@ -201,7 +201,7 @@ func (s *Scanner) skipNested() error {
 	return ErrNotJSON
 }
 
-// Raw steps over a value and returns it as it is written, a part of the data.
+// Raw steps over a value and returns its unchanged text, a part of the data.
 func (s *Scanner) Raw() ([]byte, error) {
 	s.Next()
 	from := s.at
