@@ -23,7 +23,7 @@ const (
 // A logView shows the log of an operator to people. The operator writes JSON, because its standard
 // error stream is no terminal. A reconcile that changed something becomes one short line.
 // Reconciles that changed nothing are counted. Everything else becomes a line of text. What is no
-// JSON is passed on as it is. One goroutine at a time uses it.
+// JSON is passed on unchanged. One goroutine at a time uses it.
 type logView struct {
 	out io.Writer
 	// isVerbose is true if reconciles are shown in full.
@@ -120,7 +120,7 @@ func (v *logView) showText(at time.Time, text string) {
 }
 
 // reconcile returns what a line says about a reconcile without an error: its object and its cause
-// in words, and its writes without those that were skipped. It reports whether the line is about
+// in words, and its writes without the skipped writes. It reports whether the line is about
 // such a reconcile.
 func (l logLine) reconcile() (work string, changes []string, ok bool) {
 	var namespace, name, controller, cause string
