@@ -131,7 +131,7 @@ func (w Watcher) testSample(t *testing.T) {
 	compare(t, append(slices.Clone(w.Started), w.SampleLine), p.Lines())
 }
 
-// An object that exists before the start, and one that is added, modified and deleted: each change
+// Objects exist before the start, or are added, modified and deleted later: each change
 // is printed once.
 func (w Watcher) testLife(t *testing.T) {
 	program := yaretest.Build(t, ".")
