@@ -23,7 +23,7 @@ type Options struct {
 	Config *kube.Config
 	// Samples are the objects that the user applies, and deletes in the end.
 	Samples []json.RawMessage
-	// Steps are what the user does. The first step applies the samples. Default: Samples are applied and
+	// Steps are the steps of the user. The first step applies the samples. Default: Samples are applied and
 	// deleted.
 	Steps []schedule.Step
 	// Only are the kinds of faults. Default: all that [DefaultKinds] returns, and transitions.

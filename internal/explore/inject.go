@@ -25,7 +25,7 @@ type armedFaults struct {
 
 	mu  sync.Mutex
 	err error
-	// problem is what a fault has shown. It is empty if all is well.
+	// problem is the problem that a fault has shown. It is empty if all is well.
 	problem string
 }
 

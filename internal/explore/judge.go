@@ -86,7 +86,7 @@ type Check struct {
 	Run func(history.State) error
 }
 
-// checksOf holds what is known of the checks of the user, by their indices.
+// checksOf holds the known results of the checks of the user, by their indices.
 type checksOf struct {
 	// hasFailed is set for checks that fail in a reference run. They are reported once.
 	hasFailed map[int]bool

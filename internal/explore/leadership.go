@@ -22,7 +22,7 @@ func leaderKinds() []schedule.Kind {
 // leases is the resource of the objects by which replicas elect their leader.
 const leases = "leases.coordination.k8s.io"
 
-// election is how the replicas of a program elect their leader.
+// election describes the election of a leader among the replicas of a program.
 type election struct {
 	// lease is the normalized name of the Lease.
 	lease string

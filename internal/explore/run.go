@@ -62,7 +62,7 @@ type run struct {
 	outcome outcome
 }
 
-// outcome is what a run has shown.
+// outcome is the result of a run.
 type outcome struct {
 	// states are the objects at the rest after each step.
 	states   []history.State

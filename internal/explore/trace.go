@@ -9,8 +9,8 @@ import (
 	"github.com/yare-go/yare/internal/explore/finding"
 )
 
-// allEvents returns what happened in the run, in the order of time: what the user and the faults did, the
-// program's writes, what the control plane changed, and what the program received on its watches.
+// allEvents returns the events of the run, in the order of time: the actions of the user and of the faults, the
+// program's writes, the changes by the control plane, and the program's deliveries on watches.
 func (r *run) allEvents() []finding.Event {
 	r.traceMu.Lock()
 	events := slices.Clone(r.trace)
@@ -55,7 +55,7 @@ func (r *run) allEvents() []finding.Event {
 	return limitWatchEvents(events)
 }
 
-// textOfDelivery returns what the program received on a watch, in a line.
+// textOfDelivery returns a delivery on a watch, in a line.
 func textOfDelivery(d faults.Delivery, normalize func(string) string) string {
 	if d.Type == "" {
 		return fmt.Sprintf("watch %s: begins, objects: %d", d.Resource, d.ObjectCount)

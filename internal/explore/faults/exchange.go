@@ -67,7 +67,7 @@ func (p *Proxy) Requests() []Request {
 	return all
 }
 
-// Activity is what happens in a proxy. Requests and events of Leases and Events do not count.
+// Activity is the activity of a proxy at one moment. Requests and events of Leases and Events do not count.
 type Activity struct {
 	// InFlight counts the requests that have not ended. Watches and requests for logs do not
 	// count.
@@ -82,7 +82,7 @@ type Activity struct {
 	StreamsBehind int
 }
 
-// Activity returns what happens now.
+// Activity returns the present activity.
 func (p *Proxy) Activity() Activity {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -130,7 +130,7 @@ type exchange struct {
 // exchangeKey is the key of the exchange in the context of a request.
 type exchangeKey struct{}
 
-// selection is what a list or a watch selects.
+// selection identifies the objects of a list or a watch.
 type selection struct {
 	session          *Session
 	path             string

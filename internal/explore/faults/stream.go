@@ -42,7 +42,7 @@ func (p *Proxy) Streams() []Stream {
 }
 
 // stream is the body of the answer to a watch. A goroutine reads all that the server sends, and
-// Read returns what no fault holds.
+// Read returns the frames that no fault holds.
 type stream struct {
 	proxy    *Proxy
 	exchange *exchange
@@ -155,7 +155,7 @@ func metadataOf(event kube.Frame) metav1.ObjectMeta {
 	return object.Metadata
 }
 
-// Read returns what the program receives next.
+// Read returns the next bytes that the program receives.
 func (s *stream) Read(b []byte) (int, error) {
 	if len(s.rest) == 0 {
 		var err error
@@ -215,7 +215,7 @@ func (s *stream) popLocked() frame {
 	return f
 }
 
-// streamStep is what a stream does next.
+// streamStep is the next step of a stream.
 type streamStep int
 
 const (
@@ -225,7 +225,7 @@ const (
 	end
 )
 
-// nextStepLocked returns what the stream does next. It triggers the faults of the first frame.
+// nextStepLocked returns the next step of the stream. It triggers the faults of the first frame.
 func (s *stream) nextStepLocked() streamStep {
 	p := s.proxy
 	s.isHeld = false

@@ -8,7 +8,7 @@ import (
 	"github.com/yare-go/yare/internal/explore/schedule"
 )
 
-// Verdict is what is wrong with a run.
+// Verdict is the kind of a problem.
 type Verdict string
 
 // The verdicts. Late and Busy are warnings.
@@ -57,7 +57,7 @@ type Finding struct {
 	// Seen is the number of runs with the same verdict, among Tries runs of the schedule.
 	Seen  int `json:"seen"`
 	Tries int `json:"tries"`
-	// Trace is what happened, in the order of time.
+	// Trace holds the events of a run, in the order of time.
 	Trace []Event `json:"trace,omitempty"`
 }
 

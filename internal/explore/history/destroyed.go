@@ -13,7 +13,7 @@ import (
 	"github.com/yare-go/yare/internal/ident"
 )
 
-// DestructionKind is what happened to an object.
+// DestructionKind is the kind of a destruction.
 type DestructionKind string
 
 // The kinds of destruction.
@@ -41,10 +41,10 @@ type Destruction struct {
 	Text string
 }
 
-// String returns what happened, in a line.
+// String returns the destruction in a line.
 func (d Destruction) String() string { return d.Object.String() + " " + d.Text }
 
-// Destroyed returns what a run with faults has destroyed that no reference run destroys. No object may
+// Destroyed returns the destructions in a run with faults that no reference run has. No object may
 // die unless an object of its name has died in a reference run by the same step. No object may be created
 // more often than in a reference run. A field that each reference run sets once, to a value of its own,
 // must not change while the object exists.

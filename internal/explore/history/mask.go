@@ -11,7 +11,7 @@ import (
 	"github.com/yare-go/yare/internal/explore/schedule"
 )
 
-// Masks are what is not compared between runs that should be equal.
+// Masks are the parts of objects that are not compared between runs that should be equal.
 type Masks struct {
 	options Options
 	// varying holds the paths of the fields that differ between the references.
@@ -86,7 +86,7 @@ func (m *Masks) Varying() []string {
 	return all
 }
 
-// String returns what is not compared, in lines.
+// String returns a description of the masks, in lines.
 func (m *Masks) String() string {
 	var b strings.Builder
 	b.WriteString(fixedMasks + "\n")

@@ -44,7 +44,7 @@ func (c *Recording) LastChange() time.Time {
 	return c.lastChange
 }
 
-// History returns what has been recorded so far.
+// History returns the history of the recording so far.
 func (c *Recording) History() History {
 	c.recorder.mu.Lock()
 	defer c.recorder.mu.Unlock()
@@ -57,7 +57,7 @@ func (c *Recording) Versions() []Version { return c.History().Versions }
 // State returns the objects that exist, as far as they are recorded.
 func (c *Recording) State() State { return c.History().State() }
 
-// CatchUp does what [Recorder.CatchUp] does.
+// CatchUp calls [Recorder.CatchUp].
 func (c *Recording) CatchUp(ctx context.Context, resources ...string) error {
 	return c.recorder.CatchUp(ctx, resources...)
 }

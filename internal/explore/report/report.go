@@ -143,7 +143,7 @@ type count struct {
 // IsShort reports whether less was done than planned.
 func (c count) IsShort() bool { return c.Done < c.Total }
 
-// counts returns what the exploration covered, with denominators.
+// counts returns the rows of the coverage, each with its denominator.
 func counts(c finding.Coverage) []count {
 	rows := []count{
 		{"writes before which the program crashed", c.Points},

@@ -13,7 +13,7 @@ import (
 type Schedule struct {
 	// Seed is the seed of the exploration that planned the run.
 	Seed uint64 `json:"seed,omitempty"`
-	// Steps are what the user does. A step begins when the program has come to rest after the step
+	// Steps are the steps of the user. A step begins when the program has come to rest after the step
 	// before.
 	Steps  []Step  `json:"steps"`
 	Faults []Fault `json:"faults,omitempty"`
@@ -79,7 +79,7 @@ func (p Point) String() string {
 	return b.String()
 }
 
-// Kind is the kind of a fault. Kubernetes allows each of them, unless its comment says otherwise.
+// Kind is the kind of a fault. Kubernetes allows each of them, unless its comment states otherwise.
 type Kind string
 
 // The kinds of faults.

@@ -50,7 +50,7 @@ type field struct {
 	why    error
 }
 
-// value is what a field can be set to.
+// value is a value that a field can be set to.
 type value struct {
 	name    string
 	content any
