@@ -119,7 +119,7 @@ func (v *logView) showText(at time.Time, text string) {
 	_ = v.handler.Handle(context.Background(), slog.NewRecord(at, slog.LevelInfo, text, 0)) // nobody is left to see an error
 }
 
-// reconcile returns what a line says about a reconcile without an error: its object and its cause
+// reconcile returns the content of a line about a reconcile without an error: its object and its cause
 // in words, and its writes without the skipped writes. It reports whether the line is about
 // such a reconcile.
 func (l logLine) reconcile() (work string, changes []string, ok bool) {

@@ -70,7 +70,7 @@ func inspect(ctx context.Context, shown string) (program, error) {
 		strings.Contains(pkg.Error.Err, "build constraints exclude all"):
 		return p, fmt.Errorf("%s holds no Go main package (%s): name the folder of an operator's main package", shown, pkg.Error.Err)
 	case hasGoFile(dir):
-		return p, nil // a file does not parse: the build says where
+		return p, nil // a file does not parse: the build reports the place
 	}
 	return p, fmt.Errorf("%s holds no Go main package: %s", shown, pkg.Error.Err)
 }
@@ -133,7 +133,7 @@ func (p program) fromHere(said string) string {
 		name, rest, ok := strings.Cut(line, ":")
 		switch {
 		case strings.HasPrefix(line, "#"):
-			continue // "# import/path": the file names say it
+			continue // "# import/path": the file names show the package
 		case ok && strings.HasSuffix(name, ".go") && strings.HasPrefix(name, "."):
 			line = filepath.Join(p.shown, name) + ":" + rest
 		}
