@@ -85,7 +85,7 @@ func (o *object) labels() labels.Set {
 	return set
 }
 
-// selection is what a list, a watch or a delete of a collection is about.
+// selection identifies the objects of a list, a watch or a delete of a collection.
 type selection struct {
 	plural, namespace string
 	labels            labels.Selector

@@ -33,7 +33,7 @@ type Server struct {
 	statusGone    bool
 }
 
-// state is what a backup contains.
+// state is the content of a backup.
 type state struct {
 	version int
 	objects map[objectID]*object

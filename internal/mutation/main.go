@@ -43,7 +43,7 @@ type options struct {
 	out      string
 }
 
-// verdict is what became of a mutation.
+// verdict is the outcome of a mutation.
 type verdict string
 
 const (

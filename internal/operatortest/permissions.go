@@ -70,7 +70,7 @@ func (p permission) String() string {
 	return p.verb + " " + plural
 }
 
-// permissions returns what the rules allow.
+// permissions returns the permissions that the rules grant.
 func (r rules) permissions() map[permission]bool {
 	all := make(map[permission]bool)
 	for _, granted := range r {
