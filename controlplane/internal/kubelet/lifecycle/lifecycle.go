@@ -50,7 +50,7 @@ type Node struct {
 	IP string
 }
 
-// Decision is what to do about a Pod.
+// Decision is the next action for a Pod.
 type Decision struct {
 	// Status is the status to write, or nil if the Pod has it.
 	Status *corev1.PodStatus
