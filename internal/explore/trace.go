@@ -10,7 +10,7 @@ import (
 )
 
 // allEvents returns the events of the run, in the order of time: the actions of the user and of the faults, the
-// program's writes, the changes by the control plane, and the program's deliveries on watches.
+// program's writes, the changes by the control plane, and the deliveries to the program on watches.
 func (r *run) allEvents() []finding.Event {
 	r.traceMu.Lock()
 	events := slices.Clone(r.trace)
