@@ -86,7 +86,7 @@ func (r *runningProgram) read(out io.Reader) {
 		case "first", "all", "updated":
 			cpu, err := processorTime(r.process.Pid())
 			if err != nil {
-				return // it was killed
+				return // the program was killed
 			}
 			map[string]chan mark{"first": r.first, "all": r.all, "updated": r.updated}[words[0]] <- mark{at, cpu}
 		case "record":
@@ -138,7 +138,7 @@ func (r *runningProgram) waitForRecords(ctx context.Context, n int) ([]record, e
 // kill ends the program.
 func (r *runningProgram) kill() { r.process.Stop(syscall.SIGKILL, false, time.Second) }
 
-// memory is the memory of a process in bytes: what is resident, the part of it that is not
+// memory is the memory of a process in bytes: the resident memory, the part of it that is not
 // mapped from files, and the highest resident memory so far.
 type memory struct{ resident, anonymous, peak float64 }
 

@@ -25,7 +25,7 @@ type program struct {
 	// rows are the rows that the variant takes part in. Default: all.
 	rows []string
 	path string
-	// size and gzip are the bytes of the stripped binary, and of it after gzip -9.
+	// size is the size of the stripped binary in bytes, and gzip is its size after gzip -9.
 	size, gzip float64
 }
 

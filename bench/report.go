@@ -74,11 +74,11 @@ func sections() []section {
 	}
 }
 
-// report is what the template is made of.
+// report is the data of the template.
 type report struct {
 	Setup   *setup
 	Commits []string
-	// Flags are those of all runs, without repetitions.
+	// Flags are the flags of all runs, without repetitions.
 	Flags    []string
 	Rounds   int
 	Programs []string
@@ -89,7 +89,7 @@ type report struct {
 
 type reportSection struct {
 	Title string
-	// Commits are those of yare in the section. They are empty if all sections have the same.
+	// Commits are the commits of yare in the section. They are empty if all sections have the same commits.
 	Commits []string
 	Rounds  int
 	Rows    []reportRow
@@ -99,7 +99,7 @@ type reportSection struct {
 type reportRow struct {
 	Title  string
 	Values []string
-	// Ratios has yare's value divided by that of each other program.
+	// Ratios has yare's value divided by the value of each other program.
 	Ratios []string
 }
 

@@ -60,7 +60,7 @@ type bench struct {
 	results  *results
 	commit   string
 
-	// cluster is the control plane that runs, if one does, and kind what it is for.
+	// cluster is the control plane that runs, if one does, and kind is the kind of rows that it is for.
 	cluster *cluster
 	kind    string
 	// store holds the objects of the replay server.
@@ -110,7 +110,7 @@ func (b *bench) useCluster(ctx context.Context, kind string, nodes int) error {
 	return err
 }
 
-// useShops makes b.cluster a control plane with so many Shops.
+// useShops makes b.cluster a control plane with this number of Shops.
 func (b *bench) useShops(ctx context.Context, objects int) error {
 	if err := b.useCluster(ctx, "shops", 1); err != nil {
 		return err
@@ -238,7 +238,7 @@ func (s syncing) sync(ctx context.Context, running *runningProgram) (figures, ti
 	}, all.time, nil
 }
 
-// rest adds to f what is measured after the sync, which ended at end.
+// rest adds to f the figures that are measured after the sync, which ended at end.
 func (s syncing) rest(ctx context.Context, running *runningProgram, f figures, end time.Time) error {
 	if err := sleep(ctx, time.Until(end.Add(soon))); err != nil {
 		return err
@@ -263,7 +263,7 @@ func (s syncing) rest(ctx context.Context, running *runningProgram, f figures, e
 }
 
 // settle waits until the program has used less than two percent of a core for half a second, for
-// five seconds at most. Then what it does in the background does not disturb the next program.
+// five seconds at most. Afterwards its work in the background does not disturb the next program.
 func (r *runningProgram) settle(ctx context.Context) error {
 	const window = 500 * time.Millisecond
 	before, err := processorTime(r.process.Pid())

@@ -10,7 +10,7 @@ import (
 	"time"
 )
 
-// setup is what a run was made with.
+// setup describes how a run was made.
 type setup struct {
 	Time      time.Time `json:"time"`
 	Processor string    `json:"processor"`
@@ -20,12 +20,12 @@ type setup struct {
 	Go        string    `json:"go"`
 	Rust      string    `json:"rust,omitempty"`
 	Commit    string    `json:"commit"`
-	// Libraries has the versions of what the programs are made with.
+	// Libraries has the versions of the libraries of the programs.
 	Libraries map[string]string `json:"libraries"`
 	Flags     string            `json:"flags"`
 }
 
-// newSetup returns the setup of this run. What cannot be found out is empty.
+// newSetup returns the setup of this run. Values that cannot be found out are empty.
 func newSetup(ctx context.Context, o options) *setup {
 	output := func(dir, name string, args ...string) string {
 		cmd := exec.CommandContext(ctx, name, args...)

@@ -74,7 +74,7 @@ func runWebApps(ctx context.Context, b *bench, p *program, n int) (figures, erro
 		return nil, err
 	}
 	f := figures{"ready": ready.Sub(running.started).Seconds(), "cpu": cpu.Seconds()}
-	// What comes to rest within ten seconds belongs to the work.
+	// Activity that comes to rest within ten seconds belongs to the work.
 	if err := sleep(ctx, soon); err != nil {
 		return nil, err
 	}

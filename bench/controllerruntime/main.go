@@ -1,7 +1,8 @@
 // Command controllerruntime is the operator of the comparison, written with controller-runtime.
-// BENCH_WORK says what it reconciles: Shops and Pods without writes, or WebApps. BENCH_TUNED
+// BENCH_WORK names what it reconciles: Shops and Pods without writes, or WebApps. BENCH_TUNED
 // drops managedFields before objects are cached, as the documentation of controller-runtime
-// advises, and ignores changes of the status of WebApps. It is a module of its own, so that yare does not depend on controller-runtime.
+// advises, and ignores changes of the status of WebApps. The command is a module of its own, so that
+// yare does not depend on controller-runtime.
 package main
 
 import (

@@ -134,7 +134,7 @@ func setStatus(app *WebApp, live *appsv1ac.DeploymentApplyConfiguration) {
 	meta.SetStatusCondition(&app.Status.Conditions, condition)
 }
 
-// value returns what p points to, and zero if p is nil.
+// value returns the value that p points to, and zero if p is nil.
 func value[T any](p *T) T {
 	if p == nil {
 		return *new(T)

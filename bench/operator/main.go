@@ -1,4 +1,4 @@
-// Command operator is the operator of the comparison, written with yare. BENCH_WORK says what it
+// Command operator is the operator of the comparison, written with yare. BENCH_WORK names what it
 // reconciles: Shops and Pods without writes, or WebApps. With BENCH_PROJECTED=1 it reads only some
 // fields of Shops and Pods.
 package main

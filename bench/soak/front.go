@@ -21,7 +21,7 @@ import (
 	"github.com/yare-go/yare/kube"
 )
 
-// front is what the operator takes for its API server. It injects faults into requests at random. The
+// front is a proxy that the operator uses as its API server. It injects faults into requests at random. The
 // proxy of explorations behind it injects the faults of watches.
 type front struct {
 	proxy   *faults.Proxy
@@ -149,7 +149,7 @@ func (f *front) handle(w http.ResponseWriter, r *http.Request) {
 	f.forward.ServeHTTP(w, r.WithContext(ctx))
 }
 
-// refuse answers a request as an API server does that cannot serve it.
+// refuse answers a request like an API server that cannot serve it.
 func refuse(w http.ResponseWriter, code int) {
 	body, err := kube.Marshal(metav1.Status{
 		TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "Status"}, Status: metav1.StatusFailure,

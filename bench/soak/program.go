@@ -75,7 +75,7 @@ func (p *program) ended() error {
 	return fmt.Errorf("the operator has ended: %w\n%s", err, text)
 }
 
-// sample is what the operator's process needs at one time.
+// sample is the resource use of the operator's process at one time.
 type sample struct {
 	// Second is the time since the first change.
 	Second float64 `json:"second"`
@@ -87,7 +87,7 @@ type sample struct {
 	Goroutines float64 `json:"goroutines"`
 	Files      float64 `json:"files"`
 	Sockets    float64 `json:"sockets"`
-	// Objects is the number of objects in the cache, and Reconciles that of reconciles so far.
+	// Objects is the number of objects in the cache, and Reconciles is the number of reconciles so far.
 	Objects    float64 `json:"objects"`
 	Reconciles float64 `json:"reconciles"`
 	// CPU is the processor time in seconds so far.

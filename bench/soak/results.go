@@ -18,7 +18,7 @@ import (
 	"github.com/yare-go/yare/bench/internal/stats"
 )
 
-// results are what the soak has shown.
+// results are the results of a soak.
 type results struct {
 	Time    time.Time `json:"time"`
 	Commit  string    `json:"commit"`
@@ -26,20 +26,20 @@ type results struct {
 	Cores   int       `json:"cores"`
 	Minutes float64   `json:"minutes"`
 	Objects int       `json:"objects"`
-	// Rate is the number of changes per second that were asked for. Changes and Faults count those that
-	// happened.
+	// Rate is the number of changes per second that were asked for. Changes and Faults count the changes and
+	// the faults that happened.
 	Rate    float64        `json:"rate"`
 	Seed    uint64         `json:"seed"`
 	Changes map[string]int `json:"changes"`
 	Faults  map[string]int `json:"faults"`
-	// Wrong says what was wrong at the end. It is empty if every object was right.
+	// Wrong lists the problems at the end. It is empty if every object was right.
 	Wrong             string   `json:"wrong,omitempty"`
 	SecondsUntilRight float64  `json:"secondsUntilRight"`
 	Trends            []trend  `json:"trends"`
 	Samples           []sample `json:"samples"`
 }
 
-// trend compares the median of the last third of the samples with that of the second third.
+// trend compares the median of the last third of the samples with the median of the second third.
 type trend struct {
 	Of string `json:"of"`
 	// Second and Last are the medians. Bound is the largest Last that counts as flat.
@@ -50,7 +50,7 @@ type trend struct {
 }
 
 func newResults(ctx context.Context, o options) *results {
-	// What cannot be found out is empty.
+	// Values that cannot be found out are empty.
 	commit, _ := exec.CommandContext(ctx, "git", "rev-parse", "--short=12", "HEAD").Output()
 	return &results{
 		Time: time.Now().UTC().Truncate(time.Second), Commit: strings.TrimSpace(string(commit)),

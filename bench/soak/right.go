@@ -42,7 +42,7 @@ func waitUntilRight(ctx context.Context, client *kube.Client, program *program, 
 	}
 }
 
-// findProblems returns what is wrong with Notes and ConfigMaps, one text for each object.
+// findProblems returns the problems of Notes and ConfigMaps, one text for each object.
 func findProblems(ctx context.Context, client *kube.Client) ([]string, error) {
 	notes, err := kube.Namespaced[workload.Note](client, namespace).List(ctx)
 	if err != nil {
@@ -71,7 +71,7 @@ func findProblems(ctx context.Context, client *kube.Client) ([]string, error) {
 	return problems, nil
 }
 
-// problemOf returns what is wrong with a Note that has these ConfigMaps, or nothing.
+// problemOf returns the problem of a Note that has these ConfigMaps, or an empty text.
 func problemOf(note *workload.Note, children []*corev1.ConfigMap) string {
 	switch {
 	case note.DeletionTimestamp != nil:

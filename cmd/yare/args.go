@@ -6,12 +6,12 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// oneFolder checks that there is one folder. Its errors say what the argument is for, unlike those
-// of cobra's own check.
+// oneFolder checks that there is one folder. Its errors name the purpose of the argument, unlike the
+// errors of cobra's own check.
 func oneFolder(cmd *cobra.Command, args []string) error {
 	folders := len(args)
 	if dash := cmd.ArgsLenAtDash(); dash >= 0 {
-		folders = dash // what follows are the operator's arguments
+		folders = dash // the following arguments are the operator's
 	}
 	switch folders {
 	case 1:

@@ -241,7 +241,7 @@ func openOperator(ctx context.Context, path string, args []string, cover bool) (
 	return operator, path, func() { os.RemoveAll(temporary) }, nil
 }
 
-// definitions returns the objects in files, or what the operator prints with crd.
+// definitions returns the objects in files, or the definitions that the operator prints with crd.
 func definitions(ctx context.Context, operator explore.Binary, files []string) ([]byte, error) {
 	if len(files) == 0 {
 		return operator.CRDs(ctx)
@@ -249,7 +249,7 @@ func definitions(ctx context.Context, operator explore.Binary, files []string) (
 	return explore.ReadInstall(files)
 }
 
-// progress returns what shows how far an exploration is: each run if verbose, else a line at times.
+// progress returns a function that prints the progress of an exploration: each run if verbose, else a line at times.
 func progress(out *console.Console, verbose bool) func(explore.Progress) {
 	var last time.Time
 	return func(p explore.Progress) {

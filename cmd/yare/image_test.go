@@ -9,7 +9,7 @@ import (
 	"github.com/yare-go/yare/internal/plane"
 )
 
-// The flags reach the builder, whose output and status are those of yare. The tests of the module
+// The flags reach the builder, whose output and status yare returns. The tests of the module
 // image check what the builder does, and .ci/stranger checks both together.
 func TestImage(t *testing.T) {
 	t.Parallel()

@@ -9,7 +9,7 @@ import (
 	"github.com/yare-go/yare/internal/plane/process"
 )
 
-// invocation returns what to type in another terminal to call this program: "yare", or
+// invocation returns the command that calls this program in another terminal: "yare", or
 // "go run ./cmd/yare" if it was called so.
 func invocation() string {
 	if process.ParentIsGo() {
@@ -31,7 +31,7 @@ func invocation() string {
 }
 
 // withoutOurs returns the command line of a go command without the arguments of this program, or
-// "" if it does not end with them.
+// "" if the command line does not end with them.
 func withoutOurs(parent, ours []string) string {
 	n := len(parent) - len(ours)
 	if n < 2 {

@@ -111,7 +111,7 @@ func listed(planes []plane.Running) string {
 	return b.String()
 }
 
-// namesCluster reports whether arguments of kubectl say which cluster is meant.
+// namesCluster reports whether arguments of kubectl name a cluster.
 func namesCluster(args []string) bool {
 	for _, arg := range args {
 		if arg == "--" {

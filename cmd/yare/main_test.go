@@ -29,7 +29,7 @@ func TestMain(m *testing.M) {
 }
 
 // A sandbox is a place to call yare in: folders of its own for temporary files and for
-// what is cached, and a fake control plane.
+// the cached binaries, and a fake control plane.
 type sandbox struct {
 	t   *testing.T
 	dir string // the working directory

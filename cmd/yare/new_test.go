@@ -104,7 +104,7 @@ func TestNew(t *testing.T) {
 	goCommand("vet", "./...")
 	goCommand("mod", "tidy", "-diff")
 
-	// A folder with something in it stays as it is.
+	// A folder with something in it is not changed.
 	before := files(t, dir)
 	status, _, out = s.run("new", "ship-log")
 	if status != 1 || !strings.Contains(out, "is not empty") {

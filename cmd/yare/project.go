@@ -39,14 +39,14 @@ type project struct {
 	Name string
 	// Module is the path of the Go module.
 	Module string
-	// Kind and Group are those of the custom resource.
+	// Kind and Group name the custom resource.
 	Kind, Group string
 }
 
-// kindPattern is what Kubernetes and Go accept as the name of a kind.
+// kindPattern matches the names of kinds that Kubernetes and Go accept.
 var kindPattern = regexp.MustCompile(`^[A-Z][A-Za-z0-9]{0,62}$`)
 
-// complete returns p with all names, or what is wrong with them.
+// complete returns p with all names, or an error if a name is invalid.
 func (p project) complete() (project, error) {
 	dir, err := filepath.Abs(p.Dir)
 	if err != nil {

@@ -26,9 +26,9 @@ type Grants struct {
 // For returns the grants of a program that watches these namespaces, or all namespaces if there are
 // none.
 //
-// A permission on a cluster-scoped resource is one of the cluster. [kube.Needs.Rules] are rules of the
-// cluster too, because a rule does not show whether its resources live in namespaces. What the
-// cluster grants is not repeated for single namespaces.
+// A permission on a cluster-scoped resource becomes a rule of Cluster. [kube.Needs.Rules] become rules of
+// Cluster too, because a rule does not show whether its resources live in namespaces. Permissions that
+// Cluster grants are not repeated for single namespaces.
 func For(needs kube.Needs, watched []string) Grants {
 	cluster, own, namespaced := make(permissions), make(permissions), make(map[string]permissions)
 	for _, a := range needs.Access {

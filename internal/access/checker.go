@@ -10,7 +10,7 @@ import (
 )
 
 // CheckVariable is the environment variable that makes a program refuse requests that its parts do not
-// declare. Any value but the empty one does.
+// declare. Any value but the empty one has this effect.
 const CheckVariable = "YARE_CHECK_PERMISSIONS"
 
 type contextKey struct{}
@@ -29,7 +29,7 @@ func IsChecked(ctx context.Context) bool {
 // Checker decides which requests of a program its grants allow.
 type Checker struct {
 	grants Grants
-	// watched are the namespaces that the program watches. It is empty for all.
+	// watched are the namespaces that the program watches. It is empty for all namespaces.
 	watched []string
 	// own is the namespace of the program. It is empty if it is not known.
 	own string
@@ -42,8 +42,8 @@ func NewChecker(needs kube.Needs, watched []string, own string) *Checker {
 }
 
 // MissingVerbs returns the verbs that the server demands for r and the grants lack. There are none for
-// requests that every authenticated user may make by default, and none for requests to other clusters:
-// their permissions are not declared.
+// requests that every authenticated user may make by default, and none for requests to other clusters,
+// whose permissions are not declared.
 //
 // The API server demands create as well as patch for an apply that may create its object.
 func (c *Checker) MissingVerbs(r *kube.Request) []kube.Verb {
@@ -113,7 +113,7 @@ func matchesResource(resources []string, r *kube.Request) bool {
 }
 
 // objectName returns the name of the object that r is about, as the API server sees it before it reads
-// the body: the name in the URL, or that in the field selector of a list or a watch.
+// the body: the name in the URL, or the name in the field selector of a list or a watch.
 func objectName(r *kube.Request) string {
 	if r.Name != "" || r.Verb != kube.VerbList && r.Verb != kube.VerbWatch {
 		return r.Name

@@ -9,7 +9,7 @@ import (
 )
 
 // Declaration returns the Go expression that declares verbs on what r is about, such as
-// controller.Writes[corev1.ConfigMap](kube.VerbDelete). The name of a type is the one that programs
+// controller.Writes[corev1.ConfigMap](kube.VerbDelete). The name of a type is the name that programs
 // commonly use.
 func (c *Checker) Declaration(r *kube.Request, verbs []kube.Verb) string {
 	verbs = slices.Clone(verbs)
@@ -48,8 +48,8 @@ func (c *Checker) Declaration(r *kube.Request, verbs []kube.Verb) string {
 	return b.String()
 }
 
-// rawDeclaration declares verbs on the objects of all namespaces for a program that watches some. Only
-// a rule can do that.
+// rawDeclaration returns the declaration of verbs on the objects of all namespaces for a program that watches
+// some namespaces. Only a rule can declare them.
 func rawDeclaration(r *kube.Request, verbs []kube.Verb) string {
 	quoted := make([]string, len(verbs))
 	for i, verb := range verbs {

@@ -13,7 +13,7 @@ type permissions map[target]map[kube.Verb]bool
 // target is what a permission is about.
 type target struct {
 	group string
-	// resource is the plural name, followed by a slash and the subresource if it is about one.
+	// resource is the plural name, followed by a slash and the subresource if the permission is about a subresource.
 	resource string
 	// name is the name of the object. An empty name means all objects.
 	name string
@@ -64,8 +64,8 @@ func (p permissions) minus(other permissions) permissions {
 	return rest
 }
 
-// rules returns p as rules. Objects of one resource that are granted the same verbs share a rule, and
-// so do resources of one group.
+// rules returns p as rules. Objects of one resource that are granted the same verbs share a rule.
+// Resources of one group that are granted the same verbs share a rule, too.
 func (p permissions) rules() []kube.PolicyRule {
 	type group struct{ group, resource, verbs, names string }
 	names := make(map[group][]string)
@@ -105,7 +105,7 @@ func (p permissions) rules() []kube.PolicyRule {
 	return sortedRules(rules)
 }
 
-// SortVerbs sorts verbs as rules have them: first those that read, then those that write, then all
+// SortVerbs sorts verbs as rules have them: first verbs that read, then verbs that write, then all
 // others in alphabetical order.
 func SortVerbs(verbs []kube.Verb) {
 	first := []kube.Verb{

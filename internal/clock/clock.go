@@ -11,8 +11,8 @@ import (
 	"time"
 )
 
-// Clock is a clock that a test moves forward. Its time is the real time plus what it was moved by.
-// A nil *Clock is the real clock. A Clock must not be copied.
+// Clock is a clock that a test moves forward. Its time is the real time plus the durations by which it was
+// moved. A nil *Clock is the real clock. A Clock must not be copied.
 type Clock struct {
 	offset atomic.Int64
 	// rest has an element whenever a member may have come to rest since the last receive.
@@ -25,7 +25,7 @@ type Clock struct {
 	members []member
 }
 
-// Member waits on a clock for work that becomes due. Its lock keeps its state as it is.
+// Member waits on a clock for work that becomes due. Its state does not change while its lock is held.
 type Member interface {
 	sync.Locker
 	// IsAtRestLocked reports whether all work that is due has ended.
@@ -97,7 +97,7 @@ func (c *Clock) SignalRest() {
 }
 
 // Advance moves c forward by d in steps. Each step waits until all members are at rest, and ends
-// at the next time for which a member waits. So each member sees each of its times. Advance
+// at the next time for which a member waits. Therefore each member sees each of its times. Advance
 // returns when c was moved by d and all members are at rest, or an error when the members have
 // not come to rest within patience or ctx has ended.
 func (c *Clock) Advance(ctx context.Context, d, patience time.Duration) error {

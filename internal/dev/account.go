@@ -20,7 +20,7 @@ import (
 const (
 	// accountName is the name of the ServiceAccount that the operator runs as, and of its roles.
 	accountName = "yare-dev"
-	// accountNamespace is the namespace of the ServiceAccount, which counts as that of the program.
+	// accountNamespace is the namespace of the ServiceAccount, which counts as the namespace of the program.
 	accountNamespace = "default"
 	// tokenDuration is longer than anybody develops without a break.
 	tokenDuration = 90 * 24 * time.Hour
@@ -32,7 +32,7 @@ type object = map[string]any
 
 // permissions are the roles that an operator prints.
 type permissions struct {
-	// isUnknown is true for an operator that has no subcommand for them.
+	// isUnknown is true for an operator that has no subcommand for permissions.
 	isUnknown bool
 	text      string
 	roles     []unstructured.Unstructured
@@ -225,7 +225,7 @@ func areDenied(text string) (bool, error) {
 	return false, nil
 }
 
-// writeAccount writes a kubeconfig for the ServiceAccount, which is otherwise that of k.
+// writeAccount writes the kubeconfig of k with the ServiceAccount as the only user.
 func writeAccount(ctx context.Context, k kubectl, path string) error {
 	token, err := k.run(ctx, "", "create", "token", accountName, "--namespace="+accountNamespace, "--duration="+tokenDuration.String())
 	if err != nil {

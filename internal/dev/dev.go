@@ -16,7 +16,7 @@ import (
 	"github.com/yare-go/yare/internal/plane/console"
 )
 
-// Options describe what is developed, and how.
+// Options are the settings of [Run].
 type Options struct {
 	Dir        string        // the operator's folder
 	Args       []string      // the operator's arguments
@@ -50,7 +50,7 @@ func Run(ctx context.Context, o Options) error {
 	return unlessEnded(ctx, s.loop(ctx))
 }
 
-// unlessEnded returns err, or nil if ctx has ended: then err is a consequence of that.
+// unlessEnded returns err, or nil if ctx has ended, because err is a consequence of that end.
 func unlessEnded(ctx context.Context, err error) error {
 	if ctx.Err() != nil {
 		return nil
@@ -72,8 +72,8 @@ type session struct {
 	builds int
 	built  string // the newest binary that was built, "" before the first
 	crds   crds   // as the newest binary prints them
-	// permissions are those that the newest binary prints. granted are those that the operator has, nil
-	// before the first.
+	// permissions are the permissions that the newest binary prints. granted are the permissions that the
+	// operator has, and nil before the first grant.
 	permissions permissions
 	granted     *permissions
 	account     string           // the kubeconfig of the operator, "" before it is written

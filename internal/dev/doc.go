@@ -1,18 +1,18 @@
 // Package dev is the loop behind `yare dev`: it builds an operator, starts a control plane,
-// runs the one against the other, and does so again whenever a source file is saved.
+// runs the operator against it, and repeats this whenever a source file is saved.
 //
 // What it decides, and why:
 //
-//   - A build that fails changes nothing: the operator of the last good build goes on. So does a
-//     mistake in a type, which the operator reports instead of its CRDs.
-//   - CRDs are applied before the old operator is stopped, as a rollout would; one that
-//     the server refuses changes nothing either.
+//   - A build that fails changes nothing: the operator of the last good build goes on. A mistake in a
+//     type, which the operator reports instead of its CRDs, changes nothing either.
+//   - CRDs are applied before the old operator is stopped, as a rollout would. A CRD that the server
+//     refuses changes nothing either.
 //   - The operator runs as a ServiceAccount with the permissions that it prints, and no others, as in a
-//     cluster. The kubeconfig for other terminals is that of the administrator. The operator itself
+//     cluster. The kubeconfig for other terminals has the rights of the administrator. The operator itself
 //     refuses a request that it does not declare, with the line to add.
 //   - An operator that ends by itself with an error is started again, later each time (1 s
-//     up to 30 s), as its Deployment would do; a save starts it at once. One that ends
-//     with status 0 has nothing more to do: it is started again by the next save.
+//     up to 30 s), as its Deployment would do. A save starts it at once. An operator that ends
+//     with status 0 has nothing more to do, and is started again by the next save.
 //   - The operator runs in the folder yare was called in, as `go run` would have it.
 //   - What was removed from sample.yaml is not deleted from the cluster: the person at the
 //     keyboard may want to see what becomes of it.

@@ -9,7 +9,7 @@ import (
 	"time"
 )
 
-// lookEvery is how often the files are compared with their last state. They are a few dozen:
+// lookEvery is how often the files are compared with their last state. A program has a few dozen files:
 // polling needs less code than notifications, and works on every file system and with every
 // editor's way to save.
 const lookEvery = 300 * time.Millisecond

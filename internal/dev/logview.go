@@ -23,7 +23,7 @@ const (
 // A logView shows the log of an operator to people. The operator writes JSON, because its standard
 // error stream is no terminal. A reconcile that changed something becomes one short line.
 // Reconciles that changed nothing are counted. Everything else becomes a line of text. What is no
-// JSON is passed on as it is. One goroutine at a time uses it.
+// JSON is passed on unchanged. One goroutine at a time uses it.
 type logView struct {
 	out io.Writer
 	// isVerbose is true if reconciles are shown in full.
@@ -119,9 +119,9 @@ func (v *logView) showText(at time.Time, text string) {
 	_ = v.handler.Handle(context.Background(), slog.NewRecord(at, slog.LevelInfo, text, 0)) // nobody is left to see an error
 }
 
-// reconcile returns what a line says about a reconcile without an error: its object and its cause
-// in words, and its writes without those that were skipped. It reports whether the line is about
-// one.
+// reconcile returns the content of a line about a reconcile without an error: its object and its cause
+// in words, and its writes without the skipped writes. It reports whether the line is about
+// such a reconcile.
 func (l logLine) reconcile() (work string, changes []string, ok bool) {
 	var namespace, name, controller, cause string
 	var writes []any
@@ -153,7 +153,7 @@ func (l logLine) reconcile() (work string, changes []string, ok bool) {
 	return fmt.Sprintf("%s %s %s (%s): ", controller, l.message, name, cause), changes, true
 }
 
-// parseLine returns the line that JSON encodes, as package slog writes it. It reports whether it is
+// parseLine returns the line that JSON encodes, as package slog writes it. It reports whether the text is
 // such a line.
 func parseLine(text []byte) (l logLine, ok bool) {
 	if !bytes.HasPrefix(text, []byte("{")) {

@@ -216,7 +216,7 @@ func (s *session) applySample(ctx context.Context) error {
 }
 
 // checkReady reports whether operator and samples have been ready for a while. It records since
-// when they are, or why they are not.
+// when they are ready, or why they are not ready.
 func (s *session) checkReady(ctx context.Context) bool {
 	why := s.unready(ctx)
 	if why != "" {

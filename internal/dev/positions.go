@@ -17,7 +17,7 @@ var problemName = regexp.MustCompile(`^(?:\S+\.go:\d+: )?((?:the custom resource
 
 // withPositions returns the problems that an operator reports, one a line, each with the file and
 // the line of the type or field that it is about, as the user would write the file. A problem of a
-// type that is not the user's own stays as it is.
+// type that is not the user's own is returned unchanged.
 func (p program) withPositions(ctx context.Context, problems string) string {
 	packages, err := p.packages(ctx)
 	if err != nil {
@@ -37,7 +37,7 @@ func (p program) withPositions(ctx context.Context, problems string) string {
 }
 
 // declaration returns the file and the line that declare a type or, if fields are given, the last
-// of them. It is empty if no package called pkg declares the type.
+// field. The text is empty if no package called pkg declares the type.
 func (p program) declaration(packages []sourcePackage, pkg, typeName string, fields []string) string {
 	for _, each := range packages {
 		if each.Name != pkg {
@@ -45,7 +45,7 @@ func (p program) declaration(packages []sourcePackage, pkg, typeName string, fie
 		}
 		for _, name := range each.GoFiles {
 			files := token.NewFileSet()
-			// What compiles has no errors.
+			// A file that compiles has no errors.
 			file, err := parser.ParseFile(files, filepath.Join(each.Dir, name), nil, parser.SkipObjectResolution)
 			if err != nil {
 				continue

@@ -70,7 +70,7 @@ func inspect(ctx context.Context, shown string) (program, error) {
 		strings.Contains(pkg.Error.Err, "build constraints exclude all"):
 		return p, fmt.Errorf("%s holds no Go main package (%s): name the folder of an operator's main package", shown, pkg.Error.Err)
 	case hasGoFile(dir):
-		return p, nil // a file does not parse: the build says where
+		return p, nil // a file does not parse: the build reports the place
 	}
 	return p, fmt.Errorf("%s holds no Go main package: %s", shown, pkg.Error.Err)
 }
@@ -93,7 +93,7 @@ func (p program) run(ctx context.Context, args ...string) (out, said string, err
 }
 
 // env returns the user's environment with their flags, workspace and proxy. Only the platform is
-// that of this machine, because the operator runs here.
+// replaced by the platform of this machine, because the operator runs here.
 func (p program) env() []string {
 	var env []string
 	for _, variable := range os.Environ() {
@@ -105,7 +105,7 @@ func (p program) env() []string {
 	return append(env, "GOOS="+runtime.GOOS, "GOARCH="+runtime.GOARCH)
 }
 
-// A compileError is a program that does not compile.
+// A compileError is the error of a program that does not compile.
 type compileError struct{ said string }
 
 func (e *compileError) Error() string { return "it does not compile:\n" + e.said }
@@ -133,7 +133,7 @@ func (p program) fromHere(said string) string {
 		name, rest, ok := strings.Cut(line, ":")
 		switch {
 		case strings.HasPrefix(line, "#"):
-			continue // "# import/path": the file names say it
+			continue // "# import/path": the file names show the package
 		case ok && strings.HasSuffix(name, ".go") && strings.HasPrefix(name, "."):
 			line = filepath.Join(p.shown, name) + ":" + rest
 		}

@@ -32,13 +32,13 @@ type runner struct {
 	pause      time.Duration // before the next start, if it ends by itself
 }
 
-// start starts the binary, and stops what ran before.
+// start starts the binary, and stops the operator that ran before.
 func (r *runner) start(binary string) error {
 	r.stop()
 	cmd := exec.Command(binary, r.args...)
 	cmd.Env = append(os.Environ(), "KUBECONFIG="+r.kubeconfig, access.CheckVariable+"=1")
-	// Its output is the terminal itself, so that it writes as it would without yare. Its log is
-	// shown in short.
+	// The output of the operator is the terminal itself, so that it writes as it would without yare. Its log
+	// is shown in short.
 	view := newLogView(os.Stderr, r.verbose)
 	cmd.Stdout, cmd.Stderr = os.Stdout, view
 	p, err := process.Start(cmd, syscall.SIGKILL)
@@ -61,8 +61,8 @@ func (r *runner) stop() {
 // isRunning reports whether the operator runs.
 func (r *runner) isRunning() bool { return r.current != nil }
 
-// ended returns a channel that is closed when the operator ends by itself. It returns nil if none
-// runs.
+// ended returns a channel that is closed when the operator ends by itself. It returns nil if no
+// operator runs.
 func (r *runner) ended() <-chan struct{} {
 	if r.current == nil {
 		return nil

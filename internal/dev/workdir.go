@@ -14,7 +14,7 @@ const (
 )
 
 // A workdir is the folder the operator is built in. It is locked while it is in use, so that
-// sweep can remove those of killed processes, and only those.
+// sweep can remove the folders of killed processes, and no others.
 type workdir struct {
 	path string
 	lock *os.File
@@ -28,8 +28,8 @@ func newWorkdir(parent string) (*workdir, error) {
 		return nil, fmt.Errorf("making a folder to build the operator in: %w", err)
 	}
 	w := &workdir{path: path}
-	// The lock gets its name when it is locked: sweep never finds an unlocked one in the folder
-	// of a living process.
+	// The lock gets its name when it is locked: sweep never finds an unlocked lock in the folder
+	// of a running process.
 	if w.lock, err = os.CreateTemp(path, lockName+"-"); err == nil {
 		err = filelock.Try(w.lock, filelock.Exclusive)
 	}

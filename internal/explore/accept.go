@@ -32,7 +32,7 @@ func ReadAcceptances(path string) ([]finding.Acceptance, error) {
 	return entries, nil
 }
 
-// complete fills in what an entry of a file leaves out, and returns what is wrong with the entry.
+// complete fills in what an entry of a file leaves out, and returns an error if the entry is invalid.
 func complete(a *finding.Acceptance) error {
 	if a.Path == "" && a.Objects != "" {
 		a.Path = "*"
@@ -55,7 +55,7 @@ func complete(a *finding.Acceptance) error {
 // changedAnnotation is the path of the annotation that faults write.
 const changedAnnotation = "metadata.annotations[explore.yare.dev/changed]"
 
-// acceptedOf returns the intended differences of an exploration, and those of the faults themselves.
+// acceptedOf returns the intended differences of an exploration, and the differences that the faults make.
 func acceptedOf(acceptances []finding.Acceptance) (*history.Accepted, error) {
 	own := finding.Acceptance{Path: changedAnnotation, Reason: "the faults themselves write it"}
 	return history.Accept(append([]finding.Acceptance{own}, acceptances...)...)

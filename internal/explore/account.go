@@ -15,9 +15,9 @@ import (
 	"github.com/yare-go/yare/kube"
 )
 
-// Account is a ServiceAccount. The requests of a program that has one carry its permissions: those of
-// ClusterRoleBindings everywhere, and those of the RoleBindings in the namespace of the account in the
-// namespace of each run. The API server refuses the program what the account may not do.
+// Account is a ServiceAccount. The requests of a program with an account carry the permissions of the account.
+// The permissions by ClusterRoleBindings hold everywhere. The permissions by RoleBindings in the namespace of the
+// account hold in the namespace of each run. The API server refuses all other requests of the program.
 type Account struct{ Namespace, Name string }
 
 // ParseAccount returns the account in a text such as monitoring/prometheus-operator.
@@ -45,7 +45,7 @@ func (a *Account) config(admin *kube.Config) *kube.Config {
 	return config
 }
 
-// isBoundBy reports whether a binding in the namespace of the account gives it permissions.
+// isBoundBy reports whether a binding in the namespace of the account gives the account permissions.
 func (a *Account) isBoundBy(b *rbacv1.RoleBinding) bool {
 	for _, s := range b.Subjects {
 		switch s.Kind {
@@ -91,8 +91,8 @@ func (e *explorer) target() *kube.Config {
 	return e.options.Config
 }
 
-// grant gives the account of the operator in the namespace of a run what it may do in its own namespace, and
-// waits until the server knows that.
+// grant gives the account of the operator, in the namespace of a run, the permissions that the account has in
+// its own namespace, and waits until the server has observed them.
 func (e *explorer) grant(ctx context.Context, namespace string) error {
 	a := accountOf(e.operator)
 	if a == nil {

@@ -15,10 +15,10 @@ import (
 )
 
 // Plane stops and starts the components of the control plane of an exploration. No other part of an
-// exploration, and nobody else, uses the control plane during a run with such a fault.
+// exploration, and no other program, uses the control plane during a run that stops a component.
 type Plane interface {
-	// Kill ends a component as a crash does. It stays down until StartComponent, which returns when the
-	// component is ready.
+	// Kill ends a component as a crash does. The component stays down until StartComponent, which returns
+	// when the component is ready.
 	Kill(ctx context.Context, component string) error
 	StartComponent(ctx context.Context, component string) error
 	// Pause freezes a component until Resume.
@@ -53,11 +53,11 @@ func needsPlane(s schedule.Schedule) bool {
 	return isRestored(s) || slices.ContainsFunc(s.Faults, func(f schedule.Fault) bool { return f.Kind.IsOfPlane() })
 }
 
-// planePoints is at how many writes each kind of fault of the control plane happens.
+// planePoints is the number of writes at which each kind of fault of the control plane happens.
 const planePoints = 2
 
 // planPlane returns the faults of the control plane: at some writes of the references, and after each
-// step. Their kinds need not be among those of [Options.Only], unless one of them is.
+// step. All kinds happen, unless the options name some of them.
 func (e *explorer) planPlane(points []schedule.Point, has func(schedule.Kind) bool) (all []schedule.Fault) {
 	kinds := planeKinds()
 	if named := slices.DeleteFunc(planeKinds(), func(k schedule.Kind) bool { return !has(k) }); len(named) > 0 {
@@ -86,7 +86,7 @@ func (e *explorer) planPlane(points []schedule.Point, has func(schedule.Kind) bo
 	return all
 }
 
-// splitJobs returns the jobs that share the control plane, and those that need it for themselves.
+// splitJobs returns the jobs that share the control plane, and the jobs that need it for themselves.
 func splitJobs(jobs []job) (shared, alone []job) {
 	for _, j := range jobs {
 		if slices.ContainsFunc(j.schedule.Faults, func(f schedule.Fault) bool { return f.Kind.ConcernsAll() }) {
@@ -172,8 +172,8 @@ func (r *run) waitUntilServing(ctx context.Context) error {
 	}
 }
 
-// catchUp waits until the recorder has everything. The server may be away for a time in a run that stops
-// components of the control plane.
+// catchUp waits until the recorder has all objects that the server has. The server may be away for a time in a
+// run that stops components of the control plane.
 func (r *run) catchUp(ctx context.Context) error {
 	written := r.writtenResources()
 	err := r.recording.CatchUp(ctx, written...)

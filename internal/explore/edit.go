@@ -54,7 +54,7 @@ func editOf(resource string, object map[string]any) json.RawMessage {
 	return data
 }
 
-// walk calls yield for the leaves of fields that are no items of lists, in the order of their names.
+// walk calls yield for the leaves of fields that are not items of lists, in the order of their names.
 func walk(fields map[string]any, value any, path []string, yield func(path []string, value any)) {
 	object, ok := value.(map[string]any)
 	if !ok {
@@ -74,8 +74,8 @@ func walk(fields map[string]any, value any, path []string, yield func(path []str
 	}
 }
 
-// otherValue returns another value for a field of an object, and a rank that is higher the surer the server accepts
-// it; 0 if there is none.
+// otherValue returns another value for a field of an object, and the rank of the value. The server is more likely
+// to accept a value of a higher rank. The rank is 0 if there is no other value.
 func otherValue(resource string, path []string, value any) (other any, rank int) {
 	switch {
 	case path[0] == "metadata" && len(path) > 1 && path[1] == "labels":

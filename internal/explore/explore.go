@@ -16,21 +16,21 @@ import (
 	"github.com/yare-go/yare/kube"
 )
 
-// Options are what an exploration does.
+// Options are the settings of an exploration.
 type Options struct {
 	// Config is the access to the cluster, with an administrator's rights. The kinds of the steps are
 	// defined there.
 	Config *kube.Config
 	// Samples are the objects that the user applies, and deletes in the end.
 	Samples []json.RawMessage
-	// Steps are what the user does. The first step applies the samples. Default: Samples are applied and
+	// Steps are the steps of the user. The first step applies the samples. Default: Samples are applied and
 	// deleted.
 	Steps []schedule.Step
 	// Only are the kinds of faults. Default: all that [DefaultKinds] returns, and transitions.
 	Only []schedule.Kind
 	// Beyond are kinds that happen in addition to the default ones.
 	Beyond []schedule.Kind
-	// Budget is how long new runs are begun. Zero is without limit.
+	// Budget is the time during which new runs begin. Default: no limit.
 	Budget time.Duration
 	// Seed chooses among what is planned, and its order.
 	Seed uint64
@@ -38,10 +38,10 @@ type Options struct {
 	// processors have time left.
 	Parallel int
 	// Values are values of fields, by their path, such as spec.schedule. A field without any value, and
-	// what is below it, keeps the value of the sample.
+	// all fields below it, keep the values of the sample.
 	Values map[string][]any
-	// Plane is the control plane of Config, for the faults that stop its components. Without it there are
-	// no such faults.
+	// Plane is the control plane of Config, for the faults that stop its components. Default: no faults
+	// of the control plane.
 	Plane Plane
 	// Accepted are the differences that are intended.
 	Accepted []finding.Acceptance
@@ -51,7 +51,7 @@ type Options struct {
 	Progress func(Progress)
 }
 
-// Progress is how far an exploration is.
+// Progress is the state of an exploration after a run.
 type Progress struct {
 	Done, Total, Findings int
 	// Text describes the run that has just ended.
@@ -77,7 +77,7 @@ type explorer struct {
 	references []*outcome
 	masks      []*history.Masks
 	wait       patience
-	// election is that of the program in the references. It is nil if the program elects no leader.
+	// election is the election of the program in the references, or nil if the program elects no leader.
 	election *election
 	accepted *history.Accepted
 
@@ -121,7 +121,7 @@ func Explore(ctx context.Context, operator Operator, o Options) (record finding.
 	return finding.Record{Coverage: e.coverage, Findings: e.findings}, err
 }
 
-// List returns what an exploration would run, in its order, after the reference runs.
+// List returns the runs that an exploration would make after the reference runs, one text each, in their order.
 func List(ctx context.Context, operator Operator, o Options) (all []string, err error) {
 	e, err := newExplorer(ctx, operator, o)
 	if err != nil {
@@ -183,7 +183,7 @@ func (e *explorer) close() error {
 	return e.namespaces.close()
 }
 
-// historyOptions returns who is not the operator, and what is accepted.
+// historyOptions returns the field managers that are not the operator, and the accepted differences.
 func (e *explorer) historyOptions() history.Options {
 	return history.Options{Users: []string{userManager, foreignManager}, Accepted: e.accepted}
 }
@@ -198,7 +198,7 @@ func (e *explorer) patient() patience {
 // job is one planned run.
 type job struct {
 	schedule schedule.Schedule
-	// kind is that of the fault, or "transition".
+	// kind is the kind of the fault, or [Transition].
 	kind schedule.Kind
 	// field is the field of a transition.
 	field string
@@ -256,7 +256,7 @@ func (e *explorer) runAll(ctx context.Context, jobs []job, began time.Time) erro
 	return context.Cause(ctx)
 }
 
-// maxTries is how often a run is tried whose fault does not happen.
+// maxTries is how often a run is tried if its fault does not happen.
 const maxTries = 3
 
 // makeRun makes a planned run, and confirms what the run finds.
@@ -318,13 +318,13 @@ func (e *explorer) confirm(ctx context.Context, j job, judge judge, first *outco
 		case out.problem == f.Verdict:
 			f.Seen++
 			f.Differences, f.Trace = out.differences, out.trace
-		case out.problem == finding.Late: // it was wrong with less patience
+		case out.problem == finding.Late: // the state was wrong with less patience
 			f.Verdict, f.Seen = finding.Late, f.Seen+1
 		}
 	}
 	switch {
 	case f.Seen > 1 || f.Verdict.IsCertain():
-	case first.isViolated: // so does a state that must never be
+	case first.isViolated: // one state that must never be is enough
 		f.Verdict = finding.CheckFailed
 		f.Differences = slices.DeleteFunc(f.Differences, func(d finding.Difference) bool { return d.Check == "" })
 	default:

@@ -7,7 +7,7 @@ import (
 	"github.com/yare-go/yare/kube"
 )
 
-// GrantAccount gives an account in the namespace of a run what it may do in its own namespace, and returns the
+// GrantAccount gives an account in the namespace of a run its permissions, and returns the
 // configuration of the program's requests.
 func GrantAccount(ctx context.Context, admin *kube.Config, account *Account, namespace string) (*kube.Config, error) {
 	client, err := kube.NewClient(admin)

@@ -41,7 +41,7 @@ func (r *run) hasReported(step int) bool {
 	})
 }
 
-// isOfUser reports whether a resource is that of an object that the user applies.
+// isOfUser reports whether the user applies an object of a resource.
 func (e *explorer) isOfUser(resource string) bool {
 	for _, step := range e.options.Steps {
 		for _, raw := range step.Apply {

@@ -25,11 +25,11 @@ type armedFaults struct {
 
 	mu  sync.Mutex
 	err error
-	// problem is what a fault has shown. It is empty if all is well.
+	// problem is the problem that a fault has shown. It is empty if all is well.
 	problem string
 }
 
-// armedFault is one of them.
+// armedFault is one armed fault of a step.
 type armedFault struct {
 	*faults.Armed
 	fault schedule.Fault
@@ -68,8 +68,8 @@ func (r *run) armFaults(ctx context.Context, step int) (*armedFaults, error) {
 	return a, nil
 }
 
-// carryOut does what the proxy does not do of a fault that has been triggered. It returns what the fault
-// has shown, or an empty text. The channel over ends it.
+// carryOut carries out the part of a triggered fault that the proxy does not carry out. It returns a problem that
+// the fault has shown, or an empty text. A fault of a leader ends at the latest when the channel over is closed.
 func (r *run) carryOut(ctx context.Context, f schedule.Fault, armed *faults.Armed, over <-chan struct{}) (problem string, err error) {
 	switch {
 	case f.Kind == schedule.Crash:
@@ -111,8 +111,8 @@ func stepOf(f schedule.Fault) int {
 	return f.Step
 }
 
-// disarm ends the faults of the step, which delivers what streams held back, and restarts a program
-// that waited for the rest. It returns the faults that did not happen.
+// disarm ends the faults of the step, so that streams deliver the events that were held back, and restarts a
+// program that waited for the rest. It returns the faults that did not happen.
 func (a *armedFaults) disarm() (missed []schedule.Fault, err error) {
 	for _, armed := range a.all {
 		select {
@@ -146,8 +146,8 @@ func (a *armedFaults) wait() {
 	a.running.Wait()
 }
 
-// afterwards does what happens when a step has come to rest: a crash, or what other users and
-// controllers do.
+// afterwards carries out the faults that happen when a step has come to rest: crashes, and changes by other users
+// and controllers.
 func (r *run) afterwards(ctx context.Context, step int, wait patience) error {
 	for _, f := range r.schedule.Faults {
 		if stepOf(f) != step || f.At != nil || f.Stream != "" {
@@ -187,7 +187,7 @@ func (r *run) afterwards(ctx context.Context, step int, wait patience) error {
 	return nil
 }
 
-// idle lets time pass for a program at rest, or restarts the program, and records what that has changed.
+// idle lets time pass for a program at rest, or restarts the program, and records the changes that follow.
 func (r *run) idle(ctx context.Context, step int, wait patience) error {
 	before := len(r.recording.Versions())
 	advanced, err := r.advance(ctx)
@@ -255,8 +255,8 @@ func (r *run) restartInThePast(ctx context.Context, f schedule.Fault, wait patie
 // foreignManager is the field manager of other users and controllers.
 const foreignManager = "explorer-stranger"
 
-// meddle does to an object what another user or controller does. It reports whether the object was
-// there, and the server allowed it.
+// meddle changes an object as another user or controller does. It reports whether the object existed, and the
+// server accepted the change.
 func (r *run) meddle(ctx context.Context, f schedule.Fault) (happened bool, err error) {
 	object, err := r.find(ctx, *f.Object)
 	if err != nil || object == nil {
@@ -299,7 +299,7 @@ func (r *run) meddle(ctx context.Context, f schedule.Fault) (happened bool, err 
 	return err == nil, err
 }
 
-// recreate makes an object with the content of one that was just deleted, and without its owners.
+// recreate makes an object with the content of an object that was just deleted, and without its owners.
 func (r *run) recreate(ctx context.Context, api kube.API[unstructured.Unstructured], object *unstructured.Unstructured) error {
 	again := object.DeepCopy()
 	metadata := metav1.ObjectMeta{Name: object.GetName(), Namespace: object.GetNamespace(), Labels: object.GetLabels(), Annotations: object.GetAnnotations()}

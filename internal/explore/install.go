@@ -19,8 +19,8 @@ import (
 	"github.com/yare-go/yare/kube"
 )
 
-// ReadSamples returns the objects in a file of YAML or JSON. Their namespaces do not count: each run has
-// its own.
+// ReadSamples returns the objects in a file of YAML or JSON. The namespaces of the objects do not count, because
+// each run has a namespace of its own.
 func ReadSamples(path string) ([]json.RawMessage, error) {
 	data, err := os.ReadFile(path)
 	if err != nil {
@@ -62,7 +62,7 @@ func ReadInstall(paths []string) ([]byte, error) {
 	return text, nil
 }
 
-// manifestsIn returns the files of YAML and JSON in a folder, sorted, without those of kustomize.
+// manifestsIn returns the files of YAML and JSON in a folder, sorted, without the files of kustomize.
 func manifestsIn(folder string) ([]string, error) {
 	entries, err := os.ReadDir(folder)
 	if err != nil {
@@ -127,7 +127,7 @@ func Install(ctx context.Context, config *kube.Config, text []byte) error {
 	return nil
 }
 
-// makeNamespace makes a namespace if it does not exist. The empty one always exists.
+// makeNamespace makes a namespace if it does not exist. It does nothing if the name is empty.
 func makeNamespace(ctx context.Context, client *kube.Client, name string) error {
 	if name == "" {
 		return nil

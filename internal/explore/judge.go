@@ -11,7 +11,7 @@ import (
 	"github.com/yare-go/yare/internal/explore/schedule"
 )
 
-// judgeOf returns what compares the states of a run.
+// judgeOf returns the judge of a run.
 func (e *explorer) judgeOf(ctx context.Context, j job) (judge, error) {
 	if j.field != "" {
 		return e.judgeValues(ctx, j.schedule)
@@ -19,7 +19,7 @@ func (e *explorer) judgeOf(ctx context.Context, j job) (judge, error) {
 	return e.judgeFaults(j.schedule), nil
 }
 
-// judgeFaults returns a judge of a run with faults: the state after a step is that of the references.
+// judgeFaults returns a judge of a run with faults: the state after a step must be the state of the references.
 func (e *explorer) judgeFaults(s schedule.Schedule) judge {
 	var kinds []schedule.Kind
 	for _, f := range s.Faults {
@@ -30,9 +30,9 @@ func (e *explorer) judgeFaults(s schedule.Schedule) judge {
 	}
 }
 
-// judgeHistory looks for what was wrong on the way of a run, whatever its end. It looks at nothing in a run
-// whose recorder has missed versions. After an outage of the server it looks for what was destroyed in the
-// versions that are left: what it finds in them has happened.
+// judgeHistory judges the history of a run, whatever its end. It makes no checks of the user if the recorder has
+// missed versions. After an outage of the server it looks for destroyed objects in the versions that are left,
+// because a destruction that they show has happened.
 func (e *explorer) judgeHistory(j job, out *outcome) {
 	if e.judgeTerms(j, out) {
 		return
@@ -49,7 +49,7 @@ func (e *explorer) judgeHistory(j job, out *outcome) {
 	}
 }
 
-// judgeLives looks for what died, was created twice or changed in a run, and no reference did.
+// judgeLives looks for objects that died, were created twice or changed in a run, and in no reference.
 func (e *explorer) judgeLives(j job, out *outcome) {
 	var references []history.History
 	for _, r := range e.references {
@@ -89,11 +89,11 @@ type Check struct {
 	Run func(history.State) error
 }
 
-// checksOf holds what is known of the checks of the user, by their indices.
+// checksOf holds the known results of the checks of the user, by their indices.
 type checksOf struct {
 	// hasFailed is set for checks that fail in a reference run. They are reported once.
 	hasFailed map[int]bool
-	// hasHeld is set for conditions that have held in a version. failures says why others have not.
+	// hasHeld is set for conditions that have held in a version. failures holds why the others have not held.
 	hasHeld  map[int]bool
 	failures map[int]error
 }
@@ -111,8 +111,8 @@ func (r *run) checkRest(step int, state history.State) (failed []finding.Differe
 	return failed
 }
 
-// checkVersions makes the checks of the user at every version of a run. A failure replaces what is only a
-// warning, and stands beside what else is wrong.
+// checkVersions makes the checks of the user at every version of a run. A failure replaces a warning, and is added
+// to the differences of any other verdict.
 func (e *explorer) checkVersions(out *outcome) {
 	open := e.openChecks()
 	if len(open) == 0 {
@@ -144,7 +144,7 @@ func (e *explorer) checkVersions(out *outcome) {
 	out.differences = append(out.differences, failed...)
 }
 
-// openChecks returns the checks to make at every version, by their indices: those that no reference has
+// openChecks returns the checks to make at every version, by their indices: the checks that no reference has
 // failed, and the conditions that have not held.
 func (e *explorer) openChecks() map[int]Check {
 	e.mu.Lock()

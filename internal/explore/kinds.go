@@ -55,8 +55,8 @@ func (e *explorer) delete(ctx context.Context, o schedule.Object, namespace stri
 	return kube.Dynamic(e.client, r, namespace).Delete(ctx, o.Name)
 }
 
-// stepsOf returns what an exploration does with samples by default: the user applies them, and deletes
-// them.
+// stepsOf returns the default steps of an exploration with these samples: the user applies the samples, and
+// deletes them.
 func (e *explorer) stepsOf(samples []json.RawMessage) ([]schedule.Step, error) {
 	steps := []schedule.Step{{Name: "apply the samples", Apply: samples}, {Name: "delete the samples"}}
 	for _, raw := range samples {

@@ -22,7 +22,7 @@ func leaderKinds() []schedule.Kind {
 // leases is the resource of the objects by which replicas elect their leader.
 const leases = "leases.coordination.k8s.io"
 
-// election is how the replicas of a program elect their leader.
+// election describes the election of a leader among the replicas of a program.
 type election struct {
 	// lease is the normalized name of the Lease.
 	lease string
@@ -47,7 +47,7 @@ func electionOf(requests []faults.Request) (e election, isElecting bool) {
 	return e, isElecting
 }
 
-// takeOverTime returns how long another replica may take to get the lease of one that is gone. Client-go
+// takeOverTime returns how long another replica may take to get the lease of a replica that is gone. Client-go
 // polls, and a machine may be slow.
 func (e *election) takeOverTime() time.Duration { return 3*e.duration + 10*time.Second }
 
@@ -95,8 +95,8 @@ func (e *election) terms(requests []faults.Request) (all []term) {
 	return all
 }
 
-// leader returns the session of the replica that has taken the lease last. It is empty if nobody has, or
-// if the lease was released.
+// leader returns the session of the replica that has taken the lease last. The session is empty if no replica has
+// taken the lease, or if the lease was released.
 func (e *election) leader(requests []faults.Request) string {
 	terms := e.terms(requests)
 	if len(terms) == 0 {
@@ -105,8 +105,8 @@ func (e *election) leader(requests []faults.Request) string {
 	return terms[len(terms)-1].session
 }
 
-// hasLost reports whether a session has led, and another one has the lease now, or the last renewal is so
-// long ago that the program may have given the lease up.
+// hasLost reports whether a session has led, and either another session has the lease now, or the last renewal is
+// so long ago that the program may have given the lease up.
 func (e *election) hasLost(session string, requests []faults.Request) bool {
 	claims := e.claims(requests)
 	own := func(c faults.Request) bool { return c.Session == session && c.Holder != "" }
@@ -184,7 +184,7 @@ func (e *explorer) judgeTerms(j job, out *outcome) bool {
 	return true
 }
 
-// leaderKindsPerPoint is in how many ways a leader loses its lease at each write. The ways rotate.
+// leaderKindsPerPoint is the number of ways in which a leader loses its lease at each write. The ways rotate.
 const leaderKindsPerPoint = 2
 
 // planLeader returns the faults that take the lease from a leader: at each write of the references, or,

@@ -10,7 +10,7 @@ import (
 type loadMeter struct{ total, idle uint64 }
 
 // measure returns the part of the time for which the processors were busy since the last call. It
-// reports false if the system does not show it. See proc_stat(5).
+// reports false if the system does not show the load. See proc_stat(5).
 func (m *loadMeter) measure() (busy float64, ok bool) {
 	data, err := os.ReadFile("/proc/stat")
 	if err != nil {

@@ -30,7 +30,7 @@ type Operator interface {
 	start(l life) (instance, error)
 }
 
-// life is what one life of a program gets.
+// life holds the settings of one life of a program.
 type life struct {
 	config     *kube.Config
 	kubeconfig string
@@ -53,7 +53,7 @@ type instance interface {
 }
 
 // Parts returns the operator that consists of the parts that a function returns. Each life of the
-// operator runs in this process, with parts of its own. The name of its field manager is that of the
+// operator runs in this process, with parts of its own. The field manager of the parts has the name of the
 // operator.
 func Parts(name string, parts func() []operator.Part) Operator { return inProcess{name, parts} }
 
@@ -123,8 +123,8 @@ type Binary struct {
 	Args []string
 	// Env is added to the environment of this process. KUBECONFIG is set.
 	Env []string
-	// Account is the ServiceAccount whose permissions the requests of the program carry. Default: those of an
-	// administrator. Programs made with yare refuse themselves what they do not declare.
+	// Account is the ServiceAccount whose permissions the requests of the program carry. Default: the
+	// permissions of an administrator. Programs made with yare refuse their own undeclared requests.
 	Account *Account
 	// CoverFolder is where a program that was compiled with go build -cover writes which statements have run.
 	// Then a run ends with SIGTERM, because a program that is killed writes nothing. Default: nothing is
@@ -158,7 +158,7 @@ func (b Binary) start(l life) (instance, error) {
 	return &binaryInstance{process: p, isCounted: b.CoverFolder != ""}, nil
 }
 
-// filler returns what replaces the placeholders of a life.
+// filler returns the replacer of the placeholders of a life.
 func (b Binary) filler(l life) (*strings.Replacer, error) {
 	pairs := []string{"{kubeconfig}", l.kubeconfig, "{namespace}", l.namespace}
 	text := strings.Join(append(b.Args, b.Env...), " ")

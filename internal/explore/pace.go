@@ -29,7 +29,7 @@ type pace struct {
 	changed chan struct{}
 }
 
-// newPace returns a pace of a fixed number of runs, or, for 0, of one that follows the load.
+// newPace returns a pace with a fixed number of runs, or, for 0, a pace that follows the load.
 func newPace(parallel int) *pace {
 	p := &pace{limit: parallel, fewest: parallel, most: parallel, changed: make(chan struct{})}
 	if parallel == 0 {
@@ -73,7 +73,7 @@ func (p *pace) announceLocked() {
 }
 
 // follow adjusts the limit to the load until ctx ends. measure returns the part of the time for which
-// the processors were busy since its last call. It reports false if the system does not show it.
+// the processors were busy since its last call. It reports false if the system does not show the load.
 func (p *pace) follow(ctx context.Context, measure func() (busy float64, ok bool)) {
 	if p.fewest == p.most {
 		return

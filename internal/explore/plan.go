@@ -39,12 +39,12 @@ func watchKinds() []schedule.Kind {
 	return []schedule.Kind{schedule.WatchLag, schedule.WatchCut, schedule.WatchExpired, schedule.WatchMissed}
 }
 
-// foreignKinds returns what other users and controllers do by default.
+// foreignKinds returns the kinds of faults by other users and controllers that happen by default.
 func foreignKinds() []schedule.Kind {
 	return []schedule.Kind{schedule.ForeignEdit, schedule.ForeignDelete, schedule.StripLabels, schedule.StripOwners}
 }
 
-// foreignKindsBeyond returns what other users and controllers do only if that is asked for.
+// foreignKindsBeyond returns the kinds of faults by other users and controllers that happen only if asked for.
 func foreignKindsBeyond() []schedule.Kind {
 	return []schedule.Kind{schedule.ForeignRecreate, schedule.StripFinalizers}
 }
@@ -55,7 +55,7 @@ func kindsBeyond() []schedule.Kind {
 	return append(foreignKindsBeyond(), schedule.WatchTwice, schedule.Unreadable, schedule.Restored)
 }
 
-// ParseKinds returns the kinds of a name: that of a kind, or of a group, such as crash, request,
+// ParseKinds returns the kinds that a name stands for: the name of a kind, or of a group, such as crash, request,
 // watch, foreign, leader, plane, transition and stale.
 func ParseKinds(name string) ([]schedule.Kind, error) {
 	switch name {
@@ -178,7 +178,7 @@ func (e *explorer) jobOf(f schedule.Fault) job {
 }
 
 // appliesTwice reports whether the steps themselves change what they have applied. Then the state after
-// each step is also compared with that of a program that has seen only the objects of the step.
+// each step is also compared with the state of a program that has seen only the objects of the step.
 func (e *explorer) appliesTwice() bool {
 	count := 0
 	for _, step := range e.options.Steps {
@@ -202,7 +202,7 @@ func canHappen(k schedule.Kind, p schedule.Point, code int) bool {
 	return true
 }
 
-// codes returns the statuses that the first reference was answered with.
+// codes returns the HTTP statuses of the answers to the requests of the first reference.
 func (e *explorer) codes() map[schedule.Point]int {
 	codes := make(map[schedule.Point]int)
 	for _, r := range e.references[0].requests {
@@ -211,7 +211,7 @@ func (e *explorer) codes() map[schedule.Point]int {
 	return codes
 }
 
-// points returns the requests that the first two references have in common, in the order of the first, and
+// points returns the requests that the first two references have in common, in the order of the first one, and
 // records the writes that they do not have in common.
 func (e *explorer) points() (points []schedule.Point) {
 	second := make(map[schedule.Point]bool)
@@ -257,7 +257,7 @@ func (e *explorer) streams(step int) (resources []string) {
 }
 
 // planForeign returns the faults by other users: of the objects that the program has written in the
-// first step, besides those that the user has applied.
+// first step, besides the objects that the user has applied.
 func (e *explorer) planForeign(points []schedule.Point) (all []schedule.Fault, err error) {
 	var objects []schedule.Object
 	for _, p := range points {
@@ -401,8 +401,8 @@ func (e *explorer) freshOf(ctx context.Context, text string, objects []json.RawM
 	return f, f.err
 }
 
-// judgeValues returns a judge of a run in which the user changes the declared state: the state after a
-// step is that of a fresh program that has seen only the values of the step. What the step deletes is
+// judgeValues returns a judge of a run in which the user changes the declared state: the state after a step must
+// be the state of a fresh program that has seen only the values of the step. Objects that the step deletes are
 // compared with the references.
 func (e *explorer) judgeValues(ctx context.Context, s schedule.Schedule) (judge, error) {
 	fresh := make([]*freshState, len(s.Steps))

@@ -16,7 +16,7 @@ import (
 	"github.com/yare-go/yare/internal/explore/schedule"
 )
 
-// A fault that cannot happen is not planned. A conflict at an apply that creates the object is one.
+// A fault that cannot happen is not planned, such as a conflict at an apply that creates the object.
 func TestFaultsThatCannotHappenAreNotPlanned(t *testing.T) {
 	t.Parallel()
 	patch := schedule.Point{Verb: "patch", Resource: "configmaps", Name: "page"}
@@ -81,7 +81,7 @@ func TestWatchFaultsArePlannedWhereChangesCome(t *testing.T) {
 	}
 }
 
-// A write of random content has another hash in each run. The coverage says so.
+// A write of random content has another hash in each run. The coverage reports such a write.
 func TestWritesOfOneReferenceAreReported(t *testing.T) {
 	t.Parallel()
 	request := func(verb, hash string) faults.Request {

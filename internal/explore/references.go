@@ -14,9 +14,9 @@ import (
 )
 
 const (
-	// minWindow is the least time without a change at rest.
+	// minWindow is the least time without a change after which a run is at rest.
 	minWindow = 300 * time.Millisecond
-	// referenceWindow is that time in the reference runs, and the longest one.
+	// referenceWindow is that time in the reference runs, and the longest such time in other runs.
 	referenceWindow = 1500 * time.Millisecond
 	// slowDelay is added to each request of the slow reference.
 	slowDelay = 40 * time.Millisecond
@@ -24,7 +24,7 @@ const (
 	referenceCount = 3
 )
 
-// expectNothing returns no difference: it judges a run that shows what is expected of others.
+// expectNothing returns no difference. It judges runs that show what is expected of other runs.
 func expectNothing(int, history.State) []finding.Difference { return nil }
 
 // makeReferences makes the reference runs. The first one shows whether the others can be made at the same time.

@@ -8,8 +8,8 @@ import (
 	"github.com/yare-go/yare/internal/explore/finding"
 )
 
-// Replay makes the runs of a finding again, as often as tries says, and returns the finding as it is
-// now. Seen is 0 if no run has the verdict.
+// Replay makes the run of a finding again, tries times, and returns the finding with the results of these runs.
+// Seen is 0 if no run has the verdict.
 func Replay(ctx context.Context, operator Operator, o Options, f finding.Finding, tries int) (seen finding.Finding, err error) {
 	o.Steps = f.Schedule.Steps
 	e, err := newExplorer(ctx, operator, o)
@@ -45,8 +45,8 @@ func Replay(ctx context.Context, operator Operator, o Options, f finding.Finding
 	return f, nil
 }
 
-// ReplayFile replays the findings in a file of [WriteReport], and returns those that are seen again. Checks that
-// are not among the options cannot fail. A condition that never held is no run, and is left out.
+// ReplayFile replays the findings in a file of [WriteReport], and returns the findings that are seen again.
+// Checks that are not among the options cannot fail. A condition that never held is no run, and is left out.
 func ReplayFile(ctx context.Context, operator Operator, o Options, path string, tries int) (finding.Record, error) {
 	again := finding.Record{Coverage: finding.Coverage{Operator: operator.String(), Complete: true}}
 	record, err := ReadRecord(path)

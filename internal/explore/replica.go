@@ -20,7 +20,7 @@ import (
 type replica struct {
 	// number counts the replicas of the run from 1.
 	number int
-	// session and life are those of the present life. Both are nil without one.
+	// session and life belong to the present life. Both are nil while the replica has no life.
 	session *faults.Session
 	life    instance
 	// mayEnd is true for a life whose lease a fault has taken. It may end by itself.
@@ -265,8 +265,8 @@ func (r *run) isUnsettled() bool {
 	return r.explorer.election != nil && !r.restartDue && !r.hasLeaderLocked()
 }
 
-// handOver takes the lease from the leader, as its fault says, and waits until another replica has it. It
-// returns what is wrong, or an empty text. The channel over ends it.
+// handOver takes the lease from the leader, as its fault says, and waits until another replica has the lease. It
+// returns the problem, or an empty text. It returns early if the channel over is closed.
 func (r *run) handOver(f schedule.Fault, session *faults.Session, over <-chan struct{}) (problem string, err error) {
 	former := r.beginHandOver(f, session)
 	defer r.endHandOver()

@@ -59,7 +59,7 @@ func Summary(f finding.Finding) string {
 	return fmt.Sprintf("%s (%d of %d): %s", strings.Join(what, ", "), f.Seen, f.Tries, textOf(f.Differences))
 }
 
-// CRDs returns what the program prints with its command crd, as programs that use yare have it.
+// CRDs returns the output of the program's command crd, which programs that use yare have.
 func (b Binary) CRDs(ctx context.Context) ([]byte, error) {
 	out, err := exec.CommandContext(ctx, b.Path, "crd").Output()
 	if err != nil {

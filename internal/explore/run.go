@@ -34,7 +34,7 @@ type run struct {
 	// lives guards the replicas of the program, whose lives a crash replaces.
 	lives    sync.Mutex
 	replicas []*replica
-	// lifeCount counts the lives so far. replicaOfSession holds the numbers of their replicas.
+	// lifeCount counts the lives so far. replicaOfSession holds the number of the replica of each session.
 	lifeCount        int
 	replicaOfSession map[string]int
 	// restartDue is true while a program that has crashed waits for its restart.
@@ -57,13 +57,13 @@ type run struct {
 	outcome outcome
 }
 
-// outcome is what a run has shown.
+// outcome is the result of a run.
 type outcome struct {
 	// states are the objects at the rest after each step.
 	states   []history.State
 	history  history.History
 	requests []faults.Request
-	// problem is what ended the run, or empty. differences say what is wrong, after the step problemStep.
+	// problem is the verdict that ended the run, or empty. differences are the differences after problemStep.
 	problem     finding.Verdict
 	problemStep int
 	differences []finding.Difference
@@ -99,7 +99,7 @@ type patience struct {
 // if nothing is expected.
 type judge func(step int, state history.State) []finding.Difference
 
-// run makes one run. An error means that the run could not be made, and says nothing of the program.
+// run makes one run. An error means that the run could not be made. It is no verdict on the program.
 func (e *explorer) run(ctx context.Context, s schedule.Schedule, wait patience, judge judge) (*outcome, error) {
 	folder, err := os.MkdirTemp("", "yare-explore-")
 	if err != nil {
@@ -196,7 +196,7 @@ func (r *run) runStep(ctx context.Context, i int, step schedule.Step, wait patie
 		return err
 	}
 	r.acted = time.Now()
-	if err := r.restartProgram(); err != nil { // of a crash in the step before
+	if err := r.restartProgram(); err != nil { // after a crash in the step before
 		return err
 	}
 	if err := r.waitForRest(ctx, wait); err != nil {
@@ -250,7 +250,7 @@ func (r *run) judgeStep(ctx context.Context, i int, wait patience, judge judge) 
 		return nil
 	}
 	if refused := r.refusedWrites(i); len(refused) > 0 && len(r.schedule.Faults) == 0 && i+1 < len(r.schedule.Steps) && r.hasReported(i) {
-		// Some fields cannot change. The user knows, and the next step shows whether the program recovers.
+		// Some fields cannot change. The program has reported that, and the next step shows whether it recovers.
 		r.outcome.refused = append(r.outcome.refused, refused...)
 		return nil
 	}
@@ -271,7 +271,7 @@ func (r *run) judgeStep(ctx context.Context, i int, wait patience, judge judge) 
 	return nil
 }
 
-// lateAfter is after what time a state that became right is late.
+// lateAfter is the time after which a state that became right is late.
 const lateAfter = 30 * time.Second
 
 // recordProblem records the first problem of the run.
@@ -281,7 +281,7 @@ func (r *run) recordProblem(v finding.Verdict, step int, differences []finding.D
 	}
 }
 
-// exitLines is how many lines of its log are shown of a program that ended by itself.
+// exitLines is how many lines of the log are shown for a program that ended by itself.
 const exitLines = 5
 
 // waitForRest returns when the run has come to rest, or records that it does not.
@@ -350,7 +350,7 @@ func (r *run) lastRequest() string {
 	return requests[len(requests)-1].Point.String()
 }
 
-// takeStep does what the user does.
+// takeStep makes the changes of the user in a step.
 func (r *run) takeStep(ctx context.Context, step schedule.Step) error {
 	for _, raw := range step.Apply {
 		object, err := r.explorer.decode(raw, r.namespace)

@@ -9,8 +9,8 @@ import (
 	"github.com/yare-go/yare/internal/explore/finding"
 )
 
-// allEvents returns what happened in the run, in the order of time: what the user and the faults did, the
-// program's writes, what the control plane changed, and what the program received on its watches.
+// allEvents returns the events of the run, in the order of time: the actions of the user and of the faults, the
+// program's writes, the changes by the control plane, and the deliveries to the program on watches.
 func (r *run) allEvents() []finding.Event {
 	r.traceMu.Lock()
 	events := slices.Clone(r.trace)
@@ -55,7 +55,7 @@ func (r *run) allEvents() []finding.Event {
 	return limitWatchEvents(events)
 }
 
-// textOfDelivery returns what the program received on a watch, in a line.
+// textOfDelivery returns a delivery on a watch, in a line.
 func textOfDelivery(d faults.Delivery, normalize func(string) string) string {
 	if d.Type == "" {
 		return fmt.Sprintf("watch %s: begins, objects: %d", d.Resource, d.ObjectCount)
@@ -66,8 +66,8 @@ func textOfDelivery(d faults.Delivery, normalize func(string) string) string {
 // maxWatchEvents is how many events of watches a trace has in each step.
 const maxWatchEvents = 40
 
-// limitWatchEvents returns events with fewer events of watches: equal ones without anything in between
-// become one, and of each step those after the first maxWatchEvents are only counted.
+// limitWatchEvents returns events with fewer events of watches. Equal events without anything in between
+// become one event. In each step, the events after the first maxWatchEvents are only counted.
 func limitWatchEvents(events []finding.Event) (limited []finding.Event) {
 	isOfWatch := func(e finding.Event) bool { return e.Lane == finding.Server && e.To == finding.Operator }
 	times := make(map[int]int) // how many events the event at an index of limited stands for

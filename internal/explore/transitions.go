@@ -146,7 +146,7 @@ func stepsOf(sample map[string]any, t values.Transition) (objects []map[string]a
 	return objects, nil
 }
 
-// merge returns object with another value of a nested field.
+// merge returns object with another value of a nested field. The last element of path is the value.
 func merge(object map[string]any, path ...string) map[string]any {
 	changed := maps.Clone(object)
 	inner, _ := changed[path[0]].(map[string]any)

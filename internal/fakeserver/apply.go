@@ -14,7 +14,7 @@ import (
 )
 
 // fieldSet is a set of fields in the form of FieldsV1: a member is a node without children, or
-// one with the child ".".
+// a node with the child ".".
 type fieldSet = map[string]any
 
 // listKey returns the key of the items of an associative list, by the name of its field. A set
@@ -202,7 +202,7 @@ func itemName(item any, key string) string {
 	return "k:" + string(encode(map[string]any{key: m[key]}))
 }
 
-// child returns what node, which is in the given field, has under the name of a FieldsV1 node.
+// child returns the part of node, which is in the given field, that a FieldsV1 node of this name stands for.
 func child(node any, field, name string) any {
 	switch node := node.(type) {
 	case map[string]any:
@@ -226,7 +226,7 @@ func fieldName(name string) string {
 }
 
 // contested calls give for each field in both sets whose value differs between live and body.
-// If that returns true, the field is removed from owned.
+// If give returns true, the field is removed from owned.
 func contested(owned, wanted fieldSet, live, body any, field, path string, give func(path string) bool) {
 	for name, w := range wanted {
 		o, both := owned[name].(fieldSet)
@@ -246,7 +246,7 @@ func contested(owned, wanted fieldSet, live, body any, field, path string, give 
 	}
 }
 
-// merge returns live with what body sets.
+// merge returns live with the fields that body sets.
 func merge(live, body any, field string) any {
 	switch b := body.(type) {
 	case map[string]any:

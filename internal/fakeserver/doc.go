@@ -12,15 +12,15 @@
 //     last finalizer is removed.
 //   - A server-side apply owns fields. It conflicts with the other owners of a field unless it
 //     is forced, and removes the fields that its manager no longer applies.
-//   - A write to the status subresource changes the status alone, another write everything
+//   - A write to the status subresource changes the status alone. Any other write changes everything
 //     else. An apply of a status ignores metadata.uid.
 //   - A watch with a selector reports an object that stops matching as DELETED, in its former
 //     state and at the new version.
-//   - A watch from a version replays what happened since. A watch from a version that the
+//   - A watch from a version replays the changes since. A watch from a version that the
 //     server has not reached stays silent and skips every event up to that version. A watch
 //     from a compacted version ends with 410.
 //   - No bookmark is at or below the version that the watch was requested from.
-//   - A page of a list is of the version of the first page, and expires with its history.
+//   - A page of a list has the version of the first page, and expires with its history.
 //
 // One test holds the same conversations with this server and with a real one, and compares all
 // answers: parity_integration_test.go.

@@ -29,8 +29,8 @@ type object struct {
 	id      objectID
 	version int
 	content map[string]any
-	// text is what the server sends for the object. metadata is the same for those who asked
-	// for metadata only; it is nil until somebody did.
+	// text is what the server sends for the object. metadata is what the server sends for requests of
+	// metadata only. It is nil before the first such request.
 	text, metadata []byte
 }
 
@@ -85,7 +85,7 @@ func (o *object) labels() labels.Set {
 	return set
 }
 
-// selection is what a list, a watch or a delete of a collection is about.
+// selection identifies the objects of a list, a watch or a delete of a collection.
 type selection struct {
 	plural, namespace string
 	labels            labels.Selector
@@ -112,7 +112,7 @@ func (s *selection) matches(o *object) bool {
 	return o != nil && s.covers(o.id) && (s.labels.Empty() || s.labels.Matches(o.labels())) && (s.fields.Empty() || s.fields.Matches(o))
 }
 
-// Put stores an object as it is, without what a server adds, and returns its version. content
+// Put stores an object unchanged, without the fields that a server adds, and returns its version. content
 // is called with that version.
 func (s *Server) Put(r kube.Resource, namespace, name string, content func(version int) []byte) int {
 	s.mu.Lock()
@@ -140,7 +140,7 @@ func (s *Server) Store(r kube.Resource, namespace, name string, content map[stri
 	live, version := s.objects[id], s.version
 	if live == nil {
 		if _, err := s.storeNew(request, id, content, func() {}); err != nil {
-			panic(err) // the test stores what a server refuses
+			panic(err) // the test stores an object that a server refuses
 		}
 		return true
 	}

@@ -6,8 +6,8 @@ import (
 	"slices"
 )
 
-// own records what a request other than an apply changed: the manager owns what is new or
-// different in after, nobody owns what is gone, and no other manager owns what is different.
+// own records what a request other than an apply changed: the manager owns the fields that are new or
+// different in after, nobody owns the fields that are gone, and no other manager owns the different fields.
 func own(content, before, after map[string]any, m manager) {
 	changed, gone := fieldSet{}, fieldSet{}
 	compare(before, after, "", changed, gone)
@@ -37,7 +37,7 @@ func own(content, before, after map[string]any, m manager) {
 	}
 }
 
-// compare adds to changed the fields that are new or different in after, and to gone those that
+// compare adds to changed the fields that are new or different in after, and to gone the fields that
 // are in before only.
 func compare(before, after map[string]any, field string, changed, gone fieldSet) {
 	b, a := withParents(fieldsOf(before, field)), withParents(fieldsOf(after, field))
@@ -45,8 +45,8 @@ func compare(before, after map[string]any, field string, changed, gone fieldSet)
 	different(b, a, before, after, field, changed)
 }
 
-// withParents adds to the fields of an object those that contain others: an update owns them, and
-// an apply does not. Nobody owns the metadata as a whole.
+// withParents adds to the fields of an object the fields that contain others: an update owns these
+// parents, and an apply does not. Nobody owns the metadata as a whole.
 func withParents(set fieldSet) fieldSet {
 	for name, v := range set {
 		child := v.(fieldSet)
@@ -57,8 +57,8 @@ func withParents(set fieldSet) fieldSet {
 	return set
 }
 
-// withoutLoneParents returns set as servers write it: a field that contains none that is owned looks
-// like one that has no children.
+// withoutLoneParents returns set as servers write it: a field that contains no owned field looks
+// like a field without children.
 func withoutLoneParents(set fieldSet) fieldSet {
 	for _, v := range set {
 		child := v.(fieldSet)
@@ -100,8 +100,8 @@ func timeOf(content map[string]any, m manager) any {
 	return nil
 }
 
-// setOwned makes a manager the owner of exactly these fields. The entry has no time if time is nil:
-// so it is until an apply of the manager changes more than who owns what.
+// setOwned makes a manager the owner of exactly these fields. The entry has no time if time is nil,
+// which is the case until an apply of the manager changes more than the ownership.
 func setOwned(content map[string]any, m manager, fields fieldSet, time any) {
 	metadata := metadataOf(content)
 	var rest []any

@@ -80,7 +80,7 @@ func (k *talk) line(request string) string {
 	return request + ":\n"
 }
 
-// refusal returns what matters of an error.
+// refusal returns the parts of an error that matter.
 func (k *talk) refusal(err error) string {
 	e, ok := errors.AsType[*kube.Error](err)
 	if !ok {

@@ -15,7 +15,7 @@ import (
 	"github.com/yare-go/yare/kube"
 )
 
-// patched returns content after the JSON patch of r. Whatever fails is a 422 without details,
+// patched returns content after the JSON patch of r. Every failure is a 422 without details,
 // as a real server answers.
 func patched(r *kube.Request, content map[string]any) (map[string]any, error) {
 	var operations []struct {

@@ -33,7 +33,7 @@ type Server struct {
 	statusGone    bool
 }
 
-// state is what a backup contains.
+// state is the content of a backup.
 type state struct {
 	version int
 	objects map[objectID]*object
@@ -202,7 +202,7 @@ func (s *Server) Snapshot() Snapshot {
 	return Snapshot{state{version: s.version, objects: maps.Clone(s.objects)}}
 }
 
-// Restore replaces the state by that of a backup. The version goes back, the history is empty,
+// Restore replaces the state by the state of a backup. The version goes back, the history is empty,
 // and every open watch is cut.
 func (s *Server) Restore(b Snapshot) {
 	s.mu.Lock()
@@ -281,7 +281,7 @@ func badRequest(r *kube.Request, message string) *kube.Error {
 	return e
 }
 
-// serverError returns the answer to a request for which a server has no other word.
+// serverError returns the answer 500 without a reason, for a request that fails inside the server.
 func serverError(r *kube.Request, message string) *kube.Error {
 	e := refusalOf(r, http.StatusInternalServerError, "", message)
 	e.Answer.Details, e.Unknown = nil, r.Verb.IsWrite()

@@ -271,7 +271,7 @@ func TestWatches(t *testing.T) {
 		all.check("~a102")
 		apply(t, c, newThing("a", 2, "x=y"))
 		selected.check("+a103")
-		// Who resumes sees what happened since, in order.
+		// A resumed watch sees the changes since, in order.
 		open(t, s, things(t, kube.Label("x", "y")), "resourceVersion", "101").check("-a102", "+a103")
 		if err := c.Delete(t.Context(), newThing("a", 0)); err != nil {
 			t.Fatal(err)

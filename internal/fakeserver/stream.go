@@ -34,7 +34,7 @@ func (id StreamID) compare(other StreamID) int {
 		cmp.Compare(id.FieldSelector, other.FieldSelector), cmp.Compare(id.Representation, other.Representation))
 }
 
-// Stream is what a test does to the lists and watches of one selection.
+// Stream controls the lists and watches of one selection, for a test.
 type Stream struct {
 	server *Server
 	ID     StreamID
@@ -97,7 +97,7 @@ func (s *Stream) Delay(d time.Duration) { s.change(func() { s.delay = d }) }
 // Freeze makes watches silent. They stay open, and new ones are accepted.
 func (s *Stream) Freeze() { s.change(func() { s.frozen = true }) }
 
-// Thaw ends Freeze. What happened in between arrives now.
+// Thaw ends Freeze. The events in between arrive now.
 func (s *Stream) Thaw() { s.change(func() { s.frozen = false }) }
 
 // Cut breaks the connection of open watches. Events that did not arrive yet are lost for them.

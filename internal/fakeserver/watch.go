@@ -16,12 +16,12 @@ import (
 	"github.com/yare-go/yare/kube"
 )
 
-// change is one entry of the history. before is nil for an addition, after for a deletion.
+// change is one entry of the history. before is nil for an addition, and after is nil for a deletion.
 type change struct {
 	version       int
 	before, after *object
-	// last is the object's former state at the version of the change, for those who see it
-	// go. It is nil until somebody did.
+	// last is the object's former state at the version of the change, for watches that report the object
+	// as DELETED. It is nil before the first of them.
 	last *object
 }
 
@@ -46,7 +46,7 @@ func (s *Server) record(c change) {
 type watch struct {
 	stream    *Stream
 	selection selection
-	// from is the version that was requested. What happened up to it is not sent.
+	// from is the version that was requested. Changes up to this version are not sent.
 	from int
 	// wake holds a token after anything changed that Read looks at.
 	wake   chan struct{}
@@ -209,8 +209,8 @@ func (w *watch) Read(p []byte) (int, error) {
 	}
 }
 
-// readDue moves events that are due to p. Without any, it returns how long to wait for the next
-// one, or 0.
+// readDue moves events that are due to p. If no event is due, it returns how long to wait for the next
+// event, or 0.
 func (w *watch) readDue(p []byte) (n int, wait time.Duration, err error) {
 	w.stream.server.mu.Lock()
 	defer w.stream.server.mu.Unlock()

@@ -195,7 +195,7 @@ func (s *Server) replace(r *kube.Request, live *object, content map[string]any, 
 	return answer(s.put(live.id, content), r), nil
 }
 
-// withoutStatus returns what counts for the generation.
+// withoutStatus returns the part of an object that counts for the generation.
 func withoutStatus(content map[string]any) map[string]any {
 	rest := make(map[string]any, len(content))
 	for k, v := range content {
@@ -287,8 +287,8 @@ func (s *Server) deleteCollection(r *kube.Request) (*kube.Response, error) {
 	})}, nil
 }
 
-// CollectGarbage deletes every object that has owners of which none exists, until there is none
-// left, and returns how many it deleted.
+// CollectGarbage deletes every object that has owners of which none exists, until no such object is
+// left, and returns the number of deleted objects.
 func (s *Server) CollectGarbage() int {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -3,7 +3,7 @@ package ident
 import "k8s.io/apimachinery/pkg/util/resourceversion"
 
 // Resource versions of one resource are compared as numbers (KEP-5504). A version that is no
-// number can be compared with none: all functions report false for it.
+// number cannot be compared: all functions report false for it.
 
 // IsNewer reports whether resource version a is later than b.
 func IsNewer(a, b string) bool {

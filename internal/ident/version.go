@@ -73,7 +73,7 @@ func (v Version) HasSameUID(o Version) bool {
 	return v.uid == o.uid && v.texts().uid == o.texts().uid
 }
 
-// Before reports whether the resource version of v is lower than that of o. See [IsNewer].
+// Before reports whether the resource version of v is lower than the resource version of o. See [IsNewer].
 func (v Version) Before(o Version) bool {
 	if v.number != 0 && o.number != 0 {
 		return v.number < o.number

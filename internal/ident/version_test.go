@@ -8,7 +8,7 @@ import (
 
 const plain = types.UID("6ba7b810-9dad-11d1-80b4-00c04fd430c8")
 
-// A Version returns what it was made of, and two are equal if their texts are.
+// A Version returns the texts that it was made of. Two Versions are equal if their texts are equal.
 func TestVersion(t *testing.T) {
 	t.Parallel()
 	uids := []types.UID{"", plain, "6BA7B810-9DAD-11D1-80B4-00C04FD430C8", "00000000-0000-0000-0000-000000000000", "odd", "other"}

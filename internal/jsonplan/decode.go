@@ -1,8 +1,8 @@
 // Package jsonplan decodes JSON into the types of Kubernetes, two to three times as fast as a
-// decoder of all types. A [Decoder] looks at each type once, and makes a plan of it. It has no rules
-// of its own: what is not plain, a plan leaves to the decoder of all types. That is the case for
-// types (interfaces, floating-point numbers, tags with unusual options) and for values
-// (members that come twice, invalid UTF-8, mistakes).
+// decoder of all types. A [Decoder] looks at each type once, and makes a plan of it. A plan has no rules
+// of its own. It leaves types and values that are not plain to the decoder of all types: types such as
+// interfaces, floating-point numbers and tags with unusual options, and values such as members that come
+// twice, invalid UTF-8 and mistakes.
 package jsonplan
 
 import (
@@ -22,10 +22,10 @@ import (
 
 // Decoder decodes JSON by plans. It is safe for concurrent use.
 type Decoder struct {
-	// options are those of the decoder of all types.
+	// options are the options of the decoder of all types.
 	options json.Options
 	mu      sync.Mutex
-	// plans holds the plan of each type. Guarded by mu. Types that contain themselves have a plan
+	// plans holds the plan of each type, and is guarded by mu. Types that contain themselves have a plan
 	// here before it is complete.
 	plans map[reflect.Type]*plan
 	// roots holds the complete plans of the types that were decoded. *plan by reflect.Type.
@@ -34,14 +34,14 @@ type Decoder struct {
 	states sync.Pool // of *state
 }
 
-// NewDecoder returns a Decoder. The options are those by which the decoder of all types decodes.
-// They must be those of encoding/json, but for the case of names, which must match.
+// NewDecoder returns a Decoder. The options are the options of the decoder of all types. They must be the
+// options of encoding/json, except that the case of names must match.
 func NewDecoder(options json.Options) *Decoder {
 	return &Decoder{options: options, plans: make(map[reflect.Type]*plan)}
 }
 
-// Decode decodes data into what into points to, a zero value, and reports whether it did. Then the
-// value is the one that the decoder of all types would make. If Decode returns false, the value may
+// Decode decodes data into the zero value that into points to, and reports whether it succeeded. If so, the
+// value is the value that the decoder of all types would make. If Decode returns false, the value may
 // be anything, and the decoder of all types has to decide.
 func (d *Decoder) Decode(data []byte, into any) bool {
 	v := reflect.ValueOf(into).Elem()
@@ -84,8 +84,8 @@ type state struct {
 // maxShared is the length of the longest string in texts.
 const maxShared = 32
 
-// decode decodes the value at s into v, a zero value, and reports whether it did. The value is
-// inside of depth others.
+// decode decodes the value at s into v, a zero value, and reports whether it succeeded. The value is
+// nested in depth other values.
 func (s *state) decode(p *plan, v reflect.Value, depth int) bool {
 	c := s.Next()
 	if c == 'n' && p.kind != isMethod && p.kind != isOther {
@@ -305,7 +305,7 @@ func (s *state) decodeStringMap(to *map[string]string) bool {
 	}
 }
 
-// decodeTime does what UnmarshalJSON of Time does.
+// decodeTime decodes a time as UnmarshalJSON of Time does.
 func (s *state) decodeTime(to *metav1.Time) bool {
 	text, ok := s.text()
 	if !ok {
@@ -346,7 +346,7 @@ func (s *state) name() ([]byte, bool) {
 	return name, ok && s.step(':')
 }
 
-// text returns a string, which is valid until the next call. It returns false if there is none, or
+// text returns a string, which is valid until the next call. It returns false if there is no string, or
 // if its UTF-8 is not valid.
 func (s *state) text() ([]byte, bool) {
 	from := s.At

@@ -11,11 +11,11 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// plan says how to decode the values of one type.
+// plan describes how to decode the values of one type.
 type plan struct {
 	kind kind
 	t    reflect.Type
-	// elem is the plan of what a pointer, a slice or a map holds.
+	// elem is the plan of the elements of a pointer, a slice or a map.
 	elem *plan
 	// fields are the fields of a struct.
 	fields []field
@@ -132,8 +132,8 @@ func (p *plan) indexByLength() {
 	}
 }
 
-// fieldsLocked appends the fields of a struct type, which is at index in another one. It returns
-// false if a tag is not one of those that nearly all types have.
+// fieldsLocked appends the fields of a struct type, which is at index in another struct. It returns
+// false if a tag or an embedded type is unusual.
 func (d *Decoder) fieldsLocked(fields []field, t reflect.Type, index []int) (_ []field, ok bool) {
 	for i := range t.NumField() {
 		f := t.Field(i)
@@ -187,7 +187,7 @@ func isUsualName(name string) bool {
 	return true
 }
 
-// isKnownToLibrary reports whether the decoder of all types has rules for a type beside its kind
+// isKnownToLibrary reports whether the decoder of all types has rules for a type besides its kind
 // and its methods.
 func isKnownToLibrary(t reflect.Type) bool {
 	return t == reflect.TypeFor[time.Time]() || t == reflect.TypeFor[time.Duration]() || t == reflect.TypeFor[stdjson.Number]()

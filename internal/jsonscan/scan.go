@@ -1,5 +1,5 @@
 // Package jsonscan finds parts of JSON. [ValidMembers] checks that an object is well-formed, as all
-// frames of a stream must be. A [Scanner] walks over what was checked. It does not check that
+// frames of a stream must be. A [Scanner] walks over JSON that was checked. It does not check the JSON
 // again, which makes it several times as fast as a decoder.
 package jsonscan
 
@@ -50,8 +50,8 @@ func (s *Scanner) Enter(open byte) (bool, error) {
 	return true, nil
 }
 
-// NextElement steps to the next element of an object or an array and returns true. If there is
-// none, it steps behind end, the closing byte, and returns false.
+// NextElement steps to the next element of an object or an array and returns true. If there is no next
+// element, it steps behind end, the closing byte, and returns false.
 func (s *Scanner) NextElement(end byte) (bool, error) {
 	switch s.Next() {
 	case end:
@@ -201,7 +201,7 @@ func (s *Scanner) skipNested() error {
 	return ErrNotJSON
 }
 
-// Raw steps over a value and returns it as it is written, a part of the data.
+// Raw steps over a value and returns its unchanged text, a part of the data.
 func (s *Scanner) Raw() ([]byte, error) {
 	s.Next()
 	from := s.at

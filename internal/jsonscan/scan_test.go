@@ -57,7 +57,7 @@ func validNames(members map[string]json.RawMessage) bool {
 	return true
 }
 
-// One member that is not what it should be is the error, and the others are read.
+// One member of the wrong type is the error, and the others are read.
 func TestMembersGoOn(t *testing.T) {
 	t.Parallel()
 	s := New([]byte(`{"a":7,"b":"x","c":"y","d":{"e":[]}}`))

@@ -11,9 +11,9 @@ import (
 // MaxDepth is how deep values may be nested, as in jsontext.
 const MaxDepth = 10_000
 
-// ValidMembers calls f for each member of the object that data is, in their order, and reports
+// ValidMembers calls f for each member of the object in data, in their order, and reports
 // whether data is one well-formed object with nothing but white space around it. It accepts what
-// jsontext accepts with duplicate names and invalid UTF-8: both are what API servers may send. f
+// jsontext accepts with duplicate names and invalid UTF-8, because API servers may send both. f
 // may be called before data is known to be not well formed. The arguments of f are parts of data,
 // unless the name has escapes.
 func ValidMembers(data []byte, f func(name, value []byte)) bool {
@@ -66,7 +66,7 @@ type Validator struct {
 	At int
 	// nameEnd is where the closing quote of the last name is.
 	nameEnd int
-	// isObject has a bit for each value that is open: whether it is an object.
+	// isObject has a bit for each open value, which is set if the value is an object.
 	isObject [MaxDepth/64 + 1]uint64
 }
 
@@ -93,7 +93,7 @@ func (v *Validator) skipName() bool {
 	return true
 }
 
-// SkipValue steps over a value inside of depth others.
+// SkipValue steps over a value that is nested in depth other values.
 func (v *Validator) SkipValue(depth int) bool {
 	outside := depth
 	for {
@@ -148,7 +148,7 @@ func (v *Validator) SkipValue(depth int) bool {
 		default:
 			return false
 		}
-		// A value has ended, and so may those that it is in.
+		// A value has ended, and the values that contain it may end here too.
 		for {
 			if depth == outside {
 				return true
@@ -216,7 +216,7 @@ func (v *Validator) SkipText() bool {
 	}
 }
 
-// escapeLength returns the length of the escape at the beginning of data, or 0 if it is none.
+// escapeLength returns the length of the escape at the beginning of data, or 0 if there is no escape.
 func escapeLength(data []byte) int {
 	if len(data) < 2 {
 		return 0

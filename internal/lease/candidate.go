@@ -18,7 +18,7 @@ type candidate struct {
 	// seen is the Lease as it was seen last. It is nil if the Lease does not exist.
 	seen *Lease
 	// seenAt is when the record in seen was seen first. The times in the record are never compared
-	// with a clock, because they are those of other machines.
+	// with a clock, because other machines set them.
 	seenAt Reading
 
 	// leads is true from the beginning of the term on.
@@ -69,7 +69,7 @@ func (c *candidate) claim(now time.Time) *Lease {
 		l = &Lease{Metadata: metav1.ObjectMeta{Namespace: c.namespace, Name: c.name}}
 	case before.holder == c.identity:
 		after.acquired = before.acquired
-		// Others know a renewal by its time, and this clock may have been set back.
+		// Other candidates recognize a renewal by its time, and this clock may have been set back.
 		if after.renewed == before.renewed {
 			after.renewed++
 		}
@@ -80,7 +80,7 @@ func (c *candidate) claim(now time.Time) *Lease {
 }
 
 // released returns the Lease as it is after this candidate has released it at the time now. It is what
-// client-go writes: nobody holds the lease, and it is valid for the shortest time there is.
+// client-go writes: nobody holds the lease, and it is valid for the shortest possible time.
 func (c *candidate) released(now time.Time) *Lease {
 	return withRecord(c.seen, record{
 		durationSeconds: 1, acquired: now.UnixMicro(), renewed: now.UnixMicro(), transitions: recordOf(c.seen).transitions,
@@ -102,7 +102,7 @@ func (c *candidate) recordUnanswered(sent Reading) {
 
 // recordFound records that the server has shown l, in which this candidate is the holder. found
 // reports whether l shows that a write without an answer was carried out, which renewed the lease. It
-// counts as the first write without an answer, because nothing says which one it was.
+// counts as the first write without an answer, because nothing shows which write it was.
 func (c *candidate) recordFound(l *Lease, now Reading) (found bool) {
 	found = c.unanswered && recordOf(l) != recordOf(c.seen)
 	c.observe(l, now)

@@ -110,7 +110,7 @@ func TestTermCountsFromTheSending(t *testing.T) {
 	}
 }
 
-// What is written is what the electors of client-go write.
+// A Lease is written as the electors of client-go write it.
 func TestRecordsOfClientGo(t *testing.T) {
 	t.Parallel()
 	now := time.Date(2026, 3, 4, 5, 6, 7, 891234567, time.UTC)

@@ -2,7 +2,7 @@ package lease
 
 import "time"
 
-// Reading is what the clocks of a machine show at one moment, each counted from a moment of its own.
+// Reading holds the times of the clocks of a machine at one moment, each counted from a moment of its own.
 type Reading struct {
 	// steady is the time of a clock that nobody sets.
 	steady time.Duration

@@ -7,18 +7,18 @@ import (
 )
 
 // SystemClock returns the clock of the machine. It is CLOCK_BOOTTIME, which nobody sets and which goes
-// on while the machine is suspended; or the clocks of other systems where that is missing.
+// on while the machine is suspended, or the clock of other systems if CLOCK_BOOTTIME is missing.
 func SystemClock() Clock {
 	if _, ok := bootTime(); !ok {
 		return twoClocks()
 	}
 	return func() Reading {
-		t, _ := bootTime() // it was there
+		t, _ := bootTime() // the clock exists
 		return Reading{steady: t, running: t}
 	}
 }
 
-// bootTime returns the time since the machine was started. It reports whether the clock is there.
+// bootTime returns the time since the machine was started. It reports whether the clock exists.
 func bootTime() (time.Duration, bool) {
 	var t unix.Timespec
 	if err := unix.ClockGettime(unix.CLOCK_BOOTTIME, &t); err != nil {

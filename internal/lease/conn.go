@@ -11,11 +11,11 @@ type Dialer = func(ctx context.Context, network, address string) (net.Conn, erro
 
 // Dialer returns dial with connections that send nothing after the deadline. dial may be nil.
 //
-// What the kernel has not delivered when the process ends, it must not deliver later. So the end of a
-// connection discards it. On Linux, the kernel also gives up a connection on which it could deliver
-// nothing for the time between the deadline of the term and the take-over by another replica. So a
-// process that is stopped cannot have a write delivered then either. Besides, a dead connection is
-// replaced before the lease is lost.
+// The kernel must not deliver data later that it has not delivered when the process ends. Therefore the end
+// of a connection discards such data. On Linux, the kernel also gives up a connection on which it could deliver
+// nothing for the time between the deadline of the term and the take-over by another replica. Therefore no
+// write of a stopped process is delivered then either. Besides, a dead connection is replaced before the lease
+// is lost.
 func (f *Fence) Dialer(dial Dialer) Dialer {
 	if dial == nil {
 		dial = (&net.Dialer{Timeout: 30 * time.Second, KeepAlive: 30 * time.Second}).DialContext

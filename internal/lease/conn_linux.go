@@ -12,7 +12,7 @@ import (
 func limitUndelivered(c *net.TCPConn, limit time.Duration) {
 	raw, err := c.SyscallConn()
 	if err != nil {
-		return // it is closed
+		return // the connection is closed
 	}
 	_ = raw.Control(func(fd uintptr) {
 		// Without the option, only a stopped process behind a broken network can exceed the limit.

@@ -20,9 +20,9 @@ type Config struct {
 	// Client is a client of [Fence.Transport].
 	Client *kube.Client
 	Fence  *Fence
-	// Namespace and Name are those of the Lease.
+	// Namespace and Name identify the Lease.
 	Namespace, Name string
-	// Identity names this process, and no other one ever.
+	// Identity names this process, and no other process ever.
 	Identity string
 	Log      *slog.Logger
 	// IsReported reports whether the log has the reason of an error already. It may be nil.
@@ -37,17 +37,17 @@ type Elector struct {
 	timing Timing
 	// elected is closed when the term begins.
 	elected chan struct{}
-	// hasSeen is true once the Lease, or that it does not exist, was read.
+	// hasSeen is true once the Lease, or its absence, was read.
 	hasSeen atomic.Bool
 
 	// candidate is used by Run, and after Run by Release.
 	candidate candidate
-	// standsBy is true once the log has that another replica leads.
+	// standsBy is true once it was logged that another replica leads.
 	standsBy bool
 	failures failures
 }
 
-// New returns an Elector, or what is wrong with c.
+// New returns an Elector, or an error if c is invalid.
 func New(c Config) (*Elector, error) {
 	if c.Namespace == "" || c.Name == "" {
 		return nil, fmt.Errorf("the leader election has no namespace or no name: %q", c.Namespace+"/"+c.Name)
@@ -62,12 +62,12 @@ func New(c Config) (*Elector, error) {
 // Elected returns a channel that is closed when the term of this process begins.
 func (e *Elector) Elected() <-chan struct{} { return e.elected }
 
-// HasSeen reports whether the state of the Lease is known. It says that the account may read it.
+// HasSeen reports whether the state of the Lease is known. If so, the account may read the Lease.
 func (e *Elector) HasSeen() bool { return e.hasSeen.Load() }
 
 // Run waits for the lease, begins the term, and renews the lease until ctx ends. Then it returns nil,
-// and the lease remains as it is: see [Elector.Release]. An error says that the lease is lost. The
-// fence has closed then, and the process must end, because what it began in its term goes on
+// and leaves the lease unchanged: see [Elector.Release]. An error means that the lease is lost and the
+// fence is closed. The process must end then, because work that it began in its term goes on
 // otherwise.
 func (e *Elector) Run(ctx context.Context) error {
 	began := time.Now()
@@ -128,7 +128,7 @@ func (e *Elector) watch(ctx context.Context, states chan<- *Lease) {
 		var l *Lease
 		switch {
 		case err != nil:
-			continue // acquire has it too, if it lasts
+			continue // acquire gets the error too, if it lasts
 		case change.Type == watch.ChangeAdded, change.Type == watch.ChangeModified:
 			if l, err = decode(change.Object); err != nil {
 				continue
@@ -185,7 +185,7 @@ func (e *Elector) acquire(ctx context.Context) (bool, error) {
 	return true, nil
 }
 
-// lead renews the lease until ctx ends, or until the lease is lost, which is its error.
+// lead renews the lease until ctx ends, or until the lease is lost, and returns the error of the loss.
 func (e *Elector) lead(ctx context.Context) error {
 	for {
 		select {
@@ -217,7 +217,7 @@ func (e *Elector) lead(ctx context.Context) error {
 	}
 }
 
-// lostError says that somebody else has taken the lease from this process.
+// lostError is the error of a lost lease, with the reason of the loss.
 type lostError struct{ reason string }
 
 func (e *lostError) Error() string { return e.reason }
@@ -229,7 +229,7 @@ func (e *Elector) lose(reason error) error {
 		e, e.clock().longestSince(e.candidate.sent).Round(time.Millisecond), reason)
 }
 
-// renew renews the lease. An error that is no *lostError says that the renewal failed.
+// renew renews the lease. An error that is no *lostError means that the renewal failed.
 func (e *Elector) renew(ctx context.Context) error {
 	left := e.candidate.left(e.clock())
 	if left <= 0 {
@@ -318,7 +318,7 @@ func (e *Elector) Release(ctx context.Context) error {
 // jitter returns a time around d, so that replicas do not act at the same moment.
 func jitter(d time.Duration) time.Duration { return d/2 + rand.N(d) }
 
-// failures logs why requests about the lease fail: each reason once, and that it is over.
+// failures logs why requests about the lease fail, each reason once, and the end of the failures.
 type failures struct {
 	log        *slog.Logger
 	isReported func(error) bool

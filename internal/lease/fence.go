@@ -129,7 +129,7 @@ func (f *Fence) write(ctx context.Context, r *kube.Request, left time.Duration) 
 
 // withTimeout returns a copy of query with the parameter by which an API server ends a request after
 // some time. It takes the text of a time.Duration (WithRequestDeadline in k8s.io/apiserver). A
-// shorter one that is there already stays.
+// shorter timeout in query stays.
 func withTimeout(query url.Values, left time.Duration) url.Values {
 	bounded := maps.Clone(query)
 	if bounded == nil {

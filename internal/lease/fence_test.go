@@ -19,7 +19,7 @@ func realTime() Clock {
 	return func() Reading { return at(time.Since(start)) }
 }
 
-// endpoint is a transport that answers as it is set.
+// endpoint is a transport with a settable answer.
 type endpoint struct {
 	answer func(ctx context.Context, r *kube.Request) error
 	// timeouts holds the parameter timeout of each request.

@@ -89,7 +89,7 @@ func withRecord(l *Lease, r record) *Lease {
 // MicroTime returns t as a Lease has it.
 func MicroTime(t time.Time) *metav1.MicroTime { return &metav1.MicroTime{Time: t} }
 
-// valueOf returns what p points to, or the zero value.
+// valueOf returns the value that p points to, or the zero value.
 func valueOf[T any](p *T) (value T) {
 	if p != nil {
 		value = *p

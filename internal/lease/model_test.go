@@ -50,7 +50,7 @@ type world struct {
 }
 
 // maxDelay is the longest time that a request or an answer is under way. It is shorter than the time
-// between the deadline of a leader and the take-over, less what the clocks may differ.
+// between the deadline of a leader and the take-over, less the difference that the clocks may have.
 const maxDelay = 4 * time.Second
 
 // below returns a random duration below d.
@@ -90,7 +90,7 @@ type machine struct {
 	isCut   bool
 	stopped chan struct{}
 	streams map[io.Closer]bool
-	// process is what runs on the machine.
+	// process is the process that runs on the machine.
 	process *process
 }
 

@@ -19,12 +19,12 @@ func (q requests) get(ctx context.Context) (*Lease, error) {
 	return q.send(ctx, &kube.Request{Verb: kube.VerbGet, Name: q.name, Live: true})
 }
 
-// create creates l, and returns what the server stored.
+// create creates l, and returns the Lease that the server stored.
 func (q requests) create(ctx context.Context, l *Lease) (*Lease, error) {
 	return q.write(ctx, &kube.Request{Verb: kube.VerbCreate}, l)
 }
 
-// replace puts l in place of the version that l was made of, and returns what the server stored.
+// replace replaces the version that l was made of by l, and returns the Lease that the server stored.
 func (q requests) replace(ctx context.Context, l *Lease) (*Lease, error) {
 	return q.write(ctx, &kube.Request{
 		Verb: kube.VerbUpdate, Name: q.name,
@@ -56,8 +56,8 @@ func (q requests) send(ctx context.Context, r *kube.Request) (*Lease, error) {
 // stream returns the stream of the Lease.
 func (q requests) stream() kube.Stream { return streamOf(q.namespace, q.name) }
 
-// streamOf returns the stream of the Leases of that name in a namespace, or in all of them if it is
-// empty.
+// streamOf returns the stream of the Leases of that name in a namespace, or in all namespaces if the namespace
+// is empty.
 func streamOf(namespace, name string) kube.Stream {
 	return kube.Stream{Resource: Resource(), Namespace: namespace, FieldSelector: "metadata.name=" + name}
 }

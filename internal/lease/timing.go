@@ -9,7 +9,7 @@ import (
 type Timing struct {
 	// Duration is how long other replicas wait after the last renewal that they observed.
 	Duration time.Duration
-	// Deadline is how long after its last successful renewal was sent a leader may send requests.
+	// Deadline is how long a leader may send requests after it has sent its last successful renewal.
 	Deadline time.Duration
 	// Period is the time between two renewals, and between two attempts to acquire the lease.
 	Period time.Duration
@@ -18,12 +18,12 @@ type Timing struct {
 // DefaultTiming returns the times that client-go and controller-runtime have by default.
 func DefaultTiming() Timing { return proportional(15 * time.Second) }
 
-// LeastWriteTime is what must be left of a term for a write to be sent.
+// LeastWriteTime is the least time that must be left of a term for a write to be sent.
 const LeastWriteTime = time.Second
 
 // The shortest and the longest duration of a lease. With the shortest one, a renewal may fail and
 // writes are sent all the same: what is left of the term two periods after a renewal is more than
-// LeastWriteTime. With the longest one, a program whose leader crashed has none for five minutes.
+// LeastWriteTime. With the longest one, a program whose leader crashed has no leader for five minutes.
 const (
 	shortestDuration = 3 * time.Second
 	longestDuration  = 5 * time.Minute
@@ -46,5 +46,5 @@ func proportional(d time.Duration) Timing {
 // attempt returns how long one request about the lease may take. Two of them fit into the deadline.
 func (t Timing) attempt() time.Duration { return t.Deadline / 2 }
 
-// slack returns the time between the deadline of a leader and the take-over by another one.
+// slack returns the time between the deadline of a leader and the take-over by another replica.
 func (t Timing) slack() time.Duration { return t.Duration - t.Deadline }

@@ -43,7 +43,7 @@ type options struct {
 	out      string
 }
 
-// verdict is what became of a mutation.
+// verdict is the outcome of a mutation.
 type verdict string
 
 const (
@@ -66,7 +66,7 @@ type result struct {
 	// WithServer is true if the tests on a real API server were among those that may have run.
 	WithServer bool    `json:"withServer"`
 	Seconds    float64 `json:"seconds"`
-	// Hash is that of the mutation.
+	// Hash is the hash of the mutation.
 	Hash string `json:"hash"`
 }
 
@@ -240,8 +240,8 @@ func failedTest(output []byte) string {
 	return "(failed)"
 }
 
-// readResults returns the kept results by the hashes of their mutations. A later one replaces an
-// earlier one.
+// readResults returns the kept results by the hashes of their mutations. A later result replaces an
+// earlier result.
 func readResults(path string) (map[string]result, error) {
 	results := make(map[string]result)
 	text, err := os.ReadFile(path)
@@ -258,7 +258,7 @@ func readResults(path string) (map[string]result, error) {
 	return results, nil
 }
 
-// report prints the sums of the present mutations. Its error says that not all of them were caught.
+// report prints the sums of the present mutations. It returns an error if not all of them were caught.
 func report(results map[string]result) error {
 	sums := make(map[verdict]int)
 	missing := 0

@@ -15,7 +15,7 @@ import (
 	"strings"
 )
 
-// testGroup is tests of one package that need the same.
+// testGroup is a group of tests of one package with the same needs.
 type testGroup struct {
 	// dir is the folder of the package, with slashes.
 	dir   string
@@ -42,7 +42,7 @@ const (
 const modelDir = "internal/programmodel"
 
 // readPromises returns the tests of each promise of docs/guarantees.md. A test that the page names
-// without its package is each test of that name.
+// without its package stands for each test of that name.
 func readPromises(module fs.FS) (map[int][]testGroup, error) {
 	page, err := fs.ReadFile(module, "docs/guarantees.md")
 	if err != nil {
@@ -106,7 +106,7 @@ func groupTests(found map[string][]place, names []string) ([]testGroup, error) {
 	return groups, nil
 }
 
-// findTests returns the places of all tests of the module, by their names and by their names after that
+// findTests returns the places of all tests of the module, by their names and by their names after the name
 // of their folder, and the test files that need a server, by their folders.
 func findTests(module fs.FS) (found map[string][]place, ofServer map[string][]string, err error) {
 	found, ofServer = make(map[string][]place), make(map[string][]string)
@@ -178,8 +178,8 @@ func costOf(name string, file *ast.File) cost {
 	return cheap
 }
 
-// inOrder returns the groups in the order in which they are run: cheap ones first, and among those the
-// package of the changed file.
+// inOrder returns the groups in the order in which they are run: cheap groups first, and among these the
+// package of the changed file first.
 func inOrder(groups []testGroup, changedDir string, withServer bool) []testGroup {
 	chosen := slices.DeleteFunc(slices.Clone(groups), func(g testGroup) bool { return g.cost == server && !withServer })
 	slices.SortFunc(chosen, func(a, b testGroup) int {

@@ -12,7 +12,7 @@ import (
 
 var update = flag.Bool("update", false, "write crd.yaml anew")
 
-// checkDefinition fails t unless crd.yaml is what the program prints.
+// checkDefinition fails t unless crd.yaml is the output of the program.
 func checkDefinition(t *testing.T, program string) {
 	t.Helper()
 	printed := crd(t, program)

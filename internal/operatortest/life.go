@@ -19,7 +19,7 @@ func (s *suite) testSample(t *testing.T) {
 	w.stop(t)
 }
 
-// Created, changed in each way, deleted; and the children with it.
+// An object is created, changed in each way and deleted, and its children with it.
 func (s *suite) testLife(t *testing.T) {
 	w := s.world(t)
 	w.apply(t, "before", first) // before the operator starts
@@ -82,7 +82,7 @@ func (s *suite) testTampering(t *testing.T) {
 	before := w.waitUntilReady(t, "app", first)
 	for _, child := range parse(t, s.Children("app", first)) {
 		uids := w.uids(t, "app")
-		// The deletion does not wait for the child's end, as one by accident would not.
+		// The deletion does not wait for the child's end, as an accidental deletion would not.
 		if err := w.apiOf(t, child).Delete(t.Context(), child.GetName()); err != nil {
 			t.Fatal(err)
 		}

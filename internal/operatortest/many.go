@@ -14,8 +14,8 @@ import (
 // many is how many objects there are at once.
 const many = 200
 
-// Many objects at once: different ones in parallel, none twice at the same time, and all
-// become ready.
+// Many objects are reconciled at once: different objects in parallel, and no object twice at the same
+// time. All objects become ready.
 func (s *suite) testMany(t *testing.T) {
 	w := s.world(t)
 	w.start(t)
@@ -23,7 +23,7 @@ func (s *suite) testMany(t *testing.T) {
 	states := make(map[string]State)
 	for i := range many {
 		name := fmt.Sprintf("app-%d", i)
-		// Some with Pods, most without: those are the machine's work, not the operator's.
+		// One object in ten has a Pod: Pods are the machine's work, not the operator's.
 		states[name] = State{Replicas: 0, Image: first.Image}
 		if i%10 == 0 {
 			states[name] = State{Replicas: 1, Image: first.Image}

@@ -11,7 +11,7 @@ import (
 
 // Operator describes an operator in the current folder, and what it must achieve.
 type Operator struct {
-	// Resource is what it reconciles.
+	// Resource is the resource of the objects that the operator reconciles.
 	Resource kube.Resource
 	// Sample is the name of the object in sample.yaml. SampleState is its state.
 	Sample      string
@@ -21,8 +21,8 @@ type Operator struct {
 	// Children returns the children that must exist for an object, as YAML documents. The cluster
 	// must have every value in them, and lists of the same length.
 	Children func(name string, s State) string
-	// Ready returns an error while the object's status does not say that it is ready. It is nil if
-	// the status never says so.
+	// Ready returns an error while the object's status does not show that the object is ready. It is nil if
+	// the status never shows that.
 	Ready func(object *unstructured.Unstructured, s State) error
 	// Finalizer is the finalizer of each object, or "".
 	Finalizer string
@@ -55,9 +55,9 @@ type Bad struct {
 // Reporting is how often an operator reports an object that was stored before the schema refused it.
 type Reporting int
 
-// How often.
+// The frequencies of reports.
 const (
-	// OncePerChange is for a spec that the operator cannot read, and for one whose children the
+	// OncePerChange is for a spec that the operator cannot read, and for a spec whose children the
 	// server refuses.
 	OncePerChange Reporting = iota
 	// Never is for a spec that works all the same.
@@ -85,7 +85,7 @@ func (o Operator) Test(t *testing.T) {
 		{"at rest", s.testAtRest},
 		{"bad objects", s.testBadObjects},
 	})
-	// It runs by itself, because it leaves no processor time for the others.
+	// This test runs by itself, because it leaves no processor time for the others.
 	t.Run("many", s.testMany)
 }
 

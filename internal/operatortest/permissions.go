@@ -70,7 +70,7 @@ func (p permission) String() string {
 	return p.verb + " " + plural
 }
 
-// permissions returns what the rules allow.
+// permissions returns the permissions that the rules grant.
 func (r rules) permissions() map[permission]bool {
 	all := make(map[permission]bool)
 	for _, granted := range r {
@@ -143,7 +143,7 @@ func (o Operator) newAudited(t *testing.T, program string, args ...string) *audi
 	return &audited{suite: &suite{Operator: o, cluster: cluster, program: program}, log: log}
 }
 
-// sent returns what users with names that begin like this have asked for, as the audit log has it. A
+// sent returns the permissions that users whose names begin with this text have asked for, by the audit log. A
 // refusal fails t.
 func (a *audited) sent(t *testing.T, users string) map[permission]bool {
 	t.Helper()
@@ -192,14 +192,14 @@ func OnRequest(t *testing.T) {
 }
 
 // TestPermissions lets the objects of the operator live through everything, on control planes with
-// OwnerReferencesPermissionEnforcement, with and without streaming lists, and with faults. What the
-// operator asks for must be what it prints as its permissions. A permission that it does not ask for
-// must be one that the server demands behind another request: without it that request is refused.
+// OwnerReferencesPermissionEnforcement, with and without streaming lists, and with faults. The permissions
+// that the operator asks for must be the permissions that it prints. A permission that it does not ask for
+// must be one that the server demands behind another request, which is refused without the permission.
 func (o Operator) TestPermissions(t *testing.T) {
 	o.audit(t, (*audited).live, (*audited).requireRefusal)
 }
 
-// Audit does what [Operator.TestPermissions] does, for the program in the current folder. live lets
+// Audit makes the checks of [Operator.TestPermissions] for the program in the current folder. live lets
 // objects live through everything. begin starts the program, and returns once the program has made the
 // requests of the usual beginning of an object, or has been refused. If begin is nil, the program must
 // ask for all its permissions in live.
@@ -302,7 +302,7 @@ func (a *audited) live(t *testing.T, proxy *yaretest.Proxy, namespace string) {
 		w.waitUntilReady(t, "app", second)
 	}
 	// The fate of each of the first writes for an object stays unknown, until requests are no longer
-	// repeated. So the operator gets what it wrote. A write for another object may come between.
+	// repeated. Therefore the operator gets the objects that it wrote. A write for another object may come between.
 	for n := 0; n < kindsOfWrites || n < 5*kindsOfWrites && !a.hasGot(w.proxy.Requests()); n++ {
 		name := fmt.Sprintf("fault-%d", n)
 		before, _ := w.failures(t)
@@ -335,7 +335,7 @@ func (a *audited) live(t *testing.T, proxy *yaretest.Proxy, namespace string) {
 }
 
 // failures returns how many reconciles have failed, and the names of the objects whose last reconcile
-// has.
+// has failed.
 func (w *world) failures(t *testing.T) (count int, failing []string) {
 	t.Helper()
 	last := make(map[string]bool)
@@ -356,7 +356,7 @@ func (w *world) failures(t *testing.T) (count int, failing []string) {
 }
 
 // hasGot reports whether the server has answered a get of each kind that the operator may get, apart
-// from those that are never in doubt.
+// from the kinds that are never in doubt.
 func (a *audited) hasGot(requests []yaretest.Request) bool {
 	for p := range a.granted.permissions() {
 		resource := strings.TrimPrefix(p.String(), "get ")

@@ -17,8 +17,8 @@ import (
 // state is an object and its children, without what differs from one run to the next.
 type state map[string]map[string]any
 
-// check returns the state of an object and its children, or an error that says what is not as it
-// must be.
+// check returns the state of an object and its children, or an error that describes a difference from the
+// state that they must have.
 func (w *world) check(t *testing.T, name string, s State) (state, error) {
 	t.Helper()
 	object, err := w.api().Get(t.Context(), name)
@@ -68,7 +68,7 @@ func checkChild(owner, want, child *unstructured.Unstructured) error {
 	return rolledOut(child)
 }
 
-// difference describes a value of want that is not in got. It returns "" if there is none.
+// difference describes a value of want that is not in got. It returns "" if there is no difference.
 func difference(path string, want, got any) string {
 	switch want := want.(type) {
 	case map[string]any:

@@ -109,7 +109,7 @@ func compare(t *testing.T, want, got []string) {
 	}
 }
 
-// crd.yaml is what the program prints, and a server takes it.
+// The program prints crd.yaml, and a server accepts it.
 func (w Watcher) testDefinition(t *testing.T) {
 	program := yaretest.Build(t, ".")
 	checkDefinition(t, program)
@@ -131,7 +131,7 @@ func (w Watcher) testSample(t *testing.T) {
 	compare(t, append(slices.Clone(w.Started), w.SampleLine), p.Lines())
 }
 
-// An object that exists before the start, and one that is added, modified and deleted: each change
+// Objects exist before the start, or are added, modified and deleted later: each change
 // is printed once.
 func (w Watcher) testLife(t *testing.T) {
 	program := yaretest.Build(t, ".")
@@ -147,7 +147,7 @@ func (w Watcher) testLife(t *testing.T) {
 	w.delete(t, cluster, namespace, "before")
 	waitForAll(t, p, w.Deleted("before"))
 
-	// Another start begins with what is there then.
+	// Another start begins with the objects that exist then.
 	second := cluster.Run(t, program, "--watch-namespace", namespace)
 	waitForAll(t, second, w.Added("fresh"))
 	for _, each := range []*yaretest.Process{p, second} {
@@ -163,14 +163,14 @@ func (w Watcher) testLife(t *testing.T) {
 	}
 }
 
-// With --watch-namespace, which may be repeated, the others are not shown; without, all are.
+// With --watch-namespace, which may be repeated, other namespaces are not shown. Without it, all are shown.
 func (w Watcher) testNamespaces(t *testing.T) {
 	program := yaretest.Build(t, ".")
 	cluster := w.cluster(t, program)
 	one, two, other := cluster.Namespace(t), cluster.Namespace(t), cluster.Namespace(t)
 	all := cluster.Run(t, program)
 	narrow := cluster.Run(t, program, "--watch-namespace", one, "--watch-namespace="+two)
-	// The other's comes first, so that it would be seen before those that are waited for.
+	// The other namespace's object comes first, so that it would be seen before the objects that are waited for.
 	for _, object := range []struct{ namespace, name string }{{other, "hidden-" + other}, {one, "first-" + one}, {two, "second-" + two}} {
 		w.apply(t, cluster, object.namespace, object.name, false)
 		waitForAll(t, all, w.Added(object.name))
@@ -198,8 +198,8 @@ func (w Watcher) testFewRights(t *testing.T) {
 	compare(t, w.Added("fresh"), w.withoutErrors(p.Lines()))
 }
 
-// TestPermissions checks that the program asks for what it prints as its permissions, and for nothing
-// else: see [Audit].
+// TestPermissions checks that the program asks for the permissions that it prints, and for nothing else: see
+// [Audit].
 func (w Watcher) TestPermissions(t *testing.T) {
 	resource := kube.Resource{GroupVersionKind: schema.GroupVersionKind{Group: w.Group, Version: "v1", Kind: w.Plural}, Plural: w.Plural}
 	live := func(t *testing.T, cluster *yaretest.Cluster, proxy *yaretest.Proxy, namespace string) {
@@ -215,7 +215,7 @@ func (w Watcher) TestPermissions(t *testing.T) {
 	Audit(t, resource, live, nil)
 }
 
-// withoutErrors leaves out what is printed at the start, and what may be due to errors.
+// withoutErrors returns lines without the lines of the start, and without lines that may be due to errors.
 func (w Watcher) withoutErrors(lines []string) []string {
 	var rest []string
 	for _, line := range lines[min(len(lines), len(w.Started)):] {

@@ -104,7 +104,7 @@ func (b builder) download(ctx context.Context) (download, error) {
 			version = revision
 		}
 	}
-	// Outside of any module, so that nobody's go.mod has a say.
+	// The command runs outside of any module, so that no go.mod has an effect.
 	out, err := b.tool.output(ctx, os.TempDir(), b.tool.buildEnv(), "mod", "download", "-json", b.program.modulePath()+"@"+version)
 	var d download
 	if jsonErr := json.Unmarshal([]byte(out), &d); err == nil && jsonErr != nil {
@@ -167,11 +167,11 @@ func (b builder) kubernetesVersion(gomod string) (string, error) {
 	return "", nil
 }
 
-// A BuildError is a program that does not compile.
+// A BuildError is the error of a program that does not compile.
 type BuildError struct {
 	Program Program
 	Err     error
-	Output  string // what the compiler said
+	Output  string // the output of the compiler
 }
 
 func (e *BuildError) Error() string {

@@ -11,7 +11,7 @@ import (
 )
 
 // buildProgress reads the standard error of `go build -v` and shows the progress. It keeps the
-// lines that are neither a package nor a download: they say what went wrong.
+// lines that are neither a package nor a download: they report what went wrong.
 type buildProgress struct {
 	program Program
 	task    *console.Task

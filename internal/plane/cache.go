@@ -19,7 +19,7 @@ const (
 	// The binary of the control plane is some 150 MB; a few are kept, for those who go back and
 	// forth between branches or Go versions.
 	keptBinaries = 3
-	// Younger ones are kept in any case: somebody may be about to start one.
+	// Younger binaries are kept in any case, because somebody may be about to start one.
 	keptFor = time.Hour
 )
 
@@ -71,7 +71,7 @@ func markUsed(path string) bool {
 
 func (c cache) buildLocked(ctx context.Context, path string, build func(context.Context, string) error) error {
 	folder := filepath.Dir(path)
-	// This process holds the lock, so what is there of a build is left by an interrupted one.
+	// This process holds the lock, so the remains of a build are left by an interrupted build.
 	leftovers, err := filepath.Glob(filepath.Join(folder, "build-*"))
 	if err != nil {
 		return fmt.Errorf("looking for interrupted builds: %w", err)

@@ -101,7 +101,7 @@ func (c *control) answered(m message) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if answer, ok := c.waiting[m.ID]; ok {
-		answer <- m // Never blocks: there is room for the one answer there is.
+		answer <- m // Never blocks: the channel has room for the only answer.
 		delete(c.waiting, m.ID)
 	}
 }

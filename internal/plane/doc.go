@@ -1,4 +1,4 @@
-// Package plane finds, builds, keeps, starts and steers the embedded control plane: one
+// Package plane finds, builds, keeps, starts and controls the embedded control plane: one
 // binary, built from the module github.com/yare-go/yare/controlplane, that holds etcd,
 // kube-apiserver, kube-controller-manager, kube-scheduler, a simulated kubelet and kubectl.
 //

@@ -15,8 +15,8 @@ import (
 type Finder struct {
 	// Program is the program. The default is the control plane.
 	Program Program
-	// Dir is the folder whose module says which version of the program is meant; the working
-	// directory by default.
+	// Dir is the folder whose module determines the version of the program. Default: the working
+	// directory.
 	Dir string
 	// Env replaces the environment of this process.
 	Env []string
@@ -62,7 +62,7 @@ func (f Finder) Find(ctx context.Context) (string, error) {
 	}
 }
 
-// errChanged means that a build took longer than its source stayed the same.
+// errChanged means that the source changed during its build.
 var errChanged = errors.New("the source was changed while it was compiled")
 
 func (f Finder) get(ctx context.Context, src source) (string, error) {
@@ -76,7 +76,7 @@ func (f Finder) get(ctx context.Context, src source) (string, error) {
 	}
 	return cache{program: b.program, dir: f.Cache, console: f.Console}.get(ctx, key, func(ctx context.Context, dir string) error {
 		err := b.build(ctx, dir)
-		// What was compiled may be neither the source before nor the one after.
+		// The compiled source may be neither the source before nor the source after.
 		if after, keyErr := b.key(ctx); ctx.Err() == nil && keyErr == nil && after != key {
 			return errChanged
 		}

@@ -107,7 +107,7 @@ func (f Finder) requiredModule(ctx context.Context) (*listedModule, error) {
 	return &m, nil
 }
 
-// source returns where p comes from, which belongs to the module m.
+// source returns the source of p that belongs to the module m.
 func (m *listedModule) source(p Program) (source, error) {
 	if m.Dir != "" && p.isBeside(m.Dir) {
 		return source{dir: filepath.Join(m.Dir, p.Folder)}, nil
@@ -128,8 +128,8 @@ func (m *listedModule) source(p Program) (source, error) {
 	return source{version: m.Version}, nil
 }
 
-// ownSource returns where the program comes from that belongs to this very yare. It counts where no
-// module says anything else.
+// ownSource returns the source of the program that belongs to this very yare. It is used where no
+// module names another source.
 func (f Finder) ownSource() (source, error) {
 	version, clone := f.ownVersion(), ""
 	if !f.noClone {
@@ -166,7 +166,7 @@ func OwnModule() (Module, error) {
 }
 
 // ownModule returns where the yare module of a program of that version is, which was built from
-// that clone. It reports whether that is known.
+// that clone. It reports whether the place is known.
 func ownModule(version, clone string) (m Module, ok bool) {
 	isDirty := strings.HasSuffix(version, "+dirty")
 	switch isReleased := version != "" && !isDirty && !module.IsPseudoVersion(version); {

@@ -32,7 +32,7 @@ type Options struct {
 	// RealNode puts a real node in the place of the simulated nodes. A real node needs Linux, root,
 	// and the installed programs containerd, runc, nft and the CNI plugins.
 	RealNode bool
-	// NodeBinary names the binary of the real node. The default is the one that Finder finds.
+	// NodeBinary names the binary of the real node. The default is the binary that Finder finds.
 	NodeBinary string
 	// Images are tar files with images for the real node.
 	Images []string
@@ -253,12 +253,12 @@ func (p *Plane) Boot() time.Duration {
 // Pids returns the process IDs of the components at the time when the plane became ready.
 func (p *Plane) Pids() map[string]int { return p.ready.Pids }
 
-// Stop ends a component as an administrator would. It stays down until StartComponent.
+// Stop ends a component as an administrator would. The component stays down until StartComponent.
 func (p *Plane) Stop(ctx context.Context, component string) error {
 	return p.do(ctx, "stop", component)
 }
 
-// Kill ends a component as a crash would (kill -9). It stays down until StartComponent.
+// Kill ends a component as a crash would (kill -9). The component stays down until StartComponent.
 func (p *Plane) Kill(ctx context.Context, component string) error {
 	return p.do(ctx, "kill", component)
 }
@@ -283,7 +283,7 @@ func (p *Plane) Resume(ctx context.Context, component string) error {
 	return p.do(ctx, "resume", component)
 }
 
-// Compact drops etcd's history, and returns the revision up to which it did.
+// Compact drops etcd's history, and returns the revision up to which the history was dropped.
 func (p *Plane) Compact(ctx context.Context) (int64, error) {
 	m, err := p.control.call(ctx, p.Done(), "compact", "")
 	return m.Revision, err

@@ -11,7 +11,7 @@ type Program struct {
 	Folder string
 	// Title is the name of the program in messages.
 	Title string
-	// FirstBuild says, in messages, what the first build takes.
+	// FirstBuild describes, in messages, what the first build takes.
 	FirstBuild string
 }
 
@@ -34,7 +34,7 @@ func ImageBuilder() Program {
 }
 
 // Variable returns the name of the environment variable that names a binary of the program, to be
-// used as it is.
+// used unchanged.
 func (p Program) Variable() string { return "YARE_" + strings.ToUpper(p.Folder) }
 
 // modulePath returns the path of the module of the program.

@@ -28,7 +28,7 @@ func RealNode() Program {
 	}
 }
 
-// checkRealNode returns an error if a real node is asked for that cannot be. The program of the node
+// checkRealNode returns an error if a real node is requested that cannot run. The program of the node
 // checks all that it needs of the machine, but compiling the programs takes minutes, so the most
 // likely causes are checked before.
 func (o Options) checkRealNode() error {

@@ -18,8 +18,8 @@ type Running struct {
 	Kubeconfig string    `json:"kubeconfig"`
 	Binary     string    `json:"binary"`
 	Started    time.Time `json:"started"`
-	// Projects are the projects that the control plane belongs to (see [Project]): that of the
-	// folder it was started in and, if that is another one, that of its operator.
+	// Projects are the projects that the control plane belongs to (see [Project]): the project of the
+	// folder it was started in and, if that is another one, the project of its operator.
 	Projects []string `json:"projects"`
 	// Node is the real node of the control plane. It is nil if the nodes are simulated.
 	Node *RunningNode `json:"node,omitempty"`

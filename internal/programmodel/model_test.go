@@ -23,7 +23,7 @@ var (
 
 const (
 	// settling is how long the program has to repair everything once all faults are over. It is
-	// longer than any back-off but that of a Waiter.
+	// longer than any back-off but the back-off of a Waiter.
 	settling = 30 * time.Minute
 	// resting is how long the program is watched at rest.
 	resting = 15 * time.Minute

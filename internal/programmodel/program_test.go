@@ -100,7 +100,7 @@ const (
 	predicates
 )
 
-// plan is what a controller is like.
+// plan describes a controller.
 type plan struct {
 	name      string
 	plural    string
@@ -110,7 +110,7 @@ type plan struct {
 	narrow    bool
 	finalizer bool
 	resync    bool
-	// reads, lists and readsMetadata are what a reconcile does before it writes.
+	// reads, lists and readsMetadata are the reads of a reconcile before it writes.
 	reads, lists, readsMetadata bool
 	// slow is true if reconciles take time.
 	slow        bool

@@ -59,7 +59,7 @@ type place struct{ plural, namespace, name string }
 // floor is the oldest version that a read may return.
 type floor struct {
 	version int
-	// uid is that of the object, if the object existed at that version.
+	// uid is the uid of the object, if the object existed at that version.
 	uid string
 }
 

@@ -16,7 +16,7 @@ import (
 )
 
 // Fields are the JSON fields that a type has. A field without fields of its own stands for its
-// whole value. The fields of the elements of a list are those of the list. Fields must not be
+// whole value. The fields of a list are the fields of its elements. Fields must not be
 // changed.
 type Fields struct {
 	// byName is nil if the whole value is kept.
@@ -70,7 +70,7 @@ func (f *Fields) addStruct(t reflect.Type, within []reflect.Type) error {
 	return nil
 }
 
-// elementOf returns what pointers, slices and arrays lead to.
+// elementOf returns the type that pointers, slices and arrays lead to.
 func elementOf(t reflect.Type) reflect.Type {
 	for t.Kind() == reflect.Pointer || t.Kind() == reflect.Slice || t.Kind() == reflect.Array {
 		t = t.Elem()
@@ -132,7 +132,7 @@ func (f *Fields) appendPaths(paths *[]string, prefix string) {
 }
 
 // AppendObject appends the object to dst, reduced to f. The kind and the apiVersion stay. The
-// metadata lose their managedFields. The error says that object is not JSON.
+// metadata lose their managedFields. It returns an error if object is not JSON.
 func (f *Fields) AppendObject(dst, object []byte) ([]byte, error) {
 	s := jsonscan.New(object)
 	return appendMembers(dst, &s, func(dst []byte, name string) ([]byte, error) {

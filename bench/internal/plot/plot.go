@@ -32,8 +32,8 @@ const (
 	left, right, top, bottom = 70, 190, 44, 52
 )
 
-// colour returns the colour of the i-th series. Readers who do not see all colours can distinguish
-// them: they are those of Okabe and Ito.
+// colour returns the colour of the i-th series. The colours are the palette of Okabe and Ito, which readers
+// who do not see all colours can distinguish.
 func colour(i int) string {
 	colours := []string{"#0072b2", "#d55e00", "#e69f00", "#009e73", "#cc79a7", "#56b4e9"}
 	return colours[i%len(colours)]
@@ -89,7 +89,7 @@ func Bars(w io.Writer, title string, y Axis, groups []string, series []Series) e
 	return d.write(w)
 }
 
-// Number returns a number with three digits, and with as many as it needs before the point.
+// Number returns a number with three digits, and with as many digits as it needs before the point.
 func Number(v float64) string {
 	switch size := math.Abs(v); {
 	case size >= 100 || v == 0:

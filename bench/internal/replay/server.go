@@ -1,6 +1,6 @@
 // Package replay is an API server that serves Shops from memory: by lists in pages, by streaming
-// lists, and by watches. It writes nothing and knows no other resource. What it sends has the
-// form, the order and the size of what a real API server sends, so that a program can be
+// lists, and by watches. It writes nothing and serves no other resource. Its answers have the
+// form, the order and the size of the answers of a real API server, so that a program can be
 // measured with more objects than a real API server holds in a reasonable time.
 package replay
 
@@ -123,7 +123,7 @@ func (s *Server) serveWatch(w http.ResponseWriter, r *http.Request, initial bool
 	}
 }
 
-// bookmark returns the event of a bookmark at the newest version. The one that ends a streaming
+// bookmark returns the event of a bookmark at the newest version. The bookmark that ends a streaming
 // list is marked.
 func (s *Server) bookmark(endsInitialEvents bool) string {
 	annotations := ""

@@ -72,7 +72,7 @@ const firstVersion = 10_000_000
 func (s *Store) version() int { return firstVersion + 2*len(s.events) }
 
 // encode returns the i-th Shop as an API server writes it: keys in order, with the metadata that
-// a server adds. Two field managers made it: one applied it, another one its status.
+// a server adds. Two field managers made the Shop: one applied the Shop, and the other one its status.
 func encode(shop *workload.Shop, i int) []byte {
 	random := rand.New(rand.NewPCG(uint64(i), 11))
 	created := time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC).Add(time.Duration(random.IntN(300*24*3600)) * time.Second)

@@ -32,9 +32,9 @@ type Interval struct{ Low, High float64 }
 const resamples = 10_000
 
 // Ratio returns the median of a divided by the median of b, with the 95 % interval of a
-// percentile bootstrap. The values a[i] and b[i] are those of one round. Each resample draws
+// percentile bootstrap. The values a[i] and b[i] are values of one round. Each resample draws
 // whole rounds with replacement, so that what disturbed a round disturbs both values. Equal
-// values give equal results. With fewer than three rounds an interval says nothing, and both of
+// values give equal results. With fewer than three rounds an interval has no meaning, and both of
 // its ends are NaN. Ratio panics if a and b have different lengths.
 func Ratio(a, b []float64) (ratio float64, interval Interval) {
 	if len(a) != len(b) {

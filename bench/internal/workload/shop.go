@@ -1,5 +1,5 @@
 // Package workload has the objects of the comparison. Their names, images, counts and optional
-// parts vary as those of a real cluster do. Equal arguments give equal objects.
+// parts vary as in a real cluster. Equal arguments give equal objects.
 package workload
 
 import (

@@ -23,7 +23,7 @@ import (
 	"k8s.io/kubernetes/pkg/controller/garbagecollector"
 )
 
-// newContext makes what all controllers share. app.CreateControllerContext does the same,
+// newContext makes the context that all controllers share. app.CreateControllerContext does the same,
 // but first waits until the API server is healthy, which it is only a second after it
 // answers requests, and looks only once a second.
 func newContext(ctx context.Context, c *config.CompletedConfig) (app.ControllerContext, error) {
@@ -46,7 +46,7 @@ func newContext(ctx context.Context, c *config.CompletedConfig) (app.ControllerC
 		InformerFactory:                 typed,
 		ObjectOrMetadataInformerFactory: informerfactory.NewInformerFactory(typed, untyped),
 		ComponentConfig:                 c.ComponentConfig,
-		// The garbage collector resets it whenever the kinds that exist change, so there is
+		// The garbage collector resets the mapper whenever the kinds that exist change, so there is
 		// no need to reset it by the clock.
 		RESTMapper:               restmapper.NewDeferredDiscoveryRESTMapper(memory.NewMemCacheClient(client.Discovery())),
 		InformersStarted:         make(chan struct{}),
@@ -72,12 +72,12 @@ func newContext(ctx context.Context, c *config.CompletedConfig) (app.ControllerC
 // controller together ten times a second after the first 100. A failure above that rate puts
 // off all later retries, because each one reserves its turn: 2,000 conflicts within a minute
 // or two, which a test with many quick edits causes, make the next retry wait for more than a
-// minute, even that of an object which failed for the first time. Such an object is left
+// minute, even the retry of an object which failed for the first time. Such an object is left
 // alone unless it changes, and the error is logged at level 2 only. A resync is not a retry:
 // it does not wait. A sync that finds nothing to do sends no request.
 const workloadPeriod = 5 * time.Second
 
-// workloadResync returns the resync periods of the kinds whose controllers retry so.
+// workloadResync returns the resync periods of the kinds whose controllers retry in this way.
 func workloadResync() map[metav1.Object]time.Duration {
 	return map[metav1.Object]time.Duration{
 		&appsv1.Deployment{}:  workloadPeriod,

@@ -28,7 +28,7 @@ const (
 )
 
 // namespaces empties and finalizes deleted namespaces with the stock deleter. It
-// replaces the stock controller because that one lets a deleted namespace rest for 5 s,
+// replaces the stock controller because the stock controller lets a deleted namespace rest for 5 s,
 // for the sake of API servers that lag behind each other, and then sleeps for as long as
 // its Pods might take, which are 16 s for a Pod that is gone after half a second.
 type namespaces struct {
@@ -104,7 +104,7 @@ func (n *namespaces) processNext(ctx context.Context) bool {
 	}
 	defer n.queue.Done(name)
 	if _, err := n.lister.Get(name); err != nil {
-		n.queue.Forget(name) // it is gone
+		n.queue.Forget(name) // the namespace is gone
 		return true
 	}
 	err := n.deleter.Delete(ctx, name)

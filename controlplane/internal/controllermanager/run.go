@@ -13,8 +13,8 @@ import (
 	"github.com/yare-go/yare/controlplane/internal/lifeline"
 )
 
-// run runs all controllers until the context ends. The credentials are those of the
-// kubeconfig for every controller: what a controller may do is not what is tested here.
+// run runs all controllers until the context ends. Every controller uses the credentials of the
+// kubeconfig, because the permissions of controllers are not tested here.
 func run(ctx context.Context, c *config.CompletedConfig, line lifeline.Lifeline) error {
 	c.EventBroadcaster.StartStructuredLogging(0)
 	c.EventBroadcaster.StartRecordingToSink(&corev1client.EventSinkImpl{Interface: c.Client.CoreV1().Events("")})
@@ -42,7 +42,7 @@ func run(ctx context.Context, c *config.CompletedConfig, line lifeline.Lifeline)
 	return nil
 }
 
-// build makes every stock controller that the flags enable, and ours in place of some.
+// build makes every stock controller that the flags enable, and the controllers of this package in place of some.
 func build(ctx context.Context, cc app.ControllerContext) ([]app.Controller, error) {
 	descriptors := app.NewControllerDescriptors()
 	ours := map[string]func(context.Context, app.ControllerContext) (app.Controller, error){

@@ -52,7 +52,7 @@ func configuration(dataDir string, client url.URL, logLevel string) *embed.Confi
 	c.LogOutputs = []string{"stderr"}
 	c.ListenClientUrls = []url.URL{client}
 	// There is no second member: listen for none. The addresses that are advertised are
-	// never dialed, but they are checked, and may not be those of a unix socket.
+	// never dialed, but they are checked, and may not be addresses of a unix socket.
 	c.ListenPeerUrls = nil
 
 	// With the defaults, a member that is alone waits a second before it elects itself.
@@ -60,7 +60,7 @@ func configuration(dataDir string, client url.URL, logLevel string) *embed.Confi
 	c.ElectionMs = 100
 
 	c.UnsafeNoFsync = true
-	// Small batches committed often: what is read right after a write should not wait.
+	// Small batches committed often: a read right after a write should not wait.
 	c.BackendBatchInterval = 10 * time.Millisecond
 	c.QuotaBackendBytes = 4 << 30
 	c.Name = "yare"

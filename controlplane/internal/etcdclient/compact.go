@@ -13,8 +13,8 @@ import (
 	"google.golang.org/grpc/grpclog"
 )
 
-// Quiet keeps the connections of Compact from writing to standard error: what goes
-// wrong is in its error, and a pause or a restart of etcd is nothing to warn of. Call it
+// Quiet keeps the connections of Compact from writing to standard error: the error of Compact
+// reports problems, and a pause or a restart of etcd needs no warning. Quiet must be called
 // before Compact.
 func Quiet() {
 	grpclog.SetLoggerV2(grpclog.NewLoggerV2(io.Discard, io.Discard, io.Discard))

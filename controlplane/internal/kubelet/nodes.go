@@ -48,7 +48,7 @@ func (n *nodes) names() []string {
 	return names
 }
 
-// register makes the nodes, or takes over those that are there, until all are Ready.
+// register makes the nodes, or takes over the nodes that exist, until all are Ready.
 func (n *nodes) register(ctx context.Context) error {
 	return n.each(ctx, func(ctx context.Context, node int) error {
 		for {
@@ -66,7 +66,7 @@ func (n *nodes) register(ctx context.Context) error {
 	})
 }
 
-// each does something for all nodes at the same time, and returns the first error.
+// each calls do for all nodes at the same time, and returns the first error.
 func (n *nodes) each(ctx context.Context, do func(context.Context, int) error) error {
 	var group sync.WaitGroup
 	failed := make(chan error, n.count)
@@ -83,7 +83,7 @@ func (n *nodes) each(ctx context.Context, do func(context.Context, int) error) e
 }
 
 func (n *nodes) registerOne(ctx context.Context, node int) error {
-	// What a node says of itself when it is created is kept, its status included.
+	// The server keeps the node that is created as a whole, its status included.
 	_, err := n.client.CoreV1().Nodes().Create(ctx, n.object(node, time.Now()), metav1.CreateOptions{})
 	if errors.IsAlreadyExists(err) {
 		return n.refresh(ctx, node)
@@ -92,7 +92,7 @@ func (n *nodes) registerOne(ctx context.Context, node int) error {
 }
 
 // refresh brings the status of a node up to date: the node lifecycle controller declares
-// a node dead that was not heard of for a while, and leaves it to the node to say that it
+// a node dead that was not heard of for a while, and leaves it to the node to report that it
 // lives. A node that somebody deleted stays deleted.
 func (n *nodes) refresh(ctx context.Context, node int) error {
 	current, err := n.client.CoreV1().Nodes().Get(ctx, nodeName(node), metav1.GetOptions{})
@@ -204,8 +204,8 @@ func (n *nodes) status(node int, now time.Time) corev1.NodeStatus {
 	}
 }
 
-// isOutdated reports whether a node's status must be written again: it says something else,
-// or is so old that it would be taken for dead.
+// isOutdated reports whether a node's status must be written again: it has other values,
+// or is so old that the node would be taken for dead.
 func isOutdated(current, wanted corev1.NodeStatus, now time.Time) bool {
 	const statusLifetime = 5 * time.Minute
 	if current.DaemonEndpoints != wanted.DaemonEndpoints || current.NodeInfo.KubeletVersion != wanted.NodeInfo.KubeletVersion {

@@ -104,8 +104,8 @@ func (p *pods) run(ctx context.Context) {
 	group.Wait()
 }
 
-// keepAddresses marks those of the Pods that were there before, so that none is given to
-// a second one.
+// keepAddresses marks the addresses of the Pods that existed before as used, so that no address is given
+// to a second Pod.
 func (p *pods) keepAddresses() {
 	for _, object := range p.informer.GetStore().List() {
 		pod := object.(*corev1.Pod)
@@ -121,7 +121,7 @@ func (p *pods) enqueue(object any) {
 	}
 }
 
-// next handles one Pod, and reports whether there may be another.
+// next handles one Pod, and reports whether there may be another Pod.
 func (p *pods) next(ctx context.Context) bool {
 	key, shutdown := p.queue.Get()
 	if shutdown {

@@ -9,8 +9,8 @@ import (
 	"time"
 )
 
-// serve answers what the API server asks a node for: that there is nothing, and why. A
-// port that nobody listens on would leave the user of `kubectl logs` with a riddle.
+// serve answers the requests of the API server for logs and commands with the reason why nothing runs. Without
+// a listener on the port, the errors of `kubectl logs` would not name the reason.
 func serve(ctx context.Context, listener net.Listener, cert, key string) error {
 	server := &http.Server{Handler: handler(), ReadHeaderTimeout: 10 * time.Second}
 	stopped := context.AfterFunc(ctx, func() { server.Close() })

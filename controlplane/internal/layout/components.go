@@ -33,7 +33,7 @@ const (
 // serviceAddress returns the address of the Service `kubernetes`, the first of the range.
 func serviceAddress() net.IP { return net.IPv4(10, 96, 0, 1) }
 
-// ports are those the components listen on.
+// ports are the ports that the components listen on.
 type ports struct{ apiServer, scheduler int }
 
 func etcdArgs(f *Folder) []string {

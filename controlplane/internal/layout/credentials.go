@@ -25,7 +25,7 @@ const (
 	authenticationFile = "authentication.yaml"
 )
 
-// masters is the group that may do everything, whatever RBAC says. The components are in
+// masters is the group that may do everything, whatever the rules of RBAC are. The components are in
 // it too: otherwise they would have to wait until the API server has made their roles.
 const masters = "system:masters"
 
@@ -40,14 +40,14 @@ anonymous:
   - path: /healthz
 `
 
-// credentials are what a client connects with.
+// credentials are the credentials of a client.
 type credentials struct {
 	ca   []byte
 	pair pki.Pair
 }
 
 // writeCredentials fills the folder with all certificates, keys and kubeconfigs, and
-// returns those of the administrator.
+// returns the credentials of the administrator.
 func writeCredentials(folder *Folder, server string, serviceAddress net.IP, now time.Time) (credentials, error) {
 	ca, err := pki.NewAuthority("yare", now)
 	if err != nil {

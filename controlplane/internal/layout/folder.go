@@ -19,7 +19,7 @@ const (
 )
 
 // Folder is the private folder of a plane. It is locked as long as the process that made it
-// lives, so that Sweep can distinguish folders in use from those of killed processes.
+// lives, so that Sweep can distinguish folders in use from the folders of killed processes.
 type Folder struct {
 	Path string
 	lock *os.File
@@ -74,7 +74,7 @@ func prepare(path string) error {
 }
 
 // lockFolder makes and locks the file that marks a folder as in use. The file gets its name
-// when it is locked, so that Sweep never finds an unlocked one in the folder of a living
+// when it is locked, so that Sweep never finds an unlocked file in the folder of a living
 // process.
 func lockFolder(path string) (*os.File, error) {
 	lock, err := os.CreateTemp(path, lockName+"-")

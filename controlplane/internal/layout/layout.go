@@ -11,7 +11,7 @@ import (
 	"github.com/yare-go/yare/controlplane/internal/supervise"
 )
 
-// Config is what can be chosen about a plane.
+// Config holds the settings of a plane.
 type Config struct {
 	Executable    string    // this program
 	Nodes         int       // simulated nodes

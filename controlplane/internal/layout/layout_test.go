@@ -27,7 +27,7 @@ func TestPlane(t *testing.T) {
 			t.Errorf("%s is started as %s", m.Name, m.Process.Args[0])
 		}
 		for _, arg := range m.Process.Args {
-			// Each file that a component is told to read is there.
+			// Each file that an argument of a component names exists.
 			if _, path, found := strings.Cut(arg, "="); found && strings.HasPrefix(path, folder.Path) && strings.Contains(arg, "-file") {
 				if info, err := os.Stat(path); err != nil || info.Mode().Perm() != 0o600 {
 					t.Errorf("%s: %v", arg, err)

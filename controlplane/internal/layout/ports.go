@@ -7,7 +7,7 @@ import (
 	"strconv"
 )
 
-// Ports are chosen below those that operating systems give to outgoing connections, so
+// Ports are chosen below the ports that operating systems give to outgoing connections, so
 // that a component which was stopped finds its port free when it is started again.
 const firstPort, lastPort = 20000, 32000
 

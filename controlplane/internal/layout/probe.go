@@ -64,7 +64,7 @@ func (p *prober) answersOK(url string) func(context.Context) error {
 	}
 }
 
-// nodesReady returns a check that succeeds when so many nodes are Ready and accept Pods.
+// nodesReady returns a check that succeeds when this number of nodes is Ready and accepts Pods.
 func (p *prober) nodesReady(url string, want int) func(context.Context) error {
 	return func(ctx context.Context) error {
 		var list struct {
@@ -104,7 +104,7 @@ func (p *prober) get(ctx context.Context, url string) ([]byte, error) {
 	}
 	response, err := p.client.Do(request)
 	if err != nil {
-		return nil, err // it names method and URL
+		return nil, err // the error names method and URL
 	}
 	defer response.Body.Close()
 	body, err := io.ReadAll(io.LimitReader(response.Body, 8<<20))

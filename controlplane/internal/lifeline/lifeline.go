@@ -17,8 +17,8 @@ const (
 	readyVariable  = "YARE_READY_FD"
 )
 
-// Lifeline is the child's end. The zero value, and that of a process which was started
-// by hand, does nothing.
+// Lifeline is the child's end. The zero value, and the lifeline of a process which was started
+// by hand, do nothing.
 type Lifeline struct {
 	parent, ready *os.File
 }

@@ -96,8 +96,8 @@ func (a *Authority) issue(template *x509.Certificate, now time.Time) (Pair, erro
 	return Pair{Certificate: encodeCertificate(der), Key: keyPEM}, nil
 }
 
-// NewSigningKey makes a key pair that is no certificate: the one service account tokens
-// are signed with. Both halves are PEM encoded.
+// NewSigningKey makes the key pair that service account tokens are signed with. It is no certificate.
+// Both halves are PEM encoded.
 func NewSigningKey() (private, public []byte, err error) {
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	if err != nil {

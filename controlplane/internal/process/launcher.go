@@ -45,7 +45,7 @@ func (l *Launcher) start(cmd *exec.Cmd) error {
 }
 
 // Close ends the launcher's thread and with it, on Linux, every child that still runs.
-// Nothing may be started during or after it.
+// Nothing may be started during or after Close.
 func (l *Launcher) Close() {
 	close(l.launches)
 	<-l.done

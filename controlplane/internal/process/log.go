@@ -35,7 +35,7 @@ const (
 	tailLine = 400
 )
 
-// Tail returns the last lines, at most as many as lines says.
+// Tail returns the last lines, and at most the given number of lines.
 func (l *Log) Tail(lines int) string {
 	content := bytes.TrimRight(l.end(), "\n")
 	if len(content) == 0 {

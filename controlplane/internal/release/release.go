@@ -40,9 +40,9 @@ var (
 // unset is how an unset version begins.
 const unset = "v0.0.0-master"
 
-// Set makes Kubernetes report the release it was built from. It leaves alone what was
-// set at link time, and does nothing when the build recorded no version. Call it
-// before anything of Kubernetes runs.
+// Set makes Kubernetes report the release it was built from. It changes no version that was
+// set at link time, and does nothing when the build recorded no version. It must be called
+// before any code of Kubernetes runs.
 func Set() error {
 	if !strings.HasPrefix(serverVersion, unset) {
 		return nil

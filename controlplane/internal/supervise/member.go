@@ -38,11 +38,11 @@ func (v Verb) IsValid() bool {
 }
 
 const (
-	// stopGrace is what a member gets to end in good order when it is stopped by name.
+	// stopGrace is how long a member may take to end in good order when it is stopped by name.
 	stopGrace = 5 * time.Second
 	// startTimeout is how long a member may take until it is ready.
 	startTimeout = 60 * time.Second
-	// tailLines is how much of a log an error shows.
+	// tailLines is how many lines of a log an error shows.
 	tailLines = 20
 )
 
@@ -51,7 +51,7 @@ type Spec struct {
 	Name    string
 	Process process.Spec
 	// Ready blocks until the member does its work. It is called after each start with a
-	// context that ends when the member does. If nil, the member itself reports it.
+	// context that ends when the member does. If Ready is nil, the member itself reports that.
 	Ready func(context.Context) error
 }
 

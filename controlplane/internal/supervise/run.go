@@ -10,7 +10,7 @@ import (
 )
 
 const (
-	// firstDelay is the wait before the first restart; it doubles with each in a row.
+	// firstDelay is the wait before the first restart. The wait doubles with each restart in a row.
 	firstDelay = 250 * time.Millisecond
 	// giveUpAfter is how many ends in a row are too many.
 	giveUpAfter = 5

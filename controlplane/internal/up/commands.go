@@ -17,7 +17,7 @@ import (
 // compactTimeout bounds a compaction, which an etcd that is paused never answers.
 const compactTimeout = 10 * time.Second
 
-// commands carries out what a program asks for on standard input.
+// commands carries out the requests of a program on standard input.
 type commands struct {
 	output   *control.Writer
 	requests chan control.Request
@@ -41,8 +41,8 @@ func (c *commands) read(stdin io.Reader) {
 	})
 }
 
-// serve carries out requests until the context ends. Those for one component are carried
-// out in their order, those for different ones at the same time.
+// serve carries out requests until the context ends. Requests for one component are carried
+// out in their order, and requests for different components at the same time.
 func (c *commands) serve(ctx context.Context, p *layout.Plane, members []*supervise.Member) {
 	byName := map[string]*supervise.Member{}
 	for _, member := range members {

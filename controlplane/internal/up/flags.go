@@ -10,7 +10,7 @@ import (
 // maxNodes is how many simulated nodes have a range of Pod addresses of their own.
 const maxNodes = 64
 
-// options are those of the command line.
+// options are the options of the command line.
 type options struct {
 	kubeconfig    string
 	dir           string

@@ -16,10 +16,10 @@ import (
 )
 
 const (
-	// endGrace is what components get to end when the whole plane does. They have nothing
-	// to save; it is for those that end at once.
+	// endGrace is how long components may take to end when the whole plane ends. They have
+	// nothing to save. The time is for components that end at once.
 	endGrace = 300 * time.Millisecond
-	// usableTimeout bounds what comes after all components are ready.
+	// usableTimeout bounds the wait that follows when all components are ready.
 	usableTimeout = 30 * time.Second
 )
 
@@ -94,7 +94,7 @@ func causeOr(ctx context.Context, other error) error {
 }
 
 // start starts all members at the same time and returns when all are ready, or when the first
-// one has failed. Members that need another one wait for it by themselves.
+// member has failed. Members that need another member wait for it by themselves.
 func (s *session) start(ctx context.Context, members []*supervise.Member) (map[string]int, error) {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)

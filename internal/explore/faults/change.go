@@ -13,8 +13,8 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-// change is the body of a write. Its value is nil if there is no body, or none that is JSON, YAML or
-// protobuf.
+// change is the body of a write. Its value is nil if there is no body, or if the body is neither JSON, nor YAML,
+// nor protobuf.
 type change struct{ value any }
 
 // parseChange returns the change in a body.
@@ -49,7 +49,7 @@ func (c change) objectName() string {
 
 // mask replaces what differs between runs that do the same.
 type mask struct {
-	// namespace is that of the run.
+	// namespace is the namespace of the run.
 	namespace string
 	normalize func(string) string
 	// isSecret is true for a change of a Secret, whose values are often random.
@@ -60,7 +60,7 @@ type mask struct {
 func (m mask) hash(c change) string {
 	text, err := json.Marshal(m.masked(c.value)) // sorts the names of members
 	if err != nil {
-		panic(err) // it was decoded from JSON
+		panic(err) // the value was decoded from JSON
 	}
 	sum := sha256.Sum256(text)
 	return hex.EncodeToString(sum[:8])
@@ -70,7 +70,7 @@ func (m mask) masked(value any) any {
 	switch v := value.(type) {
 	case map[string]any:
 		masked := make(map[string]any, len(v))
-		pointer, _ := v["path"].(string) // of an operation of a JSON patch
+		pointer, _ := v["path"].(string) // the path of an operation of a JSON patch
 		for name, each := range v {
 			key := m.withoutNames(name)
 			switch {

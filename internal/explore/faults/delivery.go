@@ -21,7 +21,7 @@ type Delivery struct {
 	ObjectCount int
 }
 
-// Deliveries returns what programs have received on watches so far, in the order of time. Leases and
+// Deliveries returns the deliveries to programs on watches so far, in the order of time. Leases and
 // Events are left out.
 func (p *Proxy) Deliveries() []Delivery {
 	p.mu.Lock()

@@ -16,28 +16,28 @@ import (
 
 // Request is a request of a program.
 type Request struct {
-	// Point names the request. Its resource is empty if the path is not that of a resource.
+	// Point names the request. Its resource is empty if the path does not name a resource.
 	Point   schedule.Point
 	Session string
 	// Namespace and Name are not normalized. Name is empty for lists and creates without a name.
 	Namespace, Name string
 	Path, UserAgent string
-	// Code is the HTTP status that the program received. It is 0 before the answer, and without
-	// one.
+	// Code is the HTTP status that the program received. It is 0 before the answer, and if there is no
+	// answer.
 	Code int
 	// Fault is the fault that was armed for the request. It is empty if there was none.
 	Fault schedule.Kind
-	// OutOfBounds is true for a write that was refused because it was outside of the namespace.
+	// OutOfBounds is true for a write that was refused because it was outside of the run's namespace.
 	OutOfBounds bool
 	// ClusterScoped is true for a write of an object that is in no namespace.
 	ClusterScoped bool
-	// Began is when the request came. Sent is when it was sent on to the server, and zero if it was not.
-	// Ended is when all of the answer was forwarded, and zero until then.
+	// Began is when the request came. Sent is when the proxy sent the request on to the server, or zero if it
+	// did not. Ended is when all of the answer was forwarded, and zero until then.
 	Began, Sent, Ended time.Time
 	// Version is the resource version of the object in the server's answer to a write that was carried
 	// out. It is empty if the answer has no object, such as the answer to most deletions.
 	Version string
-	// Holder and LeaseDuration are those of the Lease in the answer to a write of a Lease. Holder is empty
+	// Holder and LeaseDuration are fields of the Lease in the answer to a write of a Lease. Holder is empty
 	// if nobody holds the Lease.
 	Holder        string
 	LeaseDuration time.Duration
@@ -67,12 +67,12 @@ func (p *Proxy) Requests() []Request {
 	return all
 }
 
-// Activity is what happens in a proxy. Requests and events of Leases and Events do not count.
+// Activity is the activity of a proxy at one moment. Requests and events of Leases and Events do not count.
 type Activity struct {
 	// InFlight counts the requests that have not ended. Watches and requests for logs do not
 	// count.
 	InFlight int
-	// LastRequest is when such a request began or ended last, or a watch began.
+	// LastRequest is when a request that counts began or ended last, or a watch began.
 	LastRequest time.Time
 	// LastEvent is when a watch delivered an event last.
 	LastEvent time.Time
@@ -82,7 +82,7 @@ type Activity struct {
 	StreamsBehind int
 }
 
-// Activity returns what happens now.
+// Activity returns the present activity.
 func (p *Proxy) Activity() Activity {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -130,7 +130,7 @@ type exchange struct {
 // exchangeKey is the key of the exchange in the context of a request.
 type exchangeKey struct{}
 
-// selection is what a list or a watch selects.
+// selection identifies the objects of a list or a watch.
 type selection struct {
 	session          *Session
 	path             string
@@ -176,7 +176,7 @@ func (e *exchange) isBackground() bool {
 	return false
 }
 
-// isAwaited reports whether a program at rest has no such request in flight.
+// isAwaited reports whether the request must end before its program is at rest.
 func (e *exchange) isAwaited() bool {
 	return e.parsed.Verb != kube.VerbWatch && !e.isBackground() && (e.isAboutObjects() || e.parsed.Resource == "")
 }
@@ -243,7 +243,7 @@ func (p *Proxy) end(e *exchange) {
 }
 
 // acceptJSON returns the forms in a header Accept that are JSON and not a table. It returns JSON if
-// there is none.
+// there are no such forms.
 func acceptJSON(accept string) string {
 	var forms []string
 	fallback := kube.ContentJSON

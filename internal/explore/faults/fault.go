@@ -19,7 +19,7 @@ type Armed struct {
 	isSpent    bool
 	isDisarmed bool
 	err        error
-	// session is that of the request that the fault concerns. It is nil before the request.
+	// session is the session of the request that the fault concerns. It is nil before the request.
 	session *Session
 }
 
@@ -43,11 +43,12 @@ func (a *Armed) triggerLocked() {
 
 // Arm arms a fault. A fault at a point happens once. A fault of a stream happens in its step:
 //
-//   - [schedule.WatchLag] holds each watch of the resource from the event on that follows the
-//     first Fault.Events of the step, until the step ends.
-//   - [schedule.WatchCut] breaks one such watch at that event.
-//   - [schedule.WatchExpired] breaks it too, and answers the next watch from a version with 410.
-//   - [schedule.WatchMissed] holds as a lag does. At the end of the step the events are dropped,
+//   - [schedule.WatchLag] lets each watch of the resource deliver the first Fault.Events changes of the
+//     step, and holds the later events until the step ends.
+//   - [schedule.WatchCut] breaks one watch of the resource at the first later change.
+//   - [schedule.WatchExpired] breaks one watch in the same way, and answers the next watch from a version
+//     with 410.
+//   - [schedule.WatchMissed] holds events as a lag does. At the end of the step the events are dropped,
 //     the watch breaks, and the next watch from a version is answered with 410.
 //   - [schedule.WatchTwice] delivers that event and all that follow twice, until the step ends.
 //   - The faults of a leader isolate its session until [Session.Reconnect], or cut it off.
@@ -59,7 +60,7 @@ func (a *Armed) triggerLocked() {
 //
 // The first events of a streaming list are neither held nor counted.
 //
-// An error says that a fault is of another kind, or lacks its trigger.
+// Arm returns an error if the fault is of another kind, or lacks its trigger.
 func (p *Proxy) Arm(f schedule.Fault) (*Armed, error) {
 	switch f.Kind {
 	case schedule.Crash, schedule.Reset, schedule.Conflict, schedule.CommittedReset, schedule.Committed500, schedule.Committed504,
@@ -117,7 +118,7 @@ func (p *Proxy) BeginStep(ctx context.Context, step int) error {
 // isActiveLocked reports whether a fault of a step goes on.
 func (p *Proxy) isActiveLocked(a *Armed) bool { return !a.isDisarmed && a.fault.Step == p.step }
 
-// faultAtLocked returns the fault of a request, which it spends, or nil.
+// faultAtLocked returns the fault of a request, or nil. A fault is returned once.
 func (p *Proxy) faultAtLocked(point schedule.Point) *Armed {
 	for _, a := range p.armed {
 		if a.fault.At != nil && *a.fault.At == point && !a.isSpent {

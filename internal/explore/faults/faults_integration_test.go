@@ -18,11 +18,11 @@ import (
 // onServer is a proxy of a real API server.
 type onServer struct {
 	proxy *faults.Proxy
-	// path is that of the Secrets of the run.
+	// path is the path of the Secrets of the run.
 	path    string
 	program *program
 	client  *kube.Client
-	// secrets are the Secrets that the program sees, direct those that an administrator sees.
+	// secrets are the Secrets that the program sees. direct are the Secrets that an administrator sees.
 	secrets, direct kube.API[corev1.Secret]
 }
 
@@ -158,7 +158,7 @@ func TestProgramMissesStatesOfServer(t *testing.T) {
 	w.want("ADDED " + last.ResourceVersion)
 }
 
-// TestServerShowsThePast checks that the past that a stale read sees is one that the server had.
+// TestServerShowsThePast checks that the past that a stale read sees is a past of the server.
 func TestServerShowsThePast(t *testing.T) {
 	t.Parallel()
 	o := newOnServer(t)

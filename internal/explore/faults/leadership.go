@@ -17,11 +17,11 @@ import (
 // leases is the resource of the objects by which replicas elect their leader.
 const leases = "leases.coordination.k8s.io"
 
-// isolation is what of a session the proxy keeps from the server, and from the program.
+// isolation is the part of a session that the proxy keeps from the server, and from the program.
 type isolation int
 
 const (
-	// connected keeps nothing.
+	// connected keeps nothing back.
 	connected isolation = iota
 	// refusedLeases refuses requests for Leases, and holds watches of Leases.
 	refusedLeases
@@ -89,8 +89,9 @@ func (a *Armed) Session() *Session {
 	return a.session
 }
 
-// awaitConnection waits until the isolation of its session lets a request pass. It returns the answer in
-// place of the server's, if there is one. A panic ends a request that the program has given up.
+// awaitConnection waits until the isolation of its session lets a request pass. It returns the answer that
+// replaces the server's answer, and reports whether there is one. It panics with http.ErrAbortHandler if the
+// program has given the request up.
 func (p *Proxy) awaitConnection(ctx context.Context, e *exchange) (metav1.Status, bool) {
 	for {
 		reconnected, isRefused := p.tryToSend(e)
@@ -108,8 +109,8 @@ func (p *Proxy) awaitConnection(ctx context.Context, e *exchange) (metav1.Status
 	}
 }
 
-// tryToSend records that a request is sent on, unless the isolation of its session keeps it back. Then
-// the request waits for a channel, or is refused.
+// tryToSend records that a request is sent on, unless the isolation of its session keeps the request back. In
+// that case it reports that the request is refused, or returns the channel for which the request waits.
 func (p *Proxy) tryToSend(e *exchange) (reconnected <-chan struct{}, isRefused bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -144,7 +145,7 @@ func (p *Proxy) recordWritten(e *exchange, response *http.Response) error {
 		Spec json.RawMessage `json:"spec"`
 	}
 	if json.Unmarshal(body, &stored) != nil {
-		return nil // it is no object
+		return nil // the body is no object
 	}
 	var lease struct {
 		HolderIdentity       string `json:"holderIdentity"`

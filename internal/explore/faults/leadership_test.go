@@ -26,7 +26,7 @@ func armAtPatch(t *testing.T, p *faults.Proxy, program *program, kind schedule.K
 	return arm(t, p, schedule.Fault{Kind: kind, At: &point})
 }
 
-// A leader that has lost its lease reaches the server with all its requests but those for Leases.
+// A leader that has lost its lease reaches the server with all its requests but requests for Leases.
 func TestLeaderLosesItsLease(t *testing.T) {
 	t.Parallel()
 	p := newProxy(t, options(newUpstream(t)))
@@ -53,7 +53,7 @@ func TestLeaderLosesItsLease(t *testing.T) {
 	}
 }
 
-// Requests of a leader that is cut wait, and those that it gives up never reach the server.
+// Requests of a leader that is cut wait, and requests that it gives up never reach the server.
 func TestLeaderIsCut(t *testing.T) {
 	t.Parallel()
 	u := newUpstream(t)

@@ -15,7 +15,7 @@ import (
 	"github.com/yare-go/yare/kube"
 )
 
-// IsReview reports whether a resource is that of reviews, which ask who somebody is, or what somebody may do.
+// IsReview reports whether a resource is one of the reviews, which ask who somebody is, or what somebody may do.
 // A create of a review stores nothing.
 func IsReview(resource string) bool {
 	_, group, _ := strings.Cut(resource, ".")
@@ -50,8 +50,8 @@ func (p *Proxy) recordMade(e *exchange, response *http.Response) error {
 	return nil
 }
 
-// RemoveMade removes the objects in no namespace that the program has made, the last one first. Nothing of
-// the program may run any more.
+// RemoveMade removes the objects in no namespace that the program has made, the last one first. All lives of
+// the program must have ended.
 func (p *Proxy) RemoveMade(ctx context.Context) error {
 	p.mu.Lock()
 	made := p.made

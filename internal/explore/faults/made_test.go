@@ -83,7 +83,7 @@ func TestObjectsInNoNamespaceAreRemoved(t *testing.T) {
 }
 
 // TestNoImpersonationBesideAnAccount checks that a program whose requests have the rights of an account does
-// not get those of others by asking for them.
+// not get the rights of other users by asking for them.
 func TestNoImpersonationBesideAnAccount(t *testing.T) {
 	t.Parallel()
 	var mu sync.Mutex

@@ -15,7 +15,7 @@ import (
 	"github.com/yare-go/yare/kube"
 )
 
-// narrow changes the URL of a list or a watch of all namespaces to that of the run's namespace. It
+// narrow changes the URL of a list or a watch of all namespaces to the URL of the run's namespace. It
 // returns an answer if the request must not be sent.
 func (p *Proxy) narrow(ctx context.Context, e *exchange, target *url.URL) (metav1.Status, bool) {
 	r := e.parsed
@@ -42,8 +42,8 @@ func (p *Proxy) narrow(ctx context.Context, e *exchange, target *url.URL) (metav
 	return metav1.Status{}, false
 }
 
-// narrowNames returns a field selector that selects one name of what another one selects. A selector of a
-// name stays as it is: to read one other object is allowed.
+// narrowNames returns a field selector with the terms of another one, and with a term that selects a name. It
+// returns a selector that has such a term unchanged, because reads of one other object are allowed.
 func narrowNames(selector, name string) string {
 	const field = "metadata.name="
 	terms := strings.Split(selector, ",")
@@ -62,7 +62,7 @@ const (
 	namespaceScope
 )
 
-// scopes knows the scopes of resources, from the discovery of a server.
+// scopes holds the scopes of resources, from the discovery of a server.
 type scopes struct {
 	server *server
 

@@ -14,8 +14,8 @@ import (
 	"github.com/yare-go/yare/kube"
 )
 
-// showPastLocked lets a read with resourceVersion=0 see the state at the beginning of the step, if
-// a fault says so. The server itself has that state. It changes the query of the request.
+// showPastLocked changes the query of a read with resourceVersion=0, so that the server answers with the state
+// at the beginning of the step, if a fault shows the past.
 func (p *Proxy) showPastLocked(e *exchange, query url.Values) {
 	a := p.staleLocked()
 	if a == nil || e.parsed.Subresource != "" {
@@ -46,7 +46,7 @@ func changeGetToList(r *http.Request, name string) {
 	r.Header.Set("Accept", strings.ReplaceAll(r.Header.Get("Accept"), "as=PartialObjectMetadata;", "as=PartialObjectMetadataList;"))
 }
 
-// changeListToGet makes the answer to such a list the answer to the get.
+// changeListToGet changes the answer to a list that changeGetToList has made to the answer to the get.
 func changeListToGet(response *http.Response) error {
 	body, err := io.ReadAll(response.Body)
 	response.Body.Close()

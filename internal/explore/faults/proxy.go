@@ -32,18 +32,18 @@ type Options struct {
 	// Admin is the same API server, with the rights for what the proxy itself does: it lists
 	// namespaces, and annotates objects for [schedule.Conflict]. Default: Target.
 	Admin *kube.Config
-	// Namespace is that of the run. Lists and watches of all namespaces are narrowed to it, and
-	// writes of objects in other namespaces are refused with 403. So are writes of namespaces that the
-	// program has not made. Default: no narrowing.
+	// Namespace is the namespace of the run. Lists and watches of all namespaces are narrowed to it, and
+	// writes of objects in other namespaces are refused with 403. Writes of namespaces that the
+	// program has not made are refused, too. Default: no narrowing.
 	Namespace string
 	// Normalize replaces the random parts of a name by asterisks. Several goroutines call it at
 	// the same time. Default: names stay as they are.
 	Normalize func(name string) string
 }
 
-// Proxy is such a proxy. It serves HTTPS on the loopback address, with HTTP/2 and HTTP/1.1. All
-// answers about objects are JSON. Requests for logs, and those that become a WebSocket or SPDY, pass
-// without faults. Its methods are safe for concurrent use.
+// Proxy is a proxy between a program and an API server. It serves HTTPS on the loopback address, with HTTP/2 and
+// HTTP/1.1. All answers about objects are JSON. Requests for logs, and requests that become a WebSocket or SPDY,
+// pass without faults. Its methods are safe for concurrent use.
 type Proxy struct {
 	options Options
 	address string
@@ -54,7 +54,7 @@ type Proxy struct {
 	scopes        scopes
 	forward       *httputil.ReverseProxy
 	http          *http.Server
-	// serving ends with the loop that accepts connections, handlers with all requests.
+	// serving counts the loop that accepts connections, and handlers counts the requests.
 	serving, handlers sync.WaitGroup
 
 	mu       sync.Mutex
@@ -74,7 +74,7 @@ type Proxy struct {
 	delivered map[selection]int
 	// expiring holds the selections whose next watch from a version is answered with 410.
 	expiring map[selection]*Armed
-	// lastRequest and lastEvent are those of [Activity].
+	// lastRequest and lastEvent are the times in [Activity].
 	lastRequest, lastEvent time.Time
 	// made holds the paths of the objects in no namespace that the program has made.
 	made []string

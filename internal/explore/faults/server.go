@@ -153,7 +153,7 @@ func (s *server) remove(ctx context.Context, path string) error {
 		return fmt.Errorf("remove the finalizers of %s: %w", path, err)
 	}
 	switch code {
-	case http.StatusOK, http.StatusNotFound, http.StatusConflict: // a conflict is with the end of the object
+	case http.StatusOK, http.StatusNotFound, http.StatusConflict: // a conflict means that the object has ended
 		return nil
 	}
 	return fmt.Errorf("remove the finalizers of %s: the API server answers %d: %s", path, code, strings.TrimSpace(string(answer)))

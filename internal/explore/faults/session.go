@@ -14,11 +14,11 @@ type Session struct {
 	name  string
 	token string
 
-	// The following fields are guarded by proxy.mu. open holds what ends each exchange that goes on.
+	// The following fields are guarded by proxy.mu. open holds the function that ends each open exchange.
 	cutOff bool
 	open   map[*exchange]context.CancelFunc
-	// isolation is what the session cannot reach. reconnected is closed when the isolation ends, and nil
-	// without one.
+	// isolation is the part of the session that the proxy keeps back. reconnected is closed when the isolation
+	// ends, and nil without an isolation.
 	isolation   isolation
 	reconnected chan struct{}
 }
@@ -40,7 +40,7 @@ func (s *Session) Config() *kube.Config {
 	return &kube.Config{Host: s.proxy.address, CAData: s.proxy.ca, BearerToken: s.token}
 }
 
-// Kubeconfig returns the content of a kubeconfig file, whose namespace is that of the run.
+// Kubeconfig returns the content of a kubeconfig file with the namespace of the run.
 func (s *Session) Kubeconfig() []byte {
 	type object = map[string]any
 	content, err := kube.Marshal(object{

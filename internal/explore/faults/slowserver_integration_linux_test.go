@@ -25,7 +25,7 @@ import (
 	"github.com/yare-go/yare/yaretest"
 )
 
-// TestPastIsThatOfSlowServer compares the past that the proxy shows with that of a real second API
+// TestPastIsThatOfSlowServer compares the past that the proxy shows with the past of a real second API
 // server, whose connections to etcd are held back.
 func TestPastIsThatOfSlowServer(t *testing.T) {
 	t.Parallel()

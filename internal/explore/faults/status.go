@@ -20,8 +20,8 @@ func newStatus(code int, reason metav1.StatusReason, message string) metav1.Stat
 	}
 }
 
-// statusOf returns the answer that a fault gives in place of the server's, and reports whether
-// faults of this kind do so.
+// statusOf returns the answer by which a fault replaces the server's answer, and reports whether
+// faults of this kind replace answers.
 func statusOf(kind schedule.Kind) (metav1.Status, bool) {
 	switch kind {
 	case schedule.Refused429:
@@ -67,7 +67,7 @@ func replaceAnswer(response *http.Response, status metav1.Status) {
 	response.StatusCode, response.Status = int(status.Code), ""
 }
 
-// setBody puts a body in the place of that of a response, which was read.
+// setBody replaces the body of a response, which was read.
 func setBody(response *http.Response, body []byte) {
 	response.Body, response.ContentLength = io.NopCloser(bytes.NewReader(body)), int64(len(body))
 	response.Header.Set("Content-Length", strconv.Itoa(len(body)))

@@ -43,12 +43,12 @@ func (p *Proxy) Streams() []Stream {
 }
 
 // stream is the body of the answer to a watch. A goroutine reads all that the server sends, and
-// Read returns what no fault holds.
+// Read returns the frames that no fault holds.
 type stream struct {
 	proxy    *Proxy
 	exchange *exchange
 	body     io.ReadCloser
-	// requestDone is closed when the request has ended, readerDone when the goroutine has.
+	// requestDone is closed when the request has ended, and readerDone when the goroutine has ended.
 	requestDone <-chan struct{}
 	readerDone  chan struct{}
 	// wake has an element if the next frame must be looked at again.
@@ -77,7 +77,7 @@ type frame struct {
 	// text is the JSON of the event, with the newline at its end.
 	text    []byte
 	version string
-	// eventType is the type of the event, and name that of its object.
+	// eventType is the type of the event, and name is the name of its object.
 	eventType, name string
 	// isChange is true if an object was added, modified or deleted.
 	isChange bool
@@ -110,7 +110,7 @@ func (s *stream) Close() error {
 	return err
 }
 
-// readServer puts the frames of the server into the queue. Close waits for its end.
+// readServer puts the frames of the server into the queue. Close waits until readServer returns.
 func (s *stream) readServer() {
 	defer close(s.readerDone)
 	isInitial := s.exchange.isStreamingList
@@ -147,7 +147,7 @@ func isEndOfInitial(event kube.Frame) bool {
 	return event.Type == "BOOKMARK" && metadataOf(event).Annotations[metav1.InitialEventsAnnotationKey] == "true"
 }
 
-// metadataOf returns the metadata of an event's object. It is empty for an error.
+// metadataOf returns the metadata of an event's object, which is empty for an error.
 func metadataOf(event kube.Frame) metav1.ObjectMeta {
 	var object struct {
 		Metadata metav1.ObjectMeta `json:"metadata"`
@@ -158,7 +158,7 @@ func metadataOf(event kube.Frame) metav1.ObjectMeta {
 	return object.Metadata
 }
 
-// Read returns what the program receives next.
+// Read returns the next bytes that the program receives.
 func (s *stream) Read(b []byte) (int, error) {
 	if len(s.rest) == 0 {
 		var err error
@@ -218,7 +218,7 @@ func (s *stream) popLocked() frame {
 	return f
 }
 
-// streamStep is what a stream does next.
+// streamStep is the next step of a stream.
 type streamStep int
 
 const (
@@ -228,7 +228,7 @@ const (
 	end
 )
 
-// nextStepLocked returns what the stream does next. It triggers the faults of the first frame.
+// nextStepLocked returns the next step of the stream. It triggers the faults of the first frame.
 func (s *stream) nextStepLocked() streamStep {
 	p := s.proxy
 	s.isHeld = false
@@ -320,8 +320,8 @@ func (p *Proxy) wakeStreamsLocked() {
 	}
 }
 
-// expireLocked decides whether a watch is answered with 410. A list or a streaming list ends the
-// need for that: its program sees the present.
+// expireLocked decides whether a watch is answered with 410. A list or a streaming list cancels that answer,
+// because its program sees the present.
 func (p *Proxy) expireLocked(e *exchange, query url.Values) {
 	a := p.expiring[e.selection]
 	if a == nil || e.parsed.Verb != kube.VerbWatch && e.parsed.Verb != kube.VerbList {
@@ -335,7 +335,7 @@ func (p *Proxy) expireLocked(e *exchange, query url.Values) {
 	}
 }
 
-// writeExpired answers a watch as a server does that has forgotten the version: with an event.
+// writeExpired answers a watch with the event of a server that has forgotten the version.
 func writeExpired(w http.ResponseWriter) {
 	w.Header().Set("Content-Type", kube.ContentJSON)
 	event := map[string]any{"type": "ERROR", "object": newStatus(http.StatusGone, metav1.StatusReasonExpired, "too old resource version")}

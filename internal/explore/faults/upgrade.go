@@ -11,7 +11,7 @@ import (
 	"github.com/yare-go/yare/kube"
 )
 
-// newUpgradeTransport returns what sends the requests that become connections of another protocol. The
+// newUpgradeTransport returns the transport of requests that become connections of another protocol. The
 // protocols of exec need HTTP/1.1: WebSockets, for which net/http chooses HTTP/1.1 by itself, and SPDY, for
 // which it does not. Each request has a connection of its own, which ends with the request.
 func newUpgradeTransport(config *kube.Config) (http.RoundTripper, error) {

@@ -8,7 +8,7 @@ import (
 	"github.com/yare-go/yare/internal/explore/schedule"
 )
 
-// Verdict is what is wrong with a run.
+// Verdict is the kind of a problem.
 type Verdict string
 
 // The verdicts. Late and Busy are warnings.
@@ -18,7 +18,7 @@ const (
 	Destroyed Verdict = "destroyed"
 	// Exited means that the program ended by itself.
 	Exited Verdict = "exited"
-	// Wrong means that the end state differs from that of the reference runs, for good.
+	// Wrong means that the end state differs from the end state of the reference runs, for good.
 	Wrong Verdict = "wrong"
 	// NeedsRestart means that the end state was wrong until the program was restarted.
 	NeedsRestart Verdict = "needs restart"
@@ -52,16 +52,16 @@ type Finding struct {
 	Verdict  Verdict `json:"verdict"`
 	// Schedule is the run, minimized if it had several faults. A replay needs nothing else.
 	Schedule schedule.Schedule `json:"schedule"`
-	// Differences say what is wrong.
+	// Differences describe what is wrong.
 	Differences []Difference `json:"differences,omitempty"`
-	// Seen is in how many of Tries runs of the schedule the verdict was the same.
+	// Seen is the number of runs with the same verdict, among Tries runs of the schedule.
 	Seen  int `json:"seen"`
 	Tries int `json:"tries"`
-	// Trace is what happened, in the order of time.
+	// Trace holds the events of a run, in the order of time.
 	Trace []Event `json:"trace,omitempty"`
 }
 
-// Difference is one difference between what is wanted and what there is.
+// Difference is one difference between an expected state and the state of a run.
 type Difference struct {
 	// Object is resource/name, with the name normalized. It is empty if no object is concerned.
 	Object string `json:"object,omitempty"`
@@ -132,7 +132,7 @@ func (a Acceptance) String() string {
 	return fmt.Sprintf("%s (%s)", what, a.Reason)
 }
 
-// Lane is who does something in a trace.
+// Lane is the actor of an event in a trace.
 type Lane string
 
 // The lanes.
@@ -156,7 +156,7 @@ type Event struct {
 	Fault bool `json:"fault,omitempty"`
 }
 
-// Coverage is what an exploration has run, each with its denominator.
+// Coverage counts what an exploration has run, each count with its denominator.
 type Coverage struct {
 	Operator string        `json:"operator"`
 	Seed     uint64        `json:"seed"`
@@ -167,20 +167,20 @@ type Coverage struct {
 	Repeats    int `json:"repeats"`
 	// Kinds counts, by the kind of the fault, the planned runs and those in which the fault happened.
 	Kinds map[schedule.Kind]Count `json:"kinds"`
-	// Points counts the writes of the reference runs, and those before which a crash happened.
+	// Points counts the writes of the reference runs, and the writes before which a crash happened.
 	Points Count `json:"points"`
-	// Fields counts the fields of the custom resources, and those that had another value in a run.
+	// Fields counts the fields of the custom resources, and the fields that had another value in a run.
 	Fields Count `json:"fields"`
-	// Transitions counts the changes of the declared state that the schema suggests, and those that the
+	// Transitions counts the changes of the declared state that the schema suggests, and the changes that the
 	// user made in a run.
 	Transitions Count `json:"transitions"`
 	// Refused counts the transitions among them that the API server refused.
 	Refused int `json:"refused"`
 	// NotSeenAgain are the findings that a replay has not seen.
 	NotSeenAgain []string `json:"notSeenAgain,omitempty"`
-	// Conditions counts the conditions that must hold sometimes, and those that did.
+	// Conditions counts the conditions that must hold sometimes, and the conditions that have held.
 	Conditions Count `json:"conditions"`
-	// Warnings say why the exploration may prove less than it seems to.
+	// Warnings are the reasons why the exploration may prove less than it seems to.
 	Warnings []string `json:"warnings,omitempty"`
 	// UnusedAcceptances are the intended differences that no run has shown.
 	UnusedAcceptances []string `json:"unusedAcceptances,omitempty"`
@@ -193,17 +193,17 @@ type Coverage struct {
 	RefusedWrites []string `json:"refusedWrites,omitempty"`
 	// NotReached are the faults that did not happen in three tries.
 	NotReached []string `json:"notReached,omitempty"`
-	// NotApplicable are the kinds that this program gives no opportunity for, with the reason.
+	// NotApplicable are the kinds of faults for which this program gives no opportunity, with the reason.
 	NotApplicable map[schedule.Kind]string `json:"notApplicable,omitempty"`
 	// Masked are the fields that no comparison looks at, because they differ between references.
 	Masked []string `json:"masked,omitempty"`
-	// OutOfBounds are the writes in other namespaces than that of the run. They were refused.
+	// OutOfBounds are the writes in other namespaces than the run's namespace. They were refused.
 	OutOfBounds []string `json:"outOfBounds,omitempty"`
-	// ClusterScoped are the writes of objects in no namespace. Such objects are not compared, and what a run
-	// has made of them is removed after the run. One run is made at a time if the references make such writes.
+	// ClusterScoped are the writes of objects in no namespace. These objects are not compared. The objects that
+	// a run has made are removed after the run. One run is made at a time if the references make such writes.
 	ClusterScoped []string `json:"clusterScoped,omitempty"`
-	// Statements counts, by package, the statements of a program that was compiled for it, and those that have
-	// run. Lives that ended in a crash are not counted. It is empty without such a program.
+	// Statements counts, by package, the statements of a program that was compiled with go build -cover, and the
+	// statements that have run. Lives that ended in a crash are not counted. It is empty for other programs.
 	Statements map[string]Count `json:"statements,omitempty"`
 	// Complete reports whether all planned runs were made before the budget ended.
 	Complete bool `json:"complete"`

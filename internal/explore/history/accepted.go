@@ -78,7 +78,7 @@ func isMatch(a finding.Acceptance, object schedule.Object, path string, kinds []
 	return a.Path == "*" || isBelow(a.Path, path)
 }
 
-// isBelow reports whether a path is that of a field, or of a part of the field. The field may contain
+// isBelow reports whether a path names a field, or a part of the field. The field may contain
 // asterisks.
 func isBelow(field, path string) bool {
 	if path == "" {

@@ -12,7 +12,7 @@ import (
 	"github.com/yare-go/yare/internal/explore/schedule"
 )
 
-// ChangesAfter returns what the versions after the first count ones have changed: objects that were
+// ChangesAfter returns the changes by the versions after the first count versions: objects that were
 // created or deleted, and fields that have another value. An object that was written, and has the same
 // content as before, has more versions.
 func (h History) ChangesAfter(count int, o Options) []finding.Difference {
@@ -52,8 +52,8 @@ func (h History) ChangesAfter(count int, o Options) []finding.Difference {
 	return all
 }
 
-// changedFields returns the fields that have another value. isAccepted reports whether others have
-// changed whose changes are intended.
+// changedFields returns the fields that have another value. isAccepted reports whether fields have changed
+// whose changes are intended.
 func changedFields(object schedule.Object, before, after fields, o Options) (changed []finding.Difference, isAccepted bool) {
 	paths := maps.Clone(before)
 	maps.Copy(paths, after)

@@ -7,7 +7,7 @@ import (
 	"strings"
 )
 
-// claims are what field managers own at one place of an object, by managedFields. See
+// claims are the ownership of field managers at one place of an object, as metadata.managedFields shows it. See
 // https://kubernetes.io/docs/reference/using-api/server-side-apply/#field-management.
 type claims struct {
 	// whole is true if everything at the place is owned.
@@ -16,7 +16,7 @@ type claims struct {
 	sets []map[string]any
 }
 
-// claimsOf returns what the field managers that isIncluded selects own of an object.
+// claimsOf returns the claims on an object of the field managers that isIncluded selects.
 func claimsOf(object map[string]any, isIncluded func(manager string) bool) claims {
 	var c claims
 	for _, entry := range managedFields(object) {
@@ -111,12 +111,12 @@ func hasKeys(item, keys any) bool {
 	return true
 }
 
-// isSameJSON reports whether two values are the same in JSON: 1 and 1.0 are.
+// isSameJSON reports whether two values are the same in JSON: 1 and 1.0 are the same.
 func isSameJSON(a, b any) bool {
 	return reflect.DeepEqual(a, b) || jsonText(a) == jsonText(b)
 }
 
-// jsonText returns a value as JSON for people: < and > stay what they are.
+// jsonText returns a value as JSON for people: < and > are not escaped.
 func jsonText(v any) string {
 	var b strings.Builder
 	encoder := json.NewEncoder(&b)

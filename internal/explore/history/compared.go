@@ -9,7 +9,7 @@ import (
 	"github.com/yare-go/yare/internal/explore/schedule"
 )
 
-// comparedObject is an object as it is compared with those of other runs.
+// comparedObject is the form of an object that is compared between runs.
 type comparedObject struct {
 	fields fields
 	// isCompared is true if the operator has written the object.

@@ -13,7 +13,7 @@ import (
 	"github.com/yare-go/yare/internal/ident"
 )
 
-// DestructionKind is what happened to an object.
+// DestructionKind is the kind of a destruction.
 type DestructionKind string
 
 // The kinds of destruction.
@@ -34,20 +34,20 @@ type Destruction struct {
 	Object schedule.Object
 	// Path is the path of the field that changed.
 	Path string
-	// Step and At are those of the version that shows it.
+	// Step and At are the step and the time of the version that shows the destruction.
 	Step int
 	At   time.Time
-	// Text says what happened to the object, in a line.
+	// Text describes in a line what happened to the object.
 	Text string
 }
 
-// String returns what happened, in a line.
+// String returns the destruction in a line.
 func (d Destruction) String() string { return d.Object.String() + " " + d.Text }
 
-// Destroyed returns what a run with faults has destroyed that no reference run destroys. No object may
+// Destroyed returns the destructions in a run with faults that no reference run has. No object may
 // die unless an object of its name has died in a reference run by the same step. No object may be created
-// more often than in a reference run. A field that each reference run sets to one value, but each to its
-// own, must not change while the object lives.
+// more often than in a reference run. A field that each reference run sets once, to a value of its own,
+// must not change while the object exists.
 //
 // An object may die, and be created again, if its owner has died or is being deleted, and once for each
 // fault that deletes the object. Such a death stands for a death of the same kind in a reference run, and
@@ -89,7 +89,7 @@ type lives struct {
 	values map[fieldOfObject]map[types.UID]*valuesOfField
 }
 
-// life is the begin or the end of an object.
+// life is the creation or the end of an object.
 type life struct {
 	object schedule.Object
 	Version
@@ -110,7 +110,7 @@ type fieldOfObject struct {
 type valuesOfField struct {
 	// written are the values that the operator has written, in the order of time.
 	written []value
-	// isDisturbed is true if somebody else has changed the field since the last of them.
+	// isDisturbed is true if somebody else has changed the field since the last value in written.
 	isDisturbed bool
 }
 
@@ -164,9 +164,9 @@ func endings(h History) map[types.UID]string {
 	return began
 }
 
-// addValues adds the values of the operator's fields that are new. A version that a user has written has no
-// new value of the operator, also where managedFields do not show that: the operator owns what it wrote as
-// stringData, whatever somebody else writes to data.
+// addValues adds the new values of the operator's fields. A version that a user has written has no new value of
+// the operator, even where managedFields do not show that: the operator owns what it wrote as stringData,
+// whatever somebody else writes to data.
 func (l *lives) addValues(object schedule.Object, v Version, fields fields, isOfUser bool) {
 	for path, f := range fields {
 		at := fieldOfObject{object, path}
@@ -207,8 +207,8 @@ func (l lives) countDeaths(object schedule.Object, step int) (expected, unexpect
 	return expected, unexpected
 }
 
-// countBirths returns how often an object of this name was created, and how often one has died with its
-// owner.
+// countBirths returns how often an object of this name was created, and how often an object of this name has
+// died with its owner.
 func (l lives) countBirths(object schedule.Object) (births, deathsOfOwner int) {
 	for _, each := range l.created {
 		if each.object == object {
@@ -256,7 +256,7 @@ func (j judgement) births() []Destruction {
 	var all []Destruction
 	count := make(map[schedule.Object]int)
 	for _, each := range j.run.created {
-		// An object may follow each one that has died with its owner. The references count theirs too.
+		// An object may follow each object that has died with its owner, in the references too.
 		_, deathsOfOwner := j.run.countBirths(each.object)
 		allowed := 1 + deathsOfOwner
 		for _, r := range j.references {
@@ -296,7 +296,7 @@ func (j judgement) changes() []Destruction {
 }
 
 // isChosenOnce reports whether each reference sets a field to one value for each object, and not all
-// of them to the same.
+// references set the same value.
 func isChosenOnce(at fieldOfObject, references []lives) bool {
 	distinct := make(map[string]bool)
 	for _, r := range references {

@@ -152,7 +152,7 @@ func TestDestroyed(t *testing.T) {
 	}
 }
 
-// accept returns what accepts some differences for the reason that it is a test.
+// accept returns the accepted differences, whose reason is that the test accepts them.
 func accept(t *testing.T, acceptances ...finding.Acceptance) *history.Accepted {
 	t.Helper()
 	for i := range acceptances {
@@ -166,7 +166,7 @@ func accept(t *testing.T, acceptances ...finding.Acceptance) *history.Accepted {
 }
 
 // A death that follows from the end of an owner in the references excuses no death of another object of that
-// name, and one that follows from it in the run only uses up no death of the references.
+// name. A death that follows from the end of an owner only in the run uses up no death of the references.
 func TestDestroyedDistinguishesDeathsWithOwners(t *testing.T) {
 	t.Parallel()
 	create := func(r *run) {

@@ -7,15 +7,15 @@
 //
 // # What is compared
 //
-// Of each object, what the operator wrote: the fields that its field managers own, by managedFields,
-// and the whole status of a custom object. The built-in controllers and the users (see [Options])
-// are not the operator. Everybody else is. So the objects that the built-in controllers make, such
-// as ReplicaSets and the Pods of a Job, take no part. Neither do Events, Leases, Jobs that
-// have finished, and the PersistentVolumeClaims of StatefulSets.
+// The fields of an object that the operator wrote are compared: the fields that its field managers own, by
+// managedFields, and the whole status of a custom object. The built-in controllers and the users (see
+// [Options]) are not the operator. All other field managers are the operator. Therefore the objects that the
+// built-in controllers make, such as ReplicaSets and the Pods of a Job, take no part. Events, Leases, Jobs
+// that have finished, and the PersistentVolumeClaims of StatefulSets take no part either.
 //
 // # What runs have for themselves
 //
 // Two runs have different namespaces, uids, generated names, times, IP addresses, node ports and
-// resource versions. They are replaced by what they stand for, also within texts, before anything is
+// resource versions. These are replaced by what they stand for, also within texts, before anything is
 // compared.
 package history

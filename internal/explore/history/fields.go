@@ -19,7 +19,7 @@ import (
 
 // field is a value of an object that has no parts of its own.
 type field struct {
-	// value is JSON, without what other runs do not have.
+	// value is JSON, without the parts that differ between runs.
 	value string
 	// isOwned is true if the operator has written the field.
 	isOwned bool
@@ -28,7 +28,7 @@ type field struct {
 // fields are the fields of an object by their paths, such as spec.containers[name=web].image.
 type fields map[string]field
 
-// fieldsOf returns the fields of an object. Those that only the server writes are left out.
+// fieldsOf returns the fields of an object. Fields that only the server writes are left out.
 func fieldsOf(v Version, w *words, c claims) fields {
 	u := v.content()
 	f := &flattener{
@@ -105,8 +105,7 @@ func element(name string) string {
 	return "." + name
 }
 
-// itemKey returns the member that distinguishes the items of a list. It is empty if there is
-// none.
+// itemKey returns the member that distinguishes the items of a list. It is empty if no member does.
 func itemKey(list []any) string {
 	for _, name := range []string{"name", "type", "key", "mountPath", "devicePath", "containerPort", "port", "topologyKey", "uid", "ip"} {
 		seen := make(map[any]bool)
@@ -124,7 +123,7 @@ func itemKey(list []any) string {
 	return ""
 }
 
-// What stands for values that differ between runs.
+// These texts stand for values that differ between runs.
 const (
 	maskedVersion = `"<resource version>"`
 	maskedNode    = `"<node>"`
@@ -186,7 +185,7 @@ func (f *flattener) isTimeOfRun(text string) bool {
 	return err == nil && (f.created.IsZero() || at.Sub(f.created).Abs() < 24*time.Hour)
 }
 
-// hashOfSecret returns what stands for a value of a Secret: the same for equal values, and not the value.
+// hashOfSecret returns a hash that stands for a value of a Secret. Equal values have equal hashes.
 func (f *flattener) hashOfSecret(encoded string) string {
 	content, err := base64.StdEncoding.DecodeString(encoded)
 	content = decompressed(content)
@@ -201,7 +200,7 @@ func (f *flattener) hashOfSecret(encoded string) string {
 const maxDecompressed = 8 << 20
 
 // decompressed returns the content of a value that is compressed by gzip, so that the names in it can be
-// replaced. It returns any other value as it is.
+// replaced. It returns any other value unchanged.
 func decompressed(value []byte) []byte {
 	reader, err := gzip.NewReader(bytes.NewReader(value))
 	if err != nil {
@@ -224,7 +223,7 @@ func (f fields) hasBelow(path string) bool {
 	return false
 }
 
-// text returns all fields, sorted: the operator's first.
+// text returns all fields, sorted, with the operator's fields first.
 func (f fields) text() string {
 	var b strings.Builder
 	paths := slices.SortedFunc(maps.Keys(f), func(a, b string) int {

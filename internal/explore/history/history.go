@@ -77,7 +77,7 @@ func (h History) stateOf(versions []Version) State {
 			present[v.UID] = v
 		}
 	}
-	// The words of the whole history include those of objects that are gone: others refer to them.
+	// The words of the whole history include the words of deleted objects, because other objects refer to them.
 	return newState(maps.Values(present), wordsOf(h))
 }
 

@@ -11,7 +11,7 @@ import (
 	"github.com/yare-go/yare/internal/explore/schedule"
 )
 
-// Masks are what is not compared between runs that should be equal.
+// Masks are the parts of objects that are not compared between runs that should be equal.
 type Masks struct {
 	options Options
 	// varying holds the paths of the fields that differ between the references.
@@ -86,7 +86,7 @@ func (m *Masks) Varying() []string {
 	return all
 }
 
-// String returns what is not compared, in lines.
+// String returns a description of the masks, in lines.
 func (m *Masks) String() string {
 	var b strings.Builder
 	b.WriteString(fixedMasks + "\n")
@@ -101,8 +101,7 @@ func (m *Masks) String() string {
 	return b.String()
 }
 
-// Compare returns how a state differs from the state that it should be, in a run with faults of these
-// kinds.
+// Compare returns the differences between an expected state and the state of a run with faults of these kinds.
 func (m *Masks) Compare(want, got State, kinds ...schedule.Kind) []finding.Difference {
 	wanted, found := want.comparedObjects(m.options), got.comparedObjects(m.options)
 	all := maps.Clone(wanted)
@@ -125,15 +124,15 @@ func (m *Masks) Compare(want, got State, kinds ...schedule.Kind) []finding.Diffe
 	return differences
 }
 
-// compareFields returns how the fields of an object differ. A field counts if the operator has written
-// the field in one of the states.
+// compareFields returns the differences between the fields of an object in two states. A field counts if the
+// operator has written the field in one of the states.
 func (m *Masks) compareFields(object schedule.Object, want, got fields, kinds []schedule.Kind) []finding.Difference {
 	all := maps.Clone(want)
 	maps.Copy(all, got)
 	var differences []finding.Difference
 	for _, path := range slices.Sorted(maps.Keys(all)) {
 		w, g := want[path], got[path]
-		// An empty object differs from one that has members in the members.
+		// The members show the difference between an empty object and an object that has members.
 		isParent := w.value == "" && want.hasBelow(path) || g.value == "" && got.hasBelow(path)
 		if w.value == g.value || isParent || !w.isOwned && !g.isOwned || m.options.Accepted.accept(object, path, kinds...) {
 			continue

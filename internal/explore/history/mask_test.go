@@ -221,7 +221,7 @@ func TestSecretsAreNotShown(t *testing.T) {
 	}
 }
 
-// The names within a value of a Secret that is compressed by gzip are replaced as those in other values.
+// The names within a value of a Secret that is compressed by gzip are replaced like the names in other values.
 func TestCompressedSecretsAreCompared(t *testing.T) {
 	t.Parallel()
 	compressed := func(text string) string {
@@ -261,7 +261,7 @@ func TestStateAtAStep(t *testing.T) {
 	}
 }
 
-// The states are those that the server had, although the recorder received the versions in another order.
+// The states are the states of the server, although the recorder received the versions in another order.
 func TestStatesAreInTheOrderOfTheServer(t *testing.T) {
 	t.Parallel()
 	r := newRun(t, "run-1").write("configmaps", "c", `{}`).write("secrets", "s", `{}`).delete("configmaps", "c").write("pods", "p", `{}`)

@@ -7,10 +7,10 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 )
 
-// Options say what of the objects is judged.
+// Options are the settings of comparisons.
 type Options struct {
 	// Users are the field managers of everybody but the operator: of the user's steps, of faults, and
-	// of other programs. Those of the control plane are known.
+	// of other programs. The field managers of the control plane need not be among them.
 	Users []string
 	// Accepted are the differences that are intended. It may be nil.
 	Accepted *Accepted
@@ -46,8 +46,8 @@ func isJudged(v Version) bool {
 	return !isNoise(v.Resource) && !isFinishedJob(v) && !isClaimOfStatefulSet(v)
 }
 
-// claimsOf returns what of an object is compared: what the operator has written. It is empty if the
-// object is not compared.
+// claimsOf returns the claims on the part of an object that is compared: what the operator has written. They
+// are empty if the object is not compared.
 func (o Options) claimsOf(v Version) claims {
 	if !isJudged(v) {
 		return claims{}
@@ -77,7 +77,7 @@ func (o Options) claimsOf(v Version) claims {
 	return c
 }
 
-// isCustom reports whether an apiVersion is that of a custom resource.
+// isCustom reports whether an apiVersion belongs to a custom resource.
 func isCustom(apiVersion string) bool {
 	gv, err := schema.ParseGroupVersion(apiVersion)
 	return err == nil && strings.Contains(gv.Group, ".") && !strings.HasSuffix(gv.Group, ".k8s.io")
@@ -93,8 +93,8 @@ func isOwnedByCustomObject(v Version) bool {
 	return false
 }
 
-// isMadeByController reports whether a built-in controller makes and deletes the object, as it does
-// ReplicaSets and Pods.
+// isMadeByController reports whether a built-in controller makes and deletes the object, such as a ReplicaSet
+// or a Pod.
 func isMadeByController(v Version) bool {
 	for _, owner := range v.content().GetOwnerReferences() {
 		if owner.Controller != nil && *owner.Controller && !isCustom(owner.APIVersion) {

@@ -23,7 +23,7 @@ type Recorder struct {
 	client  *kube.Client
 	streams []*stream
 	cancel  context.CancelFunc
-	// group is of the goroutines that follow the streams and serve [Recorder.CatchUp].
+	// group counts the goroutines that follow the streams and serve [Recorder.CatchUp].
 	group sync.WaitGroup
 	// isWanted receives when somebody waits for the round.
 	isWanted chan struct{}
@@ -67,9 +67,9 @@ type stream struct {
 
 // NewRecorder begins to follow the objects of the resources, or, without any, of all [Resources]. It
 // returns when it has all objects that exist, and follows them until [Recorder.Close], or until ctx
-// ends. config is that of an administrator.
+// ends. config is the configuration of an administrator.
 func NewRecorder(ctx context.Context, config *kube.Config, resources ...kube.Resource) (*Recorder, error) {
-	// The server remarks on kinds that are deprecated, and all are recorded.
+	// The server warns of deprecated kinds, which are recorded like all others.
 	client, err := kube.NewClient(config, kube.OnWarning(nil))
 	if err != nil {
 		return nil, err
@@ -77,7 +77,7 @@ func NewRecorder(ctx context.Context, config *kube.Config, resources ...kube.Res
 	return newRecorder(ctx, client, resources)
 }
 
-// newRecorder does what NewRecorder does, with a client.
+// newRecorder implements NewRecorder with a client.
 func newRecorder(ctx context.Context, client *kube.Client, resources []kube.Resource) (*Recorder, error) {
 	if len(resources) == 0 {
 		var err error
@@ -115,7 +115,7 @@ func (r *Recorder) Close() {
 }
 
 // Record begins a recording of some namespaces. A namespace that does not exist yet is recorded
-// completely. The first versions of another namespace are those of the objects that exist.
+// completely. The first versions of another namespace are the versions of the objects that exist.
 func (r *Recorder) Record(namespaces ...string) *Recording {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -250,8 +250,8 @@ func (r *Recorder) wait(ctx context.Context, s *stream, holdsLocked func() bool)
 	}
 }
 
-// CatchUp waits until everything is recorded that the server has when CatchUp is called: the objects
-// of each resource that a recording has had objects of, and of the resources that are named, such as
+// CatchUp waits until all objects are recorded that the server has when CatchUp is called. It waits for the
+// resources of which a recording has had objects, and for the resources that are named, such as
 // deployments.apps. Leases and Events are left out.
 func (r *Recorder) CatchUp(ctx context.Context, resources ...string) error {
 	r.mu.Lock()
@@ -274,7 +274,7 @@ func (r *Recorder) CatchUp(ctx context.Context, resources ...string) error {
 	}
 }
 
-// serveRounds makes a round whenever one is wanted.
+// serveRounds makes a round whenever a caller waits for one.
 func (r *Recorder) serveRounds(ctx context.Context) {
 	defer close(r.ended)
 	for {

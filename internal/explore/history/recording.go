@@ -29,22 +29,22 @@ func (c *Recording) Close() {
 }
 
 // BeginStep begins a step of the user: the versions that come from now on belong to the step.
-// [Recording.CatchUp] before it separates the steps exactly.
+// A call of [Recording.CatchUp] before BeginStep separates the steps exactly.
 func (c *Recording) BeginStep(step int) {
 	c.recorder.mu.Lock()
 	defer c.recorder.mu.Unlock()
 	c.step = step
 }
 
-// LastChange returns when the last version came, of anything but Leases and Events. Without any version it
-// is when the recording began.
+// LastChange returns when the last version came. Versions of Leases and Events do not count. It returns when
+// the recording began if no version has come.
 func (c *Recording) LastChange() time.Time {
 	c.recorder.mu.Lock()
 	defer c.recorder.mu.Unlock()
 	return c.lastChange
 }
 
-// History returns what has been recorded so far.
+// History returns the history of the recording so far.
 func (c *Recording) History() History {
 	c.recorder.mu.Lock()
 	defer c.recorder.mu.Unlock()
@@ -57,7 +57,7 @@ func (c *Recording) Versions() []Version { return c.History().Versions }
 // State returns the objects that exist, as far as they are recorded.
 func (c *Recording) State() State { return c.History().State() }
 
-// CatchUp does what [Recorder.CatchUp] does.
+// CatchUp calls [Recorder.CatchUp].
 func (c *Recording) CatchUp(ctx context.Context, resources ...string) error {
 	return c.recorder.CatchUp(ctx, resources...)
 }

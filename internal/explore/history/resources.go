@@ -11,8 +11,8 @@ import (
 	"github.com/yare-go/yare/kube"
 )
 
-// Resources returns the resources in namespaces that the server lists and watches. Events come
-// once: those of events.k8s.io are the same objects. It makes two requests for each version of a group.
+// Resources returns the resources in namespaces that the server lists and watches. Events are included once,
+// because the Events of events.k8s.io are the same objects. It makes two requests for each version of a group.
 func Resources(ctx context.Context, h kube.Handler) ([]kube.Resource, error) {
 	all, err := kube.DiscoverAll(ctx, h)
 	if err != nil {

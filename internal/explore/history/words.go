@@ -9,7 +9,7 @@ import (
 	"github.com/yare-go/yare/internal/explore/schedule"
 )
 
-// words replaces the words of a run that other runs do not have: namespaces, uids, generated names
+// words replaces the words of a run that differ between runs: namespaces, uids, generated names
 // and IP addresses.
 type words struct {
 	dictionary
@@ -53,7 +53,7 @@ func (w *words) objectOf(v Version) schedule.Object {
 	return o
 }
 
-// hasHashInName reports whether the name of an object ends with the hash of a template, as those of
+// hasHashInName reports whether the name of an object ends with the hash of a template, as the names of
 // ReplicaSets and ControllerRevisions do.
 func hasHashInName(u *unstructured.Unstructured) bool {
 	labels := u.GetLabels()
@@ -107,7 +107,7 @@ func (d *dictionary) add(word, replacement string) {
 }
 
 // replace returns the text with each word replaced. If two words begin at the same place, the longer
-// word is replaced. A word in the middle of letters and digits stays as it is.
+// word is replaced. A word in the middle of letters and digits is not replaced.
 func (d *dictionary) replace(text string) string {
 	var replaced strings.Builder
 	rest := 0 // text[:rest] is in replaced

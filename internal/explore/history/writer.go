@@ -3,7 +3,7 @@ package history
 import "reflect"
 
 // writerOf returns the field manager that wrote the version after of an object, as far as managedFields
-// show it: the manager whose entry is new, or else one that owns a field which has changed.
+// show it: the manager whose entry is new, or else a manager that owns a field which has changed.
 func writerOf(before, after Version) string {
 	old := managedFields(before.Object)
 	newest, newestTime := "", ""
@@ -21,7 +21,7 @@ func writerOf(before, after Version) string {
 		return newest
 	}
 	// The times of the entries are in seconds: a second write of a manager in the same second leaves its
-	// entry as it was.
+	// entry unchanged.
 	noWords := &words{names: NewNames()}
 	fields := fieldsOf(before, noWords, claims{})
 	for _, entry := range managedFields(after.Object) {

@@ -48,7 +48,7 @@ func HTML(w io.Writer, r finding.Record) error {
 	return err
 }
 
-// page is what the template shows.
+// page is the data of the template.
 type page struct {
 	Operator, Summary string
 	Findings          []section

@@ -31,7 +31,7 @@ func rank(v finding.Verdict) int {
 }
 
 // summary returns how many findings and warnings the record has. An exploration that is not complete
-// does not count as one that found nothing.
+// does not count as an exploration that found nothing.
 func summary(r finding.Record) string {
 	warnings := 0
 	for _, f := range r.Findings {
@@ -71,7 +71,7 @@ func title(number int, f finding.Finding) string {
 	return fmt.Sprintf("%d. %s%s, seen in %d of %s", number, f.Verdict, severity, f.Seen, counted(f.Tries, "run"))
 }
 
-// meaning explains a verdict in a sentence.
+// meaning returns a sentence that explains a verdict.
 func meaning(v finding.Verdict) string {
 	switch v {
 	case finding.Destroyed:
@@ -143,7 +143,7 @@ type count struct {
 // IsShort reports whether less was done than planned.
 func (c count) IsShort() bool { return c.Done < c.Total }
 
-// counts returns what the exploration covered, with denominators.
+// counts returns the rows of the coverage, each with its denominator.
 func counts(c finding.Coverage) []count {
 	rows := []count{
 		{"writes before which the program crashed", c.Points},

@@ -79,7 +79,7 @@ func TestWarnings(t *testing.T) {
 	}
 }
 
-// The lines that accept a finding are those of a file of intended differences.
+// The lines that accept a finding have the form of a file of intended differences.
 func TestTextHasLinesThatAcceptAFinding(t *testing.T) {
 	t.Parallel()
 	crash := []schedule.Fault{{Kind: schedule.Crash}, {Kind: schedule.Crash, Step: 1}}

@@ -60,7 +60,7 @@ func writeDifference(b *bytes.Buffer, d finding.Difference) {
 	fmt.Fprintf(b, "       want %s\n       got  %s\n", shortValue(d.Want), shortValue(d.Got))
 }
 
-// heading returns what a difference is about.
+// heading returns the subject of a difference.
 func heading(d finding.Difference) string {
 	if d.Check != "" {
 		return "check " + d.Check

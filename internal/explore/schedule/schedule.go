@@ -11,9 +11,9 @@ import (
 // Schedule is everything that happens in a run. A replay arms the same triggers again. A replay is
 // not exact to the bit, because the program and the control plane have threads of their own.
 type Schedule struct {
-	// Seed is that of the exploration that planned the run.
+	// Seed is the seed of the exploration that planned the run.
 	Seed uint64 `json:"seed,omitempty"`
-	// Steps are what the user does. A step begins when the program has come to rest after the step
+	// Steps are the steps of the user. A step begins when the program has come to rest after the step
 	// before.
 	Steps  []Step  `json:"steps"`
 	Faults []Fault `json:"faults,omitempty"`
@@ -79,7 +79,7 @@ func (p Point) String() string {
 	return b.String()
 }
 
-// Kind is the kind of a fault. Kubernetes allows each of them, unless its comment says otherwise.
+// Kind is the kind of a fault. Kubernetes allows each of them, unless its comment states otherwise.
 type Kind string
 
 // The kinds of faults.
@@ -144,7 +144,7 @@ const (
 	LeaderLost Kind = "leader-lost"
 	LeaderHung Kind = "leader-hung"
 	// LeaderCut holds all requests and streams of the leader, the request of the fault among them, as a
-	// network does that is parted. What the leader has not given up by then passes in the end.
+	// partitioned network does. Requests that the leader has not given up by then pass in the end.
 	LeaderCut Kind = "leader-cut"
 	// LeaderKilled cuts the leader off at the request, and kills it. The leader starts again as a
 	// standby.
@@ -190,7 +190,7 @@ func (k Kind) ConcernsAll() bool { return k.IsOfPlane() || k == Unreadable || k 
 // Fault is one fault of a run.
 type Fault struct {
 	Kind Kind `json:"kind"`
-	// At is the request that the fault concerns: that of a crash, a refusal, a lost answer, a reset,
+	// At is the request at which the fault happens: a crash, a refusal, a lost answer, a reset,
 	// a conflict, the loss of a lease, or the end of a component.
 	At *Point `json:"at,omitempty"`
 	// Restart is when a program that has crashed starts again. Default: at once.

@@ -202,7 +202,7 @@ func actOnDeletion() []operator.Part {
 	}
 }
 
-// resizeByWorkload compares the size of the workload with that of the Site. If the program ends after it
+// resizeByWorkload compares the size of the workload with the size of the Site. If the program ends after it
 // has deleted the workload, it makes the workload anew with the new size, and never resizes the volume.
 func resizeByWorkload(ctx context.Context, s *Site, c *kube.Client) error {
 	volume := newSizedPage(s, s.Name+"-volume", s.Spec.Size)
@@ -227,7 +227,7 @@ func resizeByWorkload(ctx context.Context, s *Site, c *kube.Client) error {
 	return err
 }
 
-// resizeEach compares the size of the workload, and applies that of the volume, each by itself.
+// resizeEach compares the size of the workload, and applies the size of the volume, each by itself.
 func resizeEach(ctx context.Context, s *Site, c *kube.Client) error {
 	if _, err := kube.Apply(ctx, c, newSizedPage(s, s.Name+"-volume", s.Spec.Size)); err != nil {
 		return err
@@ -245,7 +245,7 @@ func resizeEach(ctx context.Context, s *Site, c *kube.Client) error {
 	return err
 }
 
-// deleteVolumesByWorkload deletes the volumes between the size of the workload and that of the Site. If
+// deleteVolumesByWorkload deletes the volumes between the size of the workload and the size of the Site. If
 // the program ends after it has shrunk the workload, there is no difference any more, and the volumes stay.
 func deleteVolumesByWorkload(ctx context.Context, s *Site, c *kube.Client) error {
 	former, err := pagesOf(s, c).Get(ctx, s.Name)

@@ -49,7 +49,7 @@ func seedOf(t *testing.T) uint64 {
 	return seed
 }
 
-// budgetOf returns how long each exploration of what is right may begin new runs. Zero is without limit.
+// budgetOf returns how long each exploration of what is right may begin new runs. Zero means no limit.
 func budgetOf(t *testing.T) time.Duration {
 	t.Helper()
 	text := os.Getenv(budgetVariable)

@@ -30,7 +30,7 @@ func createOr(desired func(*Site) *corev1.ConfigMap, change func(page *corev1.Co
 // setText forgets the notes.
 func setText(page *corev1.ConfigMap, s *Site) { page.Data = map[string]string{"text": s.Spec.Text} }
 
-// mergeNotes adds the notes of a Site to those of its page. A note that the user removes stays.
+// mergeNotes adds the notes of a Site to the notes of its page. A note that the user removes stays.
 func mergeNotes(page *corev1.ConfigMap, s *Site) {
 	setText(page, s)
 	if page.Annotations == nil {

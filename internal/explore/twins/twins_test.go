@@ -23,7 +23,7 @@ type twin struct {
 	name         string
 	wrong, right func() []operator.Part
 	steps        []schedule.Step
-	// values are those of fields for which the schema suggests none.
+	// values are values of fields for which the schema suggests none.
 	values map[string][]any
 	// finds are the kinds of faults of which each can show the mistake. It is empty if the steps alone
 	// show the mistake.
@@ -265,7 +265,7 @@ func TestRightTwins(t *testing.T) {
 	}
 }
 
-// takeStep does what the user does in a step, and waits until the operator has done its part.
+// takeStep makes the changes of the user in a step, and waits until the operator has done its part.
 func takeStep(t *testing.T, sites kube.API[Site], step schedule.Step) {
 	t.Helper()
 	for _, object := range step.Apply {

@@ -70,7 +70,7 @@ func keepClaim(ctx context.Context, s *Site, c *kube.Client) error {
 	return err
 }
 
-// moveToClass makes a volume for each class, and deletes those of other classes.
+// moveToClass makes a volume for each class, and deletes the volumes of other classes.
 func moveToClass(ctx context.Context, s *Site, c *kube.Client) error {
 	if err := applyMainPage(ctx, s, c); err != nil {
 		return err

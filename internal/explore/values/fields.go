@@ -7,9 +7,9 @@ import (
 	"strings"
 )
 
-// Field is a field of the declared state, and the values that it takes besides that of the sample.
+// Field is a field of the declared state, and the values that it takes besides the value of the sample.
 type Field struct {
-	// Path is the names of the field and of the objects that it is in, such as
+	// Path is made of the names of the field and of the objects that contain the field, such as
 	// spec.listeners[0].port.
 	Path string
 	// Values are the names of the other values: see [Transition.Value].
@@ -43,14 +43,14 @@ func (p path) String() string {
 // contains reports whether the field q is the field p, or is below it.
 func (p path) contains(q path) bool { return len(p) <= len(q) && slices.Equal(p, q[:len(p)]) }
 
-// field is a field with the values that it takes besides that of the sample.
+// field is a field with the values that it takes besides the value of the sample.
 type field struct {
 	path   path
 	values []value
 	why    error
 }
 
-// value is what a field can be set to.
+// value is a value that a field can be set to.
 type value struct {
 	name    string
 	content any
@@ -129,8 +129,8 @@ func (w *walker) visitBelow(at position) bool {
 	return len(w.known) > visited
 }
 
-// sorted returns the fields, those of the fewest elements first: they are the author's own, while the
-// deep ones are often those of a Pod.
+// sorted returns the fields, with the shortest paths first: fields with short paths are the author's own, while
+// fields with long paths are often the fields of a Pod.
 func (w *walker) sorted() []field {
 	slices.SortStableFunc(w.fields, func(a, b field) int { return cmp.Compare(len(a.path), len(b.path)) })
 	return w.fields

@@ -48,7 +48,7 @@ type position struct {
 	schema   *Schema
 	sample   any  // the value in the sample, if present
 	present  bool // the sample has the field
-	required bool // the object that the field is in cannot do without it
+	required bool // the value that contains the field cannot do without the field
 	// invented is set within an object that the sample does not have.
 	invented bool
 }
@@ -68,8 +68,8 @@ func (at position) distinct(all []value) []value {
 	return kept
 }
 
-// suggest returns the values of a field that its schema suggests, and the reason if there are none, or
-// none but the absent one.
+// suggest returns the values of a field that its schema suggests. It also returns the reason if there are no
+// values, or only the absent one.
 func (at position) suggest() ([]value, error) {
 	var all []value
 	// A server fills an absent field with its default, so both are the same declared state.
@@ -133,7 +133,7 @@ func enumValues(enum []json.RawMessage) ([]value, error) {
 	return all, nil
 }
 
-// numberValues returns the least and the greatest number, and another one beside the sample's.
+// numberValues returns the least and the greatest number, and another number near the sample's number.
 func (at position) numberValues() ([]value, error) {
 	s := at.schema
 	low, high, err := s.bounds()
@@ -213,8 +213,8 @@ func (at position) objectValues() ([]value, error) {
 	return []value{{name: "present", content: minimal}}, nil
 }
 
-// mapValues returns the map without entries, with one entry less, and with one more. The new entry has the
-// value of another one.
+// mapValues returns the map without entries, the map with one entry less, and the map with one entry more. The
+// new entry has the value of another entry.
 func (s *Schema) mapValues(entries map[string]any) ([]value, error) {
 	names := slices.Sorted(maps.Keys(entries))
 	if len(names) == 0 {
@@ -238,8 +238,8 @@ func (s *Schema) mapValues(entries map[string]any) ([]value, error) {
 	return all, nil
 }
 
-// listValues returns the empty list, one with an item less, and one with an item more, if the schema says
-// what an item can be.
+// listValues returns the empty list, a list with one item less, and a list with one item more, if the schema
+// shows what an item can be.
 func (at position) listValues() ([]value, error) {
 	s := at.schema
 	items, _ := at.sample.([]any)
@@ -264,7 +264,7 @@ func (at position) listValues() ([]value, error) {
 	return all, nil
 }
 
-// newItems returns what a new item of a list can be.
+// newItems returns the candidates for a new item of a list.
 func (s *Schema) newItems() []any {
 	values, err := position{schema: s, required: true}.suggestPresent()
 	if err != nil {

@@ -11,8 +11,8 @@ import (
 	utiljson "k8s.io/apimachinery/pkg/util/json"
 )
 
-// Schema is the part of the structural schema of a custom resource that says which values a field can
-// have. Unlike crd.Schema it decodes each definition that a server accepts.
+// Schema is the part of the structural schema of a custom resource that restricts the values of fields.
+// Unlike crd.Schema it decodes each definition that a server accepts.
 type Schema struct {
 	Type    string            `json:"type"`
 	Default json.RawMessage   `json:"default"`
@@ -86,7 +86,7 @@ func (s *Schema) isMap() bool {
 	return len(s.Additional) > 0 && string(s.Additional) != "false" && string(s.Additional) != "null"
 }
 
-// isQuantity reports whether the value is a quantity. A schema says so by a pattern only.
+// isQuantity reports whether the value is a quantity. A schema shows a quantity by a pattern only.
 func (s *Schema) isQuantity() bool {
 	if s.Pattern == "" || !s.IntOrString && s.Type != typeString {
 		return false
@@ -95,7 +95,7 @@ func (s *Schema) isQuantity() bool {
 	return err == nil && pattern.MatchString("1Gi") && pattern.MatchString("100m") && !pattern.MatchString("a")
 }
 
-// bounds returns the least and the greatest number that a field is to have. A number without a
+// bounds returns the least and the greatest number that a field takes. A number without a
 // declared maximum stays within 0 to 3, because programs make so many objects of such numbers.
 func (s *Schema) bounds() (low, high float64, err error) {
 	switch {

@@ -33,7 +33,7 @@ type Options struct {
 const sampleName = "sample"
 
 // Transition is a change of the declared state: a field, or a pair of fields, goes from one value to
-// another, and then back to that of the sample.
+// another, and then back to the value of the sample.
 type Transition struct {
 	// Field is the path of the field. A pair of fields is joined by a comma.
 	Field string
@@ -62,7 +62,7 @@ type state struct {
 }
 
 // Transitions returns the transitions of a sample, and the fields of its declared state. The transitions of
-// each field come first, fields of the author before those of embedded kinds. The ordered pairs of
+// each field come first, fields of the author before fields of embedded kinds. The ordered pairs of
 // values of a field follow, and then the pairs of fields. Error: an option names a field that is not in
 // the schema, or that the sample does not reach.
 func Transitions(s *Schema, sample map[string]any, o Options) ([]Transition, []Field, error) {
@@ -132,7 +132,7 @@ func (o Options) check(known map[string]bool) error {
 	return nil
 }
 
-// newField returns what is reported of a field.
+// newField returns the report of a field.
 func newField(f field, states []state) Field {
 	report := Field{Path: f.path.String()}
 	for _, s := range states {

@@ -309,7 +309,7 @@ func (TaskSpec) Definition() kube.Definition {
 // Task is the whole resource.
 type Task = kube.CustomResource[TaskSpec, kube.None]
 
-// The fields of the author come before those of an embedded kind, which are not thousands.
+// The fields of the author come before the fields of an embedded kind, which are not thousands.
 func TestEmbeddedKind(t *testing.T) {
 	t.Parallel()
 	sample := sample(t, `{"workers":1,"template":{"spec":{"template":{"spec":{

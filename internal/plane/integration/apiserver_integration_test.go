@@ -99,8 +99,8 @@ func TestServiceAccountAdmissionIsOn(t *testing.T) {
 	}
 }
 
-// A Secret that asks for it gets a token, with which the account is let in; so does every
-// namespace the certificate to check the server with.
+// A Secret that asks for a token gets one, with which the account is let in. Every namespace gets the
+// certificate to check the server with.
 func TestServiceAccountsHaveTokens(t *testing.T) {
 	t.Parallel()
 	cluster := shared(t)
@@ -130,7 +130,7 @@ func TestServiceAccountsHaveTokens(t *testing.T) {
 	}
 }
 
-// Without credentials, or with wrong ones, one may ask for the server's health alone.
+// Requests without credentials, or with wrong ones, can only read the server's health.
 func TestStrangersGetNothingButHealth(t *testing.T) {
 	t.Parallel()
 	cluster := shared(t)

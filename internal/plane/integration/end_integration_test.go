@@ -63,7 +63,7 @@ func allRun(t *testing.T, home string) {
 	}
 }
 
-// A file that up did not write is left as it is, before anything is started.
+// A file that up did not write is left unchanged, before anything is started.
 func foreignFileIsRefused(t *testing.T) {
 	home, _ := newHome(t)
 	file := filepath.Join(home, "kubeconfig")

@@ -22,7 +22,7 @@ import (
 )
 
 // components holds all components, in an order in which each can be ended by its process ID:
-// those that depend on the API server are restarted after it, so it is last.
+// the components that depend on the API server are restarted after it, so it is last.
 func components() []string {
 	return []string{yaretest.Kubelet, yaretest.Scheduler, yaretest.ControllerManager, yaretest.Etcd, yaretest.APIServer}
 }

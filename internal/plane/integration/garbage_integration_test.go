@@ -62,7 +62,7 @@ func define[T any, P kube.ObjectOf[T]](t *testing.T, cluster *yaretest.Cluster) 
 
 func named(name string) metav1.ObjectMeta { return metav1.ObjectMeta{Name: name} }
 
-// finalizer keeps what has it.
+// finalizer keeps the objects that have it.
 const finalizer = group + "/wait"
 
 func letGo[T any](t *testing.T, api kube.API[T], name string) {
@@ -94,7 +94,7 @@ func follows[T any, P kube.ObjectOf[T]](t *testing.T, cluster *yaretest.Cluster,
 		object.SetName(name)
 		return object
 	}
-	// The API server itself lets those wait for 2 s who create the first objects of a kind.
+	// The API server itself lets clients wait for 2 s that create the first objects of a kind.
 	owner := create(t, customs, custom("owner"))
 	builtIn := create(t, configMaps, &corev1.ConfigMap{ObjectMeta: named("owner")})
 	// Both ways: the kind as owner, and as child.

@@ -169,7 +169,7 @@ func (p *program) signal(t *testing.T, signal syscall.Signal) {
 	}
 }
 
-// status waits for the end, and returns the exit status, -1 for one that a signal ended.
+// status waits for the end, and returns the exit status, or -1 if a signal ended the process.
 func (p *program) status(t *testing.T) int {
 	t.Helper()
 	select {

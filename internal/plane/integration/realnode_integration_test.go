@@ -74,7 +74,7 @@ func TestRealNode(t *testing.T) {
 	}
 }
 
-// nodeTraces returns what this machine has of real nodes.
+// nodeTraces returns the traces of real nodes on this machine.
 func nodeTraces(t *testing.T) []string {
 	t.Helper()
 	traces := mentioning(t, "/var/tmp/yare-node-")

@@ -1,4 +1,4 @@
-// Package control defines what `realnode up` and its caller say to each other: one JSON object a
+// Package control defines the protocol between `realnode up` and its caller: one JSON object a
 // line, events on standard output, requests on standard input. The end of the input ends the node.
 // The other end is package internal/plane of the root module.
 package control

@@ -1,5 +1,5 @@
-// Package dns answers questions about the names of Services, for the Pods of one node. It knows
-// the cluster only: the names of the world have no address here.
+// Package dns answers questions about the names of Services, for the Pods of one node. It serves
+// the cluster only: names outside of the cluster have no address here.
 package dns
 
 import (
@@ -74,13 +74,13 @@ func (s *Server) Run(ctx context.Context, client kubernetes.Interface) error {
 	return nil
 }
 
-// A zone knows the addresses of names.
+// A zone finds the addresses of names.
 type zone struct {
 	services corelisters.ServiceLister
 	slices   discoverylisters.EndpointSliceLister
 }
 
-// An answer is what a zone knows of a name.
+// An answer holds the addresses or the alias of a name.
 type answer struct {
 	exists    bool
 	addresses []netip.Addr
@@ -88,7 +88,7 @@ type answer struct {
 	alias string
 }
 
-// lookup returns what is known of a name, such as web.default.svc.cluster.local.
+// lookup returns the answer for a name, such as web.default.svc.cluster.local.
 func (z *zone) lookup(name string) answer {
 	rest, found := strings.CutSuffix(strings.ToLower(strings.TrimSuffix(name, ".")), ".svc."+layout.Domain)
 	if !found {
@@ -125,8 +125,8 @@ func (z *zone) lookup(name string) answer {
 	return answer{exists: true, addresses: addresses}
 }
 
-// endpoints returns the addresses of the Pods of a headless Service: of all that are ready, or of
-// those with a host name.
+// endpoints returns the addresses of the ready Pods of a headless Service, and of its other Pods too if the
+// Service publishes them. If host is not empty, only the Pods with this host name count.
 func (z *zone) endpoints(service *corev1.Service, host string) []netip.Addr {
 	selector := labels.SelectorFromSet(labels.Set{discoveryv1.LabelServiceName: service.Name})
 	slices, err := z.slices.EndpointSlices(service.Namespace).List(selector)

@@ -131,8 +131,8 @@ func (z *zone) respond(query []byte, limit int) []byte {
 	return packed
 }
 
-// records returns the records for a question. There are none if the name has none of the type that
-// was asked for.
+// records returns the records for a question. There are no records if the name has none of the requested
+// type.
 func records(question dnsmessage.Question, found answer) []dnsmessage.Resource {
 	header := dnsmessage.ResourceHeader{Name: question.Name, Class: dnsmessage.ClassINET, TTL: ttl}
 	if found.alias != "" {

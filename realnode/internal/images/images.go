@@ -32,7 +32,7 @@ type Store struct {
 	Snapshotter string
 }
 
-// namespace is where containerd keeps what belongs to Kubernetes.
+// namespace is the namespace of containerd that belongs to Kubernetes.
 const namespace = "k8s.io"
 
 // WaitReady waits until containerd answers.
@@ -106,7 +106,7 @@ func parseList(table string) map[string]string {
 	return images
 }
 
-// aliases returns further names for an image, by which Pods may mean it: the name in full, as the
+// aliases returns further names for an image, by which Pods may refer to it: the name in full, as the
 // kubelet asks for it, and that name with the digest in place of the tag.
 func aliases(name, digest string) []string {
 	full := fullName(name)

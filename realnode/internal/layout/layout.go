@@ -1,5 +1,5 @@
 // Package layout names everything that a real node uses on the machine. All names follow from the
-// number of the node's slot, so that a later process finds what a killed one left.
+// number of the node's slot, so that a later process finds what a killed process left.
 package layout
 
 import (

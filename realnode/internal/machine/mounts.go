@@ -28,7 +28,7 @@ func tunables() map[string]string {
 	}
 }
 
-// isolateMounts gives this mount namespace folders of its own in place of those that containerd,
+// isolateMounts gives this mount namespace folders of its own in place of the folders that containerd,
 // runc, the CNI plugins and the kubelet write to.
 func isolateMounts(l layout.Layout) error {
 	// No mount of the node may reach the machine. Within the node, mounts are shared, because Pods

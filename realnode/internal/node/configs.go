@@ -42,7 +42,7 @@ func writeConfigs(l layout.Layout, cniPlugins, snapshotter string) error {
 }
 
 // containerdConfig returns the configuration of containerd, in version 2 of its format, which
-// containerd 1.6 and all later versions read. The folders in it are those of the node's own mount
+// containerd 1.6 and all later versions read. The folders in it belong to the node's own mount
 // namespace.
 func containerdConfig(l layout.Layout, cniPlugins, snapshotter string) string {
 	return fmt.Sprintf(`version = 2

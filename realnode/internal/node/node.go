@@ -31,7 +31,7 @@ const Command = "node"
 // thisProgram is the path of this program. Its own path may be hidden in the node's mount namespace.
 const thisProgram = "/proc/self/exe"
 
-// linkTimeout bounds the wait for the link to the machine, which is there when the node is asked to
+// linkTimeout bounds the wait for the link to the machine, which exists when the node is asked to
 // start.
 const linkTimeout = 10 * time.Second
 
@@ -59,7 +59,7 @@ type node struct {
 var errEnd = errors.New("the node was asked to end")
 
 // run carries out the requests until there will be no more, or a component keeps failing. The
-// components end with it: what is left ends with the first process of the namespaces.
+// components end with run. Remaining processes end with the first process of the namespaces.
 func (n *node) run(requests <-chan control.Request) error {
 	ctx, cancel := context.WithCancelCause(context.Background())
 	var running sync.WaitGroup

@@ -1,5 +1,5 @@
 // Package pki makes the certificates with which the API server and the kubelet of a real node
-// know each other. They are thrown away with the node.
+// authenticate each other. They are thrown away with the node.
 package pki
 
 import (

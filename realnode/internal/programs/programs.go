@@ -12,7 +12,7 @@ import (
 	"strings"
 )
 
-// Programs holds what a node uses of the machine.
+// Programs holds the paths of the installed programs that a node uses.
 type Programs struct {
 	// Containerd and Ctr are the paths of containerd and of its client.
 	Containerd, Ctr string
@@ -23,7 +23,7 @@ type Programs struct {
 // advice is the end of each error of this package.
 const advice = "or leave --real-node out for a simulated node"
 
-// Path returns the search path for programs: that of this process, with the folders of programs
+// Path returns the search path for programs: the search path of this process, with the folders of programs
 // for administrators, which the search path of a user often lacks.
 func Path() string {
 	path := os.Getenv("PATH")

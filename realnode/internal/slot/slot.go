@@ -1,7 +1,7 @@
 //go:build linux
 
-// Package slot gives each real node of a machine a slot of its own, and removes what nodes left
-// that were killed.
+// Package slot gives each real node of a machine a slot of its own, and removes what killed nodes
+// left.
 package slot
 
 import (
@@ -173,7 +173,7 @@ func (s *Slot) removeFolder() error {
 }
 
 // unmountBelow unmounts what is mounted below dir. The mounts of a node are in its own mount
-// namespace and end with it. Should one be left, the files behind it must not be removed.
+// namespace and end with it. If a mount is left, the files behind it must not be removed.
 func unmountBelow(dir string) error {
 	data, err := os.ReadFile("/proc/self/mountinfo")
 	if err != nil {

@@ -30,7 +30,7 @@ const (
 	readyInterval = 100 * time.Millisecond
 )
 
-// A cluster is what a node joins.
+// A cluster is the cluster that a node joins.
 type cluster struct {
 	client kubernetes.Interface
 	relay  *relay.Relay

@@ -33,7 +33,7 @@ import (
 const (
 	// containerdTimeout bounds the start of containerd.
 	containerdTimeout = time.Minute
-	// endGrace is what the node gets to end by itself. It has nothing to save.
+	// endGrace is how long the node may take to end by itself. The node has nothing to save.
 	endGrace = 2 * time.Second
 )
 
@@ -184,7 +184,7 @@ func (u *up) runMachine(ctx context.Context, l layout.Layout, found programs.Pro
 	return context.Cause(ctx)
 }
 
-// end lets the node end, and ends it if it does not.
+// end lets the node end, and kills it if it does not end in time.
 func end(m *machine.Machine, requests io.Closer) {
 	_ = requests.Close()
 	timer := time.NewTimer(endGrace)

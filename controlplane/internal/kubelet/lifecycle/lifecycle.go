@@ -1,4 +1,4 @@
-// Package lifecycle decides what becomes of a simulated Pod: a function from the Pod, its
+// Package lifecycle decides the state of a simulated Pod: a function from the Pod, its
 // history and the time to the status it should have and the time to look again. It makes
 // no requests and has no clock, so that all of it can be tested in no time.
 package lifecycle
@@ -31,8 +31,8 @@ const (
 	lastBackOff  = 30 * time.Second
 )
 
-// History is what a node remembers of one Pod. The zero value is that of a Pod it never
-// saw.
+// History is what a node remembers of one Pod. The zero value is the history of a Pod that the
+// node never saw.
 type History struct {
 	// IP is the Pod's address. It must be set before the first call of Next.
 	IP string
@@ -45,12 +45,12 @@ type History struct {
 	deleted  time.Time             // when the node saw that the Pod is being deleted
 }
 
-// Node holds what a Pod's status says about its node.
+// Node holds the fields of a Pod's status that describe its node.
 type Node struct {
 	IP string
 }
 
-// Decision is what to do about a Pod.
+// Decision is the next action for a Pod.
 type Decision struct {
 	// Status is the status to write, or nil if the Pod has it.
 	Status *corev1.PodStatus
@@ -168,7 +168,7 @@ func (h *History) phaseDuration(pod *corev1.Pod, s Settings) time.Duration {
 		if ends {
 			return after
 		}
-		return 0 // see exit: it stays, but may have to become ready
+		return 0 // see exit: the Pod stays, but may have to become ready
 	case backingOff:
 		return backOff(h.restarts)
 	default:
@@ -214,8 +214,8 @@ func (h *History) readyIn(s Settings, now time.Time) time.Duration {
 	return max(0, h.since.Add(s.ReadyAfter).Sub(now))
 }
 
-// becomesReady reports whether the containers are ever ready: those that are to fail are
-// not, or a Deployment of them would be available now and then.
+// becomesReady reports whether the containers are ever ready. Containers that are to fail are
+// never ready. Otherwise a Deployment of them would be available now and then.
 func (s Settings) becomesReady() bool { return s.Outcome != Fail && s.Outcome != CrashLoop }
 
 // terminate stops the containers of a Pod that is being deleted when it is time.
@@ -241,7 +241,7 @@ func (h *History) terminate(pod *corev1.Pod, s Settings, again time.Duration, no
 	return true, 0
 }
 
-// backOff returns how long a container that was restarted so many times waits for its next
+// backOff returns how long a container with this number of restarts waits for its next
 // restart.
 func backOff(restarts int32) time.Duration {
 	wait := firstBackOff

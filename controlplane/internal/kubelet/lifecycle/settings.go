@@ -11,12 +11,12 @@ import (
 	corev1 "k8s.io/api/core/v1"
 )
 
-// Prefix begins the names of the annotations that steer the simulation of a Pod.
+// Prefix begins the names of the annotations that control the simulation of a Pod.
 const Prefix = "simulate.yare.dev/"
 
 // The annotations.
 const (
-	// OutcomeAnnotation says how the Pod fares: fail, crash-loop or pending.
+	// OutcomeAnnotation is the outcome of the Pod: fail, crash-loop or pending.
 	OutcomeAnnotation = Prefix + "outcome"
 	// ReadyAfterAnnotation is the time from a container's start until it is ready.
 	ReadyAfterAnnotation = Prefix + "ready-after"
@@ -25,7 +25,7 @@ const (
 	// TerminateAfterAnnotation is the time from the Pod's deletion until its containers
 	// have stopped. The grace period cuts it short.
 	TerminateAfterAnnotation = Prefix + "terminate-after"
-	// ExitCodeAnnotation is what the containers exit with.
+	// ExitCodeAnnotation is the exit status of the containers.
 	ExitCodeAnnotation = Prefix + "exit-code"
 )
 
@@ -49,7 +49,7 @@ const (
 	defaultTerminate = 500 * time.Millisecond
 )
 
-// Settings is what the annotations of a Pod ask for.
+// Settings are the settings that the annotations of a Pod ask for.
 type Settings struct {
 	Outcome        Outcome
 	ReadyAfter     time.Duration
@@ -67,7 +67,7 @@ func (p Problem) String() string {
 	return fmt.Sprintf("annotation %s: %q is ignored: want %s", p.Annotation, p.Value, p.Want)
 }
 
-// ParseSettings reads the annotations of a Pod, and returns what is wrong with them, in
+// ParseSettings returns the settings in the annotations of a Pod, and the problems of the annotations, in
 // the order of their names.
 func ParseSettings(pod *corev1.Pod) (Settings, []Problem) {
 	s := Settings{TerminateAfter: defaultTerminate}
@@ -84,7 +84,7 @@ func ParseSettings(pod *corev1.Pod) (Settings, []Problem) {
 	return s, problems
 }
 
-// set sets what one annotation asks for, or returns what it should have been.
+// set sets the setting of one annotation, or returns the form that the annotation should have.
 func (s *Settings) set(name, value string) (want string) {
 	const duration = "a duration, such as 3s or 1m30s"
 	switch name {
