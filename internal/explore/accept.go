@@ -3,6 +3,7 @@ package explore
 import (
 	"fmt"
 	"os"
+	"slices"
 
 	"sigs.k8s.io/yaml"
 
@@ -57,14 +58,21 @@ const changedAnnotation = "metadata.annotations[explore.yare.dev/changed]"
 
 // acceptedOf returns the intended differences of an exploration, and the differences that the faults make.
 func acceptedOf(acceptances []finding.Acceptance) (*history.Accepted, error) {
-	own := finding.Acceptance{Path: changedAnnotation, Reason: "the faults themselves write it"}
-	return history.Accept(append([]finding.Acceptance{own}, acceptances...)...)
+	return history.Accept(append(ownAcceptances(), acceptances...)...)
+}
+
+// ownAcceptances returns the differences that the faults themselves make.
+func ownAcceptances() []finding.Acceptance {
+	return []finding.Acceptance{
+		{Path: changedAnnotation, Reason: "the faults themselves write it"},
+		{Objects: "*" + unreadableSuffix, Path: "*", Faults: []schedule.Kind{schedule.Unreadable}, Reason: "the fault itself makes it"},
+	}
 }
 
 // unusedAcceptances returns the intended differences of the user that no run has shown.
 func (e *explorer) unusedAcceptances() (unused []string) {
 	for _, a := range e.accepted.Unused() {
-		if a.Path != changedAnnotation {
+		if !slices.ContainsFunc(ownAcceptances(), func(own finding.Acceptance) bool { return own.Reason == a.Reason }) {
 			unused = append(unused, a.String())
 		}
 	}

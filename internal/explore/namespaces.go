@@ -108,7 +108,7 @@ func (n *namespaces) empty(ctx context.Context, name string, recording *history.
 		}
 		left := leftIn(recording.State())
 		if len(left) == 0 {
-			return kube.Namespaced[corev1.Event](n.client, name).DeleteAll(ctx, nil)
+			return kube.Namespaced[corev1.Event](n.client, name).DeleteAll(ctx, []kube.Selector{kube.Everything()})
 		}
 		for _, v := range left {
 			if err := n.delete(ctx, v); err != nil {

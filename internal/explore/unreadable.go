@@ -9,7 +9,6 @@ import (
 
 	"github.com/yare-go/yare/internal/explore/finding"
 	"github.com/yare-go/yare/internal/explore/schedule"
-	"github.com/yare-go/yare/internal/explore/values"
 	"github.com/yare-go/yare/kube"
 )
 
@@ -73,7 +72,7 @@ func withOtherTypes(value any) any {
 	others := make(map[string]any, len(members))
 	for name, each := range members {
 		if _, isText := each.(string); isText {
-			others[name] = map[string]any{"unreadable": true}
+			others[name] = 1
 		} else {
 			others[name] = "unreadable"
 		}
@@ -89,9 +88,15 @@ func (e *explorer) refusesUnreadable(ctx context.Context, object *unstructured.U
 	}
 	tried := object.DeepCopy()
 	tried.SetNamespace(dryRunNamespace)
-	refused, err := values.DryRun(ctx, api.For(e.client.WithFieldManager(userManager), dryRunNamespace), tried.Object)
-	return refused != "", err
+	_, err = api.For(e.client.WithFieldManager(userManager), dryRunNamespace).Create(ctx, tried, kube.DryRun())
+	if isRefusedValue(err) {
+		return true, nil
+	}
+	return false, err
 }
+
+// isRefusedValue reports whether the server has refused to store the values of an object.
+func isRefusedValue(err error) bool { return kube.IsInvalid(err) || kube.IsBadRequest(err) }
 
 // storeUnreadable stores an object that the program cannot decode, by a schema that allows everything for a
 // moment. A definition that was tightened later leaves such objects.
@@ -120,7 +125,7 @@ func (r *run) storeUnreadable(ctx context.Context, f schedule.Fault) (err error)
 		switch {
 		case err == nil || kube.IsAlreadyExists(err):
 			return true, nil
-		case kube.IsInvalid(err) || kube.IsBadRequest(err):
+		case isRefusedValue(err):
 			return false, nil
 		}
 		return false, err

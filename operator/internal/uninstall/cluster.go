@@ -136,7 +136,7 @@ func (u *uninstaller) contents(ctx context.Context) (string, error) {
 	// What goes by itself can own objects that came before it.
 	for before := -1; before != len(left); {
 		before = len(left)
-		left = slices.DeleteFunc(left, u.goesByItself)
+		left = slices.DeleteFunc(left, u.isRemovedByOthers)
 	}
 	if len(left) > 0 {
 		return "it holds " + nameOf(left[0].resource, left[0].object), nil
