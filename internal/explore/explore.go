@@ -165,7 +165,11 @@ func newExplorer(ctx context.Context, operator Operator, o Options) (*explorer, 
 	if e.resources, err = history.Resources(ctx, client); err != nil {
 		return nil, err
 	}
-	e.namespaces = &namespaces{client: client, resources: e.resources}
+	quiet, err := kube.NewClient(o.Config, kube.Timeout(maxRemoval), kube.OnWarning(nil)) // all kinds are deleted, also deprecated ones
+	if err != nil {
+		return nil, err
+	}
+	e.namespaces = &namespaces{client: quiet, resources: e.resources}
 	if len(o.Steps) == 0 {
 		if e.options.Steps, err = e.stepsOf(o.Samples); err != nil {
 			return nil, err

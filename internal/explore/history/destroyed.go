@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"fmt"
 	"slices"
+	"strings"
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -50,7 +51,7 @@ func (d Destruction) String() string { return d.Object.String() + " " + d.Text }
 // must not change while the object exists.
 //
 // An object may die, and be created again, if its owner has died or is being deleted, and once for each
-// fault that deletes the object. Such a death stands for a death of the same kind in a reference run, and
+// fault that deletes the object, or that edits an object which the reference runs replace. Such a death stands for a death of the same kind in a reference run, and
 // not for any other. A Job may vanish after it has finished. A field that somebody else has changed may
 // change again. Objects that built-in controllers make and delete, such as Pods of ReplicaSets, take no
 // part.
@@ -61,8 +62,16 @@ func Destroyed(references []History, got History, o Options, faults ...schedule.
 	}
 	for _, f := range faults {
 		j.kinds = append(j.kinds, f.Kind)
-		if f.Object != nil && (f.Kind == schedule.ForeignDelete || f.Kind == schedule.ForeignRecreate) {
+		if f.Object == nil {
+			continue
+		}
+		switch f.Kind {
+		case schedule.ForeignDelete, schedule.ForeignRecreate:
 			j.killed[*f.Object]++
+		case schedule.ForeignEdit:
+			if j.isReplaced(*f.Object) {
+				j.killed[*f.Object]++
+			}
 		}
 	}
 	all := slices.Concat(j.deaths(), j.births(), j.changes())
@@ -79,6 +88,21 @@ type judgement struct {
 	kinds []schedule.Kind
 	// killed counts the faults that have deleted an object.
 	killed map[schedule.Object]int
+}
+
+// isReplaced reports whether a reference run has replaced an object by another object of its name. An operator that
+// changes an object in this way also repairs the edit of somebody else in this way.
+func (j *judgement) isReplaced(o schedule.Object) bool {
+	return slices.ContainsFunc(j.references, func(reference lives) bool {
+		hasEnded := slices.ContainsFunc(reference.ended, func(l life) bool { return l.object == o && !l.isExpected() })
+		count := 0
+		for _, l := range reference.created {
+			if l.object == o {
+				count++
+			}
+		}
+		return hasEnded && count > 1
+	})
 }
 
 // lives are the lives of the objects of a run.
@@ -295,8 +319,8 @@ func (j judgement) changes() []Destruction {
 	return all
 }
 
-// isChosenOnce reports whether each reference sets a field to one value for each object, and not all
-// references set the same value.
+// isChosenOnce reports whether each reference sets a field once for each object of a name, and not all references
+// set the same values.
 func isChosenOnce(at fieldOfObject, references []lives) bool {
 	distinct := make(map[string]bool)
 	for _, r := range references {
@@ -304,12 +328,15 @@ func isChosenOnce(at fieldOfObject, references []lives) bool {
 		if len(objects) == 0 {
 			return false
 		}
+		var chosen []string
 		for _, values := range objects {
 			if len(values.written) != 1 {
 				return false
 			}
-			distinct[values.written[0].text] = true
+			chosen = append(chosen, values.written[0].text)
 		}
+		slices.Sort(chosen)
+		distinct[strings.Join(chosen, "\n")] = true
 	}
 	return len(distinct) > 1
 }
