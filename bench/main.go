@@ -41,7 +41,9 @@ type options struct {
 	curve                           []int
 	late                            time.Duration
 	source, out                     string
-	report                          bool
+	// base is the folder of another checkout of yare, whose program takes part as yare-base. It may be empty.
+	base   string
+	report bool
 }
 
 func main() {
@@ -76,6 +78,7 @@ func parseFlags() (options, error) {
 	flag.StringVar(&curve, "curve", "1,1000,10000,50000,100000", "the numbers of objects of the curves")
 	flag.DurationVar(&o.late, "late", 150*time.Second, "when memory is measured a second time, after the sync")
 	flag.StringVar(&o.out, "out", "", "the folder of results.jsonl, RESULTS.md and the plots (default: the folder of this program)")
+	flag.StringVar(&o.base, "base", "", "the folder of another checkout of yare, whose program takes part as yare-base")
 	flag.BoolVar(&o.report, "report", false, "measure nothing, and write the report")
 	flag.Parse()
 	if flag.NArg() > 0 {

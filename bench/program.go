@@ -24,7 +24,9 @@ type program struct {
 	features string
 	// rows are the rows that the variant takes part in. Default: all.
 	rows []string
-	path string
+	// isBase is true for the program of another checkout of yare: see options.base.
+	isBase bool
+	path   string
 	// size is the size of the stripped binary in bytes, and gzip is its size after gzip -9.
 	size, gzip float64
 }
@@ -41,6 +43,7 @@ func allPrograms() []*program {
 	return []*program{
 		{name: yare, toolkit: yare},
 		{name: yare + "-projected", toolkit: yare, env: []string{"BENCH_PROJECTED=1"}, rows: []string{"shops", "pods"}},
+		{name: yare + "-base", toolkit: yare, isBase: true},
 		{name: controllerRuntime, toolkit: controllerRuntime},
 		{name: controllerRuntime + "-tuned", toolkit: controllerRuntime, env: []string{"BENCH_TUNED=1"}},
 		{name: kubeRS, toolkit: kubeRS},
@@ -56,19 +59,25 @@ func (p *program) hasRow(row string) bool { return len(p.rows) == 0 || slices.Co
 func build(ctx context.Context, o options, dir string) ([]*program, error) {
 	var built []*program
 	for _, p := range allPrograms() {
-		if !slices.Contains(o.programs, p.name) {
+		if !slices.Contains(o.programs, p.name) || p.isBase && o.base == "" {
 			continue
 		}
 		if _, err := exec.LookPath("cargo"); p.toolkit == kubeRS && errors.Is(err, exec.ErrNotFound) {
 			log.Printf("%s is left out, because there is no cargo", p.name)
 			continue
 		}
-		same := slices.IndexFunc(built, func(b *program) bool { return b.toolkit == p.toolkit && b.features == p.features })
+		same := slices.IndexFunc(built, func(b *program) bool {
+			return b.toolkit == p.toolkit && b.features == p.features && b.isBase == p.isBase
+		})
 		if same >= 0 {
 			p.path, p.size, p.gzip = built[same].path, built[same].size, built[same].gzip
 		} else {
 			log.Printf("building %s", p.name)
-			if err := p.build(ctx, o.source, dir); err != nil {
+			source := o.source
+			if p.isBase {
+				source = filepath.Join(o.base, "bench")
+			}
+			if err := p.build(ctx, source, dir); err != nil {
 				return nil, fmt.Errorf("build %s: %w", p.name, err)
 			}
 		}
