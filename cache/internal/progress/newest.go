@@ -11,8 +11,8 @@ type newestChanges struct {
 	// recent and older together hold the namespaces with the newest changes, none of them twice.
 	// When recent is full, it takes the place of older, whose changes base then covers.
 	recent, older map[string]newestChange
-	// base is a version that no change of a namespace in neither map is newer than; empty if
-	// there is none.
+	// base is at least as new as each change in the namespaces that neither map holds. Its version
+	// is empty if there is no such change.
 	base newestChange
 	// list counts the lists that were begun.
 	list uint32
