@@ -53,8 +53,8 @@ func advice(ctx context.Context, declaration string) string {
 	return "add " + declaration + " " + place
 }
 
-// explain returns err, the outcome of r, with what declares the request if that is why the server
-// refused it.
+// explain returns err, the outcome of r. If the server refused r because of a permission that the
+// program does not declare, the error contains the expression that declares it.
 func (c *connectionReporter) explain(ctx context.Context, r *kube.Request, err error) error {
 	e, ok := kube.AsError(err)
 	if !ok || c.checker == nil || !kube.IsForbidden(err) {
