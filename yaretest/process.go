@@ -31,7 +31,7 @@ func (c *Cluster) Run(t testing.TB, path string, args ...string) *Process {
 	return Run(t, c.Kubeconfig(), path, args...)
 }
 
-// Run starts a program that finds the cluster by the given kubeconfig, such as that of a
+// Run starts a program that finds the cluster by the given kubeconfig, such as the kubeconfig of a
 // [ServiceAccount]. A program that still runs at the end of t is killed. As with [RunParts], an operator
 // fails requests that none of its parts declares.
 func Run(t testing.TB, kubeconfig, path string, args ...string) *Process {
