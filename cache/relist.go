@@ -63,8 +63,8 @@ func (s *stream) endList(version string) {
 // takeVanished returns the objects that this program has read or written, that the stream has not
 // shown, and that its list at version does not contain: somebody deleted them in the meantime, or
 // they no longer match. No watch will ever show that. Objects that never had the labels that the
-// stream selects are not among them: the stream had none of them to lose. After a restoration
-// takeVanished doubts the overlay's entries from before the list: other streams may be behind them.
+// stream selects are not among them: the stream has not lost them. After a restoration takeVanished
+// doubts the overlay's entries from before the list: other streams may be behind them.
 func (s *stream) takeVanished(version string, restored bool) []*store.Entry {
 	var vanished []*store.Entry
 	for k, written := range s.cache.overlay.Entries(s.collection()) {

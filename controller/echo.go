@@ -274,7 +274,7 @@ func (e *echoes) recordUncertainLocked(k queue.Key, w uncertainWrite) {
 	e.uncertain[k] = append(writes, w)
 }
 
-// classifyLocked returns whether a change of f's target to a version is an echo for f's key. If a
+// classifyLocked decides whether a change of f's target to a version is an echo for f's key. If a
 // write of unknown outcome may have made the version, that write explains no other version from
 // now on.
 func (e *echoes) classifyLocked(f flight, v changedVersion) queue.Echo {

@@ -220,7 +220,7 @@ func InOwnNamespace() SourceOption {
 func IfServed() SourceOption { return func(w *watchedKind) { w.ifServed = true } }
 
 // KeepSecrets caches the contents of watched Secrets. By default only their metadata is
-// cached. Then every read of a Secret goes to the server. An apply is still skipped if it
+// cached, and every read of a whole Secret is live. An apply is still skipped if it
 // repeats the last one and the Secret has not changed since; its result is the applied
 // Secret with the live metadata.
 func KeepSecrets() SourceOption { return func(w *watchedKind) { w.keepSecrets = true } }

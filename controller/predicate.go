@@ -19,7 +19,7 @@ const (
 // the streams, so it must not block. A change for which it panics matters.
 type Predicate func(Change) bool
 
-// Any returns a predicate that returns true if one of predicates does.
+// Any returns a predicate that returns true if at least one of predicates returns true.
 func Any(predicates ...Predicate) Predicate {
 	return func(c Change) bool {
 		for _, p := range predicates {

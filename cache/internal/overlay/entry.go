@@ -215,8 +215,8 @@ func (e Entry) after(old Entry, later bool) Entry {
 	return e
 }
 
-// formerValues returns the latest values in the entries of a name, for each UID and Labels other
-// than those of e.
+// formerValues returns the latest values in the entries of a name, for each UID and Labels that
+// differ from the UID and Labels of e.
 func formerValues(e Entry, entries ...Entry) []Entry {
 	var former []Entry
 	add := func(v Entry) {

@@ -53,7 +53,7 @@ func NewItem(k kube.Key, uid types.UID, resourceVersion string, json []byte) Ite
 func (w *Writer) Build(i Item) (e *Entry, err error) {
 	b := &w.builder
 	err = b.metadata.read(i.json)
-	// The names are those of the item, whatever the metadata say.
+	// The item has the names, whatever the metadata contain.
 	e = b.entry([]byte(i.key.Namespace), i.key.Name, i.version, len(i.json))
 	if len(b.metadata.owners) > 0 {
 		e.owners = w.sharedOwners(&b.metadata)

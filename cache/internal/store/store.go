@@ -118,7 +118,7 @@ func (s *Store) slotOf(k kube.Key) (slot uint32, ok bool) {
 func (s *Store) hashOfSlot(slot uint32) uint64 { return hashOfKey(s.slots[slot].Key()) }
 
 func hashOfKey(k kube.Key) uint64 {
-	// The names in one namespace differ, and mostly so do the names in all.
+	// The names in one namespace differ, and the names in all namespaces mostly differ too.
 	return maphash.String(hashSeed, k.Name) ^ 31*maphash.String(hashSeed, k.Namespace)
 }
 

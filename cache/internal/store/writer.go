@@ -125,7 +125,7 @@ func (w *Writer) MarkUnreadable(err *kube.DecodeError) {
 }
 
 // Advance records that all changes up to version are in the store. A version that is empty, or
-// older than that of the store, has no effect.
+// older than the version of the store, has no effect.
 func (w *Writer) Advance(version string) {
 	s := w.store
 	if version == "" || ident.IsNewer(s.version, version) {
@@ -137,7 +137,7 @@ func (w *Writer) Advance(version string) {
 }
 
 // Complete records that the store holds every object, as it was at version. The version may be
-// older than that of the store. Complete reports whether the store is complete for the first time.
+// older than the store's version. Complete reports whether the store is complete for the first time.
 func (w *Writer) Complete(version string) (first bool) {
 	s := w.store
 	s.mu.Lock()

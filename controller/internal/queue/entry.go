@@ -19,7 +19,7 @@ const (
 )
 
 // entry is a key that is running or has a next reconcile. What is touched together stands
-// together: with thousands of keys the cost of a reconcile is that of reaching its memory.
+// together: with thousands of keys a reconcile costs mainly the access to its memory.
 type entry struct {
 	key   Key
 	chain *entry // in the table

@@ -53,7 +53,7 @@ type Queue struct {
 	start time.Time
 }
 
-// New returns an empty queue whose times are those of c.
+// New returns an empty queue that takes its times from c. A nil c is the real clock.
 func New(c *clock.Clock) *Queue {
 	return &Queue{
 		table:   newTable(),
