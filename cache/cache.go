@@ -29,8 +29,8 @@ type Cache struct {
 	// streams holds the streams that have a subscription, in the order in which they were opened.
 	streams []*stream
 	closed  bool
-	// running counts the goroutines of all streams, and those that end subscriptions whose
-	// context has ended. None is added once closed is true.
+	// running counts the goroutines of all streams, and the goroutines that end subscriptions
+	// whose context has ended. None is added once closed is true.
 	running sync.WaitGroup
 }
 

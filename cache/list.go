@@ -29,7 +29,7 @@ func (h *handler) list(ctx context.Context, r *kube.Request) (*kube.Response, er
 	if store == nil || !h.resolveCollectionDoubts(ctx, r, store) {
 		return h.listLive(ctx, r)
 	}
-	// A written object counts by itself: its labels may not be those that the store shows.
+	// A written object counts by itself: its labels may differ from the labels that the store shows.
 	written, uncertain := make(map[kube.Key]lookupResult), []overlay.Key(nil)
 	for _, k := range c.overlay.Keys(in) {
 		l := c.lookup(store, k, r.Resource, r.Representation)

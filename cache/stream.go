@@ -91,7 +91,7 @@ type Stats struct {
 	Dictionaries uint64
 	// Restarts counts the lists after the first: each time a watch could not be resumed.
 	Restarts uint64
-	// Errors counts the errors of the stream, without those that concern single objects.
+	// Errors counts the errors of the stream, without the errors that concern single objects.
 	Errors uint64
 	// DecodeFailures counts the versions of objects whose metadata could not be read.
 	DecodeFailures uint64
@@ -266,7 +266,7 @@ func (s *stream) ref(c watch.Change) kube.Ref {
 	return kube.Ref{Cluster: s.id.Cluster, Resource: s.id.Resource, Namespace: c.Key.Namespace, Name: c.Key.Name, UID: c.UID}
 }
 
-// publish passes c to all subscribers, and drops those that have left.
+// publish passes c to all subscribers, and drops the subscriptions that have been closed.
 func (s *stream) publish(c Change) {
 	open := s.subscriptions[:0]
 	for _, sub := range s.subscriptions {

@@ -54,11 +54,11 @@ var ErrForeignChild = errors.New("the object exists and is not its child")
 // for the uid of the child.
 type adoption struct {
 	view *cache.View
-	// former holds the former field managers of the controller, and labels the labels of [OwnsByLabel].
+	// former holds the former field managers of the controller, and labels holds those of [OwnsByLabel].
 	former, labels []string
 
 	mu sync.Mutex
-	// children holds the children that no cache shows. mu guards it.
+	// children holds the children that no cache shows. Guarded by mu.
 	children map[kube.Ref]child
 }
 
@@ -104,8 +104,8 @@ func (a *adoption) handler(next kube.Handler, owner kube.Ref) kube.Handler {
 	})
 }
 
-// isOutdated reports whether a request was refused because the object is not the one that was
-// decided about.
+// isOutdated reports whether a request was refused because the object is not the object of the
+// decision.
 func isOutdated(err error) bool {
 	e, ok := kube.AsError(err)
 	return ok && (kube.IsConflict(err) && !kube.IsApplyConflict(err) || kube.IsUIDConflict(e))
@@ -304,7 +304,7 @@ func (d decision) reclaim(ctx context.Context, next kube.Handler, r *kube.Reques
 // send sends r for exactly the object of the decision.
 func (d decision) send(ctx context.Context, next kube.Handler, r *kube.Request) (*kube.Response, error) {
 	if r.Preconditions != (kube.Preconditions{}) {
-		return next.Do(ctx, r) // the author's own preconditions say which object is meant
+		return next.Do(ctx, r) // the author's own preconditions name the object
 	}
 	guarded := *r
 	member, value := "uid", string(d.uid)

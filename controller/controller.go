@@ -161,7 +161,7 @@ func (d *definition) setFinalizer(name string, isCleanupMissing bool) {
 	d.finalizer = name
 }
 
-// FinalizerWhen adds the finalizer only to objects for which condition returns true, such as those that
+// FinalizerWhen adds the finalizer only to objects for which condition returns true, such as objects that
 // have something outside of the cluster. The controller asks before each reconcile of an object without
 // the finalizer, and adds the finalizer before the reconcile. From then on the finalizer stays until the
 // cleanup is done, whatever condition would return. An object that is deleted without the finalizer has

@@ -6,7 +6,7 @@
 //	).Finalizer("webapp.example.com/cleanup", cleanup)
 //
 // A reconcile function compares the cluster with the state that the object asks for, and makes
-// the missing changes. Its arguments do not say what happened, and it must not need to know. It
+// the missing changes. Its arguments do not contain what happened, and it must not depend on that. It
 // may be called at any time, also when nothing has changed, and again after it was interrupted
 // anywhere. In exchange the controller guarantees that
 //

@@ -12,8 +12,8 @@ import (
 	"github.com/yare-go/yare/kube"
 )
 
-// Permission is a permission that a part of a program needs besides those that follow from its type
-// and its sources (see [Controller.Needs]). It is an option of [New], and an argument of operator.Func
+// Permission is a permission that a part of a program needs besides the permissions that follow from its
+// type and its sources (see [Controller.Needs]). It is an option of [New], and an argument of operator.Func
 // and operator.Task. [Reads], [Writes] and [Allow] return one:
 //
 //	controller.New(reconcile,
@@ -44,7 +44,7 @@ type Permission struct {
 }
 
 // Reads returns the permission to use verbs that read on objects of T: get, list and watch, or only
-// those that are given. A Get needs get, a List needs list, and a stream needs list and watch. The kinds
+// the given verbs. A Get needs get, a List needs list, and a stream needs list and watch. The kinds
 // that a controller reconciles, owns or watches need no Reads.
 func Reads[T any, P kube.ObjectOf[T]](verbs ...kube.Verb) Permission {
 	return newPermission("controller.Reads", P(new(T))).reading(verbs)

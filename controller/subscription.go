@@ -19,7 +19,7 @@ type subscription struct {
 	open   *cache.Subscription
 
 	mu sync.Mutex
-	// throttle limits the log lines about errors of predicates and map functions. mu guards it.
+	// throttle limits the log lines about errors of predicates and map functions. Guarded by mu.
 	throttle logThrottle
 }
 

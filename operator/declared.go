@@ -14,8 +14,8 @@ import (
 )
 
 // refuseUndeclared returns a wrapper of handlers that fails each request that no part declares, before
-// it is sent. The error is the one that a server without the permission would answer with, and contains
-// what declares the request.
+// it is sent. The error has the status of a server that denies the request, and contains the expression
+// that declares the request.
 func refuseUndeclared(checker *access.Checker) func(kube.Handler) kube.Handler {
 	return func(next kube.Handler) kube.Handler {
 		return kube.HandlerFunc(func(ctx context.Context, r *kube.Request) (*kube.Response, error) {

@@ -176,7 +176,7 @@ func (l *commandLine) parseFlags(flags, after *flag.FlagSet, args []string) erro
 
 // shareFlags adds the flags of run to flags of another command, except flags whose names are taken,
 // and returns all flags of run. If args is not nil, it receives the flags that the command line
-// gives, except those that only this process can use.
+// gives, except the flags that only this process can use.
 func (l *commandLine) shareFlags(flags *flag.FlagSet, args *[]string) (after *flag.FlagSet) {
 	after = flag.NewFlagSet(l.name, flag.ContinueOnError)
 	for _, set := range []*flag.FlagSet{flags, after} {

@@ -35,7 +35,7 @@ func (secureListener) Start(context.Context, *controller.Runtime) error { return
 // Service marks a part that does not keep a program running.
 func (secureListener) Service() {}
 
-// A secureOpener opens the address of --listen-secure. A program knows its [secureListener] by this
+// A secureOpener opens the address of --listen-secure. A program finds its [secureListener] by this
 // interface alone. So the linker leaves TLS for servers out of a program without the part.
 type secureOpener interface {
 	openSecure(ctx context.Context, line *commandLine, client *kube.Client, log *slog.Logger) (net.Listener, guard, error)

@@ -133,7 +133,7 @@ func (e Entry) Read(o Observation, r kube.Resource, form kube.Representation) Fi
 	}
 }
 
-// IsObservedBy reports whether a store has observed what the entry says, so that the store is
+// IsObservedBy reports whether a store has observed what the entry records, so that the store is
 // right whatever it shows.
 func (e Entry) IsObservedBy(o Observation) bool {
 	if e.Version == "" && hasShownAllSince(o, e.recorded) {
@@ -287,8 +287,8 @@ func overlapping(a, b Entry) Entry {
 		}
 		return b
 	}
-	// A value, and a tombstone of the same object, or of one that had the name before or
-	// afterwards. A tombstone without a UID does not say which.
+	// a is a value. b is a tombstone of the same object, or of an object that had the name before
+	// or afterwards. A tombstone without a UID leaves open which.
 	last, known := b.lastObserved()
 	switch {
 	case b.hasObserved(a.UID):

@@ -6,7 +6,7 @@ import "github.com/yare-go/yare/internal/ident"
 // by namespace. A store that is behind one of them must not answer whoever saw that change.
 //
 // Bookmarks and the versions of lists are no changes. An object that a list brings counts by
-// its own version, and one that a list misses by the version of the list.
+// its own version, and an object that a list misses counts by the version of the list.
 type newestChanges struct {
 	// recent and older together hold the namespaces with the newest changes, none of them twice.
 	// When recent is full, it takes the place of older, whose changes base then covers.

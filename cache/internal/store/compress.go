@@ -6,7 +6,7 @@ import "github.com/yare-go/yare/cache/internal/codec"
 // so many of all.
 const samplesEach = 32
 
-// recordRecent records an entry that was just put, as one of those that stand for what comes.
+// recordRecent records an entry that was just put, as a sample for the next dictionary.
 func (w *Writer) recordRecent(e *Entry) {
 	if w.plain || e.size < codec.MinSize {
 		return

@@ -157,8 +157,8 @@ func (s *Store) Stats() Stats {
 }
 
 // Index adds x to the store, which then keeps every object under the values that the function of x
-// returns for it. The Writer calls the function for every change, so the function must not block. A panic in
-// it is reported, and then the object counts as one that has every value: see [Filter]. The index
+// returns for it. The Writer calls the function for every change, so the function must not block. A
+// panic in it is reported, and then the object counts as if it had every value: see [Filter]. The index
 // can be used once Index has returned. Adding an index twice has no effect.
 func (s *Store) Index(x *kube.Index) {
 	s.mu.Lock()

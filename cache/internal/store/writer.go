@@ -32,14 +32,14 @@ func (w *Writer) Has(i Item) bool {
 	return e != nil && e.isReadable() && e.version.Equal(i.version)
 }
 
-// Put puts i into the store, and returns its entry and the one that it replaces, or nil. err is
-// about metadata that could not be read; the entry is without them.
+// Put puts i into the store. It returns the entry that i replaces, or nil, and the entry of i. err is
+// about metadata that could not be read; the entry of i is without them.
 func (w *Writer) Put(i Item) (before, after *Entry, err error) {
 	after, err = w.Build(i)
 	return w.putEntry(after, i.json), after, err
 }
 
-// putEntry puts the entry of an object into the store, and returns the one that it replaces.
+// putEntry puts the entry of an object into the store, and returns the entry that it replaces, or nil.
 func (w *Writer) putEntry(e *Entry, object []byte) (before *Entry) {
 	s := w.store
 	type indexed struct {
