@@ -82,8 +82,8 @@ type Stats struct {
 	Subscribers int
 	// Objects is the number of objects in the store.
 	Objects int
-	// Bytes is the size of their contents in memory, compressed, and JSON the size that the
-	// server sent; both in bytes, without records and indexes.
+	// Bytes is the size of the objects' contents in memory, compressed, and JSON is the size that
+	// the server sent. Both are in bytes, without records and indexes.
 	Bytes, JSON int64
 	// Dictionary is the size of the dictionaries in use, in bytes.
 	Dictionary int64

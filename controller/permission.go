@@ -137,8 +137,8 @@ func (p *Permission) narrow(method string) {
 	}
 }
 
-// Kind names the kind of a permission whose Go type stands for any kind: unstructured.Unstructured, or
-// metav1.PartialObjectMetadata.
+// Kind returns p for the kind r. It is for a Go type that stands for any kind: unstructured.Unstructured,
+// or metav1.PartialObjectMetadata.
 func (p Permission) Kind(r kube.Resource) Permission {
 	p.narrow("Kind")
 	switch {

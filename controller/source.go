@@ -20,7 +20,7 @@ type Source interface {
 	Run(ctx context.Context, emit func(Trigger)) error
 }
 
-// SourceFunc is a function as a Source.
+// SourceFunc is a function that is a [Source].
 type SourceFunc func(ctx context.Context, emit func(Trigger)) error
 
 // Run calls f.

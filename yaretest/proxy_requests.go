@@ -25,7 +25,7 @@ type Request struct {
 	// Code is the HTTP status of the answer. It is 0 before the answer, and without an answer.
 	Code int
 	// Began is when the request came. Answered is when the head of the server's answer came.
-	// Ended is when all of the answer was forwarded. The last two are zero until then.
+	// Ended is when all of the answer was forwarded. Answered and Ended are zero until then.
 	Began, Answered, Ended time.Time
 }
 

@@ -58,8 +58,8 @@ type Options struct {
 type Stats struct {
 	// Objects is the number of objects.
 	Objects int
-	// Bytes is the size of their contents in memory, and JSON the size before they were
-	// compressed, both in bytes.
+	// Bytes is the size of the objects' contents in memory, and JSON is the size before they were
+	// compressed. Both are in bytes.
 	Bytes, JSON int64
 	// Dictionary is the size of the dictionaries in use, in bytes.
 	Dictionary int64
