@@ -26,11 +26,11 @@ type Cache struct {
 	past atomic.Uint64
 
 	mu sync.RWMutex
-	// streams are those that have a subscription, in the order in which they were opened.
+	// streams holds the streams that have a subscription, in the order in which they were opened.
 	streams []*stream
 	closed  bool
-	// running counts the goroutines of all streams, and those that end subscriptions whose
-	// context has ended. None is added once closed is true.
+	// running counts the goroutines of all streams, and the goroutines that end subscriptions
+	// whose context has ended. None is added once closed is true.
 	running sync.WaitGroup
 }
 
@@ -110,7 +110,7 @@ func (c *Cache) expire(sub *Subscription) {
 	sub.once.Do(sub.leave)
 }
 
-// release removes a subscription from a stream. It returns whether the subscription was the last
+// release removes a subscription from a stream. It reports whether the subscription was the last
 // one; then the stream is removed too.
 func (c *Cache) release(s *stream) (last bool) {
 	c.mu.Lock()

@@ -118,7 +118,7 @@ func TestContextEndsSubscription(t *testing.T) {
 			t.Errorf("%d watches, %v", s.stream.Watches(), c.Stats())
 		}
 		sub.Close()
-		// One whose context is over from the beginning.
+		// This subscription's context is over from the beginning.
 		open(t, ctx, c, webApps, recordChanges(&changes)).Close()
 		c.Close()
 		if _, err := c.Open(t.Context(), webApps, recordChanges(&changes)); !errors.Is(err, ErrClosed) {
@@ -213,7 +213,7 @@ func TestRelist(t *testing.T) {
 	})
 }
 
-// While a list goes on, the versions of its objects say nothing.
+// While a list goes on, the versions of its objects prove nothing.
 func TestVersionWhileListing(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {

@@ -12,7 +12,8 @@ import (
 // shownVersion is what a store showed of an object before a request.
 type shownVersion struct {
 	stream *stream
-	// uid and version are those of the object. They are empty if the store showed none.
+	// uid and version are the uid and the version of the object. They are empty if the store showed
+	// no object.
 	uid     types.UID
 	version string
 	// reached is the resource version that the store had reached.

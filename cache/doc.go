@@ -9,7 +9,7 @@
 //   - an object that does not match is neither decompressed nor decoded: [Store.All] selects by
 //     namespace, labels, owner and index on the records alone.
 //
-// A [Cache] holds the streams of a program. Parts of the program that want the same
+// A [Cache] holds the streams of a program. Parts of the program that use the same
 // [kube.Stream] share one watch and one store, for as long as one of them has a [Subscription]:
 //
 //	subscription, err := c.Open(ctx, stream, func(change cache.Change) { … })
@@ -19,9 +19,9 @@
 // A subscriber receives all objects, then Synced, then every change, without gap or repetition,
 // whenever it joins. While it receives a change, its store stands still at that change.
 //
-// The stores answer the reads through [Cache.Handler]. These are at least as new as every write
-// through it. Through [View.Handler] they are also at least as new as every change that the
-// streams of one controller have published: a reconcile never reads a state that is older than
+// The stores answer the reads through [Cache.Handler]. Such a read is at least as new as every write
+// through the handler. A read through [View.Handler] is also at least as new as every change that
+// the streams of one controller have published: a reconcile never reads a state that is older than
 // what triggered it.
 //
 // No stream starts by itself: an object that no stream covers is read from the server.

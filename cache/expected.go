@@ -34,8 +34,8 @@ type expectedVersions struct {
 	listCount uint64
 }
 
-// maxExpected limits the versions that a stream is expected to show. The ones beyond the limit are
-// ignored: the loss of the ones before them is found all the same.
+// maxExpected limits the versions that a stream is expected to show. Versions beyond the limit are
+// ignored: the loss of the versions before them is found all the same.
 const maxExpected = 1024
 
 // expect records that s is expected to show a value of the overlay.

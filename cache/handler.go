@@ -14,7 +14,7 @@ import (
 )
 
 // Handler returns a handler that answers a read from a store that holds every object that the
-// read asks for, and passes everything else to next: also the reads of [kube.Client.Live]. It
+// read asks for, and passes everything else to next, including the reads of [kube.Client.Live]. It
 // records the writes, so that a read through it is at least as new as every write through it,
 // whatever the verb, the namespace and the representation. All handlers of one Cache share one
 // overlay.
@@ -67,8 +67,7 @@ func (h *handler) get(ctx context.Context, r *kube.Request) (*kube.Response, err
 	return &kube.Response{Code: http.StatusOK, Body: body, Cached: true}, nil
 }
 
-// readLive reads an object from the server whose state is uncertain, and records what the
-// server answers.
+// readLive reads an object whose state is uncertain from the server, and records the answer.
 func (h *handler) readLive(ctx context.Context, r *kube.Request, k overlay.Key, store *Store) (*kube.Response, error) {
 	c := h.view.cache
 	// The object that the store shows before the read is gone if the read does not find it. An

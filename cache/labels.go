@@ -7,8 +7,8 @@ import (
 )
 
 // Labels are the labels of an object. They can be matched by a labels.Selector of
-// apimachinery, and compared with ==. The zero value has none. Objects of one kind mostly have the
-// same few keys, and share them.
+// apimachinery, and compared with ==. The zero value has no labels. Objects of one kind mostly have
+// the same few keys, and share them.
 type Labels struct{ labels store.Labels }
 
 // LabelsOf returns the Labels in a map.

@@ -8,7 +8,7 @@ import (
 	"k8s.io/apimachinery/pkg/labels"
 )
 
-// Labels are to every selector what apimachinery's own Set is.
+// Every selector matches Labels as it matches a Set of apimachinery.
 var _ labels.Labels = Labels{}
 
 func TestLabels(t *testing.T) {

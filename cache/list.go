@@ -29,7 +29,7 @@ func (h *handler) list(ctx context.Context, r *kube.Request) (*kube.Response, er
 	if store == nil || !h.resolveCollectionDoubts(ctx, r, store) {
 		return h.listLive(ctx, r)
 	}
-	// A written object counts by itself: its labels may not be those that the store shows.
+	// A written object counts by itself: its labels may differ from the labels that the store shows.
 	written, uncertain := make(map[kube.Key]lookupResult), []overlay.Key(nil)
 	for _, k := range c.overlay.Keys(in) {
 		l := c.lookup(store, k, r.Resource, r.Representation)
@@ -144,7 +144,7 @@ type matcher struct {
 	matches   []kube.Match
 }
 
-// matcherOf reads the selectors of a list. It reports false if only the server can decide which
+// matcherOf returns the matcher of a list. It returns false if only the server can decide which
 // objects match.
 func matcherOf(r *kube.Request) (matcher, bool) {
 	m := matcher{namespace: overlay.KeyOf(r.Ref()).Namespace, labels: labels.Everything(), fields: fields.Everything(), matches: r.Matches}
@@ -178,7 +178,7 @@ func matcherOf(r *kube.Request) (matcher, bool) {
 	return m, true
 }
 
-// filter returns what the store can match by itself, and the conditions that it cannot.
+// filter returns what the store can match by itself, and the conditions that it cannot match.
 func (m matcher) filter(store *Store) (f Filter, rest []kube.Match) {
 	f = Filter{Namespace: m.namespace, Labels: m.labels}
 	for _, each := range m.matches {

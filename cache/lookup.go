@@ -16,7 +16,7 @@ type lookupResult struct {
 	// certain is false if only the server knows. Then nothing else is set.
 	certain bool
 	present bool
-	// object is from a store. It is not set if written is.
+	// object is from a store. It is not set if written is set.
 	object Object
 	// written is the content that a write was answered with.
 	written []byte
@@ -99,7 +99,7 @@ func (c *Cache) observedVersion(k overlay.Key, uid types.UID) string {
 	return latest
 }
 
-// collection returns what s holds, selectors apart.
+// collection returns the collection of the objects that s holds, without regard to its selectors.
 func (s *stream) collection() overlay.Collection {
 	return overlay.Collection{
 		Cluster: s.id.Cluster, Group: s.id.Resource.Group, Plural: s.id.Resource.Plural, Namespace: s.id.Namespace,
@@ -110,7 +110,7 @@ func (s *stream) collection() overlay.Collection {
 func (s *stream) mayHold(k overlay.Key) bool { return s.collection().Contains(k) }
 
 // isNeeded reports whether a read can need an entry: there is a stream that the object may be
-// in, and that has not observed what the entry says. A store that is not synced will be read
+// in, and that has not observed what the entry records. A store that is not synced will be read
 // from, and may have been listed before the write.
 func (c *Cache) isNeeded(k overlay.Key, e overlay.Entry) bool {
 	for _, s := range c.snapshot() {

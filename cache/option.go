@@ -11,9 +11,9 @@ type options struct {
 }
 
 // OnError sets a function that receives every error of a stream. A [*kube.Error] concerns
-// the stream as a whole: a list or a watch failed, and is repeated. So does the error that the
-// server was restored from a backup. Any other error concerns one object: the object cannot be read
-// (a [*kube.DecodeError]), or an index function panicked.
+// the stream as a whole: a list or a watch failed, and is repeated. The error that the server was
+// restored from a backup concerns the stream as a whole too. Any other error concerns one object: the
+// object cannot be read (a [*kube.DecodeError]), or an index function panicked.
 //
 // The goroutines of the streams call f, so it must be safe for concurrent use and must not
 // block. Default: errors are only counted, see [Stats].

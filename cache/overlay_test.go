@@ -224,7 +224,7 @@ func TestRefusalsThatContradictTheCache(t *testing.T) {
 	}
 }
 
-// Promise 7: a delete that is only tried deletes nothing. It says so in its body.
+// Promise 7: a delete that is only tried deletes nothing. Its body has the option.
 func TestDryRunsAreNotWrites(t *testing.T) {
 	t.Parallel()
 	onBench(t, everything, func(b *bench) {
@@ -397,7 +397,7 @@ func TestWrittenObjectsArePrivate(t *testing.T) {
 }
 
 // Promise 7: while it cannot be found out when a deletion of a collection was over, reads
-// are the server's.
+// are live.
 func TestScopeThatCannotBeSettled(t *testing.T) {
 	t.Parallel()
 	onBench(t, everything, func(b *bench) {

@@ -63,8 +63,8 @@ func (s *stream) endList(version string) {
 // takeVanished returns the objects that this program has read or written, that the stream has not
 // shown, and that its list at version does not contain: somebody deleted them in the meantime, or
 // they no longer match. No watch will ever show that. Objects that never had the labels that the
-// stream selects are not among them: the stream had none of them to lose. After a restoration
-// takeVanished doubts the overlay's entries from before the list: other streams may be behind them.
+// stream selects are not among them: the stream has not lost them. After a restoration takeVanished
+// doubts the overlay's entries from before the list: other streams may be behind them.
 func (s *stream) takeVanished(version string, restored bool) []*store.Entry {
 	var vanished []*store.Entry
 	for k, written := range s.cache.overlay.Entries(s.collection()) {
@@ -108,7 +108,7 @@ func (s *stream) hasMissed(c watch.Change) bool {
 }
 
 // vanishedOf returns the values of written that have vanished, as entries of this stream, at most
-// one for each UID. It leaves out those that the stream has shown before its list.
+// one for each UID. It leaves out the values that the stream has shown before its list.
 func (s *stream) vanishedOf(k overlay.Key, written overlay.Entry, hasVanished func(overlay.Entry) bool) []*store.Entry {
 	var vanished []*store.Entry
 	for _, value := range written.Values() {
@@ -137,7 +137,8 @@ func (s *stream) selects(e *store.Entry) bool {
 	return err != nil || selector.Matches(e.Labels()) // the server refuses a selector that is not valid
 }
 
-// entryOf returns what was written as an entry of this stream, or nil if it cannot be.
+// entryOf returns written as an entry of this stream, or nil if its content was not kept or cannot be
+// read.
 func (s *stream) entryOf(k overlay.Key, written overlay.Entry) *store.Entry {
 	object := written.Object
 	switch {
@@ -158,9 +159,10 @@ func (s *stream) entryOf(k overlay.Key, written overlay.Entry) *store.Entry {
 }
 
 // recordRestoration records that s has listed the state of a server that was restored from a
-// backup. What the server had at version is not lost. The stores of other streams are of the past that was lost, until they are
-// listed, if they are newer than that version. They are listed now: their own watches may never
-// show that anything was lost. What the program has written since the backup is in doubt.
+// backup. What the server had at version is not lost. The stores of other streams that are newer
+// than version are of the past that was lost, until they are listed. They are listed now: their own
+// watches may never show that anything was lost. What the program has written since the backup is
+// in doubt.
 func (c *Cache) recordRestoration(s *stream, version string) {
 	c.overlay.DoubtNewer(s.id.Cluster, version)
 	if past := c.past.Load(); s.past.Load() == past {

@@ -75,7 +75,7 @@ func TestViewDoesNotUseAStoreOfThePast(t *testing.T) {
 }
 
 // Regression: a stream that found out that a backup had been restored took the store of another
-// stream for one of the lost past, because that store had already gone on from the restored state.
+// stream for a store of the lost past, because that store had already gone on from the restored state.
 // Nothing ever listed that store again, so that every read was live and every apply was sent.
 func TestRestorationListsTheStoresOfThePast(t *testing.T) {
 	t.Parallel()

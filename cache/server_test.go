@@ -14,7 +14,7 @@ import (
 type server struct {
 	*fakeserver.Server
 	resource kube.Resource
-	// stream is that of all objects of the kind.
+	// stream is the stream of all objects of the kind.
 	stream *fakeserver.Stream
 
 	mu sync.Mutex

@@ -30,8 +30,8 @@ type Filter struct {
 	Labels labels.Selector
 	// Owner is the UID of one of the owner references, or empty.
 	Owner types.UID
-	// Index is nil, or one of [Store.Index], and Value what its function must have returned
-	// for an object, among others. An object for which the function panicked matches.
+	// Index is nil, or an index that was added by [Store.Index]. Value is a value that its function
+	// must have returned for an object. An object for which the function panicked matches.
 	Index *kube.Index
 	Value string
 }
@@ -39,7 +39,7 @@ type Filter struct {
 // Stream returns the stream that the store holds.
 func (s *Store) Stream() kube.Stream { return s.stream }
 
-// Get returns the object of that key. Its Cluster does not count.
+// Get returns the object of the key k, and whether the store has it. The Cluster of k does not count.
 func (s *Store) Get(k kube.Key) (Object, bool) {
 	e := s.objects.Get(k)
 	return objectOf(e), e != nil
@@ -64,11 +64,12 @@ func (s *Store) All(f Filter) iter.Seq[Object] {
 	}
 }
 
-// Index keeps x from now on: every object under the values that the function of x returns for
-// it. The goroutine of the stream calls the function for every change, so it must not block. A
-// panic in it is reported to [OnError], and then the object counts as one that has every value:
-// see [Filter]. The index can be used once Index has returned. To add an index twice has no
-// effect. Error: x is not an index of what the stream holds, or the stream holds metadata only.
+// Index adds x to the store, which then keeps every object under the values that the function of x
+// returns for it. The goroutine of the stream calls the function for every change, so it must not
+// block. A panic in it is reported to [OnError], and then the object counts as if it had every
+// value: see [Filter]. The index can be used once Index has returned. Adding an index twice has no
+// effect. Index returns an error if x is not an index of the stream's kind, or if the stream holds
+// metadata only.
 func (s *Store) Index(x *kube.Index) error {
 	if err := x.Check(s.stream.Resource, s.stream.Representation); err != nil {
 		return fmt.Errorf("%s: %w", s.stream, err)
@@ -78,7 +79,7 @@ func (s *Store) Index(x *kube.Index) error {
 }
 
 // IndexLabel makes it cheap to select by the equality of the label key. It changes no result.
-// To add a key twice has no effect.
+// Adding a key twice has no effect.
 func (s *Store) IndexLabel(key string) { s.objects.IndexLabel(key) }
 
 // Len returns the number of objects.
@@ -89,7 +90,7 @@ func (s *Store) Synced() bool { return s.objects.IsComplete() }
 
 // Version returns the resource version that the stream has reached: all changes up to it are in
 // the store. It is empty before the first list is complete, and goes back only if the server
-// does.
+// was restored from a backup.
 func (s *Store) Version() string { return s.objects.Version() }
 
 // selects reports whether the stream has a selector. Such a store serves a get only for objects

@@ -16,8 +16,8 @@ import (
 	"github.com/yare-go/yare/watch"
 )
 
-// stream follows one kube.Stream, keeps its store and publishes its changes. One goroutine does
-// so, and one more for each subscriber that joins late, until it has caught up.
+// stream follows one kube.Stream, keeps its store and publishes its changes, in one goroutine. Each
+// subscriber that joins late has one more goroutine, until it has caught up.
 type stream struct {
 	cache *Cache
 	id    kube.Stream
@@ -28,8 +28,8 @@ type stream struct {
 	cancel context.CancelFunc
 	// relister asks for a fresh list of the stream.
 	relister watch.Relister
-	// fields are those that the objects are reduced to. It is nil if the stream is not one of a
-	// projection.
+	// fields are the fields that the objects are reduced to. It is nil if the stream is not one of
+	// a projection.
 	fields *projection.Fields
 	// running counts the goroutines of the stream.
 	running sync.WaitGroup
@@ -37,7 +37,7 @@ type stream struct {
 	// deliver is held while the store changes and the change is published, and while a subscriber
 	// receives what the store holds: so each receives every change once, either way.
 	deliver sync.Mutex
-	// subscriptions are those that receive changes. Guarded by deliver.
+	// subscriptions holds the subscriptions that receive changes. Guarded by deliver.
 	subscriptions []*Subscription
 	// writer writes to store, and recorder to its progress. Guarded by deliver.
 	writer   *store.Writer
@@ -45,7 +45,7 @@ type stream struct {
 	// listing is true from the beginning of a list to its end. The versions of the objects in
 	// between are in no order, and do not advance the store. Guarded by deliver.
 	listing bool
-	// listBegan is when the list began, and listPast the past of the Cache at that time.
+	// listBegan is when the list began, and listPast is the past of the Cache at that time.
 	listBegan overlay.Tick
 	listPast  uint64
 	// listContradictions is the number of contradictions when the list began.
@@ -61,8 +61,9 @@ type stream struct {
 	watchOpened time.Time
 	// past is the past that the store is of: see Cache.past.
 	past atomic.Uint64
-	// recovery, failed and restored belong to the goroutine of the stream. failed are the errors,
-	// and restored is the restoration, that it reports once it does not hold deliver any more.
+	// recovery, failed and restored belong to the goroutine of the stream. failed holds the errors
+	// that it reports once it no longer holds deliver. restored is true if it then reports a
+	// restoration.
 	recovery progress.Recovery
 	failed   []error
 	restored bool
@@ -81,8 +82,8 @@ type Stats struct {
 	Subscribers int
 	// Objects is the number of objects in the store.
 	Objects int
-	// Bytes is the size of their contents in memory, compressed, and JSON the size that the
-	// server sent; both in bytes, without records and indexes.
+	// Bytes is the size of the objects' contents in memory, compressed, and JSON is the size that
+	// the server sent. Both are in bytes, without records and indexes.
 	Bytes, JSON int64
 	// Dictionary is the size of the dictionaries in use, in bytes.
 	Dictionary int64
@@ -90,7 +91,7 @@ type Stats struct {
 	Dictionaries uint64
 	// Restarts counts the lists after the first: each time a watch could not be resumed.
 	Restarts uint64
-	// Errors counts the errors of the stream, without those that concern single objects.
+	// Errors counts the errors of the stream, without the errors that concern single objects.
 	Errors uint64
 	// DecodeFailures counts the versions of objects whose metadata could not be read.
 	DecodeFailures uint64
@@ -265,7 +266,7 @@ func (s *stream) ref(c watch.Change) kube.Ref {
 	return kube.Ref{Cluster: s.id.Cluster, Resource: s.id.Resource, Namespace: c.Key.Namespace, Name: c.Key.Name, UID: c.UID}
 }
 
-// publish passes c to all subscribers, and drops those that have left.
+// publish passes c to all subscribers, and drops the subscriptions that have been closed.
 func (s *stream) publish(c Change) {
 	open := s.subscriptions[:0]
 	for _, sub := range s.subscriptions {

@@ -13,11 +13,11 @@ import (
 // would trigger it again when that store has caught up. A View is safe for concurrent use.
 type View struct {
 	cache *Cache
-	// own are the streams whose changes trigger the controller.
+	// own holds the streams whose changes trigger the controller.
 	own []*stream
 }
 
-// View returns the cache as a controller may see it whose triggers come from own.
+// View returns the cache as one controller may see it. The triggers of the controller come from own.
 func (c *Cache) View(own ...*Subscription) *View {
 	v := &View{cache: c}
 	for _, sub := range own {
@@ -52,7 +52,7 @@ func (v *View) isCurrent(s *stream, namespace string) bool {
 }
 
 // isWatching reports whether every own stream of v that can show an object has an open watch.
-// What happens to the object while none is open may never be shown: an object that is created
+// What happens to the object while no watch is open may never be shown: an object that is created
 // and deleted meanwhile is in neither the store nor the list that follows.
 func (v *View) isWatching(k overlay.Key) bool {
 	for _, own := range v.own {
@@ -68,8 +68,8 @@ func anyStore(*Store) bool { return true }
 
 // coveringStore returns a synced store that v may see, that meets the condition, and that
 // holds every object of r in that namespace, each as fully as asked for. An empty namespace
-// asks for all of them. A store that keeps no more than what is asked for comes first. It
-// returns nil if there is none.
+// stands for all. A store that keeps no more than what is asked for comes first. coveringStore
+// returns nil if there is no such store.
 func (v *View) coveringStore(cluster string, r kube.Resource, namespace string, form kube.Representation, condition func(*Store) bool) *Store {
 	if r.ClusterScoped {
 		namespace = ""
@@ -129,7 +129,7 @@ type Live struct {
 var errNotPresent = errors.New("the cache shows no such object")
 
 // Bytes returns a copy of the JSON of the object, in the form that Representation names.
-// Each call decompresses it. Error: the object is not present.
+// Each call decompresses it. Bytes returns an error if the object is not present or cannot be read.
 func (l *Live) Bytes() ([]byte, error) {
 	if !l.Present {
 		return nil, errNotPresent
@@ -141,8 +141,8 @@ func (l *Live) Bytes() ([]byte, error) {
 	return metadataOf(object)
 }
 
-// Metadata returns the metadata of the object as the JSON of a PartialObjectMetadata.
-// Error: the object is not present.
+// Metadata returns the metadata of the object as the JSON of a PartialObjectMetadata. It returns an
+// error if the object is not present or cannot be read.
 func (l *Live) Metadata() ([]byte, error) {
 	if !l.Present {
 		return nil, errNotPresent
@@ -156,7 +156,7 @@ func (l *Live) Metadata() ([]byte, error) {
 
 // Live returns the current state of the object that ref names, as far as it is certain. The UID
 // of ref does not count. The state comes from a synced store with an open watch, and from the
-// answers to this program's own writes. A store of whole objects precedes one of metadata. The
+// answers to this program's own writes. A store of whole objects precedes a store of metadata. The
 // state is not known if there is no such store, or if a write has left it in doubt: a store
 // whose watch has ended does not change before another one opens. Live makes no request.
 func (v *View) Live(ref kube.Ref) Live {

@@ -13,7 +13,7 @@ import (
 	"github.com/yare-go/yare/kube"
 )
 
-// writeAnswer is what the answer of a write says about the object.
+// writeAnswer holds the parts of the answer of a write that describe the object.
 type writeAnswer struct {
 	Kind     string         `json:"kind"`
 	Metadata answerMetadata `json:"metadata"`
@@ -23,7 +23,7 @@ type writeAnswer struct {
 	} `json:"details"`
 }
 
-// answerMetadata are metadata of an object that a request was answered with.
+// answerMetadata is metadata of an object that a request was answered with.
 type answerMetadata struct {
 	Namespace         string         `json:"namespace"`
 	Name              string         `json:"name"`
@@ -91,7 +91,7 @@ func (v *View) recordWrite(r *kube.Request, began overlay.Tick, shown []shownVer
 	v.cache.dropObserved(k)
 }
 
-// isDryRun reports whether a write stores nothing. Deletes say so in their body.
+// isDryRun reports whether a write stores nothing. A delete has the option in its body.
 func isDryRun(r *kube.Request) bool {
 	if r.Query.Get("dryRun") != "" {
 		return true
@@ -106,8 +106,8 @@ func isDryRun(r *kube.Request) bool {
 }
 
 // mayHaveHappened reports whether a write may have been carried out, or a part of it, although
-// it failed. An error that is not a server's answer, and that does not say that nothing was
-// sent, leaves that open.
+// it failed. An error that is not a server's answer leaves that open, unless it reports that
+// nothing was sent.
 func mayHaveHappened(err error) bool {
 	e, ok := kube.AsError(err)
 	return !ok || e.Unknown || e.Code >= 500 || e.Code == http.StatusConflict && !kube.IsAlreadyExists(err)
@@ -150,7 +150,7 @@ func (c *Cache) entryOf(r *kube.Request, k overlay.Key, answer writeAnswer, body
 	doubt := overlay.Entry{Kind: overlay.Doubt, UID: m.UID}
 	switch {
 	case r.Subresource == "scale" && ident.IsComparable(m.ResourceVersion):
-		// It has the version of the object, though it is another kind.
+		// The answer has the version of the object, though it is another kind.
 		doubt.Version = m.ResourceVersion
 		return doubt
 	case r.Subresource != "" && r.Subresource != "status":
@@ -206,7 +206,7 @@ func formOfAnswer(r *kube.Request) kube.Representation {
 }
 
 // servesContent reports whether a store can serve reads of more than the metadata of an object.
-// Otherwise its whole content would be kept for nothing. That of a Secret is not kept for a
+// Otherwise its whole content would be kept for nothing. The content of a Secret is not kept for a
 // projection, which may have left the secret out.
 func (c *Cache) servesContent(k overlay.Key, r kube.Resource) bool {
 	return slices.ContainsFunc(c.snapshot(), func(s *stream) bool {

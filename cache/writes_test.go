@@ -7,7 +7,7 @@ import (
 	"github.com/yare-go/yare/kube"
 )
 
-// The answers of deletes that mean that the object is still there, and those that do not.
+// The answers of deletes that mean that the object is still there, and the answers that do not.
 func TestEntryOfAnswers(t *testing.T) {
 	t.Parallel()
 	c := New(nil)
@@ -24,7 +24,7 @@ func TestEntryOfAnswers(t *testing.T) {
 		{kube.VerbDelete, "namespaces", `{"kind":"Namespace","metadata":{"uid":"u","resourceVersion":"5","deletionTimestamp":"x"},"spec":{"finalizers":["kubernetes"]}}`, overlay.Value},
 		{kube.VerbDelete, "namespaces", `{"kind":"Namespace","metadata":{"uid":"u","resourceVersion":"5","deletionTimestamp":"x"},"spec":{}}`, overlay.Tombstone},
 		{kube.VerbDelete, "pods", `{"kind":"Status","details":{"uid":"u"}}`, overlay.Tombstone},
-		// So says the repetition of a delete that has met nothing: of what, it does not say.
+		// A delete that is repeated, and meets nothing, has this answer, which names no object.
 		{kube.VerbDelete, "pods", `{"kind":"Status","status":"Success"}`, overlay.Doubt},
 		{kube.VerbPatch, "pods", `{"kind":"Pod","metadata":{"uid":"u","resourceVersion":"5","deletionTimestamp":"x","finalizers":["f"]}}`, overlay.Value},
 		{kube.VerbPatch, "pods", `{"kind":"Pod","metadata":{"uid":"u","resourceVersion":"5","deletionTimestamp":"x"}}`, overlay.Tombstone},

@@ -46,8 +46,8 @@ func CleanupRequeueAfter(d time.Duration) Cleanup { return Cleanup{after: requeu
 
 // Terminal marks err as not retryable: only a change of the object can cure it. The error is
 // logged once for each change of the object. The object is reconciled again when a watched
-// object changes, so a wrong mark has no lasting effect. The [Action] beside it does not count, so that
-// a requeue is not due either. Terminal(nil) returns nil.
+// object changes, so a wrong mark has no lasting effect. The [Action] that is returned with the error
+// does not count, so no requeue is due either. Terminal(nil) returns nil.
 func Terminal(err error) error {
 	if err == nil {
 		return nil

@@ -19,14 +19,14 @@ import (
 	"github.com/yare-go/yare/kube"
 )
 
-// ErrForeignChild is in the error of an apply that was refused because it would have taken
-// over somebody else's object. Nothing was sent. See [kube.Adopt].
+// ErrForeignChild is wrapped by the error of an apply that was refused because it would have taken
+// over somebody else's object. The apply was not sent. See [kube.Adopt].
 var ErrForeignChild = errors.New("the object exists and is not its child")
 
 // adoption refuses applies that would make somebody else's object a child of the reconciled
 // object. The garbage collector would delete such an object together with its owner.
 //
-// It looks at each apply whose body has a controlling owner reference to the reconciled
+// It checks each apply whose body has a controlling owner reference to the reconciled
 // object, or its uid in a label of [OwnsByLabel]. The reconciled object then is the owner. The
 // live object of that name decides:
 //
@@ -37,13 +37,13 @@ var ErrForeignChild = errors.New("the object exists and is not its child")
 //     have not written the object since its creation, it came from a backup, together with
 //     the owner that has a new uid: then its reference is corrected.
 //   - An object is a child if an owner reference names the owner or an earlier owner, if a label
-//     has the uid of the owner, or if
-//     a field manager of this controller has fields in it, as after a deletion of an owner
-//     that left its children behind (kubectl delete --cascade=orphan).
+//     has the uid of the owner, or if a field manager of this controller has fields in it, as
+//     after a deletion of an owner that left its children behind (kubectl delete
+//     --cascade=orphan).
 //   - Every other object is refused, unless the apply has [kube.Adopt].
 //
-// What was decided also holds when the apply arrives, because the apply names the uid of the
-// child. An apply that expects to create names a resourceVersion that no object ever has.
+// The decision still holds when the apply arrives, because the apply names the uid of the
+// child. An apply that is to create the child names a resourceVersion that no object ever has.
 // The server ignores that version if it creates the object, and refuses the apply with a
 // conflict if it finds one. Then the decision is made again, by a live read. One window
 // remains: between the decision and the apply, somebody may change the owner references or
@@ -54,11 +54,11 @@ var ErrForeignChild = errors.New("the object exists and is not its child")
 // for the uid of the child.
 type adoption struct {
 	view *cache.View
-	// former are the former field managers of the controller, and labels those of [OwnsByLabel].
+	// former holds the former field managers of the controller, and labels holds those of [OwnsByLabel].
 	former, labels []string
 
 	mu sync.Mutex
-	// children are those that no cache shows.
+	// children holds the children that no cache shows. Guarded by mu.
 	children map[kube.Ref]child
 }
 
@@ -75,8 +75,7 @@ const maxChildren = 4096
 // adoptionAttempts is how often an apply is decided anew when the object has changed.
 const adoptionAttempts = 3
 
-// neverVersion is no object's resourceVersion: the first revision of etcd is that of an empty
-// store.
+// neverVersion is no object's resourceVersion: etcd has its first revision while it is empty.
 const neverVersion = "1"
 
 // handler returns a handler for the reconcile of owner.
@@ -105,8 +104,8 @@ func (a *adoption) handler(next kube.Handler, owner kube.Ref) kube.Handler {
 	})
 }
 
-// isOutdated reports whether a request was refused because the object is not the one that was
-// decided about.
+// isOutdated reports whether a request was refused because the object is not the object of the
+// decision.
 func isOutdated(err error) bool {
 	e, ok := kube.AsError(err)
 	return ok && (kube.IsConflict(err) && !kube.IsApplyConflict(err) || kube.IsUIDConflict(e))
@@ -146,7 +145,7 @@ func claims(body []byte, owner types.UID) (found bool) {
 	return found && err == nil
 }
 
-// forget drops what was decided about children that no cache shows.
+// forget drops the decisions about children that no cache shows.
 func (a *adoption) forget() {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -155,12 +154,12 @@ func (a *adoption) forget() {
 
 // decision is about an apply that may be sent.
 type decision struct {
-	// uid is that of the child. It is empty if there is no object of that name.
+	// uid is the uid of the child. It is empty if no object of that name exists.
 	uid types.UID
 	// isCached is true if a cache shows the child.
 	isCached bool
 	// stale is the index of an owner reference to an earlier owner that must be corrected
-	// first, and staleUID is the uid in it. Without a staleUID there is none.
+	// first, and staleUID is the uid in it. staleUID is empty if there is no such reference.
 	stale    int
 	staleUID types.UID
 }
@@ -208,7 +207,7 @@ func (a *adoption) decide(ctx context.Context, next kube.Handler, r *kube.Reques
 	return d, err
 }
 
-// isOwnedBy reports whether owners name owner, and no other controls the object.
+// isOwnedBy reports whether owners name owner, and no other owner controls the object.
 func isOwnedBy(owners []cache.Owner, owner kube.Ref) bool {
 	named := false
 	for _, o := range owners {
@@ -221,7 +220,7 @@ func isOwnedBy(owners []cache.Owner, owner kube.Ref) bool {
 	return named
 }
 
-// judge decides about an apply to the object.
+// judge returns the decision about an apply to object, or an error if the apply must not be sent.
 func (a *adoption) judge(object *metav1.ObjectMeta, r *kube.Request, owner kube.Ref) (decision, error) {
 	named, earlier := hasOwnerLabel(object.Labels, owner.UID, a.labels), -1
 	for i, o := range object.OwnerReferences {
@@ -305,7 +304,7 @@ func (d decision) reclaim(ctx context.Context, next kube.Handler, r *kube.Reques
 // send sends r for exactly the object of the decision.
 func (d decision) send(ctx context.Context, next kube.Handler, r *kube.Request) (*kube.Response, error) {
 	if r.Preconditions != (kube.Preconditions{}) {
-		return next.Do(ctx, r) // the author's own preconditions say which object is meant
+		return next.Do(ctx, r) // the author's own preconditions name the object
 	}
 	guarded := *r
 	member, value := "uid", string(d.uid)

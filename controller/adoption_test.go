@@ -19,7 +19,7 @@ import (
 )
 
 // planting returns a controller whose Gardens each apply the Plant rose as their child, as tall
-// as the Garden is large. watched says whether it watches Plants.
+// as the Garden is large. watched is true if it watches Plants.
 func planting(results *journal, watched bool, write []kube.ApplyOption, options ...controller.Option) *controller.Controller[Garden] {
 	options = append(options, controller.OnResult(results.result), controller.FieldManager("us"))
 	if watched {
@@ -67,8 +67,8 @@ type adoptionCase struct {
 	kept bool
 }
 
-// Promise 22: an apply never makes somebody else's object a child of the reconciled one, which
-// would be deleted with it. What the controller made itself, it finds again.
+// Promise 22: an apply never makes somebody else's object a child of the reconciled object, with
+// which the child would be deleted. The controller finds again what it made itself.
 func TestAdoption(t *testing.T) {
 	t.Parallel()
 	somebodyElses := func(t *testing.T, _ *server, c *kube.Client) *Garden {

@@ -13,8 +13,8 @@ import (
 
 // Log returns the logger of the work that ctx belongs to. In a reconcile or a cleanup its lines
 // have the attributes controller, namespace, name and reconcileID, which differs between any two
-// reconciles. In an operator.Task they have the attribute task. It logs to the Log of the
-// [Runtime]. Elsewhere Log returns [slog.Default].
+// reconciles. In an operator.Task the lines have the attribute task. The logger is derived from the
+// Log of the [Runtime]. Log returns [slog.Default] for every other ctx.
 func Log(ctx context.Context) *slog.Logger {
 	if s, ok := logctx.From(ctx); ok {
 		return s.Logger()
@@ -35,7 +35,7 @@ type call struct {
 	logger atomic.Pointer[slog.Logger]
 }
 
-// start sets the context, and what it is about.
+// start sets the fields of c, and gives it a new id.
 func (c *call) start(ctx context.Context, program *slog.Logger, controller string, key kube.Key) {
 	c.Context, c.program, c.controller, c.key, c.id = ctx, program, controller, key, rand.Uint64()
 }

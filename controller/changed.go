@@ -17,8 +17,8 @@ import (
 //
 // S is the type of the source, or a projection of its kind. For the reconciled kind, Changed is given
 // to [For]. f receives copies of its own. before is nil for an object that was added, and after is never nil:
-// a deletion always matters, and so does the beginning of a deletion. A change of an object that does
-// not fit S matters, and so does one for which f panics. Several predicates must all return true.
+// a deletion and the beginning of a deletion always matter. A change of an object that does not fit S, and
+// a change for which f panics, matter too. Several predicates must all return true.
 //
 // f is called concurrently, in the goroutines of the streams, so it must not block. Both objects are
 // decoded for each change that the predicates of When accept. The objects of Secrets have metadata

@@ -15,8 +15,8 @@ import (
 	"github.com/yare-go/yare/kube"
 )
 
-// A predicate on objects decides by what the objects contain. Deletions pass, and so do objects that
-// do not fit the type.
+// A predicate on objects decides by what the objects contain. Deletions, and objects that do not fit
+// the type, pass.
 func TestChanged(t *testing.T) {
 	t.Parallel()
 	bubble(t, func(t *testing.T, s *server) {
@@ -132,7 +132,7 @@ func TestChangedOfAnotherKind(t *testing.T) {
 	}
 }
 
-// An object with the annotation is left alone until the annotation is removed, whatever a predicate says.
+// An object with the annotation is left alone until the annotation is removed, whatever a predicate returns.
 // A deletion is not paused.
 func TestPaused(t *testing.T) {
 	t.Parallel()

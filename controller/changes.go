@@ -9,7 +9,7 @@ import (
 	"github.com/yare-go/yare/kube"
 )
 
-// handleChange triggers the objects that a change concerns, or leaves that to the mapper. It
+// handleChange triggers the objects that a change concerns, or passes the change to the mapper. It
 // runs in the goroutine of the stream.
 func (e *engine) handleChange(sub *subscription, change Change) {
 	switch change.Type {
@@ -74,9 +74,9 @@ func (e *engine) leaveToMapper(k mapKey, c changes, change Change, isAccepted bo
 	}
 }
 
-// keysOf returns the objects that a change concerns by a relation that is not slow: by the
-// state after the change, and by the state before it, because the change may end what connected
-// the two, such as an owner reference.
+// keysOf returns the keys of the objects that a change concerns by a relation that is not slow. Both
+// the state after the change and the state before it count, because the change may end what
+// connected two objects, such as an owner reference.
 func (e *engine) keysOf(sub *subscription, change Change) []relatedKey {
 	var keys []relatedKey
 	if change.Type != Deleted {
@@ -102,7 +102,7 @@ func (e *engine) keysOfState(sub *subscription, o cache.Object) []relatedKey {
 }
 
 // triggerRelated triggers the related objects of the object k of a subscription, which has
-// changed. A trigger is an echo only if each of the changes is.
+// changed. A trigger is an echo only if each of the changes is an echo.
 func (e *engine) triggerRelated(sub *subscription, k kube.Key, c changes, keys []relatedKey) {
 	triggers := make([]queue.Trigger, 0, len(keys))
 	for _, t := range keys {
@@ -121,8 +121,8 @@ func (e *engine) triggerRelated(sub *subscription, k kube.Key, c changes, keys [
 	}
 }
 
-// canBe reports whether the owner that a child names can be the object of that key. If no such
-// object is known it may come soon, so that the reconcile may be for nothing.
+// canBe reports whether the owner that a child names can be the object of that key. It reports true
+// if no object of that key is known, because the object may come soon.
 func (e *engine) canBe(k relatedKey) bool {
 	o, ok := e.stored(k.Key)
 	return !ok || string(o.UID) == k.uid
@@ -131,15 +131,15 @@ func (e *engine) canBe(k relatedKey) bool {
 // changes are one or more changes of a watched object.
 type changes struct {
 	priority queue.Priority
-	// cause is that of the last change.
+	// cause is the cause of the last change.
 	cause queue.Cause
-	// last is the version that the last change made, and earlier are those that the others
-	// made. If there were too many, a zero version stands for some of them.
+	// last is the version that the last change made, and earlier holds the versions that the other
+	// changes made. If there were too many, a zero version stands for some of them.
 	last    changedVersion
 	earlier []changedVersion
 }
 
-// changesOf returns a single change.
+// changesOf returns the changes that consist of change alone.
 func changesOf(sub *subscription, change Change) changes {
 	c := changes{priority: queue.High, cause: causeOf(sub, change), last: versionMade(change)}
 	// Somebody waits for a deletion, also if it began before the program started.

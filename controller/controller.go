@@ -15,15 +15,15 @@ import (
 	"github.com/yare-go/yare/kube"
 )
 
-// Func is a reconcile function. The object is its own copy. The client reads objects of watched
-// kinds from the cache, and all others from the server. With an error the Action does not count: the
-// back-off decides when the next call is due (see [Controller.Backoff]), and after a [Terminal] error
-// the next change. A function that must run at a certain time records what it cannot cure in the
+// Func is a reconcile function. The object is a private copy. The client reads objects of watched
+// kinds from the cache, and all others from the server. The Action is ignored if there is an error: the
+// back-off decides when the next call is due (see [Controller.Backoff]). After a [Terminal] error the
+// next change does. A function that must run at a certain time records what it cannot cure in the
 // status, and returns [RequeueAfter] without an error.
 type Func[T any] = func(ctx context.Context, t *T, c *kube.Client) (Action, error)
 
-// CleanupFunc is a cleanup function: see [Controller.Finalizer]. Its object and its client are
-// those of a [Func]. An error means that the cleanup is not finished.
+// CleanupFunc is a cleanup function: see [Controller.Finalizer]. It has the same arguments as a
+// [Func]. An error means that the cleanup is not finished.
 type CleanupFunc[T any] = func(ctx context.Context, t *T, c *kube.Client) (Cleanup, error)
 
 // Controller runs a reconcile function for the objects of one kind. It is a part of a program:
@@ -52,8 +52,8 @@ type definition struct {
 	backoff        func(obj kube.Object, err error, attempt int) time.Duration
 }
 
-// New returns a controller of T. A mistake in the type or the options is an error of
-// [Controller.Needs] and [Controller.Start], before any request.
+// New returns a controller of T. [Controller.Needs] and [Controller.Start] return an error for a
+// mistake in the type or the options, before any request.
 func New[T any, P kube.ObjectOf[T]](reconcile Func[T], options ...Option) *Controller[T] {
 	d := newDefinition(reconcile == nil, options)
 	d.goType = kube.TypeName(reflect.TypeFor[T]())
@@ -106,8 +106,8 @@ func (d *definition) complete(err error) {
 	}
 }
 
-// defaultManager returns the field manager of a controller of r whose author gave it that name,
-// or none.
+// defaultManager returns the default field manager of a controller of r. name is empty if the author
+// has given the controller no name.
 func defaultManager(name string, r kube.Resource) string {
 	switch {
 	case name != "":
@@ -161,7 +161,7 @@ func (d *definition) setFinalizer(name string, isCleanupMissing bool) {
 	d.finalizer = name
 }
 
-// FinalizerWhen adds the finalizer only to objects for which condition returns true, such as those that
+// FinalizerWhen adds the finalizer only to objects for which condition returns true, such as objects that
 // have something outside of the cluster. The controller asks before each reconcile of an object without
 // the finalizer, and adds the finalizer before the reconcile. From then on the finalizer stays until the
 // cleanup is done, whatever condition would return. An object that is deleted without the finalizer has
@@ -176,8 +176,9 @@ func (c *Controller[T]) FinalizerWhen(condition func(*T) bool) *Controller[T] {
 
 // Backoff sets the function that returns how long to wait after a failure. attempt counts the
 // failures in a row, from 1 on. Conflicts do not count, and have a back-off of their own. The
-// wait is never shorter than the server demands. [DefaultBackoff] is the default. It also
-// applies to an object that could not be read, and if policy panics, which is logged.
+// wait is never shorter than the server demands, and up to a tenth is added to it at random.
+// [DefaultBackoff] is the default. It also applies if the object could not be read or policy
+// panics. The panic is logged.
 func (c *Controller[T]) Backoff(policy func(t *T, err error, attempt int) time.Duration) *Controller[T] {
 	if policy == nil {
 		c.definition.reject(errors.New("the backoff policy is nil: without one, leave Backoff out"))
@@ -213,7 +214,7 @@ func (d *definition) checkProjection() error {
 //   - to create, patch and delete the children of [OwnsByLabel]
 //   - to patch T for a finalizer, or a retired one
 //   - to patch the status of T, if T has a status and the program defines T
-//   - those of each [Permission]
+//   - the permissions of each [Permission]
 func (c *Controller[T]) Needs() (kube.Needs, error) { return c.definition.needs() }
 
 // Standby marks a controller as a part that starts on every replica of a program with leader
@@ -221,10 +222,10 @@ func (c *Controller[T]) Needs() (kube.Needs, error) { return c.definition.needs(
 // its replica leads. Standby does nothing.
 func (c *Controller[T]) Standby() {}
 
-// Start runs the controller until ctx ends: then it takes no new work, lets calls that are
-// under way come to their end within the grace, and returns nil. When that is over their
-// context ends; an error names how many ignore that. They can make no more requests
-// through the client that they were given.
+// Start runs the controller until ctx ends. Then it starts no new calls, waits for the running
+// calls, and returns nil. After the grace ([ShutdownGrace]) the context of the running calls ends,
+// and their clients refuse all requests. If a call, a map function or a source has not returned
+// 3 s later, Start returns an error with the number of running calls.
 func (c *Controller[T]) Start(ctx context.Context, rt *Runtime) error {
 	return c.definition.start(ctx, rt)
 }

@@ -14,9 +14,9 @@ const mostDebounced = 10
 
 // Debounce holds back the triggers of an object until none has come for quiet, so that a burst of
 // changes leads to one reconcile. No trigger is held back for longer than ten times quiet. [Result]
-// names the last cause of a burst. Initial lists, resyncs, delayed triggers, requeues and retries are not
-// held back; deletions are. In tests, quiet is real time. By default nothing is held back: the changes
-// during a reconcile lead to one more anyway.
+// names the last cause of a burst. Deletions are held back too. Initial lists, resyncs, delayed triggers,
+// requeues and retries are not held back. In tests, quiet is real time. By default nothing is held back:
+// the changes during a reconcile lead to one more reconcile anyway.
 func Debounce(quiet time.Duration) Option {
 	return optionFunc(func(s *settings) {
 		if quiet <= 0 {
@@ -36,7 +36,7 @@ type debouncer struct {
 	held map[kube.Key]*debouncedTrigger
 }
 
-// debouncedTrigger is a trigger that is held back, merged with those that came after it.
+// debouncedTrigger is a trigger that is held back, merged with the triggers that came after it.
 type debouncedTrigger struct {
 	queue.Trigger
 	first time.Time
@@ -62,7 +62,7 @@ func (d *debouncer) hold(t queue.Trigger) {
 	h.timer.Reset(max(0, min(d.quiet, mostDebounced*d.quiet-time.Since(h.first))))
 }
 
-// release passes on the trigger of an object, unless that was done already.
+// release passes on the trigger of an object, unless it was passed on already.
 func (d *debouncer) release(k kube.Key) {
 	d.mu.Lock()
 	h := d.held[k]

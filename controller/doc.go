@@ -6,7 +6,7 @@
 //	).Finalizer("webapp.example.com/cleanup", cleanup)
 //
 // A reconcile function compares the cluster with the state that the object asks for, and makes
-// the missing changes. Its arguments do not say what happened, and it must not need to know. It
+// the missing changes. Its arguments do not contain what happened, and it must not depend on that. It
 // may be called at any time, also when nothing has changed, and again after it was interrupted
 // anywhere. In exchange the controller guarantees that
 //
@@ -25,7 +25,7 @@
 // Options add what a controller watches besides its own kind: [Owns] for the children of its
 // objects, [WatchesReferenced] for the objects that they name, [Watches] for anything else, by a map
 // function that reads from the cache. [OwnsByLabel] is for children in other namespaces.
-// Predicates say which changes matter: [When] by records, [Changed] by whole objects.
+// Predicates decide which changes matter: [When] by records, [Changed] by whole objects.
 //
 // Watched objects are kept in memory, and reads of them make no request. No other objects are
 // kept. Lists can be narrowed by owner ([kube.OwnerIs]) and by indexes ([Index]).

@@ -37,7 +37,7 @@ type echoes struct {
 }
 
 // uncertainWrite is a write of unknown outcome. The first change of its target that is shown
-// after it may be its own. A later change of the target is not. The target of a write to a
+// after it may be its own. A later change of the target is not its own. The target of a write to a
 // collection has no name. Each change in the collection may be due to that write.
 type uncertainWrite struct {
 	target
@@ -67,7 +67,7 @@ const (
 	maxUncertainAge = 2 * time.Minute
 )
 
-// objectVersion is one version of one object. An empty resourceVersion is its deletion.
+// objectVersion is one version of one object. An empty resourceVersion stands for the deletion.
 type objectVersion struct {
 	uid             types.UID
 	resourceVersion string
@@ -133,7 +133,7 @@ func newEchoes() *echoes {
 }
 
 // handler returns a handler that records the writes of a reconcile of key. It belongs directly
-// above what sends them, so that skipped applies are not recorded. shown returns the newest
+// above the handler that sends them, so that skipped applies are not recorded. shown returns the newest
 // version of an object that the controller's streams have shown. add adds a trigger that was
 // held to the queue.
 func (e *echoes) handler(next kube.Handler, key queue.Key, shown func(target) objectVersion, add func(queue.Trigger)) kube.Handler {
@@ -167,7 +167,7 @@ type writeOutcome struct {
 	isUncertain bool
 }
 
-// uncertainWriteOf returns a write as one of unknown outcome that has just ended.
+// uncertainWriteOf returns the write r to t as a write of unknown outcome that has just ended.
 func uncertainWriteOf(t target, r *kube.Request) uncertainWrite {
 	return uncertainWrite{
 		target: t, ended: time.Now(), isOfStatus: r.Subresource == "status",
@@ -178,7 +178,7 @@ func uncertainWriteOf(t target, r *kube.Request) uncertainWrite {
 // outcomeOf returns what a write did, by its answer. before is the newest version of the object
 // that a stream had shown when the write began.
 //
-// A write that changes nothing is answered with the version that there was, which somebody else
+// The answer to a write that changes nothing has the version from before, which somebody else
 // made. It is known that a write made its version only if the write created or deleted the
 // object, or named the version that it replaced.
 func outcomeOf(r *kube.Request, response *kube.Response, err error, before objectVersion) writeOutcome {
@@ -274,7 +274,7 @@ func (e *echoes) recordUncertainLocked(k queue.Key, w uncertainWrite) {
 	e.uncertain[k] = append(writes, w)
 }
 
-// classifyLocked returns whether a change of f's target to a version is an echo for f's key. If a
+// classifyLocked decides whether a change of f's target to a version is an echo for f's key. If a
 // write of unknown outcome may have made the version, that write explains no other version from
 // now on.
 func (e *echoes) classifyLocked(f flight, v changedVersion) queue.Echo {

@@ -43,11 +43,11 @@ type engine struct {
 	reconciled reconciledKind
 	// reader is the client of map functions. It is set by subscribe.
 	reader *kube.Client
-	// subs holds the subscriptions of the reconciled kind, which are own, and then those of the
-	// other watched kinds. They are opened in this order, because relations read the stores of
+	// subs holds the subscriptions of all watched kinds, and own those of the reconciled kind, which
+	// are the first in subs. They are opened in this order, because relations read the stores of
 	// own.
 	subs, own []*subscription
-	// uids holds the keys of the reconciled kind, if a relation finds objects by uid.
+	// uids finds objects of the reconciled kind by uid. It is nil if no relation needs it.
 	uids     *uidIndex
 	echoes   *echoes
 	failures failures
@@ -114,7 +114,7 @@ func (e *engine) run(ctx context.Context) error {
 }
 
 // waitSynced waits until the controller knows all objects that exist, and which objects of the
-// reconciled kind they concern. It returns false if ctx ends before.
+// reconciled kind they concern. It returns false if ctx ends first.
 func (e *engine) waitSynced(ctx context.Context) bool {
 	if !e.waitStreams(ctx) {
 		return false
@@ -127,7 +127,7 @@ func (e *engine) waitSynced(ctx context.Context) bool {
 	}
 }
 
-// waitStreams waits until all streams are synced. It returns false if ctx ends before.
+// waitStreams waits until all streams are synced. It returns false if ctx ends first.
 func (e *engine) waitStreams(ctx context.Context) bool {
 	for _, sub := range e.subs {
 		select {
@@ -139,8 +139,8 @@ func (e *engine) waitStreams(ctx context.Context) bool {
 	return true
 }
 
-// waitElected waits until the program leads. It returns false if ctx ends before. What became ready
-// meanwhile has waited for the election, and not for a worker.
+// waitElected waits until the program leads. It returns false if ctx ends first. It restarts the
+// waiting times of the queue, because what became ready meanwhile has waited for the election.
 func (e *engine) waitElected(ctx context.Context) bool {
 	if e.runtime.isElected() {
 		return true
@@ -170,7 +170,8 @@ func (e *engine) startWork(ctx, work context.Context, running *sync.WaitGroup) {
 	}
 }
 
-// end waits for the goroutines of the controller. When the grace is over, it ends work.
+// end waits for the goroutines of the controller. When the grace is over, it ends their context. It
+// returns an error if they have not returned lastWait later.
 func (e *engine) end(running *sync.WaitGroup, cancel context.CancelCauseFunc) error {
 	ended := make(chan struct{})
 	go func() {

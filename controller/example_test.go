@@ -59,8 +59,8 @@ func Example() {
 	// gardens.test.example.com/finalizers [update]
 }
 
-// An index says which ConfigMaps an object names. By it the controller finds the objects to
-// look at when a ConfigMap changes, and lists can be narrowed.
+// An index returns which ConfigMaps an object names. With it the controller finds the objects to
+// reconcile when a ConfigMap changes, and lists can be narrowed.
 func ExampleWatchesReferenced() {
 	bySoil := kube.NewIndex("soil", func(g *Garden) []string { return []string{g.Annotations["example.com/soil"]} })
 

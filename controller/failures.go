@@ -26,13 +26,13 @@ type failure struct {
 	// backoffCount is the number of failures in a row without conflicts. The back-off policy
 	// sees it.
 	backoffCount int
-	// conflictCount is the number of conflicts in a row, and conflictsSince the time of the
+	// conflictCount is the number of conflicts in a row, and conflictsSince is the time of the
 	// first of them.
 	conflictCount  int
 	conflictsSince time.Time
 	// conflictReportAfter is how long conflicts must last before they are logged (again).
 	conflictReportAfter time.Duration
-	// isWaitLogged is true once the log says that the deleted object waits for finalizers.
+	// isWaitLogged is true once a log line reports that the deleted object waits for finalizers.
 	isWaitLogged bool
 	throttle     logThrottle
 }

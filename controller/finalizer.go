@@ -16,7 +16,7 @@ func hasFinalizer(obj kube.Object, name string) bool {
 	return name != "" && slices.Contains(obj.GetFinalizers(), name)
 }
 
-// addFinalizer adds the finalizer, and returns the object as it is then. It reports whether the
+// addFinalizer adds the finalizer, and returns the updated object. It reports whether the
 // object has the finalizer: a finalizer is not added to an object that is being deleted or
 // gone.
 func (e *engine) addFinalizer(ctx context.Context, c *kube.Client, obj kube.Object) (updated kube.Object, hasIt bool, err error) {
@@ -60,7 +60,7 @@ func (e *engine) removeFinalizer(ctx context.Context, c *kube.Client, obj kube.O
 // setFinalizers replaces the finalizers of obj by a patch that tests the uid of obj and the list
 // that the patch replaces.
 func (e *engine) setFinalizers(ctx context.Context, c *kube.Client, obj kube.Object, wanted []string) (kube.Object, error) {
-	// To a test, a list that does not exist is null.
+	// A test of a JSON patch reads a list that does not exist as null.
 	var before any
 	if f := obj.GetFinalizers(); len(f) > 0 {
 		before = f
@@ -72,7 +72,7 @@ func (e *engine) setFinalizers(ctx context.Context, c *kube.Client, obj kube.Obj
 	))
 }
 
-// decideAgain reads the object live whose finalizers the server refused to set. It reports
+// decideAgain makes a live read of the object whose finalizers the server refused to set. It reports
 // whether the object still exists under its uid, so that the caller can decide again. The
 // server answers a failed test with 422 and without details, so only a read shows the reason.
 func (e *engine) decideAgain(ctx context.Context, obj kube.Object, refused error, attempt int) (live kube.Object, exists bool, err error) {

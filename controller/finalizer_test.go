@@ -52,7 +52,7 @@ func TestFinalizer(t *testing.T) {
 }
 
 // Promise 17: an object that was deleted while the program was down is cleaned up, although
-// it was never reconciled by this one; one without the finalizer is left alone.
+// this program never reconciled it; an object without the finalizer is left alone.
 func TestDeletionWhileDown(t *testing.T) {
 	t.Parallel()
 	bubble(t, func(t *testing.T, s *server) {
@@ -252,7 +252,7 @@ func TestFinalizerThatIsRefused(t *testing.T) {
 }
 
 // When the name of the finalizer changes, objects that carry the old one get the new one
-// beside it; the old one is its author's to take away.
+// beside it; the author of the old one removes it.
 func TestFinalizerNameChanged(t *testing.T) {
 	t.Parallel()
 	bubble(t, func(t *testing.T, s *server) {

@@ -14,8 +14,8 @@ import (
 
 // OwnsByLabel runs the reconcile of the object whose uid a C has as the value of a label, when that C
 // changes: see [kube.OwnedByLabel]. In contrast to an owner reference, a label works across namespaces,
-// and between namespaced and cluster-scoped kinds. It holds the uid, because a name may be longer than
-// a label's value. The cache indexes the label.
+// and between namespaced and cluster-scoped kinds. The label holds the uid, because a name may be
+// longer than a label's value. The cache indexes the label.
 //
 // The garbage collector does not know the label. So the controller needs a [Controller.Finalizer] whose
 // cleanup deletes the children:
@@ -105,7 +105,7 @@ func (x *uidIndex) record(k kube.Key, c Change) {
 	}
 }
 
-// key returns the object that has a uid, if there is one.
+// key returns the key of the object that has a uid. It returns false if no object has it.
 func (x *uidIndex) key(cluster string, uid types.UID) (kube.Key, bool) {
 	if x == nil {
 		return kube.Key{}, false

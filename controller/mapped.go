@@ -17,19 +17,19 @@ import (
 //		return kube.KeysOf(apps...), err
 //	})
 //
-// The client reads what the sources of the controller show, from the cache. A write through it is
-// an error, and so is a read that no source covers. The controller calls keys only once all of its
+// The client reads what the sources of the controller show, from the cache. It refuses writes, and
+// reads that no source covers, with an error. The controller calls keys only once all of its
 // sources are synced. If keys returns an error or panics, the controller logs that, triggers the
 // objects whose keys came with the error, and calls keys again with growing intervals.
 //
-// A key with an empty name is skipped, and so is an object that the controller does not watch. A key
+// Keys with an empty name, and keys of objects that the controller does not watch, are skipped. A key
 // without a namespace is an error that is logged, unless the reconciled kind is cluster-scoped.
 //
 // The calls of one controller are made one after the other, in a goroutine of their own, so a slow
 // function delays only its own controller. Besides, a reconcile that applies an S calls keys, in its
 // own goroutine, to find out whether the apply can be skipped. So keys must be safe for concurrent
 // use, depend on nothing but the S and what it reads, and may be called more than once with the
-// same state. An S that does not fit its type is logged, and runs nothing. The S of a Secret has
+// same state. An S that does not fit its type is logged, and triggers nothing. The S of a Secret has
 // metadata only, unless [KeepSecrets] is among the options.
 func Watches[S any, P kube.ObjectOf[S]](keys func(ctx context.Context, s *S, c *kube.Client) ([]kube.Key, error), options ...SourceOption) Option {
 	return newWatchOption(P(new(S)), options, func(w *watchedKind) (relation, error) {

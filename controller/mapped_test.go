@@ -37,7 +37,7 @@ func gardensOfBed(ctx context.Context, m *corev1.ConfigMap, c *kube.Client) ([]k
 	return kube.KeysOf(gardens...), err
 }
 
-// A map function selects objects by what the object before and after the change says, and its
+// A map function selects objects by the content of an object before and after a change, and its
 // reads make no requests. At the start it finds all objects, although the stream of the reconciled
 // kind is the last one to be synced.
 func TestMapFunctionReadsFromTheCache(t *testing.T) {
@@ -81,8 +81,8 @@ func TestMapFunctionReadsFromTheCache(t *testing.T) {
 	})
 }
 
-// An error of a map function is logged and retried, and no trigger is lost, neither that of the
-// state before the change. Keys that come with an error count.
+// An error of a map function is logged and retried, and no trigger is lost, not even the
+// trigger of the state before the change. Keys that come with an error count.
 func TestErrorOfAMapFunction(t *testing.T) {
 	t.Parallel()
 	bubble(t, func(t *testing.T, s *server) {

@@ -20,10 +20,10 @@ import (
 type mapper struct {
 	mu   sync.Mutex
 	jobs map[mapKey]*mapJob
-	// peak is the greatest length of jobs since it was made.
+	// peak is the greatest length of jobs since the map was made.
 	peak int
-	// ready holds the keys of the jobs that wait for the goroutine, the first one first. The
-	// zero key stands for the first of barriers.
+	// ready holds the keys of the jobs that wait for the goroutine, the next one first. Each zero
+	// key stands for one of barriers, in their order.
 	ready    []mapKey
 	barriers []chan struct{}
 	// wake has an element whenever ready has become longer.
@@ -36,7 +36,7 @@ type mapKey struct {
 	object       kube.Key
 }
 
-// mapTask is what is to be handled of one watched object.
+// mapTask is the work that one watched object makes for the mapper.
 type mapTask struct {
 	changes changes
 	// former holds the states that changes have replaced, the oldest first.
@@ -89,8 +89,8 @@ func (m *mapper) add(k mapKey, c changes, before *cache.Object) {
 	}
 }
 
-// addReplaced adds a state that was replaced by a change that does not count. The state does if
-// an earlier change of the object has not been handled.
+// addReplaced adds a state that was replaced by a change that does not count. The state counts only
+// if an earlier change of the object has not been handled.
 func (m *mapper) addReplaced(k mapKey, before cache.Object) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -213,9 +213,9 @@ func (m *mapper) stop() {
 	}
 }
 
-// mapChanges maps changes from when all streams are synced until ctx ends, so that a map function
-// finds what it reads. A map function that calls runtime.Goexit ends this
-// goroutine; then another one takes its place.
+// mapChanges maps changes until ctx ends. It begins once all streams are synced, so that a map function
+// finds what it reads. A map function that calls runtime.Goexit ends this goroutine; then another
+// goroutine takes its place.
 func (e *engine) mapChanges(ctx context.Context, running *sync.WaitGroup) {
 	var k mapKey
 	var task mapTask

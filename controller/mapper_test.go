@@ -33,7 +33,7 @@ func plantIn(garden string) *Plant {
 }
 
 // Regression: a map function of one controller ran in the goroutine of the stream, which all
-// controllers share. Others learnt of a change minutes later.
+// controllers share. Other controllers learnt of a change minutes later.
 func TestASlowMapFunctionHoldsUpNoOtherController(t *testing.T) {
 	t.Parallel()
 	bubble(t, func(t *testing.T, s *server) {
@@ -154,7 +154,7 @@ func TestStartWaitsForMapFunctions(t *testing.T) {
 	})
 }
 
-// A map function that ends its goroutine loses neither the trigger nor those that follow.
+// A map function that ends its goroutine loses neither the trigger nor later triggers.
 func TestGoexitInAMapFunction(t *testing.T) {
 	t.Parallel()
 	bubble(t, func(t *testing.T, s *server) {

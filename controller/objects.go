@@ -6,7 +6,7 @@ import (
 	"github.com/yare-go/yare/kube"
 )
 
-// objects reads and writes the objects of the reconciled kind. With an error the object is nil.
+// objects reads and writes the objects of the reconciled kind. The object is nil if there is an error.
 type objects interface {
 	get(ctx context.Context, c *kube.Client, key kube.Key) (kube.Object, error)
 	patch(ctx context.Context, c *kube.Client, key kube.Key, patch kube.Patch) (kube.Object, error)

@@ -62,7 +62,8 @@ const (
 	// OutcomeError means an error that is retried after a back-off.
 	OutcomeError Outcome = "error"
 	// OutcomeConflict means that a write was refused because the object had changed since it was
-	// read. The reconcile is retried soon. A conflict is no fault unless it is frequent.
+	// read, or because its namespace is being deleted. The reconcile is retried soon. A conflict is no
+	// fault unless it is frequent.
 	OutcomeConflict Outcome = "conflict"
 	// OutcomeTerminal means an error that only a change of the object can cure: see [Terminal].
 	OutcomeTerminal Outcome = "terminal"

@@ -22,7 +22,7 @@ type settings struct {
 	manager string
 	// formerManagers are names that manager had in earlier releases.
 	formerManagers []string
-	// quiet is that of [Debounce], or 0.
+	// quiet is the quiet time of [Debounce], or 0.
 	quiet time.Duration
 	// pausedBy is the annotation of [Paused], or empty.
 	pausedBy    string
@@ -36,9 +36,9 @@ type settings struct {
 	sources  []Source
 	onResult []func(Result)
 	onGone   []func(kube.Key)
-	// permissions are those that the author has declared.
+	// permissions holds the permissions that the author has declared.
 	permissions []Permission
-	// cancelsDeleted is that of [CancelDeleted].
+	// cancelsDeleted is true with [CancelDeleted].
 	cancelsDeleted bool
 	errs           []error
 }
@@ -56,10 +56,11 @@ func Name(name string) Option { return optionFunc(func(s *settings) { s.name = n
 
 // FieldManager sets the field manager of the controller's writes: see
 // https://kubernetes.io/docs/reference/using-api/server-side-apply/#managers. It must differ
-// from those of other programs, and stay the same over time: an apply removes only fields that
-// the same field manager applied before. Default: the kind and its group, such as
-// database.example.com; with [Name], that name followed by -operator. A program that changes it
-// names the earlier one in [FormerFieldManagers].
+// from the field managers of other programs, and stay the same over time: an apply removes only
+// fields that the same field manager applied before. It has at most 128 printable characters.
+// Default: the kind in lower case and its group, such as database.example.com; with [Name], that
+// name followed by -operator; for a kind of the core group, the kind followed by -operator. A
+// program that changes the field manager names the earlier one in [FormerFieldManagers].
 func FieldManager(name string) Option {
 	return optionFunc(func(s *settings) { s.manager = name })
 }
@@ -100,7 +101,7 @@ func ShutdownGrace(d time.Duration) Option {
 
 // Timeout ends the context of a reconcile or cleanup that has not returned after d. The call
 // then counts as failed. A call that ignores its context keeps its object and its worker until
-// it returns, and the log says so. Default: no timeout; the log warns of a call that has been
+// it returns, which is logged. Default: no timeout; the log warns of a call that has been
 // running for five minutes.
 func Timeout(d time.Duration) Option {
 	return optionFunc(func(s *settings) {
@@ -128,9 +129,9 @@ func OnResult(f func(Result)) Option {
 // connection. f is called in the worker's goroutine: no reconcile of that key runs meanwhile. A panic in f
 // is logged and changes nothing.
 //
-// It is a best effort. f is not called for an object that is deleted while the program is down, nor for one
+// OnGone is a best effort. f is not called for an object that is deleted while the program is down, nor for one
 // whose name another object has when the controller comes to it. f may be called more than once, and for a
-// key that never had an object. What must be done for each deleted object belongs into the cleanup of
+// key that never had an object. What must be done for each deleted object belongs in the cleanup of
 // a [Controller.Finalizer].
 func OnGone(f func(kube.Key)) Option {
 	return optionFunc(func(s *settings) {
@@ -143,14 +144,14 @@ func OnGone(f func(kube.Key)) Option {
 }
 
 // CancelDeleted ends the context of a running reconcile when the deletion of its object begins, or the
-// object stops matching the selectors of [For]. Its error then counts as no failure. The cleanup starts
-// once the reconcile has returned. It is for reconciles that take long or wait. By default a reconcile is not
-// interrupted. A cleanup never is.
+// object stops matching the selectors of [For]. An error of that reconcile counts as no failure. The cleanup
+// starts once the reconcile has returned. CancelDeleted is for reconciles that take long or wait. By default a
+// reconcile is not interrupted. A cleanup is never interrupted.
 func CancelDeleted() Option { return optionFunc(func(s *settings) { s.cancelsDeleted = true }) }
 
 // For restricts which objects are reconciled, and which of their changes matter. With a
 // [Controller.Finalizer], an object that has the finalizer and stops matching the selectors is
-// cleaned up as a deleted object is, and its finalizer is removed. So is an object that stopped
+// cleaned up like a deleted object, and its finalizer is removed. This includes objects that stopped
 // matching while the program was down. Therefore a finalizer belongs to one selection: programs
 // that divide the objects of a kind by selectors need finalizers of different names.
 func For(options ...SourceOption) Option {
@@ -158,8 +159,8 @@ func For(options ...SourceOption) Option {
 }
 
 // Kind names the kind of a source whose Go type stands for any kind: unstructured.Unstructured, or
-// metav1.PartialObjectMetadata, of which only the metadata is watched and cached. A Go type with a
-// kind of its own does not take it. For the reconciled kind it is given to [For]:
+// metav1.PartialObjectMetadata, of which only the metadata is watched and cached. Kind is an error for a
+// Go type with a kind of its own. For the reconciled kind, Kind is given to [For]:
 //
 //	controller.New(func(ctx context.Context, u *unstructured.Unstructured, c *kube.Client) (controller.Action, error) { … },
 //		controller.For(controller.Kind(certificates)),
@@ -173,10 +174,9 @@ func Select(selectors ...kube.Selector) SourceOption {
 	return func(w *watchedKind) { w.selectors = append(w.selectors, selectors...) }
 }
 
-// When restricts the changes that matter to those for which all predicates return true. [Changed] has
-// predicates on whole objects. For the reconciled kind, the
-// beginning of a deletion and the deletion itself always count, whatever the predicates
-// return: the cleanup of an object must run.
+// When restricts the changes that matter to those for which all predicates return true. [Changed] takes a
+// predicate on whole objects. For the reconciled kind, the beginning of a deletion and the deletion itself
+// always count, whatever the predicates return: the cleanup of an object must run.
 func When(predicates ...Predicate) SourceOption {
 	return func(w *watchedKind) { w.predicates = append(w.predicates, predicates...) }
 }
@@ -195,7 +195,7 @@ func IndexLabels(keys ...string) SourceOption {
 }
 
 // InNamespaces watches the kind in these namespaces, and nowhere else, whatever namespaces the program
-// is narrowed to. For a source beside kinds that are watched in the whole cluster:
+// is narrowed to. It is for a source beside kinds that are watched in the whole cluster:
 //
 //	controller.Watches(keys, controller.InNamespaces("kube-system"))
 //
@@ -204,8 +204,8 @@ func InNamespaces(namespaces ...string) SourceOption {
 	return func(w *watchedKind) { w.isNarrowed, w.namespaces = true, append(w.namespaces, namespaces...) }
 }
 
-// InOwnNamespace watches the kind in the namespace of the program ([Runtime]), such as that of its
-// own configuration, and nowhere else.
+// InOwnNamespace watches the kind, such as the kind of the program's configuration, in the namespace of
+// the program ([Runtime]), and nowhere else.
 func InOwnNamespace() SourceOption {
 	return func(w *watchedKind) { w.isNarrowed, w.isInOwn = true, true }
 }
@@ -220,7 +220,7 @@ func InOwnNamespace() SourceOption {
 func IfServed() SourceOption { return func(w *watchedKind) { w.ifServed = true } }
 
 // KeepSecrets caches the contents of watched Secrets. By default only their metadata is
-// cached. Then every read of a Secret goes to the server. An apply is still skipped if it
+// cached, and every read of a whole Secret is live. An apply is still skipped if it
 // repeats the last one and the Secret has not changed since; its result is the applied
 // Secret with the live metadata.
 func KeepSecrets() SourceOption { return func(w *watchedKind) { w.keepSecrets = true } }

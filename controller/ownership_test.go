@@ -16,7 +16,7 @@ import (
 )
 
 // Promise 14: an owner is found by group, kind and uid, in whatever version the reference
-// names it; a namesake of another group or kind, or a predecessor, is not.
+// names it; a namesake of another group or kind, or a predecessor, is not found.
 func TestOwnersAreMatchedByGroupKindAndUID(t *testing.T) {
 	t.Parallel()
 	for name, test := range map[string]struct {
@@ -80,8 +80,8 @@ func TestOwnerMadeAnew(t *testing.T) {
 		remove(t, c, old)
 		fresh := create(t, c, garden("eden"))
 		synctest.Wait()
-		// The end of the old one may lead to a round that already sees the new one, and
-		// that the new one comes to another: both are of an object that has just begun.
+		// The end of the old object may lead to a reconcile that already sees the new one, and
+		// the new object leads to another reconcile: both are of an object that has just begun.
 		got := asked.drain()
 		want := []string{string(old.UID) + " 1", string(old.UID) + " 2", string(fresh.UID) + " 1"}
 		if len(got) == 4 {

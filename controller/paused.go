@@ -9,8 +9,8 @@ import (
 	"github.com/yare-go/yare/kube"
 )
 
-// Paused does not reconcile an object that has the annotation, whatever its value, until the
-// annotation is removed. Then the object is reconciled, also if a predicate rejects changes of annotations.
+// Paused suspends the reconciles of an object that has the annotation, whatever its value, until
+// the annotation is removed. Then the object is reconciled, also if a predicate rejects changes of annotations.
 // Nothing is written for an object with the annotation: no finalizer is added either. A deletion is
 // not paused: the cleanup of an object that has the finalizer runs. A call that is running when the
 // annotation is added goes on.

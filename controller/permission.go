@@ -12,8 +12,8 @@ import (
 	"github.com/yare-go/yare/kube"
 )
 
-// Permission is a permission that a part of a program needs besides those that follow from its type
-// and its sources (see [Controller.Needs]). It is an option of [New], and an argument of operator.Func
+// Permission is a permission that a part of a program needs besides the permissions that follow from its
+// type and its sources (see [Controller.Needs]). It is an option of [New], and an argument of operator.Func
 // and operator.Task. [Reads], [Writes] and [Allow] return one:
 //
 //	controller.New(reconcile,
@@ -30,21 +30,21 @@ import (
 // The methods return a changed copy. A mistake is an error of the part.
 type Permission struct {
 	access kube.Access
-	// namespaces and isInOwn are those of InNamespaces and InOwnNamespace.
+	// namespaces and isInOwn are set by InNamespaces and InOwnNamespace.
 	namespaces []string
 	isInOwn    bool
-	// rule is that of Allow. With a rule, access is empty.
+	// rule is the rule of Allow, or nil. access is empty if there is a rule.
 	rule *kube.PolicyRule
 	// function is the call that made the permission, for errors.
 	function string
 	goType   reflect.Type
-	// kindErr says why the kind is not known.
+	// kindErr is the reason why the kind is not known, or nil.
 	kindErr error
 	errs    []error
 }
 
 // Reads returns the permission to use verbs that read on objects of T: get, list and watch, or only
-// those that are given. A Get needs get, a List needs list, and a stream needs list and watch. The kinds
+// the given verbs. A Get needs get, a List needs list, and a stream needs list and watch. The kinds
 // that a controller reconciles, owns or watches need no Reads.
 func Reads[T any, P kube.ObjectOf[T]](verbs ...kube.Verb) Permission {
 	return newPermission("controller.Reads", P(new(T))).reading(verbs)
@@ -57,8 +57,8 @@ func Writes[T any, P kube.ObjectOf[T]](verbs ...kube.Verb) Permission {
 }
 
 // Allow returns the permissions of a rule of RBAC, for what [Reads] and [Writes] cannot express, such as
-// a URL that is no resource. Only here can a wildcard stand. The rule holds in the whole cluster, whatever
-// namespaces the program watches.
+// a URL that is no resource. Only such a rule can contain wildcards. The rule holds in the whole cluster,
+// whatever namespaces the program watches.
 func Allow(rule kube.PolicyRule) Permission {
 	p := Permission{rule: &rule, function: "controller.Allow"}
 	hasResources, hasURLs := len(rule.Resources) > 0, len(rule.NonResourceURLs) > 0
@@ -130,15 +130,15 @@ func (p *Permission) reject(err error) {
 	}
 }
 
-// narrow records an error if p is a rule, which says itself what it allows.
+// narrow records an error if p is a rule, because a rule itself states what it allows.
 func (p *Permission) narrow(method string) {
 	if p.rule != nil {
 		p.reject(fmt.Errorf("the method %s cannot narrow a rule: write it into the rule", method))
 	}
 }
 
-// Kind names the kind of a permission whose Go type stands for any kind: unstructured.Unstructured, or
-// metav1.PartialObjectMetadata.
+// Kind returns p for the kind r. It is for a Go type that stands for any kind: unstructured.Unstructured,
+// or metav1.PartialObjectMetadata.
 func (p Permission) Kind(r kube.Resource) Permission {
 	p.narrow("Kind")
 	switch {
@@ -164,8 +164,8 @@ func (p Permission) Subresource(name string) Permission {
 	return p
 }
 
-// Named returns p for the objects of these names only. The server lists and watches only by a field
-// selector for one of them then. A create names its object only if it is an apply.
+// Named returns p for the objects of these names only. The server then allows lists and watches only by a
+// field selector for one of the names. A create names its object only if it is an apply.
 func (p Permission) Named(names ...string) Permission {
 	p.narrow("Named")
 	if len(names) == 0 || slices.Contains(names, "") {
@@ -224,7 +224,7 @@ func (p Permission) call() string {
 	return fmt.Sprintf("%s[%s]", p.function, kube.TypeName(p.goType))
 }
 
-// Needs returns the permission as a part of a program declares it, or what is wrong with it.
+// Needs returns the permission as a part of a program declares it, or an error with the mistakes in it.
 func (p Permission) Needs() (kube.Needs, error) {
 	if err := p.err(); err != nil {
 		return kube.Needs{}, err
@@ -249,8 +249,8 @@ func (p Permission) change(s *settings) {
 	s.permissions = append(s.permissions, p)
 }
 
-// placed returns a for these namespaces and, if isInOwn is true, for that of the program; without
-// either, for the namespaces that the program watches.
+// placed returns a for these namespaces and, if isInOwn is true, for the namespace of the program.
+// Without either it returns a for the namespaces that the program watches.
 func placed(a kube.Access, namespaces []string, isInOwn bool) []kube.Access {
 	if len(namespaces) == 0 && !isInOwn {
 		return []kube.Access{a}

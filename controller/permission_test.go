@@ -81,7 +81,7 @@ func TestNeedsOfSources(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			// The first two are those on gardens and their status.
+			// The first two are the permissions on gardens and their status.
 			if diff := cmp.Diff(c.want, needs.Access[2:]); diff != "" {
 				t.Errorf("(-want +got):\n%s", diff)
 			}

@@ -19,7 +19,7 @@ const (
 // the streams, so it must not block. A change for which it panics matters.
 type Predicate func(Change) bool
 
-// Any returns a predicate that returns true if one of predicates does.
+// Any returns a predicate that returns true if at least one of predicates returns true.
 func Any(predicates ...Predicate) Predicate {
 	return func(c Change) bool {
 		for _, p := range predicates {
@@ -31,27 +31,27 @@ func Any(predicates ...Predicate) Predicate {
 	}
 }
 
-// GenerationChanged returns true for additions and deletions, if metadata.generation has
-// changed, which counts the changes of the spec, and if the deletion of the object has begun.
-// Kinds without a generation, such as ConfigMap, have no other changes that it returns true for.
+// GenerationChanged reports whether c is an addition or a deletion, metadata.generation has changed,
+// or the deletion of the object has begun. The generation counts the changes of the spec. Other
+// modifications of kinds without a generation, such as ConfigMap, do not count.
 func GenerationChanged(c Change) bool {
 	return changed(c, func(before, after cache.Record) bool {
 		return before.Generation != after.Generation || before.Deleting != after.Deleting
 	})
 }
 
-// LabelsChanged returns true for additions and deletions, and if the labels have changed.
+// LabelsChanged reports whether c is an addition or a deletion, or the labels have changed.
 func LabelsChanged(c Change) bool {
 	return changed(c, func(before, after cache.Record) bool { return before.Labels != after.Labels })
 }
 
-// AnnotationsChanged returns true for additions and deletions, and if the annotations have
+// AnnotationsChanged reports whether c is an addition or a deletion, or the annotations have
 // changed.
 func AnnotationsChanged(c Change) bool {
 	return changed(c, func(before, after cache.Record) bool { return before.AnnotationsHash != after.AnnotationsHash })
 }
 
-// FinalizersChanged returns true for additions and deletions, and if the finalizers have
+// FinalizersChanged reports whether c is an addition or a deletion, or the finalizers have
 // changed.
 func FinalizersChanged(c Change) bool {
 	return changed(c, func(before, after cache.Record) bool { return before.FinalizersHash != after.FinalizersHash })

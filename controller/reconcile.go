@@ -131,7 +131,7 @@ func (e *engine) reconcileItem(ctx context.Context, r *reconciliation) error {
 		r.step = "the update of the finalizers"
 		var added bool
 		if obj, added, err = e.addFinalizer(ctx, client, obj); err != nil || !added {
-			// The object is being deleted or gone. The change that says so is on its way.
+			// The object is being deleted or gone. The change that shows this is on its way.
 			return err
 		}
 		r.object = obj
@@ -150,7 +150,7 @@ func (e *engine) isFinalizerNeeded(r *reconciliation) bool {
 	return e.needsFinalizer == nil || e.needsFinalizer(r.object)
 }
 
-// withTimeout returns the context of one reconcile.
+// withTimeout returns ctx with the timeout of the controller, if the controller has one.
 func (e *engine) withTimeout(ctx context.Context) (context.Context, context.CancelFunc) {
 	if e.timeout <= 0 {
 		return ctx, func() {}
@@ -158,8 +158,8 @@ func (e *engine) withTimeout(ctx context.Context) (context.Context, context.Canc
 	return context.WithTimeoutCause(ctx, e.timeout, fmt.Errorf("the timeout of the controller %s, %s, has passed", e.name, e.timeout))
 }
 
-// callAuthor calls the reconcile or the cleanup function, whose result is an R. The error of a call
-// whose timeout has passed says so.
+// callAuthor calls the reconcile or the cleanup function, whose result is an R. If ctx has ended, an
+// error of the function comes with the cause, such as the timeout.
 func callAuthor[R any](ctx context.Context, e *engine, r *reconciliation, step string, f func(context.Context, kube.Object, *kube.Client) (R, error), client *kube.Client) (R, error) {
 	r.step = step
 	reportAfter := longCall
@@ -179,12 +179,12 @@ func callAuthor[R any](ctx context.Context, e *engine, r *reconciliation, step s
 type presence int
 
 const (
-	// absent: the object does not exist, or never concerned the controller.
+	// absent means that the object does not exist, or never concerned the controller.
 	absent presence = iota
-	// selected: the object exists, and the controller reconciles it.
+	// selected means that the object exists, and the controller reconciles it.
 	selected
-	// deselected: the object exists and has the finalizer, but no longer matches the selectors
-	// of [For].
+	// deselected means that the object exists and has the finalizer, but no longer matches the
+	// selectors of [For].
 	deselected
 )
 
@@ -268,7 +268,7 @@ func (e *engine) triggersSelf(ctx context.Context, key kube.Key, self kube.Ref, 
 }
 
 // finish reports the result of a reconcile whose error is err, and returns when the next one
-// is due. An error decides over the action that came with it.
+// is due. An error overrides the action that came with it.
 func (e *engine) finish(r *reconciliation, err error) queue.Outcome {
 	r.isFinishing = true
 	if r.endSpan != nil {
@@ -322,8 +322,8 @@ func (e *engine) finishOver(r *reconciliation) queue.Outcome {
 	return queue.Outcome{Forget: true}
 }
 
-// retryDelay returns the back-off after a failure: that of the policy, or the delay that the
-// server asked for if it is longer. Up to a tenth is added at random, so that objects that fail
+// retryDelay returns the back-off after a failure: the wait of the policy, or the delay that the
+// server asked for if that is longer. Up to a tenth is added at random, so that objects that fail
 // together are not retried together.
 func (e *engine) retryDelay(obj kube.Object, err error, attempt int) (d time.Duration) {
 	d = DefaultBackoff(attempt)

@@ -136,7 +136,7 @@ func TestGoexitInOnResult(t *testing.T) {
 	})
 }
 
-// Eight reconciles that never return stopped a controller, and nothing said so.
+// Eight reconciles that never return stopped a controller, and nothing was logged.
 func TestHungReconcilesAreLogged(t *testing.T) {
 	t.Parallel()
 	bubble(t, func(t *testing.T, s *server) {
@@ -211,7 +211,7 @@ func TestTimeout(t *testing.T) {
 	})
 }
 
-// Regression: conflicts are retried quietly, and those that never ended were never logged.
+// Regression: conflicts are retried quietly, and conflicts that never ended were never logged.
 func TestLastingConflictsAreLogged(t *testing.T) {
 	t.Parallel()
 	bubble(t, func(t *testing.T, s *server) {

@@ -8,8 +8,8 @@ import (
 )
 
 // WatchesReferenced runs the reconcile of the objects that refer to an S when that S changes.
-// The index, which is of the reconciled kind, returns what an object refers to: the names of
-// S in its own namespace, or namespace/name for those in others.
+// The index is an index of the reconciled kind. Its function returns what an object refers to: the
+// name of each S in the object's own namespace, and namespace/name of each S in another namespace.
 //
 //	var bySettings = kube.NewIndex("settings", func(w *WebApp) []string { return []string{w.Spec.Settings} })
 //
@@ -21,7 +21,7 @@ func WatchesReferenced[S any, P kube.ObjectOf[S]](index *kube.Index, options ...
 	return newWatchOption(P(new(S)), options, func(*watchedKind) (relation, error) { return referenceRelation{index}, nil })
 }
 
-// referenceRelation connects an object with those that refer to it, according to an index.
+// referenceRelation connects an object with the objects that refer to it, according to an index.
 type referenceRelation struct{ by *kube.Index }
 
 func (r referenceRelation) check(watched, reconciled kube.Resource) error {

@@ -22,8 +22,8 @@ type relation interface {
 	// isSlow reports whether relatedKeys may take long, or call a function of the author. Then
 	// the stream must not wait for relatedKeys.
 	isSlow() bool
-	// relatedKeys returns the objects of the reconciled kind that o concerns. Some of them may
-	// come with an error.
+	// relatedKeys returns the objects of the reconciled kind that o concerns. It may return some of
+	// them together with an error.
 	relatedKeys(ctx context.Context, o watchedObject, to reconciledKind) ([]relatedKey, error)
 }
 
@@ -44,7 +44,7 @@ type reconciledKind struct {
 	// referrers returns the objects that have a value in an index. An empty namespace means
 	// all namespaces.
 	referrers func(x *kube.Index, cluster, namespace, value string) []relatedKey
-	// keyOfUID returns the object that has a uid, if there is one.
+	// keyOfUID returns the key of the object that has a uid. It returns false if no object has it.
 	keyOfUID func(cluster string, uid types.UID) (kube.Key, bool)
 }
 

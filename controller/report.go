@@ -13,8 +13,8 @@ import (
 )
 
 // report logs a result and passes it to the observer and the author's functions. A reconcile leads
-// to one line at most: an error is logged when it is new or has come often, and at the level Debug
-// every result. f is nil if the reconcile succeeded.
+// to one line at most: an error is logged when it is new or has come often, and every result is
+// logged at the level Debug. f is nil if the reconcile succeeded.
 func (e *engine) report(reconciled *reconciliation, f *failure) {
 	r := reconciled.result
 	isVerbose := e.log.Enabled(context.Background(), slog.LevelDebug)
@@ -43,8 +43,8 @@ func (e *engine) logAbout(r *reconciliation, level slog.Level, text string, attr
 	e.log.LogAttrs(context.Background(), level, text, append(r.call.LogAttrs(), attributes...)...)
 }
 
-// errorDetails returns what the log says about the error of a result. It reports whether the error
-// should be logged as one: it is new, or it has come often. It returns nothing without an error.
+// errorDetails returns the attributes of a log line about the error of a result. It reports whether the
+// line belongs at the level Error: the error is new, or has come often. Without an error it returns nothing.
 func (e *engine) errorDetails(obj kube.Object, f *failure, r Result) (attributes []slog.Attr, shouldBeLogged bool) {
 	if r.Err == nil {
 		return nil, false
@@ -93,8 +93,8 @@ func edition(obj kube.Object, err error) string {
 	}
 }
 
-// panicAttrs returns where the statement is that panicked, and the stack, if err is a panic. The
-// stack is long, so it is logged with the first of several equal panics.
+// panicAttrs returns the place of the statement that panicked, and the stack, if err is a panic. The
+// stack is long, so it is logged only with the first of several equal panics.
 func panicAttrs(err error, isFirst bool) []slog.Attr {
 	p, ok := errors.AsType[*panicError](err)
 	switch {
@@ -120,7 +120,7 @@ func failed(r Result) string {
 	return "reconcile failed"
 }
 
-// details returns what the log says about a result at the level Debug.
+// details returns the attributes of a log line about a result at the level Debug.
 func details(r Result) []slog.Attr {
 	attributes := []slog.Attr{
 		slog.String("cause", r.Causes), slog.Any("wrote", writes(r.Writes)), slog.Int("reads", r.Reads),

@@ -35,7 +35,7 @@ func (d *definition) checkRetired() error {
 	return nil
 }
 
-// removeRetired removes the retired finalizers from obj, and returns the object as it is then. It
+// removeRetired removes the retired finalizers from obj, and returns the updated object. It
 // reports whether the object still exists.
 func (e *engine) removeRetired(ctx context.Context, c *kube.Client, obj kube.Object) (updated kube.Object, exists bool, err error) {
 	isRetired := func(name string) bool { return slices.Contains(e.retired, name) }
@@ -56,11 +56,12 @@ func (e *engine) removeRetired(ctx context.Context, c *kube.Client, obj kube.Obj
 	}
 }
 
-// waitingCheck is how long an object may wait for its finalizers before the log says so.
+// waitingCheck is how long an object may wait for its finalizers before that is logged.
 const waitingCheck = time.Minute
 
 // logWaiting logs, once, that an object that is being deleted has waited for finalizers for
-// some time. It reports whether the object waits, and returns when to check again. 0 is never.
+// some time. It reports whether the object waits, and returns the time until the next check. 0 means
+// that no check is needed.
 func (e *engine) logWaiting(r *reconciliation) (isWaiting bool, checkAfter time.Duration) {
 	obj := r.object
 	deleted := obj.GetDeletionTimestamp()

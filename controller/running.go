@@ -12,9 +12,9 @@ import (
 )
 
 const (
-	// longCall is how long a reconcile without a timeout may run before the log says so.
+	// longCall is how long a reconcile without a timeout may run before that is logged.
 	longCall = 5 * time.Minute
-	// timeoutSlack is how long after its timeout a reconcile may return before the log says
+	// timeoutSlack is how long after its timeout a reconcile may return before a log line reports
 	// that it ignores its context.
 	timeoutSlack = 10 * time.Second
 	// runningCheck is the interval of the checks.
@@ -38,8 +38,8 @@ type deletableCall struct {
 // errDeleted is the cause of a context that the deletion of the object has ended.
 var errDeleted = errors.New("the object is being deleted")
 
-// cancelDeleted returns the context of a reconcile, which the beginning of the deletion of its object
-// ends. end must be called after the reconcile.
+// cancelDeleted returns the context of a reconcile, which ends when the deletion of its object begins.
+// end must be called after the reconcile.
 func (e *engine) cancelDeleted(ctx context.Context, k kube.Key, uid types.UID) (_ context.Context, end func()) {
 	ctx, cancel := context.WithCancelCause(ctx)
 	e.calls.addDeletable(k, deletableCall{uid, cancel})
@@ -79,7 +79,7 @@ func (r *runningCalls) recordDeletion(k kube.Key, uid types.UID) {
 
 type runningCall struct {
 	started time.Time
-	// reportAfter is the duration from which on the call is logged (again).
+	// reportAfter is how long the call may run before it is logged (again).
 	reportAfter time.Duration
 }
 

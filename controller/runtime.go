@@ -18,26 +18,26 @@ type Runtime struct {
 	Log *slog.Logger
 	// Observer receives the figures and results of the controllers. It may be nil.
 	Observer Observer
-	// Tracer records a span for each reconcile and cleanup. It may be nil. Package operator has it
-	// record the requests of Client too.
+	// Tracer records a span for each reconcile and cleanup. It may be nil. With package operator it
+	// records the requests of Client too.
 	Tracer kube.Tracer
-	// Namespace is that of the program: the value of the environment variable POD_NAMESPACE
-	// (https://kubernetes.io/docs/concepts/workloads/pods/downward-api/); else, in a Pod, that of
-	// its ServiceAccount; else that of the kubeconfig's context, or default. It is empty in a
-	// program of operator.Run, which knows no configuration.
+	// Namespace is the namespace of the program: the value of the environment variable POD_NAMESPACE
+	// (https://kubernetes.io/docs/concepts/workloads/pods/downward-api/); else, in a Pod, the
+	// namespace of its ServiceAccount; else the namespace of the kubeconfig's context, or default. It
+	// is empty in a program of operator.Run, which loads no configuration.
 	Namespace string
 	// Pod is the name of the program's Pod: the value of the environment variable POD_NAME; else,
-	// in a Pod, the name of the host, which is that of the Pod unless its spec says otherwise
-	// (hostNetwork, hostname). It is empty outside of a Pod, and in a program of operator.Run.
+	// in a Pod, the host name, which is the name of the Pod unless its spec sets hostNetwork or
+	// hostname. It is empty outside of a Pod, and in a program of operator.Run.
 	Pod string
 	// Elected is closed when the program begins to lead: see the flag --leader-elect of package
-	// operator. A controller opens its streams before, and reconciles after. Elected is nil in a
-	// program without leader election, which acts from its start on.
+	// operator. A controller opens its streams before that, and reconciles after it. Elected is nil
+	// in a program without leader election, which acts from its start on.
 	Elected <-chan struct{}
 }
 
-// WaitElected waits until the program leads. It returns an error, the cause of the end of ctx, if
-// ctx ends before. Without leader election it returns at once.
+// WaitElected waits until the program leads. If ctx ends first, it returns the cause of that end as
+// an error. Without leader election it returns nil at once.
 func (rt *Runtime) WaitElected(ctx context.Context) error {
 	if rt.Elected == nil {
 		return nil

@@ -145,7 +145,7 @@ func TestStartAfterSyncAndInParallel(t *testing.T) {
 	})
 }
 
-// Promise 12: of several times the earliest counts, and a time that is over is due.
+// Promise 12: the earliest of several times counts, and a time that is over is due.
 func TestEarliestWins(t *testing.T) {
 	t.Parallel()
 	bubble(t, func(t *testing.T, s *server) {
@@ -312,7 +312,7 @@ func TestFreshOvertakesTheFlood(t *testing.T) {
 }
 
 // Promise 12: an own write is an echo also if the stream shows it before it is answered;
-// what somebody else does meanwhile is none.
+// what somebody else does meanwhile is no echo.
 func TestEchoBeforeTheAnswer(t *testing.T) {
 	t.Parallel()
 	for name, test := range map[string]struct {

@@ -21,7 +21,7 @@ func (ShrubSpec) Definition() kube.Definition {
 	return kube.Definition{Group: "shrubs.example.com", Version: "v1", Kind: "Shrub"}
 }
 
-// A kind comes, goes and comes back on a real server, whose discovery says so.
+// A kind comes, goes and comes back on a real server, whose discovery shows that.
 func TestIfServedOnARealServer(t *testing.T) {
 	c, garden := onServer(t)
 	cluster := yaretest.Start(t)

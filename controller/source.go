@@ -20,7 +20,7 @@ type Source interface {
 	Run(ctx context.Context, emit func(Trigger)) error
 }
 
-// SourceFunc is a function as a Source.
+// SourceFunc is a function that is a [Source].
 type SourceFunc func(ctx context.Context, emit func(Trigger)) error
 
 // Run calls f.
@@ -43,7 +43,7 @@ func From(s Source) Option {
 type checked interface{ check() error }
 
 // Every returns a source that triggers all objects at an interval. Up to a tenth is added to each
-// interval by chance, so that several programs do not resync at the same moments. A resync neither
+// interval at random, so that several programs do not resync at the same moments. A resync neither
 // overtakes changes nor ends a back-off.
 func Every(interval time.Duration) Source { return every{interval} }
 

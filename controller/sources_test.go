@@ -20,7 +20,7 @@ import (
 )
 
 // Only what matches the selector is reconciled, by whatever path, and only as long as it
-// does.
+// matches.
 func TestForWithSelector(t *testing.T) {
 	t.Parallel()
 	bubble(t, func(t *testing.T, s *server) {
@@ -51,8 +51,8 @@ func TestForWithSelector(t *testing.T) {
 	})
 }
 
-// A program that is narrowed to some namespaces reconciles nothing in others, whatever a
-// function to names says, and does not ask for it either.
+// A program that is narrowed to some namespaces reconciles nothing in others, whatever a map
+// function returns, and makes no request there either.
 func TestNamesElsewhere(t *testing.T) {
 	t.Parallel()
 	bubble(t, func(t *testing.T, s *server) {
@@ -231,8 +231,8 @@ func TestOwnSource(t *testing.T) {
 	})
 }
 
-// Promise 20: a result says what led to it, what it read and wrote, and what comes next; so
-// does a line of the log.
+// Promise 20: a result, and a line of the log, contain what led to a reconcile, what the
+// reconcile read and wrote, and what comes next.
 func TestResult(t *testing.T) {
 	t.Parallel()
 	bubble(t, func(t *testing.T, s *server) {

@@ -19,7 +19,7 @@ type subscription struct {
 	open   *cache.Subscription
 
 	mu sync.Mutex
-	// throttle is for errors of predicates and map functions. Guarded by mu.
+	// throttle limits the log lines about errors of predicates and map functions. Guarded by mu.
 	throttle logThrottle
 }
 

@@ -16,7 +16,7 @@ import (
 
 type spanKey struct{}
 
-// tracer records spans as text, with the names of those that they are in.
+// tracer records spans as text, with the names of the spans that they are in.
 type tracer struct{ journal }
 
 func (r *tracer) Start(ctx context.Context, name string, attributes ...slog.Attr) (context.Context, func(error)) {

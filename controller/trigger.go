@@ -16,7 +16,7 @@ type Trigger struct {
 	// does not watch, is ignored. The namespace is ignored if the reconciled kind is
 	// cluster-scoped.
 	Key kube.Key
-	// All asks for all objects, in place of Key. Changes of objects go first, as with a resync.
+	// All asks for all objects, and Key is ignored. Changes of objects go first, as with a resync.
 	All bool
 	// Cause is for the log and for [Result].
 	Cause string

@@ -24,7 +24,7 @@ type plantWatch struct {
 }
 
 // refuseWatches makes the server answer the opening of each watch in refused with its code, and ends
-// those that are open. Later calls replace earlier ones.
+// the watches that are open. Later calls replace earlier ones.
 func (s *server) refuseWatches(refused map[plantWatch]int) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -260,8 +260,8 @@ func TestApplyIsSentWhileTheWatchIsDead(t *testing.T) {
 	})
 }
 
-// With Client.Live, a reconcile asks the server: its reads are sent, and so is an apply that would
-// change nothing. Without it, neither is.
+// With Client.Live, a reconcile asks the server: its reads, and an apply that would change nothing,
+// are sent. Without it, neither is sent.
 func TestLiveClientInAReconcile(t *testing.T) {
 	t.Parallel()
 	bubble(t, func(t *testing.T, s *server) {

@@ -14,13 +14,13 @@ type watchedKind struct {
 	kind kube.Type
 	// named is the kind that the author has named by [Kind], or nil.
 	named *kube.Resource
-	// relation returns the objects that a change concerns.
+	// relation finds the objects that a change concerns.
 	relation   relation
 	selectors  []kube.Selector
 	predicates []Predicate
-	// objectPredicates are those of [Changed]. Once the kind is bound, they are among predicates.
+	// objectPredicates holds the predicates of [Changed]. predicates contains them once the kind is bound.
 	objectPredicates []objectPredicate
-	// indexes and labelIndexes are those that the stores of the streams keep.
+	// indexes and labelIndexes are the indexes that the stores of the streams keep.
 	indexes      []*kube.Index
 	labelIndexes []string
 	keepSecrets  bool
@@ -28,15 +28,15 @@ type watchedKind struct {
 	// isInOwn is true, and nowhere else.
 	isNarrowed, isInOwn bool
 	namespaces          []string
-	// isAnyOwner is that of [AnyOwner].
+	// isAnyOwner is true with [AnyOwner].
 	isAnyOwner bool
-	// writing holds the verbs of [Writing]. hasWriting reports whether there is that option.
+	// writing holds the verbs of [Writing]. hasWriting is true with that option.
 	writing    []kube.Verb
 	hasWriting bool
 	ifServed   bool
 }
 
-// SourceOption narrows what is watched.
+// SourceOption configures how a kind is watched: see [Owns], [Watches] and [For].
 type SourceOption func(*watchedKind)
 
 // newWatchOption returns the option that watches objects such as zero, and connects them with the
@@ -115,7 +115,7 @@ func (w *watchedKind) check() error {
 	if slices.ContainsFunc(w.predicates, func(p Predicate) bool { return p == nil }) {
 		return errors.New("a predicate is nil: leave it out, because all changes matter without one")
 	}
-	// After those that look at records, which cost less.
+	// They are asked after the predicates on records, which cost less.
 	for _, p := range w.objectPredicates {
 		bound, err := p.bind(w)
 		if err != nil {
@@ -129,7 +129,7 @@ func (w *watchedKind) check() error {
 	if w.isNarrowed && w.kind.Resource.ClusterScoped {
 		return fmt.Errorf("%s live outside of namespaces: leave controller.InNamespaces and controller.InOwnNamespace out", w.kind.Resource)
 	}
-	// What is wrong with selectors and namespaces shows without asking anybody.
+	// Mistakes in selectors and namespaces show without any request.
 	c, err := w.client(&Runtime{Client: kube.NewClientFromHandler(nil), Namespace: "default"})
 	if err == nil {
 		_, err = w.streams(c)

@@ -23,7 +23,7 @@ type connectionReporter struct {
 	crdCommand string
 	// defines holds the resources whose definition the program brings.
 	defines map[schema.GroupResource]bool
-	// checker finds out whether the program declares a request. Without one nobody knows.
+	// checker finds out whether the program declares a request. It may be nil.
 	checker *access.Checker
 
 	mu sync.Mutex
@@ -49,7 +49,7 @@ type problem struct {
 	resource    kube.Resource
 	verb        kube.Verb
 	subresource string
-	// namespace is that of a request for a collection. It is empty for requests for single
+	// namespace is the namespace of a request for a collection. It is empty for requests for single
 	// objects, because one line is enough for many of them.
 	namespace string
 }
@@ -77,8 +77,8 @@ func (c *connectionReporter) handler(next kube.Handler) kube.Handler {
 	})
 }
 
-// recordOutcome records how r ended, and logs the problem that begins with it and those that
-// are over.
+// recordOutcome records how r ended, and logs the problem that begins with it and the problems
+// that are over.
 func (c *connectionReporter) recordOutcome(r *kube.Request, err error) {
 	found, isProblem := diagnose(r, err)
 	c.mu.Lock()
@@ -153,9 +153,9 @@ func diagnose(r *kube.Request, err error) (p problem, isProblem bool) {
 	return problem{}, false
 }
 
-// isDeniedByAuthorizer reports whether err says that the account lacks a permission. Quota,
-// Pod security, webhooks and a namespace that is being deleted refuse with 403 as well, but
-// of them no Role helps, and the error belongs to whoever sent the object. Only the message
+// isDeniedByAuthorizer reports whether err means that the account lacks a permission. Quota,
+// Pod security, webhooks and a namespace that is being deleted refuse with 403 as well, but no
+// Role helps against them, and the error belongs to whoever sent the object. Only the message
 // differs: API servers write every denial of an authorizer as `… is forbidden: User "x" cannot
 // get resource "pods" …` (ForbiddenStatusError in k8s.io/apiserver).
 func isDeniedByAuthorizer(err error) bool {

@@ -162,7 +162,7 @@ func brief(_ []string, a slog.Attr) slog.Attr {
 	return a
 }
 
-// A request that its caller gave up says nothing about the server.
+// A request that its caller gave up proves nothing about the server.
 func TestRequestOfACallerWhoGaveUpIsNoProblem(t *testing.T) {
 	t.Parallel()
 	var log bytes.Buffer

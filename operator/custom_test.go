@@ -215,7 +215,7 @@ func TestOwnPages(t *testing.T) {
 	checkText(t, "the log", log.String(), []string{"level=ERROR", "the handler of /broken panicked", "at the disco", "custom_test.go"})
 }
 
-// A panic of the author's metrics leaves those of the program.
+// A panic of the author's metrics leaves the metrics of the program.
 func TestOwnMetricsThatPanic(t *testing.T) {
 	t.Parallel()
 	var log sharedBuffer

@@ -14,8 +14,8 @@ import (
 )
 
 // refuseUndeclared returns a wrapper of handlers that fails each request that no part declares, before
-// it is sent. The error is the one that a server without the permission would answer with, and contains
-// what declares the request.
+// it is sent. The error has the status of a server that denies the request, and contains the expression
+// that declares the request.
 func refuseUndeclared(checker *access.Checker) func(kube.Handler) kube.Handler {
 	return func(next kube.Handler) kube.Handler {
 		return kube.HandlerFunc(func(ctx context.Context, r *kube.Request) (*kube.Response, error) {
@@ -53,8 +53,8 @@ func advice(ctx context.Context, declaration string) string {
 	return "add " + declaration + " " + place
 }
 
-// explain returns err, the outcome of r, with what declares the request if that is why the server
-// refused it.
+// explain returns err, the outcome of r. If the server refused r because of a permission that the
+// program does not declare, the error contains the expression that declares it.
 func (c *connectionReporter) explain(ctx context.Context, r *kube.Request, err error) error {
 	e, ok := kube.AsError(err)
 	if !ok || c.checker == nil || !kube.IsForbidden(err) {

@@ -7,8 +7,8 @@
 // With --listen the program serves its health and its metrics, which docs/metrics.md lists.
 //
 // A [Program] has what Main has, and in addition flags, configuration, pages and metrics of its
-// own. A [Task] is a function that runs beside the controllers. The [controller.Runtime] that it gets,
-// as the handlers of a Program do, has a client that reads from the cache.
+// own. A [Task] is a function that runs beside the controllers. A Task, and the handlers of a Program,
+// read from the cache with [controller.Runtime.CachedClient].
 //
 // The same program runs outside of a cluster with a kubeconfig, and inside of one with its
 // ServiceAccount. It never applies its own CustomResourceDefinitions, because its account
@@ -22,7 +22,7 @@
 // one object a line, with durations in seconds. While Main runs, it is the log of the packages slog
 // and log, and of klog, the log of Kubernetes' libraries. [controller.Log] returns a logger whose
 // lines name the object that is being reconciled. Lines of slog.InfoContext with the context of a
-// reconcile do so too: see [LogHandler].
+// reconcile name the object too: see [LogHandler].
 //
 // The program logs what somebody outside of it must mend, in one line with what to do, and
 // logs once more when it is over: the server cannot be reached, it does not accept the
@@ -36,8 +36,8 @@
 // With --leader-elect several replicas of a program can run, of which one leads. The others stand by:
 // their controllers have synced streams, and reconcile nothing. See [Standby], [Service] and
 // [OnEveryReplica] for what runs on every replica. No request starts after the deadline of the
-// leader's lease, and a replica that loses its lease ends at once. docs/guide/production.md says what
-// that guarantees, and what a shorter or longer --lease-duration costs.
+// leader's lease, and a replica that loses its lease ends at once. docs/guide/production.md describes
+// what that guarantees, and what a shorter or longer --lease-duration costs.
 //
 // # The end
 //

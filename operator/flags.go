@@ -28,7 +28,7 @@ type commandLine struct {
 
 	command string
 	config  kube.ConfigSource
-	// namespaces are those that the program watches. None means all.
+	// namespaces holds the namespaces that the program watches. None means all.
 	namespaces namespaceList
 	// installNamespace is the namespace that the permissions are for.
 	installNamespace string
@@ -156,7 +156,7 @@ func (l *commandLine) checkTogether() error {
 	return nil
 }
 
-// parseFlags sets the values of flags by args. After -- the flags of after stand.
+// parseFlags sets the values of flags by args. The flags of after may stand after --.
 func (l *commandLine) parseFlags(flags, after *flag.FlagSet, args []string) error {
 	if err := flags.Parse(args); err != nil {
 		return err
@@ -174,9 +174,9 @@ func (l *commandLine) parseFlags(flags, after *flag.FlagSet, args []string) erro
 	return nil
 }
 
-// shareFlags adds the flags of run to those of another command, except those whose names are taken,
+// shareFlags adds the flags of run to flags of another command, except flags whose names are taken,
 // and returns all flags of run. If args is not nil, it receives the flags that the command line
-// gives, except those that only this process can use.
+// gives, except the flags that only this process can use.
 func (l *commandLine) shareFlags(flags *flag.FlagSet, args *[]string) (after *flag.FlagSet) {
 	after = flag.NewFlagSet(l.name, flag.ContinueOnError)
 	for _, set := range []*flag.FlagSet{flags, after} {
@@ -307,7 +307,7 @@ Flags of run:
 	}
 }
 
-// secureHelpOf returns the help for the flags of [SecureListener], if it is one of parts.
+// secureHelpOf returns the help for the flags of [SecureListener], if that part is among parts.
 func secureHelpOf(parts []Part) string {
 	if _, err := secureOpenerIn(parts); err != nil {
 		return ""

@@ -43,10 +43,10 @@ func (g *partGroup) run(ctx context.Context, parts []Part) error {
 	return errors.Join(g.errs...)
 }
 
-// start runs one part. That its context has ended is no error of the part.
+// start runs one part. The end of its context is no error of the part.
 func (g *partGroup) start(ctx context.Context, part Part) {
-	// A part with names is ready when its controllers have subscribed. What the functions of
-	// a controller follow for a while says nothing about its readiness.
+	// A part with names is ready when its controllers have subscribed. Streams that the functions
+	// of a controller follow for a while do not affect its readiness.
 	if needs, err := part.Needs(); err == nil && len(needs.Names) == 0 {
 		ctx = watch.WithSyncTracker(ctx, g.tracker)
 	}

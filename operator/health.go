@@ -7,7 +7,7 @@ import (
 	"github.com/yare-go/yare/kube"
 )
 
-// readiness knows whether a program is ready: all of its controllers have subscribed to
+// readiness decides whether a program is ready: all of its controllers have subscribed to
 // their streams, each stream has been listed, and the program is not about to end.
 type readiness struct {
 	// controllers holds the names of all controllers.
@@ -19,14 +19,14 @@ type readiness struct {
 	// listed.
 	unsynced func() []kube.Stream
 	isEnding func() bool
-	// election is the leader election of the program. It may be nil. A standby is ready as a leader
-	// is: an update that replaces the Pods of a program waits for the readiness of new Pods.
+	// election is the leader election of the program. It may be nil. A standby can be ready like a
+	// leader: an update that replaces the Pods of a program waits for the readiness of new Pods.
 	election *leaderElection
 }
 
-// missing returns what the program is not ready for, a line each, or nothing if it is ready.
-// A stream that has been listed once stays so: a server that is away for a while is a
-// problem, but the replacement of a Pod would not solve it.
+// missing returns the reasons why the program is not ready, or nothing if it is ready. A stream
+// that has been listed once stays synced: a server that is away for a while is a problem, but
+// the replacement of a Pod would not solve it.
 func (r *readiness) missing() []string {
 	if r.isEnding() {
 		return []string{"the program ends"}

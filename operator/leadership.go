@@ -26,7 +26,7 @@ type leaderElection struct {
 }
 
 // newFence returns the fence of a program with leader election, and makes the connections of config
-// pass it. Its handler belongs above the transport. Default of timing: lease.DefaultTiming.
+// pass it. Its handler belongs above the transport. The zero timing stands for lease.DefaultTiming.
 func newFence(timing lease.Timing, config *kube.Config) *lease.Fence {
 	if timing.Duration == 0 {
 		timing = lease.DefaultTiming()
@@ -104,7 +104,7 @@ func (l *leaderElection) end() {
 	}
 }
 
-// missing returns why a standby is not ready. It is ready when it knows the Lease, and so may read it.
+// missing returns why a standby is not ready, or nothing. A standby is ready when it has read the Lease.
 func (l *leaderElection) missing() string {
 	if l.elector.HasSeen() {
 		return ""
@@ -120,7 +120,7 @@ func newIdentity(pod string) string {
 }
 
 // leaseAccess returns the permissions that the leader election of a program of that name needs. RBAC
-// knows no names for create.
+// cannot restrict create to names.
 func leaseAccess(name string) []kube.Access {
 	leases := lease.Resource()
 	return []kube.Access{

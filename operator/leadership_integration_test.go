@@ -33,7 +33,7 @@ type stage struct {
 	cluster   *yaretest.Cluster
 	client    *kube.Client
 	namespace string
-	// duration is that of the lease. It is zero for the default.
+	// duration is the duration of the lease. It is zero for the default.
 	duration time.Duration
 	// kubeconfig is how replicas without a link reach the server.
 	kubeconfig string

@@ -24,7 +24,7 @@ import (
 )
 
 // electionOn returns the parts of two programs that use the server together, each with its election.
-// Their connections are those to the server in memory.
+// Their connections lead to the server in memory.
 func electionOn(t *testing.T, server kube.Handler, pod string, log *slog.Logger) (*kube.Client, environment, program) {
 	t.Helper()
 	p := program{name: "gadgets", exit: func(status int) { t.Errorf("the program ends with %d", status) }}
@@ -152,7 +152,7 @@ func TestPartsOfAStandby(t *testing.T) {
 	}
 }
 
-// A replica that cannot read the Lease is not ready, and its log says why.
+// A replica that cannot read the Lease is not ready, and its log has the reason.
 func TestStandbyThatMayNotReadTheLease(t *testing.T) {
 	t.Parallel()
 	server := fakeserver.New()

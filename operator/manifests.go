@@ -54,7 +54,7 @@ const manifestsHelp = `Flags of manifests, which passes the flags of run on to t
 
 // installFlags name an installation, for the commands manifests and uninstall.
 type installFlags struct {
-	// namespace and prefix are empty for those that follow from the name of the program.
+	// namespace and prefix are empty for the defaults, which follow from the name of the program.
 	namespace, prefix string
 }
 
@@ -104,7 +104,7 @@ func (l *textList) Set(text string) error {
 	return nil
 }
 
-// newManifestFlags returns the flags of the command manifests, and those that may stand after --.
+// newManifestFlags returns the flags of the command manifests, and the flags that may stand after --.
 func (l *commandLine) newManifestFlags() (flags, after *flag.FlagSet) {
 	flags = flag.NewFlagSet(l.name, flag.ContinueOnError)
 	m := &l.manifests

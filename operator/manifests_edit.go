@@ -11,14 +11,14 @@ import (
 	"github.com/yare-go/yare/kube"
 )
 
-// Manifests are the objects that the command manifests prints: see the field Manifests of [Program].
+// Manifests holds the objects that the command manifests prints: see the field Manifests of [Program].
 type Manifests struct {
 	// Objects are the objects as decoded JSON, whose integers are int64, in the order in which they are
-	// applied. A function may change, add and remove objects. [EditManifest] and [AddManifest] do so by
+	// applied. A function may change, add and remove objects. [EditManifest] and [AddManifest] do so with
 	// the types of k8s.io/api.
 	Objects []map[string]any
-	// Namespace is where the program is installed. In a chart of Helm it is a placeholder, as the names
-	// of the objects are.
+	// Namespace is where the program is installed. In a chart of Helm, Namespace and the names of the
+	// objects are placeholders.
 	Namespace string
 }
 
@@ -30,8 +30,8 @@ type Manifests struct {
 //		container.Env = append(container.Env, corev1.EnvVar{Name: "TZ", Value: "Europe/Berlin"})
 //	})
 //
-// Error: there is no object of that kind, or T cannot be decoded or encoded. T follows the rules of
-// [kube.API.Apply]: nil values and empty structs are left out.
+// EditManifest returns an error if there is no object of that kind, or T cannot be decoded or encoded. T
+// follows the rules of [kube.API.Apply]: nil values and empty structs are left out.
 func EditManifest[T any, P kube.ObjectOf[T]](m *Manifests, edit func(*T)) error {
 	resource, err := kube.ResourceOf[T, P]()
 	if err != nil {
@@ -100,7 +100,7 @@ func (h *requestRecorder) Do(_ context.Context, r *kube.Request) (*kube.Response
 	return nil, errRecorded
 }
 
-// object returns the object that was sent, or why err came before.
+// object returns the object that was sent, or an error if err came before the request.
 func (h *requestRecorder) object(err error) (map[string]any, error) {
 	if !errors.Is(err, errRecorded) {
 		return nil, fmt.Errorf("encode a manifest: %w", err)

@@ -349,7 +349,7 @@ type groupOfAbandonment struct{}
 
 func (groupOfAbandonment) Group() string { return "abandoned.example.com" }
 
-// --abandon-cleanup removes the finalizers of the program, and not those of others.
+// --abandon-cleanup removes the finalizers of the program, and no other finalizers.
 func TestUninstallThatAbandonsCleanups(t *testing.T) {
 	t.Parallel()
 	i := newInstallation[groupOfAbandonment](t)

@@ -248,7 +248,7 @@ func TestManifestsOfAnAuthor(t *testing.T) {
 	}
 }
 
-// Generated files are written anew, those of the user never.
+// Generated files are written anew, and files of the user never are.
 func TestFilesOfManifests(t *testing.T) {
 	t.Parallel()
 	for flag, files := range map[string]struct{ made, owned []string }{

@@ -8,9 +8,9 @@ import (
 	"runtime/debug"
 )
 
-// limitMemory sets the memory limit of the garbage collector to nine tenths of that of the
-// container, which Go does not read by itself: near it, frequent collections are better than
-// to be killed. A tenth is left for memory that the collector does not count. If GOMEMLIMIT
+// limitMemory sets the memory limit of the garbage collector to nine tenths of the limit of the
+// container, which Go does not read by itself: near the limit, frequent collections are better
+// than to be killed. A tenth is left for memory that the collector does not count. If GOMEMLIMIT
 // is set, limitMemory changes nothing. restore sets the previous limit.
 func limitMemory(log *slog.Logger) (restore func()) {
 	if os.Getenv("GOMEMLIMIT") != "" || runtime.GOOS != "linux" {
@@ -27,7 +27,7 @@ func limitMemory(log *slog.Logger) (restore func()) {
 }
 
 // memoryLimit returns the lowest limit of the control groups of this process, in bytes: of its
-// own and of those around it, as far as they are visible in a container. root is the root of
+// own group and of the groups around it, as far as they are visible in a container. root is the root of
 // the file system. A file that cannot be read sets no limit.
 func memoryLimit(root fs.FS) (limit int64, ok bool) {
 	memberships, err := fs.ReadFile(root, "proc/self/cgroup")

@@ -15,7 +15,7 @@ type memoryGroup struct {
 	top, folder, file string
 }
 
-// upwards returns the folder of the group and those of the groups around it.
+// upwards returns the folder of the group and the folders of the groups around it.
 func (g memoryGroup) upwards() []string {
 	folders := []string{g.folder}
 	for at := g.folder; at != g.top; {
@@ -96,8 +96,8 @@ func parseMount(line string) (mount, bool) {
 	return mount{root: plain.Replace(first[3]), point: plain.Replace(first[4]), kind: last[0], options: last[2]}, true
 }
 
-// readLimit reads a number of bytes. No limit is max in version 2, and the largest number of
-// pages in version 1.
+// readLimit returns the number of bytes in a file. It returns false if there is no limit, for which
+// the file contains max in version 2, and the largest number of pages in version 1.
 func readLimit(root fs.FS, name string) (int64, bool) {
 	data, err := fs.ReadFile(root, name)
 	if err != nil {

@@ -15,9 +15,8 @@ const (
 	releasedBytes = 16 << 20
 )
 
-// releaseMemory returns the memory that the program needed to read its objects for the first time to
-// the system, when it has read them. The runtime would do that over minutes. end ends the wait for
-// that moment.
+// releaseMemory gives free memory back to the system once the program has read its objects for the first
+// time. The runtime would do that over minutes. end ends the wait for that moment.
 func releaseMemory() (end func()) {
 	ending := make(chan struct{})
 	var running sync.WaitGroup

@@ -26,7 +26,7 @@ type figures struct {
 	answered *metrics.Histogram
 	conflict *metrics.Counter
 
-	// elected is that of [controller.Runtime]. It is set before the metrics are read.
+	// elected is the field Elected of [controller.Runtime]. It is set before the metrics are read.
 	elected <-chan struct{}
 
 	mu     sync.Mutex

@@ -53,7 +53,7 @@ func (env environment) newPages(rt *controller.Runtime) (*pages, error) {
 	return p, nil
 }
 
-// handle adds a handler of the author's.
+// handle adds a handler of the author. It returns an error if the pattern or the handler is not valid.
 func (p *pages) handle(pattern string, handler http.Handler) (err error) {
 	_, path, _ := strings.Cut(pattern, "/")
 	switch {

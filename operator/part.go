@@ -17,11 +17,11 @@ import (
 // it has given the queue of each name to the Observer of its Runtime. The streams that any
 // other part follows with package watch must have been listed, as long as they are followed.
 type Part interface {
-	// Needs returns what the part needs, or what is wrong with it. It is called before any
-	// part is started and any request is sent, and must return the same each time.
+	// Needs returns what the part needs, or an error if the part is not valid. It is called before
+	// any part is started and any request is sent, and must return the same each time.
 	Needs() (kube.Needs, error)
-	// Start runs the part until it is done or ctx ends. An error ends the whole program. That
-	// ctx has ended is no error.
+	// Start runs the part until it is done or ctx ends. An error ends the whole program. The end
+	// of ctx is no error.
 	Start(ctx context.Context, rt *controller.Runtime) error
 }
 

@@ -35,13 +35,14 @@ import (
 //		}.Main()
 //	}
 type Program struct {
-	// Flags adds flags to those that Main has. All subcommands that need the parts accept these
+	// Flags adds flags to the flags of Main. All subcommands that need the parts accept these
 	// flags. The subcommand manifests passes them on to the Deployment. A flag with the name of a
 	// built-in flag is an error.
 	Flags func(flags *flag.FlagSet)
 	// Parts returns the parts of the program. Main calls Parts once, after the flags have been
-	// parsed. The subcommands crd, permissions, manifests and help call Parts too, so it must work without a cluster. Main
-	// prints an error of Parts as it is, and ends. The help leaves out the kinds then.
+	// parsed. The subcommands crd, permissions, manifests, uninstall and help call Parts too, so it
+	// must work without a cluster. Main prints an error of Parts as it is, and ends. The help then
+	// leaves out the kinds.
 	Parts func() ([]Part, error)
 	// Config changes how the client reaches its server: the user agent, the user to impersonate,
 	// a wrapped transport. Main calls Config before it makes the client. Main prints an error of
@@ -50,7 +51,7 @@ type Program struct {
 	// Handlers returns what the program serves beside its health and metrics, by the patterns of
 	// [http.ServeMux]. Main calls Handlers before it starts the parts. An invalid pattern, and a
 	// pattern whose path is /metrics, /healthz or /readyz, is an error. Without --listen and
-	// --listen-secure nothing is served, and the log says so. With --listen-secure, which the part
+	// --listen-secure nothing is served, which is logged as a warning. With --listen-secure, which the part
 	// [SecureListener] brings, a request needs the bearer token of a user whom RBAC allows the method,
 	// in lower case, for the path as a nonResourceURL. An answer may take 30 seconds, unless its
 	// handler sets another deadline with [http.ResponseController]. The handlers serve until all parts
@@ -64,7 +65,7 @@ type Program struct {
 	// [AddManifest]. Main prints an error of Manifests as it is, and ends.
 	Manifests func(m *Manifests) error
 	// Log receives the log of the program, in place of the standard error stream. Log decides
-	// which levels it records, whether or not there is a flag -v. Durations come as such.
+	// which levels it records, whether or not there is a flag -v. It receives durations as durations.
 	Log slog.Handler
 	// Tracer records a span for each reconcile, cleanup and request. Module
 	// github.com/yare-go/yare/otel adapts OpenTelemetry. Default: none.

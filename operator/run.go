@@ -16,10 +16,10 @@ import (
 )
 
 // Run runs parts with a client until all have ended, one fails, or ctx ends. It returns when
-// all parts have ended, the services after the others: see [Service]. Run is [Main] without
+// all parts have ended, the services after the other parts: see [Service]. Run is [Main] without
 // flags and signals, for tests and for programs that have their own.
 //
-// Run logs to [slog.Default]. The error joins those of all parts. That ctx has ended is no
+// Run logs to [slog.Default]. The error joins the errors of all parts. The end of ctx is no
 // error.
 func Run(ctx context.Context, c *kube.Client, parts ...Part) error {
 	log := runlog.From(ctx)
@@ -32,19 +32,19 @@ func Run(ctx context.Context, c *kube.Client, parts ...Part) error {
 // environment is what a program has besides its parts and its client.
 type environment struct {
 	log *slog.Logger
-	// listener takes requests to the program. The program closes it. Without one nothing is
+	// listener takes requests to the program. The program closes it. Without a listener nothing is
 	// counted.
 	listener net.Listener
 	// guard checks the requests to the program, except those for its health. It may be nil.
 	guard guard
 	// connection is the reporter of the connection of the client. It may be nil.
 	connection *connectionReporter
-	// handlers and metrics are those of [Program]. They may be nil.
+	// handlers and metrics are the fields of [Program]. They may be nil.
 	handlers func(*controller.Runtime) map[string]http.Handler
 	metrics  func(io.Writer)
-	// tracer is that of the Program. It may be nil.
+	// tracer is the Tracer of the [Program]. It may be nil.
 	tracer kube.Tracer
-	// namespace and pod are those of [controller.Runtime].
+	// namespace and pod are the fields of [controller.Runtime].
 	namespace, pod string
 	// isChecked is true if the program refuses requests that its parts do not declare.
 	isChecked bool

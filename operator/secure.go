@@ -26,7 +26,7 @@ func SecureListener() Part { return secureListener{} }
 // secureListener is the part of [SecureListener].
 type secureListener struct{}
 
-// Needs returns no needs. Those of the flag are [secureMetricsAccess].
+// Needs returns no needs. The needs of the flag are [secureMetricsAccess].
 func (secureListener) Needs() (kube.Needs, error) { return kube.Needs{}, nil }
 
 // Start does nothing: the program opens the listener before it starts its parts.
@@ -35,7 +35,7 @@ func (secureListener) Start(context.Context, *controller.Runtime) error { return
 // Service marks a part that does not keep a program running.
 func (secureListener) Service() {}
 
-// A secureOpener opens the address of --listen-secure. A program knows its [secureListener] by this
+// A secureOpener opens the address of --listen-secure. A program finds its [secureListener] by this
 // interface alone. So the linker leaves TLS for servers out of a program without the part.
 type secureOpener interface {
 	openSecure(ctx context.Context, line *commandLine, client *kube.Client, log *slog.Logger) (net.Listener, guard, error)
@@ -80,8 +80,8 @@ func (l *commandLine) open(ctx context.Context, parts []Part, config *kube.Confi
 	if err != nil {
 		return nil, nil, err
 	}
-	// The guard has a client of its own. It asks also while the program's client may write nothing,
-	// as that of a standby, or is busy.
+	// The guard has a client of its own, so that it can ask while the program's client may write
+	// nothing, like the client of a standby, or is busy.
 	client, err := kube.NewClient(config)
 	if err != nil {
 		return nil, nil, err

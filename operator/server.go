@@ -54,7 +54,7 @@ func serve(listener net.Listener, handler http.Handler, log *slog.Logger, failed
 	return s
 }
 
-// close ends the server. Requests that are being answered get a short time.
+// close ends the server. Requests that are being answered have shutdownTimeout to end.
 func (s *server) close() {
 	ctx, cancel := context.WithTimeout(context.Background(), shutdownTimeout)
 	defer cancel()

@@ -11,16 +11,16 @@ import (
 // Standby: it syncs its streams, so that a replica that is elected goes on at once, and reconciles
 // only after [controller.Runtime.Elected] is closed. A Standby of an author's own waits for
 // [controller.Runtime.WaitElected] before it does what one replica alone may do. See [OnEveryReplica]
-// for parts that do nothing of the kind.
+// for parts that all replicas may run.
 type Standby interface {
 	Part
 	// Standby marks a part. It does nothing.
 	Standby()
 }
 
-// OnEveryReplica returns part as one that runs on every replica from the start on, whether the replica
+// OnEveryReplica returns a part that runs part on every replica from the start on, whether the replica
 // leads or not: such as a [Task] that serves requests, or a controller that only fills a cache of its
-// own. What the part writes, all replicas write. A [Service] does so without OnEveryReplica.
+// own. All replicas write what the part writes. A [Service] runs on every replica without OnEveryReplica.
 func OnEveryReplica(part Part) Part {
 	if part == nil {
 		return nil // the program reports it

@@ -25,7 +25,7 @@ const (
 // occurrence is logged with -v only.
 type streamReporter struct {
 	log *slog.Logger
-	// connection logs what concerns the server as a whole. It is nil without one.
+	// connection logs what concerns the server as a whole. It may be nil.
 	connection *connectionReporter
 
 	mu       sync.Mutex
@@ -41,7 +41,7 @@ type streamFailure struct {
 	timesOf map[string]int
 	// unanswered counts the occurrences without a whole answer.
 	unanswered int
-	// logged reports whether the log has an occurrence.
+	// logged is true once an occurrence has been logged as an error.
 	logged bool
 }
 
@@ -93,8 +93,8 @@ func (r *streamReporter) recordFailure(s kube.Stream, err error) {
 	}
 }
 
-// add counts an occurrence of err, and returns its ordinal number among those of its like: 1
-// for the first that matters.
+// add counts an occurrence of err, and returns its ordinal number among the occurrences of its
+// kind: 1 for the first that matters.
 func (f *streamFailure) add(err error) (ordinal int) {
 	f.times++
 	if kube.IsUnreachable(err) {

@@ -13,9 +13,10 @@ import (
 
 // Task returns a part that runs a function in the background, such as a report once an hour or a
 // server of one's own. The function starts together with the other parts of the program, with
-// --leader-elect when the replica leads, and may return whenever it is done. Its error ends the program. After a signal its context ends, and the
-// program waits for it. Lines of [controller.Log], and of the Log of the Runtime
-// that run gets, have the name of the task. [controller.Runtime.CachedClient] returns a client that reads from the cache.
+// --leader-elect when the replica leads, and may return whenever it is done. Its error ends the program.
+// After a signal its context ends, and the program waits for the function to return. Lines of
+// [controller.Log], and of the Log of the Runtime that run gets, have the name of the task.
+// [controller.Runtime.CachedClient] returns a client that reads from the cache.
 //
 // A Task belongs to no kind, and declares its requests by permissions:
 //

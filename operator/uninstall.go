@@ -24,7 +24,7 @@ Flags of uninstall, beside --kubeconfig, --context and --watch-namespace:
   --dry-run           change nothing
 `
 
-// newUninstallFlags returns the flags of the command uninstall, and those that may stand after --.
+// newUninstallFlags returns the flags of the command uninstall, and the flags that may stand after --.
 func (l *commandLine) newUninstallFlags() (flags, after *flag.FlagSet) {
 	flags = flag.NewFlagSet(l.name, flag.ContinueOnError)
 	l.install.addTo(flags)

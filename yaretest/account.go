@@ -13,8 +13,8 @@ import (
 	"github.com/yare-go/yare/kube"
 )
 
-// ServiceAccount is an account with no rights but those of [ServiceAccount.Allow], as that of an
-// operator in a cluster.
+// ServiceAccount is an account with no rights but those that [ServiceAccount.Allow] gives it, like
+// the account of an operator in a cluster.
 type ServiceAccount struct {
 	cluster    *Cluster
 	namespace  string

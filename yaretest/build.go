@@ -27,7 +27,7 @@ type program struct {
 }
 
 // Build compiles the main package in a folder, such as ".", and returns the path of the program,
-// which is removed after t. Tests that run at the same time share it.
+// which is removed after t. Tests that run at the same time share it. An error of the compiler fails t.
 func Build(t testing.TB, folder string) string {
 	t.Helper()
 	return build(t, folder)

@@ -25,7 +25,7 @@ type Cluster struct {
 	tests      *testStates
 	// isShared is true for the control plane of Start, which all tests of the process use.
 	isShared bool
-	// narrowed holds the argument of InNamespaces. It is nil if that was not called.
+	// narrowed holds the argument of InNamespaces. It is nil if InNamespaces was not called.
 	narrowed *[]string
 }
 
@@ -170,7 +170,7 @@ func (c *Cluster) Namespace(t testing.TB) string {
 	return made.Name
 }
 
-// cleanupContext returns a context for the end of a test, when the test's own has ended.
+// cleanupContext returns a context for the end of a test, when the context of the test has ended.
 func cleanupContext() (context.Context, context.CancelFunc) {
 	return context.WithTimeout(context.Background(), 30*time.Second)
 }

@@ -28,16 +28,17 @@
 // # Waiting
 //
 // [Eventually], [WaitFor], [WaitForCondition] and [WaitUntilGone] wait for what a program does.
-// [Consistently] checks that something stays as it is. They wait for a minute, or as long as the
-// environment variable YARETEST_TIMEOUT says; [Within] sets the timeout of one wait. No wait
-// outlives go test -timeout, so that its error is shown.
+// [Consistently] checks that something stays as it is. A wait lasts up to a minute, or up to the
+// duration in the environment variable YARETEST_TIMEOUT; [Within] sets the timeout of one wait. No
+// wait outlives go test -timeout, so that its error is shown.
 //
 // # Simulated Pods and Jobs
 //
-// No container runs, unless a control plane has a [RealNode]. A Pod is Running and Ready at once. A Pod whose restart policy is Never or
-// OnFailure completes after a second, and with it its Job. Annotations on the Pod, or in the
-// template of a Deployment or a Job, make the Pod fare otherwise: [SimulateOutcome],
-// [SimulateReadyAfter], [SimulateCompleteAfter], [SimulateTerminateAfter] and [SimulateExitCode].
+// No container runs, unless a control plane has a [RealNode]. A Pod is Running and Ready at once. A
+// Pod whose restart policy is Never or OnFailure completes after a second, and its Job completes
+// with it. Annotations on the Pod, or in the template of a Deployment or a Job, change that:
+// [SimulateOutcome], [SimulateReadyAfter], [SimulateCompleteAfter], [SimulateTerminateAfter] and
+// [SimulateExitCode].
 //
 //	job.Spec.Template.Annotations = map[string]string{yaretest.SimulateOutcome: yaretest.OutcomeFail}
 //	job.Spec.Template.Annotations = map[string]string{yaretest.SimulateCompleteAfter: "1h"} // it hangs
@@ -52,8 +53,8 @@
 // cluster-scoped, and above all configurations of webhooks, API services and admission policies.
 // An API server that calls a webhook which does not answer refuses writes of all tests. A test that
 // creates such objects uses a control plane of its own ([New]), or narrows them to its namespace
-// (namespaceSelector), or does not run in parallel. So does a test that stops components of the
-// control plane.
+// (namespaceSelector), or does not run in parallel. A test that stops components of the control
+// plane needs a control plane of its own.
 //
 // # The control plane
 //
@@ -72,9 +73,9 @@
 // # An existing cluster
 //
 // If the environment variable YARETEST_KUBECONFIG names a kubeconfig file, by an absolute path, tests
-// use the cluster of its current context in place of a control plane on this machine. The variable KUBECONFIG is never
-// used. Tests create and delete namespaces and CustomResourceDefinitions. Therefore the cluster must
-// allow tests by a label, or all tests fail:
+// use the cluster of its current context in place of a control plane on this machine. The variable
+// KUBECONFIG is never used. Tests create and delete namespaces and CustomResourceDefinitions. Therefore
+// the cluster must allow tests by a label, or all tests fail:
 //
 //	kubectl label namespace kube-system yare-test=allowed
 //

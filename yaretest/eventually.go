@@ -31,7 +31,7 @@ func Eventually(t testing.TB, check func() error) {
 }
 
 // Consistently calls check again and again for d. If check returns an error, it fails t with the
-// error at once. It shows that something does not happen, as far as d is long enough: wait with
+// error at once. It shows that something does not happen, if d is long enough: wait with
 // [Eventually] for what must have happened before.
 func Consistently(t testing.TB, d time.Duration, check func() error) {
 	t.Helper()

@@ -9,7 +9,7 @@ import (
 	"github.com/yare-go/yare/yaretest"
 )
 
-// A wait lasts as long as the test, or its environment, says.
+// The test, or its environment, sets how long a wait lasts.
 func TestTimeouts(t *testing.T) {
 	for name, test := range map[string]struct {
 		variable string

@@ -14,8 +14,8 @@ import (
 )
 
 // KubeconfigVariable is the environment variable that names the kubeconfig file of an existing
-// cluster for tests, by an absolute path. The cluster must allow tests by the label yare-test=allowed of its namespace
-// kube-system. The variable KUBECONFIG is never used.
+// cluster for tests, by an absolute path. The cluster must allow tests by the label
+// yare-test=allowed of its namespace kube-system. The variable KUBECONFIG is never used.
 const KubeconfigVariable = "YARETEST_KUBECONFIG"
 
 // The label by which a cluster allows tests.

@@ -45,13 +45,13 @@ type Binary struct {
 	// {port1} to {port9} are filled in. KUBECONFIG is set.
 	Args, Env []string
 	// Install are files of objects that are applied before, such as CustomResourceDefinitions, or folders of
-	// such files. Without any, the program is asked for them by its command crd, as programs that use yare
-	// have it.
+	// such files. Without any, the program prints them with its command crd, which programs that use yare
+	// have.
 	Install []string
-	// Account is the account whose permissions the requests of the program carry: those of its
-	// ClusterRoleBindings, and in the namespace of each run those of the RoleBindings in the namespace of the
-	// account. What it may not do is refused with 403. Default: the permissions of an administrator. A program
-	// that uses yare refuses itself what its parts do not declare.
+	// Account is the account whose permissions the requests of the program have: the permissions of its
+	// ClusterRoleBindings, and, in the namespace of each run, of the RoleBindings in the namespace of the
+	// account. All other requests are refused with 403. Default: the permissions of an administrator. A program
+	// that uses yare refuses itself the requests that its parts do not declare.
 	Account *ServiceAccount
 	// Cover counts the statements of the program that run: see [Coverage]. Path is a folder then. A life that
 	// ends in a crash is not counted.
@@ -94,7 +94,7 @@ type ExploreOption func(*exploration) error
 type exploration struct {
 	options explore.Options
 	report  string
-	// cluster is that of [Plane], or nil.
+	// cluster is the cluster of [Plane], or nil.
 	cluster *Cluster
 	replay  string
 }
@@ -228,7 +228,7 @@ func Parallel(n int) ExploreOption {
 }
 
 // Values sets the values of a field of the samples in transitions, such as
-// Values("spec.schedule", "*/5 * * * *"), in place of those that the schema suggests. Without values the
+// Values("spec.schedule", "*/5 * * * *"), in place of the values that the schema suggests. Without values the
 // field, and what is below it, keeps the value of the sample.
 func Values(field string, values ...any) ExploreOption {
 	return func(e *exploration) error {
@@ -240,7 +240,7 @@ func Values(field string, values ...any) ExploreOption {
 	}
 }
 
-// Ignore leaves a difference out that is intended in all runs, with the reason. The path is that of a field,
+// Ignore leaves out a difference that is intended in all runs, with the reason. The path names a field,
 // such as "status.lastBackup", or a resource with a name and a field, such as "secrets/web data.password".
 // An asterisk stands for any text, and the field * for the whole object.
 func Ignore(path, reason string) ExploreOption {
@@ -272,7 +272,7 @@ func AcceptFile(path string) ExploreOption {
 	}
 }
 
-// ExploredState is the objects of a run at one moment. A check must not keep it.
+// ExploredState holds the objects of a run at one moment. A check must not keep it.
 type ExploredState struct {
 	state history.State
 	// failure is why an object could not be decoded.
@@ -308,7 +308,7 @@ func Objects[T any, P kube.ObjectOf[T]](s ExploredState) []*T {
 
 // Always adds a check that must hold at every version of every object of each run, in the order in which
 // the API server made the versions. A violation is a finding at once, also in the runs without faults. Runs
-// are concurrent, and so are the calls of all checks.
+// are concurrent, so checks are called concurrently.
 //
 //	yaretest.Always("a page has an owner", func(s yaretest.ExploredState) error {
 //		for _, page := range yaretest.Objects[corev1.ConfigMap](s) { … }
@@ -374,7 +374,7 @@ type Coverage = finding.Coverage
 
 // Explore runs an operator against the API server under the faults that Kubernetes allows, one or more in
 // each run, and compares what the operator leaves with what it leaves without faults. Each run has a
-// namespace of its own. A finding fails t; what was only late is logged.
+// namespace of its own. A finding fails t; what was only late is logged. Explore returns the coverage.
 //
 //	func TestWebApp(t *testing.T) { yaretest.Explore(t, yaretest.Binary{Path: "."}) }
 func Explore(t testing.TB, o Operator, options ...ExploreOption) *Coverage {

@@ -184,7 +184,7 @@ func requireFailures(t *testing.T, failures []string, want ...string) {
 	}
 }
 
-// The reference runs of a program that fails at once differ in nothing. The exploration says so.
+// The reference runs of a program that fails at once differ in nothing. The exploration reports that.
 func TestReferencesOfAProgramThatFails(t *testing.T) {
 	if testing.Short() {
 		t.Skip("an exploration makes many runs")

@@ -31,7 +31,7 @@ func (c *Cluster) Run(t testing.TB, path string, args ...string) *Process {
 	return Run(t, c.Kubeconfig(), path, args...)
 }
 
-// Run starts a program that finds the cluster by the given kubeconfig, such as that of a
+// Run starts a program that finds the cluster by the given kubeconfig, such as the kubeconfig of a
 // [ServiceAccount]. A program that still runs at the end of t is killed. As with [RunParts], an operator
 // fails requests that none of its parts declares.
 func Run(t testing.TB, kubeconfig, path string, args ...string) *Process {
@@ -59,13 +59,15 @@ func (p *Process) Lines() []string { return p.stdout.all() }
 // Log returns the lines on standard error so far.
 func (p *Process) Log() []string { return p.stderr.all() }
 
-// WaitForLine waits until the program has written exactly this line to standard output.
+// WaitForLine waits until the program has written exactly this line to standard output. It fails t if
+// the program ends without the line, or when the timeout is over, as with [Eventually].
 func (p *Process) WaitForLine(t testing.TB, line string) {
 	t.Helper()
 	p.wait(t, p.stdout, "the line "+line, func(l string) bool { return l == line })
 }
 
-// WaitForLog waits until the program has written a line that contains part to standard error.
+// WaitForLog waits until the program has written a line that contains part to standard error. It fails
+// t if the program ends without such a line, or when the timeout is over, as with [Eventually].
 func (p *Process) WaitForLog(t testing.TB, part string) {
 	t.Helper()
 	p.wait(t, p.stderr, "a log line with "+part, func(l string) bool { return strings.Contains(l, part) })
@@ -103,7 +105,7 @@ func (p *Process) Signal(t testing.TB, s os.Signal) {
 }
 
 // Wait waits for the end of the process and returns its exit status, which is -1 if a signal
-// ended it.
+// ended it. It fails t when the timeout is over, as with [Eventually].
 func (p *Process) Wait(t testing.TB) int {
 	t.Helper()
 	timeout := timeoutOf(t)

@@ -50,7 +50,7 @@ type Program struct {
 // goroutines have ended. An error of the program fails t.
 //
 // The program works in the namespaces that t, or a test around t, has made with
-// [Cluster.Namespace], so that tests that run at the same time do not meet; or in those of
+// [Cluster.Namespace], so that tests that run at the same time do not meet; or in the namespaces of
 // [Cluster.InNamespaces]; or else in all namespaces. Objects outside of namespaces are seen by all
 // programs.
 //
@@ -119,7 +119,7 @@ func controllersOf(parts []operator.Part) (names []string, err error) {
 	return names, errors.Join(errs...)
 }
 
-// Stop ends the program as a signal would, and returns when it has ended. To call Stop again has no
+// Stop ends the program as a signal would, and returns when it has ended. Calling Stop again has no
 // effect.
 func (p *Program) Stop() {
 	p.stop()

@@ -27,7 +27,8 @@ import (
 //	p.Kill()
 //	proxy.Mend()
 //
-// All requests through it have the rights of the administrator or account it was made from.
+// All requests through the proxy have the rights of the administrator or of the account from which the
+// proxy was made.
 type Proxy struct {
 	cluster    *Cluster
 	kubeconfig string
@@ -62,7 +63,7 @@ func newProxy(t testing.TB, cluster *Cluster, config *kube.Config, namespace str
 	forward := &httputil.ReverseProxy{
 		Rewrite: func(r *httputil.ProxyRequest) {
 			r.SetURL(target)
-			// The transport adds its own.
+			// The transport adds its own credentials.
 			r.Out.Header.Del("Authorization")
 		},
 		Transport:     transport,

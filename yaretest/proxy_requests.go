@@ -16,16 +16,16 @@ type Request struct {
 	UserAgent string
 	Verb      kube.Verb
 	// Resource is the plural name and the group, such as deployments.apps. It is empty if the
-	// path is not that of a resource.
+	// path is not the path of a resource.
 	Resource    string
 	Subresource string
 	Namespace   string
 	Name        string
 	Path        string
-	// Code is the HTTP status of the answer. It is 0 before the answer, and without one.
+	// Code is the HTTP status of the answer. It is 0 before the answer, and without an answer.
 	Code int
 	// Began is when the request came. Answered is when the head of the server's answer came.
-	// Ended is when all of the answer was forwarded. The last two are zero until then.
+	// Ended is when all of the answer was forwarded. Answered and Ended are zero until then.
 	Began, Answered, Ended time.Time
 }
 

@@ -9,7 +9,7 @@ import (
 	"github.com/yare-go/yare/internal/clock"
 )
 
-// testStates holds what the tests that use a cluster have there, by the names of the tests.
+// testStates holds the namespaces and clocks of the tests that use a cluster, by the names of the tests.
 type testStates struct {
 	mu         sync.Mutex
 	namespaces map[string][]string

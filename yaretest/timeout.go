@@ -17,8 +17,8 @@ const defaultTimeout = time.Minute
 // error is shown.
 const lastMoment = 5 * time.Second
 
-// Within returns t for functions of this package that wait, with a timeout of d in place of that of
-// [TimeoutVariable]:
+// Within returns t for functions of this package that wait, with the timeout d in place of the timeout
+// of [TimeoutVariable]:
 //
 //	yaretest.WaitForCondition(yaretest.Within(t, 5*time.Minute), backups, "all", "Complete")
 func Within(t testing.TB, d time.Duration) testing.TB {

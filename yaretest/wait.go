@@ -53,7 +53,7 @@ func WaitForReason[T any](t testing.TB, api kube.API[T], name, condition, reason
 	})
 }
 
-// checkCondition returns nil if a condition is True, and otherwise an error that says why not.
+// checkCondition returns nil if a condition is True, and otherwise an error with the reason.
 func checkCondition(object kube.Object, condition string) error {
 	c, err := observedCondition(object, condition)
 	if err == nil && c.Status != metav1.ConditionTrue {

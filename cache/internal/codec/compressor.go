@@ -1,8 +1,8 @@
 package codec
 
 // Compressor decides how the contents of a store are written: as they are until enough of them
-// is known, then against a dictionary made of some, and against another one when that fits no
-// more. Its caller keeps the contents, provides samples, and writes old contents anew. It must
+// is known, then against a dictionary made of some, and against another one when that no longer
+// fits. Its caller keeps the contents, provides samples, and writes old contents anew. It must
 // not be used concurrently. The zero Compressor is ready.
 type Compressor struct {
 	// current is nil until there is a dictionary.
@@ -117,7 +117,7 @@ func (c *Compressor) hasEnough(resting bool) bool {
 	}
 }
 
-// endRound ends the round if it is long enough. It returns whether another dictionary should be
+// endRound ends the round if it is long enough. It reports whether another dictionary should be
 // tried.
 func (c *Compressor) endRound(total int) (retrain bool) {
 	if total >= c.retrainAt {
@@ -145,7 +145,7 @@ func (c *Compressor) adopt(new *Codec, total int) {
 	c.adopted++
 	c.contentSize, c.encodedSize, c.count, c.bestRatio = 0, 0, 0, 0
 	c.failures = 0
-	// What it costs to write everything anew is spread over as much that is new.
+	// The cost of writing everything anew is spread over as many new contents.
 	c.patience = max(4, total/roundLength)
 	c.retrainAt = max(c.retrainAt, growth*total)
 }

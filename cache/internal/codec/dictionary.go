@@ -43,14 +43,14 @@ type dictionary struct {
 	classOf [256]uint8
 }
 
-// newDictionary makes a dictionary of samples: whole ones, as far as there is room, and not too
-// much of any.
+// newDictionary returns a dictionary of samples. It takes whole samples, as far as there is room,
+// and not too much of any.
 func newDictionary(samples [][]byte) *dictionary {
 	total := 0
 	for _, s := range samples {
 		total += min(len(s), MaxDictionarySize/2)
 	}
-	// Evenly spaced ones, if they do not all fit.
+	// Evenly spaced samples, if not all of them fit.
 	step := max(1, (total+MaxDictionarySize-1)/MaxDictionarySize)
 	d := &dictionary{content: make([]byte, 0, min(total, MaxDictionarySize)+padding)}
 	for i := 0; i < len(samples); i += step {

@@ -28,8 +28,8 @@ type code struct {
 	symbols [1 << maxCodeBits]uint16
 }
 
-// newCode returns a code in which symbols are the shorter the more often they occur. Symbols that
-// did not occur have no word of their own.
+// newCode returns a code in which the words of symbols are the shorter the more often the symbols
+// occur. Symbols that did not occur have no word of their own.
 func newCode(counts []int) code {
 	type word struct{ symbol, count, length int }
 	words := []word{{symbol: escape, count: 1}}

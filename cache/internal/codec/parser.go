@@ -16,7 +16,7 @@ const (
 	// resyncWithin is how far behind the beginning of a value its end is looked for in the
 	// dictionary.
 	resyncWithin = 48
-	// noiseBits says how many literals in a row make the search coarser.
+	// noiseBits decides how many literals in a row make the search coarser.
 	noiseBits = 6
 	// keptSteps is how many steps a parser keeps room for.
 	keptSteps = 4096
@@ -24,7 +24,7 @@ const (
 
 // parser cuts contents into steps. It must not be used concurrently.
 type parser struct {
-	// recent holds, for each hash, base and the last position of it in the content. What is
+	// recent holds, for each hash, the sum of base and its last position in the content. A sum
 	// below base belongs to an earlier content.
 	recent [1 << recentBits]uint32
 	base   uint32
@@ -90,8 +90,8 @@ func (p *parser) parse(d *dictionary, content []byte) []step {
 	return p.steps
 }
 
-// find returns the best match at a position of a content that so many literals precede. Its length
-// is 0 if there is none that is worth it.
+// find returns the best match at a position of a content that so many literals precede. The length of
+// the match is 0 if no match is worth it.
 func (p *parser) find(d *dictionary, content []byte, at, literals, aligned int) (m match) {
 	word := wordAt(content, at)
 	hash := hashOf(word, recentBits)

@@ -2,9 +2,9 @@
 // have observed it. A read that takes the newer of a store and the overlay is at least as new
 // as every write that was answered before the read began, and never waits.
 //
-// The package is a state machine. It makes no requests and knows no stores: its caller says
+// The package is a state machine. It makes no requests and knows no stores: its caller records
 // when a request began, what an answer means (an [Entry]) and what a store shows (an
-// [Observation]), and the overlay says what to read.
+// [Observation]), and the overlay decides what to read.
 //
 // # Entries
 //
@@ -14,7 +14,7 @@
 //	tombstone  all objects that were observed under the name are gone
 //	doubt      the state is not known
 //
-// An answer says, of the object that it is about:
+// An answer leads to an entry of its object:
 //
 //	the write succeeded and was answered with the object     value
 //	… and the answer means that nothing is left of it         tombstone

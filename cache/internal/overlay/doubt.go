@@ -6,14 +6,14 @@ import (
 	"github.com/yare-go/yare/internal/ident"
 )
 
-// CollectionDoubt says that something has happened to objects of a collection, and that it is
-// not known to which ones: the collection was deleted, or an object was perhaps created under a
+// CollectionDoubt records that something has happened to objects of a collection, and that it is
+// not known to which objects: the collection was deleted, or an object was perhaps created under a
 // name that only the server knows.
 type CollectionDoubt struct {
 	// Version is a resource version after all effects. It is empty until one is known.
 	Version string
-	// Incomparable reports that the server gives versions that cannot be compared, so that
-	// there will be none.
+	// Incomparable is true if the server gives versions that cannot be compared. Then Version
+	// stays empty.
 	Incomparable bool
 
 	tick     Tick
@@ -31,9 +31,9 @@ func (d CollectionDoubt) IsObservedBy(o Observation) bool {
 	return ident.HasReached(o.Version, d.Version)
 }
 
-// NeedsVersion reports whether a version is to be found out for a store that has not observed
-// d: there is none, or the store should have reached it long since, so that versions may have
-// moved backwards.
+// NeedsVersion reports whether a version must be found for a store that has not observed d: d has
+// none, or the store should have reached it long since, so that versions may have moved
+// backwards.
 func (d CollectionDoubt) NeedsVersion() bool {
 	return !d.Incomparable && (d.Version == "" || time.Since(d.bounded) > MaxAge)
 }
@@ -64,7 +64,7 @@ func (o *Overlay) Doubts(c Collection) map[Collection]CollectionDoubt {
 }
 
 // BoundDoubt records the version after all effects of d, unless another doubt has taken its
-// place. It returns d as it is now.
+// place. It returns the updated d.
 func (o *Overlay) BoundDoubt(c Collection, d CollectionDoubt, version string) CollectionDoubt {
 	if ident.IsComparable(version) {
 		d.Version = version

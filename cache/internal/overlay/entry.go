@@ -26,16 +26,16 @@ const (
 // takes its place.
 type Entry struct {
 	Kind Kind
-	// UID is that of a value, or of the object whose deletion a tombstone was answered with. It
+	// UID is the uid of a value, or of the object whose deletion a tombstone was answered with. It
 	// is empty if a read found nothing.
 	UID types.UID
 	// Version is a resource version from which on every store is right. A value has its own;
-	// others mostly get one later, and have none until then.
+	// other entries mostly get one later, and have none until then.
 	Version string
-	// Observed are the objects that had the name so far, at most one for each UID. A tombstone
+	// Observed holds the objects that had the name so far, at most one for each UID. A tombstone
 	// is about all of them.
 	Observed []ObservedVersion
-	// Former are values that had the name before, at most one for each UID and Labels. A stream
+	// Former holds values that had the name before, at most one for each UID and Labels. A stream
 	// that lists anew after them has to publish that they have vanished.
 	Former []Entry
 	// Labels are the labels of a value, as the JSON that the server answered. They decide which
@@ -49,7 +49,7 @@ type Entry struct {
 
 	// tick is when the entry was recorded, in the order of all that was recorded and begun.
 	tick Tick
-	// recorded is the time of that.
+	// recorded is the time at which the entry was recorded.
 	recorded time.Time
 	// isDistrusted is true if a watch has ended since, so that the entry counts as old.
 	isDistrusted bool
@@ -58,7 +58,7 @@ type Entry struct {
 // ObservedVersion is an object that existed under a name.
 type ObservedVersion struct {
 	UID types.UID
-	// Version is one that it existed at. It is empty if none is known.
+	// Version is a resource version at which the object existed. It is empty if none is known.
 	Version string
 }
 
@@ -79,7 +79,7 @@ type Observation struct {
 	// Version is the resource version that the store has reached.
 	Version string
 	// Present reports whether the store shows an object under the name. UID and ResourceVersion
-	// are those of the object.
+	// are the uid and the resource version of the object.
 	Present         bool
 	UID             types.UID
 	ResourceVersion string
@@ -133,7 +133,7 @@ func (e Entry) Read(o Observation, r kube.Resource, form kube.Representation) Fi
 	}
 }
 
-// IsObservedBy reports whether a store has observed what the entry says, so that the store is
+// IsObservedBy reports whether a store has observed what the entry records, so that the store is
 // right whatever it shows.
 func (e Entry) IsObservedBy(o Observation) bool {
 	if e.Version == "" && hasShownAllSince(o, e.recorded) {
@@ -215,8 +215,8 @@ func (e Entry) after(old Entry, later bool) Entry {
 	return e
 }
 
-// formerValues returns the latest values in the entries of a name, for each UID and Labels other
-// than those of e.
+// formerValues returns the latest values in the entries of a name, for each UID and Labels that
+// differ from the UID and Labels of e.
 func formerValues(e Entry, entries ...Entry) []Entry {
 	var former []Entry
 	add := func(v Entry) {
@@ -287,8 +287,8 @@ func overlapping(a, b Entry) Entry {
 		}
 		return b
 	}
-	// A value, and a tombstone of the same object, or of one that had the name before or
-	// afterwards. A tombstone without a UID does not say which.
+	// a is a value. b is a tombstone of the same object, or of an object that had the name before
+	// or afterwards. A tombstone without a UID leaves open which.
 	last, known := b.lastObserved()
 	switch {
 	case b.hasObserved(a.UID):

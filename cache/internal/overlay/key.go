@@ -20,7 +20,7 @@ func KeyOf(ref kube.Ref) Key {
 // In returns the key of the object in its collection's namespace.
 func (k Key) In() kube.Key { return kube.Key{Namespace: k.Namespace, Name: k.Name} }
 
-// Collection is all objects of a resource in one namespace; if that is empty, in all of them.
+// Collection names all objects of a resource in one namespace, or in all if Namespace is empty.
 type Collection struct {
 	Cluster, Group, Plural, Namespace string
 }
@@ -30,7 +30,7 @@ func (c Collection) Contains(k Key) bool {
 	return c.isSameResource(k.Collection) && (c.Namespace == "" || k.Namespace == c.Namespace)
 }
 
-// Overlaps reports whether an object can be part of both.
+// Overlaps reports whether an object can be part of both c and o.
 func (c Collection) Overlaps(o Collection) bool {
 	return c.isSameResource(o) && (c.Namespace == "" || o.Namespace == "" || c.Namespace == o.Namespace)
 }

@@ -14,7 +14,7 @@ type Overlay struct {
 	// tick counts what is begun and what is recorded.
 	tick    Tick
 	entries map[Key]Entry
-	// unbounded are the keys of the entries without a version.
+	// unbounded holds the keys of the entries without a version.
 	unbounded map[Key]struct{}
 	doubts    map[Collection]CollectionDoubt
 	// restored holds, for each cluster that was restored from a backup, the tick at which that was
@@ -65,8 +65,8 @@ func (o *Overlay) Len() int {
 	return len(o.entries)
 }
 
-// Record records what the answer to a request says that began at a tick. If a restoration was found
-// since, the answer may be of the past that was lost: then the entry is a doubt. Record reports
+// Record records e, the meaning of the answer to a request that began at a tick. If a restoration was
+// found since, the answer may be of the past that was lost: then the entry is a doubt. Record reports
 // whether the answer is not known to be from before a restoration.
 func (o *Overlay) Record(k Key, began Tick, e Entry) (isOfPresent bool) {
 	o.mu.Lock()

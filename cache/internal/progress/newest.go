@@ -6,13 +6,13 @@ import "github.com/yare-go/yare/internal/ident"
 // by namespace. A store that is behind one of them must not answer whoever saw that change.
 //
 // Bookmarks and the versions of lists are no changes. An object that a list brings counts by
-// its own version, and one that a list misses by the version of the list.
+// its own version, and an object that a list misses counts by the version of the list.
 type newestChanges struct {
 	// recent and older together hold the namespaces with the newest changes, none of them twice.
 	// When recent is full, it takes the place of older, whose changes base then covers.
 	recent, older map[string]newestChange
-	// base is a version that no change of a namespace in neither map is newer than; empty if
-	// there is none.
+	// base is at least as new as each change in the namespaces that neither map holds. Its version
+	// is empty if there is no such change.
 	base newestChange
 	// list counts the lists that were begun.
 	list uint32

@@ -7,10 +7,10 @@ import "github.com/yare-go/yare/watch"
 type Recovery struct {
 	// failed is true from an error on, until the stream works again.
 	failed bool
-	// failedOpen reports that the last error ended a watch that was open. That the next one
-	// opens proves nothing then: the server may end it again with the same error.
+	// failedOpen is true if the last error ended a watch that was open. Then it proves nothing that
+	// the next watch opens: the server may end that watch with the same error.
 	failedOpen bool
-	// ended reports that the last change was the end of a watch.
+	// ended is true if the last change was the end of a watch.
 	ended bool
 	// listing is true within a list, whose objects prove nothing either.
 	listing bool

@@ -1,4 +1,4 @@
-// Package samples makes objects for the tests and benchmarks of the cache: as varied as those of a
+// Package samples makes objects for the tests and benchmarks of the cache: as varied as objects of a
 // cluster, in names, uids, times, images, counts, and in which optional parts they have.
 package samples
 

@@ -5,7 +5,7 @@ import "slices"
 // Index finds the slots that have a value. A slot may have several values. The values are hashes,
 // so that an Index of any values takes little memory and little code.
 type Index struct {
-	// postings are the slots of each value, in ascending order. No value has none.
+	// postings holds the slots of each value, in ascending order. A value without slots is not in it.
 	postings map[uint64][]uint32
 }
 

@@ -51,14 +51,14 @@ func (t *Table) insertCell(cell uint32, hash uint64) {
 	t.cells[i] = cell
 }
 
-// Remove removes a slot that is in the table. hash is that of Insert.
+// Remove removes a slot that is in the table. hash is the function that Insert received.
 func (t *Table) Remove(slot uint32, hash func(slot uint32) uint64) {
 	mask := uint64(len(t.cells) - 1)
 	hole := hash(slot) & mask
 	for t.cells[hole] != slot+1 {
 		hole = (hole + 1) & mask
 	}
-	// A cell behind the hole may have been pushed there by the one that goes, and moves up.
+	// A cell behind the hole may have been pushed there by the removed cell, and moves up.
 	for i := (hole + 1) & mask; t.cells[i] != 0; i = (i + 1) & mask {
 		home := hash(t.cells[i]-1) & mask
 		if (i-home)&mask >= (i-hole)&mask {

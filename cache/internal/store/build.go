@@ -15,7 +15,7 @@ import (
 // builder holds what a [Writer] needs to build entries that share what they have in common.
 type builder struct {
 	metadata metadata
-	// namespace and labelKeys are the last ones, which are mostly the next ones too.
+	// namespace and labelKeys hold the last handles, which mostly fit the next entry too.
 	namespace namedHandle
 	labelKeys namedHandle
 	buffer    []byte
@@ -53,7 +53,7 @@ func NewItem(k kube.Key, uid types.UID, resourceVersion string, json []byte) Ite
 func (w *Writer) Build(i Item) (e *Entry, err error) {
 	b := &w.builder
 	err = b.metadata.read(i.json)
-	// The names are those of the item, whatever the metadata say.
+	// The item has the names, whatever the metadata contain.
 	e = b.entry([]byte(i.key.Namespace), i.key.Name, i.version, len(i.json))
 	if len(b.metadata.owners) > 0 {
 		e.owners = w.sharedOwners(&b.metadata)
@@ -98,7 +98,8 @@ func (b *builder) entry(namespace []byte, name string, version ident.Version, si
 // largeBuffer is how large a buffer may be to be kept, in bytes.
 const largeBuffer = 64 << 10
 
-// sharedOwners returns the owners that were read: those of a neighbour, if it has the same.
+// sharedOwners returns the owners that were read. It returns the list of another entry if that entry
+// has the same owners.
 func (w *Writer) sharedOwners(m *metadata) *[]kube.Owner {
 	if found := w.store.owners.Slots(maphash.Bytes(hashSeed, m.owners[0].uid)); len(found) > 0 {
 		if shared := w.store.slots[found[0]].owners; m.isSameOwners(*shared) {

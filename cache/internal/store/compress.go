@@ -6,7 +6,7 @@ import "github.com/yare-go/yare/cache/internal/codec"
 // so many of all.
 const samplesEach = 32
 
-// recordRecent records an entry that was just put, as one of those that stand for what comes.
+// recordRecent records an entry that was just put, as a sample for the next dictionary.
 func (w *Writer) recordRecent(e *Entry) {
 	if w.plain || e.size < codec.MinSize {
 		return
@@ -16,8 +16,8 @@ func (w *Writer) recordRecent(e *Entry) {
 	w.compressor.RecordContent(int(e.size))
 }
 
-// Maintain makes a dictionary if one is due, and writes some of the contents with it that are
-// not. It is called after every change, and then does little; resting reports that no other
+// Maintain makes a dictionary if one is due, and writes some contents with it that were written
+// otherwise. It is called after every change, and then does little; resting reports that no other
 // change is expected soon.
 func (w *Writer) Maintain(resting bool) {
 	if w.plain {
@@ -43,8 +43,8 @@ func (w *Writer) Maintain(resting bool) {
 	}
 }
 
-// samples returns contents that stand for what the store holds and for what it is about to: some
-// of all objects, evenly, and the last ones.
+// samples returns contents that stand for what the store holds and for what comes next: some of all
+// objects, evenly, and the last ones.
 func (w *Writer) samples() [][]byte {
 	var samples [][]byte
 	add := func(e *Entry) {
@@ -61,7 +61,7 @@ func (w *Writer) samples() [][]byte {
 			add(all[i*n/samplesEach])
 		}
 	}
-	// The ring from its oldest on.
+	// The ring, from its oldest entry on.
 	for i := range w.recent {
 		add(w.recent[(w.next+i)%len(w.recent)])
 	}

@@ -145,7 +145,7 @@ func (m *metadata) ownerList() []kube.Owner {
 	return owners
 }
 
-// isSameOwners reports whether owners are those that were read.
+// isSameOwners reports whether owners are equal to the owners that were read.
 func (m *metadata) isSameOwners(owners []kube.Owner) bool {
 	if len(owners) != len(m.owners) {
 		return false

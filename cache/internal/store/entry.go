@@ -33,7 +33,7 @@ type Entry struct {
 	codec *codec.Codec
 	// data are the values of the labels, and behind them the content.
 	data string
-	// values is the length of the former, in bytes.
+	// values is the length of the values of the labels in data, in bytes.
 	values uint32
 	// size is the length of the content before it was compressed, in bytes.
 	size     uint32
@@ -110,11 +110,11 @@ func (e *Entry) IsSameObject(o *Entry) bool { return e.version.HasSameUID(o.vers
 // isReadable reports whether no newer version came that could not be read.
 func (e *Entry) isReadable() bool { return e.unreadable == nil }
 
-// is reports whether the entry is that of k.
+// is reports whether the entry is the entry of k.
 func (e *Entry) is(k kube.Key) bool { return e.name == k.Name && e.namespace.Value() == k.Namespace }
 
-// AppendJSON appends the JSON of the object to dst. Error: a newer version came that could not be
-// read, so the JSON is outdated. The error is that of [Writer.MarkUnreadable].
+// AppendJSON appends the JSON of the object to dst. It returns the error of [Writer.MarkUnreadable] if
+// a newer version came that could not be read, so that the JSON is outdated.
 func (e *Entry) AppendJSON(dst []byte) ([]byte, error) {
 	if !e.isReadable() {
 		return dst, e.unreadable

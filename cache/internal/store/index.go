@@ -38,19 +38,19 @@ func (x *recordIndex) replace(slot uint32, before, after *Entry) {
 	x.Replace(slot, x.before, x.after)
 }
 
-// contentIndex is one of Store.Index: it finds entries by values that its author's function
+// contentIndex is an index of Store.Index: it finds entries by values that its author's function
 // takes from their contents.
 type contentIndex struct {
 	slots.Index
 	of *kube.Index
-	// values are those of the entry in a slot. A slot without any has none.
+	// values holds the values of the entry in each slot. A slot without values is not in it.
 	values map[uint32][]string
 	// unknown holds the slots of the entries for which the function panicked: they may have
 	// any value.
 	unknown map[uint32]bool
 	// hasPanicked is true once the function has panicked.
 	hasPanicked bool
-	// ready is closed once all entries are in the index that precede it.
+	// ready is closed once the index has all entries that were in the store before it.
 	ready chan struct{}
 }
 

@@ -9,14 +9,14 @@ import (
 )
 
 // Labels are the labels of an object. They can be matched by a labels.Selector of
-// apimachinery, and compared with ==. The zero value has none.
+// apimachinery, and compared with ==. The zero value has no labels.
 //
 // Objects of one kind mostly have the same few keys and different values. So objects with the
 // same keys share them, and the values are one string.
 type Labels struct {
 	// keys are sorted, each followed by a NUL, which no label contains.
 	keys unique.Handle[string]
-	// values are those of the keys, in their order, each followed by a NUL.
+	// values are the values of the keys, in the order of the keys, each followed by a NUL.
 	values string
 }
 

@@ -20,17 +20,17 @@ type Filter struct {
 	Labels labels.Selector
 	// Owner is the UID of one of the owner references, or empty.
 	Owner types.UID
-	// Index is nil, or one of [Store.Index], and Value what its function must have returned
-	// for an object, among others. An object for which the function panicked matches.
+	// Index is nil, or an index that was added by [Store.Index]. Value is a value that its function
+	// must have returned for an object. An object for which the function panicked matches.
 	Index *kube.Index
 	Value string
 }
 
-// Selection is the objects that matched a filter when it was made, whatever happens to the store
+// Selection holds the objects that matched a filter when it was made, whatever happens to the store
 // afterwards.
 type Selection struct {
 	filter Filter
-	// candidates are a superset.
+	// candidates is a superset of the objects.
 	candidates []*Entry
 }
 
@@ -116,7 +116,7 @@ func onlyValue(r labels.Requirement) (string, bool) {
 type match struct {
 	filter    Filter
 	namespace unique.Handle[string]
-	// labels are those of the entry at hand: behind a pointer that is used again, they need no
+	// labels are the labels of the entry at hand: behind a pointer that is used again, they need no
 	// memory of their own for each entry.
 	labels *Labels
 }

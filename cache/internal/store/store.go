@@ -42,9 +42,9 @@ type Store struct {
 
 // Options are the properties of a Store.
 type Options struct {
-	// OneNamespace reports that all objects are in one namespace, or in none.
+	// OneNamespace is true if all objects are in one namespace, or in none.
 	OneNamespace bool
-	// Plain reports that the contents are not compressed. Contents that are compressed together
+	// Plain is true if the contents are not compressed. Contents that are compressed together
 	// disclose something of one another by their size.
 	Plain bool
 	// Report receives the errors of index functions that [Store.Index] calls. No lock is held.
@@ -58,8 +58,8 @@ type Options struct {
 type Stats struct {
 	// Objects is the number of objects.
 	Objects int
-	// Bytes is the size of their contents in memory, and JSON the size before they were
-	// compressed, both in bytes.
+	// Bytes is the size of the objects' contents in memory, and JSON is the size before they were
+	// compressed. Both are in bytes.
 	Bytes, JSON int64
 	// Dictionary is the size of the dictionaries in use, in bytes.
 	Dictionary int64
@@ -118,7 +118,7 @@ func (s *Store) slotOf(k kube.Key) (slot uint32, ok bool) {
 func (s *Store) hashOfSlot(slot uint32) uint64 { return hashOfKey(s.slots[slot].Key()) }
 
 func hashOfKey(k kube.Key) uint64 {
-	// The names in one namespace differ, and mostly so do the names in all.
+	// The names in one namespace differ, and the names in all namespaces mostly differ too.
 	return maphash.String(hashSeed, k.Name) ^ 31*maphash.String(hashSeed, k.Namespace)
 }
 
@@ -156,10 +156,10 @@ func (s *Store) Stats() Stats {
 	return st
 }
 
-// Index keeps x from now on: every object under the values that the function of x returns for
-// it. The Writer calls the function for every change, so the function must not block. A panic in
-// it is reported, and then the object counts as one that has every value: see [Filter]. The index
-// can be used once Index has returned. To add an index twice has no effect.
+// Index adds x to the store, which then keeps every object under the values that the function of x
+// returns for it. The Writer calls the function for every change, so the function must not block. A
+// panic in it is reported, and then the object counts as if it had every value: see [Filter]. The index
+// can be used once Index has returned. Adding an index twice has no effect.
 func (s *Store) Index(x *kube.Index) {
 	s.mu.Lock()
 	if existing := s.contentIndex(x); existing != nil {
@@ -216,7 +216,7 @@ func (s *Store) HasIndex(x *kube.Index) (kept, panicked bool) {
 }
 
 // IndexLabel makes it cheap to select by the equality of the label key. It changes no result.
-// To add a key twice has no effect.
+// Adding a key twice has no effect.
 func (s *Store) IndexLabel(key string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -32,14 +32,14 @@ func (w *Writer) Has(i Item) bool {
 	return e != nil && e.isReadable() && e.version.Equal(i.version)
 }
 
-// Put puts i into the store, and returns its entry and the one that it replaces, or nil. err is
-// about metadata that could not be read; the entry is without them.
+// Put puts i into the store. It returns the entry that i replaces, or nil, and the entry of i. err is
+// about metadata that could not be read; the entry of i is without them.
 func (w *Writer) Put(i Item) (before, after *Entry, err error) {
 	after, err = w.Build(i)
 	return w.putEntry(after, i.json), after, err
 }
 
-// putEntry puts the entry of an object into the store, and returns the one that it replaces.
+// putEntry puts the entry of an object into the store, and returns the entry that it replaces, or nil.
 func (w *Writer) putEntry(e *Entry, object []byte) (before *Entry) {
 	s := w.store
 	type indexed struct {
@@ -125,7 +125,7 @@ func (w *Writer) MarkUnreadable(err *kube.DecodeError) {
 }
 
 // Advance records that all changes up to version are in the store. A version that is empty, or
-// older than that of the store, has no effect.
+// older than the version of the store, has no effect.
 func (w *Writer) Advance(version string) {
 	s := w.store
 	if version == "" || ident.IsNewer(s.version, version) {
@@ -137,7 +137,7 @@ func (w *Writer) Advance(version string) {
 }
 
 // Complete records that the store holds every object, as it was at version. The version may be
-// older than that of the store. Complete reports whether the store is complete for the first time.
+// older than the store's version. Complete reports whether the store is complete for the first time.
 func (w *Writer) Complete(version string) (first bool) {
 	s := w.store
 	s.mu.Lock()

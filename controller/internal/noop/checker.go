@@ -14,7 +14,7 @@
 // If the cache keeps only the metadata of the object, such as of a Secret, only the first
 // rule applies. No content is kept for it, only a digest.
 //
-// In any doubt the apply is sent. So is every apply of [kube.Client.Live]. Failures are not remembered.
+// In any doubt the apply is sent. Every apply of [kube.Client.Live] is sent. Failures are not remembered.
 package noop
 
 import (
@@ -78,8 +78,8 @@ type digest [sha256.Size]byte
 type applied struct {
 	uid     types.UID
 	content digest
-	// version is the one that the apply was answered at, or a later one at which it would
-	// have changed nothing.
+	// version is the version that the apply was answered at, or a later version at which the apply
+	// would have changed nothing.
 	version string
 	// state is the digest of the object at that version: see liveObject.state.
 	state digest
@@ -201,7 +201,7 @@ func (h *handler) remember(k applyKey, a *apply, object []byte) {
 // live returns the object as it certainly is, or nil.
 func (h *handler) live(ref kube.Ref) *liveObject {
 	live := h.view.Live(ref)
-	// What an apply can do to an object that is being deleted is for the server to say.
+	// The server decides what an apply can do to an object that is being deleted.
 	if !live.Present || live.Record.Deleting || !h.isTrigger(ref.Resource, &live) {
 		return nil
 	}

@@ -9,7 +9,7 @@ import (
 )
 
 // ownsExactly reports whether owned, the field set of one manager, covers exactly the fields
-// of wanted, and each of these fields has the same value in live. All is the field sets of
+// of wanted, and each of these fields has the same value in live. all holds the field sets of
 // all managers. If so, an apply of wanted by that manager changes nothing.
 //
 // The trees are walked together. The walk needs no schema, because the field set shows how

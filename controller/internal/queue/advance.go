@@ -2,10 +2,10 @@ package queue
 
 import "time"
 
-// Lock keeps the queue as it is. It is for the clock, of which the queue is a member.
+// Lock locks the queue, so that it does not change. It is for the clock, of which the queue is a member.
 func (q *Queue) Lock() { q.mu.Lock() }
 
-// Unlock ends a Lock.
+// Unlock unlocks the queue after Lock.
 func (q *Queue) Unlock() { q.mu.Unlock() }
 
 // IsAtRestLocked reports whether no key is ready or running. After Shutdown a ready key does not

@@ -3,7 +3,7 @@ package queue
 import "container/heap"
 
 // delayed is a heap of the entries that become Due at a later time. The nearest time is first,
-// and equal times are in the order in which they were put there.
+// and entries of equal times are in the order in which they were added.
 type delayed struct {
 	entries []*entry
 	seq     uint64
@@ -28,7 +28,7 @@ func (d *delayed) put(e *entry) {
 	}
 }
 
-// remove takes an entry out, if it is in.
+// remove removes an entry, if the heap contains it.
 func (d *delayed) remove(e *entry) {
 	if e.index >= 0 {
 		heap.Remove((*byDue)(d), e.index)

@@ -19,7 +19,7 @@ const (
 )
 
 // entry is a key that is running or has a next reconcile. What is touched together stands
-// together: with thousands of keys the cost of a reconcile is that of reaching its memory.
+// together: with thousands of keys a reconcile costs mainly the access to its memory.
 type entry struct {
 	key   Key
 	chain *entry // in the table
@@ -32,8 +32,8 @@ type entry struct {
 	// next is when the next reconcile is due. While the key is running it collects what the
 	// triggers of that time ask for.
 	next wish
-	// echo and maybe are the same for echoes and possible echoes, apart while the key is
-	// running, because only the outcome says whether they count.
+	// echo and maybe collect what echoes and possible echoes ask for while the key is running.
+	// They are apart from next, because only the outcome decides whether they count.
 	echo, maybe wish
 	// isDoubtSpent is true once a possible echo has ended a back-off, until a success.
 	isDoubtSpent bool
@@ -62,7 +62,7 @@ type delayedTrigger struct {
 // successor is merged into the successor: it comes late, and is not lost.
 const maxLater = 16
 
-// addLater adds a delayed trigger. One for the same time is there already.
+// addLater adds a delayed trigger, unless there is already one for the same time.
 func (e *entry) addLater(t delayedTrigger) {
 	i := 0
 	for i < len(e.later) && e.later[i].due < t.due {

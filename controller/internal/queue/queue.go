@@ -15,7 +15,7 @@ const (
 	dueShare = 3
 )
 
-// Queue is the scheduler of one controller.
+// Queue is the scheduler of one controller. It is safe for concurrent use.
 type Queue struct {
 	mu sync.Mutex
 
@@ -23,19 +23,19 @@ type Queue struct {
 	table table
 
 	// ready holds the keys that a worker can take, by class, in the order in which they came
-	// into it. Each is in one of the lists and none is running.
+	// into it. Each of them is in one list only, and none is running.
 	ready [3]list
 
-	// delayed holds the keys that become Due by themselves when their time comes. Those in it
-	// that are not in ready have to wait until then. None is running.
+	// delayed holds the keys that become Due by themselves when their time comes. The keys that
+	// are not in ready have to wait until then. None is running.
 	delayed delayed
 
-	// timer fires when the nearest of delayed is due. timerAt is when that will be, never
-	// later than the nearest unless the clock was moved; never if it is not set.
+	// timer fires when the nearest of delayed is due. timerAt is when it fires: not later than the
+	// nearest unless the clock was moved, and the instant never if the timer is not set.
 	timer   *time.Timer
 	timerAt instant
 
-	// workers wait only while nothing is ready: whatever becomes ready wakes one.
+	// workers wait only while nothing is ready: each key that becomes ready wakes one.
 	workers workers
 
 	// overtaken is, for each class, how many reconciles of classes above were handed out in a
@@ -49,11 +49,11 @@ type Queue struct {
 
 	// clock decides what is due. It is nil for the real clock.
 	clock *clock.Clock
-	// start is what instants are counted from.
+	// start is the time from which instants are counted.
 	start time.Time
 }
 
-// New returns an empty queue whose times are those of c.
+// New returns an empty queue that takes its times from c. A nil c is the real clock.
 func New(c *clock.Clock) *Queue {
 	return &Queue{
 		table:   newTable(),
@@ -347,7 +347,7 @@ func (q *Queue) Shutdown() {
 	q.clock.SignalRest()
 }
 
-// after returns the time d later, now if d is negative.
+// after returns the instant d after i, or i if d is negative.
 func (i instant) after(d time.Duration) instant {
 	d = max(d, 0)
 	if d >= time.Duration(never-i) {

@@ -12,7 +12,7 @@ type Stats struct {
 	Adds        uint64        // triggers, since New
 }
 
-// Stats returns a snapshot.
+// Stats returns a snapshot of the queue.
 func (q *Queue) Stats() Stats {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -39,8 +39,8 @@ func (q *Queue) Stats() Stats {
 	return s
 }
 
-// RestartWaits lets the keys that wait for a worker wait from now on. It is for a queue that had no
-// workers so far, on purpose.
+// RestartWaits restarts the waiting times of the keys that wait for a worker. It is for a queue that
+// had no workers so far, on purpose.
 func (q *Queue) RestartWaits() {
 	q.mu.Lock()
 	defer q.mu.Unlock()

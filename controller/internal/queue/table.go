@@ -5,7 +5,7 @@ import "hash/maphash"
 // fewest is the least number of buckets of a table.
 const fewest = 1024
 
-// table is the entries by key. A map would do, but it hashes a key four times from Add to
+// table holds the entries by key. A map would do, but it hashes a key four times from Add to
 // Done, a good part of what they cost, and it never shrinks: the initial list of a large
 // cluster would stay in it for the life of the process.
 type table struct {

@@ -8,7 +8,7 @@ type workers struct {
 	spare []chan struct{}
 }
 
-// sleep registers a waiting worker. The returned channel receives a value when it is woken.
+// sleep registers a waiting worker. The returned channel receives a value when the worker is woken.
 func (w *workers) sleep() chan struct{} {
 	var c chan struct{}
 	if n := len(w.spare); n > 0 {
@@ -20,8 +20,8 @@ func (w *workers) sleep() chan struct{} {
 	return c
 }
 
-// wake wakes one worker, if one is asleep. The worker that comes first takes the work, which may
-// be another one.
+// wake wakes one worker, if one is asleep. Another worker may take the work before the woken worker
+// does.
 func (w *workers) wake() {
 	if n := len(w.asleep); n > 0 {
 		w.asleep[n-1] <- struct{}{}

@@ -28,7 +28,7 @@ func (o *Options) ForHelm() *Options {
 	return &c
 }
 
-// WriteChart writes a chart of Helm into the folder dir. The objects are those of o.ForHelm().
+// WriteChart writes a chart of Helm into the folder dir. The objects are made with o.ForHelm().
 //
 // The file templates/manifests.yaml is made anew each time. Chart.yaml and values.yaml belong to the
 // user once they exist. So the template works without the values that an older values.yaml lacks.

@@ -199,7 +199,7 @@ func Name(object Object) string {
 	return name
 }
 
-// at returns the object at a path in an object. What is missing there, at adds.
+// at returns the object at a path in an object. It adds the objects that are missing on the path.
 func at(object Object, path ...string) Object {
 	for _, name := range path {
 		inner, ok := object[name].(Object)

@@ -72,11 +72,12 @@ func appendKind(kinds []string, apiVersion, kind string) []string {
 // file is a file to write.
 type file struct {
 	name, text string
-	// isOwned reports whether the file belongs to the user: it is written only if it does not exist.
+	// isOwned is true if the file belongs to the user: it is written only if it does not exist.
 	isOwned bool
 }
 
-// writeFiles writes files below dir, all or none of them as far as their owners are concerned.
+// writeFiles writes files below dir. It writes none if one of them would replace a file that it did not
+// make.
 func writeFiles(dir string, files []file) error {
 	var write []file
 	var errs []error

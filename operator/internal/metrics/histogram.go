@@ -20,7 +20,7 @@ type Histogram struct {
 	observed map[string]*observations
 }
 
-// observations are those of one series.
+// observations holds the observations of one series.
 type observations struct {
 	// counts are the numbers of observations in each bucket: above the bound of the bucket before,
 	// and up to its own. The last bucket has no bound.

@@ -2,7 +2,7 @@ package metrics
 
 import "strings"
 
-// series is the name of a metric with those of its labels.
+// series is the name of a metric with the names of its labels.
 type series struct {
 	name   string
 	labels []string

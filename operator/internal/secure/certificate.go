@@ -30,9 +30,9 @@ func Listen(next net.Listener, certificates Certificates) net.Listener {
 	})
 }
 
-// SelfSigned returns certificates for these names. A new one is generated, in memory, before the
-// last one ends. Clients cannot verify them: they keep the connection secret from those who only
-// listen.
+// SelfSigned returns certificates for these names. A new certificate is generated, in memory, before
+// the last one expires. Clients cannot verify the certificates, which keep the connection secret only
+// from somebody who does no more than listen.
 func SelfSigned(names ...string) Certificates {
 	s := selfSigned{names: names}
 	return s.certificate
@@ -64,8 +64,8 @@ func (s *selfSigned) certificate(*tls.ClientHelloInfo) (*tls.Certificate, error)
 }
 
 // FromFiles returns the certificate in two files in PEM, which are read again for each handshake.
-// If the files cannot be used at some time, the certificate that they held before goes on, and the
-// log has the reason once.
+// If the files cannot be used at some time, the certificate that they held before stays in use, and
+// the reason is logged once.
 func FromFiles(certFile, keyFile string, log *slog.Logger) (Certificates, error) {
 	pair, err := tls.LoadX509KeyPair(certFile, keyFile)
 	if err != nil {

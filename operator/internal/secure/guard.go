@@ -27,7 +27,7 @@ const (
 )
 
 // A Guard passes on the requests whose bearer token belongs to a user who may make them. It asks
-// the API server: a TokenReview names the user, and a SubjectAccessReview says whether the user may
+// the API server: a TokenReview names the user, and a SubjectAccessReview reports whether the user may
 // do what the request does to its path, such as get /metrics. The rules of RBAC have nonResourceURLs
 // for that purpose.
 //

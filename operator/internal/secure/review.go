@@ -26,7 +26,7 @@ func reviewResource(group, kind, plural string) kube.Resource {
 	}
 }
 
-// The types below are those of k8s.io/api, with only the fields that a guard uses: the packages of
+// The types below are types of k8s.io/api, with only the fields that a guard uses: the packages of
 // k8s.io/api would enlarge each program.
 
 type tokenReview struct {

@@ -22,9 +22,9 @@ const (
 	tagGeneralizedTime = 0x18
 	tagSequence        = 0x30
 	tagSet             = 0x31
-	// tagDNSName is that of a name in a subjectAltName.
+	// tagDNSName is the tag of a name in a subjectAltName.
 	tagDNSName = 0x82
-	// tagVersion and tagExtensions are those of fields of a certificate.
+	// tagVersion and tagExtensions are the tags of fields of a certificate.
 	tagVersion, tagExtensions = 0xa0, 0xa3
 )
 
@@ -91,7 +91,7 @@ func der(tag byte, parts ...[]byte) []byte {
 	return append(header, content...)
 }
 
-// bitString returns the DER of bits, of which the last byte has unused ones.
+// bitString returns the DER of bits. unused is the number of unused bits in the last byte.
 func bitString(unused byte, bits []byte) []byte { return der(tagBitString, []byte{unused}, bits) }
 
 // extension returns the DER of an extension, by the last number of its identifier in id-ce.

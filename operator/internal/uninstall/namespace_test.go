@@ -43,7 +43,7 @@ func TestNamespaceThatExistedBefore(t *testing.T) {
 	}
 }
 
-// The namespaces that a program watches are those in its arguments, however they are written.
+// The namespaces that a program watches are found in its arguments, however they are written.
 func TestWatchedNamespacesOfADeployment(t *testing.T) {
 	t.Parallel()
 	d := new(deployment)

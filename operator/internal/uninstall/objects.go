@@ -146,7 +146,7 @@ func (u *uninstaller) advance(ctx context.Context, objects []custom) error {
 	return nil
 }
 
-// removeFinalizers removes the finalizers of the program from an object. Those of others stay.
+// removeFinalizers removes the finalizers of the program from an object. Other finalizers stay.
 func (u *uninstaller) removeFinalizers(ctx context.Context, o custom) error {
 	left := slices.DeleteFunc(slices.Clone(o.object.Finalizers), func(name string) bool { return slices.Contains(u.Finalizers, name) })
 	body, err := kube.Marshal(map[string]any{"metadata": map[string]any{

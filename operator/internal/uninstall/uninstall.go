@@ -25,13 +25,14 @@ import (
 
 // Options describe what to remove.
 type Options struct {
-	// Program is the name of the program, and Name that of the objects of the installation.
+	// Program is the name of the program, and Name is the name of the objects of the installation.
 	Program, Name, Namespace string
-	// Watched are the namespaces that the program watches. Without any the Deployment says which.
+	// Watched holds the namespaces that the program watches. If it is empty, the arguments in the
+	// Deployment name them.
 	Watched []string
 	// Kinds are the resources that the program defines.
 	Kinds []kube.Resource
-	// Finalizers are those that the program adds to objects.
+	// Finalizers are the finalizers that the program adds to objects.
 	Finalizers []string
 	// DeleteObjects deletes the objects of Kinds too. AbandonCleanup removes Finalizers from them, so
 	// that nobody cleans up. DryRun changes nothing.
@@ -40,7 +41,7 @@ type Options struct {
 	Out io.Writer
 }
 
-// Run removes the installation. The error says what is left, and why.
+// Run removes the installation. The error contains what is left, and why.
 func Run(ctx context.Context, client *kube.Client, o Options) error {
 	u := &uninstaller{Options: o, client: client}
 	deployment, err := u.deployment(ctx)
@@ -66,8 +67,8 @@ func Run(ctx context.Context, client *kube.Client, o Options) error {
 type uninstaller struct {
 	Options
 	client *kube.Client
-	// resources are those that the server serves, after removeInstallation. discoveryErr is why some
-	// are missing, or nil.
+	// resources are the resources that the server serves, after removeInstallation. discoveryErr is why
+	// some are missing, or nil.
 	resources    []kube.Resource
 	discoveryErr error
 	// deletedUIDs are the uids of what was deleted. What these objects own goes by itself.
@@ -129,7 +130,7 @@ func (u *uninstaller) removeInstallation(ctx context.Context, deployment *deploy
 	return u.remove(ctx, leases(), lease)
 }
 
-// remove deletes an object. It returns when the object is gone, and of a Deployment its Pods.
+// remove deletes an object. It returns when the object, and the Pods of a Deployment, are gone.
 func (u *uninstaller) remove(ctx context.Context, r kube.Resource, o *metadata) error {
 	name := nameOf(r, o)
 	if u.DryRun {
@@ -195,8 +196,8 @@ func (u *uninstaller) get(ctx context.Context, r kube.Resource, namespace, name 
 	return o, kube.Unmarshal(response.Body, o)
 }
 
-// list returns the metadata of the objects of a stream. There are none of a resource that the server
-// does not serve or cannot list.
+// list returns the metadata of the objects of a stream. A resource that the server does not serve or
+// cannot list has no objects.
 func (u *uninstaller) list(ctx context.Context, s kube.Stream) ([]*metadata, error) {
 	s.Representation = kube.MetadataOnly
 	var all []*metadata
