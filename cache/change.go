@@ -1,6 +1,10 @@
 package cache
 
-import "github.com/yare-go/yare/cache/internal/store"
+import (
+	"strconv"
+
+	"github.com/yare-go/yare/cache/internal/store"
+)
 
 // Change is one change of a stream, as a [Subscriber] receives it.
 type Change struct {
@@ -56,7 +60,7 @@ func (t ChangeType) String() string {
 	case Restored:
 		return "Restored"
 	default:
-		return "ChangeType(0)"
+		return "ChangeType(" + strconv.Itoa(int(t)) + ")"
 	}
 }
 

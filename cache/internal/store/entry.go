@@ -110,8 +110,8 @@ func (e *Entry) IsSameObject(o *Entry) bool { return e.version.HasSameUID(o.vers
 // isReadable reports whether no newer version came that could not be read.
 func (e *Entry) isReadable() bool { return e.unreadable == nil }
 
-// is reports whether the entry is the entry of k.
-func (e *Entry) is(k kube.Key) bool { return e.name == k.Name && e.namespace.Value() == k.Namespace }
+// hasKey reports whether the entry is the entry of k.
+func (e *Entry) hasKey(k kube.Key) bool { return e.name == k.Name && e.namespace.Value() == k.Namespace }
 
 // AppendJSON appends the JSON of the object to dst. It returns the error of [Writer.MarkUnreadable] if
 // a newer version came that could not be read, so that the JSON is outdated.

@@ -111,7 +111,7 @@ func (s *Store) find(k kube.Key) *Entry {
 
 // slotOf returns the slot of k. The caller holds the lock, or is the writer.
 func (s *Store) slotOf(k kube.Key) (slot uint32, ok bool) {
-	return s.table.Find(hashOfKey(k), func(slot uint32) bool { return s.slots[slot].is(k) })
+	return s.table.Find(hashOfKey(k), func(slot uint32) bool { return s.slots[slot].hasKey(k) })
 }
 
 // hashOfSlot returns the hash of the key in a slot. The caller is the writer.
