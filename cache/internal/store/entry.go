@@ -111,7 +111,9 @@ func (e *Entry) IsSameObject(o *Entry) bool { return e.version.HasSameUID(o.vers
 func (e *Entry) isReadable() bool { return e.unreadable == nil }
 
 // hasKey reports whether the entry is the entry of k.
-func (e *Entry) hasKey(k kube.Key) bool { return e.name == k.Name && e.namespace.Value() == k.Namespace }
+func (e *Entry) hasKey(k kube.Key) bool {
+	return e.name == k.Name && e.namespace.Value() == k.Namespace
+}
 
 // AppendJSON appends the JSON of the object to dst. It returns the error of [Writer.MarkUnreadable] if
 // a newer version came that could not be read, so that the JSON is outdated.
