@@ -81,8 +81,8 @@ func ParseKinds(name string) ([]schedule.Kind, error) {
 // that each kind happens at some points.
 const requestKindsPerPoint = 3
 
-// plan returns the runs of the exploration, in the order in which they begin. Runs of as many steps are in the
-// order of the seed.
+// plan returns the runs of the exploration, in the order in which they begin. With a budget the seed chooses the
+// order, so that runs of each kind are made.
 func (e *explorer) plan(ctx context.Context) ([]job, error) {
 	kinds := e.options.Only
 	if len(kinds) == 0 {
@@ -160,8 +160,10 @@ func (e *explorer) plan(ctx context.Context) ([]job, error) {
 		}
 	}
 	e.random.Shuffle(len(jobs), func(i, j int) { jobs[i], jobs[j] = jobs[j], jobs[i] })
-	// The longest runs come first. At the end the exploration would wait for them.
-	slices.SortStableFunc(jobs, func(a, b job) int { return len(b.schedule.Steps) - len(a.schedule.Steps) })
+	if e.options.Budget == 0 {
+		// The longest runs come first. At the end the exploration would wait for them.
+		slices.SortStableFunc(jobs, func(a, b job) int { return len(b.schedule.Steps) - len(a.schedule.Steps) })
+	}
 	unreadable, err := e.planUnreadable(ctx, has)
 	if err != nil {
 		return nil, err
