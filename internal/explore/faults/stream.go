@@ -260,12 +260,13 @@ func (s *stream) nextStepLocked() streamStep {
 		}
 		switch a.fault.Kind {
 		case schedule.WatchLag, schedule.WatchMissed:
+			if !f.isChange { // a bookmark before the first change says nothing that the fault holds
+				continue
+			}
 			s.isHeld = true
-			if f.isChange {
-				a.triggerLocked()
-				if a.fault.Kind == schedule.WatchMissed {
-					s.missed = a
-				}
+			a.triggerLocked()
+			if a.fault.Kind == schedule.WatchMissed {
+				s.missed = a
 			}
 			return wait
 		case schedule.WatchTwice:

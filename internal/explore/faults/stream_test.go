@@ -73,6 +73,25 @@ func TestWatchLags(t *testing.T) {
 	}
 }
 
+// A lag once held a bookmark without any change, so that the program looked busy for ever.
+func TestBookmarkBeforeTheFirstChangeDoesNotLag(t *testing.T) {
+	t.Parallel()
+	u, p, _, w := startWatch(t, "")
+	a := arm(t, p, schedule.Fault{Kind: schedule.WatchLag, Stream: "configmaps"})
+	u.send("BOOKMARK", "2")
+	w.want("BOOKMARK 2")
+	if isTriggered(a) {
+		t.Error("a bookmark triggers the fault")
+	}
+	u.send("MODIFIED", "3")
+	u.send("BOOKMARK", "4")
+	waitHeld(t, p, 1)
+	waitTriggered(t, a)
+	w.wantNothing()
+	p.Disarm()
+	w.want("MODIFIED 3", "BOOKMARK 4")
+}
+
 func TestOtherStreamsDoNotLag(t *testing.T) {
 	t.Parallel()
 	u, p, _, w := startWatch(t, "")
