@@ -72,7 +72,7 @@ func withOtherTypes(value any) any {
 	others := make(map[string]any, len(members))
 	for name, each := range members {
 		if _, isText := each.(string); isText {
-			others[name] = 1
+			others[name] = int64(1)
 		} else {
 			others[name] = "unreadable"
 		}
