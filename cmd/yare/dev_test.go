@@ -355,12 +355,14 @@ func TestDevKilled(t *testing.T) {
 	}
 }
 
-// operatorPid returns the process ID of the nth operator that was started.
+// operatorPid waits until n operators were started and returns the process ID of the nth. An
+// operator may print before yare reports its start.
 func (s *sandbox) operatorPid(c *call, n int) int {
 	s.t.Helper()
+	c.says(n, "(process ")
 	found := regexp.MustCompile(`\(process (\d+)\)`).FindAllStringSubmatch(c.out.String(), -1)
 	if len(found) < n {
-		s.t.Fatalf("%d operators were started, not %d:\n%s", len(found), n, c.out.String())
+		s.t.Fatalf("yare reported the start of %d operators, not %d:\n%s", len(found), n, c.out.String())
 	}
 	pid, err := strconv.Atoi(found[n-1][1])
 	if err != nil {
