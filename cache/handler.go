@@ -20,6 +20,11 @@ import (
 // overlay.
 func (c *Cache) Handler(next kube.Handler) kube.Handler { return c.View().Handler(next) }
 
+// Doubt records that the object that ref names may be gone, although the streams still show it. So
+// the next read of the object asks the server, unless it is already known that the object of that UID
+// is gone. Doubt makes no request.
+func (c *Cache) Doubt(ref kube.Ref) { c.overlay.DoubtObject(overlay.KeyOf(ref), ref.UID) }
+
 type handler struct {
 	view *View
 	next kube.Handler

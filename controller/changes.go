@@ -117,8 +117,23 @@ func (e *engine) triggerRelated(sub *subscription, k kube.Key, c changes, keys [
 		}
 	}
 	for _, t := range e.echoes.classify(changed, c.last, triggers) {
+		if c.last.isDeletion() && t.Echo != queue.IsEcho {
+			e.doubtOwner(t.Key, keys)
+		}
 		e.trigger(t)
 	}
+}
+
+// doubtOwner makes the next reconcile of the object k ask the server whether the object still exists,
+// if it is the owner that a deleted child named. Somebody else has deleted the child, perhaps the
+// garbage collector, because the owner is gone. While the watch of the owner lags, the reconcile
+// would create the child again, and the garbage collector would delete it again.
+func (e *engine) doubtOwner(k kube.Key, keys []relatedKey) {
+	owner, ok := e.stored(k)
+	if !ok || owner.Deleting || !slices.Contains(keys, relatedKey{Key: k, uid: string(owner.UID)}) {
+		return
+	}
+	e.runtime.Cache.Doubt(kube.Ref{Cluster: k.Cluster, Resource: e.kind.Resource, Namespace: k.Namespace, Name: k.Name, UID: owner.UID})
 }
 
 // canBe reports whether the owner that a child names can be the object of that key. It reports true

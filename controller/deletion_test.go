@@ -1,11 +1,16 @@
 package controller_test
 
 import (
+	"context"
 	"slices"
 	"testing"
 	"testing/synctest"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
 	"github.com/yare-go/yare/controller"
+	"github.com/yare-go/yare/internal/fakeserver"
+	"github.com/yare-go/yare/kube"
 )
 
 // Promise 17: a predicate on the reconciled kind decides which edits matter. It never keeps
@@ -43,4 +48,72 @@ func TestPredicatesNeverHideADeletion(t *testing.T) {
 			})
 		}
 	}
+}
+
+// While the watch of a deleted owner lagged, each deletion by the garbage collector made the
+// reconcile create the child of the former owner again, up to 20 times a second.
+func TestChildOfADeletedOwnerIsNotCreatedAgain(t *testing.T) {
+	t.Parallel()
+	bubble(t, func(t *testing.T, s *server) {
+		var calls journal
+		c := s.client()
+		eden := create(t, c, garden("eden"))
+		start(t, c, controller.New(func(ctx context.Context, g *Garden, c *kube.Client) (controller.Action, error) {
+			calls.record("reconcile " + g.Name)
+			_, err := kube.Apply(ctx, c, kube.OwnedBy(g, plant("rose")))
+			return controller.Done(), err
+		}, controller.Owns[Plant]()))
+		synctest.Wait()
+		calls.drain()
+		stream := s.Stream(fakeserver.StreamID{Plural: "gardens"})
+		stream.Freeze()
+		remove(t, c, eden)
+		if n := s.CollectGarbage(); n != 1 {
+			t.Fatalf("the garbage collector deleted %d objects, want the plant", n)
+		}
+		synctest.Wait()
+		if got := calls.drain(); len(got) > 0 || s.object("plants", "default", "rose") != nil {
+			t.Errorf("calls for an owner that does not exist: %q", got)
+		}
+		stream.Thaw()
+		create(t, c, garden("eden"))
+		synctest.Wait()
+		if s.object("plants", "default", "rose") == nil {
+			t.Error("the next owner of that name has no child")
+		}
+	})
+}
+
+// A child that somebody deletes costs one read of its owner, which still exists. A child that the
+// reconcile deletes itself costs none.
+func TestDeletedChildOfALivingOwner(t *testing.T) {
+	t.Parallel()
+	bubble(t, func(t *testing.T, s *server) {
+		c := s.client()
+		create(t, c, garden("eden"))
+		var isUnwanted bool
+		start(t, c, controller.New(func(ctx context.Context, g *Garden, c *kube.Client) (controller.Action, error) {
+			rose := kube.OwnedBy(g, plant("rose"))
+			if isUnwanted {
+				return controller.Done(), kube.IgnoreNotFound(c.Delete(ctx, rose))
+			}
+			_, err := kube.Apply(ctx, c, rose)
+			return controller.Done(), err
+		}, controller.Owns[Plant]()))
+		synctest.Wait()
+		reads := func() int {
+			synctest.Wait()
+			return s.count(func(r *kube.Request) bool { return r.Verb == kube.VerbGet && r.Resource.Plural == "gardens" })
+		}
+		before := reads()
+		remove(t, c, plant("rose"))
+		if n := reads() - before; n != 1 || s.object("plants", "default", "rose") == nil {
+			t.Errorf("%d reads of the owner, want one and its child again", n)
+		}
+		isUnwanted, before = true, reads()
+		apply(t, c, &Garden{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "eden", Labels: map[string]string{"season": "winter"}}})
+		if n := reads() - before; n != 0 || s.object("plants", "default", "rose") != nil {
+			t.Errorf("%d reads of the owner, want none and no child", n)
+		}
+	})
 }

@@ -82,6 +82,9 @@ type changedVersion struct {
 	changesSpec bool
 }
 
+// isDeletion reports whether the object is gone.
+func (v changedVersion) isDeletion() bool { return v.uid != "" && v.resourceVersion == "" }
+
 // madeBy is the key whose reconcile made a version, and how certain that is.
 type madeBy struct {
 	key  queue.Key

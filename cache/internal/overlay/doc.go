@@ -23,6 +23,8 @@
 //	the refusal contradicts what reads show                   doubt
 //	a read for a doubt was answered                           value or tombstone
 //
+// A caller that has learned by other means that an object may be gone records a doubt too.
+//
 // # Two answers
 //
 // If the request of the new answer began after the old answer was recorded, the new one

@@ -5,6 +5,8 @@ import (
 	"sync"
 	"time"
 
+	"k8s.io/apimachinery/pkg/types"
+
 	"github.com/yare-go/yare/internal/ident"
 )
 
@@ -80,6 +82,19 @@ func (o *Overlay) Record(k Key, began Tick, e Entry) (isOfPresent bool) {
 	}
 	o.setLocked(k, e)
 	return isOfPresent
+}
+
+// DoubtObject records that the object of that UID may be gone. A tombstone of the object stays.
+func (o *Overlay) DoubtObject(k Key, uid types.UID) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	old, had := o.entries[k]
+	switch {
+	case !had:
+		o.setLocked(k, Entry{Kind: Doubt})
+	case old.Kind != Tombstone || !old.hasObserved(uid):
+		o.setLocked(k, Entry{Kind: Doubt}.after(old, true))
+	}
 }
 
 // Settle puts the result of a live read that began at a tick in place of the entry, unless
