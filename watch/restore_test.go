@@ -32,6 +32,15 @@ func TestRestoredServerIsFound(t *testing.T) {
 			probe: page("60", ""), published: "! ~a50 -b100? =",
 		},
 		{
+			name:    "its version is lower, and the newest object is the same",
+			answers: []answer{stream(added(object("a", 90)), endOfList("100"), broken()), stream(hang())},
+			probe:   page("95", "", object("a", 90)), published: "! ~a50 =",
+		},
+		{
+			name: "its version is lower, and there was no object", answers: []answer{stream(endOfList("100"), broken()), stream(hang())},
+			probe: page("60", ""), published: "! +a50 =",
+		},
+		{
 			name: "it was away for a while", answers: []answer{first, refuse(503, ""), refuse(503, ""), stream(hang())},
 			probe: page("60", ""), published: "! ~a50 -b100? =",
 		},

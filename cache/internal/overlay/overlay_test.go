@@ -145,3 +145,53 @@ func TestAnswerFromBeforeARestorationIsADoubt(t *testing.T) {
 		t.Errorf("the write that began afterwards: %+v (%t), want its value", e, ok)
 	}
 }
+
+// The version of a deletion is not known. So a restored server may have an object again that was
+// deleted, although the object is older than the backup. A program that took the object for deleted
+// did not reconcile it.
+func TestRestorationPutsDeletionsInDoubt(t *testing.T) {
+	t.Parallel()
+	o := New()
+	before := Observation{Version: "40", Present: true, UID: "u", ResourceVersion: "40"}
+	o.Record(pod, o.Begin(), Entry{Kind: Tombstone, UID: "u", Observed: []ObservedVersion{{"u", "40"}}})
+	if e, _ := o.Get(pod); e.Read(before, podsOfV1, kube.Full) != Absent {
+		t.Errorf("the deletion is not read: %+v", e)
+	}
+	o.DoubtNewer("", "50")
+	if e, _ := o.Get(pod); e.Read(before, podsOfV1, kube.Full) != Uncertain {
+		t.Errorf("after the restoration a read relies on the deletion: %+v", e)
+	}
+}
+
+// A child of the object was deleted by somebody else: the object may be gone. A read that began before
+// does not answer whether it is.
+func TestDoubtObject(t *testing.T) {
+	t.Parallel()
+	o := New()
+	shown := Observation{Version: "40", Present: true, UID: "u", ResourceVersion: "40"}
+	value := Entry{Kind: Value, UID: "u", Version: "40", Observed: []ObservedVersion{{"u", "40"}}}
+	read := func() Finding {
+		e, ok := o.Get(pod)
+		if !ok {
+			return Stored
+		}
+		return e.Read(shown, podsOfV1, kube.Full)
+	}
+	o.DoubtObject(pod, "u")
+	before := o.Begin()
+	o.DoubtObject(pod, "u")
+	if o.Settle(pod, before, value); read() != Uncertain {
+		t.Error("a read that began before the doubt has settled it")
+	}
+	if o.Settle(pod, o.Begin(), value); read() != Stored {
+		t.Error("a read has not settled the doubt")
+	}
+	o.DoubtObject(pod, "u")
+	o.Settle(pod, o.Begin(), Entry{Kind: Tombstone, Observed: []ObservedVersion{{"u", "40"}}})
+	if o.DoubtObject(pod, "u"); read() != Absent {
+		t.Error("an object that is known to be gone is in doubt")
+	}
+	if o.DoubtObject(pod, "successor"); read() != Uncertain {
+		t.Error("a successor of the name is not in doubt")
+	}
+}
