@@ -7,10 +7,13 @@ import (
 	"net/http"
 	"slices"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/yare-go/yare/controller"
 	"github.com/yare-go/yare/internal/fakeserver"
@@ -123,6 +126,63 @@ func TestAnswerOfAWriteThatChangesNothingIsNoEcho(t *testing.T) {
 		time.Sleep(time.Minute)
 		if got := calls.drain(); len(got) == 0 || got[len(got)-1] != "9" {
 			t.Errorf("heights that the reconciles saw: %v, want 9 at last", got)
+		}
+	})
+}
+
+// A user's change was shown before a reconcile wrote the same object without changing it, and the map
+// function returned after the reconcile. The change was taken for what the reconcile might have
+// written, and waited for the back-off.
+func TestChangeShownBeforeAWriteIsNoEcho(t *testing.T) {
+	t.Parallel()
+	bubble(t, func(t *testing.T, s *server) {
+		c := s.client()
+		create(t, c, garden("eden"))
+		create(t, c, plant("rose"))
+		mayReturn := make(chan struct{})
+		release := sync.OnceFunc(func() { close(mayReturn) })
+		defer release()
+		keys := func(p *Plant) []kube.Key {
+			if p.Name != "rose" {
+				return nil
+			}
+			if p.Spec.Height == 9 {
+				<-mayReturn
+			}
+			return []kube.Key{{Namespace: "default", Name: "eden"}}
+		}
+		var calls atomic.Int32
+		start(t, c, controller.New(func(ctx context.Context, g *Garden, c *kube.Client) (controller.Action, error) {
+			// A change of the lily may be the reconcile's own. The first such change ends the back-off,
+			// and further ones do not.
+			lily := plant("lily")
+			lily.Spec.Height = int(calls.Add(1))
+			if _, err := kube.Apply(ctx, c, kube.OwnedBy(g, lily)); err != nil {
+				return controller.Done(), err
+			}
+			_, err := kube.Namespaced[Plant](c, "default").Patch(ctx, "rose", kube.JSONPatch(kube.TestAt("/metadata/name", "rose")))
+			return controller.Done(), errors.Join(err, errors.New("not yet"))
+		}, controller.Owns[Plant](), watches(keys)).Backoff(hourlyBackoff))
+		time.Sleep(time.Minute)
+		edit := kube.MergePatch(map[string]any{"spec": map[string]any{"height": 9}})
+		if _, err := kube.Namespaced[Plant](c, "default").Patch(t.Context(), "rose", edit); err != nil {
+			t.Fatal(err)
+		}
+		time.Sleep(time.Second)
+		before := calls.Load()
+		label := kube.MergePatch(map[string]any{"metadata": map[string]any{"labels": map[string]any{"season": "winter"}}})
+		if _, err := kube.Namespaced[Garden](c, "default").Patch(t.Context(), "eden", label); err != nil {
+			t.Fatal(err)
+		}
+		time.Sleep(time.Minute)
+		if calls.Load() == before {
+			t.Fatal("no call after the change of the garden")
+		}
+		before = calls.Load()
+		release()
+		time.Sleep(time.Minute)
+		if calls.Load() == before {
+			t.Error("no call after the user's change of the rose")
 		}
 	})
 }
@@ -298,6 +358,44 @@ func TestDeletionIsNoEchoOfAStatus(t *testing.T) {
 		time.Sleep(5 * time.Second)
 		if got := calls.drain(); !slices.Equal(got, []string{"cleanup"}) {
 			t.Errorf("calls after the deletion: %v, want one cleanup", got)
+		}
+	})
+}
+
+// A child that somebody deletes is no echo of a status that the reconcile may have written to it, so
+// that the child comes back at once.
+func TestDeletedChildIsNoEchoOfItsStatus(t *testing.T) {
+	t.Parallel()
+	bubble(t, func(t *testing.T, s *server) {
+		c := s.client()
+		create(t, c, garden("eden"))
+		s.before = func(r *kube.Request) error { // no status is written
+			if r.Subresource == "status" {
+				return &kube.Error{Verb: r.Verb, Ref: r.Ref(), Unknown: true, Err: context.DeadlineExceeded}
+			}
+			return nil
+		}
+		var calls atomic.Int32
+		start(t, c, controller.New(func(ctx context.Context, g *Garden, c *kube.Client) (controller.Action, error) {
+			// A change of the lily may be the reconcile's own. The first such change ends the back-off,
+			// and further ones do not.
+			lily := kube.OwnedBy(g, plant("lily"))
+			lily.Spec.Height = int(calls.Add(1))
+			_, err := kube.Apply(ctx, c, lily)
+			rose, err2 := kube.Apply(ctx, c, kube.OwnedBy(g, plant("rose")))
+			if err := errors.Join(err, err2); err != nil {
+				return controller.Done(), err
+			}
+			rose.Status.Height = 3
+			return controller.Done(), c.ApplyStatus(ctx, rose)
+		}, controller.Owns[Plant]()).Backoff(hourlyBackoff))
+		time.Sleep(time.Minute)
+		apply(t, c, &Garden{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "eden", Labels: map[string]string{"season": "winter"}}})
+		time.Sleep(time.Second)
+		remove(t, c, plant("rose"))
+		time.Sleep(time.Minute)
+		if s.object("plants", "default", "rose") == nil {
+			t.Error("the deleted child has not come back")
 		}
 	})
 }

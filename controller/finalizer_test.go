@@ -75,6 +75,31 @@ func TestDeletionWhileDown(t *testing.T) {
 	})
 }
 
+// Promise 17: the cleanup removes the controller's own finalizer, and no finalizer of others.
+func TestCleanupKeepsFinalizersOfOthers(t *testing.T) {
+	t.Parallel()
+	bubble(t, func(t *testing.T, s *server) {
+		var calls journal
+		c := s.client()
+		g := garden("eden")
+		g.Finalizers = []string{"other.example.com/x", finalizer, "other.example.com/y"}
+		create(t, c, g)
+		remove(t, c, g)
+		start(t, c, gardening(&calls))
+		time.Sleep(time.Minute)
+		if diff := cmp.Diff([]string{"cleanup eden"}, calls.drain()); diff != "" {
+			t.Errorf("calls (-want +got):\n%s", diff)
+		}
+		left := s.object("gardens", "default", "eden")
+		if left == nil {
+			t.Fatal("the object is gone, although it has finalizers of others")
+		}
+		if got := fmt.Sprint(meta(left)["finalizers"]); got != "[other.example.com/x other.example.com/y]" {
+			t.Errorf("the finalizers are %s, want those of others", got)
+		}
+	})
+}
+
 // Promise 17: the finalizer goes only after cleanup is done, whatever else it returns.
 func TestCleanupThatIsNotFinished(t *testing.T) {
 	t.Parallel()
@@ -269,7 +294,11 @@ func TestFinalizerNameChanged(t *testing.T) {
 		if got[len(got)-1] != "cleanup eden" {
 			t.Errorf("calls: %q", got)
 		}
-		if got := fmt.Sprint(meta(s.object("gardens", "default", "eden"))["finalizers"]); got != "[test.example.com/old]" {
+		left := s.object("gardens", "default", "eden")
+		if left == nil {
+			t.Fatal("the object is gone, although it has finalizers of others")
+		}
+		if got := fmt.Sprint(meta(left)["finalizers"]); got != "[test.example.com/old]" {
 			t.Errorf("the finalizers are %s, want the old one", got)
 		}
 	})
