@@ -3,6 +3,7 @@ package lease
 import (
 	"context"
 	"log/slog"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -165,4 +166,61 @@ func TestChangesByOthers(t *testing.T) {
 			})
 		})
 	}
+}
+
+// A term counts from when the last renewal was sent, however late the answer comes.
+func TestSlowAnswersDoNotProlongTheTerm(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		server := fakeserver.New()
+		var isDown atomic.Bool
+		var last atomic.Int64 // when the last renewal that succeeded was sent, in nanoseconds
+		server.Before(func(_ context.Context, r *kube.Request) error {
+			switch {
+			case isDown.Load():
+				return &kube.Error{Verb: r.Verb, Ref: r.Ref(), Unknown: true, Err: context.DeadlineExceeded}
+			case r.Verb == kube.VerbUpdate:
+				last.Store(time.Now().UnixNano())
+			}
+			return nil
+		})
+		server.After(func(_ context.Context, r *kube.Request) error {
+			if r.Verb == kube.VerbUpdate {
+				time.Sleep(4 * time.Second)
+			}
+			return nil
+		})
+		f := NewFence(realTime(), DefaultTiming())
+		f.Handler(server)
+		e, err := New(Config{
+			Client: kube.NewClientFromHandler(f.Transport()), Fence: f, Namespace: "default", Name: "gadgets",
+			Identity: "one", Log: slog.New(slog.DiscardHandler),
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		ctx, cancel := context.WithCancel(t.Context())
+		defer cancel()
+		ended := make(chan error, 1)
+		go func() { ended <- e.Run(ctx) }()
+		<-e.Elected()
+		for range 3 {
+			for before := last.Load(); last.Load() == before; {
+				time.Sleep(time.Second / 2)
+			}
+		}
+		isDown.Store(true)
+		deadline := time.Unix(0, last.Load()).Add(DefaultTiming().Deadline)
+		time.Sleep(time.Until(deadline.Add(-time.Second)))
+		if err := f.check(); err != nil {
+			t.Errorf("a second before the deadline: %v", err)
+		}
+		time.Sleep(time.Until(deadline.Add(time.Second)))
+		if f.check() == nil {
+			t.Error("the term goes on a second after the deadline")
+		}
+		if err := <-ended; err == nil {
+			t.Error("the elector has not returned that the lease is lost")
+		}
+	})
 }
