@@ -107,6 +107,7 @@ type detection struct {
 	seed  uint64
 	runs  int
 	took  time.Duration
+	found finding.Finding
 }
 
 // requireFound fails t unless an exploration of the wrong operator finds the mistake. The exploration
@@ -136,6 +137,7 @@ func requireFound(t *testing.T, twin twin, o explore.Options) detection {
 		t.Fatalf("%d runs in %s found nothing: %v", record.Coverage.Runs, time.Since(began).Round(time.Second), err)
 	}
 	found := record.Findings[0]
+	d.found = found
 	d.runs, d.shown = record.Coverage.Runs, "another value"
 	for _, f := range found.Schedule.Faults {
 		d.shown = string(f.Kind)
@@ -145,6 +147,19 @@ func requireFound(t *testing.T, twin twin, o explore.Options) detection {
 		t.Errorf("the verdict is %s, want %s", found.Verdict, twin.verdict)
 	}
 	return d
+}
+
+// requireSeenAgain fails t unless a replay of what was found in the wrong operator shows it again.
+func requireSeenAgain(t *testing.T, twin twin, o explore.Options, d detection) {
+	t.Helper()
+	again, err := explore.Replay(t.Context(), explore.Parts("twin", twin.wrong), o, d.found, 3)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Logf("seen again in %d of %d replays", again.Seen, again.Tries)
+	if again.Seen == 0 {
+		t.Errorf("no replay shows %s", explore.Summary(d.found))
+	}
 }
 
 // requireNotFound fails t if an exploration finds something in an operator that is right, or is not
