@@ -37,8 +37,11 @@ func (e *explorer) planTransitions(ctx context.Context) (jobs []job, err error) 
 			return nil, err
 		}
 		crd, err := e.definitionOf(ctx, sample)
-		if err != nil || crd == nil {
+		if err != nil {
 			return nil, err
+		}
+		if crd == nil {
+			continue
 		}
 		transitions, err := e.transitionsOf(ctx, sample, crd)
 		if err != nil {

@@ -55,10 +55,10 @@ func budgetOf(t *testing.T) time.Duration {
 }
 
 // compile compiles a main package in the module of a folder, and returns the path of the program.
-func compile(t *testing.T, folder, path string) string {
+func compile(t *testing.T, folder, path string, flags ...string) string {
 	t.Helper()
 	program := filepath.Join(t.TempDir(), folder)
-	run(t, folder, "build", "-o", program, path)
+	run(t, folder, append(append([]string{"build", "-o", program}, flags...), path)...)
 	return program
 }
 
