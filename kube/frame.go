@@ -76,7 +76,7 @@ func (r *frameReader) next() (Frame, error) {
 			end := r.searched + n
 			line := r.buffer[r.from:end]
 			frame, ok := scanFrame(line)
-			if !ok && len(bytes.TrimSpace(line)) > 0 {
+			if !ok && len(bytes.Trim(line, " \t\r")) > 0 { // other white space is no part of JSON
 				r.startDecoder()
 				break
 			}

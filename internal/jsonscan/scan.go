@@ -9,7 +9,9 @@ import (
 	"errors"
 	"fmt"
 	"strconv"
+	"unicode/utf8"
 
+	"github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
 )
 
@@ -122,7 +124,8 @@ func (s *Scanner) Find(member string) (bool, error) {
 	}
 }
 
-// Text returns a string. It is a part of the data if the string has no escapes.
+// Text returns a string. It is a part of the data if the string has no escapes and its UTF-8 is valid.
+// Text replaces what is not valid UTF-8 with U+FFFD, as decoders do.
 func (s *Scanner) Text() ([]byte, error) {
 	if s.Next() != '"' {
 		return nil, ErrNotJSON
@@ -132,10 +135,25 @@ func (s *Scanner) Text() ([]byte, error) {
 		return nil, err
 	}
 	text := s.data[from+1 : s.at-1]
-	if bytes.IndexByte(text, '\\') >= 0 {
-		return jsontext.AppendUnquote(nil, s.data[from:s.at])
+	if bytes.IndexByte(text, '\\') >= 0 || !utf8.Valid(text) {
+		return unquote(s.data[from:s.at])
 	}
 	return text, nil
+}
+
+// unquote returns the text of a string with its quotes.
+func unquote(quoted []byte) ([]byte, error) {
+	text, err := jsontext.AppendUnquote(nil, quoted)
+	if err == nil {
+		return text, nil
+	}
+	// AppendUnquote returns the same error for a surrogate without its other half, which is well-formed JSON,
+	// and for a malformed escape.
+	var replaced string
+	if json.Unmarshal(quoted, &replaced, jsontext.AllowInvalidUTF8(true)) == nil {
+		return []byte(replaced), nil
+	}
+	return nil, err
 }
 
 // skipText steps over a string, at whose opening quote s is.

@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"encoding/json"
 	"errors"
-	"strings"
 	"testing"
 )
 
@@ -12,7 +11,7 @@ import (
 // nothing panics on what is no JSON.
 func FuzzMembers(f *testing.F) {
 	for _, text := range []string{
-		`{}`, `null`, ` { "a" : 1 , "b\u0062" : [ {"x":"\"}"} , null ] , "c":{"d":{}} } `, `{"a":"\\","a":-1.5e3,"":true}`, `[1]`, `{"a"`, `{"a":}`, `{"a":1,}`, `{,}`, `"`, ``,
+		`{}`, `null`, ` { "a" : 1 , "b\u0062" : [ {"x":"\"}"} , null ] , "c":{"d":{}} } `, `{"a":"\\","a":-1.5e3,"":true}`, `[1]`, `{"a"`, `{"a":}`, `{"a":1,}`, `{,}`, `"`, ``, "{\"a\x8d\":1}", `{"a\ud800":1}`,
 	} {
 		f.Add([]byte(text))
 	}
@@ -27,7 +26,7 @@ func FuzzMembers(f *testing.F) {
 		again := New(data)
 		found, findErr := again.Find("a")
 		var want map[string]json.RawMessage
-		if !json.Valid(data) || json.Unmarshal(data, &want) != nil || bytes.ContainsRune(data, '\ufffd') || !validNames(want) {
+		if !json.Valid(data) || json.Unmarshal(data, &want) != nil {
 			return
 		}
 		if err != nil || findErr != nil {
@@ -45,16 +44,6 @@ func FuzzMembers(f *testing.F) {
 			t.Errorf("find: %t, want %t in %s", found, there, data)
 		}
 	})
-}
-
-// validNames leaves out what decoders replace in texts that are no UTF-8.
-func validNames(members map[string]json.RawMessage) bool {
-	for name := range members {
-		if strings.ContainsRune(name, '\ufffd') {
-			return false
-		}
-	}
-	return true
 }
 
 // One member of the wrong type is the error, and the others are read.

@@ -177,6 +177,8 @@ func FuzzRecord(f *testing.F) {
 	f.Add([]byte(random.WebApp(1)))
 	f.Add([]byte(random.Pod(1)))
 	f.Add([]byte(`{"metadata":{"name":"a\u0062","labels":{"k":"\\"},"ownerReferences":[{"uid":"1"}]}}`))
+	f.Add([]byte("{\"metadata\":{\"name\":\"a\x8d\"}}")) // invalid UTF-8 was not replaced, as a decoder replaces it
+	f.Add([]byte(`{"metadata":{"name":"a\ud800"}}`))     // a surrogate without its other half was an error
 	f.Fuzz(func(t *testing.T, object []byte) {
 		got, err := MetadataOf(object)
 		var want narrow

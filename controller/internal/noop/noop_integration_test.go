@@ -3,6 +3,8 @@ package noop_test
 import (
 	"fmt"
 	"math/rand/v2"
+	"os"
+	"strconv"
 	"testing"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -208,7 +210,12 @@ func TestManagersAndObjects(t *testing.T) {
 // what one would be that every apply is sent to; and at rest nothing is sent.
 func TestRandomEdits(t *testing.T) {
 	t.Parallel()
-	for seed := range uint64(6) {
+	runs := uint64(6)
+	if n, err := strconv.ParseUint(os.Getenv("YARE_EDITS_RUNS"), 10, 64); err == nil {
+		runs = n
+	}
+	first, _ := strconv.ParseUint(os.Getenv("YARE_EDITS_SEED"), 10, 64)
+	for seed := first; seed < first+runs; seed++ {
 		t.Run(fmt.Sprint(seed), func(t *testing.T) {
 			t.Parallel()
 			random := rand.New(rand.NewPCG(seed, 3))
