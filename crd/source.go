@@ -103,7 +103,12 @@ func (r *sourceReader) next() {
 	}
 }
 
-func (r *sourceReader) scan() { r.pos, r.tok, r.lit = r.scanner.Scan() }
+// scan reads one token. A file with an error ends at the error, because what follows may be no whole token.
+func (r *sourceReader) scan() {
+	if r.pos, r.tok, r.lit = r.scanner.Scan(); r.errors.Len() > 0 {
+		r.tok, r.lit = token.EOF, ""
+	}
+}
 
 func (r *sourceReader) lineOf(pos token.Pos) int {
 	if !pos.IsValid() {

@@ -96,7 +96,7 @@ func FuzzSource(f *testing.F) {
 	for _, text := range oddSources {
 		f.Add([]byte("package p\n" + text))
 	}
-	for _, text := range []string{"", "package", "package p; type", "package p; type (", "package p; type A struct {", "package p; type A struct { X struct {", "package p; type A[", "package p; type A CustomResource[", "package p\n/*", "package p; type A, B ("} {
+	for _, text := range []string{"", "package", "package p; type", "package p; type (", "package p; type A struct {", "package p; type A struct { X struct {", "package p; type A[", "package p; type A CustomResource[", "package p\n/*", "package p; type A struct { X int; /*", "package p; type A, B ("} {
 		f.Add([]byte(text))
 	}
 	f.Fuzz(func(t *testing.T, text []byte) {
