@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"iter"
+	"unicode/utf8"
 
 	"github.com/go-json-experiment/json/jsontext"
 
@@ -156,13 +157,13 @@ type failingReader struct{ err error }
 func (r failingReader) Read([]byte) (int, error) { return 0, r.err }
 
 // scanFrame returns the parts of a frame. It reports false unless data is one well-formed frame
-// whose type is a string without escapes.
+// whose type is a string of valid UTF-8 without escapes.
 func scanFrame(data []byte) (f Frame, ok bool) {
 	ok = jsonscan.ValidMembers(data, func(name, value []byte) {
 		switch string(name) {
 		case "type":
 			f.Type = ""
-			if n := len(value); value[0] == '"' && bytes.IndexByte(value, '\\') < 0 {
+			if n := len(value); value[0] == '"' && bytes.IndexByte(value, '\\') < 0 && utf8.Valid(value) {
 				f.Type = eventType(value[1 : n-1])
 			}
 		case "object":

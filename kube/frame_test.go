@@ -97,7 +97,8 @@ func FuzzFrames(f *testing.F) {
 	f.Add([]byte(`{"type":"ADDED","object":{"a":1}}`+"\n"+`{"type":"ADDED","object":{"a":[{}]}}`+"\n"), uint8(7))
 	f.Add([]byte(`{"type":"ADDED","object":{}}{"type":null,"object":{}}`+"\n {\n}"), uint8(1))
 	f.Add([]byte(`{"type":"A\u0041","object":"\n"}`+"\n"+`{"type":"","object":{},}`), uint8(30))
-	f.Add([]byte("\v\n"), uint8(1)) // a line of white space that JSON does not have was skipped
+	f.Add([]byte("\v\n"), uint8(1))                                 // a line of white space that JSON does not have was skipped
+	f.Add([]byte("{\"type\":\"A\xad\",\"object\":{}}\n"), uint8(1)) // invalid UTF-8 in a type depended on how the bytes arrived
 	f.Fuzz(func(t *testing.T, data []byte, chunk uint8) {
 		decoder := jsontext.NewDecoder(bytes.NewReader(data), jsontext.AllowDuplicateNames(true), jsontext.AllowInvalidUTF8(true))
 		var want []string
