@@ -42,7 +42,7 @@
 // When etcd is restored from a backup, resource versions go back. An API server does not refuse
 // a watch from a version that it has not reached: it is silent until it reaches the version, and what
 // happens in between is lost. Therefore a watch that was reopened after an unexpected end, and
-// brings no event for 12 seconds, is followed by one list of at most one object, its metadata
+// brings no new event for 12 seconds, is followed by one list of at most one object, its metadata
 // only. Everything is listed again if the server's version is lower than the last one seen, or
 // if the newest known object is older, is another one, has changed without an event, or is gone
 // without a deletion, or if the object of the newest deletion is back.
@@ -55,7 +55,7 @@
 // restoration too, and leads to a fresh list at once, at most once a minute.
 //
 // One case remains. The server has passed the last version seen before it is asked, and the
-// newest change that was seen is also in the backup, or an event came within the 12 seconds.
+// newest change that was seen is also in the backup, or a new event came within the 12 seconds.
 // Then the changes between the backup and the last version seen are not noticed until
 // those objects change again, or until the next list. Whoever restores etcd avoids this
 // with etcdutl snapshot restore --bump-revision and --mark-compacted, after which an API server

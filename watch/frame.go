@@ -26,10 +26,8 @@ func isMalformed(err error) bool {
 func (f *follower) handleFrame(frame kube.Frame) error {
 	switch frame.Type {
 	case "ADDED", "MODIFIED":
-		f.endProbe()
 		return f.put(frame.Object)
 	case "DELETED":
-		f.endProbe()
 		return f.remove(frame.Object)
 	case "BOOKMARK":
 		return f.handleBookmark(frame.Object)
@@ -68,6 +66,7 @@ func (f *follower) handleBookmark(object []byte) error {
 // put publishes the changes that follow from the existence of object.
 func (f *follower) put(object []byte) error {
 	id, named, err := readIdentity(f.stream, object)
+	f.endProbeAt(id.ResourceVersion)
 	if err != nil {
 		f.tracker.putUndecodable(id.Key, named)
 		return f.publishError(err)
@@ -91,6 +90,7 @@ func (f *follower) put(object []byte) error {
 // remove publishes the change that follows from the deletion of object.
 func (f *follower) remove(object []byte) error {
 	id, _, err := readIdentity(f.stream, object)
+	f.endProbeAt(id.ResourceVersion)
 	if err != nil {
 		return f.publishError(err)
 	}

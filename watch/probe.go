@@ -18,7 +18,7 @@ import (
 var errRestored = errors.New("the server has lost what it has shown before, as after a restored backup: everything is listed again")
 
 const (
-	// probeDelay is how long a watch that was reopened may be silent before the probe.
+	// probeDelay is how long a watch that was reopened may bring nothing new before the probe.
 	probeDelay = 12 * time.Second
 	// maxProbeDelay limits the wait between probes that fail.
 	maxProbeDelay = 5 * time.Minute
@@ -27,10 +27,11 @@ const (
 // probe finds out whether a server was restored from a backup. A restored server does not
 // refuse a watch from a version that it has not reached yet: it is silent until it reaches that
 // version, and everything in between is lost. Silence alone is normal. So a watch that was reopened
-// after an unexpected end, and stays silent, is probed once, by a list of one object.
+// after an unexpected end, and brings nothing new, is probed once, by a list of one object.
 type probe struct {
-	cancel  context.CancelFunc
-	running sync.WaitGroup
+	cancel   context.CancelFunc
+	running  sync.WaitGroup
+	expected expectedState
 	// passed is true once the server has shown that it has the state that was seen.
 	passed atomic.Bool
 }
@@ -40,17 +41,16 @@ type probe struct {
 // call stopProbe.
 func (f *follower) startProbe(ctx context.Context, restored func()) {
 	ctx, cancel := context.WithCancel(ctx)
-	p := &probe{cancel: cancel}
+	p := &probe{cancel: cancel, expected: f.expectedState()}
 	f.probe = p
-	want := f.expectedState()
 	p.running.Go(func() {
 		for delay := probeDelay; sleep(ctx, delay); delay = min(2*delay, maxProbeDelay) {
-			state, err := want.read(ctx, f.handler)
+			state, err := p.expected.read(ctx, f.handler)
 			switch {
 			case err != nil:
 				continue // the server cannot answer now
 			case ctx.Err() != nil:
-			case want.isLost(state):
+			case p.expected.isLost(state):
 				restored()
 			default:
 				p.passed.Store(true)
@@ -73,9 +73,11 @@ func (f *follower) stopProbe() {
 	f.probe = nil
 }
 
-// endProbe ends the probe without a result, because the watch is not silent.
-func (f *follower) endProbe() {
-	if f.probe != nil {
+// endProbeAt ends the probe without a result if an event has a version that the server had not
+// shown before the watch. An older event is no sign that the server was not restored: the watch
+// was resumed early, and a restored server has that part of the past too.
+func (f *follower) endProbeAt(version string) {
+	if f.probe != nil && !ident.HasReached(f.probe.expected.version, version) {
 		f.stopProbe()
 		f.interrupted = false
 	}
@@ -84,7 +86,9 @@ func (f *follower) endProbe() {
 // expectedState is the state that a server must have unless it was restored: a version, and the
 // newest change that it has shown.
 type expectedState struct {
-	stream  kube.Stream
+	stream kube.Stream
+	// version is the latest version that the server has shown. It is later than the version to
+	// watch from if the end mark of a list preceded the last events before it.
 	version string
 	// newest is the newest known object or, if deleted is true, the newest deletion. Its name is
 	// empty if there is neither.
@@ -94,7 +98,11 @@ type expectedState struct {
 
 func (f *follower) expectedState() expectedState {
 	newest, deleted, _ := f.tracker.newest()
-	return expectedState{stream: f.stream, version: f.version, newest: newest, deleted: deleted}
+	version := f.version
+	if shown := newest.version.ResourceVersion(); ident.IsNewer(shown, version) {
+		version = shown
+	}
+	return expectedState{stream: f.stream, version: version, newest: newest, deleted: deleted}
 }
 
 // serverState is the state of a server: its version, and the object that has the name of the
@@ -141,7 +149,7 @@ func (s expectedState) read(ctx context.Context, h kube.Handler) (serverState, e
 }
 
 // isLost reports whether a server in state has lost what it had shown. An object that is newer
-// than the version that the watch began with is no loss: its event is on its way.
+// than the expected version is no loss: its event is on its way.
 func (s expectedState) isLost(state serverState) bool {
 	switch {
 	case ident.IsNewer(s.version, state.version):

@@ -78,6 +78,15 @@ func TestRestoredServerIsFound(t *testing.T) {
 			},
 			probe: page("120", "", object("b", 95)), published: "! ~a50 =",
 		},
+		{
+			// Found by FuzzFollow: the events of the past kept the probe from finding the loss.
+			name: "it shows a part of the past that was shown within a list with an earlier version",
+			answers: []answer{
+				stream(added(object("a", 90)), modified(object("b", 95)), modified(object("b", 100)), endOfList("90"), broken()),
+				stream(modified(object("b", 95)), hang()),
+			},
+			probe: page("95", "", object("b", 95)), published: "! ~a50 -b100? =",
+		},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
@@ -159,6 +168,7 @@ func TestProbesAreRare(t *testing.T) {
 		{"an interruption", []answer{list(broken()), due, due}, healthy, 1},
 		{"two interruptions", []answer{list(broken()), stream(pause(time.Minute), broken()), due}, healthy, 2},
 		{"an interruption that ends the silence", []answer{list(broken()), stream(pause(time.Second), modified(object("a", 6)), hang())}, healthy, 0},
+		{"events that were shown before the end of the list", []answer{stream(added(object("a", 6)), endOfList("5"), broken()), stream(modified(object("a", 6)), hang())}, page("9", "", object("a", 6)), 1},
 		{"an interruption before the probe", []answer{list(broken()), stream(pause(5*time.Second), broken()), due}, healthy, 1},
 		{"an object that was not known", []answer{stream(endOfList("5"), broken()), due}, page("9", ""), 1},
 		{"an object that has changed, whose event is on its way", []answer{list(broken()), due}, page("9", "", object("a", 7)), 1},
