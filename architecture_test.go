@@ -36,6 +36,7 @@ var layers = map[string][]string{
 	"internal/ident":    {},
 	// It is the time of a program, which a test can move.
 	"internal/clock": {},
+	"internal/sleep": {},
 	// It is the logger of a program in a test.
 	"internal/runlog": {},
 	// It makes rules of RBAC of what a program needs, and checks requests against them.
@@ -59,7 +60,7 @@ var layers = map[string][]string{
 
 	"kube":  {"internal/jsonscan", "internal/jsonplan", "internal/projection", "internal/yaml"},
 	"crd":   {"kube", "internal/yaml"},
-	"watch": {"kube", "internal/jsonscan", "internal/ident"},
+	"watch": {"kube", "internal/jsonscan", "internal/ident", "internal/sleep"},
 	"cache": {
 		"kube", "watch", "cache/internal/overlay", "cache/internal/progress", "cache/internal/store", "internal/jsonscan", "internal/ident",
 		"internal/projection",
@@ -77,11 +78,11 @@ var layers = map[string][]string{
 
 	"controller":     {"kube", "watch", "cache", "internal/clock", "internal/jsonscan", "internal/ident", "internal/logctx", "internal/panics"},
 	"events":         {"kube", "controller"},
-	"operator":       {"kube", "crd", "watch", "cache", "controller", "internal/lease", "internal/logctx", "internal/panics", "internal/textlog", "internal/runlog", "internal/access", "internal/yaml"},
+	"operator":       {"kube", "crd", "watch", "cache", "controller", "internal/lease", "internal/sleep", "internal/logctx", "internal/panics", "internal/textlog", "internal/runlog", "internal/access", "internal/yaml"},
 	"internal/plane": {},
 	"internal/dev":   append([]string{"internal/plane", "internal/textlog", "internal/access", "internal/manifest"}, library...),
 	// The exploration of programs under faults.
-	"internal/explore": append([]string{"internal/plane", "internal/clock", "internal/runlog", "internal/access", "internal/manifest", "internal/apirequest", "internal/ident"}, library...),
+	"internal/explore": append([]string{"internal/plane", "internal/clock", "internal/sleep", "internal/runlog", "internal/access", "internal/manifest", "internal/apirequest", "internal/ident"}, library...),
 	"yaretest":         append([]string{"internal/plane", "internal/clock", "internal/runlog", "internal/access", "internal/apirequest", "internal/explore"}, library...),
 	"cmd/yare":         append([]string{"internal/plane", "internal/dev", "internal/explore"}, library...),
 
@@ -100,9 +101,9 @@ var layers = map[string][]string{
 	// The code that the pages of the guide show.
 	"docs/guide/code": append([]string{"yaretest"}, library...),
 	// It measures whole operators on a control plane.
-	"bench": append([]string{"internal/plane"}, library...),
+	"bench": append([]string{"internal/plane", "internal/sleep"}, library...),
 	// It runs an operator for an hour under faults.
-	"bench/soak": append([]string{"bench", "internal/plane", "internal/explore"}, library...),
+	"bench/soak": append([]string{"bench", "internal/plane", "internal/explore", "internal/sleep"}, library...),
 }
 
 // forbidden lists packages that no operator links, with the reason. An entry includes the

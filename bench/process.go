@@ -16,6 +16,7 @@ import (
 	"time"
 
 	"github.com/yare-go/yare/internal/plane/process"
+	"github.com/yare-go/yare/internal/sleep"
 )
 
 // runningProgram is a program that runs, with the marks that it printed: see package probe.
@@ -128,7 +129,7 @@ func (r *runningProgram) waitForRecords(ctx context.Context, n int) ([]record, e
 		if len(records) == n {
 			return records, nil
 		}
-		if err := sleep(ctx, 100*time.Millisecond); err != nil {
+		if err := sleep.For(ctx, 100*time.Millisecond); err != nil {
 			return nil, err
 		}
 	}
@@ -165,18 +166,6 @@ func (r *runningProgram) memory() (memory, error) {
 		return m, errors.New("the kernel reports no resident memory")
 	}
 	return m, nil
-}
-
-// sleep waits for d, or until ctx ends.
-func sleep(ctx context.Context, d time.Duration) error {
-	timer := time.NewTimer(d)
-	defer timer.Stop()
-	select {
-	case <-ctx.Done():
-		return ctx.Err()
-	case <-timer.C:
-		return nil
-	}
 }
 
 // tail is a writer that keeps the end of what is written.

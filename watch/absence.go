@@ -6,6 +6,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/yare-go/yare/internal/sleep"
 	"github.com/yare-go/yare/kube"
 )
 
@@ -29,8 +30,8 @@ func (f *follower) handleNotFound(ctx context.Context, err error) error {
 		return err
 	}
 	for {
-		if !sleep(ctx, presencePeriod+rand.N(presencePeriod/2)) {
-			return ctx.Err()
+		if err := sleep.For(ctx, presencePeriod+rand.N(presencePeriod/2)); err != nil {
+			return err
 		}
 		served, failed := f.isServed(ctx)
 		switch {

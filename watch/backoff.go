@@ -1,7 +1,6 @@
 package watch
 
 import (
-	"context"
 	"math/rand/v2"
 	"time"
 
@@ -52,16 +51,4 @@ func backoffDelay(err error, n int) time.Duration {
 		d = max(d, e.RetryDelay())
 	}
 	return d
-}
-
-// sleep waits for d. It reports false if ctx ended.
-func sleep(ctx context.Context, d time.Duration) bool {
-	timer := time.NewTimer(d)
-	defer timer.Stop()
-	select {
-	case <-timer.C:
-		return ctx.Err() == nil
-	case <-ctx.Done():
-		return false
-	}
 }

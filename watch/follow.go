@@ -8,6 +8,7 @@ import (
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"github.com/yare-go/yare/internal/sleep"
 	"github.com/yare-go/yare/kube"
 )
 
@@ -189,7 +190,7 @@ func (f *follower) handleError(ctx context.Context, err error) bool {
 	if report && !f.yield(Change{}, err) {
 		return false
 	}
-	return sleep(ctx, backoffDelay(err, n))
+	return sleep.For(ctx, backoffDelay(err, n)) == nil
 }
 
 // publish yields c. It returns errStopped if the consumer has left the loop.

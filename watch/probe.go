@@ -11,6 +11,7 @@ import (
 	"k8s.io/apimachinery/pkg/fields"
 
 	"github.com/yare-go/yare/internal/ident"
+	"github.com/yare-go/yare/internal/sleep"
 	"github.com/yare-go/yare/kube"
 )
 
@@ -44,7 +45,7 @@ func (f *follower) startProbe(ctx context.Context, restored func()) {
 	p := &probe{cancel: cancel, expected: f.expectedState()}
 	f.probe = p
 	p.running.Go(func() {
-		for delay := probeDelay; sleep(ctx, delay); delay = min(2*delay, maxProbeDelay) {
+		for delay := probeDelay; sleep.For(ctx, delay) == nil; delay = min(2*delay, maxProbeDelay) {
 			state, err := p.expected.read(ctx, f.handler)
 			switch {
 			case err != nil:

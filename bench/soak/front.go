@@ -18,6 +18,7 @@ import (
 	"github.com/yare-go/yare/bench/internal/loopback"
 	"github.com/yare-go/yare/internal/explore/faults"
 	"github.com/yare-go/yare/internal/explore/schedule"
+	"github.com/yare-go/yare/internal/sleep"
 	"github.com/yare-go/yare/kube"
 )
 
@@ -137,7 +138,7 @@ func (f *front) handle(w http.ResponseWriter, r *http.Request) {
 	case fault.isReset:
 		panic(http.ErrAbortHandler)
 	case fault.isSlow:
-		if sleep(ctx, delay) != nil {
+		if sleep.For(ctx, delay) != nil {
 			panic(http.ErrAbortHandler)
 		}
 	case fault.isLost:
@@ -215,7 +216,7 @@ func (f *front) injectFaults(ctx context.Context) {
 		if i%12 == 11 {
 			f.cutAll()
 		}
-		if sleep(ctx, step) != nil {
+		if sleep.For(ctx, step) != nil {
 			return
 		}
 	}

@@ -31,6 +31,7 @@ import (
 	"github.com/yare-go/yare/internal/plane"
 	"github.com/yare-go/yare/internal/plane/console"
 	"github.com/yare-go/yare/internal/plane/process"
+	"github.com/yare-go/yare/internal/sleep"
 	"github.com/yare-go/yare/kube"
 )
 
@@ -180,7 +181,7 @@ func disturb(ctx context.Context, o options, p *plane.Plane, users *users, front
 // killAPIServer kills the API server and starts it again, at times before the end of the soak.
 func killAPIServer(ctx context.Context, o options, p *plane.Plane, front *front) {
 	for killed := o.killEvery; killed < o.duration-o.killEvery/10; killed += o.killEvery {
-		if sleep(ctx, o.killEvery) != nil {
+		if sleep.For(ctx, o.killEvery) != nil {
 			return
 		}
 		// The soak must not end while the API server is down.
@@ -188,7 +189,7 @@ func killAPIServer(ctx context.Context, o options, p *plane.Plane, front *front)
 		err := p.Kill(within, apiServer)
 		if err == nil {
 			front.counts.add("kill of the API server")
-			_ = sleep(ctx, 2*time.Second)
+			_ = sleep.For(ctx, 2*time.Second)
 			err = p.StartComponent(within, apiServer)
 		}
 		cancel()
@@ -235,18 +236,6 @@ func command(ctx context.Context, stdin, name string, args ...string) error {
 		return fmt.Errorf("%s %s: %w\n%s", filepath.Base(name), strings.Join(args, " "), err, output)
 	}
 	return nil
-}
-
-// sleep waits for d, or until ctx ends.
-func sleep(ctx context.Context, d time.Duration) error {
-	timer := time.NewTimer(d)
-	defer timer.Stop()
-	select {
-	case <-ctx.Done():
-		return ctx.Err()
-	case <-timer.C:
-		return nil
-	}
 }
 
 // counts counts by name. Its methods are safe for concurrent use.

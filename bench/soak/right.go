@@ -11,6 +11,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/yare-go/yare/bench/internal/workload"
+	"github.com/yare-go/yare/internal/sleep"
 	"github.com/yare-go/yare/kube"
 )
 
@@ -31,7 +32,7 @@ func waitUntilRight(ctx context.Context, client *kube.Client, program *program, 
 		if err == nil {
 			last = problems
 		}
-		if sleep(ctx, 5*time.Second) == nil {
+		if sleep.For(ctx, 5*time.Second) == nil {
 			continue
 		}
 		if last == nil {

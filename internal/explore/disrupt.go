@@ -11,6 +11,7 @@ import (
 
 	"github.com/yare-go/yare/internal/explore/finding"
 	"github.com/yare-go/yare/internal/explore/schedule"
+	"github.com/yare-go/yare/internal/sleep"
 	"github.com/yare-go/yare/kube"
 )
 
@@ -148,7 +149,7 @@ func (r *run) strike(ctx context.Context, f schedule.Fault) error {
 	if err := stop(ctx, component); err != nil {
 		return err
 	}
-	interrupted := sleep(ctx, down)
+	interrupted := sleep.For(ctx, down)
 	// The component is started in any case.
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), maxReturn)
 	defer cancel()
@@ -166,7 +167,7 @@ func (r *run) waitUntilServing(ctx context.Context) error {
 			r.recordEvent(finding.Event{Lane: finding.Server, Text: "serves again"})
 			return nil
 		}
-		if waited := sleep(ctx, pollInterval); waited != nil {
+		if waited := sleep.For(ctx, pollInterval); waited != nil {
 			return fmt.Errorf("the control plane does not serve again within %s: %w", maxReturn, err)
 		}
 	}
@@ -181,7 +182,7 @@ func (r *run) catchUp(ctx context.Context) error {
 		return err
 	}
 	for until := time.Now().Add(maxReturn); err != nil && time.Now().Before(until); {
-		if err := sleep(ctx, pollInterval); err != nil {
+		if err := sleep.For(ctx, pollInterval); err != nil {
 			return err
 		}
 		err = r.recording.CatchUp(ctx, written...)

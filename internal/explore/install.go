@@ -16,6 +16,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/yare-go/yare/internal/manifest"
+	"github.com/yare-go/yare/internal/sleep"
 	"github.com/yare-go/yare/kube"
 )
 
@@ -170,7 +171,7 @@ func waitUntilServed(ctx context.Context, client *kube.Client, crd *unstructured
 			if err == nil {
 				break
 			}
-			if waited := sleep(ctx, 50*time.Millisecond); waited != nil {
+			if waited := sleep.For(ctx, 50*time.Millisecond); waited != nil {
 				return errors.Join(waited, err)
 			}
 		}

@@ -15,6 +15,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/yare-go/yare/internal/explore/history"
+	"github.com/yare-go/yare/internal/sleep"
 	"github.com/yare-go/yare/kube"
 )
 
@@ -115,7 +116,7 @@ func (n *namespaces) empty(ctx context.Context, name string, recording *history.
 				return err
 			}
 		}
-		if err := sleep(ctx, pollInterval); err != nil {
+		if err := sleep.For(ctx, pollInterval); err != nil {
 			return err
 		}
 	}

@@ -5,6 +5,8 @@ import (
 	"runtime"
 	"sync"
 	"time"
+
+	"github.com/yare-go/yare/internal/sleep"
 )
 
 const (
@@ -79,7 +81,7 @@ func (p *pace) follow(ctx context.Context, measure func() (busy float64, ok bool
 		return
 	}
 	measure()
-	for sleep(ctx, paceInterval) == nil {
+	for sleep.For(ctx, paceInterval) == nil {
 		busy, ok := measure()
 		if !ok {
 			return

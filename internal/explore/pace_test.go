@@ -6,6 +6,8 @@ import (
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"github.com/yare-go/yare/internal/sleep"
 )
 
 // More runs are made at a time while the processors are idle, and fewer while they are busy.
@@ -21,7 +23,7 @@ func TestPaceFollowsTheLoad(t *testing.T) {
 			go func() {
 				for p.begin(ctx) {
 					running.Add(1)
-					_ = sleep(ctx, 100*time.Millisecond)
+					_ = sleep.For(ctx, 100*time.Millisecond)
 					running.Add(-1)
 					p.end()
 				}

@@ -9,6 +9,7 @@ import (
 
 	"github.com/yare-go/yare/internal/explore/finding"
 	"github.com/yare-go/yare/internal/explore/schedule"
+	"github.com/yare-go/yare/internal/sleep"
 	"github.com/yare-go/yare/kube"
 )
 
@@ -150,7 +151,7 @@ func (e *explorer) waitForSchema(ctx context.Context, isObserved func(context.Co
 		if observed, err := isObserved(ctx); observed || err != nil {
 			return err
 		}
-		if err := sleep(ctx, pollInterval); err != nil {
+		if err := sleep.For(ctx, pollInterval); err != nil {
 			return err
 		}
 	}

@@ -21,6 +21,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/yare-go/yare/internal/explore/schedule"
+	"github.com/yare-go/yare/internal/sleep"
 	"github.com/yare-go/yare/kube"
 )
 
@@ -182,7 +183,7 @@ func (p *Proxy) serve(w http.ResponseWriter, r *http.Request) {
 		panic(http.ErrAbortHandler)
 	}
 	defer p.end(e)
-	if !sleep(ctx, delay) {
+	if delay > 0 && sleep.For(ctx, delay) != nil {
 		panic(http.ErrAbortHandler)
 	}
 	if status, ok := p.intervene(ctx, e, r); ok {
@@ -251,21 +252,6 @@ func (p *Proxy) sessionOf(r *http.Request) *Session {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	return p.sessions[token]
-}
-
-// sleep waits. It reports false if ctx ends first.
-func sleep(ctx context.Context, d time.Duration) bool {
-	if d <= 0 {
-		return true
-	}
-	timer := time.NewTimer(d)
-	defer timer.Stop()
-	select {
-	case <-timer.C:
-		return true
-	case <-ctx.Done():
-		return false
-	}
 }
 
 // intervene carries out the faults that come before the server receives the request. It returns

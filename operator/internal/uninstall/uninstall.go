@@ -19,6 +19,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
+	"github.com/yare-go/yare/internal/sleep"
 	"github.com/yare-go/yare/kube"
 	"github.com/yare-go/yare/operator/internal/manifests"
 )
@@ -156,7 +157,7 @@ func (u *uninstaller) remove(ctx context.Context, r kube.Resource, o *metadata) 
 		if blocked > 0 && blocked%20 == 0 {
 			fmt.Fprintf(u.Out, "waiting for the end of %s, with the finalizers %v\n", name, now.Finalizers)
 		}
-		if err := sleep(ctx, period); err != nil {
+		if err := sleep.For(ctx, period); err != nil {
 			return fmt.Errorf("wait for the end of %s: %w", name, err)
 		}
 	}
@@ -225,16 +226,6 @@ func nameOf(r kube.Resource, o *metadata) string {
 		return r.String() + " " + o.Name
 	}
 	return r.String() + " " + o.Namespace + "/" + o.Name
-}
-
-// sleep waits for d, or until ctx ends.
-func sleep(ctx context.Context, d time.Duration) error {
-	select {
-	case <-ctx.Done():
-		return context.Cause(ctx)
-	case <-time.After(d):
-		return nil
-	}
 }
 
 // deployment is the Deployment of an installation.
