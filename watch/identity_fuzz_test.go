@@ -1,10 +1,9 @@
 package watch
 
 import (
-	"bytes"
-	"encoding/json"
 	"testing"
 
+	"github.com/go-json-experiment/json/jsontext"
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/yare-go/yare/kube"
@@ -15,7 +14,7 @@ import (
 func FuzzIdentity(f *testing.F) {
 	for _, text := range []string{
 		`{"metadata":{"namespace":"ns","name":"a","uid":"u","resourceVersion":"7"},"spec":{"metadata":{"name":"b"}}}`, `{"spec":{"name":"b"},"metadata":{"labels":{"name":"b"},"name":"a"}}`,
-		`{"metadata":{"name":null}}`, `{"metadata":{"name":7,"uid":"u"}}`, `{"metadata":{"namespace":"ns","name":"a","uid":[]}}`, `{"metadata":[]}`, `{"metadata":null}`, `{}`, `null`, `[]`, ``, `{"metadata":{"name":"a"`, `{"metadata":{"name":"\"\\"}}`,
+		`{"metadata":{"name":null}}`, `{"metadata":{"name":7,"uid":"u"}}`, `{"metadata":{"namespace":"ns","name":"a","uid":[]}}`, `{"metadata":[]}`, `{"metadata":null}`, `{}`, `null`, `[]`, ``, `{"metadata":{"name":"a"`, `{"metadata":{"name":"\"\\"}}`, `{"metadata":{"\u006eame":"\u0061\ud800"}}`,
 	} {
 		f.Add([]byte(text))
 	}
@@ -32,7 +31,8 @@ func FuzzIdentity(f *testing.F) {
 				ResourceVersion string    `json:"resourceVersion"`
 			} `json:"metadata"`
 		}
-		if !json.Valid(object) || bytes.Contains(object, []byte(`\u`)) || hasRepeatedNames(object) || kube.Unmarshal(object, &want) != nil {
+		// An object with a repeated name is left out: it does not matter which of the members counts.
+		if !jsontext.Value(object).IsValid(jsontext.AllowInvalidUTF8(true)) || kube.Unmarshal(object, &want) != nil {
 			return
 		}
 		m := want.Metadata
@@ -46,15 +46,4 @@ func FuzzIdentity(f *testing.F) {
 			t.Errorf("%q: the identity is %+v, with the error %v", object, id, err)
 		}
 	})
-}
-
-// hasRepeatedNames reports whether one of the names in an object may come more than once. It does not matter
-// which of them counts.
-func hasRepeatedNames(object []byte) bool {
-	for _, name := range []string{"metadata", "namespace", "name", "uid", "resourceVersion"} {
-		if bytes.Count(object, []byte(`"`+name+`"`)) > 1 {
-			return true
-		}
-	}
-	return false
 }
