@@ -103,7 +103,7 @@ func (r *sourceReader) next() {
 	}
 }
 
-// scan reads one token. A file with an error ends at the error, because what follows may be no whole token.
+// scan reads one token. A file with an error ends at the error, because the next token may be incomplete.
 func (r *sourceReader) scan() {
 	if r.pos, r.tok, r.lit = r.scanner.Scan(); r.errors.Len() > 0 {
 		r.tok, r.lit = token.EOF, ""

@@ -30,8 +30,9 @@ const (
 // version, and everything in between is lost. Silence alone is normal. So a watch that was reopened
 // after an unexpected end, and brings nothing new, is probed once, by a list of one object.
 type probe struct {
-	cancel   context.CancelFunc
-	running  sync.WaitGroup
+	cancel  context.CancelFunc
+	running sync.WaitGroup
+	// expected is the state that the server had shown before the watch.
 	expected expectedState
 	// passed is true once the server has shown that it has the state that was seen.
 	passed atomic.Bool
@@ -74,9 +75,9 @@ func (f *follower) stopProbe() {
 	f.probe = nil
 }
 
-// endProbeAt ends the probe without a result if an event has a version that the server had not
-// shown before the watch. An older event is no sign that the server was not restored: the watch
-// was resumed early, and a restored server has that part of the past too.
+// endProbeAt ends the probe without a result if an event has a version that is newer than all versions
+// that the server had shown before the watch. An older event proves nothing, because a restored server
+// repeats the part of the past that it has kept. A version that cannot be compared ends the probe.
 func (f *follower) endProbeAt(version string) {
 	if f.probe != nil && !ident.HasReached(f.probe.expected.version, version) {
 		f.stopProbe()
@@ -84,12 +85,11 @@ func (f *follower) endProbeAt(version string) {
 	}
 }
 
-// expectedState is the state that a server must have unless it was restored: a version, and the
-// newest change that it has shown.
+// expectedState is the state that a server must have unless it was restored.
 type expectedState struct {
 	stream kube.Stream
-	// version is the latest version that the server has shown. It is later than the version to
-	// watch from if the end mark of a list preceded the last events before it.
+	// version is the newest version that the server has shown. It is newer than the version to watch
+	// from if a list ended with a version that is older than its last events.
 	version string
 	// newest is the newest known object or, if deleted is true, the newest deletion. Its name is
 	// empty if there is neither.
