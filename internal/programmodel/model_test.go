@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/yare-go/yare/controller"
+	"github.com/yare-go/yare/internal/bound"
 	"github.com/yare-go/yare/internal/fakeserver"
 	"github.com/yare-go/yare/kube"
 )
@@ -56,6 +57,18 @@ func TestProgram(t *testing.T) {
 	}
 }
 
+// TestProofProgramByLabelAndSelector runs the model with owners by label and with selectors of For, which
+// come and go. Some seeds fail without any fault.
+func TestProofProgramByLabelAndSelector(t *testing.T) {
+	bound.SkipFinding(t, 2)
+	t.Setenv("YARE_MODEL_MODE", "label,select")
+	for seed := uint64(98_000_000); seed < 98_000_300; seed++ {
+		if w := run(t, seed); len(w.problems) > 0 {
+			t.Errorf("seed %d: %s", seed, strings.Join(w.problems, "\n\t"))
+		}
+	}
+}
+
 // run runs the model with a seed.
 func run(t *testing.T, seed uint64) (w *world) {
 	synctest.Test(t, func(t *testing.T) {
@@ -74,7 +87,18 @@ func run(t *testing.T, seed uint64) (w *world) {
 			}
 			plans = append(plans, waiter)
 		}
-		d := &driver{world: w, plans: plans, random: steps, restores: steps.IntN(3) == 0}
+		extra := rand.New(rand.NewPCG(seed, 7))
+		mode := os.Getenv("YARE_MODEL_MODE")
+		for _, p := range plans {
+			has := func(m string) bool { return strings.Contains(mode, m) && extra.IntN(2) == 0 }
+			p.selects = has("select") && !p.waits
+			p.retires = has("retire")
+			p.byLabel = has("label") && !p.waits && p.finalizer && p.source != watchesMetadata && p.source != ownsByTier && p.source != ownsByController
+			if has("debounce") {
+				p.quiet = time.Duration(1+extra.IntN(3000)) * time.Millisecond
+			}
+		}
+		d := &driver{world: w, plans: plans, extra: extra, random: steps, restores: steps.IntN(3) == 0}
 		if d.random.IntN(2) == 0 {
 			w.server.Bookmarks(time.Minute)
 		}
@@ -100,6 +124,7 @@ func run(t *testing.T, seed uint64) (w *world) {
 
 // driver changes the world.
 type driver struct {
+	extra   *rand.Rand
 	world   *world
 	random  *rand.Rand
 	plans   []*plan
@@ -142,7 +167,14 @@ func (d *driver) create(p *plan, namespace, name string) {
 	}
 	size := 1 + d.random.IntN(3)
 	d.do(kube.VerbCreate, d.resource(p), namespace, name,
-		fmt.Sprintf(`{"metadata":{"name":%q,"labels":{"size":%q}},"spec":{"size":%d}}`, name, strings.Repeat("x", size), size))
+		fmt.Sprintf(`{"metadata":{"name":%q%s,"labels":{"sel":"y","size":%q}},"spec":{"size":%d}}`, name, d.retired(p), strings.Repeat("x", size), size))
+}
+
+func (d *driver) retired(p *plan) string {
+	if p.retires && d.extra.IntN(2) == 0 {
+		return `,"finalizers":["old.example.com/old"]`
+	}
+	return ""
 }
 
 // step makes one change that users, strangers or the network make.
@@ -154,6 +186,9 @@ func (d *driver) step() {
 		namespace = namespaces[0]
 	}
 	kid := childOf(p.name, name)
+	if p.selects && d.extra.IntN(3) == 0 {
+		d.do(kube.VerbPatch, d.resource(p), namespace, name, fmt.Sprintf(`{"metadata":{"labels":{"sel":%q}}}`, []string{"y", "n"}[d.extra.IntN(2)]))
+	}
 	size := 1 + d.random.IntN(3)
 	switch d.random.IntN(20) {
 	case 0, 1:
@@ -349,6 +384,13 @@ func (d *driver) check() {
 		if w.server.Object(l.target.controller+"s", l.target.Namespace, l.target.Name) == nil {
 			continue
 		}
+		selects := false
+		for _, p := range d.plans {
+			selects = selects || p.name == l.target.controller && p.selects
+		}
+		if selects {
+			continue
+		}
 		met := false
 		for _, begun := range w.begun[l.target] {
 			met = met || !begun.Before(l.at)
@@ -366,7 +408,7 @@ func (d *driver) checkParent(p *plan, namespace, name string) {
 	extra := w.server.Object("children", namespace, "extra-"+childOf(p.name, name))
 	o := w.server.Object(p.plural, namespace, name)
 	if o == nil {
-		if kid != nil {
+		if kid != nil && !(p.byLabel && w.restored) {
 			w.problem("%s is gone, and its child is not", t)
 		}
 		if extra != nil && !w.restored {
@@ -383,6 +425,18 @@ func (d *driver) checkParent(p *plan, namespace, name string) {
 	for k, v := range metadata["labels"].(map[string]any) {
 		labels[k] = v.(string)
 	}
+	if p.selects && labels["sel"] != "y" {
+		if p.byLabel && kid != nil && !w.restored {
+			w.problem("%s is not selected, and has a child", t)
+		}
+		if p.finalizer && (extra != nil && !w.restored || metadata["finalizers"] != nil) {
+			w.problem("%s is not selected, and has the finalizers %v, and the extra child %v", t, metadata["finalizers"], extra)
+		}
+		return
+	}
+	if p.retires && strings.Contains(fmt.Sprint(metadata["finalizers"]), "old.example.com") {
+		w.problem("%s has the finalizers %v", t, metadata["finalizers"])
+	}
 	desired := p.desired(labels, int(o["spec"].(map[string]any)["size"].(float64)))
 	if p.waits && !d.mayHaveChild(p, namespace, name) {
 		return
@@ -395,6 +449,10 @@ func (d *driver) checkParent(p *plan, namespace, name string) {
 		w.problem("%s has no child", t)
 	case kid["spec"].(map[string]any)["height"] != float64(desired):
 		w.problem("%s wants its child to be %d high, and it is %v", t, desired, kid["spec"])
+	case p.byLabel:
+		if got, want := fmt.Sprint(kid["metadata"].(map[string]any)["labels"]), fmt.Sprintf("map[app:%s owner:%v tier:y]", p.name, metadata["uid"]); got != want {
+			w.problem("the child of %s has the labels %v, want %v", t, got, want)
+		}
 	case fmt.Sprint(kid["metadata"].(map[string]any)["labels"]) != fmt.Sprintf("map[app:%s tier:y]", p.name):
 		w.problem("the child of %s has the labels %v", t, kid["metadata"].(map[string]any)["labels"])
 	}

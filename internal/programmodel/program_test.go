@@ -117,6 +117,10 @@ type plan struct {
 	concurrency int
 	waits       bool
 	triggers    chan controller.Trigger
+	selects     bool
+	byLabel     bool
+	quiet       time.Duration
+	retires     bool
 }
 
 func (p *plan) String() string {
@@ -151,6 +155,9 @@ func childOf(controller, parent string) string { return controller + "-" + paren
 // options returns the options of a controller.
 func (w *world) options(p *plan) []controller.Option {
 	own := []controller.SourceOption{controller.When(w.watcher(p, p.plural))}
+	if p.selects {
+		own = append(own, controller.Select(kube.Label("sel", "y")))
+	}
 	switch p.predicate {
 	case labelsChanged:
 		own = append(own, controller.When(controller.LabelsChanged))
@@ -173,6 +180,9 @@ func (w *world) options(p *plan) []controller.Option {
 	if p.resync {
 		options = append(options, controller.From(controller.Every(resync)))
 	}
+	if p.quiet > 0 {
+		options = append(options, controller.Debounce(p.quiet))
+	}
 	seen := controller.When(w.watcher(p, "children"))
 	selected := controller.Select()
 	switch p.source {
@@ -190,6 +200,8 @@ func (w *world) options(p *plan) []controller.Option {
 		options = append(options, controller.Watches(func(_ context.Context, m *metav1.PartialObjectMetadata, _ *kube.Client) ([]kube.Key, error) {
 			return keysFor(p, m), nil
 		}, controller.Kind(childResource), seen))
+	case p.byLabel:
+		options = append(options, controller.OwnsByLabel[child]("owner", selected, seen))
 	default:
 		options = append(options, controller.Owns[child](selected, seen))
 	}
@@ -244,11 +256,28 @@ func owner[S spec](w *world, p *plan) part {
 		}
 		return min(time.Second<<min(attempt, 5), 10*time.Second)
 	})
+	if p.retires {
+		c.RetiredFinalizers("old.example.com/old")
+	}
 	if p.finalizer {
 		c.Finalizer(finalizer, func(ctx context.Context, o *parent[S], c *kube.Client) (controller.Cleanup, error) {
 			t := target{p.name, kube.Key{Namespace: o.Namespace, Name: o.Name}}
 			_, end := w.begin(t, -1)
 			defer end()
+			if p.byLabel {
+				mine, err := kube.Namespaced[child](c, o.Namespace).List(ctx, kube.Label("owner", string(o.UID)))
+				if err != nil {
+					return controller.CleanupPending(), err
+				}
+				for _, m := range mine {
+					if err := kube.IgnoreNotFound(c.Delete(ctx, m)); err != nil {
+						return controller.CleanupPending(), err
+					}
+				}
+				if len(mine) > 0 {
+					return controller.CleanupPending(), nil
+				}
+			}
 			err := kube.Namespaced[child](c, o.Namespace).Delete(ctx, "extra-"+childOf(p.name, o.Name))
 			return controller.CleanupDone(), kube.IgnoreNotFound(err)
 		})
@@ -308,7 +337,13 @@ func reconcile[S spec](ctx context.Context, w *world, p *plan, o *parent[S], c *
 	wanted := &child{ObjectMeta: metav1.ObjectMeta{
 		Namespace: o.Namespace, Name: name, Labels: map[string]string{"app": p.name, "tier": "y"},
 	}, Spec: childSpec{Height: desired}}
-	applied, err := kube.Apply(ctx, c, kube.OwnedBy(o, wanted))
+	owned := wanted
+	if p.byLabel {
+		kube.OwnedByLabel(o, "owner", wanted)
+	} else {
+		owned = kube.OwnedBy(o, wanted)
+	}
+	applied, err := kube.Apply(ctx, c, owned)
 	if err != nil {
 		return err
 	}
