@@ -36,34 +36,30 @@ var layers = map[string][]string{
 	"internal/ident":    {},
 	// It is the time of a program, which a test can move.
 	"internal/clock": {},
-	"internal/sleep": {},
-	// It is the logger of a program in a test.
-	"internal/runlog": {},
 	// It makes rules of RBAC of what a program needs, and checks requests against them.
 	"internal/access": {"kube"},
 	// It writes and reads YAML.
 	"internal/yaml": {},
 	// It decodes objects.
-	"internal/jsonplan": {"internal/jsonscan"},
+	"kube/internal/jsonplan": {"internal/jsonscan"},
 	// It reads objects from YAML and JSON.
 	"internal/manifest": {},
 	// It parses requests, for proxies.
-	"internal/apirequest": {"kube"},
+	"internal/access/apirequest": {"kube"},
 	// It is for tests.
-	"internal/bound": {},
+	"internal/testkit/bound": {},
 	// They carry what log lines are about, describe panics, and write logs for people.
 	"internal/logctx":  {},
-	"internal/panics":  {},
 	"internal/textlog": {},
 	// It reduces objects to the fields of a type.
-	"internal/projection": {"internal/jsonscan"},
+	"internal/jsonscan/projection": {"internal/jsonscan"},
 
-	"kube":  {"internal/jsonscan", "internal/jsonplan", "internal/projection", "internal/yaml"},
+	"kube":  {"internal/jsonscan", "kube/internal/jsonplan", "internal/jsonscan/projection", "internal/yaml"},
 	"crd":   {"kube", "internal/yaml"},
-	"watch": {"kube", "internal/jsonscan", "internal/ident", "internal/sleep"},
+	"watch": {"kube", "internal/jsonscan", "internal/ident", "internal/clock"},
 	"cache": {
 		"kube", "watch", "cache/internal/overlay", "cache/internal/progress", "cache/internal/store", "internal/jsonscan", "internal/ident",
-		"internal/projection",
+		"internal/jsonscan/projection",
 	},
 	"cache/internal/codec":    {},
 	"cache/internal/overlay":  {"kube", "internal/ident"},
@@ -76,55 +72,55 @@ var layers = map[string][]string{
 	// It elects the leader among the replicas of a program.
 	"internal/lease": {"kube", "watch"},
 
-	"controller":     {"kube", "watch", "cache", "internal/clock", "internal/jsonscan", "internal/ident", "internal/logctx", "internal/panics"},
-	"events":         {"kube", "controller"},
-	"operator":       {"kube", "crd", "watch", "cache", "controller", "internal/lease", "internal/sleep", "internal/logctx", "internal/panics", "internal/textlog", "internal/runlog", "internal/access", "internal/yaml"},
-	"internal/plane": {},
-	"internal/dev":   append([]string{"internal/plane", "internal/textlog", "internal/access", "internal/manifest"}, library...),
+	"controller":            {"kube", "watch", "cache", "internal/clock", "internal/jsonscan", "internal/ident", "internal/logctx"},
+	"events":                {"kube", "controller"},
+	"operator":              {"kube", "crd", "watch", "cache", "controller", "internal/lease", "internal/clock", "internal/logctx", "internal/textlog", "internal/access", "internal/yaml"},
+	"internal/plane":        {},
+	"cmd/yare/internal/dev": append([]string{"internal/plane", "internal/textlog", "internal/access", "internal/manifest"}, library...),
 	// The exploration of programs under faults.
-	"internal/explore": append([]string{"internal/plane", "internal/clock", "internal/sleep", "internal/runlog", "internal/access", "internal/manifest", "internal/apirequest", "internal/ident"}, library...),
-	"yaretest":         append([]string{"internal/plane", "internal/clock", "internal/runlog", "internal/access", "internal/apirequest", "internal/explore"}, library...),
-	"cmd/yare":         append([]string{"internal/plane", "internal/dev", "internal/explore"}, library...),
+	"internal/explore": append([]string{"internal/plane", "internal/clock", "internal/logctx", "internal/access", "internal/manifest", "internal/access/apirequest", "internal/ident"}, library...),
+	"yaretest":         append([]string{"internal/plane", "internal/clock", "internal/logctx", "internal/access", "internal/access/apirequest", "internal/explore"}, library...),
+	"cmd/yare":         append([]string{"internal/plane", "cmd/yare/internal/dev", "internal/explore"}, library...),
 
 	// The tests of the examples share it.
-	"internal/operatortest": append([]string{"yaretest"}, library...),
+	"examples/internal/operatortest": append([]string{"yaretest"}, library...),
 	// A kind for tests on a real API server.
-	"internal/gadget": {"kube", "yaretest"},
+	"internal/testkit/gadget": {"kube", "yaretest"},
 	// An API server in memory, for tests.
-	"internal/fakeserver": {"kube"},
+	"internal/testkit/fakeserver": {"kube"},
 	// It holds only tests, of a whole program on that server.
-	"internal/programmodel": {},
+	"internal/testkit/programmodel": {},
 	// It breaks promises on purpose, and runs their tests.
-	"internal/mutation": {},
+	"internal/testkit/mutation": {},
 
 	"examples": library,
 	// The code that the pages of the guide show.
 	"docs/guide/code": append([]string{"yaretest"}, library...),
 	// It measures whole operators on a control plane.
-	"bench": append([]string{"internal/plane", "internal/sleep"}, library...),
+	"bench": append([]string{"internal/plane", "internal/clock"}, library...),
 	// It runs an operator for an hour under faults.
-	"bench/soak": append([]string{"bench", "internal/plane", "internal/explore", "internal/sleep"}, library...),
+	"bench/soak": append([]string{"bench", "internal/plane", "internal/explore", "internal/clock"}, library...),
 }
 
 // forbidden lists packages that no operator links, with the reason. An entry includes the
 // packages below it.
 var forbidden = map[string]string{
-	"k8s.io/client-go":                    "its configuration and credentials cost 4 MB, and its typed clients 12 MB: kube.Config replaces both",
-	"golang.org/x/oauth2":                 "kube sends tokens itself",
-	modulePath + "/kube/clientgo":         "it links client-go",
-	modulePath + "/kube/pods":             "it links a WebSocket library, for programs that run commands in Pods",
-	"go.opentelemetry.io/otel":            "its SDK is 9 MB: module otel adapts it for programs that want it",
-	"sigs.k8s.io/controller-runtime":      "it is a peer, and 20 MB",
-	"github.com/prometheus/client_golang": "it costs more than it gives",
-	"github.com/spf13/cobra":              "package flag is enough for an operator",
-	"k8s.io/kubernetes":                   "only the control plane is made of it",
-	"testing":                             "it is for tests",
-	modulePath + "/internal/plane":        "it is for the command line and for tests",
-	modulePath + "/internal/dev":          "it is for the command line",
-	modulePath + "/internal/explore":      "it is for tests and the command line",
-	modulePath + "/yaretest":              "it is for tests",
-	modulePath + "/internal/fakeserver":   "it is for tests",
-	modulePath + "/internal/gadget":       "it is for tests",
+	"k8s.io/client-go":                          "its configuration and credentials cost 4 MB, and its typed clients 12 MB: kube.Config replaces both",
+	"golang.org/x/oauth2":                       "kube sends tokens itself",
+	modulePath + "/kube/clientgo":               "it links client-go",
+	modulePath + "/kube/pods":                   "it links a WebSocket library, for programs that run commands in Pods",
+	"go.opentelemetry.io/otel":                  "its SDK is 9 MB: module otel adapts it for programs that want it",
+	"sigs.k8s.io/controller-runtime":            "it is a peer, and 20 MB",
+	"github.com/prometheus/client_golang":       "it costs more than it gives",
+	"github.com/spf13/cobra":                    "package flag is enough for an operator",
+	"k8s.io/kubernetes":                         "only the control plane is made of it",
+	"testing":                                   "it is for tests",
+	modulePath + "/internal/plane":              "it is for the command line and for tests",
+	modulePath + "/cmd/yare/internal/dev":       "it is for the command line",
+	modulePath + "/internal/explore":            "it is for tests and the command line",
+	modulePath + "/yaretest":                    "it is for tests",
+	modulePath + "/internal/testkit/fakeserver": "it is for tests",
+	modulePath + "/internal/testkit/gadget":     "it is for tests",
 }
 
 // lineBudgets holds the largest number of lines, by `wc -l`, of each example's main.go.
@@ -350,7 +346,7 @@ func examples(t *testing.T) []string {
 	}
 	var names []string
 	for _, entry := range entries {
-		if entry.IsDir() {
+		if entry.IsDir() && entry.Name() != "internal" {
 			names = append(names, entry.Name())
 		}
 	}

@@ -15,8 +15,8 @@ import (
 	"syscall"
 	"time"
 
+	"github.com/yare-go/yare/internal/clock"
 	"github.com/yare-go/yare/internal/plane/process"
-	"github.com/yare-go/yare/internal/sleep"
 )
 
 // runningProgram is a program that runs, with the marks that it printed: see package probe.
@@ -129,7 +129,7 @@ func (r *runningProgram) waitForRecords(ctx context.Context, n int) ([]record, e
 		if len(records) == n {
 			return records, nil
 		}
-		if err := sleep.For(ctx, 100*time.Millisecond); err != nil {
+		if err := clock.SleepReal(ctx, 100*time.Millisecond); err != nil {
 			return nil, err
 		}
 	}

@@ -13,7 +13,7 @@ import (
 
 	"github.com/yare-go/yare/bench/internal/loopback"
 	"github.com/yare-go/yare/bench/internal/replay"
-	"github.com/yare-go/yare/internal/sleep"
+	"github.com/yare-go/yare/internal/clock"
 )
 
 // row is one kind of work that all programs do.
@@ -241,7 +241,7 @@ func (s syncing) sync(ctx context.Context, running *runningProgram) (figures, ti
 
 // rest adds to f the figures that are measured after the sync, which ended at end.
 func (s syncing) rest(ctx context.Context, running *runningProgram, f figures, end time.Time) error {
-	if err := sleep.For(ctx, time.Until(end.Add(soon))); err != nil {
+	if err := clock.SleepReal(ctx, time.Until(end.Add(soon))); err != nil {
 		return err
 	}
 	cpu, err := running.measureMemory(f, "")
@@ -252,7 +252,7 @@ func (s syncing) rest(ctx context.Context, running *runningProgram, f figures, e
 	if s.late == 0 {
 		return nil
 	}
-	if err := sleep.For(ctx, time.Until(end.Add(s.late))); err != nil {
+	if err := clock.SleepReal(ctx, time.Until(end.Add(s.late))); err != nil {
 		return err
 	}
 	late, err := running.measureMemory(f, "Late")
@@ -272,7 +272,7 @@ func (r *runningProgram) settle(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
-		if err := sleep.For(ctx, window); err != nil {
+		if err := clock.SleepReal(ctx, window); err != nil {
 			return err
 		}
 		var now time.Duration

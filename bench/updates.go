@@ -11,7 +11,7 @@ import (
 
 	"github.com/yare-go/yare/bench/internal/stats"
 	"github.com/yare-go/yare/bench/internal/workload"
-	"github.com/yare-go/yare/internal/sleep"
+	"github.com/yare-go/yare/internal/clock"
 	"github.com/yare-go/yare/kube"
 )
 
@@ -86,7 +86,7 @@ func updateShops(ctx context.Context, client *kube.Client, objects, rate, number
 	defer working.Wait()
 	started := time.Now()
 	for k, i := range order {
-		if err := sleep.For(ctx, time.Until(started.Add(time.Duration(k)*time.Second/time.Duration(rate)))); err != nil {
+		if err := clock.SleepReal(ctx, time.Until(started.Add(time.Duration(k)*time.Second/time.Duration(rate)))); err != nil {
 			return nil, err
 		}
 		places <- struct{}{}

@@ -15,7 +15,7 @@ import (
 
 	"github.com/yare-go/yare/bench/internal/loopback"
 	"github.com/yare-go/yare/bench/internal/workload"
-	"github.com/yare-go/yare/internal/sleep"
+	"github.com/yare-go/yare/internal/clock"
 	"github.com/yare-go/yare/kube"
 )
 
@@ -76,7 +76,7 @@ func runWebApps(ctx context.Context, b *bench, p *program, n int) (figures, erro
 	}
 	f := figures{"ready": ready.Sub(running.started).Seconds(), "cpu": cpu.Seconds()}
 	// Activity that comes to rest within ten seconds belongs to the work.
-	if err := sleep.For(ctx, soon); err != nil {
+	if err := clock.SleepReal(ctx, soon); err != nil {
 		return nil, err
 	}
 	cpu10, err := running.measureMemory(f, "")
@@ -108,7 +108,7 @@ func (c *cluster) deleteWebApps(ctx context.Context) error {
 		if err != nil || rest == 0 {
 			return err
 		}
-		if err := sleep.For(ctx, 500*time.Millisecond); err != nil {
+		if err := clock.SleepReal(ctx, 500*time.Millisecond); err != nil {
 			return err
 		}
 	}

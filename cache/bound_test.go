@@ -9,7 +9,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 
 	"github.com/yare-go/yare/cache/internal/samples"
-	"github.com/yare-go/yare/internal/bound"
+	"github.com/yare-go/yare/internal/testkit/bound"
 	"github.com/yare-go/yare/kube"
 	"github.com/yare-go/yare/watch"
 )

@@ -6,7 +6,7 @@ import (
 	"sync"
 	"testing"
 
-	"github.com/yare-go/yare/internal/fakeserver"
+	"github.com/yare-go/yare/internal/testkit/fakeserver"
 	"github.com/yare-go/yare/kube"
 )
 

@@ -11,7 +11,7 @@ import (
 	"github.com/yare-go/yare/cache/internal/overlay"
 	"github.com/yare-go/yare/cache/internal/progress"
 	"github.com/yare-go/yare/cache/internal/store"
-	"github.com/yare-go/yare/internal/projection"
+	"github.com/yare-go/yare/internal/jsonscan/projection"
 	"github.com/yare-go/yare/kube"
 	"github.com/yare-go/yare/watch"
 )

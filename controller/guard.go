@@ -5,7 +5,7 @@ import (
 	"fmt"
 	"log/slog"
 
-	"github.com/yare-go/yare/internal/panics"
+	"github.com/yare-go/yare/internal/logctx"
 )
 
 // panicError is a panic that became an error.
@@ -24,7 +24,7 @@ func (e *panicError) Error() string { return fmt.Sprintf("%s panicked: %v", e.wh
 func guard(what *string, f func() error) (err error) {
 	defer func() {
 		if value := recover(); value != nil {
-			err = &panicError{what: *what, value: value, site: panics.Site(), stack: panics.Stack()}
+			err = &panicError{what: *what, value: value, site: logctx.PanicSite(), stack: logctx.PanicStack()}
 		}
 	}()
 	return f()

@@ -12,7 +12,7 @@ import (
 
 	"github.com/yare-go/yare/cache"
 	"github.com/yare-go/yare/controller"
-	"github.com/yare-go/yare/internal/bound"
+	"github.com/yare-go/yare/internal/testkit/bound"
 	"github.com/yare-go/yare/kube"
 )
 

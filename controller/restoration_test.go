@@ -7,7 +7,7 @@ import (
 	"time"
 
 	"github.com/yare-go/yare/controller"
-	"github.com/yare-go/yare/internal/fakeserver"
+	"github.com/yare-go/yare/internal/testkit/fakeserver"
 	"github.com/yare-go/yare/kube"
 )
 

@@ -6,7 +6,7 @@ import (
 
 	appsv1 "k8s.io/api/apps/v1"
 
-	"github.com/yare-go/yare/internal/bound"
+	"github.com/yare-go/yare/internal/testkit/bound"
 )
 
 // repeated is a stream that repeats text for ever.

@@ -10,7 +10,7 @@ import (
 	"sync"
 	"time"
 
-	"github.com/yare-go/yare/internal/jsonplan"
+	"github.com/yare-go/yare/kube/internal/jsonplan"
 )
 
 // Client puts types on top of a [Handler]. It is immutable and safe for concurrent use.

@@ -12,7 +12,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	utiljson "k8s.io/apimachinery/pkg/util/json"
 
-	"github.com/yare-go/yare/internal/jsonplan"
+	"github.com/yare-go/yare/kube/internal/jsonplan"
 )
 
 // jsonOptions are the rules of Kubernetes: the rules of encoding/json, but names must match in

@@ -5,7 +5,7 @@ import (
 	"reflect"
 	"strings"
 
-	"github.com/yare-go/yare/internal/projection"
+	"github.com/yare-go/yare/internal/jsonscan/projection"
 )
 
 // Projected is the interface of types that have only some fields of a kind, so that a program that

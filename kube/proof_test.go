@@ -8,6 +8,8 @@ import (
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/yare-go/yare/internal/testkit/bound"
 )
 
 // The answer to the first PUT of Modify is lost, but the server has carried it out. Somebody else changes a

@@ -11,7 +11,7 @@ import (
 	"strings"
 
 	"github.com/yare-go/yare/controller"
-	"github.com/yare-go/yare/internal/panics"
+	"github.com/yare-go/yare/internal/logctx"
 	"github.com/yare-go/yare/operator/internal/metrics"
 )
 
@@ -84,7 +84,7 @@ func (p *pages) logPanic(what string) {
 		return
 	}
 	if value != http.ErrAbortHandler { //nolint:errorlint // net/http compares it in the same way
-		p.log.Error(what+" panicked", "error", fmt.Sprint(value), "at", panics.Site(), "stack", panics.Stack())
+		p.log.Error(what+" panicked", "error", fmt.Sprint(value), "at", logctx.PanicSite(), "stack", logctx.PanicStack())
 	}
 	panic(http.ErrAbortHandler)
 }
@@ -112,7 +112,7 @@ func (p *pages) ownMetricsText() (text []byte) {
 	defer func() {
 		if value := recover(); value != nil {
 			text = nil
-			p.log.Error("the metrics of the program panicked", "error", fmt.Sprint(value), "at", panics.Site(), "stack", panics.Stack())
+			p.log.Error("the metrics of the program panicked", "error", fmt.Sprint(value), "at", logctx.PanicSite(), "stack", logctx.PanicStack())
 		}
 	}()
 	var b bytes.Buffer

@@ -10,7 +10,7 @@ import (
 	"github.com/yare-go/yare/cache"
 	"github.com/yare-go/yare/controller"
 	"github.com/yare-go/yare/internal/access"
-	"github.com/yare-go/yare/internal/runlog"
+	"github.com/yare-go/yare/internal/logctx"
 	"github.com/yare-go/yare/kube"
 	"github.com/yare-go/yare/watch"
 )
@@ -22,7 +22,7 @@ import (
 // Run logs to [slog.Default]. The error joins the errors of all parts. The end of ctx is no
 // error.
 func Run(ctx context.Context, c *kube.Client, parts ...Part) error {
-	log := runlog.From(ctx)
+	log := logctx.ProgramLogger(ctx)
 	if log == nil {
 		log = slog.Default()
 	}

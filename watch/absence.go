@@ -6,7 +6,7 @@ import (
 	"slices"
 	"time"
 
-	"github.com/yare-go/yare/internal/sleep"
+	"github.com/yare-go/yare/internal/clock"
 	"github.com/yare-go/yare/kube"
 )
 
@@ -30,7 +30,7 @@ func (f *follower) handleNotFound(ctx context.Context, err error) error {
 		return err
 	}
 	for {
-		if err := sleep.For(ctx, presencePeriod+rand.N(presencePeriod/2)); err != nil {
+		if err := clock.SleepReal(ctx, presencePeriod+rand.N(presencePeriod/2)); err != nil {
 			return err
 		}
 		served, failed := f.isServed(ctx)

@@ -8,7 +8,7 @@ import (
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-	"github.com/yare-go/yare/internal/sleep"
+	"github.com/yare-go/yare/internal/clock"
 	"github.com/yare-go/yare/kube"
 )
 
@@ -190,7 +190,7 @@ func (f *follower) handleError(ctx context.Context, err error) bool {
 	if report && !f.yield(Change{}, err) {
 		return false
 	}
-	return sleep.For(ctx, backoffDelay(err, n)) == nil
+	return clock.SleepReal(ctx, backoffDelay(err, n)) == nil
 }
 
 // publish yields c. It returns errStopped if the consumer has left the loop.

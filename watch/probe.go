@@ -10,8 +10,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/fields"
 
+	"github.com/yare-go/yare/internal/clock"
 	"github.com/yare-go/yare/internal/ident"
-	"github.com/yare-go/yare/internal/sleep"
 	"github.com/yare-go/yare/kube"
 )
 
@@ -46,7 +46,7 @@ func (f *follower) startProbe(ctx context.Context, restored func()) {
 	p := &probe{cancel: cancel, expected: f.expectedState()}
 	f.probe = p
 	p.running.Go(func() {
-		for delay := probeDelay; sleep.For(ctx, delay) == nil; delay = min(2*delay, maxProbeDelay) {
+		for delay := probeDelay; clock.SleepReal(ctx, delay) == nil; delay = min(2*delay, maxProbeDelay) {
 			state, err := p.expected.read(ctx, f.handler)
 			switch {
 			case err != nil:

@@ -8,7 +8,7 @@ import (
 	"sync"
 	"testing"
 
-	"github.com/yare-go/yare/internal/runlog"
+	"github.com/yare-go/yare/internal/logctx"
 	"github.com/yare-go/yare/operator"
 )
 
@@ -72,7 +72,7 @@ type perTest struct {
 
 func (h perTest) handlerFor(ctx context.Context) slog.Handler {
 	handler := h.former
-	if log := runlog.From(ctx); log != nil {
+	if log := logctx.ProgramLogger(ctx); log != nil {
 		handler = log.Handler()
 	}
 	for _, each := range h.derive {

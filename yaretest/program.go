@@ -14,7 +14,7 @@ import (
 
 	"github.com/yare-go/yare/internal/access"
 	"github.com/yare-go/yare/internal/clock"
-	"github.com/yare-go/yare/internal/runlog"
+	"github.com/yare-go/yare/internal/logctx"
 	"github.com/yare-go/yare/kube"
 	"github.com/yare-go/yare/operator"
 )
@@ -81,7 +81,7 @@ func RunParts(t testing.TB, target Target, parts ...operator.Part) *Program {
 	log := newTestLog(t)
 	p := &Program{t: t, clock: target.home().tests.clockFor(t), log: log, ended: make(chan struct{}), startup: newStartup(names, len(parts))}
 	setDefaultLogger()
-	ctx := access.WithCheck(runlog.With(clock.With(context.Background(), p.clock), slog.New(log.handler())))
+	ctx := access.WithCheck(logctx.WithProgramLogger(clock.With(context.Background(), p.clock), slog.New(log.handler())))
 	ctx, p.stop = context.WithCancel(ctx)
 	observed := make([]operator.Part, len(parts))
 	for i, each := range parts {

@@ -7,7 +7,7 @@ import (
 	"sync"
 	"time"
 
-	"github.com/yare-go/yare/internal/apirequest"
+	"github.com/yare-go/yare/internal/access/apirequest"
 	"github.com/yare-go/yare/kube"
 )
 

@@ -16,9 +16,9 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/yare-go/yare/bench/internal/loopback"
+	"github.com/yare-go/yare/internal/clock"
 	"github.com/yare-go/yare/internal/explore/faults"
 	"github.com/yare-go/yare/internal/explore/schedule"
-	"github.com/yare-go/yare/internal/sleep"
 	"github.com/yare-go/yare/kube"
 )
 
@@ -138,7 +138,7 @@ func (f *front) handle(w http.ResponseWriter, r *http.Request) {
 	case fault.isReset:
 		panic(http.ErrAbortHandler)
 	case fault.isSlow:
-		if sleep.For(ctx, delay) != nil {
+		if clock.SleepReal(ctx, delay) != nil {
 			panic(http.ErrAbortHandler)
 		}
 	case fault.isLost:
@@ -216,7 +216,7 @@ func (f *front) injectFaults(ctx context.Context) {
 		if i%12 == 11 {
 			f.cutAll()
 		}
-		if sleep.For(ctx, step) != nil {
+		if clock.SleepReal(ctx, step) != nil {
 			return
 		}
 	}

@@ -28,10 +28,10 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"github.com/yare-go/yare/internal/clock"
 	"github.com/yare-go/yare/internal/plane"
 	"github.com/yare-go/yare/internal/plane/console"
 	"github.com/yare-go/yare/internal/plane/process"
-	"github.com/yare-go/yare/internal/sleep"
 	"github.com/yare-go/yare/kube"
 )
 
@@ -181,7 +181,7 @@ func disturb(ctx context.Context, o options, p *plane.Plane, users *users, front
 // killAPIServer kills the API server and starts it again, at times before the end of the soak.
 func killAPIServer(ctx context.Context, o options, p *plane.Plane, front *front) {
 	for killed := o.killEvery; killed < o.duration-o.killEvery/10; killed += o.killEvery {
-		if sleep.For(ctx, o.killEvery) != nil {
+		if clock.SleepReal(ctx, o.killEvery) != nil {
 			return
 		}
 		// The soak must not end while the API server is down.
@@ -189,7 +189,7 @@ func killAPIServer(ctx context.Context, o options, p *plane.Plane, front *front)
 		err := p.Kill(within, apiServer)
 		if err == nil {
 			front.counts.add("kill of the API server")
-			_ = sleep.For(ctx, 2*time.Second)
+			_ = clock.SleepReal(ctx, 2*time.Second)
 			err = p.StartComponent(within, apiServer)
 		}
 		cancel()

@@ -11,7 +11,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/yare-go/yare/bench/internal/workload"
-	"github.com/yare-go/yare/internal/sleep"
+	"github.com/yare-go/yare/internal/clock"
 	"github.com/yare-go/yare/kube"
 )
 
@@ -32,7 +32,7 @@ func waitUntilRight(ctx context.Context, client *kube.Client, program *program, 
 		if err == nil {
 			last = problems
 		}
-		if sleep.For(ctx, 5*time.Second) == nil {
+		if clock.SleepReal(ctx, 5*time.Second) == nil {
 			continue
 		}
 		if last == nil {

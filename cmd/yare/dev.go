@@ -5,7 +5,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/yare-go/yare/internal/dev"
+	"github.com/yare-go/yare/cmd/yare/internal/dev"
 	"github.com/yare-go/yare/internal/plane/console"
 	"github.com/yare-go/yare/internal/plane/process"
 )

@@ -5,7 +5,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/yare-go/yare/internal/operatortest"
+	"github.com/yare-go/yare/examples/internal/operatortest"
 	"github.com/yare-go/yare/kube"
 	"github.com/yare-go/yare/yaretest"
 )

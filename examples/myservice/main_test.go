@@ -4,7 +4,7 @@ import (
 	"fmt"
 	"testing"
 
-	"github.com/yare-go/yare/internal/operatortest"
+	"github.com/yare-go/yare/examples/internal/operatortest"
 	"github.com/yare-go/yare/kube"
 )
 

@@ -9,7 +9,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 
-	"github.com/yare-go/yare/internal/operatortest"
+	"github.com/yare-go/yare/examples/internal/operatortest"
 	"github.com/yare-go/yare/kube"
 )
 

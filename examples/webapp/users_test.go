@@ -14,7 +14,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-	"github.com/yare-go/yare/internal/operatortest"
+	"github.com/yare-go/yare/examples/internal/operatortest"
 	"github.com/yare-go/yare/kube"
 	"github.com/yare-go/yare/yaretest"
 )

@@ -12,7 +12,7 @@ import (
 	rbacv1 "k8s.io/api/rbac/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-	"github.com/yare-go/yare/internal/sleep"
+	"github.com/yare-go/yare/internal/clock"
 	"github.com/yare-go/yare/kube"
 )
 
@@ -184,7 +184,7 @@ func (e *explorer) waitGranted(ctx context.Context, a *Account, namespace string
 		if answer.Status.Allowed {
 			return nil
 		}
-		if err := sleep.For(ctx, 20*time.Millisecond); err != nil {
+		if err := clock.SleepReal(ctx, 20*time.Millisecond); err != nil {
 			return err
 		}
 	}

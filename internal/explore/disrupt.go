@@ -9,9 +9,9 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 
+	"github.com/yare-go/yare/internal/clock"
 	"github.com/yare-go/yare/internal/explore/finding"
 	"github.com/yare-go/yare/internal/explore/schedule"
-	"github.com/yare-go/yare/internal/sleep"
 	"github.com/yare-go/yare/kube"
 )
 
@@ -149,7 +149,7 @@ func (r *run) strike(ctx context.Context, f schedule.Fault) error {
 	if err := stop(ctx, component); err != nil {
 		return err
 	}
-	interrupted := sleep.For(ctx, down)
+	interrupted := clock.SleepReal(ctx, down)
 	// The component is started in any case.
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), maxReturn)
 	defer cancel()
@@ -167,7 +167,7 @@ func (r *run) waitUntilServing(ctx context.Context) error {
 			r.recordEvent(finding.Event{Lane: finding.Server, Text: "serves again"})
 			return nil
 		}
-		if waited := sleep.For(ctx, pollInterval); waited != nil {
+		if waited := clock.SleepReal(ctx, pollInterval); waited != nil {
 			return fmt.Errorf("the control plane does not serve again within %s: %w", maxReturn, err)
 		}
 	}
@@ -182,7 +182,7 @@ func (r *run) catchUp(ctx context.Context) error {
 		return err
 	}
 	for until := time.Now().Add(maxReturn); err != nil && time.Now().Before(until); {
-		if err := sleep.For(ctx, pollInterval); err != nil {
+		if err := clock.SleepReal(ctx, pollInterval); err != nil {
 			return err
 		}
 		err = r.recording.CatchUp(ctx, written...)

@@ -15,8 +15,8 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
+	"github.com/yare-go/yare/internal/clock"
 	"github.com/yare-go/yare/internal/manifest"
-	"github.com/yare-go/yare/internal/sleep"
 	"github.com/yare-go/yare/kube"
 )
 
@@ -171,7 +171,7 @@ func waitUntilServed(ctx context.Context, client *kube.Client, crd *unstructured
 			if err == nil {
 				break
 			}
-			if waited := sleep.For(ctx, 50*time.Millisecond); waited != nil {
+			if waited := clock.SleepReal(ctx, 50*time.Millisecond); waited != nil {
 				return errors.Join(waited, err)
 			}
 		}

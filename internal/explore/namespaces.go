@@ -14,8 +14,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
+	"github.com/yare-go/yare/internal/clock"
 	"github.com/yare-go/yare/internal/explore/history"
-	"github.com/yare-go/yare/internal/sleep"
 	"github.com/yare-go/yare/kube"
 )
 
@@ -116,7 +116,7 @@ func (n *namespaces) empty(ctx context.Context, name string, recording *history.
 				return err
 			}
 		}
-		if err := sleep.For(ctx, pollInterval); err != nil {
+		if err := clock.SleepReal(ctx, pollInterval); err != nil {
 			return err
 		}
 	}

@@ -16,8 +16,8 @@ import (
 
 	"github.com/yare-go/yare/internal/access"
 	"github.com/yare-go/yare/internal/clock"
+	"github.com/yare-go/yare/internal/logctx"
 	"github.com/yare-go/yare/internal/plane/process"
-	"github.com/yare-go/yare/internal/runlog"
 	"github.com/yare-go/yare/kube"
 	"github.com/yare-go/yare/operator"
 )
@@ -72,7 +72,7 @@ func (p inProcess) start(l life) (instance, error) {
 	client = client.WithFieldManager(p.name).InNamespaces(l.namespace)
 	log := slog.New(slog.NewTextHandler(l.log, &slog.HandlerOptions{Level: slog.LevelDebug}))
 	i := &partsInstance{clock: clock.New(), done: make(chan struct{})}
-	ctx, cancel := context.WithCancel(access.WithCheck(runlog.With(clock.With(context.Background(), i.clock), log)))
+	ctx, cancel := context.WithCancel(access.WithCheck(logctx.WithProgramLogger(clock.With(context.Background(), i.clock), log)))
 	i.cancel = cancel
 	go func() {
 		defer close(i.done)

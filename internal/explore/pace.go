@@ -6,7 +6,7 @@ import (
 	"sync"
 	"time"
 
-	"github.com/yare-go/yare/internal/sleep"
+	"github.com/yare-go/yare/internal/clock"
 )
 
 const (
@@ -81,7 +81,7 @@ func (p *pace) follow(ctx context.Context, measure func() (busy float64, ok bool
 		return
 	}
 	measure()
-	for sleep.For(ctx, paceInterval) == nil {
+	for clock.SleepReal(ctx, paceInterval) == nil {
 		busy, ok := measure()
 		if !ok {
 			return

@@ -7,7 +7,7 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/yare-go/yare/internal/sleep"
+	"github.com/yare-go/yare/internal/clock"
 )
 
 // More runs are made at a time while the processors are idle, and fewer while they are busy.
@@ -23,7 +23,7 @@ func TestPaceFollowsTheLoad(t *testing.T) {
 			go func() {
 				for p.begin(ctx) {
 					running.Add(1)
-					_ = sleep.For(ctx, 100*time.Millisecond)
+					_ = clock.SleepReal(ctx, 100*time.Millisecond)
 					running.Add(-1)
 					p.end()
 				}

@@ -9,10 +9,10 @@ import (
 	"slices"
 	"time"
 
+	"github.com/yare-go/yare/internal/clock"
 	"github.com/yare-go/yare/internal/explore/faults"
 	"github.com/yare-go/yare/internal/explore/finding"
 	"github.com/yare-go/yare/internal/explore/schedule"
-	"github.com/yare-go/yare/internal/sleep"
 	"github.com/yare-go/yare/kube"
 )
 
@@ -102,7 +102,7 @@ func (r *run) waitForRequests(ctx context.Context, p *replica, holds func([]faul
 		if holds(r.proxy.Requests()) {
 			return nil
 		}
-		if err := sleep.For(ctx, pollInterval); err != nil {
+		if err := clock.SleepReal(ctx, pollInterval); err != nil {
 			return err
 		}
 	}

@@ -11,11 +11,11 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/yare-go/yare/internal/clock"
 	"github.com/yare-go/yare/internal/explore/faults"
 	"github.com/yare-go/yare/internal/explore/finding"
 	"github.com/yare-go/yare/internal/explore/history"
 	"github.com/yare-go/yare/internal/explore/schedule"
-	"github.com/yare-go/yare/internal/sleep"
 	"github.com/yare-go/yare/kube"
 )
 
@@ -237,7 +237,7 @@ func (r *run) judgeStep(ctx context.Context, i int, wait patience, judge judge) 
 	}
 	differences := check(state)
 	for until := time.Now().Add(wait.heal); len(differences) > 0 && time.Now().Before(until); {
-		if err := sleep.For(ctx, wait.window); err != nil {
+		if err := clock.SleepReal(ctx, wait.window); err != nil {
 			return err
 		}
 		if err := r.catchUp(ctx); err != nil {
@@ -297,7 +297,7 @@ func (r *run) waitForRest(ctx context.Context, wait patience) error {
 		}
 		if r.isUnsettled() && time.Now().Before(until) {
 			r.acted = time.Now()
-			if err := sleep.For(ctx, pollInterval); err != nil {
+			if err := clock.SleepReal(ctx, pollInterval); err != nil {
 				return err
 			}
 			continue
@@ -315,7 +315,7 @@ func (r *run) waitForRest(ctx context.Context, wait patience) error {
 			r.recordProblem(finding.Busy, int(r.current.Load()), []finding.Difference{{Object: r.explorer.operator.String(), Reason: fmt.Sprintf("the run does not come to rest within %s: the last request was %s", wait.rest, r.lastRequest())}})
 			return nil
 		}
-		if err := sleep.For(ctx, min(max(wait.window-quiet, 10*time.Millisecond), wait.window)); err != nil {
+		if err := clock.SleepReal(ctx, min(max(wait.window-quiet, 10*time.Millisecond), wait.window)); err != nil {
 			return err
 		}
 	}

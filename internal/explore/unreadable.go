@@ -7,9 +7,9 @@ import (
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
+	"github.com/yare-go/yare/internal/clock"
 	"github.com/yare-go/yare/internal/explore/finding"
 	"github.com/yare-go/yare/internal/explore/schedule"
-	"github.com/yare-go/yare/internal/sleep"
 	"github.com/yare-go/yare/kube"
 )
 
@@ -151,7 +151,7 @@ func (e *explorer) waitForSchema(ctx context.Context, isObserved func(context.Co
 		if observed, err := isObserved(ctx); observed || err != nil {
 			return err
 		}
-		if err := sleep.For(ctx, pollInterval); err != nil {
+		if err := clock.SleepReal(ctx, pollInterval); err != nil {
 			return err
 		}
 	}

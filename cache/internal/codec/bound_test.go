@@ -4,7 +4,7 @@ import (
 	"testing"
 
 	"github.com/yare-go/yare/cache/internal/samples"
-	"github.com/yare-go/yare/internal/bound"
+	"github.com/yare-go/yare/internal/testkit/bound"
 )
 
 // looks returns the contents that are measured.

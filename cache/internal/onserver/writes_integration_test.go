@@ -14,7 +14,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/yare-go/yare/cache"
-	"github.com/yare-go/yare/internal/gadget"
+	"github.com/yare-go/yare/internal/testkit/gadget"
 	"github.com/yare-go/yare/kube"
 	"github.com/yare-go/yare/yaretest"
 )

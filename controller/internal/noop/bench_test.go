@@ -7,7 +7,7 @@ import (
 	"time"
 
 	"github.com/yare-go/yare/cache"
-	"github.com/yare-go/yare/internal/bound"
+	"github.com/yare-go/yare/internal/testkit/bound"
 	"github.com/yare-go/yare/kube"
 )
 

@@ -13,7 +13,7 @@ import (
 
 	"github.com/yare-go/yare/cache"
 	"github.com/yare-go/yare/controller/internal/noop"
-	"github.com/yare-go/yare/internal/gadget"
+	"github.com/yare-go/yare/internal/testkit/gadget"
 	"github.com/yare-go/yare/kube"
 	"github.com/yare-go/yare/yaretest"
 )

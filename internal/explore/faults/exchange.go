@@ -9,7 +9,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/yare-go/yare/internal/apirequest"
+	"github.com/yare-go/yare/internal/access/apirequest"
 	"github.com/yare-go/yare/internal/explore/schedule"
 	"github.com/yare-go/yare/kube"
 )

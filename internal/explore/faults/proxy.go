@@ -20,8 +20,8 @@ import (
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"github.com/yare-go/yare/internal/clock"
 	"github.com/yare-go/yare/internal/explore/schedule"
-	"github.com/yare-go/yare/internal/sleep"
 	"github.com/yare-go/yare/kube"
 )
 
@@ -183,7 +183,7 @@ func (p *Proxy) serve(w http.ResponseWriter, r *http.Request) {
 		panic(http.ErrAbortHandler)
 	}
 	defer p.end(e)
-	if delay > 0 && sleep.For(ctx, delay) != nil {
+	if delay > 0 && clock.SleepReal(ctx, delay) != nil {
 		panic(http.ErrAbortHandler)
 	}
 	if status, ok := p.intervene(ctx, e, r); ok {

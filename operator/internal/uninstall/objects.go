@@ -10,7 +10,7 @@ import (
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-	"github.com/yare-go/yare/internal/sleep"
+	"github.com/yare-go/yare/internal/clock"
 	"github.com/yare-go/yare/kube"
 )
 
@@ -106,7 +106,7 @@ func (u *uninstaller) removeObjects(ctx context.Context, d *deployment) error {
 			fmt.Fprintln(u.Out, progress(objects))
 			last, reported = len(objects), time.Now()
 		}
-		if err := sleep.For(ctx, period); err != nil {
+		if err := clock.SleepReal(ctx, period); err != nil {
 			return fmt.Errorf("wait for the cleanups: %w", err)
 		}
 		if objects, err = u.objects(ctx, u.Watched); err != nil {

@@ -19,7 +19,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
-	"github.com/yare-go/yare/internal/sleep"
+	"github.com/yare-go/yare/internal/clock"
 	"github.com/yare-go/yare/kube"
 	"github.com/yare-go/yare/operator/internal/manifests"
 )
@@ -157,7 +157,7 @@ func (u *uninstaller) remove(ctx context.Context, r kube.Resource, o *metadata) 
 		if blocked > 0 && blocked%20 == 0 {
 			fmt.Fprintf(u.Out, "waiting for the end of %s, with the finalizers %v\n", name, now.Finalizers)
 		}
-		if err := sleep.For(ctx, period); err != nil {
+		if err := clock.SleepReal(ctx, period); err != nil {
 			return fmt.Errorf("wait for the end of %s: %w", name, err)
 		}
 	}

@@ -1,6 +1,4 @@
-// Package panics describes panics. Its functions are called by a deferred function that has
-// recovered one.
-package panics
+package logctx
 
 import (
 	"runtime"
@@ -9,9 +7,9 @@ import (
 	"strings"
 )
 
-// Site returns the file and the line of the statement that panicked, as in main.go:42. It is
+// PanicSite returns the file and the line of the statement that panicked, as in main.go:42. It is
 // empty if there was no panic.
-func Site() string {
+func PanicSite() string {
 	callers := make([]uintptr, 64)
 	frames := runtime.CallersFrames(callers[:runtime.Callers(2, callers)])
 	hasPanicked := false
@@ -28,9 +26,9 @@ func Site() string {
 	}
 }
 
-// Stack returns the stack of the goroutine from the statement that panicked on, without what the
+// PanicStack returns the stack of the goroutine from the statement that panicked on, without what the
 // recovery has added.
-func Stack() string {
+func PanicStack() string {
 	stack := string(debug.Stack())
 	goroutine, rest, _ := strings.Cut(stack, "\n")
 	_, rest, found := strings.Cut("\n"+rest, "\npanic(")

@@ -11,7 +11,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/intstr"
 
-	"github.com/yare-go/yare/internal/projection"
+	"github.com/yare-go/yare/internal/jsonscan/projection"
 	"github.com/yare-go/yare/kube"
 )
 

@@ -10,13 +10,13 @@ func TestPromisesHaveTheirTests(t *testing.T) {
 	t.Parallel()
 	file := func(text string) *fstest.MapFile { return &fstest.MapFile{Data: []byte(text)} }
 	promises, err := readPromises(fstest.MapFS{
-		"docs/guarantees.md":                    file("| | promise | tests |\n| 1 | It works. | `TestA`, `b.TestModel`; `TestReal` (server) |\n| 2 | All. | `TestA` |\n"),
-		"a/a_test.go":                           file("package a\nfunc TestA(t *testing.T) {}\nfunc TestModel(t *testing.T) {}\n"),
-		"b/b_test.go":                           file("package b\nfunc TestModel(t *testing.T) {}\n"),
-		"b/b_integration_test.go":               file("package b\nfunc TestReal(t *testing.T) {}\n"),
-		"other/go.mod":                          file("module other\n"),
-		"other/other_test.go":                   file("package other\nfunc TestA(t *testing.T) {}\n"),
-		"internal/programmodel/program_test.go": file("package programmodel\nfunc TestProgram(t *testing.T) {}\n"),
+		"docs/guarantees.md":      file("| | promise | tests |\n| 1 | It works. | `TestA`, `b.TestModel`; `TestReal` (server) |\n| 2 | All. | `TestA` |\n"),
+		"a/a_test.go":             file("package a\nfunc TestA(t *testing.T) {}\nfunc TestModel(t *testing.T) {}\n"),
+		"b/b_test.go":             file("package b\nfunc TestModel(t *testing.T) {}\n"),
+		"b/b_integration_test.go": file("package b\nfunc TestReal(t *testing.T) {}\n"),
+		"other/go.mod":            file("module other\n"),
+		"other/other_test.go":     file("package other\nfunc TestA(t *testing.T) {}\n"),
+		"internal/testkit/programmodel/program_test.go": file("package programmodel\nfunc TestProgram(t *testing.T) {}\n"),
 	})
 	if err != nil {
 		t.Fatal(err)
@@ -29,7 +29,7 @@ func TestPromisesHaveTheirTests(t *testing.T) {
 	}{
 		{1, "b", true, []string{"b TestModel", "a TestA", "b TestReal"}},
 		{1, "a", false, []string{"a TestA", "b TestModel"}},
-		{2, "b", true, []string{"a TestA", "internal/programmodel TestProgram"}},
+		{2, "b", true, []string{"a TestA", "internal/testkit/programmodel TestProgram"}},
 	} {
 		var got []string
 		for _, g := range inOrder(promises[c.promise], c.dir, c.withServer) {

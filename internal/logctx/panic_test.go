@@ -1,4 +1,4 @@
-package panics
+package logctx
 
 import (
 	"regexp"
@@ -9,7 +9,7 @@ import (
 func recovered(f func()) (site, stack string) {
 	defer func() {
 		recover()
-		site, stack = Site(), Stack()
+		site, stack = PanicSite(), PanicStack()
 	}()
 	f()
 	return "", ""

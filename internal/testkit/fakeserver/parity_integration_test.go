@@ -16,8 +16,8 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/yare-go/yare/internal/fakeserver"
-	"github.com/yare-go/yare/internal/gadget"
+	"github.com/yare-go/yare/internal/testkit/fakeserver"
+	"github.com/yare-go/yare/internal/testkit/gadget"
 	"github.com/yare-go/yare/kube"
 	"github.com/yare-go/yare/yaretest"
 )

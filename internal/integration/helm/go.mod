@@ -1,4 +1,4 @@
-module github.com/yare-go/yare/internal/helm
+module github.com/yare-go/yare/internal/integration/helm
 
 go 1.26.0
 

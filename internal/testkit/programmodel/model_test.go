@@ -12,8 +12,8 @@ import (
 	"time"
 
 	"github.com/yare-go/yare/controller"
-	"github.com/yare-go/yare/internal/bound"
-	"github.com/yare-go/yare/internal/fakeserver"
+	"github.com/yare-go/yare/internal/testkit/bound"
+	"github.com/yare-go/yare/internal/testkit/fakeserver"
 	"github.com/yare-go/yare/kube"
 )
 

@@ -4,7 +4,7 @@ import (
 	"net/http/httptest"
 	"testing"
 
-	"github.com/yare-go/yare/internal/apirequest"
+	"github.com/yare-go/yare/internal/access/apirequest"
 	"github.com/yare-go/yare/kube"
 )
 

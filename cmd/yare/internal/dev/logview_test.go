@@ -15,7 +15,7 @@ import (
 
 	"github.com/yare-go/yare/cache"
 	"github.com/yare-go/yare/controller"
-	"github.com/yare-go/yare/internal/fakeserver"
+	"github.com/yare-go/yare/internal/testkit/fakeserver"
 	"github.com/yare-go/yare/kube"
 )
 

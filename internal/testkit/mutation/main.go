@@ -2,10 +2,10 @@
 // small changes of yare's code, one at a time, and runs for each the tests that docs/guarantees.md
 // names for the promise.
 //
-//	go run ./internal/mutation                    # all, with tests on a real API server where no other test fails
-//	go run ./internal/mutation -server=false      # without a real API server
-//	go run ./internal/mutation -from 27 -to 33    # some
-//	go run ./internal/mutation -report            # the sums of the results that are kept
+//	go run ./internal/testkit/mutation                    # all, with tests on a real API server where no other test fails
+//	go run ./internal/testkit/mutation -server=false      # without a real API server
+//	go run ./internal/testkit/mutation -from 27 -to 33    # some
+//	go run ./internal/testkit/mutation -report            # the sums of the results that are kept
 //
 // The files of the work tree do not change: the go command sees a changed file by its flag -overlay.
 // Each result is a line of results.jsonl. A run that was cut off goes on where it was: a mutation with
@@ -77,7 +77,7 @@ func main() {
 	flag.BoolVar(&o.server, "server", true, "run tests on a real API server if no other test fails")
 	flag.BoolVar(&o.report, "report", false, "run nothing, and print the sums of the results")
 	flag.DurationVar(&o.timeout, "timeout", 5*time.Minute, "the time for the tests of one package, after which the mutation counts as caught")
-	flag.StringVar(&o.out, "out", "internal/mutation/results.jsonl", "the file of the results")
+	flag.StringVar(&o.out, "out", "internal/testkit/mutation/results.jsonl", "the file of the results")
 	flag.Parse()
 	ctx, cancel := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer cancel()

@@ -39,7 +39,7 @@ const (
 )
 
 // modelDir is the folder of TestProgram, the model of a whole program.
-const modelDir = "internal/programmodel"
+const modelDir = "internal/testkit/programmodel"
 
 // readPromises returns the tests of each promise of docs/guarantees.md. A test that the page names
 // without its package stands for each test of that name.
@@ -165,7 +165,7 @@ func skipFolder(module fs.FS, name string) error {
 // costOf returns the cost of the tests in a file.
 func costOf(name string, file *ast.File) cost {
 	usesServer := slices.ContainsFunc(file.Imports, func(i *ast.ImportSpec) bool {
-		return strings.HasSuffix(i.Path.Value, `/yaretest"`) || strings.HasSuffix(i.Path.Value, `/internal/gadget"`)
+		return strings.HasSuffix(i.Path.Value, `/yaretest"`) || strings.HasSuffix(i.Path.Value, `/internal/testkit/gadget"`)
 	})
 	switch {
 	case usesServer:

@@ -1,4 +1,4 @@
-module github.com/yare-go/yare/internal/interop
+module github.com/yare-go/yare/internal/integration/interop
 
 go 1.26.0
 
@@ -69,4 +69,4 @@ require (
 	sigs.k8s.io/yaml v1.6.0 // indirect
 )
 
-replace github.com/yare-go/yare => ../..
+replace github.com/yare-go/yare => ../../..
