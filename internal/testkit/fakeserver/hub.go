@@ -29,20 +29,20 @@ type hub struct {
 	compacted int
 	streams   map[StreamID]*Stream
 	// pages holds the rest of each list that was answered in part.
-	pages      map[string]pages
-	bookmarks  time.Duration
-	statusGone bool
+	pages                 map[string]pages
+	bookmarks             time.Duration
+	refusesExpiredWatches bool
 }
 
 // newHub returns a hub with a new store, whose changes it sends.
 func newHub(mu *sync.Mutex) *hub {
 	h := &hub{mu: mu, streams: make(map[StreamID]*Stream), pages: make(map[string]pages)}
-	h.store = newStore(h.record)
+	h.store = newStore(h.recordChange)
 	return h
 }
 
-// record adds a change to the history, and sends it to the watches.
-func (h *hub) record(c change) {
+// recordChange adds a change to the history, and sends it to the watches.
+func (h *hub) recordChange(c change) {
 	h.history = append(h.history, c)
 	for _, stream := range h.streams {
 		for w := range stream.watches {
@@ -51,14 +51,14 @@ func (h *hub) record(c change) {
 	}
 }
 
-// compact forgets the history and the pages.
-func (h *hub) compact() {
+// forgetHistory forgets the history and the pages.
+func (h *hub) forgetHistory() {
 	h.compacted, h.history = h.store.version, nil
 	clear(h.pages)
 }
 
-// cut breaks the connections of all open watches.
-func (h *hub) cut() {
+// cutWatches breaks the connections of all open watches.
+func (h *hub) cutWatches() {
 	for _, stream := range h.streams {
 		stream.cut(errReset)
 	}
@@ -106,7 +106,7 @@ func (h *hub) watch(ctx context.Context, r *kube.Request) (*kube.Response, error
 	if !list && from > 0 && (from < h.compacted || stream.expired) {
 		stream.expired = false
 		e := refusalOf(r, http.StatusGone, metav1.StatusReasonExpired, fmt.Sprintf("too old resource version: %d (%d)", from, h.compacted))
-		if h.statusGone {
+		if h.refusesExpiredWatches {
 			cancel()
 			return nil, e
 		}

@@ -13,9 +13,9 @@ func TestStorePublishesChanges(t *testing.T) {
 	var got []change
 	s := newStore(func(c change) { got = append(got, c) })
 	id := objectID{"things", "default", "a"}
-	first := s.put(id, map[string]any{})
-	second := s.put(id, map[string]any{"spec": 1.0})
-	s.remove(second, nil)
+	first := s.putObject(id, map[string]any{})
+	second := s.putObject(id, map[string]any{"spec": 1.0})
+	s.removeObject(second, nil)
 	want := []change{{version: 101, after: first}, {version: 102, before: first, after: second}, {version: 103, before: second}}
 	if !reflect.DeepEqual(got, want) || len(s.objects) != 0 {
 		t.Errorf("the changes %+v, not %+v, and the objects %v", got, want, s.objects)

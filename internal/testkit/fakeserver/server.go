@@ -71,7 +71,7 @@ func (s *Server) Bookmarks(period time.Duration) {
 func (s *Server) RefuseExpiredWatches() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.hub.statusGone = true
+	s.hub.refusesExpiredWatches = true
 }
 
 // Do serves one request.
@@ -131,7 +131,7 @@ func (s *Server) serve(ctx context.Context, r *kube.Request) (*kube.Response, er
 	case kube.VerbList:
 		return s.hub.list(r)
 	case kube.VerbGet:
-		live, err := s.writer.live(r)
+		live, err := s.writer.liveObject(r)
 		if err != nil {
 			return nil, err
 		}
@@ -169,7 +169,7 @@ func (s *Server) Advance(n int) {
 func (s *Server) Compact() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.hub.compact()
+	s.hub.forgetHistory()
 }
 
 // Snapshot is a backup of a server's state.
@@ -188,8 +188,8 @@ func (s *Server) Restore(b Snapshot) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.store.state = b.state.clone()
-	s.hub.compact()
-	s.hub.cut()
+	s.hub.forgetHistory()
+	s.hub.cutWatches()
 }
 
 // Requests returns the requests since the last ForgetRequests, in the order of their arrival.
@@ -244,7 +244,7 @@ func (s *Server) Store(r kube.Resource, namespace, name string, content map[stri
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	version := s.store.version
-	s.writer.storeAny(r, objectID{r.Plural, namespace, name}, clone(content))
+	s.writer.storeObject(r, objectID{r.Plural, namespace, name}, clone(content))
 	return s.store.version > version
 }
 
@@ -254,7 +254,7 @@ func (s *Server) Remove(plural, namespace, name string, content func(version int
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if live := s.store.objects[objectID{plural, namespace, name}]; live != nil {
-		s.store.remove(live, content)
+		s.store.removeObject(live, content)
 	}
 }
 

@@ -42,11 +42,11 @@ func newStore(publish func(change)) *store {
 	return &store{state{100, make(map[objectID]*object)}, publish}
 }
 
-// put stores a new version of an object.
-func (s *store) put(id objectID, content map[string]any) *object {
+// putObject stores a new version of an object.
+func (s *store) putObject(id objectID, content map[string]any) *object {
 	s.version++
 	o := newObject(id, s.version, content)
-	s.set(id, o)
+	s.setObject(id, o)
 	return o
 }
 
@@ -57,17 +57,17 @@ func (s *store) putText(id objectID, text func(version int) []byte) {
 	if json.Unmarshal(o.text, &o.content) != nil {
 		o.content = map[string]any{"metadata": map[string]any{}}
 	}
-	s.set(id, o)
+	s.setObject(id, o)
 }
 
-func (s *store) set(id objectID, o *object) {
+func (s *store) setObject(id objectID, o *object) {
 	before := s.objects[id]
 	s.objects[id] = o
 	s.publish(change{version: s.version, before: before, after: o})
 }
 
-// remove removes an object. The function, if it is not nil, returns the last state of the object at its version.
-func (s *store) remove(live *object, last func(version int) []byte) {
+// removeObject removes an object. The function, if it is not nil, returns the last state of the object at its version.
+func (s *store) removeObject(live *object, last func(version int) []byte) {
 	delete(s.objects, live.id)
 	s.version++
 	c := change{version: s.version, before: live}

@@ -25,8 +25,8 @@ type writer struct {
 
 func newWriter(s *store) *writer { return &writer{store: s, ownership: newFieldOwnership()} }
 
-// live returns the object that r names.
-func (w *writer) live(r *kube.Request) (*object, error) {
+// liveObject returns the object that r names.
+func (w *writer) liveObject(r *kube.Request) (*object, error) {
 	if r.Subresource != "" && r.Subresource != "status" {
 		return nil, Refusal(r, http.StatusNotFound, metav1.StatusReasonNotFound)
 	}
@@ -62,11 +62,11 @@ func (w *writer) create(r *kube.Request) (*kube.Response, error) {
 	if err := w.ownership.recordUpdate(managerOf(r), nil, content); err != nil {
 		return nil, badRequest(r, err.Error())
 	}
-	return w.storeNew(r, id, content)
+	return w.createObject(r, id, content)
 }
 
-// storeNew stores an object that does not exist yet. The owners of its fields are recorded in content.
-func (w *writer) storeNew(r *kube.Request, id objectID, content map[string]any) (*kube.Response, error) {
+// createObject stores an object that does not exist yet. The owners of its fields are recorded in content.
+func (w *writer) createObject(r *kube.Request, id objectID, content map[string]any) (*kube.Response, error) {
 	metadata := metadataOf(content)
 	content["apiVersion"], content["kind"] = r.Resource.GroupVersion().String(), r.Resource.Kind
 	metadata["name"] = id.name
@@ -86,19 +86,19 @@ func (w *writer) storeNew(r *kube.Request, id objectID, content map[string]any) 
 		o := &object{id: id, content: content, text: encode(content)}
 		return &kube.Response{Code: http.StatusCreated, Body: o.bytes(r.Representation)}, nil
 	}
-	response := answer(w.store.put(id, content), r)
+	response := answer(w.store.putObject(id, content), r)
 	response.Code = http.StatusCreated
 	return response, nil
 }
 
-// storeAny stores an object as if somebody had written it, unless the server would refuse the change.
-func (w *writer) storeAny(r kube.Resource, id objectID, content map[string]any) {
+// storeObject stores an object as if somebody had written it, unless the server would refuse the change.
+func (w *writer) storeObject(r kube.Resource, id objectID, content map[string]any) {
 	request := &kube.Request{Verb: kube.VerbUpdate, Resource: r, Namespace: id.namespace, Name: id.name}
 	if live := w.store.objects[id]; live != nil {
 		delete(metadataOf(content), "resourceVersion")
-		_, _ = w.replace(request, live, content)
-	} else if _, err := w.storeNew(request, id, content); err != nil {
-		panic(err) // storeNew refuses nothing
+		_, _ = w.replaceObject(request, live, content)
+	} else if _, err := w.createObject(request, id, content); err != nil {
+		panic(err) // createObject refuses nothing
 	}
 }
 
@@ -109,7 +109,7 @@ func hasGeneration(r kube.Resource) bool {
 }
 
 func (w *writer) update(r *kube.Request) (*kube.Response, error) {
-	live, err := w.live(r)
+	live, err := w.liveObject(r)
 	if err != nil {
 		return nil, err
 	}
@@ -120,14 +120,14 @@ func (w *writer) update(r *kube.Request) (*kube.Response, error) {
 	if uid := metadataOf(content)["uid"]; uid != nil && uid != metadataOf(live.content)["uid"] {
 		return nil, Refusal(r, http.StatusConflict, metav1.StatusReasonConflict)
 	}
-	return w.replace(r, live, content)
+	return w.replaceObject(r, live, content)
 }
 
 func (w *writer) patch(r *kube.Request) (*kube.Response, error) {
 	if r.ContentType == kube.ContentApply {
 		return w.apply(r)
 	}
-	live, err := w.live(r)
+	live, err := w.liveObject(r)
 	if err != nil {
 		return nil, err
 	}
@@ -149,7 +149,7 @@ func (w *writer) patch(r *kube.Request) (*kube.Response, error) {
 	if metadataOf(content)["uid"] != metadataOf(live.content)["uid"] {
 		return nil, invalid(r, metav1.CauseTypeFieldValueInvalid, "metadata.uid")
 	}
-	return w.replace(r, live, content)
+	return w.replaceObject(r, live, content)
 }
 
 // apply carries out a server-side apply.
@@ -188,17 +188,17 @@ func (w *writer) apply(r *kube.Request) (*kube.Response, error) {
 		return nil, badRequest(r, err.Error())
 	}
 	if live == nil {
-		return w.storeNew(r, idOf(r), content) // a server ignores the resourceVersion then
+		return w.createObject(r, idOf(r), content) // a server ignores the resourceVersion then
 	}
 	if v := metadata["resourceVersion"]; v != nil {
 		metadataOf(content)["resourceVersion"] = v
 	}
-	return w.replace(r, live, content)
+	return w.replaceObject(r, live, content)
 }
 
-// replace stores content in place of live, as far as the request may change it. The owners of the fields are
+// replaceObject stores content in place of live, as far as the request may change it. The owners of the fields are
 // recorded in content after an apply. After another request its manager owns what it changed.
-func (w *writer) replace(r *kube.Request, live *object, content map[string]any) (*kube.Response, error) {
+func (w *writer) replaceObject(r *kube.Request, live *object, content map[string]any) (*kube.Response, error) {
 	metadata, former := metadataOf(content), metadataOf(live.content)
 	if v := textOf(metadata, "resourceVersion"); v != "" && v != textOf(former, "resourceVersion") {
 		return nil, refusalOf(r, http.StatusConflict, metav1.StatusReasonConflict, "the object has been modified; please apply your changes to the latest version and try again")
@@ -246,7 +246,7 @@ func (w *writer) replace(r *kube.Request, live *object, content map[string]any) 
 	if former["deletionTimestamp"] != nil && len(listOf(metadata, "finalizers")) == 0 {
 		last := newObject(live.id, live.version, content)
 		if !isDryRun(r) {
-			w.store.remove(live, nil)
+			w.store.removeObject(live, nil)
 		}
 		return answer(last, r), nil
 	}
@@ -259,7 +259,7 @@ func (w *writer) replace(r *kube.Request, live *object, content map[string]any) 
 	if isDryRun(r) {
 		return answer(newObject(live.id, live.version, content), r), nil
 	}
-	return answer(w.store.put(live.id, content), r), nil
+	return answer(w.store.putObject(live.id, content), r), nil
 }
 
 // withoutStatus returns the part of an object that counts for the generation.
@@ -274,7 +274,7 @@ func withoutStatus(content map[string]any) map[string]any {
 }
 
 func (w *writer) delete(r *kube.Request) (*kube.Response, error) {
-	live, err := w.live(r)
+	live, err := w.liveObject(r)
 	if err != nil {
 		return nil, err
 	}
@@ -295,7 +295,7 @@ func (w *writer) delete(r *kube.Request) (*kube.Response, error) {
 				fmt.Sprintf("Precondition failed: ResourceVersion in precondition: %s, ResourceVersion in object meta: %s", *p.ResourceVersion, metadata["resourceVersion"]))
 		}
 	}
-	if gone := w.end(live, len(o.DryRun) > 0 || isDryRun(r)); gone != nil {
+	if gone := w.deleteObject(live, len(o.DryRun) > 0 || isDryRun(r)); gone != nil {
 		return answer(gone, r), nil
 	}
 	return &kube.Response{Code: http.StatusOK, Body: encode(map[string]any{
@@ -312,13 +312,13 @@ func failedPrecondition(r *kube.Request, message string) *kube.Error {
 	return e
 }
 
-// end deletes an object. It returns the object as it is now if finalizers keep it.
-func (w *writer) end(live *object, dry bool) *object {
+// deleteObject deletes an object. It returns the object as it is now if finalizers keep it.
+func (w *writer) deleteObject(live *object, dry bool) *object {
 	metadata := metadataOf(live.content)
 	switch {
 	case len(listOf(metadata, "finalizers")) == 0:
 		if !dry {
-			w.store.remove(live, nil)
+			w.store.removeObject(live, nil)
 		}
 		return nil
 	case metadata["deletionTimestamp"] != nil:
@@ -333,7 +333,7 @@ func (w *writer) end(live *object, dry bool) *object {
 	if dry {
 		return newObject(live.id, live.version, content)
 	}
-	return w.store.put(live.id, content)
+	return w.store.putObject(live.id, content)
 }
 
 func (w *writer) deleteCollection(r *kube.Request) (*kube.Response, error) {
@@ -344,7 +344,7 @@ func (w *writer) deleteCollection(r *kube.Request) (*kube.Response, error) {
 	var items []any
 	for _, o := range w.store.sorted() {
 		if selected.matches(o) {
-			w.end(o, isDryRun(r))
+			w.deleteObject(o, isDryRun(r))
 			items = append(items, o.content)
 		}
 	}
@@ -368,7 +368,7 @@ func (w *writer) collectGarbage() int {
 			owners := listOf(metadataOf(o.content), "ownerReferences")
 			exists := func(owner any) bool { return uids[owner.(map[string]any)["uid"]] }
 			if len(owners) > 0 && !slices.ContainsFunc(owners, exists) && metadataOf(o.content)["deletionTimestamp"] == nil {
-				w.end(o, false)
+				w.deleteObject(o, false)
 				deleted++
 			}
 		}
