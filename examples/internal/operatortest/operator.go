@@ -1,6 +1,7 @@
 package operatortest
 
 import (
+	"os"
 	"testing"
 	"time"
 
@@ -78,7 +79,11 @@ func (o Operator) Test(t *testing.T) {
 	bad := newBadObjects(t, o, cluster, program)
 	t.Run("explored", func(t *testing.T) {
 		t.Parallel()
-		yaretest.Explore(t, yaretest.Binary{Path: "."})
+		options := []yaretest.ExploreOption{yaretest.Budget(time.Minute)} // a machine without other work needs less
+		if o.SampleState.Image != "" {
+			options = append(options, yaretest.Values("spec.image", second.Image))
+		}
+		yaretest.Explore(t, yaretest.Binary{Path: "."}, options...)
 	})
 	for name, test := range map[string]func(*testing.T){
 		"definition":  func(t *testing.T) { checkDefinition(t, program) },
@@ -120,7 +125,11 @@ func (o Operator) testLife(t *testing.T, cluster *yaretest.Cluster, program stri
 	}
 	w.delete(t, "app")
 	w.waitUntilGone(t, "app")
-	cluster.Kubectl(t, "", "apply", "--namespace", namespace, "-f", "sample.yaml")
+	sample, err := os.ReadFile("sample.yaml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	w.applyText(t, string(sample))
 	w.waitUntilReady(t, o.Sample, o.SampleState)
 	w.stop(t)
 	// Without the operator the children stay.

@@ -68,7 +68,13 @@ func (w *world) api() kube.API[unstructured.Unstructured] {
 // apply creates or changes an object.
 func (w *world) apply(t *testing.T, name string, s State) {
 	t.Helper()
-	object := parse(t, w.Object(name, s))[0]
+	w.applyText(t, w.Object(name, s))
+}
+
+// applyText creates or changes an object that is written as YAML, in the namespace of the world.
+func (w *world) applyText(t *testing.T, text string) {
+	t.Helper()
+	object := parse(t, text)[0]
 	object.SetNamespace(w.namespace)
 	if _, err := w.api().Apply(t.Context(), object); err != nil {
 		t.Fatal(err)
