@@ -17,7 +17,7 @@ const (
 	stopGrace = 15 * time.Second
 )
 
-// A runner runs the operator, one process at a time. One goroutine uses it.
+// runner runs the operator, one process at a time. One goroutine uses it.
 type runner struct {
 	args       []string // of the operator
 	kubeconfig string
