@@ -79,7 +79,7 @@ func (o Operator) Test(t *testing.T) {
 	bad := newBadObjects(t, o, cluster, program)
 	t.Run("explored", func(t *testing.T) {
 		t.Parallel()
-		options := []yaretest.ExploreOption{yaretest.Budget(time.Minute)} // a machine without other work needs less
+		options := []yaretest.ExploreOption{yaretest.Budget(30 * time.Second)}
 		if o.SampleState.Image != "" {
 			options = append(options, yaretest.Values("spec.image", second.Image))
 		}
