@@ -13,7 +13,7 @@ import (
 // spdxPredicate is the type of an in-toto statement that holds an SPDX document.
 const spdxPredicate = "https://spdx.dev/Document"
 
-// A statement is an attestation about an image (in-toto attestation framework, version 0.1, which
+// statement is an attestation about an image (in-toto attestation framework, version 0.1, which
 // BuildKit writes).
 type statement struct {
 	Type          string       `json:"_type"`
@@ -22,13 +22,13 @@ type statement struct {
 	Predicate     spdxDocument `json:"predicate"`
 }
 
-// A subject is what a statement is about.
+// subject is what a statement is about.
 type subject struct {
 	Name   string            `json:"name"`
 	Digest map[string]string `json:"digest"`
 }
 
-// An spdxDocument is a bill of materials (SPDX 2.3, ISO/IEC 5962).
+// spdxDocument is a bill of materials (SPDX 2.3, ISO/IEC 5962).
 type spdxDocument struct {
 	Version       string             `json:"spdxVersion"`
 	DataLicense   string             `json:"dataLicense"`
