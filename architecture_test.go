@@ -54,7 +54,7 @@ var layers = map[string][]string{
 	// It reduces objects to the fields of a type.
 	"internal/jsonscan/projection": {"internal/jsonscan"},
 
-	"kube":  {"internal/jsonscan", "kube/internal/jsonplan", "internal/jsonscan/projection", "internal/yaml"},
+	"kube":  {"internal/ident", "internal/jsonscan", "kube/internal/jsonplan", "internal/jsonscan/projection", "internal/yaml"},
 	"crd":   {"kube", "internal/yaml"},
 	"watch": {"kube", "internal/jsonscan", "internal/ident", "internal/clock"},
 	"cache": {
