@@ -120,7 +120,7 @@ func (a API[T]) Subresource(name string) API[T] {
 // do sends a request and decodes the answer.
 func (a API[T]) do(ctx context.Context, r *Request) (*T, error) {
 	t := new(T)
-	if err := newObjectCodec(a.target, a.client).do(ctx, a.client, r, a.object(t)); err != nil {
+	if err := a.target.codec(a.client).do(ctx, a.client, r, a.object(t)); err != nil {
 		return nil, err
 	}
 	return t, nil
@@ -191,7 +191,7 @@ func (a API[T]) Each(ctx context.Context, selectors ...Selector) iter.Seq2[*T, e
 // gives the same Streams however it is written. A selector that servers do not know is an error:
 // see [OwnerIs] and [Index.Is].
 func (a API[T]) Streams(selectors ...Selector) ([]Stream, error) {
-	return streamsOf(a.target, a.client, selectors)
+	return a.target.streams(a.client, selectors)
 }
 
 // Watch sends one watch request from resourceVersion on. The sequence ends with the answer. An
@@ -226,7 +226,7 @@ func (a API[T]) GetScale(ctx context.Context, name string) (*Replicas, error) {
 // in. An error is a [*DecodeError].
 func (a API[T]) Decode(data []byte) (*T, error) {
 	t := new(T)
-	if err := newObjectCodec(a.target, a.client).decode(data, a.object(t)); err != nil {
+	if err := a.target.codec(a.client).decode(data, a.object(t)); err != nil {
 		return nil, err
 	}
 	return t, nil

@@ -37,7 +37,7 @@ func (a API[T]) Create(ctx context.Context, t *T, options ...WriteOption) (*T, e
 	}
 	r := a.target.request(VerbCreate, "")
 	r.Query = newWriteOptions(a.client.manager, options).query()
-	if r.Body, err = encodeObject(a.target.resource, obj); err != nil {
+	if r.Body, err = a.target.encode(obj); err != nil {
 		return nil, err
 	}
 	created, err := a.do(ctx, r)
@@ -64,7 +64,7 @@ func (a API[T]) Replace(ctx context.Context, t *T, options ...WriteOption) (*T, 
 	r := a.target.request(VerbUpdate, obj.GetName())
 	r.Query = newWriteOptions(a.client.manager, options).query()
 	r.Preconditions = Preconditions{UID: obj.GetUID(), ResourceVersion: obj.GetResourceVersion()}
-	if r.Body, err = encodeObject(a.target.resource, obj); err != nil {
+	if r.Body, err = a.target.encode(obj); err != nil {
 		return nil, err
 	}
 	return a.do(ctx, r)

@@ -89,14 +89,6 @@ type objectCodec struct {
 	decoder        decoder
 }
 
-// newObjectCodec returns the codec of the objects of t. c may be nil.
-func newObjectCodec(t target, c *Client) objectCodec {
-	if c == nil {
-		return objectCodec{resource: t.resource, representation: t.representation}
-	}
-	return objectCodec{c.scope.cluster, t.resource, t.representation, c.decoder}
-}
-
 // do sends r by h, and decodes the answer into obj.
 func (c objectCodec) do(ctx context.Context, h Handler, r *Request, obj Object) error {
 	response, err := h.Do(ctx, r)
@@ -149,20 +141,6 @@ func (c objectCodec) decodeError(data []byte, err error) error {
 		e.Ref.Namespace, e.Ref.Name, e.Ref.UID, e.ResourceVersion = m.Namespace, m.Name, m.UID, m.ResourceVersion
 	}
 	return e
-}
-
-// encodeObject returns the body of a write of obj, an object of r, with its kind filled in. The kind goes into the
-// JSON and not into a copy of the object, because the copy of an unstructured object, or of
-// one that embeds a pointer, is not deep enough.
-func encodeObject(r Resource, obj Object) ([]byte, error) {
-	data, err := Marshal(obj)
-	if err == nil {
-		data, err = withKind(data, r)
-	}
-	if err != nil {
-		return nil, fmt.Errorf("encode %s %s: %w", r, quoted(obj.GetNamespace(), obj.GetName()), err)
-	}
-	return data, nil
 }
 
 // withKind returns the JSON of an object with the kind of r in place of its own.

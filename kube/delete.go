@@ -62,7 +62,7 @@ func deleteObject(ctx context.Context, h Handler, t target, name string, options
 
 // deleteAll deletes the objects of t that selectors select. See [API.DeleteAll].
 func deleteAll(ctx context.Context, c *Client, t target, selectors []Selector, options []DeleteOption) error {
-	streams, err := streamsOf(t, c, selectors)
+	streams, err := t.streams(c, selectors)
 	if err = cmp.Or(err, t.rejectSubresource(VerbDeleteCollection, "")); err != nil {
 		return err
 	}

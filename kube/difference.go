@@ -131,11 +131,11 @@ func differenceRequest(t target, before, after Object, options writeOptions) (*R
 	if err := identityOf(before).check(after); err != nil {
 		return nil, err
 	}
-	from, err := encodeObject(t.resource, before)
+	from, err := t.encode(before)
 	if err != nil {
 		return nil, err
 	}
-	to, err := encodeObject(t.resource, after)
+	to, err := t.encode(after)
 	if err != nil {
 		return nil, err
 	}

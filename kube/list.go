@@ -47,7 +47,7 @@ func listItems(ctx context.Context, c *Client, t target, selectors []Selector) i
 			yield(nil, err)
 			return
 		}
-		streams, err := streamsOf(t, c, withoutMatches(selectors))
+		streams, err := t.streams(c, withoutMatches(selectors))
 		if err != nil {
 			yield(nil, err)
 			return

@@ -18,7 +18,7 @@ type modification struct {
 
 // newModification returns a modification of obj, an object of t that was read and not yet changed.
 func newModification(t target, obj Object) (modification, error) {
-	before, err := encodeObject(t.resource, obj)
+	before, err := t.encode(obj)
 	return modification{t, obj, before, identityOf(obj), obj.GetResourceVersion()}, err
 }
 
@@ -27,7 +27,7 @@ func newModification(t target, obj Object) (modification, error) {
 // read at: the version is the condition under which the change may be stored.
 func (m modification) compare() (hasChanged bool, err error) {
 	m.object.SetResourceVersion(m.version)
-	after, err := encodeObject(m.target.resource, m.object)
+	after, err := m.target.encode(m.object)
 	if err != nil {
 		return false, err
 	}

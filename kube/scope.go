@@ -34,9 +34,6 @@ func (s scope) narrow(namespaces []string) scope {
 // A client that is narrowed to the namespaces "a" and "b" has two streams of all Pods: Pods in "a", and
 // Pods in "b". It has one stream of all Nodes, because Nodes are cluster-scoped.
 func (s scope) streams(t target, selectors []Selector) ([]Stream, error) {
-	if t.err != nil {
-		return nil, t.err
-	}
 	labelSelector, fieldSelector, err := joinSelectors(selectors)
 	if slices.ContainsFunc(selectors, func(each Selector) bool { return each.match != nil }) {
 		err = errors.Join(err, errListsOnly)

@@ -43,14 +43,6 @@ func (s Stream) String() string {
 	return text
 }
 
-// streamsOf returns the streams of the objects of t that selectors select.
-func streamsOf(t target, c *Client, selectors []Selector) ([]Stream, error) {
-	if t.err != nil {
-		return nil, t.err
-	}
-	return c.scope.streams(t, selectors)
-}
-
 // Request returns a request of s, such as a list or a watch, with further parameters.
 // Parameters are pairs of names and values. A parameter with an empty value is left out.
 func (s Stream) Request(verb Verb, parameters ...string) *Request {

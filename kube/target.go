@@ -105,3 +105,33 @@ func (t target) rejectProjection(verb Verb, name string) error {
 	}
 	return fmt.Errorf("%s %s %q: the type is a projection, which lacks fields of the kind: write the whole type", verb, t.resource, name)
 }
+
+// encode returns the body of a write of obj, with its kind filled in. The kind goes into the
+// JSON and not into a copy of the object, because the copy of an unstructured object, or of
+// one that embeds a pointer, is not deep enough.
+func (t target) encode(obj Object) ([]byte, error) {
+	data, err := Marshal(obj)
+	if err == nil {
+		data, err = withKind(data, t.resource)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("encode %s %s: %w", t.resource, quoted(obj.GetNamespace(), obj.GetName()), err)
+	}
+	return data, nil
+}
+
+// codec returns the codec of the objects of t. c may be nil.
+func (t target) codec(c *Client) objectCodec {
+	if c == nil {
+		return objectCodec{resource: t.resource, representation: t.representation}
+	}
+	return objectCodec{c.scope.cluster, t.resource, t.representation, c.decoder}
+}
+
+// streams returns the streams of the objects of t that selectors select.
+func (t target) streams(c *Client, selectors []Selector) ([]Stream, error) {
+	if t.err != nil {
+		return nil, t.err
+	}
+	return c.scope.streams(t, selectors)
+}

@@ -79,7 +79,7 @@ func (t Type) HasStatus() bool {
 // Streams returns the streams of the objects of t that match, as [API.Streams] does: one for each namespace
 // that the client is narrowed to, or one for all namespaces.
 func (t Type) Streams(c *Client, selectors ...Selector) ([]Stream, error) {
-	return streamsOf(t.target(nil).in(c, ""), c, selectors)
+	return t.target(nil).in(c, "").streams(c, selectors)
 }
 
 // checkGoType returns an error if t is the Type of another Go type than want.

@@ -19,7 +19,7 @@ type WatchEvent[T any] struct {
 // ERROR event comes as an error. The sequence ends with the answer.
 func watchFrames(ctx context.Context, c *Client, t target, resourceVersion string, selectors []Selector) iter.Seq2[Frame, error] {
 	return func(yield func(Frame, error) bool) {
-		streams, err := streamsOf(t, c, selectors)
+		streams, err := t.streams(c, selectors)
 		if err == nil && len(streams) > 1 {
 			err = fmt.Errorf("watch %s: one request cannot watch several namespaces", t.resource)
 		}
