@@ -145,8 +145,9 @@ func (t *transport) request(ctx context.Context, r *Request) (*http.Request, err
 	u.Path, u.RawPath = requestPath(u.Path, r), ""
 	query := r.Query
 	if r.Verb == VerbWatch {
-		query = url.Values{"watch": {"true"}}
+		query = make(url.Values, len(r.Query)+1)
 		maps.Copy(query, r.Query)
+		query.Set("watch", "true")
 	}
 	u.RawQuery = query.Encode()
 	request, err := http.NewRequestWithContext(ctx, httpMethod(r.Verb), u.String(), nil)
