@@ -11,7 +11,7 @@ import (
 // struct that was never set encodes as {}, and a nil slice as null. The server would record
 // both as fields that the author owns. A Deployment of which only the replicas are set encodes as
 //
-//	{"metadata":{"name":"web","creationTimestamp":null},
+//	{"metadata":{"name":"web"},
 //	 "spec":{"replicas":2,"selector":null,"template":{"metadata":{},"spec":{"containers":null}},"strategy":{}},"status":{}}
 //
 // and is applied as

@@ -92,13 +92,7 @@ func callerGoneError(caller context.Context, e *Error) error {
 
 // shouldRetry reports whether to repeat r after attempt has failed with e.
 func shouldRetry(r *Request, e *Error, attempt int) bool {
-	if attempt == retryAttempts || !isTransient(r, e) {
-		return false
-	}
-	if e.Unknown && !isRepeatable(r) {
-		return false
-	}
-	return true
+	return attempt < retryAttempts && isTransient(r, e) && (!e.Unknown || isRepeatable(r))
 }
 
 // retryWait returns the wait after attempt: about 100 ms after the first attempt, and twice as long after
