@@ -329,3 +329,26 @@ func warnings(h http.Header) []string {
 	}
 	return texts
 }
+
+// serverURL returns the URL of a host, which can be a URL, a host, or a host and a port. A host
+// without a scheme gets https if tls is true, else http.
+func serverURL(host string, tls bool) (*url.URL, error) {
+	if host == "" {
+		return nil, errors.New("the address is empty: set Host to a URL, or to a host and a port")
+	}
+	u, err := url.Parse(host)
+	if err == nil && u.Scheme != "" && u.Host != "" {
+		return u, nil
+	}
+	scheme := "http://"
+	if tls {
+		scheme = "https://"
+	}
+	if u, err = url.Parse(scheme + host); err != nil {
+		return nil, err
+	}
+	if u.Path != "" && u.Path != "/" {
+		return nil, fmt.Errorf("the address %q has a path and no scheme: begin it with https://", host)
+	}
+	return u, nil
+}
