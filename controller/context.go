@@ -6,7 +6,9 @@ import (
 	"log/slog"
 	"math/rand/v2"
 	"sync/atomic"
+	"time"
 
+	"github.com/yare-go/yare/internal/clock"
 	"github.com/yare-go/yare/internal/logctx"
 	"github.com/yare-go/yare/kube"
 )
@@ -21,6 +23,11 @@ func Log(ctx context.Context) *slog.Logger {
 	}
 	return slog.Default()
 }
+
+// Now returns the time by which requeues, delayed triggers and [Every] are due. ctx is the context
+// of a reconcile, a cleanup, a source or a part. Now is [time.Now] unless a test moves the time of
+// the program forward: see Advance in package yaretest.
+func Now(ctx context.Context) time.Time { return clock.From(ctx).Now() }
 
 // call is the context of one reconcile or cleanup. It is a part of the reconciliation, so that the
 // context costs no allocation.
@@ -55,6 +62,11 @@ func (c *call) LogAttrs() []slog.Attr {
 		slog.String("controller", c.controller), slog.String("namespace", c.key.Namespace), slog.String("name", c.key.Name),
 		slog.String("reconcileID", fmt.Sprintf("%016x", c.id)),
 	}
+}
+
+// log logs a line with the attributes of c and others.
+func (c *call) log(level slog.Level, text string, others []slog.Attr) {
+	c.program.LogAttrs(context.Background(), level, text, append(c.LogAttrs(), others...)...)
 }
 
 // Logger returns the logger of the program with the attributes of c.

@@ -6,6 +6,7 @@ import (
 	"reflect"
 	"slices"
 
+	"github.com/yare-go/yare/controller/internal/relation"
 	"github.com/yare-go/yare/kube"
 )
 
@@ -15,7 +16,7 @@ type watchedKind struct {
 	// named is the kind that the author has named by [Kind], or nil.
 	named *kube.Resource
 	// relation finds the objects that a change concerns.
-	relation   relation
+	relation   relation.Relation
 	selectors  []kube.Selector
 	predicates []Predicate
 	// objectPredicates holds the predicates of [Changed]. predicates contains them once the kind is bound.
@@ -41,17 +42,17 @@ type SourceOption func(*watchedKind)
 
 // newWatchOption returns the option that watches objects such as zero, and connects them with the
 // reconciled kind by the relation that connect returns.
-func newWatchOption(zero kube.Object, options []SourceOption, connect func(*watchedKind) (relation, error)) Option {
+func newWatchOption(zero kube.Object, options []SourceOption, connect func(*watchedKind) (relation.Relation, error)) Option {
 	w := new(watchedKind)
 	err := w.apply(options)
 	err = errors.Join(err, w.bind(zero))
 	var relationErr error
 	w.relation, relationErr = connect(w)
 	err = errors.Join(err, relationErr)
-	if _, ok := w.relation.(ownerRelation); w.isAnyOwner && !ok {
+	if _, ok := w.relation.(relation.Owner); w.isAnyOwner && !ok {
 		err = errors.Join(err, errNoOwners)
 	}
-	if w.hasWriting && w.relation.writes() == nil {
+	if w.hasWriting && w.relation.WriteVerbs() == nil {
 		err = errors.Join(err, errNoChildren)
 	}
 	return optionFunc(func(settings *settings) {
@@ -147,7 +148,7 @@ func (w *watchedKind) writeVerbs() []kube.Verb {
 	if w.hasWriting {
 		return w.writing
 	}
-	return w.relation.writes()
+	return w.relation.WriteVerbs()
 }
 
 // client returns the client of a program, narrowed to the namespaces in which the kind is watched.
@@ -176,4 +177,14 @@ func (w *watchedKind) accepts(c Change) (accepted bool, err error) {
 		return nil
 	})
 	return accepted, err
+}
+
+// ownerLabels returns the labels of [OwnsByLabel].
+func ownerLabels(watched []*watchedKind) (labels []string) {
+	for _, w := range watched {
+		if r, ok := w.relation.(relation.Label); ok {
+			labels = append(labels, r.Name)
+		}
+	}
+	return labels
 }

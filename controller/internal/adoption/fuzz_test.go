@@ -1,4 +1,4 @@
-package controller
+package adoption
 
 import (
 	"bytes"
@@ -12,9 +12,9 @@ import (
 	"github.com/yare-go/yare/kube"
 )
 
-// FuzzClaims compares the owner that is read from an apply with what a decoder finds. An owner that was
+// FuzzHasController compares the owner that is read from an apply with what a decoder finds. An owner that was
 // overlooked would let a foreign object be taken over.
-func FuzzClaims(f *testing.F) {
+func FuzzHasController(f *testing.F) {
 	for _, text := range []string{
 		`{"metadata":{"ownerReferences":[{"uid":"u","controller":true}]}}`, `{"metadata":{"ownerReferences":[{"uid":"x"},{"controller":true,"uid":"u"}]}}`, `{"metadata":{"ownerReferences":[{"uid":"u","controller":false}]}}`,
 		`{"spec":{"ownerReferences":[{"uid":"u","controller":true}]},"metadata":{"name":"u"}}`, `{"metadata":{"ownerReferences":[]}}`, `{"metadata":{"ownerReferences":{}}}`, `{"metadata":{"ownerReferences":[{"uid":"u","controller":true}`, `{}`, ``,
@@ -22,7 +22,7 @@ func FuzzClaims(f *testing.F) {
 		f.Add([]byte(text), "u")
 	}
 	f.Fuzz(func(t *testing.T, body []byte, owner string) {
-		got := claims(body, types.UID(owner))
+		got := hasController(body, types.UID(owner))
 		var object struct {
 			Metadata struct {
 				OwnerReferences []struct {
@@ -39,7 +39,7 @@ func FuzzClaims(f *testing.F) {
 			want = want || owner != "" && o.Controller && o.UID == owner
 		}
 		if got != want {
-			t.Errorf("%q claims an object for %q: %t, not %t", body, owner, got, want)
+			t.Errorf("%q has the controller %q: %t, not %t", body, owner, got, want)
 		}
 	})
 }

@@ -3,6 +3,7 @@ package controller
 import (
 	"fmt"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/validation"
 
 	"github.com/yare-go/yare/cache"
@@ -21,23 +22,26 @@ func Paused(annotation string) Option {
 		if problems := validation.IsQualifiedName(annotation); len(problems) > 0 {
 			s.reject(fmt.Errorf("the annotation %q of controller.Paused is not valid: %s", annotation, problems[0]))
 		}
-		s.pausedBy = annotation
+		s.pausedBy = pauseAnnotation(annotation)
 	})
 }
 
-// isPaused reports whether obj has the annotation of [Paused].
-func (s *settings) isPaused(obj kube.Object) bool {
-	_, has := obj.GetAnnotations()[s.pausedBy]
-	return has && s.pausedBy != ""
+// pauseAnnotation is the annotation of [Paused], or empty.
+type pauseAnnotation string
+
+// isOn reports whether obj has the annotation.
+func (a pauseAnnotation) isOn(obj kube.Object) bool {
+	_, has := obj.GetAnnotations()[string(a)]
+	return has && a != ""
 }
 
-// mayEndPause reports whether a change of an object of the reconciled kind may have removed the
-// annotation of [Paused].
-func (s *settings) mayEndPause(c Change) bool {
-	if s.pausedBy == "" || c.Type != Modified || c.Before.AnnotationsHash == c.After.AnnotationsHash {
+// mayHaveEnded reports whether a change of an object of the reconciled kind may have removed the
+// annotation.
+func (a pauseAnnotation) mayHaveEnded(c Change) bool {
+	if a == "" || c.Type != Modified || c.Before.AnnotationsHash == c.After.AnnotationsHash {
 		return false
 	}
-	has, err := hasAnnotation(c.BeforeObject(), s.pausedBy)
+	has, err := hasAnnotation(c.BeforeObject(), string(a))
 	return has || err != nil
 }
 
@@ -46,14 +50,10 @@ func hasAnnotation(o cache.Object, name string) (bool, error) {
 	if err != nil {
 		return false, fmt.Errorf("read %s: %w", o.Key(), err)
 	}
-	var read struct {
-		Metadata struct {
-			Annotations map[string]string `json:"annotations"`
-		} `json:"metadata"`
-	}
+	var read metav1.PartialObjectMetadata
 	if err := kube.Unmarshal(object, &read); err != nil {
 		return false, fmt.Errorf("decode the annotations of %s: %w", o.Key(), err)
 	}
-	_, has := read.Metadata.Annotations[name]
+	_, has := read.Annotations[name]
 	return has, nil
 }

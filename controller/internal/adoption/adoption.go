@@ -1,4 +1,42 @@
-package controller
+// Package adoption protects objects that somebody else made. A reconcile cannot make such an
+// object a child of the reconciled object, unless the author asks for that. The garbage collector
+// would delete the object together with its owner.
+//
+// A [Guard] checks each apply whose body has a controlling owner reference to the reconciled
+// object, or its uid in a label of controller.OwnsByLabel. The reconciled object then is the owner.
+// The live object of that name decides:
+//
+//   - An object that another owner controls is refused, also with [kube.Adopt].
+//   - An object that an earlier owner of the same group, kind and name controls is about to
+//     be deleted by the garbage collector. The apply is refused with a conflict, which is
+//     retried quietly until the object is gone. If the field managers of this controller
+//     have not written the object since its creation, it came from a backup, together with
+//     the owner that has a new uid: then its reference is corrected.
+//   - An object is a child if an owner reference names the owner or an earlier owner, if a label
+//     has the uid of the owner, or if a field manager of this controller has fields in it, as
+//     after a deletion of an owner that left its children behind (kubectl delete
+//     --cascade=orphan).
+//   - Every other object is refused, unless the apply has [kube.Adopt].
+//
+// An example. The WebApp "shop" with uid 7 applies the Deployment "shop" as the field manager
+// "webapp". What the Guard does with the apply depends on the live Deployment "shop":
+//
+//	controlled by          fields of webapp        the apply
+//	nobody: none exists                            creates the Deployment
+//	WebApp "shop", uid 7   any                     is sent
+//	WebApp "blog", uid 9   any                     is refused
+//	WebApp "shop", uid 3   since its creation      is a conflict, until the Deployment is gone
+//	WebApp "shop", uid 3   older, or none          is sent, after uid 3 was replaced by uid 7
+//	nobody                 some                    is sent
+//	nobody                 none                    is refused without kube.Adopt
+//
+// The decision still holds when the apply arrives, because the apply names the uid of the
+// child. An apply that is to create the child names a resourceVersion that no object ever has.
+// The server ignores that version if it creates the object, and refuses the apply with a
+// conflict if it finds one. Then the decision is made again, by a live read. One window
+// remains: between the decision and the apply, somebody may change the owner references or
+// managedFields of the same object.
+package adoption
 
 import (
 	"bytes"
@@ -20,88 +58,80 @@ import (
 )
 
 // ErrForeignChild is wrapped by the error of an apply that was refused because it would have taken
-// over somebody else's object. The apply was not sent. See [kube.Adopt].
+// over somebody else's object. The apply was not sent.
 var ErrForeignChild = errors.New("the object exists and is not its child")
 
-// adoption refuses applies that would make somebody else's object a child of the reconciled
-// object. The garbage collector would delete such an object together with its owner.
-//
-// It checks each apply whose body has a controlling owner reference to the reconciled
-// object, or its uid in a label of [OwnsByLabel]. The reconciled object then is the owner. The
-// live object of that name decides:
-//
-//   - An object that another owner controls is refused, also with [kube.Adopt].
-//   - An object that an earlier owner of the same group, kind and name controls is about to
-//     be deleted by the garbage collector. The apply is refused with a conflict, which is
-//     retried quietly until the object is gone. If the field managers of this controller
-//     have not written the object since its creation, it came from a backup, together with
-//     the owner that has a new uid: then its reference is corrected.
-//   - An object is a child if an owner reference names the owner or an earlier owner, if a label
-//     has the uid of the owner, or if a field manager of this controller has fields in it, as
-//     after a deletion of an owner that left its children behind (kubectl delete
-//     --cascade=orphan).
-//   - Every other object is refused, unless the apply has [kube.Adopt].
-//
-// The decision still holds when the apply arrives, because the apply names the uid of the
-// child. An apply that is to create the child names a resourceVersion that no object ever has.
-// The server ignores that version if it creates the object, and refuses the apply with a
-// conflict if it finds one. Then the decision is made again, by a live read. One window
-// remains: between the decision and the apply, somebody may change the owner references or
-// managedFields of the same object.
-//
-// The handler belongs behind the no-op check: an apply that would change nothing needs no
-// decision. A decision costs one request if no cache shows the child, and is then remembered
-// for the uid of the child.
-type adoption struct {
-	view *cache.View
-	// former holds the former field managers of the controller, and labels holds those of [OwnsByLabel].
-	former, labels []string
+// Guard refuses the applies of one controller that would take over an object. It is safe for
+// concurrent use.
+type Guard struct {
+	view View
+	// formerManagers holds the former field managers of the controller, and labels holds the labels of
+	// controller.OwnsByLabel.
+	formerManagers, labels []string
 
 	mu sync.Mutex
-	// children holds the children that no cache shows. Guarded by mu.
+	// children holds the children that no cache shows.
 	children map[kube.Ref]child
+}
+
+// View is the cache as the controller may see it: see [cache.View].
+type View interface {
+	Live(ref kube.Ref) cache.Live
 }
 
 // child is an object that is known to be a child, and its owner.
 type child struct{ uid, owner types.UID }
 
-func newAdoption(view *cache.View, former, labels []string) *adoption {
-	return &adoption{view: view, former: former, labels: labels, children: make(map[kube.Ref]child)}
+// NewGuard returns a Guard that finds live objects in view.
+func NewGuard(view View, formerManagers, labels []string) *Guard {
+	return &Guard{view: view, formerManagers: formerManagers, labels: labels, children: make(map[kube.Ref]child)}
 }
 
-// maxChildren limits the memory of adoption. A forgotten child costs one read.
+// maxChildren limits the memory of a Guard. A forgotten child costs one read.
 const maxChildren = 4096
 
-// adoptionAttempts is how often an apply is decided anew when the object has changed.
-const adoptionAttempts = 3
+// maxDecisions is how often an apply is decided when the object changes meanwhile.
+const maxDecisions = 3
 
 // neverVersion is no object's resourceVersion: etcd has its first revision while it is empty.
 const neverVersion = "1"
 
-// handler returns a handler for the reconcile of owner.
-func (a *adoption) handler(next kube.Handler, owner kube.Ref) kube.Handler {
-	return kube.HandlerFunc(func(ctx context.Context, r *kube.Request) (*kube.Response, error) {
-		if r.Verb != kube.VerbPatch || r.ContentType != kube.ContentApply || r.Subresource != "" ||
-			!claims(r.Body, owner.UID) && !claimsByLabel(r.Body, owner.UID, a.labels) {
-			return next.Do(ctx, r)
+// Handler returns a handler for the reconcile of owner. It belongs behind the no-op check: an apply
+// that would change nothing needs no decision. A decision costs one request if no cache shows the
+// child. The handler then remembers the decision for the uid of the child.
+func (g *Guard) Handler(next kube.Handler, owner kube.Ref) kube.Handler {
+	return &handler{guard: g, next: next, owner: owner}
+}
+
+// handler guards the applies of one reconcile.
+type handler struct {
+	guard *Guard
+	next  kube.Handler
+	owner kube.Ref
+}
+
+// Do serves one request.
+func (h *handler) Do(ctx context.Context, r *kube.Request) (*kube.Response, error) {
+	if r.Verb != kube.VerbPatch || r.ContentType != kube.ContentApply || r.Subresource != "" ||
+		!hasController(r.Body, h.owner.UID) && !hasOwnerLabel(r.Body, h.owner.UID, h.guard.labels) {
+		return h.next.Do(ctx, r)
+	}
+	for attempt := 1; ; attempt++ {
+		d, err := h.guard.decide(ctx, h.next, r, h.owner, attempt > 1 || r.Live)
+		if err != nil {
+			return nil, err
 		}
-		for attempt := 1; ; attempt++ {
-			d, err := a.decide(ctx, next, r, owner, attempt > 1 || r.Live)
-			if err != nil {
-				return nil, err
-			}
-			if err = d.reclaim(ctx, next, r, owner); err == nil {
-				var response *kube.Response
-				if response, err = d.send(ctx, next, r); err == nil {
-					a.remember(r, owner, d, response)
-					return response, nil
-				}
-			}
-			if !isOutdated(err) || attempt == adoptionAttempts || r.Preconditions != (kube.Preconditions{}) {
-				return nil, err
+		if err = d.replaceOwner(ctx, h.next, r, h.owner); err == nil {
+			var response *kube.Response
+			if response, err = d.send(ctx, h.next, r); err == nil {
+				h.guard.recordChild(r, h.owner, d, response)
+				return response, nil
 			}
 		}
-	})
+		if !isOutdated(err) || attempt == maxDecisions || r.Preconditions != (kube.Preconditions{}) {
+			return nil, err
+		}
+	}
 }
 
 // isOutdated reports whether a request was refused because the object is not the object of the
@@ -111,8 +141,8 @@ func isOutdated(err error) bool {
 	return ok && (kube.IsConflict(err) && !kube.IsApplyConflict(err) || kube.IsUIDConflict(e))
 }
 
-// claims reports whether the object in body has a controlling owner reference to owner.
-func claims(body []byte, owner types.UID) (found bool) {
+// hasController reports whether the object in body has a controlling owner reference to owner.
+func hasController(body []byte, owner types.UID) (found bool) {
 	if owner == "" || !bytes.Contains(body, []byte(owner)) {
 		return false
 	}
@@ -145,11 +175,11 @@ func claims(body []byte, owner types.UID) (found bool) {
 	return found && err == nil
 }
 
-// forget drops the decisions about children that no cache shows.
-func (a *adoption) forget() {
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	clear(a.children)
+// Forget drops the decisions about children that no cache shows.
+func (g *Guard) Forget() {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	clear(g.children)
 }
 
 // decision is about an apply that may be sent.
@@ -158,20 +188,21 @@ type decision struct {
 	uid types.UID
 	// isCached is true if a cache shows the child.
 	isCached bool
-	// stale is the index of an owner reference to an earlier owner that must be corrected
-	// first, and staleUID is the uid in it. staleUID is empty if there is no such reference.
+	// stale is the index of the owner reference to an earlier owner, which must be corrected first.
+	// staleUID is the uid in it, or empty if there is no such reference.
 	stale    int
 	staleUID types.UID
 }
 
-// decide finds the child of r, and returns an error if r must not be sent.
-func (a *adoption) decide(ctx context.Context, next kube.Handler, r *kube.Request, owner kube.Ref, again bool) (decision, error) {
+// decide finds the child of r, and returns an error if r must not be sent. With mustRead, neither the
+// cache nor an earlier decision counts.
+func (g *Guard) decide(ctx context.Context, next kube.Handler, r *kube.Request, owner kube.Ref, mustRead bool) (decision, error) {
 	ref := childRef(r)
 	var metadata []byte
 	var err error
-	live := a.view.Live(ref)
+	live := g.view.Live(ref)
 	switch {
-	case live.Known && !again:
+	case live.Known && !mustRead:
 		if !live.Present {
 			return decision{isCached: true}, nil
 		}
@@ -180,7 +211,7 @@ func (a *adoption) decide(ctx context.Context, next kube.Handler, r *kube.Reques
 		}
 		metadata, err = live.Metadata()
 	default:
-		if known, ok := a.child(ref); ok && !again && known.owner == owner.UID {
+		if known, ok := g.child(ref); ok && !mustRead && known.owner == owner.UID {
 			return decision{uid: known.uid}, nil
 		}
 		var response *kube.Response
@@ -202,7 +233,7 @@ func (a *adoption) decide(ctx context.Context, next kube.Handler, r *kube.Reques
 	if err := kube.Unmarshal(metadata, &object); err != nil {
 		return decision{}, fmt.Errorf("apply %s: find out whether it is a child of %s: %w", r.Ref(), owner, err)
 	}
-	d, err := a.judge(&object.ObjectMeta, r, owner)
+	d, err := g.decideByMetadata(&object.ObjectMeta, r, owner)
 	d.isCached = live.Known
 	return d, err
 }
@@ -220,9 +251,10 @@ func isOwnedBy(owners []cache.Owner, owner kube.Ref) bool {
 	return named
 }
 
-// judge returns the decision about an apply to object, or an error if the apply must not be sent.
-func (a *adoption) judge(object *metav1.ObjectMeta, r *kube.Request, owner kube.Ref) (decision, error) {
-	named, earlier := hasOwnerLabel(object.Labels, owner.UID, a.labels), -1
+// decideByMetadata returns the decision about an apply to object, or an error if the apply must not be
+// sent.
+func (g *Guard) decideByMetadata(object *metav1.ObjectMeta, r *kube.Request, owner kube.Ref) (decision, error) {
+	named, earlier := namesOwner(object.Labels, owner.UID, g.labels), -1
 	for i, o := range object.OwnerReferences {
 		switch isEarlier, controls := isEarlierOwner(o, owner), o.Controller != nil && *o.Controller; {
 		case o.UID == owner.UID:
@@ -237,11 +269,11 @@ func (a *adoption) judge(object *metav1.ObjectMeta, r *kube.Request, owner kube.
 		}
 	}
 	switch {
-	case earlier >= 0 && (named || object.DeletionTimestamp != nil || a.hasWritten(r, object, true)):
+	case earlier >= 0 && (named || object.DeletionTimestamp != nil || g.hasWritten(r, object, true)):
 		return decision{}, predecessorConflict(r, owner)
 	case earlier >= 0:
 		return decision{uid: object.UID, stale: earlier, staleUID: object.OwnerReferences[earlier].UID}, nil
-	case named || r.Adopt || a.hasWritten(r, object, false):
+	case named || r.Adopt || g.hasWritten(r, object, false):
 		return decision{uid: object.UID}, nil
 	}
 	return decision{}, fmt.Errorf("apply %s for %s: %w: it has no owner reference to it or label with its uid, and no field of the field manager %q: choose another name, or pass kube.Adopt() to Apply to adopt it; if the field manager was renamed, name the former one with controller.FormerFieldManagers",
@@ -255,12 +287,12 @@ func isEarlierOwner(o metav1.OwnerReference, owner kube.Ref) bool {
 }
 
 // hasWritten reports whether the field manager of r, or a former one, has fields in the object.
-// With sinceCreation, entries that are older than the object do not count: they came with it from
-// a backup.
-func (a *adoption) hasWritten(r *kube.Request, object *metav1.ObjectMeta, sinceCreation bool) bool {
+// With sinceCreation, entries that are older than the object do not count, because they came with
+// the object from a backup.
+func (g *Guard) hasWritten(r *kube.Request, object *metav1.ObjectMeta, sinceCreation bool) bool {
 	manager := r.Query.Get("fieldManager")
 	return slices.ContainsFunc(object.ManagedFields, func(e metav1.ManagedFieldsEntry) bool {
-		return (e.Manager == manager || slices.Contains(a.former, e.Manager)) && e.Subresource == "" &&
+		return (e.Manager == manager || slices.Contains(g.formerManagers, e.Manager)) && e.Subresource == "" &&
 			e.FieldsV1 != nil && len(e.FieldsV1.GetRawBytes()) > len("{}") &&
 			!(sinceCreation && e.Time.Before(&object.CreationTimestamp))
 	})
@@ -275,8 +307,8 @@ func predecessorConflict(r *kube.Request, owner kube.Ref) error {
 	}}
 }
 
-// reclaim corrects the reference to an earlier owner.
-func (d decision) reclaim(ctx context.Context, next kube.Handler, r *kube.Request, owner kube.Ref) error {
+// replaceOwner corrects the reference to an earlier owner.
+func (d decision) replaceOwner(ctx context.Context, next kube.Handler, r *kube.Request, owner kube.Ref) error {
 	if d.staleUID == "" {
 		return nil
 	}
@@ -363,15 +395,15 @@ func childRef(r *kube.Request) kube.Ref {
 	return ref
 }
 
-func (a *adoption) child(ref kube.Ref) (child, bool) {
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	known, ok := a.children[ref]
+func (g *Guard) child(ref kube.Ref) (child, bool) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	known, ok := g.children[ref]
 	return known, ok
 }
 
-// remember records a child that no cache shows.
-func (a *adoption) remember(r *kube.Request, owner kube.Ref, d decision, response *kube.Response) {
+// recordChild records a child that no cache shows.
+func (g *Guard) recordChild(r *kube.Request, owner kube.Ref, d decision, response *kube.Response) {
 	if d.isCached || r.Query.Get("dryRun") != "" {
 		return
 	}
@@ -382,10 +414,10 @@ func (a *adoption) remember(r *kube.Request, owner kube.Ref, d decision, respons
 		}
 		d.uid = created.UID
 	}
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	if len(a.children) >= maxChildren {
-		clear(a.children)
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if len(g.children) >= maxChildren {
+		clear(g.children)
 	}
-	a.children[childRef(r)] = child{d.uid, owner.UID}
+	g.children[childRef(r)] = child{d.uid, owner.UID}
 }

@@ -13,7 +13,7 @@ import (
 
 // onClock runs f with a queue on a clock, and one worker that calls reconcile. No real time
 // passes.
-func onClock(t *testing.T, reconcile func(Item) Outcome, f func(t *testing.T, q *Queue, advance func(time.Duration))) {
+func onClock(t *testing.T, reconcile func(Work) Outcome, f func(t *testing.T, q *Queue, advance func(time.Duration))) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
 		c := clock.New()
@@ -64,7 +64,7 @@ func TestAdvance(t *testing.T) {
 			var c *clock.Clock
 			var start time.Time
 			var got string
-			reconcile := func(Item) Outcome {
+			reconcile := func(Work) Outcome {
 				if got != "" {
 					got += " "
 				}
@@ -93,7 +93,7 @@ func TestAdvance(t *testing.T) {
 // A requeue that a running reconcile is about to ask for counts from before the move.
 func TestAdvanceWaitsForRunningKeys(t *testing.T) {
 	count := 0
-	reconcile := func(Item) Outcome {
+	reconcile := func(Work) Outcome {
 		if count++; count == 1 {
 			time.Sleep(100 * time.Millisecond)
 		}
