@@ -113,6 +113,7 @@ var forbidden = map[string]string{
 	"sigs.k8s.io/controller-runtime":            "it is a peer, and 20 MB",
 	"github.com/prometheus/client_golang":       "it costs more than it gives",
 	"github.com/spf13/cobra":                    "package flag is enough for an operator",
+	"github.com/klauspost/compress/zstd":        "it costs 0.5 MB: the cache compresses by s2",
 	"k8s.io/kubernetes":                         "only the control plane is made of it",
 	"testing":                                   "it is for tests",
 	modulePath + "/internal/plane":              "it is for the command line and for tests",
