@@ -38,8 +38,6 @@ var layers = map[string][]string{
 	"internal/clock": {},
 	// It makes rules of RBAC of what a program needs, and checks requests against them.
 	"internal/access": {"kube"},
-	// It writes and reads YAML.
-	"internal/yaml": {},
 	// It decodes objects.
 	"kube/internal/jsonplan": {"internal/jsonscan"},
 	// It reads objects from YAML and JSON.
@@ -54,8 +52,8 @@ var layers = map[string][]string{
 	// It reduces objects to the fields of a type.
 	"internal/jsonscan/projection": {"internal/jsonscan"},
 
-	"kube":  {"internal/jsonscan", "kube/internal/jsonplan", "internal/jsonscan/projection", "internal/yaml"},
-	"crd":   {"kube", "internal/yaml"},
+	"kube":  {"internal/jsonscan", "kube/internal/jsonplan", "internal/jsonscan/projection"},
+	"crd":   {"kube"},
 	"watch": {"kube", "internal/jsonscan", "internal/ident", "internal/clock"},
 	"cache": {
 		"kube", "watch", "cache/internal/overlay", "cache/internal/progress", "cache/internal/store", "internal/jsonscan", "internal/ident",
@@ -74,7 +72,7 @@ var layers = map[string][]string{
 
 	"controller":            {"kube", "watch", "cache", "internal/clock", "internal/jsonscan", "internal/ident", "internal/logctx"},
 	"events":                {"kube", "controller"},
-	"operator":              {"kube", "crd", "watch", "cache", "controller", "internal/lease", "internal/clock", "internal/logctx", "internal/textlog", "internal/access", "internal/yaml"},
+	"operator":              {"kube", "crd", "watch", "cache", "controller", "internal/lease", "internal/clock", "internal/logctx", "internal/textlog", "internal/access"},
 	"internal/plane":        {},
 	"cmd/yare/internal/dev": append([]string{"internal/plane", "internal/textlog", "internal/access", "internal/manifest"}, library...),
 	// The exploration of programs under faults.

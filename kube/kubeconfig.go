@@ -12,8 +12,7 @@ import (
 	"unicode"
 
 	"github.com/go-json-experiment/json/jsontext"
-
-	"github.com/yare-go/yare/internal/yaml"
+	"sigs.k8s.io/yaml"
 )
 
 // kubeconfig is the content of several kubeconfig files. The first file that defines a name
@@ -145,9 +144,12 @@ func (k *kubeconfig) addFile(path string) error {
 // parseKubeconfig returns the file that data encodes, in YAML or JSON.
 func parseKubeconfig(data []byte) (*kubeconfigFile, error) {
 	file := new(kubeconfigFile)
-	encoded, err := yaml.ToJSON(data)
-	if err != nil {
+	encoded, err := yaml.YAMLToJSON(data)
+	switch {
+	case err != nil && strings.HasPrefix(err.Error(), "yaml: "):
 		return nil, err
+	case err != nil: // it may quote a value, which may be a secret
+		return nil, errors.New("a key in it is neither a text nor a number nor a boolean")
 	}
 	if err := Unmarshal(encoded, file); err != nil {
 		return nil, err
