@@ -46,9 +46,8 @@ var layers = map[string][]string{
 	"internal/access/apirequest": {"kube"},
 	// It is for tests.
 	"internal/testkit/bound": {},
-	// They carry what log lines are about, describe panics, and write logs for people.
-	"internal/logctx":  {},
-	"internal/textlog": {},
+	// It carries what log lines are about, describes panics, and writes logs for people.
+	"internal/logctx": {},
 	// It reduces objects to the fields of a type.
 	"internal/jsonscan/projection": {"internal/jsonscan"},
 
@@ -72,9 +71,9 @@ var layers = map[string][]string{
 
 	"controller":            {"kube", "watch", "cache", "internal/clock", "internal/jsonscan", "internal/ident", "internal/logctx"},
 	"events":                {"kube", "controller"},
-	"operator":              {"kube", "crd", "watch", "cache", "controller", "internal/lease", "internal/clock", "internal/logctx", "internal/textlog", "internal/access"},
+	"operator":              {"kube", "crd", "watch", "cache", "controller", "internal/lease", "internal/clock", "internal/logctx", "internal/access"},
 	"internal/plane":        {},
-	"cmd/yare/internal/dev": append([]string{"internal/plane", "internal/textlog", "internal/access", "internal/manifest"}, library...),
+	"cmd/yare/internal/dev": append([]string{"internal/plane", "internal/logctx", "internal/access", "internal/manifest"}, library...),
 	// The exploration of programs under faults.
 	"internal/explore": append([]string{"internal/plane", "internal/clock", "internal/logctx", "internal/access", "internal/manifest", "internal/access/apirequest", "internal/ident"}, library...),
 	"yaretest":         append([]string{"internal/plane", "internal/clock", "internal/logctx", "internal/access", "internal/access/apirequest", "internal/explore"}, library...),

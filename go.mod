@@ -6,6 +6,7 @@ require (
 	github.com/go-json-experiment/json v0.0.0-20260820222146-c27c302e5fc3
 	github.com/google/go-cmp v0.7.0
 	github.com/klauspost/compress v1.20.3
+	github.com/lmittmann/tint v1.2.1
 	github.com/netresearch/go-cron v0.9.1
 	github.com/spf13/cobra v1.10.2
 	go.uber.org/goleak v1.3.0
