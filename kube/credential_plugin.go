@@ -16,8 +16,7 @@ import (
 	"time"
 
 	"golang.org/x/term"
-
-	"github.com/yare-go/yare/internal/yaml"
+	"sigs.k8s.io/yaml"
 )
 
 // The versions of ExecCredential.
@@ -254,7 +253,7 @@ func (e *execCredentials) failure(ctx context.Context, err error) error {
 
 // parse returns the credentials that the plugin printed.
 func (e *execCredentials) parse(stdout []byte) (*execResult, error) {
-	encoded, err := yaml.ToJSON(stdout)
+	encoded, err := yaml.YAMLToJSON(stdout)
 	if err != nil {
 		return nil, errors.New("its output is no ExecCredential") // the output is secret
 	}
