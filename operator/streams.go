@@ -25,8 +25,8 @@ const (
 // occurrence is logged with -v only.
 type streamReporter struct {
 	log *slog.Logger
-	// connection logs what concerns the server as a whole. It may be nil.
-	connection *connectionReporter
+	// isReported reports whether the log has the reason of an error already.
+	isReported func(error) bool
 
 	mu       sync.Mutex
 	failures map[kube.Stream]*streamFailure
@@ -51,9 +51,9 @@ type objectErrors struct {
 	last  time.Time
 }
 
-func newStreamReporter(log *slog.Logger, connection *connectionReporter) *streamReporter {
+func newStreamReporter(log *slog.Logger, isReported func(error) bool) *streamReporter {
 	return &streamReporter{
-		log: log, connection: connection,
+		log: log, isReported: isReported,
 		failures: make(map[kube.Stream]*streamFailure), objects: make(map[kube.Stream]*objectErrors),
 	}
 }
@@ -69,7 +69,7 @@ func (r *streamReporter) recordError(s kube.Stream, err error) {
 
 // recordFailure records that s failed as a whole.
 func (r *streamReporter) recordFailure(s kube.Stream, err error) {
-	if r.connection.hasReported(err) {
+	if r.isReported(err) {
 		r.log.Debug("the stream fails", "stream", s.String(), "error", err)
 		return
 	}

@@ -6,6 +6,8 @@ import (
 	"os"
 	"runtime"
 	"runtime/debug"
+	"strconv"
+	"strings"
 )
 
 // limitMemory sets the memory limit of the garbage collector to nine tenths of the limit of the
@@ -47,4 +49,18 @@ func memoryLimit(root fs.FS) (limit int64, ok bool) {
 		}
 	}
 	return limit, ok
+}
+
+// readLimit returns the number of bytes in a file. It returns false if there is no limit, for which
+// the file contains max in version 2, and the largest number of pages in version 1.
+func readLimit(root fs.FS, name string) (int64, bool) {
+	data, err := fs.ReadFile(root, name)
+	if err != nil {
+		return 0, false
+	}
+	limit, err := strconv.ParseInt(strings.TrimSpace(string(data)), 10, 64)
+	if err != nil || limit <= 0 || limit >= 1<<62 {
+		return 0, false
+	}
+	return limit, true
 }
