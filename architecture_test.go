@@ -96,10 +96,6 @@ var layers = map[string][]string{
 	"examples": library,
 	// The code that the pages of the guide show.
 	"docs/guide/code": append([]string{"yaretest"}, library...),
-	// It measures whole operators on a control plane.
-	"bench": append([]string{"internal/plane", "internal/clock"}, library...),
-	// It runs an operator for an hour under faults.
-	"bench/soak": append([]string{"bench", "internal/plane", "internal/explore", "internal/clock"}, library...),
 }
 
 // forbidden lists packages that no operator links, with the reason. An entry includes the
