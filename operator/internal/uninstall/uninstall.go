@@ -67,9 +67,9 @@ func Run(ctx context.Context, client *kube.Client, o Options) error {
 	if err := removeDefinitions(ctx, c, o); err != nil {
 		return err
 	}
-	_, err = c.get(ctx, namespaces(), "", o.Namespace)
+	namespace, err := c.get(ctx, namespaces(), "", o.Namespace)
 	if err == nil { // only the user knows what else the namespace holds
-		fmt.Fprintf(c.out, "kept namespaces %[1]s, in which others may have objects. This command deletes it with everything in it:\n  kubectl delete namespace %[1]s\n", o.Namespace)
+		fmt.Fprintf(c.out, "kept namespaces %[1]s, in which others may have objects. This command deletes it with everything in it:\n  kubectl delete namespace %[1]s\n", namespace.Name)
 	}
 	return ignoreGone(err)
 }
