@@ -27,18 +27,19 @@ func IsChecked(ctx context.Context) bool {
 }
 
 // Checker decides which requests of a program its grants allow.
+//
+// For example, a program in the namespace ops watches the namespace shop, and declares to get webapps and, in its
+// own namespace, to update leases. Its grants have a rule for webapps in shop and a rule for leases in ops. So
+// it may get a webapp in shop. The verb get is missing for a webapp in ops, and update for a lease in shop.
 type Checker struct {
+	scope
 	grants Grants
-	// watched are the namespaces that the program watches. It is empty for all namespaces.
-	watched []string
-	// own is the namespace of the program. It is empty if it is not known.
-	own string
 }
 
 // NewChecker returns a checker of a program that watches these namespaces, or all namespaces if there
 // are none, and is installed in the namespace own.
 func NewChecker(needs kube.Needs, watched []string, own string) *Checker {
-	return &Checker{grants: For(needs, watched), watched: watched, own: own}
+	return &Checker{scope: scope{watched: watched, own: own}, grants: For(needs, watched)}
 }
 
 // MissingVerbs returns the verbs that the server demands for r and the grants lack. There are none for
