@@ -68,11 +68,11 @@ func New(name string) *Recorder {
 	return r
 }
 
-// Event records that something happened to obj, which must have been read from the cluster.
-// The reason is one CamelCase word for why it happened, such as ImageMissing. The action is
-// one CamelCase word for what was done or tried, such as Pull. Each has at most 128 bytes. If one
-// of the two is empty, it gets the text of the other. The note is a text for people, a format as
-// in package fmt for args. It is cut off after 1024 bytes. A t other than Warning means Normal.
+// Event records that something happened to obj. The program must have read obj from the cluster. The reason is
+// one CamelCase word for why it happened, such as ImageMissing. The action is one CamelCase word for what was
+// done or tried, such as Pull. Each has at most 128 bytes. If one of the two is empty, it gets the text of the
+// other. The note is a text for people, a format as in package fmt for args. It is cut off after 1024 bytes. A
+// t other than Warning means Normal.
 //
 // Event returns at once, sends no request, and does not keep obj.
 func (r *Recorder) Event(obj kube.Object, t Type, reason, action, note string, args ...any) {
@@ -115,7 +115,7 @@ func (r *Recorder) warnUnlessStarted() {
 // Stats returns the counts up to now.
 func (r *Recorder) Stats() Stats { return r.table.currentStats() }
 
-// Service marks a Recorder as a service, which ends after the parts that use it.
+// Service marks a Recorder as a service. A service ends after the parts that use it.
 func (r *Recorder) Service() {}
 
 // Needs returns the permissions to create and patch events, or what is wrong with the name.

@@ -65,8 +65,8 @@ func (t *table) count(k seriesKey, note, resourceVersion string, now time.Time) 
 	return true
 }
 
-// countLocked counts an occurrence. It belongs to the series of its key and note. If the key has as many series
-// as it may have, the occurrence belongs to the newest of them.
+// countLocked counts an occurrence. It belongs to the series of its key and note. If the key has maxNotes
+// series, the occurrence belongs to the newest of them.
 func (t *table) countLocked(k seriesKey, note, resourceVersion string, now time.Time) {
 	siblings := t.byKey[k]
 	var s *series

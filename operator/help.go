@@ -101,8 +101,8 @@ func writeFlag(w io.Writer, name, text, defaultValue string) {
 // programName returns the name of the executable.
 func programName() string { return strings.TrimSuffix(filepath.Base(os.Args[0]), ".exe") }
 
-// ownCommand returns how to call this program: its name or, because nobody finds the executables
-// that go run makes, go run and its package.
+// ownCommand returns how to call this program: its name, or go run and its package. Nobody finds the
+// executables of go run.
 func ownCommand(name string) string {
 	if info, ok := debug.ReadBuildInfo(); ok && strings.Contains(filepath.ToSlash(os.Args[0]), "/go-build") && info.Path != "" && info.Path != "command-line-arguments" {
 		return "go run " + info.Path

@@ -126,8 +126,8 @@ func (l *leaderElection) missing() string {
 	return fmt.Sprintf("the lease %s has not been read", l.elector)
 }
 
-// newIdentity returns the identity of this process in the Lease, which no other process has: the name
-// of its Pod, or of its host, and a random text.
+// newIdentity returns the identity of this process in the Lease: the name of its Pod, or of its host, and a
+// random text. No other process has this identity.
 func newIdentity(pod string) string {
 	host, _ := os.Hostname() // the random text is enough
 	return cmp.Or(pod, host) + "_" + rand.Text()

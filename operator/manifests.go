@@ -59,8 +59,8 @@ func (f installFlags) names(program string) (name, namespace string, err error) 
 	return name, namespace, nil
 }
 
-// endMargin is how much longer a Pod has to end than its slowest part: a controller is followed by
-// the last events (4 s), the release of the lease and the last requests (1 s).
+// endMargin is how much longer a Pod has to end than its slowest part. After a controller come the last events
+// (4 s), the release of the lease (2 s) and the last requests (1 s).
 const endMargin = 12 * time.Second
 
 // manifestPrinter runs the command manifests.

@@ -10,10 +10,10 @@ import (
 	"strings"
 )
 
-// limitMemory sets the memory limit of the garbage collector to nine tenths of the limit of the
-// container, which Go does not read by itself: near the limit, frequent collections are better
-// than to be killed. A tenth is left for memory that the collector does not count. If GOMEMLIMIT
-// is set, limitMemory changes nothing. restore sets the previous limit.
+// limitMemory sets the memory limit of the garbage collector to nine tenths of the limit of the container. Go
+// does not read that limit by itself. For example, a container with 256 MiB gives 230 MiB. Near the limit,
+// frequent collections are better than to be killed. A tenth is left for memory that the collector does not
+// count. If GOMEMLIMIT is set, limitMemory changes nothing. restore sets the previous limit.
 func limitMemory(log *slog.Logger) (restore func()) {
 	if os.Getenv("GOMEMLIMIT") != "" || runtime.GOOS != "linux" {
 		return func() {}
@@ -28,9 +28,9 @@ func limitMemory(log *slog.Logger) (restore func()) {
 	return func() { debug.SetMemoryLimit(before) }
 }
 
-// memoryLimit returns the lowest limit of the control groups of this process, in bytes: of its
-// own group and of the groups around it, as far as they are visible in a container. root is the root of
-// the file system. A file that cannot be read sets no limit.
+// memoryLimit returns the lowest limit of the control groups of this process, in bytes. The groups are that of
+// the process and the groups around it, as far as a container shows them. root is the root of the file system.
+// A file that cannot be read sets no limit.
 func memoryLimit(root fs.FS) (limit int64, ok bool) {
 	memberships, err := fs.ReadFile(root, "proc/self/cgroup")
 	if err != nil {

@@ -55,8 +55,7 @@ func (p *pages) handle(pattern string, handler http.Handler) (err error) {
 		return fmt.Errorf("the pattern %q is that of a built-in page: give the handler another path", pattern)
 	}
 	defer func() {
-		// http.ServeMux reports a pattern that is not valid, or that conflicts with another, by a
-		// panic.
+		// http.ServeMux reports by a panic a pattern that is not valid or conflicts with another pattern.
 		if value := recover(); value != nil {
 			err = fmt.Errorf("the pattern %q of the Handlers of operator.Program: %v", pattern, value)
 		}

@@ -25,8 +25,8 @@ type roleMetadata struct {
 	Namespace string `json:"namespace,omitempty"`
 }
 
-// rolesOf returns the roles that grants make for a program of that name in the namespace own: the
-// ClusterRole, and then the Roles in the order of their namespaces.
+// rolesOf returns the roles of grants: the ClusterRole, and then the Roles in the order of their namespaces.
+// name is the name of the program, and own its namespace.
 func rolesOf(grants access.Grants, name, own string) []role {
 	var roles []role
 	if len(grants.Cluster) > 0 {

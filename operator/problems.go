@@ -83,8 +83,7 @@ func (reporter *problemReporter) handler(next kube.Handler) kube.Handler {
 	})
 }
 
-// recordOutcome records how r ended, and logs the problem that begins with it and the problems
-// that are over.
+// recordOutcome records how r ended. It logs the problems that are over, and the problem that begins.
 func (reporter *problemReporter) recordOutcome(r *kube.Request, err error) {
 	found, isProblem := diagnose(r, err)
 	reporter.mu.Lock()
@@ -227,7 +226,7 @@ func (p problem) headline() string {
 	}
 }
 
-// recovery returns what is right again once p is over, in words.
+// recovery returns the end of p, in words.
 func (p problem) recovery() string {
 	switch p.kind {
 	case unreachable:

@@ -45,13 +45,13 @@ type Program struct {
 	// Config as it is, and ends.
 	Config func(config *kube.Config) error
 	// Handlers returns what the program serves beside its health and metrics, by the patterns of
-	// [http.ServeMux]. Main calls Handlers before it starts the parts. An invalid pattern, and a
-	// pattern whose path is /metrics, /healthz or /readyz, is an error. Without --listen and
-	// --listen-secure nothing is served, which is logged as a warning. With --listen-secure, which the part
-	// [SecureListener] brings, a request needs the bearer token of a user whom RBAC allows the method,
-	// in lower case, for the path as a nonResourceURL. An answer may take 30 seconds, unless its
-	// handler sets another deadline with [http.ResponseController]. The handlers serve until all parts
-	// have ended. A panic of a handler is logged.
+	// [http.ServeMux]. Main calls Handlers before it starts the parts. An invalid pattern, and a pattern whose
+	// path is /metrics, /healthz or /readyz, is an error. Without --listen and --listen-secure nothing is
+	// served, which is logged as a warning. The part [SecureListener] brings the flag --listen-secure. With
+	// this flag, a request needs the bearer token of a user with a permission by RBAC: for the method in lower
+	// case, and the path as a nonResourceURL. An answer may take 30 seconds, unless its handler sets another
+	// deadline with [http.ResponseController]. The handlers serve until all parts have ended. A panic of a
+	// handler is logged.
 	Handlers func(rt *controller.Runtime) map[string]http.Handler
 	// Metrics writes further metrics to the page /metrics, in the text format of Prometheus.
 	// Several requests may call Metrics concurrently. A metric must not have the name of a metric
@@ -92,9 +92,9 @@ func Main(parts ...Part) {
 // signal ends the program at once.
 //
 // With --leader-elect one replica leads, by a Lease of the program's name in its namespace (see
-// [controller.Runtime]). The other replicas stand by: see [Standby]. A replica that loses the lease
-// ends at once, with the status 1. --lease-duration sets how soon another replica follows a leader that
-// crashed, from 3s to 5m. Default: 15s.
+// [controller.Runtime]). The other replicas stand by: see [Standby]. A replica that loses the lease ends at
+// once, with the status 1. --lease-duration sets how soon another replica follows after a crash of the leader,
+// from 3s to 5m. Default: 15s.
 func (p Program) Main() {
 	i := invocation{Program: p, name: programName(), stdout: os.Stdout, stderr: os.Stderr, exit: os.Exit}
 	ctx, stop := untilSignal(i.stderr)
@@ -103,9 +103,9 @@ func (p Program) Main() {
 	os.Exit(status)
 }
 
-// untilSignal returns a context that ends with the first SIGINT or SIGTERM, and a function that
-// releases it. The second signal ends the process.
-func untilSignal(stderr io.Writer) (context.Context, func()) {
+// untilSignal returns a context that ends with the first SIGINT or SIGTERM. stop releases the context. The
+// second signal ends the process.
+func untilSignal(stderr io.Writer) (ctx context.Context, stop func()) {
 	ctx, cancel := context.WithCancel(context.Background())
 	signals := make(chan os.Signal, 2)
 	signal.Notify(signals, os.Interrupt, syscall.SIGTERM)

@@ -14,9 +14,8 @@ import (
 	"github.com/yare-go/yare/operator/internal/secure"
 )
 
-// SecureListener returns a part with which a program accepts the flag --listen-secure: the program
-// then serves its pages over TLS, and asks the cluster who may read them. Without the flag the part
-// does nothing.
+// SecureListener returns a part that adds the flag --listen-secure. With this flag, the program serves its
+// pages over TLS, and asks the cluster who may read the pages. Without the flag the part does nothing.
 //
 //	operator.Main(controller.New(reconcile), operator.SecureListener())
 //
@@ -54,8 +53,8 @@ func secureOpenerIn(parts []Part) (secureOpener, error) {
 	return nil, errors.New("the program cannot serve over TLS: add operator.SecureListener() to its parts, or use --listen")
 }
 
-// secureMetricsAccess returns the permissions that a program needs for --listen-secure, beside those
-// of its parts: to ask the cluster who sends a request, and what they may do.
+// secureMetricsAccess returns the permissions that --listen-secure needs: to ask the cluster for the user of a
+// request, and for the permissions of the user.
 func secureMetricsAccess() []kube.Access {
 	return []kube.Access{
 		{Resource: secure.TokenReviews(), Verbs: []kube.Verb{kube.VerbCreate}},

@@ -10,8 +10,8 @@ import (
 )
 
 const (
-	// quietFailures is how many times in a row a stream may get no answer, or an answer that
-	// breaks off, before that is logged: connections are cut now and then.
+	// quietFailures is how many times in a row a stream may get no whole answer before an error is logged.
+	// Connections are cut now and then.
 	quietFailures = 2
 	// maxErrorTexts bounds how many different errors of one stream are counted separately.
 	maxErrorTexts = 16
@@ -93,8 +93,9 @@ func (r *streamReporter) recordFailure(s kube.Stream, err error) {
 	}
 }
 
-// add counts an occurrence of err, and returns its ordinal number among the occurrences of its
-// kind: 1 for the first that matters.
+// add counts an occurrence of err. It returns the ordinal number of the occurrence among those of its kind: 1
+// for the first occurrence that matters. For example, a third error without an answer has the number 1,
+// because quietFailures is 2.
 func (f *streamFailure) add(err error) (ordinal int) {
 	f.times++
 	if kube.IsUnreachable(err) {

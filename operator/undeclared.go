@@ -36,8 +36,8 @@ func refuseUndeclared(checker *access.Checker) func(kube.Handler) kube.Handler {
 	}
 }
 
-// advice returns what to do with the expression that declares a request of the part that ctx belongs
-// to.
+// advice returns what to do with declaration, the expression that declares a request. ctx belongs to the part
+// that made the request.
 func advice(ctx context.Context, declaration string) string {
 	place := "to the part that needs it"
 	if s, ok := logctx.From(ctx); ok {

@@ -109,8 +109,7 @@ func (p permissions) rules() []kube.PolicyRule {
 	return sortedRules(rules)
 }
 
-// SortVerbs sorts verbs as rules have them: first verbs that read, then verbs that write, then all
-// others in alphabetical order.
+// SortVerbs sorts verbs in the order of rules: reads, then writes, then all other verbs in alphabetical order.
 func SortVerbs(verbs []kube.Verb) {
 	first := []kube.Verb{
 		kube.VerbGet, kube.VerbList, kube.VerbWatch,

@@ -21,7 +21,7 @@ type Clock struct {
 	advanceMu sync.Mutex
 
 	mu sync.Mutex
-	// members are in the order in which they were added, which is the order of their locks.
+	// members are in the order of their addition. Their locks are taken in this order.
 	members []member
 }
 
@@ -69,7 +69,7 @@ func (c *Clock) Until(t time.Time) time.Duration {
 	return t.Sub(c.Now())
 }
 
-// Add adds a member, whose name errors show, and returns a function that removes it.
+// Add adds a member, and returns a function that removes it. Errors show name.
 func (c *Clock) Add(name string, m Member) (remove func()) {
 	if c == nil {
 		return func() {}
@@ -104,8 +104,8 @@ func (c *Clock) SignalRest() {
 // returns when c was moved by d and all members are at rest. It returns an error when the members have
 // not come to rest within patience, or when ctx has ended.
 //
-// For example, a queue waits for 10:00 and for 10:05, and the clock shows 09:58. Advance by ten minutes moves it
-// to 10:00, waits for the reconcile, moves it to 10:05, waits for that reconcile, and moves it to 10:08.
+// For example, a queue waits for 10:00 and for 10:05, and the clock shows 09:58. Advance by ten minutes has
+// three steps: to 10:00, to 10:05 and to 10:08. After each of the first two steps the queue reconciles.
 func (c *Clock) Advance(ctx context.Context, d, patience time.Duration) error {
 	c.advanceMu.Lock()
 	defer c.advanceMu.Unlock()
@@ -131,8 +131,8 @@ func (c *Clock) Advance(ctx context.Context, d, patience time.Duration) error {
 	}
 }
 
-// step moves c to the next time for which a member waits, at most by d, and returns by how much.
-// It moves nothing while members are busy, whose names it returns.
+// step moves c to the next time for which a member waits, at most by d, and returns by how much. While members
+// are busy, it moves nothing, and returns the names of these members.
 func (c *Clock) step(d time.Duration) (moved time.Duration, busy []string) {
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -65,7 +65,7 @@ func (c *candidate) isHolder() bool { return c.seen != nil && recordOf(c.seen).h
 // holder returns the identity that the Lease names. It is empty for a lease that is free.
 func (c *candidate) holder() string { return recordOf(c.seen).holder }
 
-// claim returns the Lease as it is after this candidate has taken it or renewed it at the time now.
+// claim returns the Lease that this candidate writes to take or renew the lease at the time now.
 func (c *candidate) claim(now time.Time) *Lease {
 	l, before := c.seen, recordOf(c.seen)
 	after := record{
@@ -87,21 +87,21 @@ func (c *candidate) claim(now time.Time) *Lease {
 	return withRecord(l, after)
 }
 
-// released returns the Lease as it is after this candidate has released it at the time now. It is what
-// client-go writes: nobody holds the lease, and it is valid for the shortest possible time.
+// released returns the Lease that this candidate writes to release the lease at the time now. client-go writes
+// the same: no holder, and the shortest possible duration.
 func (c *candidate) released(now time.Time) *Lease {
 	return withRecord(c.seen, record{
 		durationSeconds: 1, acquired: now.UnixMicro(), renewed: now.UnixMicro(), transitions: recordOf(c.seen).transitions,
 	})
 }
 
-// recordSuccess records that the server has stored l, which was sent at that reading.
+// recordSuccess records that the server has stored l. sent is the reading when l was sent.
 func (c *candidate) recordSuccess(l *Lease, sent Reading) {
 	c.observe(l, sent)
 	c.leads, c.sent, c.hasUnanswered = true, sent, false
 }
 
-// recordUnanswered records a write that was sent at that reading and has no answer.
+// recordUnanswered records a write without an answer. sent is the reading when the write was sent.
 func (c *candidate) recordUnanswered(sent Reading) {
 	if !c.hasUnanswered {
 		c.hasUnanswered, c.unansweredSent = true, sent

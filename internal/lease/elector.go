@@ -73,9 +73,9 @@ func (e *Elector) Elected() <-chan struct{} { return e.elected }
 // HasSeen reports whether the state of the Lease is known. If so, the account may read the Lease.
 func (e *Elector) HasSeen() bool { return e.hasSeen.Load() }
 
-// Run waits for the lease, begins the term, and renews the lease until ctx ends. Then it returns nil,
-// and leaves the lease unchanged: see [Elector.Release]. An error means that the lease is lost and the
-// fence is closed. The process must end then. Otherwise the work goes on that it began in its term.
+// Run waits for the lease, begins the term, and renews the lease until ctx ends. Then it returns nil, and
+// leaves the lease unchanged: see [Elector.Release]. An error means that the lease is lost and the fence is
+// closed. The process must end then. Otherwise work of its term goes on.
 func (e *Elector) Run(ctx context.Context) error {
 	began := time.Now()
 	if !e.waitForLease(ctx) {
@@ -293,9 +293,9 @@ func isDoubtful(err error) bool {
 	return !ok || e.Unknown
 }
 
-// Release ends the term, after Run has returned nil, and gives the lease to whoever takes it first. It
-// does nothing without a term. If writes of the term may still be carried out, the lease is left to
-// expire, which is no error.
+// Release ends the term, after Run has returned nil, and frees the lease for the next candidate. It does
+// nothing without a term. If writes of the term may still be carried out, the lease is left to expire, which
+// is no error.
 func (e *Elector) Release(ctx context.Context) error {
 	if !e.candidate.leads {
 		return nil

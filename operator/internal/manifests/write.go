@@ -11,7 +11,7 @@ import (
 	"github.com/yare-go/yare/internal/yaml"
 )
 
-// header begins each file that is written anew each time. A file without it belongs to the user.
+// header begins each file that each call replaces. A file without the header belongs to the user.
 const header = "# Made by "
 
 // Stream returns the objects as YAML documents. Each document begins with a line of three dashes.
@@ -35,8 +35,8 @@ type file struct {
 	isOwned bool
 }
 
-// writeFiles writes files below dir. It writes none if one of them would replace a file that it did not
-// make.
+// writeFiles writes files below dir. If a file would replace a file of the user, writeFiles writes none of
+// them, and returns an error.
 func writeFiles(dir string, files []file) error {
 	var write []file
 	var errs []error

@@ -17,8 +17,8 @@ import (
 // ContentType is the content type of the text that [Registry.WriteTo] writes.
 const ContentType = "text/plain; version=0.0.4; charset=utf-8"
 
-// Registry is a set of metrics with different names. Its methods and those of its metrics may
-// be called concurrently.
+// Registry is a set of metrics with different names. The methods of a Registry and of its metrics may be
+// called concurrently.
 type Registry struct {
 	mu       sync.Mutex
 	families []family

@@ -30,9 +30,9 @@ func Listen(next net.Listener, certificates Certificates) net.Listener {
 	})
 }
 
-// SelfSigned returns certificates for these names. A new certificate is generated, in memory, before
-// the last one expires. Clients cannot verify the certificates, which keep the connection secret only
-// from somebody who does no more than listen.
+// SelfSigned returns certificates for these names. A new certificate is generated, in memory, before the last
+// one expires. Clients cannot verify the certificates. So a certificate protects a connection only against
+// somebody who listens, and not against somebody who pretends to be the program.
 func SelfSigned(names ...string) Certificates {
 	s := selfSigned{names: names}
 	return s.certificate
