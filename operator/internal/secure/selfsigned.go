@@ -21,9 +21,9 @@ const (
 	clockSkew = time.Hour
 )
 
-// SelfSigned returns certificates for these names. A new certificate is generated, in memory, before
-// the last one expires. Clients cannot verify the certificates, which keep the connection secret only
-// from somebody who does no more than listen.
+// SelfSigned returns certificates for these names. A new certificate is generated, in memory, before the last
+// one expires. Clients cannot verify the certificates. So a certificate protects a connection only against
+// somebody who listens, and not against somebody who pretends to be the program.
 func SelfSigned(names ...string) Certificates {
 	s := selfSigned{names: names}
 	return s.certificate
@@ -39,6 +39,7 @@ type selfSigned struct {
 	renewal time.Time
 }
 
+// certificate returns the present certificate, which it renews in time.
 func (s *selfSigned) certificate(*tls.ClientHelloInfo) (*tls.Certificate, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
