@@ -14,7 +14,17 @@
 // If the cache keeps only the metadata of the object, such as of a Secret, only the first
 // rule applies. No content is kept for it, only a digest.
 //
-// In any doubt the apply is sent. Every apply of [kube.Client.Live] is sent. Failures are not remembered.
+// If one of these is not certain, the apply is sent. Every apply of [kube.Client.Live] is sent. Failures
+// are not remembered.
+//
+// An example. The manager "webapp" applies {replicas: 2}, and the server answers with version 12 and
+// the state {replicas: 2, strategy: RollingUpdate}, in which strategy is a default. Later:
+//
+//	the live object                                     the next apply of {replicas: 2}
+//	version 12                                          is skipped by rule 1
+//	version 13: a controller wrote the status           is skipped by rule 2, the state is the same
+//	version 14: somebody scaled to 3                    is sent
+//	version 15: {replicas: 2}, the program restarted    is skipped by rule 3
 package noop
 
 import (
@@ -167,8 +177,8 @@ func (h *handler) Do(ctx context.Context, r *kube.Request) (*kube.Response, erro
 	if !r.Live {
 		live = h.live(ref)
 	}
-	if live != nil && a.preconditionsHold(live) {
-		if now, unchanged := h.check(k, a, live); unchanged {
+	if live != nil && a.meetsPreconditions(live) {
+		if now, isUnchanged := h.check(k, a, live); isUnchanged {
 			if body, err := live.answer(a); err == nil {
 				h.put(k, now)
 				return &kube.Response{Code: http.StatusOK, Body: body, Cached: true}, nil
@@ -216,7 +226,7 @@ func (h *handler) live(ref kube.Ref) *liveObject {
 }
 
 // check reports whether the apply would change nothing, and if so, what to remember of it.
-func (h *handler) check(k applyKey, a *apply, live *liveObject) (now applied, unchanged bool) {
+func (h *handler) check(k applyKey, a *apply, live *liveObject) (now applied, isUnchanged bool) {
 	last, known := h.get(k)
 	known = known && last.uid == live.uid && last.content == a.content
 	if known && last.version == live.version {

@@ -99,11 +99,11 @@ func (c *contentHash) add(place byte, name, value []byte) {
 
 func (c *contentHash) sum(d *digest) { c.hash.Sum(d[:0]) }
 
-// preconditionsHold reports whether the live object meets the preconditions of the apply; if
-// not, the refusal is up to the server. An apply of a status always names the version that
+// meetsPreconditions reports whether the live object meets the preconditions of the apply. If it
+// does not, the server refuses the apply. An apply of a status always names the version that
 // it was made from, which identifies the object. A later version of the same object is no
 // reason to send an apply that would change nothing.
-func (a *apply) preconditionsHold(live *liveObject) bool {
+func (a *apply) meetsPreconditions(live *liveObject) bool {
 	return (a.uid == "" || a.uid == live.uid) &&
 		(a.version == "" || a.version == live.version || a.subresource == "status")
 }
