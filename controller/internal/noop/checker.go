@@ -54,8 +54,8 @@ type IsTrigger func(r kube.Resource, live *cache.Live) bool
 // It is safe for concurrent use.
 type Checker struct {
 	view View
-	// seed is random and part of every digest, so that the digest of a Secret cannot be
-	// compared with digests of guesses that were computed elsewhere.
+	// seed is random and part of every digest. So nobody can compare the digest of a Secret with the
+	// digests of guesses.
 	seed [sha256.BlockSize]byte
 
 	mu   sync.Mutex
@@ -88,16 +88,16 @@ type digest [sha256.Size]byte
 type applied struct {
 	uid     types.UID
 	content digest
-	// version is the version that the apply was answered at, or a later version at which the apply
-	// would have changed nothing.
+	// version is the version in the answer to the apply, or a later version at which the apply would
+	// have changed nothing.
 	version string
 	// state is the digest of the object at that version: see liveObject.state.
 	state digest
 }
 
-// Handler returns a handler that skips the applies that would change nothing and passes
-// all other requests to next. The answer to a skipped apply is the live object. If the cache
-// keeps only its metadata, the answer is the applied object with the live metadata.
+// Handler returns a handler that skips the applies without effect, and passes all other requests to
+// next. The answer to a skipped apply is the live object. If the cache keeps only its metadata, the
+// answer is the applied object with the live metadata.
 func (c *Checker) Handler(next kube.Handler, isTrigger IsTrigger) kube.Handler {
 	return &handler{Checker: c, next: next, isTrigger: isTrigger}
 }
@@ -136,8 +136,7 @@ func (c *Checker) put(k applyKey, now applied) {
 	}
 }
 
-// sweep forgets the applies to objects that do not exist any more, or that the cache does
-// not show any more.
+// sweep forgets the applies to objects that the cache does not show any more.
 func (c *Checker) sweep(all map[applyKey]applied) {
 	for k, last := range all {
 		if live := c.view.Live(k.object); live.Present && live.Record.UID == last.uid {
