@@ -11,7 +11,6 @@ import (
 	"k8s.io/klog/v2" //nolint:depguard // what libraries log by klog goes to the log of the program
 
 	"github.com/yare-go/yare/internal/logctx"
-	"github.com/yare-go/yare/internal/textlog"
 )
 
 // LogHandler returns a handler that adds to each record what its context belongs to: the
@@ -59,8 +58,8 @@ func newLogHandler(w io.Writer, verbose bool) slog.Handler {
 	if verbose {
 		level = slog.LevelDebug
 	}
-	if textlog.IsTerminal(w) {
-		return textlog.New(w, level)
+	if logctx.IsTerminal(w) {
+		return logctx.NewTextHandler(w, level)
 	}
 	return slog.NewJSONHandler(w, &slog.HandlerOptions{Level: level, ReplaceAttr: inSeconds})
 }

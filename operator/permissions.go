@@ -6,8 +6,9 @@ import (
 	"maps"
 	"slices"
 
+	"sigs.k8s.io/yaml"
+
 	"github.com/yare-go/yare/internal/access"
-	"github.com/yare-go/yare/internal/yaml"
 	"github.com/yare-go/yare/kube"
 )
 

@@ -14,9 +14,9 @@ import (
 	"strings"
 
 	"k8s.io/apimachinery/pkg/util/json"
+	"sigs.k8s.io/yaml"
 
 	"github.com/yare-go/yare/crd"
-	"github.com/yare-go/yare/internal/yaml"
 	"github.com/yare-go/yare/kube"
 )
 
@@ -226,7 +226,7 @@ func (r *renderer) last() Object { return r.objects[len(r.objects)-1] }
 
 // add adds the object of a text.
 func (r *renderer) add(text string) {
-	content, err := yaml.ToJSON([]byte(r.replacer.Replace(text)))
+	content, err := yaml.YAMLToJSON([]byte(r.replacer.Replace(text)))
 	r.addJSON(content, err)
 }
 

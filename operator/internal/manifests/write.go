@@ -11,7 +11,7 @@ import (
 	"path/filepath"
 	"strings"
 
-	"github.com/yare-go/yare/internal/yaml"
+	"sigs.k8s.io/yaml"
 )
 
 // header begins each file that is written anew each time. A file without it belongs to the user.
