@@ -40,6 +40,8 @@ var layers = map[string][]string{
 	"internal/access": {"kube"},
 	// It decodes objects.
 	"kube/internal/jsonplan": {"internal/jsonscan"},
+	// It reads kubeconfig files.
+	"kube/internal/kubeconfig": {},
 	// It reads objects from YAML and JSON.
 	"internal/manifest": {},
 	// It parses requests, for proxies.
@@ -51,7 +53,7 @@ var layers = map[string][]string{
 	// It reduces objects to the fields of a type.
 	"internal/jsonscan/projection": {"internal/jsonscan"},
 
-	"kube":  {"internal/jsonscan", "kube/internal/jsonplan", "internal/jsonscan/projection"},
+	"kube":  {"internal/ident", "internal/jsonscan", "kube/internal/jsonplan", "kube/internal/kubeconfig", "internal/jsonscan/projection"},
 	"crd":   {"kube"},
 	"watch": {"kube", "internal/jsonscan", "internal/ident", "internal/clock"},
 	"cache": {
@@ -72,7 +74,7 @@ var layers = map[string][]string{
 	"controller":            {"kube", "watch", "cache", "internal/clock", "internal/jsonscan", "internal/ident", "internal/logctx"},
 	"events":                {"kube", "controller"},
 	"operator":              {"kube", "crd", "watch", "cache", "controller", "internal/lease", "internal/clock", "internal/logctx", "internal/access"},
-	"internal/plane":        {},
+	"internal/plane":        {"internal/access"},
 	"cmd/yare/internal/dev": append([]string{"internal/plane", "internal/logctx", "internal/access", "internal/manifest"}, library...),
 	// The exploration of programs under faults.
 	"internal/explore": append([]string{"internal/plane", "internal/clock", "internal/logctx", "internal/access", "internal/manifest", "internal/access/apirequest", "internal/ident"}, library...),
@@ -93,10 +95,6 @@ var layers = map[string][]string{
 	"examples": library,
 	// The code that the pages of the guide show.
 	"docs/guide/code": append([]string{"yaretest"}, library...),
-	// It measures whole operators on a control plane.
-	"bench": append([]string{"internal/plane", "internal/clock"}, library...),
-	// It runs an operator for an hour under faults.
-	"bench/soak": append([]string{"bench", "internal/plane", "internal/explore", "internal/clock"}, library...),
 }
 
 // forbidden lists packages that no operator links, with the reason. An entry includes the
