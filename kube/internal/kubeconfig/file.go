@@ -99,7 +99,7 @@ func parse(data []byte) (*file, error) {
 	switch {
 	case err != nil && strings.HasPrefix(err.Error(), "yaml: "):
 		return nil, err
-	case err != nil: // the text of the error may quote a value, which may be a secret
+	case err != nil: // it may quote a value, which may be a secret
 		return nil, errors.New("a key in it is neither a text nor a number nor a boolean")
 	}
 	if err := utiljson.Unmarshal(encoded, f); err != nil {
