@@ -77,7 +77,7 @@ var layers = map[string][]string{
 	"controller":            {"kube", "watch", "cache", "internal/clock", "internal/jsonscan", "internal/ident", "internal/logctx"},
 	"events":                {"kube", "controller"},
 	"operator":              {"kube", "crd", "watch", "cache", "controller", "internal/lease", "internal/clock", "internal/logctx", "internal/textlog", "internal/access", "internal/yaml"},
-	"internal/plane":        {},
+	"internal/plane":        {"internal/access"},
 	"cmd/yare/internal/dev": append([]string{"internal/plane", "internal/textlog", "internal/access", "internal/manifest"}, library...),
 	// The exploration of programs under faults.
 	"internal/explore": append([]string{"internal/plane", "internal/clock", "internal/logctx", "internal/access", "internal/manifest", "internal/access/apirequest", "internal/ident"}, library...),

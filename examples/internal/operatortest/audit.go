@@ -9,103 +9,14 @@ import (
 	"maps"
 	"net/http"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
 
-	rbacv1 "k8s.io/api/rbac/v1"
-	"sigs.k8s.io/yaml"
-
 	"github.com/yare-go/yare/kube"
 	"github.com/yare-go/yare/yaretest"
 )
-
-// rules are what an operator may do, by namespaces. The namespace "" stands for the whole cluster.
-type rules map[string][]rbacv1.PolicyRule
-
-// printedRules returns the rules that a program prints with its subcommand permissions.
-func printedRules(t *testing.T, program string, args ...string) rules {
-	t.Helper()
-	cmd := exec.CommandContext(t.Context(), program, append([]string{"permissions"}, args...)...)
-	var stderr bytes.Buffer
-	cmd.Stderr = &stderr
-	out, err := cmd.Output()
-	if err != nil {
-		t.Fatalf("permissions: %v\n%s", err, stderr.Bytes())
-	}
-	printed := make(rules)
-	for document := range strings.SplitSeq(string(out), "---\n") {
-		var role rbacv1.ClusterRole
-		if err := yaml.UnmarshalStrict([]byte(document), &role); err != nil {
-			t.Fatalf("%v in:\n%s", err, document)
-		}
-		if len(role.Rules) > 0 {
-			printed[role.Namespace] = append(printed[role.Namespace], role.Rules...)
-		}
-	}
-	return printed
-}
-
-// allow gives an account these rules.
-func (r rules) allow(t *testing.T, account *yaretest.ServiceAccount) {
-	t.Helper()
-	for _, namespace := range slices.Sorted(maps.Keys(r)) {
-		account.Allow(t, namespace, r[namespace]...)
-	}
-}
-
-// permission is one verb on one resource, such as: patch webapps.example.com/status.
-type permission struct{ verb, group, resource string }
-
-func (p permission) String() string {
-	plural, subresource, isSub := strings.Cut(p.resource, "/")
-	if p.group != "" {
-		plural += "." + p.group
-	}
-	if isSub {
-		plural += "/" + subresource
-	}
-	return p.verb + " " + plural
-}
-
-// permissions returns the permissions that the rules grant.
-func (r rules) permissions() map[permission]bool {
-	all := make(map[permission]bool)
-	for _, granted := range r {
-		for _, rule := range granted {
-			for _, group := range rule.APIGroups {
-				for _, resource := range rule.Resources {
-					for _, verb := range rule.Verbs {
-						all[permission{verb, group, resource}] = true
-					}
-				}
-			}
-		}
-	}
-	return all
-}
-
-// without returns the rules that do not allow p.
-func (r rules) without(p permission) rules {
-	rest := make(rules)
-	for namespace, granted := range r {
-		for _, rule := range granted {
-			for _, resource := range rule.Resources {
-				narrow := rule
-				narrow.Resources = []string{resource}
-				if slices.Contains(rule.APIGroups, p.group) && resource == p.resource {
-					narrow.Verbs = slices.DeleteFunc(slices.Clone(rule.Verbs), func(verb string) bool { return verb == p.verb })
-				}
-				if len(narrow.Verbs) > 0 {
-					rest[namespace] = append(rest[namespace], narrow)
-				}
-			}
-		}
-	}
-	return rest
-}
 
 // auditPolicy records who asks for what.
 const auditPolicy = `
@@ -118,14 +29,16 @@ rules: [{level: Metadata}]
 // audited is a control plane that checks permissions as the strictest clusters do, and records all
 // requests.
 type audited struct {
-	*suite
-	log string
+	Operator
+	cluster *yaretest.Cluster
+	program string
+	log     string
 	// granted are the permissions of the operator.
 	granted rules
 }
 
 // newAudited starts a control plane, and defines the resource of the operator.
-func (o Operator) newAudited(t *testing.T, program string, args ...string) *audited {
+func newAudited(t *testing.T, o Operator, program string, args ...string) *audited {
 	t.Helper()
 	policy := filepath.Join(t.TempDir(), "policy.yaml")
 	if err := os.WriteFile(policy, []byte(auditPolicy), 0o600); err != nil {
@@ -140,7 +53,7 @@ func (o Operator) newAudited(t *testing.T, program string, args ...string) *audi
 		_, err := kube.Dynamic(cluster.Client(t), o.Resource, "default").List(t.Context())
 		return err
 	})
-	return &audited{suite: &suite{Operator: o, cluster: cluster, program: program}, log: log}
+	return &audited{Operator: o, cluster: cluster, program: program, log: log}
 }
 
 // sent returns the permissions that users whose names begin with this text have asked for, by the audit log. A
@@ -191,14 +104,6 @@ func OnRequest(t *testing.T) {
 	}
 }
 
-// TestPermissions lets the objects of the operator live through everything, on control planes with
-// OwnerReferencesPermissionEnforcement, with and without streaming lists, and with faults. The permissions
-// that the operator asks for must be the permissions that it prints. A permission that it does not ask for
-// must be one that the server demands behind another request, which is refused without the permission.
-func (o Operator) TestPermissions(t *testing.T) {
-	o.audit(t, (*audited).live, (*audited).requireRefusal)
-}
-
 // Audit makes the checks of [Operator.TestPermissions] for the program in the current folder. live lets
 // objects live through everything. begin starts the program, and returns once the program has made the
 // requests of the usual beginning of an object, or has been refused. If begin is nil, the program must
@@ -213,7 +118,7 @@ func Audit(t *testing.T, resource kube.Resource, live, begin func(t *testing.T, 
 			act(t, a.cluster, proxy, namespace)
 		}
 	}
-	Operator{Resource: resource}.audit(t, sceneOf(live), sceneOf(begin))
+	audit(t, Operator{Resource: resource}, sceneOf(live), sceneOf(begin))
 }
 
 // scene is a part of the life of objects in a namespace. The program reaches the server through the
@@ -222,7 +127,7 @@ type scene func(a *audited, t *testing.T, proxy *yaretest.Proxy, namespace strin
 
 // audit runs live on two control planes. A permission that the program has asked for on neither must be
 // one without which a request of the program is refused after begin.
-func (o Operator) audit(t *testing.T, live, begin scene) {
+func audit(t *testing.T, o Operator, live, begin scene) {
 	t.Helper()
 	program := yaretest.Build(t, ".")
 	unasked := printedRules(t, program).permissions()
@@ -234,7 +139,7 @@ func (o Operator) audit(t *testing.T, live, begin scene) {
 		{"pages, in one namespace", "--feature-gates=WatchList=false", true, true},
 	} {
 		t.Run(mode.name, func(t *testing.T) {
-			a := o.newAudited(t, program, mode.flag)
+			a := newAudited(t, o, program, mode.flag)
 			namespace := a.cluster.Namespace(t)
 			var args []string
 			if mode.isNarrow {
@@ -269,26 +174,11 @@ func (o Operator) audit(t *testing.T, live, begin scene) {
 	}
 }
 
-// isNeverInDoubt reports whether p is the get of objects that the program does not write. So no write can
-// leave them in doubt. The program gets one only while a stream is still of the past that the
-// restoration of a backup has undone: see TestViewDoesNotUseAStoreOfThePast in package cache.
-func (r rules) isNeverInDoubt(p permission) bool {
-	if p.verb != string(kube.VerbGet) {
-		return false
-	}
-	for other := range r.permissions() {
-		resource, subresource, _ := strings.Cut(other.resource, "/")
-		if other.group == p.group && resource == p.resource && (subresource == "" || subresource == "status") && kube.Verb(other.verb).IsWrite() {
-			return false
-		}
-	}
-	return true
-}
-
 // live lets objects be created, changed, healed and deleted, while the operator is restarted and its
 // connection breaks.
 func (a *audited) live(t *testing.T, proxy *yaretest.Proxy, namespace string) {
-	w := a.worldIn(t, namespace, proxy)
+	w := newWorld(t, a.Operator, a.cluster, a.program, namespace, proxy)
+	w.requireNoRefusal(t)
 	w.apply(t, "app", first)
 	w.start(t)
 	w.waitUntilReady(t, "app", first)
@@ -324,7 +214,7 @@ func (a *audited) live(t *testing.T, proxy *yaretest.Proxy, namespace string) {
 			return nil
 		})
 	}
-	w.operator.Kill()
+	w.running.Kill()
 	w.delete(t, "fault-0")
 	w.start(t)
 	w.waitUntilGone(t, "fault-0")
@@ -334,25 +224,13 @@ func (a *audited) live(t *testing.T, proxy *yaretest.Proxy, namespace string) {
 	w.stop(t)
 }
 
-// failures returns how many reconciles have failed, and the names of the objects whose last reconcile
-// has failed.
-func (w *world) failures(t *testing.T) (count int, failing []string) {
-	t.Helper()
-	last := make(map[string]bool)
-	for _, text := range w.operator.Log() {
-		var line struct{ Msg, Name string }
-		if err := json.Unmarshal([]byte(text), &line); err != nil {
-			t.Fatalf("%v in %s", err, text)
-		}
-		switch line.Msg {
-		case "reconcile failed":
-			count++
-			last[line.Name] = true
-		case "reconciled":
-			delete(last, line.Name)
-		}
+// kindsOf returns the number of writes that differ in more than their outcome.
+func kindsOf(writes []yaretest.Request) int {
+	kinds := make(map[string]bool)
+	for _, w := range writes {
+		kinds[fmt.Sprint(w.Verb, w.Resource, w.Subresource)] = true
 	}
-	return count, slices.Sorted(maps.Keys(last))
+	return len(kinds)
 }
 
 // hasGot reports whether the server has answered a get of each kind that the operator may get, apart
@@ -394,10 +272,10 @@ func (a *audited) requireNeed(t *testing.T, p permission, begin scene) {
 // requireRefusal creates an object, and fails t unless the operator reports a refusal and a child is
 // missing.
 func (a *audited) requireRefusal(t *testing.T, proxy *yaretest.Proxy, namespace string) {
-	w := &world{suite: a.suite, namespace: namespace, proxy: proxy, client: a.cluster.Client(t).WithFieldManager("user")}
+	w := newWorld(t, a.Operator, a.cluster, a.program, namespace, proxy)
 	w.apply(t, "app", first)
 	w.start(t)
-	w.operator.WaitForLog(t, "forbidden")
+	w.running.WaitForLog(t, "forbidden")
 	for _, child := range parse(t, w.Children("app", first)) {
 		if missing(t.Context(), w.apiOf(t, child), child.GetName()) == nil {
 			return

@@ -2,19 +2,27 @@ package main
 
 import (
 	"bytes"
+	"compress/gzip"
 	"context"
 	"debug/buildinfo"
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"runtime/debug"
 	"strings"
 	"time"
+
+	v1 "github.com/google/go-containerregistry/pkg/v1"
+	"github.com/google/go-containerregistry/pkg/v1/mutate"
+	"github.com/google/go-containerregistry/pkg/v1/static"
+	"github.com/google/go-containerregistry/pkg/v1/tarball"
+	"github.com/google/go-containerregistry/pkg/v1/types"
 )
 
-// A binary is the program for one platform.
+// binary is the program for one platform.
 type binary struct {
 	platform platform
 	// name is the name that go build gives the program.
@@ -133,6 +141,39 @@ func (b binary) labels() map[string]string {
 		labels[prefix+"source"] = source
 	}
 	return labels
+}
+
+// image returns the image of the binary.
+func (b binary) image(certificates bool) (v1.Image, error) {
+	created := v1.Time{Time: b.created()}
+	content, err := layerContent(b.name, b.content, b.created(), certificates)
+	if err != nil {
+		return nil, err
+	}
+	layer, err := tarball.LayerFromOpener(func() (io.ReadCloser, error) { return io.NopCloser(bytes.NewReader(content)), nil },
+		tarball.WithMediaType(types.OCILayer), tarball.WithCompressionLevel(gzip.BestCompression), tarball.WithCompressedCaching)
+	if err != nil {
+		return nil, err
+	}
+	return newImage(&v1.ConfigFile{
+		OS: "linux", Architecture: b.platform.arch, Created: created,
+		Config: v1.Config{User: user, WorkingDir: "/", Entrypoint: []string{"/" + b.name}, Labels: b.labels()},
+	}, mutate.Addendum{Layer: layer, History: v1.History{Created: created, CreatedBy: "yare image"}})
+}
+
+// attestation returns the bill of materials of the binary as BuildKit attaches it to an image: a
+// manifest in the same index. So a copy or a signature of the index includes both.
+func (b binary) attestation(image v1.Hash) (v1.Image, error) {
+	statement, err := bill{b.name, b.info, b.created()}.statement(image)
+	if err != nil {
+		return nil, err
+	}
+	created := v1.Time{Time: b.created()}
+	return newImage(&v1.ConfigFile{OS: "unknown", Architecture: "unknown", Created: created}, mutate.Addendum{
+		Layer:       static.NewLayer(statement, "application/vnd.in-toto+json"),
+		Annotations: map[string]string{"in-toto.io/predicate-type": spdxPredicate},
+		History:     v1.History{Created: created, CreatedBy: "yare image"},
+	})
 }
 
 // sourceOf returns the page of the repository that a module is in, or "" if its path does not name it.

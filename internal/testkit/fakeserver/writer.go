@@ -2,6 +2,7 @@ package fakeserver
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"net/http"
 	"reflect"
@@ -9,35 +10,46 @@ import (
 	"strconv"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/structured-merge-diff/v6/merge"
 
 	"github.com/yare-go/yare/kube"
 )
 
-// live returns the object that r names.
-func (s *Server) live(r *kube.Request) (*object, error) {
+// writer carries out requests that write. The lock of the server guards it.
+type writer struct {
+	store     *store
+	ownership *fieldOwnership
+	// uids counts the uids that were given out. A restoration does not reset it.
+	uids int
+}
+
+func newWriter(s *store) *writer { return &writer{store: s, ownership: newFieldOwnership()} }
+
+// liveObject returns the object that r names.
+func (w *writer) liveObject(r *kube.Request) (*object, error) {
 	if r.Subresource != "" && r.Subresource != "status" {
 		return nil, Refusal(r, http.StatusNotFound, metav1.StatusReasonNotFound)
 	}
-	if o := s.objects[idOf(r)]; o != nil {
+	if o := w.store.objects[idOf(r)]; o != nil {
 		return o, nil
 	}
 	return nil, refusalOf(r, http.StatusNotFound, metav1.StatusReasonNotFound, fmt.Sprintf("%s %q not found", r.Resource, r.Name))
 }
 
-func (s *Server) create(r *kube.Request) (*kube.Response, error) {
+func (w *writer) create(r *kube.Request) (*kube.Response, error) {
 	content, err := bodyOf(r)
 	if err != nil {
 		return nil, err
 	}
 	metadata := metadataOf(content)
 	if generate := textOf(metadata, "generateName"); textOf(metadata, "name") == "" && generate != "" {
-		metadata["name"] = generate + strconv.Itoa(s.uids+1)
+		metadata["name"] = generate + strconv.Itoa(w.uids+1)
 	}
 	id := idOf(r)
 	if id.name = textOf(metadata, "name"); id.name == "" {
 		return nil, invalid(r, metav1.CauseTypeFieldValueRequired, "metadata.name")
 	}
-	if s.objects[id] != nil {
+	if w.store.objects[id] != nil {
 		e := Refusal(r, http.StatusConflict, metav1.StatusReasonAlreadyExists)
 		e.Answer.Details.Name = id.name
 		return nil, e
@@ -47,11 +59,14 @@ func (s *Server) create(r *kube.Request) (*kube.Response, error) {
 	}
 	delete(metadata, "managedFields")
 	delete(content, "status")
-	return s.storeNew(r, id, content, func() { own(content, nil, content, managerOf(r)) })
+	if err := w.ownership.recordUpdate(managerOf(r), nil, content); err != nil {
+		return nil, badRequest(r, err.Error())
+	}
+	return w.createObject(r, id, content)
 }
 
-// storeNew stores an object that does not exist yet. The function records who owns its fields.
-func (s *Server) storeNew(r *kube.Request, id objectID, content map[string]any, own func()) (*kube.Response, error) {
+// createObject stores an object that does not exist yet. The owners of its fields are recorded in content.
+func (w *writer) createObject(r *kube.Request, id objectID, content map[string]any) (*kube.Response, error) {
 	metadata := metadataOf(content)
 	content["apiVersion"], content["kind"] = r.Resource.GroupVersion().String(), r.Resource.Kind
 	metadata["name"] = id.name
@@ -65,17 +80,26 @@ func (s *Server) storeNew(r *kube.Request, id objectID, content map[string]any, 
 	if hasGeneration(r.Resource) {
 		metadata["generation"] = 1.0
 	}
-	own()
-	dry := isDryRun(r)
-	s.uids++
-	metadata["uid"] = fmt.Sprintf("uid-%d", s.uids)
-	if dry {
+	w.uids++
+	metadata["uid"] = fmt.Sprintf("uid-%d", w.uids)
+	if isDryRun(r) {
 		o := &object{id: id, content: content, text: encode(content)}
 		return &kube.Response{Code: http.StatusCreated, Body: o.bytes(r.Representation)}, nil
 	}
-	response := answer(s.put(id, content), r)
+	response := answer(w.store.putObject(id, content), r)
 	response.Code = http.StatusCreated
 	return response, nil
+}
+
+// storeObject stores an object as if somebody had written it, unless the server would refuse the change.
+func (w *writer) storeObject(r kube.Resource, id objectID, content map[string]any) {
+	request := &kube.Request{Verb: kube.VerbUpdate, Resource: r, Namespace: id.namespace, Name: id.name}
+	if live := w.store.objects[id]; live != nil {
+		delete(metadataOf(content), "resourceVersion")
+		_, _ = w.replaceObject(request, live, content)
+	} else if _, err := w.createObject(request, id, content); err != nil {
+		panic(err) // createObject refuses nothing
+	}
 }
 
 // hasGeneration reports whether the server counts generations of a kind. The server counts
@@ -84,8 +108,8 @@ func hasGeneration(r kube.Resource) bool {
 	return r.Group != "" && r.Group != "events.k8s.io" || r.Plural == "pods" || r.Plural == "replicationcontrollers"
 }
 
-func (s *Server) update(r *kube.Request) (*kube.Response, error) {
-	live, err := s.live(r)
+func (w *writer) update(r *kube.Request) (*kube.Response, error) {
+	live, err := w.liveObject(r)
 	if err != nil {
 		return nil, err
 	}
@@ -96,14 +120,14 @@ func (s *Server) update(r *kube.Request) (*kube.Response, error) {
 	if uid := metadataOf(content)["uid"]; uid != nil && uid != metadataOf(live.content)["uid"] {
 		return nil, Refusal(r, http.StatusConflict, metav1.StatusReasonConflict)
 	}
-	return s.replace(r, live, content, nil)
+	return w.replaceObject(r, live, content)
 }
 
-func (s *Server) patch(r *kube.Request) (*kube.Response, error) {
+func (w *writer) patch(r *kube.Request) (*kube.Response, error) {
 	if r.ContentType == kube.ContentApply {
-		return s.apply(r)
+		return w.apply(r)
 	}
-	live, err := s.live(r)
+	live, err := w.liveObject(r)
 	if err != nil {
 		return nil, err
 	}
@@ -125,12 +149,56 @@ func (s *Server) patch(r *kube.Request) (*kube.Response, error) {
 	if metadataOf(content)["uid"] != metadataOf(live.content)["uid"] {
 		return nil, invalid(r, metav1.CauseTypeFieldValueInvalid, "metadata.uid")
 	}
-	return s.replace(r, live, content, nil)
+	return w.replaceObject(r, live, content)
 }
 
-// replace stores content in place of live, as far as the request may change it. ownership
-// records who owns the fields; without it, the manager of the request owns what it changed.
-func (s *Server) replace(r *kube.Request, live *object, content map[string]any, ownership func(content map[string]any)) (*kube.Response, error) {
+// apply carries out a server-side apply.
+func (w *writer) apply(r *kube.Request) (*kube.Response, error) {
+	body, err := bodyOf(r)
+	if err != nil {
+		return nil, err
+	}
+	if r.Query.Get("fieldManager") == "" {
+		return nil, invalidOptions(r, "PatchOptions", metav1.CauseTypeFieldValueRequired, "fieldManager")
+	}
+	metadata := metadataOf(body)
+	if metadata["managedFields"] != nil {
+		return nil, badRequest(r, "metadata.managedFields must be nil")
+	}
+	if textOf(metadata, "name") != r.Name {
+		return nil, badRequest(r, fmt.Sprintf("the name of the object (%s) does not match the name on the URL (%s)", textOf(metadata, "name"), r.Name))
+	}
+	var former map[string]any
+	live := w.store.objects[idOf(r)]
+	switch {
+	case live == nil && r.Subresource != "":
+		return nil, Refusal(r, http.StatusNotFound, metav1.StatusReasonNotFound)
+	case live == nil && metadata["uid"] != nil:
+		return nil, refusalOf(r, http.StatusConflict, metav1.StatusReasonConflict, fmt.Sprintf("uid mismatch: the provided object specified uid %s, and no existing object was found", metadata["uid"]))
+	case live != nil:
+		former = live.content
+		if uid := metadata["uid"]; uid != nil && r.Subresource == "" && uid != metadataOf(former)["uid"] {
+			return nil, invalid(r, metav1.CauseTypeFieldValueInvalid, "metadata.uid")
+		}
+	}
+	content, err := w.ownership.apply(managerOf(r), former, body, r.Query.Get("force") == "true")
+	if conflicts, ok := errors.AsType[merge.Conflicts](err); ok {
+		return nil, applyConflict(r, conflicts)
+	} else if err != nil {
+		return nil, badRequest(r, err.Error())
+	}
+	if live == nil {
+		return w.createObject(r, idOf(r), content) // a server ignores the resourceVersion then
+	}
+	if v := metadata["resourceVersion"]; v != nil {
+		metadataOf(content)["resourceVersion"] = v
+	}
+	return w.replaceObject(r, live, content)
+}
+
+// replaceObject stores content in place of live, as far as the request may change it. The owners of the fields are
+// recorded in content after an apply. After another request its manager owns what it changed.
+func (w *writer) replaceObject(r *kube.Request, live *object, content map[string]any) (*kube.Response, error) {
 	metadata, former := metadataOf(content), metadataOf(live.content)
 	if v := textOf(metadata, "resourceVersion"); v != "" && v != textOf(former, "resourceVersion") {
 		return nil, refusalOf(r, http.StatusConflict, metav1.StatusReasonConflict, "the object has been modified; please apply your changes to the latest version and try again")
@@ -143,7 +211,7 @@ func (s *Server) replace(r *kube.Request, live *object, content map[string]any, 
 		if delete(content, "status"); has {
 			content["status"] = status
 		}
-		if managed != nil && ownership != nil {
+		if delete(metadata, "managedFields"); managed != nil {
 			metadata["managedFields"] = managed
 		}
 	} else if status, has := live.content["status"]; has {
@@ -170,16 +238,15 @@ func (s *Server) replace(r *kube.Request, live *object, content map[string]any, 
 			}
 		}
 	}
-	if ownership != nil {
-		ownership(content)
-	} else {
-		restoreManaged(content, live.content)
-		own(content, live.content, content, managerOf(r))
+	if r.ContentType != kube.ContentApply {
+		if err := w.ownership.recordUpdate(managerOf(r), live.content, content); err != nil {
+			return nil, badRequest(r, err.Error())
+		}
 	}
 	if former["deletionTimestamp"] != nil && len(listOf(metadata, "finalizers")) == 0 {
 		last := newObject(live.id, live.version, content)
 		if !isDryRun(r) {
-			s.remove(live)
+			w.store.removeObject(live, nil)
 		}
 		return answer(last, r), nil
 	}
@@ -192,7 +259,7 @@ func (s *Server) replace(r *kube.Request, live *object, content map[string]any, 
 	if isDryRun(r) {
 		return answer(newObject(live.id, live.version, content), r), nil
 	}
-	return answer(s.put(live.id, content), r), nil
+	return answer(w.store.putObject(live.id, content), r), nil
 }
 
 // withoutStatus returns the part of an object that counts for the generation.
@@ -206,8 +273,8 @@ func withoutStatus(content map[string]any) map[string]any {
 	return rest
 }
 
-func (s *Server) delete(r *kube.Request) (*kube.Response, error) {
-	live, err := s.live(r)
+func (w *writer) delete(r *kube.Request) (*kube.Response, error) {
+	live, err := w.liveObject(r)
 	if err != nil {
 		return nil, err
 	}
@@ -228,7 +295,7 @@ func (s *Server) delete(r *kube.Request) (*kube.Response, error) {
 				fmt.Sprintf("Precondition failed: ResourceVersion in precondition: %s, ResourceVersion in object meta: %s", *p.ResourceVersion, metadata["resourceVersion"]))
 		}
 	}
-	if gone := s.end(live, len(o.DryRun) > 0 || isDryRun(r)); gone != nil {
+	if gone := w.deleteObject(live, len(o.DryRun) > 0 || isDryRun(r)); gone != nil {
 		return answer(gone, r), nil
 	}
 	return &kube.Response{Code: http.StatusOK, Body: encode(map[string]any{
@@ -245,13 +312,13 @@ func failedPrecondition(r *kube.Request, message string) *kube.Error {
 	return e
 }
 
-// end deletes an object. It returns the object as it is now if finalizers keep it.
-func (s *Server) end(live *object, dry bool) *object {
+// deleteObject deletes an object. It returns the object as it is now if finalizers keep it.
+func (w *writer) deleteObject(live *object, dry bool) *object {
 	metadata := metadataOf(live.content)
 	switch {
 	case len(listOf(metadata, "finalizers")) == 0:
 		if !dry {
-			s.remove(live)
+			w.store.removeObject(live, nil)
 		}
 		return nil
 	case metadata["deletionTimestamp"] != nil:
@@ -266,44 +333,42 @@ func (s *Server) end(live *object, dry bool) *object {
 	if dry {
 		return newObject(live.id, live.version, content)
 	}
-	return s.put(live.id, content)
+	return w.store.putObject(live.id, content)
 }
 
-func (s *Server) deleteCollection(r *kube.Request) (*kube.Response, error) {
+func (w *writer) deleteCollection(r *kube.Request) (*kube.Response, error) {
 	selected, err := selectionOf(r)
 	if err != nil {
 		return nil, err
 	}
 	var items []any
-	for _, o := range s.sorted() {
+	for _, o := range w.store.sorted() {
 		if selected.matches(o) {
-			s.end(o, isDryRun(r))
+			w.deleteObject(o, isDryRun(r))
 			items = append(items, o.content)
 		}
 	}
 	return &kube.Response{Code: http.StatusOK, Body: encode(map[string]any{
 		"apiVersion": r.Resource.GroupVersion().String(), "kind": r.Resource.Kind + "List",
-		"metadata": map[string]any{"resourceVersion": strconv.Itoa(s.version)}, "items": items,
+		"metadata": map[string]any{"resourceVersion": strconv.Itoa(w.store.version)}, "items": items,
 	})}, nil
 }
 
-// CollectGarbage deletes every object that has owners of which none exists, until no such object is
+// collectGarbage deletes every object that has owners of which none exists, until no such object is
 // left, and returns the number of deleted objects.
-func (s *Server) CollectGarbage() int {
-	s.mu.Lock()
-	defer s.mu.Unlock()
+func (w *writer) collectGarbage() int {
 	deleted := 0
 	for {
-		uids := make(map[any]bool, len(s.objects))
-		for _, o := range s.objects {
+		uids := make(map[any]bool, len(w.store.objects))
+		for _, o := range w.store.objects {
 			uids[metadataOf(o.content)["uid"]] = true
 		}
 		before := deleted
-		for _, o := range s.sorted() {
+		for _, o := range w.store.sorted() {
 			owners := listOf(metadataOf(o.content), "ownerReferences")
 			exists := func(owner any) bool { return uids[owner.(map[string]any)["uid"]] }
 			if len(owners) > 0 && !slices.ContainsFunc(owners, exists) && metadataOf(o.content)["deletionTimestamp"] == nil {
-				s.end(o, false)
+				w.deleteObject(o, false)
 				deleted++
 			}
 		}
