@@ -180,15 +180,15 @@ func (run *overlayRun) compareAtRest() {
 		synctest.Wait()
 	}
 	for _, k := range run.caches.overlayKeys() {
-		run.caches.dropObserved(k)
+		run.caches.answers.dropObserved(k)
 	}
 	for _, k := range run.caches.overlayKeys() {
-		e, _ := run.caches.overlay.Get(k)
+		e, _ := run.caches.answers.overlay.Get(k)
 		run.t.Errorf("seed %d: at rest there is %s: %+v", run.seed, k.Name, e)
 	}
 	if before := run.server.requests; before > 0 {
 		for _, k := range run.keys {
-			for _, s := range run.caches.snapshot() {
+			for _, s := range run.caches.streams.snapshot() {
 				if s.store.selects() || s.id.Namespace != "" && s.id.Namespace != k.Namespace {
 					continue
 				}

@@ -169,7 +169,7 @@ func (a *adoption) decide(ctx context.Context, next kube.Handler, r *kube.Reques
 	ref := childRef(r)
 	var metadata []byte
 	var err error
-	live := a.view.Live(ref)
+	live := a.view.KnownState(ref)
 	switch {
 	case live.Known && !again:
 		if !live.Present {

@@ -228,7 +228,7 @@ func (e *engine) newTrace(ctx context.Context) *requestTrace {
 // to the innermost: the trace, the check of owner references, the no-op check, adoption, the
 // record of echoes, and the cache.
 func (e *engine) clientFor(ctx context.Context, key kube.Key, self kube.Ref, trace *requestTrace) *kube.Client {
-	isTrigger := func(r kube.Resource, live *cache.Live) bool { return e.triggersSelf(ctx, key, self, r, live) }
+	isTrigger := func(r kube.Resource, live *cache.KnownState) bool { return e.triggersSelf(ctx, key, self, r, live) }
 	return e.client.InCluster(key.Cluster).With(func(cached kube.Handler) kube.Handler {
 		echoing := e.echoes.handler(cached, key, e.shownVersion, e.trigger)
 		adopting := e.adoption.handler(echoing, self)
@@ -241,7 +241,7 @@ func (e *engine) clientFor(ctx context.Context, key kube.Key, self kube.Ref, tra
 // triggersSelf reports whether a change to the object live of resource r would trigger the
 // reconcile of key again. Predicates do not count: their author has decided that the changes
 // that they reject do not matter.
-func (e *engine) triggersSelf(ctx context.Context, key kube.Key, self kube.Ref, r kube.Resource, live *cache.Live) bool {
+func (e *engine) triggersSelf(ctx context.Context, key kube.Key, self kube.Ref, r kube.Resource, live *cache.KnownState) bool {
 	for _, sub := range e.subs {
 		if sub.watched.kind.Resource != r || sub.stream.Cluster != self.Cluster || len(sub.watched.selectors) > 0 && !sub.contains(live.Record) {
 			continue

@@ -34,9 +34,9 @@ func TestEntryOfAnswers(t *testing.T) {
 	} {
 		r := &kube.Request{Verb: test.verb, Resource: pods.Resource, Namespace: "ns", Name: "a"}
 		r.Resource.Plural = test.plural
-		var answer writeAnswer
+		var answer objectAnswer
 		_ = kube.Unmarshal([]byte(test.answer), &answer)
-		if got := c.entryOf(r, overlay.KeyOf(r.Ref()), answer, []byte(test.answer)).Kind; got != test.want {
+		if got := c.answers.entryOf(r, overlay.KeyOf(r.Ref()), answer, []byte(test.answer)).Kind; got != test.want {
 			t.Errorf("%s %s answered %s: %d, want %d", test.verb, test.plural, test.answer, got, test.want)
 		}
 	}

@@ -1,0 +1,179 @@
+package cache
+
+import (
+	"bytes"
+
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/yare-go/yare/cache/internal/overlay"
+	"github.com/yare-go/yare/internal/ident"
+	"github.com/yare-go/yare/kube"
+)
+
+// answers keeps what the server has answered the requests of this program with, in the overlay, until all
+// streams have observed it. All methods can be used concurrently.
+type answers struct {
+	overlay *overlay.Overlay
+	streams *streams
+}
+
+// expect records that the streams of an object are expected to show the value that the overlay has recorded
+// for an answer.
+func (a *answers) expect(k overlay.Key, e overlay.Entry) {
+	if e.Kind != overlay.Value {
+		return
+	}
+	for s := range a.streams.thatMayHold(k) {
+		s.detector.Expect(k.In(), e.Version, e.Labels)
+	}
+}
+
+// entryOf returns the overlay entry for the answer of a write that succeeded.
+func (a *answers) entryOf(r *kube.Request, k overlay.Key, answer objectAnswer, body []byte) overlay.Entry {
+	m := answer.Metadata
+	doubt := overlay.Entry{Kind: overlay.Doubt, UID: m.UID}
+	switch {
+	case r.Subresource == "scale" && ident.IsComparable(m.ResourceVersion):
+		// The answer has the version of the object, though it is another kind.
+		doubt.Version = m.ResourceVersion
+		return doubt
+	case r.Subresource != "" && r.Subresource != "status":
+		return doubt // the answer is not the object but an Eviction or a Binding
+	case answer.Kind == "Status":
+		// Nothing is left of an object whose deletion is answered so.
+		if r.Verb != kube.VerbDelete || answer.Details.UID == "" {
+			return doubt
+		}
+		uid := answer.Details.UID
+		return overlay.Entry{Kind: overlay.Tombstone, UID: uid, Observed: []ident.Version{a.observedVersion(k, uid)}}
+	case m.UID == "" || !ident.IsComparable(m.ResourceVersion):
+		return doubt
+	}
+	// An object in the answer may be gone all the same: its last finalizer was removed, or its
+	// deletion is answered with the object that there was.
+	isDeleting := m.DeletionTimestamp != nil
+	if (isDeleting || r.Verb == kube.VerbDelete) && !(isDeleting && answer.isHeld(r)) {
+		return overlay.Entry{Kind: overlay.Tombstone, UID: m.UID, Observed: []ident.Version{m.version()}}
+	}
+	return a.valueOf(r, k, answer, body)
+}
+
+// valueOf returns the entry of an object that the server answered with. Its content is limited
+// to what reads can need.
+func (a *answers) valueOf(r *kube.Request, k overlay.Key, answer objectAnswer, body []byte) overlay.Entry {
+	m := answer.Metadata
+	e := overlay.Entry{
+		Kind: overlay.Value, UID: m.UID, Version: m.ResourceVersion, Labels: string(m.Labels),
+		Resource: r.Resource, Representation: answeredRepresentation(r),
+	}
+	if m.UID != "" {
+		e.Observed = []ident.Version{m.version()}
+	}
+	if e.Representation == kube.Full && !a.areContentsRead(k, r.Resource) {
+		e.Representation = kube.MetadataOnly
+		if object, err := metadataOf(body); err == nil {
+			e.Object = object
+		}
+		return e
+	}
+	e.Object = bytes.Clone(body)
+	return e
+}
+
+// answeredRepresentation returns the representation in which a server answers r. The cache reduces objects to
+// a projection, not the server.
+func answeredRepresentation(r *kube.Request) kube.Representation {
+	if r.Representation == kube.MetadataOnly {
+		return kube.MetadataOnly
+	}
+	return kube.Full
+}
+
+// areContentsRead reports whether a store can serve reads of more than the metadata of an object.
+// Otherwise its whole content would be kept for nothing. The content of a Secret is not kept for a
+// projection, which may have left the secret out.
+func (a *answers) areContentsRead(k overlay.Key, r kube.Resource) bool {
+	for s := range a.streams.thatMayHold(k) {
+		_, isProjected := s.id.Representation.ProjectedFields()
+		if isSameResource(s.id.Resource, r) && (s.id.Representation == kube.Full || isProjected && !r.IsSecret()) {
+			return true
+		}
+	}
+	return false
+}
+
+// isSameResource reports whether two resources have the same URL. A store serves reads in its own version only.
+func isSameResource(a, b kube.Resource) bool {
+	return a.Group == b.Group && a.Version == b.Version && a.Plural == b.Plural
+}
+
+// observedVersion returns the newest version that a store shows of the object of that UID. It has no resource
+// version if no store shows the object.
+func (a *answers) observedVersion(k overlay.Key, uid types.UID) ident.Version {
+	latest := ""
+	for s := range a.streams.thatMayHold(k) {
+		if o, ok := s.store.Get(k.In()); ok && o.UID == uid && (latest == "" || ident.IsNewer(o.ResourceVersion, latest)) {
+			latest = o.ResourceVersion
+		}
+	}
+	if !ident.IsComparable(latest) {
+		latest = ""
+	}
+	return ident.NewVersion(uid, latest)
+}
+
+// isNeeded reports whether a read can need an entry: there is a stream that the object may be
+// in, and that has not observed what the entry records. A store that is not synced will be read
+// from, and may have been listed before the write.
+func (a *answers) isNeeded(k overlay.Key, e overlay.Entry) bool {
+	for s := range a.streams.thatMayHold(k) {
+		isSynced := s.store.Synced()
+		if o, _ := s.store.observe(k.In()); !isSynced || !e.IsObservedBy(o) {
+			return true
+		}
+	}
+	return false
+}
+
+// isDoubtNeeded reports whether a read can need the doubt about a collection.
+func (a *answers) isDoubtNeeded(in overlay.Collection, d overlay.CollectionDoubt) bool {
+	for _, s := range a.streams.snapshot() {
+		if in.Overlaps(s.store.collection()) && !(s.store.Synced() && d.IsObservedBy(s.store.reached())) {
+			return true
+		}
+	}
+	return false
+}
+
+// dropObserved drops the entry of an object that was just written or changed, if all streams
+// have observed it.
+func (a *answers) dropObserved(k overlay.Key) {
+	if e, ok := a.overlay.Get(k); ok && !a.isNeeded(k, e) {
+		a.overlay.Drop(k, e)
+	}
+}
+
+// sweep drops the entries that no read can need, from time to time.
+func (a *answers) sweep() { a.overlay.Sweep(a.isNeeded, a.isDoubtNeeded) }
+
+// lookup finds an object in the overlay and in a store that covers it.
+func (a *answers) lookup(s *Store, k overlay.Key, r kube.Resource, representation kube.Representation) lookupResult {
+	// In this order: an entry that is dropped meanwhile is dropped because the store has
+	// observed it.
+	e, has := a.overlay.Get(k)
+	o, object := s.observe(k.In())
+	finding := overlay.Stored
+	if has {
+		finding = e.Read(o, r, representation)
+	}
+	switch finding {
+	case overlay.Stored:
+		return lookupResult{isCertain: true, isPresent: o.Present, object: object}
+	case overlay.Written:
+		return lookupResult{isCertain: true, isPresent: true, written: e.Object}
+	case overlay.Absent:
+		return lookupResult{isCertain: true}
+	default:
+		return lookupResult{}
+	}
+}
