@@ -32,7 +32,7 @@ type missedStates struct {
 }
 
 func newMissedStates(s *Store, o *overlay.Overlay, w *store.Writer, fields *projection.Fields) missedStates {
-	selector, err := labels.Parse(s.stream.LabelSelector)
+	selector, err := labels.Parse(s.Stream().LabelSelector)
 	if err != nil {
 		selector = nil // the server refuses it
 	}

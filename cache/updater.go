@@ -42,8 +42,8 @@ type updater struct {
 }
 
 func newUpdater(s *Store, a *answers, w *store.Writer, p *progress.Recorder, r *restoration.Recorder, n *counts) *updater {
-	u := &updater{stream: s.stream, store: s, answers: a, writer: w, progress: p, restoration: r, counts: n}
-	if fields, ok := s.stream.Representation.ProjectedFields(); ok {
+	u := &updater{stream: s.Stream(), store: s, answers: a, writer: w, progress: p, restoration: r, counts: n}
+	if fields, ok := s.Stream().Representation.ProjectedFields(); ok {
 		u.fields = projection.Parse(fields)
 	}
 	u.missed = newMissedStates(s, a.overlay, w, u.fields)
