@@ -41,7 +41,7 @@ var everything = []kube.Stream{webApps}
 func (c *Cache) overlayKeys() []overlay.Key {
 	var keys []overlay.Key
 	for _, s := range []kube.Stream{webApps, secrets, pods} {
-		keys = append(keys, c.answers.overlay.Keys(overlay.Collection{Group: s.Resource.Group, Plural: s.Resource.Plural})...)
+		keys = append(keys, c.overlay.Keys(overlay.Collection{Group: s.Resource.Group, Plural: s.Resource.Plural})...)
 	}
 	return keys
 }

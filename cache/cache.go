@@ -19,9 +19,9 @@ type Cache struct{ shared }
 // New returns a Cache whose lists and watches go to h. Nothing is followed before the first
 // [Cache.Open].
 func New(h kube.Handler, o ...Option) *Cache {
-	all := newStreams()
+	all := newRegistry()
 	c := &Cache{shared{
-		handler: h, streams: all, answers: &answers{overlay: overlay.New(), streams: all}, restorations: &restoration.Restorations{},
+		handler: h, streams: all, overlay: &programOverlay{Overlay: overlay.New(), streams: all}, restorations: &restoration.Restorations{},
 	}}
 	for _, option := range o {
 		option(&c.options)
@@ -60,7 +60,7 @@ func (c *Cache) Handler(next kube.Handler) kube.Handler { return c.View().Handle
 
 // View returns the cache as one controller may see it. The triggers of the controller come from own.
 func (c *Cache) View(own ...*Subscription) *View {
-	v := &View{answers: c.answers}
+	v := &View{overlay: c.overlay}
 	for _, sub := range own {
 		v.own = append(v.own, sub.stream)
 	}
@@ -70,7 +70,7 @@ func (c *Cache) View(own ...*Subscription) *View {
 // Doubt records that the object that ref names may be gone, although the streams still show it. So
 // the next read of the object asks the server, unless it is already known that the object of that UID
 // is gone. Doubt makes no request.
-func (c *Cache) Doubt(ref kube.Ref) { c.answers.overlay.DoubtObject(overlay.KeyOf(ref), ref.UID) }
+func (c *Cache) Doubt(ref kube.Ref) { c.overlay.DoubtObject(overlay.KeyOf(ref), ref.UID) }
 
 // Stats returns the Stats of all streams, in the order in which they were opened.
 func (c *Cache) Stats() []Stats { return c.streams.stats() }

@@ -15,9 +15,9 @@ import (
 type handler struct {
 	view   *View
 	next   kube.Handler
-	live   liveReader
-	lister lister
-	writer writer
+	live   liveHandler
+	lister listHandler
+	writer writeHandler
 }
 
 // Do serves one request.
@@ -42,7 +42,7 @@ func (h *handler) get(ctx context.Context, r *kube.Request) (*kube.Response, err
 	if store == nil || !h.live.resolveCollectionDoubts(ctx, r, store) {
 		return h.next.Do(ctx, r)
 	}
-	l := h.view.answers.lookup(store, k, r.Resource, r.Representation)
+	l := h.view.overlay.lookup(store, k, r.Resource, r.Representation)
 	switch {
 	case !l.isCertain:
 		return h.live.get(ctx, r, k, store)

@@ -36,7 +36,7 @@ func TestReadsOfWhatIsSelected(t *testing.T) {
 		b.checkReads(lists + 2)
 		b.catchUp()
 		b.checkReads(lists + 2)
-		if n := b.caches.answers.overlay.Len(); n != 0 {
+		if n := b.caches.overlay.Len(); n != 0 {
 			b.Errorf("%d entries are left", n)
 		}
 	})

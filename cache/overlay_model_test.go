@@ -180,10 +180,10 @@ func (run *overlayRun) compareAtRest() {
 		synctest.Wait()
 	}
 	for _, k := range run.caches.overlayKeys() {
-		run.caches.answers.dropObserved(k)
+		run.caches.overlay.dropObserved(k)
 	}
 	for _, k := range run.caches.overlayKeys() {
-		e, _ := run.caches.answers.overlay.Get(k)
+		e, _ := run.caches.overlay.Get(k)
 		run.t.Errorf("seed %d: at rest there is %s: %+v", run.seed, k.Name, e)
 	}
 	if before := run.server.requests; before > 0 {

@@ -306,17 +306,17 @@ func TestOverlayIsEmptyAtRest(t *testing.T) {
 				b.must(request(kube.VerbDelete, name, ""))
 			}
 		}
-		if n := b.caches.answers.overlay.Len(); n != 500 {
+		if n := b.caches.overlay.Len(); n != 500 {
 			b.Errorf("%d entries, want 500", n)
 		}
 		b.catchUp()
-		if n := b.caches.answers.overlay.Len(); n != 0 {
+		if n := b.caches.overlay.Len(); n != 0 {
 			b.Errorf("%d entries are left", n)
 		}
 		other := request(kube.VerbCreate, "", `{"metadata":{"name":"x"}}`)
 		other.Resource.Plural = "others"
 		b.must(other)
-		if n := b.caches.answers.overlay.Len(); n != 0 {
+		if n := b.caches.overlay.Len(); n != 0 {
 			b.Errorf("%d entries of what nobody follows", n)
 		}
 	})
@@ -332,7 +332,7 @@ func TestSecretsAreNotKeptByTheOverlay(t *testing.T) {
 		r.Resource = secrets.Resource
 		b.must(r)
 		for _, k := range b.caches.overlayKeys() {
-			if e, _ := b.caches.answers.overlay.Get(k); strings.Contains(string(e.Object), "424242") {
+			if e, _ := b.caches.overlay.Get(k); strings.Contains(string(e.Object), "424242") {
 				b.Errorf("kept: %s", e.Object)
 			}
 		}
@@ -358,7 +358,7 @@ func TestContentThatNoStoreServesIsNotKept(t *testing.T) {
 	onBench(t, []kube.Stream{metadata}, func(b *bench) {
 		b.must(request(kube.VerbCreate, "", `{"metadata":{"name":"a"},"spec":424242}`))
 		for _, k := range b.caches.overlayKeys() {
-			if e, _ := b.caches.answers.overlay.Get(k); len(e.Object) == 0 || strings.Contains(string(e.Object), "424242") {
+			if e, _ := b.caches.overlay.Get(k); len(e.Object) == 0 || strings.Contains(string(e.Object), "424242") {
 				b.Errorf("kept: %s", e.Object)
 			}
 		}

@@ -284,7 +284,7 @@ func TestProofDoubtsStayWithoutWrites(t *testing.T) {
 			f.cache.Doubt(kube.Ref{Resource: webApps.Resource, Namespace: "ns", Name: "gone-" + strings.Repeat("x", i%50) + string(rune('a'+i%26)) + time.Duration(i).String()})
 		}
 		time.Sleep(24 * time.Hour)
-		if left := f.cache.answers.overlay.Len(); left > 100 {
+		if left := f.cache.overlay.Len(); left > 100 {
 			t.Errorf("a day later the overlay has %d entries of %d objects that do not exist", left, n)
 		}
 	})
@@ -317,7 +317,7 @@ func TestProofWritesStayWhileAStreamIsNotSynced(t *testing.T) {
 		if _, err := f.do(f.handler, kube.VerbPatch, "last"); err != nil { // a write sweeps
 			t.Fatal(err)
 		}
-		if left := f.cache.answers.overlay.Len(); left > 100 {
+		if left := f.cache.overlay.Len(); left > 100 {
 			t.Errorf("an hour later the overlay has %d entries of %d objects that are gone", left, n)
 		}
 	})

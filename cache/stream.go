@@ -51,8 +51,8 @@ type stream struct {
 type shared struct {
 	handler      kube.Handler
 	options      options
-	streams      *streams
-	answers      *answers
+	streams      *registry
+	overlay      *programOverlay
 	restorations *restoration.Restorations
 }
 
@@ -97,7 +97,7 @@ func newStream(common shared, id kube.Stream, cancel context.CancelFunc) *stream
 	s.store = &Store{stream: id, objects: objects, progress: reached}
 	detector, restorations := common.restorations.Open(id, s.relister.Relist)
 	s.detector = detector
-	s.updater = newUpdater(s.store, common.answers, writer, recorder, restorations, s.counts)
+	s.updater = newUpdater(s.store, common.overlay, writer, recorder, restorations, s.counts)
 	return s
 }
 

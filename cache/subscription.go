@@ -7,7 +7,7 @@ import (
 
 // Subscription is one use of a stream: see [Cache.Open].
 type Subscription struct {
-	streams *streams
+	streams *registry
 	stream  *stream
 	// unhook stops the function that waits for the end of the context of Open.
 	unhook func() bool

@@ -15,7 +15,7 @@ import (
 type updater struct {
 	stream      kube.Stream
 	store       *Store
-	answers     *answers
+	overlay     *programOverlay
 	writer      *store.Writer
 	progress    *progress.Recorder
 	restoration *restoration.Recorder
@@ -41,12 +41,12 @@ type updater struct {
 	isRecovered bool
 }
 
-func newUpdater(s *Store, a *answers, w *store.Writer, p *progress.Recorder, r *restoration.Recorder, n *counts) *updater {
-	u := &updater{stream: s.Stream(), store: s, answers: a, writer: w, progress: p, restoration: r, counts: n}
+func newUpdater(s *Store, o *programOverlay, w *store.Writer, p *progress.Recorder, r *restoration.Recorder, n *counts) *updater {
+	u := &updater{stream: s.Stream(), store: s, overlay: o, writer: w, progress: p, restoration: r, counts: n}
 	if fields, ok := s.Stream().Representation.ProjectedFields(); ok {
 		u.fields = projection.Parse(fields)
 	}
-	u.missed = newMissedStates(s, a.overlay, w, u.fields)
+	u.missed = newMissedStates(s, o.Overlay, w, u.fields)
 	return u
 }
 
@@ -72,7 +72,7 @@ func (u *updater) apply(c watch.Change) []Change {
 	case watch.ChangeWatchEnded:
 		u.restoration.CheckOverdue()
 		u.progress.RecordWatch(false)
-		u.answers.overlay.MarkOld(u.store.collection())
+		u.overlay.MarkOld(u.store.collection())
 	}
 	return u.changes
 }
@@ -109,7 +109,7 @@ func (u *updater) put(c watch.Change) {
 	if u.isListing {
 		u.publishMissed(u.missed.predecessorsOf(c, before))
 	}
-	u.answers.dropObserved(overlay.KeyOf(u.ref(c)))
+	u.overlay.dropObserved(overlay.KeyOf(u.ref(c)))
 	change.After, change.after = recordOf(after), after
 	u.changes = append(u.changes, change)
 }
@@ -127,7 +127,7 @@ func (u *updater) remove(c watch.Change) {
 	u.progress.RecordChange(c.Key.Namespace, version, u.isListing)
 	before := u.writer.Remove(c.Key)
 	u.advance(version, c.Key)
-	u.answers.dropObserved(overlay.KeyOf(u.ref(c)))
+	u.overlay.dropObserved(overlay.KeyOf(u.ref(c)))
 	u.publishDeleted(before)
 }
 
@@ -147,7 +147,7 @@ func (u *updater) advance(version string, k kube.Key) {
 // beginList records that the stream lists anew. The list shows the effects of every write that
 // the overlay has now.
 func (u *updater) beginList() {
-	u.listBegan = u.answers.overlay.Begin()
+	u.listBegan = u.overlay.Begin()
 	u.restoration.BeginList()
 	u.isListing = true
 	u.progress.RecordListStarted()
@@ -164,8 +164,8 @@ func (u *updater) endList(version string) {
 	missed := u.missed.afterList(version, u.listBegan)
 	if finding.IsRestoration {
 		// Other streams may be behind this list.
-		u.answers.overlay.DoubtUntil(u.store.collection(), u.listBegan, version)
-		u.answers.overlay.DoubtNewer(u.stream.Cluster, finding.Kept)
+		u.overlay.DoubtUntil(u.store.collection(), u.listBegan, version)
+		u.overlay.DoubtNewer(u.stream.Cluster, finding.Kept)
 	}
 	if u.writer.Complete(version) {
 		u.changes = append(u.changes, Change{Type: Synced})

@@ -13,7 +13,7 @@ import (
 //
 // A View is safe for concurrent use.
 type View struct {
-	answers *answers
+	overlay *programOverlay
 	// own holds the streams whose changes trigger the controller.
 	own []*stream
 }
@@ -21,8 +21,8 @@ type View struct {
 // Handler returns a handler like that of [Cache.Handler], whose reads use only stores that v
 // may see.
 func (v *View) Handler(next kube.Handler) kube.Handler {
-	live := liveReader{view: v, next: next}
-	return &handler{view: v, next: next, live: live, lister: lister{view: v, live: live}, writer: writer{view: v, next: next}}
+	live := liveHandler{view: v, next: next}
+	return &handler{view: v, next: next, live: live, lister: listHandler{view: v, live: live}, writer: writeHandler{view: v, next: next}}
 }
 
 // KnownState returns the current state of the object that ref names, as far as it is certain. The UID of ref
@@ -47,12 +47,12 @@ func (v *View) knownState(ref kube.Ref, representation kube.Representation) Know
 	if store == nil || !v.isWatching(k) {
 		return KnownState{}
 	}
-	for _, d := range v.answers.overlay.Doubts(k.Collection) {
+	for _, d := range v.overlay.Doubts(k.Collection) {
 		if !d.IsObservedBy(store.reached()) {
 			return KnownState{}
 		}
 	}
-	l := v.answers.lookup(store, k, ref.Resource, representation)
+	l := v.overlay.lookup(store, k, ref.Resource, representation)
 	if !l.isCertain || !l.isPresent && isPartial {
 		return KnownState{}
 	}
@@ -109,7 +109,7 @@ func (v *View) coveringStore(cluster string, r kube.Resource, namespace string, 
 	}
 	var found *Store
 	var isExact bool
-	for _, s := range v.answers.streams.snapshot() {
+	for _, s := range v.overlay.streams.snapshot() {
 		if s.id.Cluster != cluster || !isSameResource(s.id.Resource, r) ||
 			s.store.selects() ||
 			s.id.Namespace != "" && s.id.Namespace != namespace ||
@@ -132,7 +132,7 @@ func (v *View) storeFor(k overlay.Key, r kube.Resource, representation kube.Repr
 	if store = v.coveringStore(k.Cluster, r, k.Namespace, representation, condition); store != nil {
 		return store, false
 	}
-	for _, s := range v.answers.streams.snapshot() {
+	for _, s := range v.overlay.streams.snapshot() {
 		if !s.store.mayHold(k) || !s.store.selects() || !isSameResource(s.id.Resource, r) ||
 			s.id.Representation != representation && s.id.Representation != kube.Full ||
 			!s.store.Synced() || !v.isCurrent(s, k.Namespace) || !condition(s.store) {
@@ -153,7 +153,7 @@ func (v *View) lookupMetadata(k overlay.Key, r kube.Resource) (record Record, is
 		if store == nil {
 			continue
 		}
-		l := v.answers.lookup(store, k, r, representation)
+		l := v.overlay.lookup(store, k, r, representation)
 		if !l.isCertain || !l.isPresent && isPartial {
 			return Record{}, false, false
 		}

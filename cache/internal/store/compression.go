@@ -27,8 +27,8 @@ func (c *compression) recordRecent(e *Entry) {
 }
 
 // train makes a dictionary from entries if one is due. It reports whether there is a new one.
-func (c *compression) train(all *entries, isResting bool) (isNew bool) {
-	isNew = c.compressor.Train(all.table.Len(), isResting, func() [][]byte { return c.samples(all) })
+func (c *compression) train(t *objectTable, isResting bool) (isNew bool) {
+	isNew = c.compressor.Train(t.table.Len(), isResting, func() [][]byte { return c.samples(t) })
 	if isNew {
 		clear(c.recent[:]) // they may be written as they were sent
 	}
@@ -37,7 +37,7 @@ func (c *compression) train(all *entries, isResting bool) (isNew bool) {
 
 // samples returns contents that stand for what the store holds and for what comes next: some of all
 // objects, evenly, and the last ones.
-func (c *compression) samples(all *entries) [][]byte {
+func (c *compression) samples(t *objectTable) [][]byte {
 	var samples [][]byte
 	add := func(e *Entry) {
 		if e == nil || e.size < codec.MinSize {
@@ -48,8 +48,8 @@ func (c *compression) samples(all *entries) [][]byte {
 		}
 	}
 	for i := range samplesEach {
-		if n := len(all.slots); n >= 2*samplesEach {
-			add(all.slots[i*n/samplesEach])
+		if n := len(t.slots); n >= 2*samplesEach {
+			add(t.slots[i*n/samplesEach])
 		}
 	}
 	// The ring, from its oldest entry on.

@@ -27,7 +27,7 @@ func TestDictionaryIsMade(t *testing.T) {
 	if st.Dictionaries != 1 || st.Dictionary == 0 || st.Dictionary > codec.MaxDictionarySize || st.Bytes > st.JSON/3 {
 		t.Errorf("%+v", st)
 	}
-	for slot, e := range s.entries.slots {
+	for slot, e := range s.objects.slots {
 		if e.codec != s.writer.compression.compressor.Current() {
 			t.Errorf("slot %d is not written with it", slot)
 		}
@@ -57,7 +57,7 @@ func TestDictionaryIsReplaced(t *testing.T) {
 		s.writer.Maintain(true)
 	}
 	st := s.Stats()
-	if s.writer.compression.compressor.Current() == before || st.Dictionary > codec.MaxDictionarySize || len(s.entries.codecs) != 1 {
+	if s.writer.compression.compressor.Current() == before || st.Dictionary > codec.MaxDictionarySize || len(s.objects.codecs) != 1 {
 		t.Errorf("the first dictionary is in use: %+v", st)
 	}
 	if st.Dictionaries > 6 {

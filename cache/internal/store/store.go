@@ -16,7 +16,7 @@ type Store struct {
 	// mu guards the fields below. The Writer reads them without mu, because nobody else changes them. Only
 	// indexes are added by others too.
 	mu      sync.RWMutex
-	entries *entries
+	objects *objectTable
 	// version is the resource version that the store has reached, or empty.
 	version string
 	// isComplete is true once the store has held every object of its selection.
@@ -54,8 +54,8 @@ type Stats struct {
 
 // New returns an empty Store and its Writer.
 func New(o Options) (*Store, *Writer) {
-	s := &Store{report: o.Report, entries: newEntries(o.OneNamespace)}
-	return s, &Writer{store: s, entries: s.entries, report: o.ReportWrite, compression: compression{isPlain: o.Plain}}
+	s := &Store{report: o.Report, objects: newObjectTable(o.OneNamespace)}
+	return s, &Writer{store: s, objects: s.objects, report: o.ReportWrite, compression: compression{isPlain: o.Plain}}
 }
 
 // Get returns the entry of the object of that key, or nil if the store has no such object. The
@@ -70,14 +70,14 @@ func (s *Store) Get(k kube.Key) *Entry {
 func (s *Store) State(k kube.Key) (e *Entry, version string) {
 	s.mu.RLock()
 	defer s.mu.RUnlock()
-	return s.entries.find(k), s.version
+	return s.objects.find(k), s.version
 }
 
 // Len returns the number of objects.
 func (s *Store) Len() int {
 	s.mu.RLock()
 	defer s.mu.RUnlock()
-	return s.entries.table.Len()
+	return s.objects.table.Len()
 }
 
 // IsComplete reports whether the store has held every object of its selection at some time.
@@ -99,7 +99,7 @@ func (s *Store) Version() string {
 func (s *Store) Stats() Stats {
 	s.mu.RLock()
 	defer s.mu.RUnlock()
-	stats := s.entries.stats()
+	stats := s.objects.stats()
 	stats.Dictionaries = s.dictionaries
 	return stats
 }
@@ -110,15 +110,15 @@ func (s *Store) Stats() Stats {
 // can be used once Index has returned. Adding an index twice has no effect.
 func (s *Store) Index(x *kube.Index) {
 	s.mu.Lock()
-	if existing := s.entries.contentIndex(x); existing != nil {
+	if existing := s.objects.contentIndex(x); existing != nil {
 		s.mu.Unlock()
 		<-existing.ready
 		return
 	}
 	// From now on the writer indexes what changes.
 	added := newContentIndex(x)
-	s.entries.contentIndexes = append(s.entries.contentIndexes, added)
-	entries := slices.Clone(s.entries.slots)
+	s.objects.contentIndexes = append(s.objects.contentIndexes, added)
+	entries := slices.Clone(s.objects.slots)
 	s.mu.Unlock()
 	for slot, e := range entries {
 		if e == nil {
@@ -133,7 +133,7 @@ func (s *Store) Index(x *kube.Index) {
 			s.report(err)
 		}
 		s.mu.Lock()
-		if current := s.entries.slots[slot]; current != nil && current.name == e.name && current.version.Equal(e.version) {
+		if current := s.objects.slots[slot]; current != nil && current.name == e.name && current.version.Equal(e.version) {
 			added.set(uint32(slot), values, err != nil)
 		}
 		s.mu.Unlock()
@@ -146,7 +146,7 @@ func (s *Store) Index(x *kube.Index) {
 func (s *Store) HasIndex(x *kube.Index) (kept, panicked bool) {
 	s.mu.RLock()
 	defer s.mu.RUnlock()
-	existing := s.entries.contentIndex(x)
+	existing := s.objects.contentIndex(x)
 	if existing == nil || !existing.isReady() {
 		return false, false
 	}
@@ -158,7 +158,7 @@ func (s *Store) HasIndex(x *kube.Index) (kept, panicked bool) {
 func (s *Store) IndexLabel(key string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.entries.indexLabel(key)
+	s.objects.indexLabel(key)
 }
 
 // Select returns the objects that match now. It decompresses nothing. It panics if f names an index
@@ -166,5 +166,5 @@ func (s *Store) IndexLabel(key string) {
 func (s *Store) Select(f Filter) Selection {
 	s.mu.RLock()
 	defer s.mu.RUnlock()
-	return Selection{f, s.entries.candidates(f)}
+	return Selection{f, s.objects.candidates(f)}
 }

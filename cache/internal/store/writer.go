@@ -10,8 +10,8 @@ import (
 // everything outside of the lock of the store: under the lock, one entry takes the place of another.
 type Writer struct {
 	store *Store
-	// entries are the entries of the store, which the Writer reads without the lock.
-	entries *entries
+	// objects are the objects of the store, which the Writer reads without the lock.
+	objects *objectTable
 	// report receives errors of index functions and of decompression.
 	report func(error)
 
@@ -29,7 +29,7 @@ const largeBuffer = 64 << 10
 
 // Has reports whether the store has the version of i, and can return its content.
 func (w *Writer) Has(i Item) bool {
-	e := w.entries.find(i.key)
+	e := w.objects.find(i.key)
 	return e != nil && e.isReadable() && e.version.Equal(i.version)
 }
 
@@ -48,7 +48,7 @@ func (w *Writer) Build(i Item) (e *Entry, err error) {
 	// The item has the names, whatever the metadata contain.
 	e = w.builder.build([]byte(i.key.Namespace), i.key.Name, i.version, len(i.json))
 	if len(m.owners) > 0 {
-		e.owners = w.entries.sharedOwners(m)
+		e.owners = w.objects.sharedOwners(m)
 	}
 	w.buffer = append(w.buffer[:0], m.labelValues...)
 	w.buffer, e.codec = w.compression.append(w.buffer, i.json)
@@ -68,8 +68,8 @@ func (w *Writer) putEntry(e *Entry, object []byte) (before *Entry) {
 	}
 	var results []indexed
 	s.mu.Lock()
-	for len(results) < len(s.entries.contentIndexes) { // others may add an index meanwhile
-		x := s.entries.contentIndexes[len(results)]
+	for len(results) < len(s.objects.contentIndexes) { // others may add an index meanwhile
+		x := s.objects.contentIndexes[len(results)]
 		s.mu.Unlock()
 		values, err := x.valuesOf(e.Key(), object)
 		if err != nil {
@@ -79,8 +79,8 @@ func (w *Writer) putEntry(e *Entry, object []byte) (before *Entry) {
 		s.mu.Lock()
 	}
 	defer s.mu.Unlock()
-	slot, before := s.entries.put(e)
-	for i, x := range s.entries.contentIndexes {
+	slot, before := s.objects.put(e)
+	for i, x := range s.objects.contentIndexes {
 		x.set(slot, results[i].values, results[i].isUnknown)
 	}
 	w.compression.recordRecent(e)
@@ -91,24 +91,24 @@ func (w *Writer) putEntry(e *Entry, object []byte) (before *Entry) {
 func (w *Writer) Remove(k kube.Key) (before *Entry) {
 	w.store.mu.Lock()
 	defer w.store.mu.Unlock()
-	return w.entries.remove(k)
+	return w.objects.remove(k)
 }
 
 // replace puts e in place of another entry for the same version of an object.
 func (w *Writer) replace(slot uint32, e *Entry) {
 	w.store.mu.Lock()
 	defer w.store.mu.Unlock()
-	w.entries.replace(slot, e)
+	w.objects.replace(slot, e)
 }
 
 // MarkUnreadable marks the object of err: a version of it came that could not be read, so the
 // content in the store is outdated. From then on err is the error of [Entry.AppendJSON].
 func (w *Writer) MarkUnreadable(err *kube.DecodeError) {
-	slot, exists := w.entries.slotOf(kube.Key{Namespace: err.Ref.Namespace, Name: err.Ref.Name})
+	slot, exists := w.objects.slotOf(kube.Key{Namespace: err.Ref.Namespace, Name: err.Ref.Name})
 	if !exists {
 		return
 	}
-	e := *w.entries.slots[slot]
+	e := *w.objects.slots[slot]
 	e.unreadable = err
 	w.replace(slot, &e)
 }
@@ -143,14 +143,14 @@ func (w *Writer) Maintain(isResting bool) {
 	if w.compression.isPlain {
 		return
 	}
-	if w.compression.train(w.entries, isResting) {
+	if w.compression.train(w.objects, isResting) {
 		w.store.mu.Lock()
 		w.store.dictionaries = w.compression.compressor.Adopted()
 		w.store.mu.Unlock()
-		w.cursor, w.rewrites = 0, len(w.entries.slots)
+		w.cursor, w.rewrites = 0, len(w.objects.slots)
 	}
 	steps := 2
-	if isResting || w.entries.table.Len() <= 4*samplesEach {
+	if isResting || w.objects.table.Len() <= 4*samplesEach {
 		steps = 1024
 	}
 	for ; steps > 0 && w.rewrites > 0; w.rewrites-- {
@@ -164,7 +164,7 @@ func (w *Writer) Maintain(isResting bool) {
 // rewrite writes the content in a slot with the current codec. It reports whether it was
 // written with another one.
 func (w *Writer) rewrite(slot uint32) (isRewritten bool) {
-	e := w.entries.slots[slot]
+	e := w.objects.slots[slot]
 	if e == nil || e.codec == w.compression.compressor.Current() || e.size < codec.MinSize {
 		return false
 	}

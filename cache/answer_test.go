@@ -36,7 +36,7 @@ func TestEntryOfAnswers(t *testing.T) {
 		r.Resource.Plural = test.plural
 		var answer objectAnswer
 		_ = kube.Unmarshal([]byte(test.answer), &answer)
-		if got := c.answers.entryOf(r, overlay.KeyOf(r.Ref()), answer, []byte(test.answer)).Kind; got != test.want {
+		if got := c.overlay.entryOf(r, overlay.KeyOf(r.Ref()), answer, []byte(test.answer)).Kind; got != test.want {
 			t.Errorf("%s %s answered %s: %d, want %d", test.verb, test.plural, test.answer, got, test.want)
 		}
 	}

@@ -19,15 +19,15 @@ import (
 // are more, the whole list is read live.
 const maxUncertain = 8
 
-// lister answers lists from stores and the overlay.
-type lister struct {
+// listHandler answers lists from stores and the overlay.
+type listHandler struct {
 	view *View
-	live liveReader
+	live liveHandler
 }
 
 // list answers a list.
-func (l *lister) list(ctx context.Context, r *kube.Request) (*kube.Response, error) {
-	a, in := l.view.answers, overlay.KeyOf(r.Ref()).Collection
+func (l *listHandler) list(ctx context.Context, r *kube.Request) (*kube.Response, error) {
+	in := overlay.KeyOf(r.Ref()).Collection
 	match, ok := matcherOf(r)
 	if !ok {
 		return l.live.next.Do(ctx, r)
@@ -38,8 +38,8 @@ func (l *lister) list(ctx context.Context, r *kube.Request) (*kube.Response, err
 	}
 	// A written object counts by itself: its labels may differ from the labels that the store shows.
 	written, uncertain := make(map[kube.Key]lookupResult), []overlay.Key(nil)
-	for _, k := range a.overlay.Keys(in) {
-		found := a.lookup(store, k, r.Resource, r.Representation)
+	for _, k := range l.view.overlay.Keys(in) {
+		found := l.view.overlay.lookup(store, k, r.Resource, r.Representation)
 		if !found.isCertain {
 			uncertain = append(uncertain, k)
 		}

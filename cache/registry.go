@@ -12,8 +12,8 @@ import (
 	"github.com/yare-go/yare/kube"
 )
 
-// streams holds the open streams of a Cache. All methods can be used concurrently.
-type streams struct {
+// registry holds the open streams of a Cache. All methods can be used concurrently.
+type registry struct {
 	mu sync.RWMutex
 	// open holds the streams that have a subscription, in the order in which they were opened.
 	open []*stream
@@ -25,80 +25,80 @@ type streams struct {
 	running sync.WaitGroup
 }
 
-func newStreams() *streams { return &streams{users: make(map[*stream]int)} }
+func newRegistry() *registry { return &registry{users: make(map[*stream]int)} }
 
 // subscribe adds sub to the stream id. If the stream is not open, begin makes it.
-func (all *streams) subscribe(ctx context.Context, id kube.Stream, sub *Subscription, begin func(context.CancelFunc) *stream) error {
-	all.mu.Lock()
-	defer all.mu.Unlock()
-	if all.isClosed {
+func (r *registry) subscribe(ctx context.Context, id kube.Stream, sub *Subscription, begin func(context.CancelFunc) *stream) error {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.isClosed {
 		return fmt.Errorf("open %s: %w", id, ErrClosed)
 	}
-	if i := slices.IndexFunc(all.open, func(s *stream) bool { return s.id == id }); i >= 0 {
-		s := all.open[i]
+	if i := slices.IndexFunc(r.open, func(s *stream) bool { return s.id == id }); i >= 0 {
+		s := r.open[i]
 		sub.stream = s
-		all.startLocked(s, func() { s.published.join(sub, s.store) })
+		r.startLocked(s, func() { s.published.join(sub, s.store) })
 	} else {
 		following, cancel := context.WithCancel(context.WithoutCancel(ctx))
 		s := begin(cancel)
 		s.published.subscriptions = []*Subscription{sub}
 		sub.stream = s
-		all.open = append(all.open, s)
-		all.startLocked(s, func() { s.follow(following) })
+		r.open = append(r.open, s)
+		r.startLocked(s, func() { s.follow(following) })
 	}
-	all.users[sub.stream]++
-	sub.unhook = context.AfterFunc(ctx, func() { all.expire(sub) })
+	r.users[sub.stream]++
+	sub.unhook = context.AfterFunc(ctx, func() { r.expire(sub) })
 	return nil
 }
 
-// startLocked runs a goroutine of a stream. all must not be closed.
-func (all *streams) startLocked(s *stream, run func()) {
-	all.running.Add(1)
+// startLocked runs a goroutine of a stream. r must not be closed.
+func (r *registry) startLocked(s *stream, run func()) {
+	r.running.Add(1)
 	s.running.Go(func() {
-		defer all.running.Done()
+		defer r.running.Done()
 		run()
 	})
 }
 
 // expire closes a subscription whose context has ended.
-func (all *streams) expire(sub *Subscription) {
-	all.mu.Lock()
-	isClosed := all.isClosed
+func (r *registry) expire(sub *Subscription) {
+	r.mu.Lock()
+	isClosed := r.isClosed
 	if !isClosed {
-		all.running.Add(1)
+		r.running.Add(1)
 	}
-	all.mu.Unlock()
+	r.mu.Unlock()
 	if isClosed {
 		return
 	}
-	defer all.running.Done()
+	defer r.running.Done()
 	sub.once.Do(sub.leave)
 }
 
 // release removes a subscription from a stream. It reports whether the subscription was the last
 // one. Then the stream is removed too.
-func (all *streams) release(s *stream) (isLast bool) {
-	all.mu.Lock()
-	defer all.mu.Unlock()
-	if all.users[s]--; all.users[s] > 0 {
+func (r *registry) release(s *stream) (isLast bool) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.users[s]--; r.users[s] > 0 {
 		return false
 	}
-	delete(all.users, s)
-	all.open = slices.DeleteFunc(slices.Clone(all.open), func(other *stream) bool { return other == s })
+	delete(r.users, s)
+	r.open = slices.DeleteFunc(slices.Clone(r.open), func(other *stream) bool { return other == s })
 	return true
 }
 
 // snapshot returns the streams that are open now. The slice must not be changed.
-func (all *streams) snapshot() []*stream {
-	all.mu.RLock()
-	defer all.mu.RUnlock()
-	return all.open[:len(all.open):len(all.open)]
+func (r *registry) snapshot() []*stream {
+	r.mu.RLock()
+	defer r.mu.RUnlock()
+	return r.open[:len(r.open):len(r.open)]
 }
 
 // thatMayHold returns the streams that have the object of k, unless a selector leaves it out.
-func (all *streams) thatMayHold(k overlay.Key) iter.Seq[*stream] {
+func (r *registry) thatMayHold(k overlay.Key) iter.Seq[*stream] {
 	return func(yield func(*stream) bool) {
-		for _, s := range all.snapshot() {
+		for _, s := range r.snapshot() {
 			if s.store.mayHold(k) && !yield(s) {
 				return
 			}
@@ -107,34 +107,34 @@ func (all *streams) thatMayHold(k overlay.Key) iter.Seq[*stream] {
 }
 
 // stats returns the Stats of all streams, in the order in which they were opened.
-func (all *streams) stats() []Stats {
-	all.mu.RLock()
-	defer all.mu.RUnlock()
-	stats := make([]Stats, 0, len(all.open))
-	for _, s := range all.open {
+func (r *registry) stats() []Stats {
+	r.mu.RLock()
+	defer r.mu.RUnlock()
+	stats := make([]Stats, 0, len(r.open))
+	for _, s := range r.open {
 		each := s.stats()
-		each.Subscribers = all.users[s]
+		each.Subscribers = r.users[s]
 		stats = append(stats, each)
 	}
 	return stats
 }
 
 // close ends all streams, and waits for their goroutines.
-func (all *streams) close() {
-	all.mu.Lock()
-	all.isClosed = true
-	for _, s := range all.open {
+func (r *registry) close() {
+	r.mu.Lock()
+	r.isClosed = true
+	for _, s := range r.open {
 		s.cancel()
 	}
-	all.open = nil
-	all.mu.Unlock()
-	all.running.Wait()
+	r.open = nil
+	r.mu.Unlock()
+	r.running.Wait()
 }
 
 // publishRestored publishes that a restoration was found in a cluster, or that a store has
 // recovered from a restoration. The caller must hold no lock.
-func (all *streams) publishRestored(cluster string) {
-	for _, s := range all.snapshot() {
+func (r *registry) publishRestored(cluster string) {
+	for _, s := range r.snapshot() {
 		if s.id.Cluster == cluster && s.store.Synced() {
 			s.published.publish(Change{Type: Restored})
 		}
@@ -148,8 +148,8 @@ type storeState struct {
 }
 
 // storeStates returns what the stores show of an object.
-func (all *streams) storeStates(k overlay.Key) (states []storeState) {
-	for s := range all.thatMayHold(k) {
+func (r *registry) storeStates(k overlay.Key) (states []storeState) {
+	for s := range r.thatMayHold(k) {
 		states = append(states, storeState{s.detector, s.store.state(k.In())})
 	}
 	return states

@@ -10,26 +10,26 @@ import (
 	"github.com/yare-go/yare/kube"
 )
 
-// answers keeps what the server has answered the requests of this program with, in the overlay, until all
-// streams have observed it. All methods can be used concurrently.
-type answers struct {
-	overlay *overlay.Overlay
-	streams *streams
+// programOverlay is the overlay of a program with the streams that read from it. It keeps what the requests of
+// the program were answered with, until all streams have observed it. All methods can be used concurrently.
+type programOverlay struct {
+	*overlay.Overlay
+	streams *registry
 }
 
 // expect records that the streams of an object are expected to show the value that the overlay has recorded
 // for an answer.
-func (a *answers) expect(k overlay.Key, e overlay.Entry) {
+func (o *programOverlay) expect(k overlay.Key, e overlay.Entry) {
 	if e.Kind != overlay.Value {
 		return
 	}
-	for s := range a.streams.thatMayHold(k) {
+	for s := range o.streams.thatMayHold(k) {
 		s.detector.Expect(k.In(), e.Version, e.Labels)
 	}
 }
 
 // entryOf returns the overlay entry for the answer of a write that succeeded.
-func (a *answers) entryOf(r *kube.Request, k overlay.Key, answer objectAnswer, body []byte) overlay.Entry {
+func (o *programOverlay) entryOf(r *kube.Request, k overlay.Key, answer objectAnswer, body []byte) overlay.Entry {
 	m := answer.Metadata
 	doubt := overlay.Entry{Kind: overlay.Doubt, UID: m.UID}
 	switch {
@@ -45,7 +45,7 @@ func (a *answers) entryOf(r *kube.Request, k overlay.Key, answer objectAnswer, b
 			return doubt
 		}
 		uid := answer.Details.UID
-		return overlay.Entry{Kind: overlay.Tombstone, UID: uid, Observed: []ident.Version{a.observedVersion(k, uid)}}
+		return overlay.Entry{Kind: overlay.Tombstone, UID: uid, Observed: []ident.Version{o.observedVersion(k, uid)}}
 	case m.UID == "" || !ident.IsComparable(m.ResourceVersion):
 		return doubt
 	}
@@ -55,12 +55,12 @@ func (a *answers) entryOf(r *kube.Request, k overlay.Key, answer objectAnswer, b
 	if (isDeleting || r.Verb == kube.VerbDelete) && !(isDeleting && answer.isHeld(r)) {
 		return overlay.Entry{Kind: overlay.Tombstone, UID: m.UID, Observed: []ident.Version{m.version()}}
 	}
-	return a.valueOf(r, k, answer, body)
+	return o.valueOf(r, k, answer, body)
 }
 
 // valueOf returns the entry of an object that the server answered with. Its content is limited
 // to what reads can need.
-func (a *answers) valueOf(r *kube.Request, k overlay.Key, answer objectAnswer, body []byte) overlay.Entry {
+func (o *programOverlay) valueOf(r *kube.Request, k overlay.Key, answer objectAnswer, body []byte) overlay.Entry {
 	m := answer.Metadata
 	e := overlay.Entry{
 		Kind: overlay.Value, UID: m.UID, Version: m.ResourceVersion, Labels: string(m.Labels),
@@ -69,7 +69,7 @@ func (a *answers) valueOf(r *kube.Request, k overlay.Key, answer objectAnswer, b
 	if m.UID != "" {
 		e.Observed = []ident.Version{m.version()}
 	}
-	if e.Representation == kube.Full && !a.areContentsRead(k, r.Resource) {
+	if e.Representation == kube.Full && !o.areContentsRead(k, r.Resource) {
 		e.Representation = kube.MetadataOnly
 		if object, err := metadataOf(body); err == nil {
 			e.Object = object
@@ -92,8 +92,8 @@ func answeredRepresentation(r *kube.Request) kube.Representation {
 // areContentsRead reports whether a store can serve reads of more than the metadata of an object.
 // Otherwise its whole content would be kept for nothing. The content of a Secret is not kept for a
 // projection, which may have left the secret out.
-func (a *answers) areContentsRead(k overlay.Key, r kube.Resource) bool {
-	for s := range a.streams.thatMayHold(k) {
+func (o *programOverlay) areContentsRead(k overlay.Key, r kube.Resource) bool {
+	for s := range o.streams.thatMayHold(k) {
 		_, isProjected := s.id.Representation.ProjectedFields()
 		if isSameResource(s.id.Resource, r) && (s.id.Representation == kube.Full || isProjected && !r.IsSecret()) {
 			return true
@@ -109,11 +109,11 @@ func isSameResource(a, b kube.Resource) bool {
 
 // observedVersion returns the newest version that a store shows of the object of that UID. It has no resource
 // version if no store shows the object.
-func (a *answers) observedVersion(k overlay.Key, uid types.UID) ident.Version {
+func (o *programOverlay) observedVersion(k overlay.Key, uid types.UID) ident.Version {
 	latest := ""
-	for s := range a.streams.thatMayHold(k) {
-		if o, ok := s.store.Get(k.In()); ok && o.UID == uid && (latest == "" || ident.IsNewer(o.ResourceVersion, latest)) {
-			latest = o.ResourceVersion
+	for s := range o.streams.thatMayHold(k) {
+		if object, ok := s.store.Get(k.In()); ok && object.UID == uid && (latest == "" || ident.IsNewer(object.ResourceVersion, latest)) {
+			latest = object.ResourceVersion
 		}
 	}
 	if !ident.IsComparable(latest) {
@@ -125,10 +125,10 @@ func (a *answers) observedVersion(k overlay.Key, uid types.UID) ident.Version {
 // isNeeded reports whether a read can need an entry: there is a stream that the object may be
 // in, and that has not observed what the entry records. A store that is not synced will be read
 // from, and may have been listed before the write.
-func (a *answers) isNeeded(k overlay.Key, e overlay.Entry) bool {
-	for s := range a.streams.thatMayHold(k) {
+func (o *programOverlay) isNeeded(k overlay.Key, e overlay.Entry) bool {
+	for s := range o.streams.thatMayHold(k) {
 		isSynced := s.store.Synced()
-		if o, _ := s.store.observe(k.In()); !isSynced || !e.IsObservedBy(o) {
+		if observation, _ := s.store.observe(k.In()); !isSynced || !e.IsObservedBy(observation) {
 			return true
 		}
 	}
@@ -136,8 +136,8 @@ func (a *answers) isNeeded(k overlay.Key, e overlay.Entry) bool {
 }
 
 // isDoubtNeeded reports whether a read can need the doubt about a collection.
-func (a *answers) isDoubtNeeded(in overlay.Collection, d overlay.CollectionDoubt) bool {
-	for _, s := range a.streams.snapshot() {
+func (o *programOverlay) isDoubtNeeded(in overlay.Collection, d overlay.CollectionDoubt) bool {
+	for _, s := range o.streams.snapshot() {
 		if in.Overlaps(s.store.collection()) && !(s.store.Synced() && d.IsObservedBy(s.store.reached())) {
 			return true
 		}
@@ -147,28 +147,28 @@ func (a *answers) isDoubtNeeded(in overlay.Collection, d overlay.CollectionDoubt
 
 // dropObserved drops the entry of an object that was just written or changed, if all streams
 // have observed it.
-func (a *answers) dropObserved(k overlay.Key) {
-	if e, ok := a.overlay.Get(k); ok && !a.isNeeded(k, e) {
-		a.overlay.Drop(k, e)
+func (o *programOverlay) dropObserved(k overlay.Key) {
+	if e, ok := o.Get(k); ok && !o.isNeeded(k, e) {
+		o.Drop(k, e)
 	}
 }
 
 // sweep drops the entries that no read can need, from time to time.
-func (a *answers) sweep() { a.overlay.Sweep(a.isNeeded, a.isDoubtNeeded) }
+func (o *programOverlay) sweep() { o.Sweep(o.isNeeded, o.isDoubtNeeded) }
 
 // lookup finds an object in the overlay and in a store that covers it.
-func (a *answers) lookup(s *Store, k overlay.Key, r kube.Resource, representation kube.Representation) lookupResult {
+func (o *programOverlay) lookup(s *Store, k overlay.Key, r kube.Resource, representation kube.Representation) lookupResult {
 	// In this order: an entry that is dropped meanwhile is dropped because the store has
 	// observed it.
-	e, has := a.overlay.Get(k)
-	o, object := s.observe(k.In())
+	e, has := o.Get(k)
+	observation, object := s.observe(k.In())
 	finding := overlay.Stored
 	if has {
-		finding = e.Read(o, r, representation)
+		finding = e.Read(observation, r, representation)
 	}
 	switch finding {
 	case overlay.Stored:
-		return lookupResult{isCertain: true, isPresent: o.Present, object: object}
+		return lookupResult{isCertain: true, isPresent: observation.Present, object: object}
 	case overlay.Written:
 		return lookupResult{isCertain: true, isPresent: true, written: e.Object}
 	case overlay.Absent:

@@ -11,23 +11,23 @@ import (
 	"github.com/yare-go/yare/kube"
 )
 
-// liveReader reads from the server what stores cannot answer, and records the answers in the overlay.
-type liveReader struct {
+// liveHandler reads from the server what stores cannot answer, and records the answers in the overlay.
+type liveHandler struct {
 	view *View
 	next kube.Handler
 }
 
 // get reads an object whose state is uncertain, and records the answer.
-func (l *liveReader) get(ctx context.Context, r *kube.Request, k overlay.Key, store *Store) (*kube.Response, error) {
-	a := l.view.answers
+func (l *liveHandler) get(ctx context.Context, r *kube.Request, k overlay.Key, store *Store) (*kube.Response, error) {
+	o := l.view.overlay
 	// The object that the store shows before the read is gone if the read does not find it. An
 	// object that the store shows afterwards may have been created since.
 	var observed []ident.Version
-	if o, ok := store.Get(k.In()); ok && o.UID != "" {
-		observed = []ident.Version{a.observedVersion(k, o.UID)}
+	if object, ok := store.Get(k.In()); ok && object.UID != "" {
+		observed = []ident.Version{o.observedVersion(k, object.UID)}
 	}
-	before := a.streams.storeStates(k)
-	began := a.overlay.Begin()
+	before := o.streams.storeStates(k)
+	began := o.Begin()
 	response, err := l.next.Do(ctx, r)
 	switch {
 	case err == nil:
@@ -36,21 +36,21 @@ func (l *liveReader) get(ctx context.Context, r *kube.Request, k overlay.Key, st
 			break // the next read asks again
 		}
 		checkAnswer(before, answer.Metadata)
-		if e := a.valueOf(r, k, answer, response.Body); a.overlay.Settle(k, began, e) {
-			a.expect(k, e)
+		if e := o.valueOf(r, k, answer, response.Body); o.Settle(k, began, e) {
+			o.expect(k, e)
 		}
 	case kube.IsNotFound(err):
-		a.overlay.Settle(k, began, overlay.Entry{Kind: overlay.Tombstone, Observed: observed})
+		o.Settle(k, began, overlay.Entry{Kind: overlay.Tombstone, Observed: observed})
 	default:
 		return nil, err
 	}
-	a.dropObserved(k)
+	o.dropObserved(k)
 	return response, err
 }
 
 // list reads a list. Its version may settle what is in doubt.
-func (l *liveReader) list(ctx context.Context, r *kube.Request) (*kube.Response, error) {
-	o := l.view.answers.overlay
+func (l *liveHandler) list(ctx context.Context, r *kube.Request) (*kube.Response, error) {
+	o := l.view.overlay
 	began := o.Begin()
 	response, err := l.next.Do(ctx, r)
 	if err == nil && o.HasUnbounded() {
@@ -61,29 +61,29 @@ func (l *liveReader) list(ctx context.Context, r *kube.Request) (*kube.Response,
 
 // resolveCollectionDoubts reads a version after all effects for each doubt about the request's collections that
 // has none. It reports whether the store has reached all of these versions.
-func (l *liveReader) resolveCollectionDoubts(ctx context.Context, r *kube.Request, store *Store) (isCertain bool) {
-	a, isCertain := l.view.answers, true
-	for in, d := range a.overlay.Doubts(overlay.KeyOf(r.Ref()).Collection) {
+func (l *liveHandler) resolveCollectionDoubts(ctx context.Context, r *kube.Request, store *Store) (isCertain bool) {
+	o, isCertain := l.view.overlay, true
+	for in, d := range o.Doubts(overlay.KeyOf(r.Ref()).Collection) {
 		isObserved := d.IsObservedBy(store.reached())
 		if !isObserved && d.NeedsVersion() {
 			// A list that begins now has a version after all effects.
 			if version, err := l.currentVersion(ctx, r, in.Namespace); err == nil {
-				d = a.overlay.BoundDoubt(in, d, version)
+				d = o.BoundDoubt(in, d, version)
 				isObserved = d.IsObservedBy(store.reached())
 			}
 		}
 		switch {
 		case !isObserved:
 			isCertain = false
-		case !a.isDoubtNeeded(in, d):
-			a.overlay.DropDoubt(in, d)
+		case !o.isDoubtNeeded(in, d):
+			o.DropDoubt(in, d)
 		}
 	}
 	return isCertain
 }
 
 // currentVersion returns the current resource version of a collection. It makes a request.
-func (l *liveReader) currentVersion(ctx context.Context, r *kube.Request, namespace string) (string, error) {
+func (l *liveHandler) currentVersion(ctx context.Context, r *kube.Request, namespace string) (string, error) {
 	response, err := l.next.Do(ctx, &kube.Request{
 		Cluster: r.Cluster, Verb: kube.VerbList, Resource: r.Resource, Namespace: namespace,
 		Query: url.Values{"limit": {"1"}}, Representation: kube.MetadataOnly,

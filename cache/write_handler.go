@@ -9,17 +9,17 @@ import (
 	"github.com/yare-go/yare/kube"
 )
 
-// writer sends the writes of a program, and records their outcome in the overlay.
-type writer struct {
+// writeHandler sends the writes of a program, and records their outcome in the overlay.
+type writeHandler struct {
 	view *View
 	next kube.Handler
 }
 
 // write sends a write.
-func (w *writer) write(ctx context.Context, r *kube.Request) (*kube.Response, error) {
-	a := w.view.answers
-	before := a.streams.storeStates(overlay.KeyOf(r.Ref()))
-	began := a.overlay.Begin()
+func (w *writeHandler) write(ctx context.Context, r *kube.Request) (*kube.Response, error) {
+	o := w.view.overlay
+	before := o.streams.storeStates(overlay.KeyOf(r.Ref()))
+	began := o.Begin()
 	response, err := w.next.Do(ctx, r)
 	if !isDryRun(r) && (response == nil || !response.Cached) {
 		if err != nil {
@@ -28,31 +28,31 @@ func (w *writer) write(ctx context.Context, r *kube.Request) (*kube.Response, er
 			w.recordAnswer(r, began, before, response.Body)
 		}
 	}
-	a.sweep()
+	o.sweep()
 	return response, err
 }
 
 // recordError records that a write, which began at a tick, has failed.
-func (w *writer) recordError(r *kube.Request, began overlay.Tick, err error) {
-	a, k := w.view.answers, keyOfWrite(r)
+func (w *writeHandler) recordError(r *kube.Request, began overlay.Tick, err error) {
+	o, k := w.view.overlay, keyOfWrite(r)
 	switch {
 	case r.Verb != kube.VerbDeleteCollection && k.Name != "":
 		if w.mayHaveChanged(r, k, err) {
-			a.overlay.Record(k, began, overlay.Entry{Kind: overlay.Doubt})
-			a.dropObserved(k)
+			o.Record(k, began, overlay.Entry{Kind: overlay.Doubt})
+			o.dropObserved(k)
 		}
 	case mayHaveHappened(err):
 		// Objects may have been deleted, or one may exist under a name that the server has made.
-		a.overlay.DoubtCollection(k.Collection)
+		o.DoubtCollection(k.Collection)
 	}
 }
 
 // recordAnswer records the answer to a write that began at a tick. before are the states of the stores at that
 // time.
-func (w *writer) recordAnswer(r *kube.Request, began overlay.Tick, before []storeState, body []byte) {
-	a, k := w.view.answers, keyOfWrite(r)
+func (w *writeHandler) recordAnswer(r *kube.Request, began overlay.Tick, before []storeState, body []byte) {
+	o, k := w.view.overlay, keyOfWrite(r)
 	if r.Verb == kube.VerbDeleteCollection {
-		a.overlay.DoubtCollection(k.Collection)
+		o.DoubtCollection(k.Collection)
 		return
 	}
 	var answer objectAnswer
@@ -63,22 +63,22 @@ func (w *writer) recordAnswer(r *kube.Request, began overlay.Tick, before []stor
 		k.Name = answer.Metadata.Name
 	}
 	if k.Name == "" {
-		a.overlay.DoubtCollection(k.Collection)
+		o.DoubtCollection(k.Collection)
 		return
 	}
 	if m := answer.Metadata; m.DeletionTimestamp == nil && r.Verb != kube.VerbDelete {
 		checkAnswer(before, m) // the last version of what is gone can be old
 	}
-	e := a.entryOf(r, k, answer, body)
+	e := o.entryOf(r, k, answer, body)
 	if r.Verb == kube.VerbCreate && e.Kind == overlay.Value {
 		// Only the version of a create is new for certain: a write that changes nothing is
 		// answered with the version that the object had.
-		a.overlay.RecordVersion(k.Collection, began, e.Version)
+		o.RecordVersion(k.Collection, began, e.Version)
 	}
-	if a.overlay.Record(k, began, e) {
-		a.expect(k, e)
+	if o.Record(k, began, e) {
+		o.expect(k, e)
 	}
-	a.dropObserved(k)
+	o.dropObserved(k)
 }
 
 // keyOfWrite returns the key of the object that r writes. It has no name if the request has none.
@@ -114,7 +114,7 @@ func mayHaveHappened(err error) bool {
 
 // mayHaveChanged reports whether reads may show a wrong state of the object after err: the write
 // may have been carried out, or was refused because of a state that reads do not show.
-func (w *writer) mayHaveChanged(r *kube.Request, k overlay.Key, err error) bool {
+func (w *writeHandler) mayHaveChanged(r *kube.Request, k overlay.Key, err error) bool {
 	e, ok := kube.AsError(err)
 	if !ok || e.Unknown {
 		return true
