@@ -31,7 +31,7 @@ func (l *liveHandler) get(ctx context.Context, r *kube.Request, k overlay.Key, s
 	response, err := l.next.Do(ctx, r)
 	switch {
 	case err == nil:
-		var answer objectAnswer
+		var answer ident.Answer
 		if kube.Unmarshal(response.Body, &answer) != nil || !ident.IsComparable(answer.Metadata.ResourceVersion) {
 			break // the next read asks again
 		}

@@ -29,7 +29,7 @@ func (o *programOverlay) expect(k overlay.Key, e overlay.Entry) {
 }
 
 // entryOf returns the overlay entry for the answer of a write that succeeded.
-func (o *programOverlay) entryOf(r *kube.Request, k overlay.Key, answer objectAnswer, body []byte) overlay.Entry {
+func (o *programOverlay) entryOf(r *kube.Request, k overlay.Key, answer ident.Answer, body []byte) overlay.Entry {
 	m := answer.Metadata
 	doubt := overlay.Entry{Kind: overlay.Doubt, UID: m.UID}
 	switch {
@@ -52,22 +52,22 @@ func (o *programOverlay) entryOf(r *kube.Request, k overlay.Key, answer objectAn
 	// An object in the answer may be gone all the same: its last finalizer was removed, or its
 	// deletion is answered with the object that there was.
 	isDeleting := m.DeletionTimestamp != nil
-	if (isDeleting || r.Verb == kube.VerbDelete) && !(isDeleting && answer.isHeld(r)) {
-		return overlay.Entry{Kind: overlay.Tombstone, UID: m.UID, Observed: []ident.Version{m.version()}}
+	if (isDeleting || r.Verb == kube.VerbDelete) && !(isDeleting && isHeld(r, m, body)) {
+		return overlay.Entry{Kind: overlay.Tombstone, UID: m.UID, Observed: []ident.Version{m.Version()}}
 	}
 	return o.valueOf(r, k, answer, body)
 }
 
 // valueOf returns the entry of an object that the server answered with. Its content is limited
 // to what reads can need.
-func (o *programOverlay) valueOf(r *kube.Request, k overlay.Key, answer objectAnswer, body []byte) overlay.Entry {
+func (o *programOverlay) valueOf(r *kube.Request, k overlay.Key, answer ident.Answer, body []byte) overlay.Entry {
 	m := answer.Metadata
 	e := overlay.Entry{
 		Kind: overlay.Value, UID: m.UID, Version: m.ResourceVersion, Labels: string(m.Labels),
 		Resource: r.Resource, Representation: answeredRepresentation(r),
 	}
 	if m.UID != "" {
-		e.Observed = []ident.Version{m.version()}
+		e.Observed = []ident.Version{m.Version()}
 	}
 	if e.Representation == kube.Full && !o.areContentsRead(k, r.Resource) {
 		e.Representation = kube.MetadataOnly

@@ -9,6 +9,7 @@ import (
 
 	"github.com/yare-go/yare/cache/internal/overlay"
 	"github.com/yare-go/yare/cache/internal/restoration"
+	"github.com/yare-go/yare/internal/ident"
 	"github.com/yare-go/yare/kube"
 )
 
@@ -156,8 +157,8 @@ func (r *registry) storeStates(k overlay.Key) (states []storeState) {
 }
 
 // checkAnswer compares the object of an answer, and what stores showed before the request.
-func checkAnswer(states []storeState, answer answerMetadata) {
+func checkAnswer(states []storeState, answer ident.Metadata) {
 	for _, s := range states {
-		s.detector.CheckAnswer(s.before, answer.version(), string(answer.Labels))
+		s.detector.CheckAnswer(s.before, answer.Version(), string(answer.Labels))
 	}
 }

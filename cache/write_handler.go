@@ -55,9 +55,9 @@ func (w *writeHandler) recordAnswer(r *kube.Request, began overlay.Tick, before 
 		o.DoubtCollection(k.Collection)
 		return
 	}
-	var answer objectAnswer
+	var answer ident.Answer
 	if kube.Unmarshal(body, &answer) != nil {
-		answer = objectAnswer{}
+		answer = ident.Answer{}
 	}
 	if k.Name == "" {
 		k.Name = answer.Metadata.Name

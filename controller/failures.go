@@ -37,6 +37,8 @@ type failure struct {
 	throttle     logThrottle
 }
 
+func newFailures() *failures { return &failures{byKey: make(map[kube.Key]*failure)} }
+
 // failureFor returns the failure of an object. It adds one if the object has none, or if the
 // object's uid differs from the recorded one. An empty uid matches every object.
 func (f *failures) failureFor(k kube.Key, uid types.UID) *failure {

@@ -25,7 +25,7 @@ type settings struct {
 	// quiet is the quiet time of [Debounce], or 0.
 	quiet time.Duration
 	// pausedBy is the annotation of [Paused], or empty.
-	pausedBy    string
+	pausedBy    pauseAnnotation
 	concurrency int
 	timeout     time.Duration
 	grace       time.Duration
@@ -109,6 +109,20 @@ func Timeout(d time.Duration) Option {
 			s.reject(fmt.Errorf("the timeout %s is not positive: leave controller.Timeout out for none", d))
 		}
 		s.timeout = d
+	})
+}
+
+// Debounce holds back the triggers of an object until none has come for quiet, so that a burst of
+// changes leads to one reconcile. No trigger is held back for longer than ten times quiet. [Result]
+// names the last cause of a burst. Deletions are held back too. Initial lists, resyncs, delayed triggers,
+// requeues and retries are not held back. In tests, quiet is real time. By default nothing is held back:
+// the changes during a reconcile lead to one more reconcile anyway.
+func Debounce(quiet time.Duration) Option {
+	return optionFunc(func(s *settings) {
+		if quiet <= 0 {
+			s.reject(fmt.Errorf("the quiet time %s of controller.Debounce is not positive: leave it out for none", quiet))
+		}
+		s.quiet = quiet
 	})
 }
 

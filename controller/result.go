@@ -58,3 +58,43 @@ func (w Write) String() string {
 	}
 	return text
 }
+
+// Outcome is how a reconcile ended, in one word.
+type Outcome string
+
+// The outcomes of a reconcile.
+const (
+	// OutcomeSuccess means that there was no error.
+	OutcomeSuccess Outcome = "success"
+	// OutcomeError means an error that is retried after a back-off.
+	OutcomeError Outcome = "error"
+	// OutcomeConflict means that a write was refused because the object had changed since it was
+	// read, or because its namespace is being deleted. The reconcile is retried soon. A conflict is no
+	// fault unless it is frequent.
+	OutcomeConflict Outcome = "conflict"
+	// OutcomeTerminal means an error that only a change of the object can cure: see [Terminal].
+	OutcomeTerminal Outcome = "terminal"
+	// OutcomePanic means that the function panicked. A panic is retried like an error.
+	OutcomePanic Outcome = "panic"
+)
+
+// Outcomes returns all outcomes.
+func Outcomes() []Outcome {
+	return []Outcome{OutcomeSuccess, OutcomeError, OutcomeConflict, OutcomeTerminal, OutcomePanic}
+}
+
+// Outcome returns how the reconcile ended.
+func (r Result) Outcome() Outcome {
+	switch {
+	case r.Err == nil:
+		return OutcomeSuccess
+	case isPanic(r.Err):
+		return OutcomePanic
+	case IsTerminal(r.Err):
+		return OutcomeTerminal
+	case isConflict(r.Err):
+		return OutcomeConflict
+	default:
+		return OutcomeError
+	}
+}

@@ -23,7 +23,7 @@ func Discover(ctx context.Context, h Handler, gv schema.GroupVersion) ([]Resourc
 		return nil, fmt.Errorf("discover the resources of %s: %w", gv, err)
 	}
 	var list metav1.APIResourceList
-	if err := unmarshalNew(response.Body, &list); err != nil {
+	if err := (decoder{}).decode(response.Body, &list); err != nil {
 		return nil, fmt.Errorf("discover the resources of %s: read the answer: %w", gv, err)
 	}
 	resources := make([]Resource, 0, len(list.APIResources))
@@ -47,7 +47,7 @@ func DiscoverAll(ctx context.Context, h Handler) ([]Resource, error) {
 		return nil, fmt.Errorf("discover the groups of the server: %w", err)
 	}
 	var list metav1.APIGroupList
-	if err := unmarshalNew(response.Body, &list); err != nil {
+	if err := (decoder{}).decode(response.Body, &list); err != nil {
 		return nil, fmt.Errorf("discover the groups of the server: read the answer: %w", err)
 	}
 	versions := []schema.GroupVersion{{Version: "v1"}}

@@ -37,7 +37,8 @@ type Projected interface {
 // projectionPrefix begins the Representation of a projection. The fields follow.
 const projectionPrefix = "fields:"
 
-// ProjectedFields returns the fields of a projection, and reports whether r is the form of one.
+// ProjectedFields returns the fields of a projection, and reports whether r is the representation of a
+// projection.
 func (r Representation) ProjectedFields() (fields string, ok bool) {
 	return strings.CutPrefix(string(r), projectionPrefix)
 }
@@ -48,7 +49,7 @@ func projectionOf(t reflect.Type, p Projected) (Type, error) {
 	if err != nil {
 		return Type{}, fmt.Errorf("%s: the kind of the projection: %w", TypeName(t), err)
 	}
-	if err := complete(r); err != nil {
+	if err := r.check(); err != nil {
 		return Type{}, fmt.Errorf("%s: the kind of the projection: %w", TypeName(t), err)
 	}
 	fields, err := projection.Of(t)
@@ -56,12 +57,4 @@ func projectionOf(t reflect.Type, p Projected) (Type, error) {
 		return Type{}, fmt.Errorf("%s: %w", TypeName(t), err)
 	}
 	return Type{Resource: r, Go: t, Representation: Representation(projectionPrefix + fields.String())}, nil
-}
-
-// rejectProjection returns an error if a is the view of a projection and verb would write it.
-func (a resourceView) rejectProjection(verb Verb, name string) error {
-	if _, ok := a.representation.ProjectedFields(); !ok || !verb.IsWrite() || verb == VerbDelete || verb == VerbDeleteCollection {
-		return nil
-	}
-	return fmt.Errorf("%s %s %q: the type is a projection, which lacks fields of the kind: write the whole type", verb, a.resource, name)
 }

@@ -2,13 +2,17 @@ package kube
 
 import (
 	"context"
+	"fmt"
 	"io"
 	"iter"
 	"net/http"
 	"net/url"
 
 	"github.com/go-json-experiment/json/jsontext"
+	"k8s.io/apimachinery/pkg/api/validate/content"
 	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/yare-go/yare/internal/ident"
 )
 
 // Verb is the action of a request, in the words of RBAC.
@@ -103,11 +107,7 @@ func (r *Request) ObjectName() string {
 	if r.Name != "" || r.Verb != VerbCreate {
 		return r.Name
 	}
-	var object struct {
-		Metadata struct {
-			Name string `json:"name"`
-		} `json:"metadata"`
-	}
+	var object ident.Answer
 	if Unmarshal(r.Body, &object) != nil {
 		return ""
 	}
@@ -145,3 +145,12 @@ type HandlerFunc func(ctx context.Context, r *Request) (*Response, error)
 
 // Do calls f.
 func (f HandlerFunc) Do(ctx context.Context, r *Request) (*Response, error) { return f(ctx, r) }
+
+// checkSegment returns an error for a name that would lead a URL somewhere else: the object
+// "web/status" is not the object web, and ".." is its namespace.
+func checkSegment(what, value string) error {
+	if problems := content.IsPathSegmentName(value); len(problems) > 0 {
+		return fmt.Errorf("the %s %q %s", what, value, problems[0])
+	}
+	return nil
+}

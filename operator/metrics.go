@@ -30,7 +30,7 @@ type figures struct {
 	elected <-chan struct{}
 
 	mu     sync.Mutex
-	queues map[string]func() controller.QueueFigures
+	queues map[string]func() controller.QueueStats
 }
 
 // reconcileSeconds returns the bounds of the buckets for reconciles, which may wait for slow
@@ -46,7 +46,7 @@ func requestSeconds() []float64 {
 
 // newFigures returns the metrics, without those of streams: see collectStreams.
 func newFigures() *figures {
-	f := &figures{queues: make(map[string]func() controller.QueueFigures)}
+	f := &figures{queues: make(map[string]func() controller.QueueStats)}
 	r := &f.registry
 	f.results = r.Counter("yare_reconciles_total",
 		"Calls of reconcile and cleanup functions, by how they ended: success, error, conflict, terminal or panic.", "controller", "result")
@@ -83,7 +83,7 @@ func (f *figures) leader() float64 {
 }
 
 // Queue registers the queue of one controller.
-func (f *figures) Queue(name string, queue func() controller.QueueFigures) {
+func (f *figures) Queue(name string, queue func() controller.QueueStats) {
 	for _, outcome := range controller.Outcomes() {
 		f.results.Add(0, name, string(outcome))
 	}
@@ -117,20 +117,20 @@ func (f *figures) collectQueues() {
 	for _, each := range []struct {
 		kind       metrics.Kind
 		name, help string
-		value      func(controller.QueueFigures) float64
+		value      func(controller.QueueStats) float64
 	}{
 		{metrics.KindGauge, "yare_queue_ready", "Objects that wait for a worker.",
-			func(q controller.QueueFigures) float64 { return float64(q.Ready) }},
+			func(q controller.QueueStats) float64 { return float64(q.Ready) }},
 		{metrics.KindGauge, "yare_queue_waiting", "Objects that wait for their time: a requeue, or the end of a back-off.",
-			func(q controller.QueueFigures) float64 { return float64(q.Waiting) }},
+			func(q controller.QueueStats) float64 { return float64(q.Waiting) }},
 		{metrics.KindGauge, "yare_queue_running", "Objects that are being reconciled.",
-			func(q controller.QueueFigures) float64 { return float64(q.Running) }},
+			func(q controller.QueueStats) float64 { return float64(q.Running) }},
 		{metrics.KindGauge, "yare_queue_oldest_seconds", "How long the object that has waited longest for a worker has been waiting.",
-			func(q controller.QueueFigures) float64 { return q.Oldest.Seconds() }},
+			func(q controller.QueueStats) float64 { return q.Oldest.Seconds() }},
 		{metrics.KindCounter, "yare_queue_retries_total", "Calls that failed and are made again.",
-			func(q controller.QueueFigures) float64 { return float64(q.Retries) }},
+			func(q controller.QueueStats) float64 { return float64(q.Retries) }},
 		{metrics.KindCounter, "yare_queue_triggers_total", "Requests for a reconcile; several triggers can lead to one call.",
-			func(q controller.QueueFigures) float64 { return float64(q.Triggers) }},
+			func(q controller.QueueStats) float64 { return float64(q.Triggers) }},
 	} {
 		f.registry.Collect(each.kind, each.name, each.help, []string{"controller"}, func(emit metrics.Emit) {
 			f.mu.Lock()

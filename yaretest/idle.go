@@ -3,7 +3,6 @@ package yaretest
 import (
 	"encoding/json"
 	"fmt"
-	"path/filepath"
 	"testing"
 	"time"
 )
@@ -71,7 +70,7 @@ func unrequested(t testing.TB, programs []*Process) (reconciles []string) {
 			}
 		}
 		if !logged {
-			t.Fatalf("%s has logged no reconcile: run it with -v, and let it have something to do", filepath.Base(program.cmd.Path))
+			t.Fatalf("%s has logged no reconcile: run it with -v, and let it have something to do", program.command)
 		}
 	}
 	return reconciles

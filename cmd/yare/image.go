@@ -51,7 +51,7 @@ ctr images import, docker load, podman load and skopeo.`,
 				return errors.New("name where the image goes: -o FILE writes a file, and --push REF pushes to a registry")
 			}
 			process.EndWithGo()
-			binary, err := plane.Finder{Program: plane.ImageBuilder(), Dir: args[0], Console: out}.Find(cmd.Context())
+			binary, err := plane.Finder{Module: plane.ImageBuilder(), Dir: args[0], Console: out}.Find(cmd.Context())
 			if err != nil {
 				return err
 			}
@@ -61,7 +61,7 @@ ctr images import, docker load, podman load and skopeo.`,
 			}
 			// The builder replaces this process: it gets the signals, and its status is ours.
 			if err := syscall.Exec(binary, argv, os.Environ()); err != nil {
-				return fmt.Errorf("running %s: %w", binary, err)
+				return fmt.Errorf("run %s: %w", binary, err)
 			}
 			return nil
 		},

@@ -13,7 +13,7 @@ import (
 // buildProgress reads the standard error of `go build -v` and shows the progress. It keeps the
 // lines that are neither a package nor a download: they report what went wrong.
 type buildProgress struct {
-	program Program
+	module  Module
 	task    *console.Task
 	started time.Time
 	ended   chan struct{}
@@ -26,11 +26,11 @@ type buildProgress struct {
 	compiled   int
 	packages   int
 	now        string
-	said       []string
+	problems []string
 }
 
-func newBuildProgress(program Program, task *console.Task, started time.Time) *buildProgress {
-	p := &buildProgress{program: program, task: task, started: started, ended: make(chan struct{}), now: "looking at its packages"}
+func newBuildProgress(module Module, task *console.Task, started time.Time) *buildProgress {
+	p := &buildProgress{module: module, task: task, started: started, ended: make(chan struct{}), now: "looking at its packages"}
 	p.ticking.Go(p.tick)
 	return p
 }
@@ -70,7 +70,7 @@ func (p *buildProgress) show() {
 		text = fmt.Sprintf("package %d: %s", p.compiled, p.now)
 	}
 	p.mu.Unlock()
-	p.task.Set("compiling %s, once: %s, %s", p.program.Title, console.Duration(time.Since(p.started)), text)
+	p.task.Set("compiling %s, once: %s, %s", p.module.Title, console.Duration(time.Since(p.started)), text)
 }
 
 // Write reads lines.
@@ -97,11 +97,11 @@ func (p *buildProgress) line(line string) {
 	case line != "" && !strings.ContainsAny(line, " \t:#"):
 		p.compiled++
 		p.now = line
-		if line == p.program.modulePath() {
+		if line == p.module.modulePath() {
 			p.now = "linking it"
 		}
 	case strings.TrimSpace(line) != "":
-		p.said = append(p.said, line)
+		p.problems = append(p.problems, line)
 	}
 }
 
@@ -109,13 +109,13 @@ func (p *buildProgress) line(line string) {
 func (p *buildProgress) errorText() string {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	said := p.said
+	problems := p.problems
 	if len(p.partial) > 0 {
-		said = append(said, string(p.partial))
+		problems = append(problems, string(p.partial))
 	}
 	const most = 40
-	if len(said) > most {
-		said = append([]string{"…"}, said[len(said)-most:]...)
+	if len(problems) > most {
+		problems = append([]string{"…"}, problems[len(problems)-most:]...)
 	}
-	return strings.Join(said, "\n")
+	return strings.Join(problems, "\n")
 }

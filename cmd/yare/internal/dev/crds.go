@@ -25,7 +25,7 @@ type crds struct {
 
 // printedCRDs runs `OPERATOR crd` and reads what it prints.
 func printedCRDs(ctx context.Context, binary, shown string) (crds, error) {
-	out, said, err := printed(ctx, binary, "crd")
+	out, problems, err := printed(ctx, binary, "crd")
 	const advice = "an operator's subcommand crd prints its CustomResourceDefinitions as YAML; operator.Main brings it"
 	switch {
 	case context.Cause(ctx) != nil:
@@ -36,7 +36,7 @@ func printedCRDs(ctx context.Context, binary, shown string) (crds, error) {
 		if refused, ok := errors.AsType[*operatorError](err); ok {
 			return crds{}, refused
 		}
-		return crds{}, fmt.Errorf("%s is no operator: `crd` failed (%w): %s%s", shown, err, advice, indented(said))
+		return crds{}, fmt.Errorf("%s is no operator: `crd` failed (%w): %s%s", shown, err, advice, indented(problems))
 	}
 	items, err := manifest.Parse(out)
 	if err == nil && len(out) == 0 {
@@ -75,10 +75,10 @@ func indented(text string) string {
 // apply applies the CRDs and waits until the API server serves them.
 func (c crds) apply(ctx context.Context, k kubectl) error {
 	if _, err := k.run(ctx, c.text, "apply", "--server-side", "--force-conflicts", "--field-manager=yare-dev", "-f", "-"); err != nil {
-		return fmt.Errorf("applying the CustomResourceDefinitions: %w", err)
+		return fmt.Errorf("apply the CustomResourceDefinitions: %w", err)
 	}
 	if err := c.waitUntilServed(ctx, k); err != nil {
-		return fmt.Errorf("waiting for the CustomResourceDefinitions to be served: %w", err)
+		return fmt.Errorf("wait for the CustomResourceDefinitions to be served: %w", err)
 	}
 	return nil
 }

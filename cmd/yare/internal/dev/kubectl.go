@@ -12,7 +12,7 @@ import (
 	"github.com/yare-go/yare/internal/plane/process"
 )
 
-// A kubectl is the kubectl in the control plane binary, with access to its cluster.
+// kubectl is the kubectl in the control plane binary, with access to its cluster.
 type kubectl struct {
 	binary     string
 	kubeconfig string
@@ -34,8 +34,8 @@ func (k kubectl) run(ctx context.Context, input string, args ...string) (string,
 	if context.Cause(ctx) != nil {
 		return "", fmt.Errorf("kubectl %s: %w", args[0], context.Cause(ctx))
 	}
-	if said := strings.TrimSpace(stderr.String()); said != "" {
-		return "", errors.New(said)
+	if output := strings.TrimSpace(stderr.String()); output != "" {
+		return "", errors.New(output)
 	}
 	return "", fmt.Errorf("kubectl %s: %w", args[0], err)
 }
