@@ -11,9 +11,9 @@ type Action struct {
 // Done returns an Action that asks for no reconcile before the next change.
 func Done() Action { return Action{} }
 
-// RequeueAfter returns an Action that asks for the next reconcile after d. A change starts it
-// earlier. A d that is not positive, such as the time until a moment that has passed, counts as
-// one second, so that requeues are never a busy loop.
+// RequeueAfter returns an Action that asks for the next reconcile after d. A change starts it earlier.
+// A d of zero or less counts as one second, so that requeues are never a busy loop. An example is the
+// time until a moment in the past.
 func RequeueAfter(d time.Duration) Action { return Action{after: requeueDelay(d)} }
 
 // requeueDelay returns d, or one second if d is not positive.

@@ -129,13 +129,13 @@ func (d *definition) check() {
 	}
 }
 
-// Finalizer calls cleanup before an object is deleted. The controller adds the finalizer name
-// before anything else is done for an object, and removes it when cleanup returns [CleanupDone]. From
-// the deletion on, the reconcile function is not called. Cleanup is called at least once, maybe
-// for an object that was never reconciled. The name must be qualified, such as
-// webapp.example.com/cleanup. A program that changes the name, or needs no cleanup any more,
-// names the former finalizer in [Controller.RetiredFinalizers]: objects that carry it could
-// never be deleted otherwise.
+// Finalizer calls cleanup before an object is deleted. The controller adds the finalizer name before
+// anything else is done for an object, and removes it when cleanup returns [CleanupDone]. From the
+// deletion on, the reconcile function is not called. Cleanup is called at least once, maybe for an
+// object that was never reconciled. The name must be qualified, such as webapp.example.com/cleanup. A
+// program that changes the name, or needs no cleanup any more, names the former finalizer in
+// [Controller.RetiredFinalizers]. Otherwise the objects with the former finalizer could never be
+// deleted.
 func (c *Controller[T]) Finalizer(name string, cleanup CleanupFunc[T]) *Controller[T] {
 	c.definition.setFinalizer(name, cleanup == nil)
 	c.definition.functions.cleanup = func(ctx context.Context, obj kube.Object, client *kube.Client) (Cleanup, error) {
@@ -158,10 +158,10 @@ func (d *definition) setFinalizer(name string, isCleanupMissing bool) {
 	d.finalizer = name
 }
 
-// RetiredFinalizers names finalizers that earlier versions of the program added, and that need
-// no cleanup any more. The controller removes them from each object that it reconciles, and
-// from objects that are being deleted. Otherwise an object with such a finalizer could never be
-// deleted. The call can be removed from the program once every object has been reconciled.
+// RetiredFinalizers names the finalizers of earlier versions of the program. They need no cleanup any
+// more. The controller removes them from each object before the reconcile, and from objects that are
+// being deleted. Otherwise an object with such a finalizer could never be deleted. The call can be
+// removed from the program once every object has been reconciled.
 func (c *Controller[T]) RetiredFinalizers(names ...string) *Controller[T] {
 	for _, name := range names {
 		if problems := validation.IsQualifiedName(name); len(problems) > 0 {
@@ -172,11 +172,11 @@ func (c *Controller[T]) RetiredFinalizers(names ...string) *Controller[T] {
 	return c
 }
 
-// FinalizerWhen adds the finalizer only to objects for which condition returns true, such as objects that
-// have something outside of the cluster. The controller asks before each reconcile of an object without
-// the finalizer, and adds the finalizer before the reconcile. From then on the finalizer stays until the
-// cleanup is done, whatever condition would return. An object that is deleted without the finalizer has
-// no cleanup. condition must not change the object.
+// FinalizerWhen adds the finalizer only to objects for which condition returns true, such as objects
+// with something outside of the cluster. The controller asks before each reconcile of an object without
+// the finalizer, and adds the finalizer before the reconcile. From then on the finalizer stays until
+// the cleanup is done, whatever condition would return. An object that is deleted without the finalizer
+// has no cleanup. condition must not change the object.
 func (c *Controller[T]) FinalizerWhen(condition func(*T) bool) *Controller[T] {
 	if condition == nil {
 		c.definition.reject(errors.New("the condition of the finalizer is nil: without one, leave FinalizerWhen out"))

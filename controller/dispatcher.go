@@ -13,8 +13,8 @@ import (
 	"github.com/yare-go/yare/kube"
 )
 
-// dispatcher makes triggers of changes. The steps of a change are: the predicates accept it, its
-// relation finds the keys of the objects that it concerns, the echoes are marked, and the triggers go
+// dispatcher makes triggers of changes. The steps of a change are: the predicates accept the change,
+// the relation finds the keys of the objects to reconcile, the echoes are marked, and the triggers go
 // to the queue. A change whose relation is slow waits in the map queue before its keys are found: see
 // [mapper].
 type dispatcher struct {
@@ -81,8 +81,8 @@ func (d *dispatcher) recordOwnChange(k kube.Key, change Change) {
 }
 
 // isAccepted reports whether the predicates of the watched kind accept change. They decide which edits
-// matter. They cannot reject a step of the deletion of an object of the reconciled kind, nor the end of
-// its pause, nor a change of which they see only a part.
+// matter. Three kinds of changes are accepted in any case: a step of the deletion of an object of the
+// reconciled kind, the end of its pause, and a change with missed states.
 func (d *dispatcher) isAccepted(sub *subscription, change Change) bool {
 	if change.Missed || sub.isOwn && (isDeletionStep(change) || d.pausedBy.mayHaveEnded(change)) {
 		return true
@@ -108,8 +108,8 @@ func (d *dispatcher) addToMapQueue(k mapping.Key[*subscription], b mapping.Batch
 	}
 }
 
-// keysOf returns the keys of the objects that a change concerns by a relation that is not slow. Both
-// the state after the change and the state before it count, because the change may end what
+// keysOf returns the keys of the objects to reconcile after a change, by a relation that is not slow.
+// Both the state after the change and the state before it count, because the change may end what
 // connected two objects, such as an owner reference.
 func (d *dispatcher) keysOf(sub *subscription, change Change) []relation.Key {
 	var keys []relation.Key
@@ -158,8 +158,8 @@ func (d *dispatcher) triggerRelated(sub *subscription, k kube.Key, b mapping.Bat
 	}
 }
 
-// mayHaveUID reports whether the owner that a child names can be the object of that key. It returns
-// true if no object of that key is known, because the object may come soon.
+// mayHaveUID reports whether the object of the key k may have the uid in k. It returns true if no
+// object of that key is known, because the object may come soon.
 func (d *dispatcher) mayHaveUID(k relation.Key) bool {
 	o, ok := d.own.stored(k.Key)
 	return !ok || o.UID == k.UID

@@ -199,8 +199,8 @@ func (e *engine) newWorkers() (*workers, error) {
 	return w, nil
 }
 
-// waitSynced waits until the controller knows all objects that exist, and which objects of the
-// reconciled kind they concern. It returns false if ctx ends first.
+// waitSynced waits until the controller knows all existing objects, and the related objects of each. It
+// returns false if ctx ends first.
 func (e *engine) waitSynced(ctx context.Context) bool {
 	if !e.subscriptions.waitSynced(ctx) {
 		return false

@@ -94,8 +94,8 @@ type panicError struct {
 
 func (e *panicError) Error() string { return fmt.Sprintf("%s panicked: %v", e.what, e.value) }
 
-// guard calls f and returns its error. A panic in f becomes an error that names what, which f
-// may change while it runs.
+// guard calls f and returns its error. A panic in f becomes an error that names what. f may change what
+// while f runs.
 func guard(what *string, f func() error) (err error) {
 	defer func() {
 		if value := recover(); value != nil {
@@ -105,8 +105,8 @@ func guard(what *string, f func() error) (err error) {
 	return f()
 }
 
-// guardAuthor calls a function that the author gave and that nothing depends on. It logs a
-// panic in f and goes on.
+// guardAuthor calls a function of the author on which nothing depends. It logs a panic in f and goes
+// on.
 func guardAuthor(log *slog.Logger, what string, f func()) {
 	err := guard(&what, func() error {
 		f()

@@ -15,8 +15,8 @@ import (
 // finalizerWaitLimit is how long a deleted object may wait for its finalizers before that is logged.
 const finalizerWaitLimit = time.Minute
 
-// finalizerWaits logs, once per object, that an object which is being deleted has waited for the
-// finalizers of others for some time.
+// finalizerWaits logs, once per object, that the deletion of an object waits for the finalizers of
+// others.
 type finalizerWaits struct {
 	log *slog.Logger
 	// clock is nil for the real clock.
@@ -25,7 +25,7 @@ type finalizerWaits struct {
 	failures *failures
 }
 
-// check logs that obj, whose key is k, has waited for too long. It reports whether obj waits, and
+// check logs that obj has waited for too long. k is the key of obj. It reports whether obj waits, and
 // returns the time until the next check. 0 means that no check is needed.
 func (w *finalizerWaits) check(k kube.Key, obj kube.Object) (isWaiting bool, checkAfter time.Duration) {
 	deleted := obj.GetDeletionTimestamp()

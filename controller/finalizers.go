@@ -98,8 +98,7 @@ func (f *finalizers) removeRetired(ctx context.Context, c *kube.Client, obj kube
 	}
 }
 
-// set replaces the finalizers of obj by a patch that tests the uid of obj and the list that the patch
-// replaces.
+// set replaces the finalizers of obj by a patch. The patch tests the uid and the replaced list.
 func (f *finalizers) set(ctx context.Context, c *kube.Client, obj kube.Object, wanted []string) (kube.Object, error) {
 	// A test of a JSON patch reads a list that does not exist as null.
 	var before any

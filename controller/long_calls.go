@@ -12,8 +12,8 @@ import (
 const (
 	// longCall is how long a reconcile without a timeout may run before that is logged.
 	longCall = 5 * time.Minute
-	// timeoutSlack is how long after its timeout a reconcile may return before a log line reports
-	// that it ignores its context.
+	// timeoutSlack is how long after the timeout a reconcile may return. A later return is logged: the
+	// reconcile ignores its context.
 	timeoutSlack = 10 * time.Second
 	// longCallsInterval is the interval of the checks.
 	longCallsInterval = time.Minute
@@ -61,8 +61,8 @@ func (l *longCalls) end(k kube.Key) {
 	delete(l.running, k)
 }
 
-// takeLong returns the calls that have been running for longer than their reportAfter, with
-// their durations, and doubles their reportAfter.
+// takeLong returns the durations of the calls that have been running for longer than their reportAfter.
+// It doubles their reportAfter.
 func (l *longCalls) takeLong(now time.Time) map[kube.Key]time.Duration {
 	l.mu.Lock()
 	defer l.mu.Unlock()

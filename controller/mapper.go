@@ -13,9 +13,9 @@ import (
 	"github.com/yare-go/yare/kube"
 )
 
-// mapper finds the objects that changes concern by slow relations, such as map functions. It works in a
-// goroutine of its own, so that the streams, and with them all other controllers, do not wait. The
-// changes come from the map queue.
+// mapper finds the objects that changes concern by slow relations, such as map functions. The mapper
+// has its own goroutine. So the streams do not wait for map functions, and neither do other
+// controllers. The changes come from the map queue.
 type mapper struct {
 	log   *slog.Logger
 	queue *mapQueue

@@ -65,9 +65,8 @@ func (p *pipeline) handlers(ctx context.Context, program kube.Handler, key kube.
 	return trace
 }
 
-// triggersSelf reports whether a change to the object live of resource r would trigger the
-// reconcile of key. Predicates do not count: their author has decided that the changes
-// that they reject do not matter.
+// triggersSelf reports whether a change to the object live of resource r would trigger the reconcile of
+// key. Predicates do not count: the author has decided that rejected changes do not matter.
 func (p *pipeline) triggersSelf(ctx context.Context, key kube.Key, self kube.Ref, r kube.Resource, live *cache.KnownState) bool {
 	for _, sub := range p.subscriptions {
 		if sub.watched.kind.Resource != r || sub.stream.Cluster != self.Cluster || len(sub.watched.selectors) > 0 && !sub.contains(live.Record) {

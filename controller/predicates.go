@@ -81,9 +81,9 @@ func hasChanged(c Change, differ func(before, after cache.Record) bool) bool {
 //	}))
 //
 // S is the type of the source, or a projection of its kind. For the reconciled kind, Changed is given
-// to [For]. f receives copies of its own. before is nil for an object that was added, and after is never nil:
-// a deletion and the beginning of a deletion always matter. A change of an object that does not fit S, and
-// a change for which f panics, matter too. Several predicates must all return true.
+// to [For]. f receives copies of its own. before is nil for an object that was added, and after is
+// never nil: a deletion and the beginning of a deletion always matter. A change matters too if the
+// object does not fit S, or if f panics. Several predicates must all return true.
 //
 // f is called concurrently, in the goroutines of the streams, so it must not block. Both objects are
 // decoded for each change that the predicates of When accept. The objects of Secrets have metadata

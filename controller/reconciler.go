@@ -289,9 +289,9 @@ func (c *reconciler) endWithoutCall(r *reconciliation) queue.Outcome {
 	return queue.Outcome{Forget: true}
 }
 
-// retryDelay returns the back-off after a failure: the wait of the policy, or the delay that the
-// server asked for if that is longer. Up to a tenth is added at random, so that objects that fail
-// together are not retried together.
+// retryDelay returns the back-off after a failure: the longer of the wait of the policy and the delay
+// that the server asked for. Up to a tenth is added at random. So objects that fail together are
+// retried at different times.
 func (c *reconciler) retryDelay(obj kube.Object, err error, attempt int) (d time.Duration) {
 	d = DefaultBackoff(attempt)
 	if obj != nil {

@@ -21,10 +21,10 @@ func (s restorationSignal) record() {
 	}
 }
 
-// restorationRepair repairs what restorations have done to a controller: it forgets everything that is
-// known by resource versions, which a restored server assigns once more, and reconciles all objects. A
-// reconcile may have read a store that showed what the restoration has undone, and the changes of that
-// store need not concern this controller.
+// restorationRepair makes a controller correct after restorations. It forgets everything that is known
+// by resource versions, because a restored server assigns versions twice. Then it reconciles all
+// objects. A reconcile may have read a state that the restoration has undone, from a store whose
+// changes do not concern this controller.
 type restorationRepair struct {
 	signal restorationSignal
 	// forget holds functions that forget what is known by resource versions.

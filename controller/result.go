@@ -22,8 +22,7 @@ type Result struct {
 	Duration time.Duration
 	// Reads is the number of objects and lists that were read, from the cache or live.
 	Reads int
-	// Writes holds the requests that change something, including the applies that were skipped
-	// because they would have changed nothing.
+	// Writes holds the writes of the reconcile. Skipped applies are included.
 	Writes []Write
 	// Err is the error of the reconcile, or nil.
 	Err error

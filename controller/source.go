@@ -63,7 +63,7 @@ func (e every) Run(ctx context.Context, emit func(Trigger)) error {
 // onClock returns a source that waits on c. The clock is not moved before the source waits.
 func (e every) onClock(c *clock.Clock) Source {
 	cause := "every " + e.interval.String()
-	sleeper := c.NewSleeper(cause)
+	sleeper := clock.NewSleeper(c, cause)
 	return SourceFunc(func(ctx context.Context, emit func(Trigger)) error {
 		defer sleeper.Close()
 		for sleeper.Sleep(ctx, withJitter(e.interval)) {

@@ -236,8 +236,8 @@ func (s *subscription) relatedKeys(ctx context.Context, r cache.Record, content 
 	return s.watched.relation.Keys(ctx, relation.Object{Cluster: s.stream.Cluster, Record: r, Content: content}, to)
 }
 
-// logError logs an error that occurred while the controller looked for the objects that r concerns.
-// A fault of a function concerns thousands of objects, so repetitions are throttled.
+// logError logs an error of the search for the objects that r concerns. A fault of a function concerns
+// thousands of objects, so repetitions are throttled.
 func (s *subscription) logError(log *slog.Logger, r cache.Record, err error) {
 	s.throttleMu.Lock()
 	times := s.throttle.record(err.Error())

@@ -40,8 +40,8 @@ type watchedKind struct {
 // SourceOption configures how a kind is watched: see [Owns], [Watches] and [For].
 type SourceOption func(*watchedKind)
 
-// newWatchOption returns the option that watches objects such as zero, and connects them with the
-// reconciled kind by the relation that connect returns.
+// newWatchOption returns the option that watches objects such as zero. The relation of connect connects
+// them with the reconciled kind.
 func newWatchOption(zero kube.Object, options []SourceOption, connect func(*watchedKind) (relation.Relation, error)) Option {
 	w := new(watchedKind)
 	err := w.apply(options)

@@ -45,7 +45,7 @@ var errNoChildren = errors.New("controller.Writing is an option of controller.Ow
 //
 //	children, err := kube.All[corev1.Namespace](c).List(ctx, kube.Label("tenant.example.com/uid", string(tenant.UID)))
 //
-// A child that somebody else made is not taken over: see [ErrForeignChild].
+// The child of somebody else is not taken over: see [ErrForeignChild].
 func OwnsByLabel[C any, P kube.ObjectOf[C]](label string, options ...SourceOption) Option {
 	return newWatchOption(P(new(C)), options, func(w *watchedKind) (relation.Relation, error) {
 		w.labelIndexes = append(w.labelIndexes, label)
@@ -56,9 +56,9 @@ func OwnsByLabel[C any, P kube.ObjectOf[C]](label string, options ...SourceOptio
 	})
 }
 
-// WatchesReferenced runs the reconcile of the objects that refer to an S when that S changes.
-// The index is an index of the reconciled kind. Its function returns what an object refers to: the
-// name of each S in the object's own namespace, and namespace/name of each S in another namespace.
+// WatchesReferenced runs the reconcile of the objects that refer to an S when the S changes. The index
+// is an index of the reconciled kind. Its function returns what an object refers to: the name of each S
+// in the object's own namespace, and namespace/name of each S in another namespace.
 //
 //	var bySettings = kube.NewIndex("settings", func(w *WebApp) []string { return []string{w.Spec.Settings} })
 //

@@ -17,7 +17,7 @@ import (
 // the namespace is wrong, every method that would send a request returns an error instead: see
 // [API.Err]. An API is immutable and safe for concurrent use.
 //
-// The methods are compiled for each T. So they leave their work to functions that do not depend on T.
+// The compiler compiles the methods for each T. Therefore functions without T do the work.
 type API[T any] struct {
 	client *Client
 	target target
@@ -52,7 +52,7 @@ func APIOf[T any, P ObjectOf[T]](c *Client, kind Type, namespace string) API[T] 
 	return makeAPI[T, P](c, kind.target(kind.checkGoType(reflect.TypeFor[T]())), namespace)
 }
 
-// Dynamic returns the API of a resource without a Go type of its own. An empty namespace
+// Dynamic returns the API of a resource without a Go type. An empty namespace
 // means all namespaces. A resource without Version, Kind or Plural is an error of the API.
 func Dynamic(c *Client, r Resource, namespace string) API[unstructured.Unstructured] {
 	return makeAPI[unstructured.Unstructured](c, target{resource: r, hasStatus: true, err: r.check()}, namespace)

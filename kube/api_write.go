@@ -85,19 +85,19 @@ func (a API[T]) Patch(ctx context.Context, name string, patch Patch, options ...
 }
 
 // Apply declares the fields of t by server-side apply, and returns the live object. It does not
-// change t. Fields that this manager applied before and that t does not have any more are
-// removed.
+// change t. The server removes the fields that this manager applied before, if t lacks them.
 //
 // Empty parts of t are not sent: nil values; the zero values of structs that encode
 // themselves, such as an IntOrString or a Quantity; and structs without any content. Behind a
 // pointer, in a list or in a map, all of these are sent. Numbers, strings and booleans follow
-// their json tags, so that a zero without omitempty is sent. The structs of a type with a
-// [Definition] follow their json tags too, because its schema requires every field without
-// omitempty: an empty struct is sent as {}. Tag it omitzero if emptying it is to remove its fields.
+// their json tags, so that a zero without omitempty is sent. The structs of a type with a [Definition]
+// follow their json tags too, because the schema of the type requires every field without omitempty. So an
+// empty struct is sent as {}. With the tag omitzero, an empty struct is not sent, and the server removes
+// its fields.
 //
-// t must be built for the apply. An object that was read has the fields of all managers, and
-// an apply of it would take over all of them. Therefore an object with managedFields or a
-// creationTimestamp is an error. A uid and a resourceVersion are preconditions.
+// t must be built for the apply. An object that was read has the fields of all managers. An apply of this
+// object would take over all these fields. Therefore an object with managedFields or a creationTimestamp is
+// an error. A uid and a resourceVersion are preconditions.
 //
 // The status of a resource with a status subresource is not sent: see [Client.ApplyStatus].
 //
@@ -134,17 +134,17 @@ const (
 )
 
 // Modify reads the object of that name as [API.Get] does, calls modify with it, and puts the result
-// in place of the object. It returns what the server stored. If the object has changed since it was
-// read, Modify reads it from the server and calls modify again, at most five times, after a short
-// random wait. Then the conflict is returned: see [IsConflict]. If modify changes nothing, nothing is
-// sent. An error of modify ends Modify, and is returned.
+// in place of the object. It returns what the server stored. If the object has changed meanwhile, Modify
+// waits for a short random time, reads the object from the server, and calls modify with the new object.
+// After five such repetitions Modify returns the conflict: see [IsConflict]. If modify changes nothing,
+// nothing is sent. An error of modify ends Modify, and is returned.
 //
-// Modify may call modify several times, each time with an object of its own. modify must change
+// Modify may call modify several times, each time with another copy of the object. modify must change
 // neither name nor namespace. The view of a subresource modifies that subresource: a change of the
 // status needs [API.Status].
 //
 // The object is replaced as a whole. Fields that T lacks are removed, such as fields of a newer version
-// of the kind: see [API.PatchDifference] for a write that leaves such fields alone.
+// of the kind: [API.PatchDifference] leaves these fields alone.
 func (a API[T]) Modify(ctx context.Context, name string, modify func(*T) error, options ...WriteOption) (*T, error) {
 	if err := a.target.requireName(VerbUpdate, name); err != nil {
 		return nil, err
@@ -167,7 +167,7 @@ func (a API[T]) Modify(ctx context.Context, name string, modify func(*T) error, 
 		select {
 		case <-time.After(delay/2 + rand.N(delay)):
 		case <-ctx.Done():
-			return nil, fmt.Errorf("%w, after: %w", callerGone(ctx), err)
+			return nil, fmt.Errorf("%w, after: %w", contextError(ctx), err)
 		}
 	}
 }
@@ -192,10 +192,10 @@ func (a API[T]) modifyOnce(ctx context.Context, t *T, modify func(*T) error, opt
 // with the changes: see [DeepCopy] for a copy. If nothing has changed, nothing is sent, and after is
 // returned.
 //
-// Fields that T lacks, and fields that are equal in both, stay as they are, whoever changes them
-// meanwhile. The uid of before is a precondition: see [IsUIDConflict]. A list is replaced as a whole.
-// Therefore the resourceVersion of before is a precondition too if the difference has a list: see
-// [IsConflict].
+// Fields that T lacks stay as they are, and so do fields with equal values in before and after, whoever
+// changes these fields meanwhile. The uid of before is a precondition: see [IsUIDConflict]. A list is
+// replaced as a whole. Therefore the resourceVersion of before is a precondition too if the difference has
+// a list: see [IsConflict].
 //
 // The view of a subresource patches that subresource: a difference in the status needs [API.Status].
 func (a API[T]) PatchDifference(ctx context.Context, before, after *T, options ...WriteOption) (*T, error) {
@@ -223,7 +223,7 @@ func (a API[T]) PatchDifference(ctx context.Context, before, after *T, options .
 	return a.do(ctx, r)
 }
 
-// SetScale sets the wanted number of replicas, whatever it was, and returns what the server stored.
+// SetScale sets the wanted number of replicas, and returns what the server stored.
 func (a API[T]) SetScale(ctx context.Context, name string, replicas int32, options ...WriteOption) (*Replicas, error) {
 	return setScale(ctx, a.client, a.target, name, replicas, options)
 }

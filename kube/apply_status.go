@@ -98,7 +98,7 @@ func (s statusApply) mayRepeat(live writtenMetadata, manager string) bool {
 
 // copyMetadata copies the managedFields and the resource version of the answer into the object, for later
 // writes of the object. unchanged is false if somebody had changed the object since it was read. Then the
-// object keeps its version, because it differs from the new version, and a replace must fail.
+// object keeps its version: the object differs from the new version, so a replace must fail.
 func (s statusApply) copyMetadata(answer []byte, unchanged bool) {
 	live, ok := newWrittenMetadata(answer)
 	if !ok || live.UID != s.object.GetUID() {

@@ -21,10 +21,10 @@ type Client struct {
 	decoder decoder
 }
 
-// NewClient returns a client of the server that config names. The client has connections of its
-// own. Requests are not throttled, because the server's priority and fairness does that job. The
-// user agent is the program's name and /yare if config has none. NewClient reads the files of config,
-// and sends no request. It returns an error if config is nil or not valid, or if a file cannot be used.
+// NewClient returns a client of the server that config names. The client shares its connections with no
+// other client. Requests are not throttled, because the server's priority and fairness does that job. The
+// user agent is the program's name and /yare if config has none. NewClient reads the files of config, and
+// sends no request. It returns an error if config is nil or not valid, or if a file cannot be used.
 func NewClient(config *Config, options ...ClientOption) (*Client, error) {
 	if config == nil {
 		return nil, errors.New("the configuration is nil: load one with kube.ConfigSource")
@@ -50,14 +50,14 @@ func NewClient(config *Config, options ...ClientOption) (*Client, error) {
 	}
 	var attempts Handler = t
 	for _, wrap := range o.wraps {
-		attempts = refusing(wrap(attempts))
+		attempts = permanentErrors(wrap(attempts))
 	}
 	return NewClientFromHandler(retry{next: limitWrites(o.writes, attempts), limit: o.timeout}).WithFieldManager(program), nil
 }
 
-// refusing returns a handler that calls next, and returns only errors about the request: an error that is
-// no [*Error] becomes the cause of a permanent Error.
-func refusing(next Handler) Handler {
+// permanentErrors returns a handler that calls next. An error of next that is no [*Error] becomes the cause
+// of a permanent Error about the request.
+func permanentErrors(next Handler) Handler {
 	return HandlerFunc(func(ctx context.Context, r *Request) (*Response, error) {
 		response, err := next.Do(ctx, r)
 		if _, ok := AsError(err); err != nil && !ok {
@@ -84,8 +84,8 @@ func (c *Client) With(wrap func(next Handler) Handler) *Client {
 }
 
 // WithFieldManager returns a client whose writes are recorded under this name in the
-// managedFields of objects. Two managers of one name that apply the same object remove each
-// other's fields. Default: the name of the program.
+// managedFields of objects. Two programs that apply the same object under one name remove each other's
+// fields. Default: the name of the program.
 func (c *Client) WithFieldManager(name string) *Client {
 	d := *c
 	d.manager = name
@@ -124,10 +124,10 @@ func (c *Client) InCluster(cluster string) *Client {
 	return &d
 }
 
-// Live returns a client whose reads are answered by the server and never by a cache. It is for
-// decisions that must not rest on a state that may be older than the server's, and for objects that
-// are read once. The writes of the returned client count for the reads of c, as the writes of c do. In a
-// reconcile each apply is sent, even if it would change nothing.
+// Live returns a client whose reads are answered by the server and never by a cache. It is for decisions
+// that need the newest state, and for objects that are read once. The writes of the returned client count
+// for the reads of c, as the writes of c do. In a reconcile each apply is sent, even if it would change
+// nothing.
 func (c *Client) Live() *Client {
 	d := *c
 	d.isLive = true
@@ -152,12 +152,11 @@ func (c *Client) Do(ctx context.Context, r *Request) (*Response, error) {
 // ApplyStatus declares the status of obj, and nothing else of it. An empty status removes the
 // fields that this manager applied before.
 //
-// The object must have been read. Its uid and its resourceVersion are preconditions, so that
-// ApplyStatus overwrites neither the status of an object that was deleted and made anew, nor a
-// status that somebody else has written since. If only other parts of the object have changed,
-// the status is written all the same: while the object has the uid and the generation of obj, and
-// the fields of this manager in the status have not changed, ApplyStatus reads the live version
-// and repeats the write, at most four times. Otherwise the conflict is returned: see
+// The object must have been read. Its uid and its resourceVersion are preconditions, so that ApplyStatus
+// does not overwrite the status of another object of the name, or a status that somebody else has written
+// meanwhile. A change of other parts of the object is no obstacle. ApplyStatus reads the live version and
+// repeats the write, at most four times, while the object has the uid and the generation of obj, and the
+// fields of this manager in the status have not changed. Otherwise ApplyStatus returns the conflict: see
 // [IsConflict].
 //
 // After a success obj has the managedFields of the answer. If nothing but the status has changed

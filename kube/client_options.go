@@ -29,25 +29,25 @@ func Timeout(d time.Duration) ClientOption { return func(o *clientOptions) { o.t
 // watches are not limited. Default: 64. A number below 1 means 1.
 func LimitWrites(n int) ClientOption { return func(o *clientOptions) { o.writes = n } }
 
-// OnWarning sets a function that receives each warning of the server about a request, such as
-// one about a deprecated version. Several requests call it concurrently, each with its context. Nil drops
-// the warnings. Default: each text is logged once, with the context of its request.
+// OnWarning sets a function that receives each warning of the server about a request, such as a warning
+// about a deprecated version. Several goroutines call f, each with the context of its request. A nil f
+// drops the warnings. Default: each text is logged once, with the context of its request.
 func OnWarning(f func(ctx context.Context, r *Request, text string)) ClientOption {
 	return func(o *clientOptions) { o.warn = f }
 }
 
 // AboveTransport puts a handler directly above the transport, below the repetition of requests and
-// [LimitWrites]. So each attempt to send a request passes the handler. An error of the handler that
-// is no [*Error] ends the request, which is not repeated. The last of several such options
-// makes the outermost handler.
+// [LimitWrites]. So each attempt to send a request passes the handler. If the handler returns an error
+// other than an [*Error], the request ends and is not repeated. The last of several such options makes the
+// outermost handler.
 func AboveTransport(wrap func(next Handler) Handler) ClientOption {
 	return func(o *clientOptions) { o.wraps = append(o.wraps, wrap) }
 }
 
-// mostWarnings bounds how many different texts of warnings a client remembers.
-const mostWarnings = 256
+// maxWarnings bounds how many different texts of warnings a client remembers.
+const maxWarnings = 256
 
-// warnOnce returns a function that logs each text once. It forgets all texts after mostWarnings
+// warnOnce returns a function that logs each text once. It forgets all texts after maxWarnings
 // different ones.
 func warnOnce() func(context.Context, *Request, string) {
 	var mu sync.Mutex
@@ -55,7 +55,7 @@ func warnOnce() func(context.Context, *Request, string) {
 	return func(ctx context.Context, r *Request, text string) {
 		mu.Lock()
 		before := logged[text]
-		if len(logged) >= mostWarnings {
+		if len(logged) >= maxWarnings {
 			clear(logged)
 		}
 		logged[text] = true

@@ -25,8 +25,8 @@ var jsonOptions = json.JoinOptions(
 )
 
 // onePassOptions are jsonOptions without the pass over the whole text that encoding/json makes
-// before it decodes. A text that decodes without an error by one of the two decodes to the same value by
-// the other.
+// before it decodes. If a text decodes without an error under one of the two sets of options, both sets
+// give the same value.
 var onePassOptions = json.JoinOptions(jsonOptions, jsonv1.ReportErrorsWithLegacySemantics(false))
 
 // Unmarshal decodes JSON by the rules of Kubernetes: the rules of encoding/json, but names must
@@ -67,7 +67,7 @@ func (d decoder) decodeSlow(data []byte, into any) error {
 	return Unmarshal(data, into)
 }
 
-// DecodeError describes an object that the server sent and that does not fit its Go type. Ref and
+// DecodeError describes an object of the server that does not fit its Go type. Ref and
 // ResourceVersion have only what could be read of the object's metadata. Err is the cause.
 type DecodeError struct {
 	Ref             Ref
@@ -102,7 +102,7 @@ func (c objectCodec) do(ctx context.Context, h Handler, r *Request, obj Object) 
 	return err
 }
 
-// decode decodes data into obj, which is new, and fills in its kind, which the items of lists lack. An
+// decode decodes data into obj, a new object, and fills in the kind. Items of lists have no kind. An
 // error is a [*DecodeError].
 func (c objectCodec) decode(data []byte, obj Object) error {
 	if err := c.decodeContent(data, obj); err != nil {

@@ -30,10 +30,9 @@ type ConfigSource struct {
 // In a Pod the default of the namespace is the environment variable POD_NAMESPACE, else the
 // namespace of the ServiceAccount. Otherwise the default is "default".
 //
-// The files of KUBECONFIG are merged by the rules of kubectl: the first file that defines a
-// cluster, a user, a context or the current context decides, and a file that does not exist is
-// skipped. A relative path in a file belongs to the folder of the file. Credentials are sent
-// to a server with https only.
+// The files of KUBECONFIG are merged by the rules of kubectl: the first file that defines a cluster, a
+// user, a context or the current context decides. A missing file is skipped. A relative path in a file
+// belongs to the folder of the file. Credentials are sent to a server with https only.
 //
 // A user with an auth-provider is an error. Package kube/clientgo supports auth-providers.
 func (s ConfigSource) Load() (config *Config, namespace string, err error) {

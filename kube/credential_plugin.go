@@ -16,8 +16,7 @@ import (
 	"time"
 
 	"golang.org/x/term"
-
-	"github.com/yare-go/yare/internal/yaml"
+	"sigs.k8s.io/yaml"
 )
 
 // The versions of ExecCredential.
@@ -29,15 +28,15 @@ const (
 // execTimeout is how long a credential plugin may run. Some wait for a login in a browser.
 const execTimeout = 5 * time.Minute
 
-// execCredentials runs a credential plugin, one run at a time, and keeps its credentials until
-// they expire or the server refuses them.
+// execCredentials runs a credential plugin, one run at a time. It keeps the credentials until their end, or
+// until the server refuses them.
 type execCredentials struct {
 	config *ExecConfig
 	// cluster describes the server to the plugin. It is nil unless ProvideClusterInfo is set.
 	cluster *execCluster
-	// rotated is called when the client certificate has changed.
-	rotated func()
-	now     func() time.Time
+	// onRotation is called when the client certificate has changed.
+	onRotation func()
+	now        func() time.Time
 	// isTerminal reports whether the standard input is a terminal.
 	isTerminal func() bool
 
@@ -147,7 +146,7 @@ func (e *execCredentials) get(ctx context.Context) (*execResult, error) {
 	e.result = r
 	e.mu.Unlock()
 	if before != nil && !isSameCertificate(before.certificate, r.certificate) {
-		e.rotated()
+		e.onRotation()
 	}
 	return r, nil
 }
@@ -254,7 +253,7 @@ func (e *execCredentials) failure(ctx context.Context, err error) error {
 
 // parse returns the credentials that the plugin printed.
 func (e *execCredentials) parse(stdout []byte) (*execResult, error) {
-	encoded, err := yaml.ToJSON(stdout)
+	encoded, err := yaml.YAMLToJSON(stdout)
 	if err != nil {
 		return nil, errors.New("its output is no ExecCredential") // the output is secret
 	}

@@ -9,10 +9,10 @@ import (
 	"strings"
 )
 
-// NewRoundTripper returns a RoundTripper that sends requests with the TLS settings and the
-// credentials of config, for code that speaks HTTP itself. The RoundTripper has connections of its
-// own. Its method CloseIdleConnections closes the connections that are not in use. It is safe for
-// concurrent use.
+// NewRoundTripper returns a RoundTripper that sends requests with the TLS settings and the credentials of
+// config. It is for code that speaks HTTP itself. The RoundTripper shares its connections with no client.
+// Its method CloseIdleConnections closes the connections that are not in use. It is safe for concurrent
+// use.
 //
 // A header Authorization, User-Agent or Impersonate-User that a request has already is not changed.
 func NewRoundTripper(config *Config) (http.RoundTripper, error) {
@@ -59,7 +59,7 @@ func newRoundTripper(config *Config) (*roundTripper, error) {
 		return nil, err
 	}
 	if t.exec != nil {
-		t.exec.rotated = t.connections.replace
+		t.exec.onRotation = t.connections.replace
 	}
 	t.next = t.connections
 	if config.WrapTransport != nil {

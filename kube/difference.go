@@ -31,7 +31,7 @@ type difference struct {
 // version and the managedFields do not count: the server sets them.
 func differenceOf(before, after []byte) (difference, error) {
 	var d difference
-	members, err := d.between(before, after)
+	members, err := d.mergePatch(before, after)
 	if err != nil {
 		return difference{}, err
 	}
@@ -46,8 +46,8 @@ func differenceOf(before, after []byte) (difference, error) {
 	return d, nil
 }
 
-// between returns the merge patch from one JSON object to another.
-func (d *difference) between(before, after jsontext.Value) (map[string]any, error) {
+// mergePatch returns the merge patch from one JSON object to another.
+func (d *difference) mergePatch(before, after jsontext.Value) (map[string]any, error) {
 	var from, to map[string]jsontext.Value
 	if err := errors.Join(Unmarshal(before, &from), Unmarshal(after, &to)); err != nil {
 		return nil, err
@@ -58,7 +58,7 @@ func (d *difference) between(before, after jsontext.Value) (map[string]any, erro
 		switch {
 		case isNull(value) || bytes.Equal(old, value):
 		case old.Kind() == '{' && value.Kind() == '{':
-			nested, err := d.between(old, value)
+			nested, err := d.mergePatch(old, value)
 			if err != nil {
 				return nil, err
 			}

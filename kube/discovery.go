@@ -38,8 +38,8 @@ func Discover(ctx context.Context, h Handler, gv schema.GroupVersion) ([]Resourc
 
 // DiscoverAll returns all resources that the server serves, without their subresources. Each resource
 // comes once, in the first version of its group that has it, in the order of the server. It makes one
-// request for each version of a group. An error means that the resources of some groups are not
-// known, such as the groups of an aggregated server that does not answer; the others are returned beside
+// request for each version of a group. An error means that the resources of some groups are not known. One
+// cause is an aggregated server without an answer. The resources of the other groups are returned beside
 // the error.
 func DiscoverAll(ctx context.Context, h Handler) ([]Resource, error) {
 	response, err := h.Do(ctx, &Request{Verb: VerbGet})

@@ -5,8 +5,8 @@ import (
 	"fmt"
 )
 
-// Index finds the objects of one type by values that a function takes from each, such as
-// the names of the ConfigMaps that it mentions:
+// Index finds the objects of one type by values. A function takes the values from an object, such as the
+// names of the ConfigMaps in its spec:
 //
 //	var bySettings = kube.NewIndex("settings", func(w *WebApp) []string { return []string{w.Spec.Settings} })
 //

@@ -30,10 +30,10 @@ type Page struct {
 }
 
 const (
-	// mostItems is how many objects a list asks for at a time, unless they are large.
-	mostItems = 500
-	// leastItems is how many objects a list asks for at a time however large they are.
-	leastItems = 10
+	// maxPageItems is how many objects a list asks for at a time, unless they are large.
+	maxPageItems = 500
+	// minPageItems is how many objects a list asks for at a time however large they are.
+	minPageItems = 10
 	// pageBytes is the size that a page should not exceed.
 	pageBytes = 8 << 20
 )
@@ -81,7 +81,7 @@ func listPages(ctx context.Context, h Handler, s Stream, matches []Match) iter.S
 // yieldPages yields the pages of a list. The limit of a page adapts to the size of the objects: when 500
 // objects of the first page have 80 MiB, the second page asks for 50 objects.
 func yieldPages(ctx context.Context, h Handler, s Stream, matches []Match, yield func(*Page, error) bool) {
-	next, limit := "", mostItems
+	next, limit := "", maxPageItems
 	for {
 		r := s.Request(VerbList, "limit", strconv.Itoa(limit), "continue", next)
 		r.Matches = matches
@@ -148,8 +148,8 @@ func pagesOf(items iter.Seq2[jsontext.Value, error]) iter.Seq2[*Page, error] {
 // nextLimit returns how many objects the next page should have, if the last page had that many items
 // in size bytes.
 func nextLimit(items, size int) int {
-	if items == 0 || size <= pageBytes*items/mostItems {
-		return mostItems
+	if items == 0 || size <= pageBytes*items/maxPageItems {
+		return maxPageItems
 	}
-	return max(leastItems, pageBytes*items/size)
+	return max(minPageItems, pageBytes*items/size)
 }

@@ -23,8 +23,8 @@ func newModification(t target, obj Object) (modification, error) {
 }
 
 // compare reports whether the object has changed. It returns an error if the server would refuse the
-// change, or would ignore a part of the change. The object gets back the resource version that it was
-// read at: the version is the condition under which the change may be stored.
+// change, or would ignore a part of the change. The object gets back the resource version of the read,
+// which is the condition under which the change may be stored.
 func (m modification) compare() (hasChanged bool, err error) {
 	m.object.SetResourceVersion(m.version)
 	after, err := m.target.encode(m.object)

@@ -8,8 +8,8 @@ import (
 	"github.com/yare-go/yare/internal/jsonscan/projection"
 )
 
-// Projected is the interface of types that have only some fields of a kind, so that a program that
-// watches many objects keeps only the fields that it needs. Projection returns the kind.
+// Projected is the interface of types with only some fields of a kind. With a projection a program watches
+// many objects and keeps only the fields that it needs. Projection returns the kind.
 //
 //	type podPhase struct {
 //		metav1.TypeMeta   `json:",inline"`
@@ -21,10 +21,10 @@ import (
 //
 //	func (podPhase) Projection() (kube.Resource, error) { return kube.ResourceOf[corev1.Pod]() }
 //
-// A projection is read, listed, watched and cached in place of the whole type. The server sends
-// whole objects all the same: the cache drops the other fields, and the managedFields. A cache of
-// a projection answers no read of the whole type, and a cache of the whole type answers reads of
-// every projection. Two projections with the same fields share one watch.
+// A projection is read, listed, watched and cached in place of the whole type. The server still sends whole
+// objects. The cache drops the other fields, and the managedFields. A cache of a projection answers no read
+// of the whole type, and a cache of the whole type answers reads of every projection. Two projections with
+// the same fields share one watch.
 //
 // A projection can be deleted. Every other write of a projection is an error: a replacement would
 // remove the fields that the type lacks. An apply of the whole type to an object that only a

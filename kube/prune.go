@@ -22,9 +22,9 @@ import (
 // IntOrString and of a Quantity encode as 0 and "0". So the pruner reads the Go value along with
 // its JSON.
 //
-// In types of k8s.io/api an empty struct is left out. Types that define themselves have a schema
-// that requires every struct without omitempty, and no defaults for the fields of a struct that
-// is missing. In those types {} is sent unless the tag has omitempty.
+// In types of k8s.io/api an empty struct is left out. The schema of a type that defines itself requires
+// every struct without omitempty, and has no defaults for the fields of a missing struct. In these types {}
+// is sent unless the tag has omitempty.
 type pruner struct{ types pruningTypes }
 
 func newPruner() *pruner { return new(pruner) }
@@ -70,8 +70,8 @@ func (p *pruner) statusBody(obj Object, r Resource, resourceVersion string) ([]b
 	return p.appendMembers(dst, full, obj, func(name string) bool { return name == "status" })
 }
 
-// appendMembers appends the members of obj, whose JSON is full, for which wanted returns
-// true, and closes the object. dst holds the kind already.
+// appendMembers appends the members of obj for which wanted returns true, and closes the object. full is
+// the JSON of obj. dst holds the kind already.
 func (p *pruner) appendMembers(dst, full []byte, obj Object, wanted func(name string) bool) ([]byte, error) {
 	value := reflect.ValueOf(obj).Elem()
 	_, isDefined := obj.(Defined)

@@ -34,9 +34,10 @@ type member struct {
 	pruning *pruning
 	// index is the path to the field, as reflect has it.
 	index []int
-	// dropZero is true for a struct that encodes itself and is not behind a pointer: its zero
-	// value is left out, although its JSON is not empty. A zero that was set is sent if its Go
-	// value differs from the zero value, as for a Quantity and not for an IntOrString.
+	// dropZero is true for a struct with a method that encodes it, if the struct is not behind a pointer.
+	// The zero value is left out, although its JSON is not empty. Of the zeros that an author sets, the 0
+	// of a Quantity is sent, because its Go value is not the zero value, and the 0 of an IntOrString is
+	// not.
 	dropZero bool
 	// dropEmpty is true for a struct that is not behind a pointer: without content it is left
 	// out.

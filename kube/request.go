@@ -42,8 +42,8 @@ const (
 	ContentStrategicPatch = "application/strategic-merge-patch+json"
 )
 
-// Representation is the form in which objects are requested: one of the constants, or the form of a
-// projection, which [TypeOf] returns.
+// Representation is how much of its objects a request asks for: one of the constants, or the representation
+// of a projection, which [TypeOf] returns.
 type Representation string
 
 const (
@@ -66,7 +66,7 @@ type Request struct {
 	// Query holds further parameters, such as labelSelector or fieldManager. A get with
 	// parameters is not answered from a cache.
 	Query url.Values
-	// Body is empty for requests without one.
+	// Body is empty for requests without a body.
 	Body []byte
 	// ContentType is the content type of Body. Default: [ContentJSON].
 	ContentType string
@@ -123,14 +123,14 @@ type Response struct {
 	// Stream is the answer to a watch, and to a request with Streams. The caller closes it.
 	// After a switch of protocols (Code 101) it is an io.ReadWriteCloser.
 	Stream io.ReadCloser
-	// Pings is true for a Stream whose transport checks by pings that the connection is alive,
-	// as HTTP/2 does. A Stream without pings may be dead without an error.
+	// Pings is true if the transport of the Stream checks the connection by pings, as HTTP/2 does. A Stream
+	// without pings may be dead without an error.
 	Pings bool
 	// Cached is true if no request was sent for the answer.
 	Cached bool
-	// Items are the objects of a list that was not read from the server, in place of Body. A
-	// [*DecodeError] stands for one object, which cannot be read. Any other error is in the last
-	// pair. An object is read when the sequence comes to it.
+	// Items are the objects of a list that was not read from the server, in place of Body. A [*DecodeError]
+	// stands for an object that cannot be read. Any other error is in the last pair. The sequence reads an
+	// object just before it yields the object.
 	Items iter.Seq2[jsontext.Value, error]
 }
 

@@ -20,15 +20,15 @@ import (
 //     the write counts as a success. A create, other patches and unconditional deletes are not
 //     repeated.
 //
-// An example: the connection breaks after an apply was sent. The apply may have been carried out. It is sent
-// again after 50 to 150 ms, because two equal applies have the effect of one. A create is not sent again,
-// and its error is Unknown.
+// An example: the connection breaks after an apply was sent. The apply may have been carried out. It is
+// sent again after 50 to 150 ms, because two equal applies have the effect of one. A create is not sent
+// again, and its error is Unknown.
 //
 // Watches and other streams are not repeated: package watch knows where a watch goes on.
 type retry struct {
 	next Handler
-	// limit is the time within which all attempts must begin, and the time for which the
-	// server may be silent in all of them together.
+	// limit is the time within which all attempts must begin. It is also how long the server may be silent
+	// in all attempts together.
 	limit time.Duration
 }
 
@@ -86,7 +86,7 @@ func callerGoneError(caller context.Context, e *Error) error {
 		before = errors.New(e.Answer.Message)
 	}
 	gone := *e
-	gone.Err, gone.permanent = fmt.Errorf("%w, after: %w", callerGone(caller), before), true
+	gone.Err, gone.permanent = fmt.Errorf("%w, after: %w", contextError(caller), before), true
 	return &gone
 }
 

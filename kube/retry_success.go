@@ -49,9 +49,9 @@ func readOf(r *Request) *Request {
 	}
 }
 
-// isDeleted reports whether the object that r deletes is gone or is being deleted: a Namespace that is
-// being deleted refuses a second delete. It reports false for a delete with a resourceVersion, because
-// somebody else may have deleted the object first.
+// isDeleted reports whether the object of the delete r is gone or is being deleted. An example is a
+// Namespace, which refuses a second delete while it is being deleted. It reports false for a delete with a
+// resourceVersion, because somebody else may have deleted the object first.
 func (h earlierSuccess) isDeleted(ctx context.Context, r *Request) bool {
 	if r.Preconditions.ResourceVersion != "" {
 		return false
@@ -73,9 +73,9 @@ func removesObject(body []byte) bool {
 		object.Metadata.DeletionTimestamp != nil && len(object.Metadata.Finalizers) == 0
 }
 
-// isSameObject reports whether two encodings are equal, apart from the fields that the server sets
-// in an object that it stores. A null equals a missing member. In doubt it reports
-// false: {} does not equal a missing member, because they differ in a label selector.
+// isSameObject reports whether two encodings are equal, apart from the fields that the server sets in
+// stored objects. A null equals a missing member. In doubt it reports false: {} does not equal a missing
+// member, because they differ in a label selector.
 func isSameObject(live, wanted []byte) bool {
 	var l, w map[string]any
 	// Not Unmarshal: in a float64, two large integers can be the same.

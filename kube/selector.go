@@ -12,8 +12,8 @@ import (
 	"k8s.io/apimachinery/pkg/selection"
 )
 
-// Selector narrows a list, a watch or a collection. Several selectors must all match. A
-// Selector that is not well formed makes each request that it is used for an error.
+// Selector narrows a list, a watch or a collection. Several selectors must all match. Each request with an
+// invalid Selector is an error.
 type Selector struct {
 	// labels and fields are requirements, each in its canonical form.
 	labels, fields []string

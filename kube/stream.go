@@ -62,8 +62,8 @@ func (s Stream) Request(verb Verb, parameters ...string) *Request {
 }
 
 // Pages lists the objects of s as they are now, page by page. A page requests 500 objects, or fewer if
-// the objects of the last page were large. An error ends the sequence. If [IsGone] reports the error,
-// the list has become too old while it was read, and must be read from its beginning.
+// the objects of the last page were large. An error ends the sequence. If [IsGone] reports the error, the
+// list has become too old meanwhile, and must be read from its beginning.
 func (s Stream) Pages(ctx context.Context, h Handler) iter.Seq2[*Page, error] {
 	return listPages(ctx, h, s, nil)
 }

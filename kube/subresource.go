@@ -17,8 +17,8 @@ import (
 //	_, err = kube.CreateSubresource[metav1.Status](ctx, pods, "web-0", "eviction", &policyv1.Eviction{})
 //
 // A body without a name and a namespace is sent with the object's. A nil body is sent as no
-// body. An eviction that a disruption budget forbids for now is an error that
-// [IsTooManyRequests] reports. Such an eviction is not repeated.
+// body. If a disruption budget forbids an eviction for now, [IsTooManyRequests] reports the error, and the
+// eviction is not repeated.
 func CreateSubresource[Answer, T any](ctx context.Context, a API[T], name, subresource string, body any, options ...WriteOption) (*Answer, error) {
 	answer := new(Answer)
 	if err := createSubresource(ctx, a.client, a.target, name, subresource, body, answer, options); err != nil {

@@ -14,8 +14,8 @@ type target struct {
 	representation Representation
 	// hasStatus is true for a type with a status.
 	hasStatus bool
-	// hasStatusSubresource is true for a type whose resource is known to have a status subresource, so
-	// that a write of the object leaves the status alone.
+	// hasStatusSubresource is true if the resource is known to have a status subresource. Then a write of
+	// the object leaves the status alone.
 	hasStatusSubresource bool
 	// err is what is wrong with the type, the client, the namespace or the subresource.
 	err error
@@ -107,8 +107,8 @@ func (t target) rejectProjection(verb Verb, name string) error {
 }
 
 // encode returns the body of a write of obj, with its kind filled in. The kind goes into the
-// JSON and not into a copy of the object, because the copy of an unstructured object, or of
-// one that embeds a pointer, is not deep enough.
+// JSON and not into a copy of the object, because a copy of an unstructured object is not deep enough. The
+// same is true of an object that embeds a pointer.
 func (t target) encode(obj Object) ([]byte, error) {
 	data, err := Marshal(obj)
 	if err == nil {

@@ -20,22 +20,22 @@ type tokenFile struct {
 	// fallback is the token to use before the file could be read, or is empty.
 	fallback string
 
-	mu    sync.Mutex
-	token string
-	read  time.Time
+	mu     sync.Mutex
+	token  string
+	readAt time.Time
 }
 
 // get returns the token. If the file cannot be read, get returns the last token.
 func (f *tokenFile) get() (string, error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	if f.token != "" && time.Since(f.read) < tokenPeriod {
+	if f.token != "" && time.Since(f.readAt) < tokenPeriod {
 		return f.token, nil
 	}
 	token, err := readToken(f.path)
 	switch {
 	case err == nil:
-		f.token, f.read = token, time.Now()
+		f.token, f.readAt = token, time.Now()
 	case f.token != "":
 		slog.Error("cannot read the token again: using the last one", "error", err)
 	case f.fallback != "":

@@ -74,11 +74,11 @@ func (t *transport) Do(ctx context.Context, r *Request) (*Response, error) {
 	}
 	// A credential plugin may wait for a person.
 	if err := t.credentials.prepare(caller, timeout.pause); err != nil {
-		return nil, t.noAnswer(caller, ctx, r, err, false)
+		return nil, t.noAnswerError(caller, ctx, r, err, false)
 	}
 	response, err := t.http.Do(request)
 	if err != nil {
-		return nil, t.noAnswer(caller, ctx, r, err, sent.Load())
+		return nil, t.noAnswerError(caller, ctx, r, err, sent.Load())
 	}
 	for _, w := range warnings(response.Header) {
 		t.warn(caller, r, w)
@@ -91,7 +91,7 @@ func (t *transport) Do(ctx context.Context, r *Request) (*Response, error) {
 	if r.isStream() {
 		if !timeout.timer.Stop() {
 			response.Body.Close()
-			return nil, t.noAnswer(caller, ctx, r, errNoAnswer, true)
+			return nil, t.noAnswerError(caller, ctx, r, errNoAnswer, true)
 		}
 		stream = true
 		return &Response{
@@ -103,7 +103,7 @@ func (t *transport) Do(ctx context.Context, r *Request) (*Response, error) {
 	timeout.restart()
 	body, err := readAll(response, timeout)
 	if err != nil {
-		return nil, t.noAnswer(caller, ctx, r, fmt.Errorf("read the answer: %w", err), true)
+		return nil, t.noAnswerError(caller, ctx, r, fmt.Errorf("read the answer: %w", err), true)
 	}
 	return &Response{Code: response.StatusCode, Header: response.Header, Body: body}, nil
 }
@@ -238,9 +238,9 @@ func readAll(response *http.Response, timeout *answerTimeout) ([]byte, error) {
 	return body.Bytes(), err
 }
 
-// noAnswer returns the error of a request without an answer. sent reports whether it may have
+// noAnswerError returns the error of a request without an answer. sent reports whether it may have
 // reached the server.
-func (t *transport) noAnswer(caller, ctx context.Context, r *Request, err error, sent bool) error {
+func (t *transport) noAnswerError(caller, ctx context.Context, r *Request, err error, sent bool) error {
 	e := newError(r)
 	e.Unknown = sent && r.Verb.IsWrite()
 	switch cause := context.Cause(ctx); {
@@ -248,7 +248,7 @@ func (t *transport) noAnswer(caller, ctx context.Context, r *Request, err error,
 		e.Err = fmt.Errorf("%w (%s)", errNoAnswer, t.timeout)
 		return e
 	case caller.Err() != nil:
-		e.Err, e.permanent = callerGone(caller), true
+		e.Err, e.permanent = contextError(caller), true
 		return e
 	}
 	// The Error names the object already: it needs no URL.
@@ -259,8 +259,8 @@ func (t *transport) noAnswer(caller, ctx context.Context, r *Request, err error,
 	return e
 }
 
-// callerGone returns why the caller stopped waiting: the error of ctx, and its cause.
-func callerGone(ctx context.Context) error {
+// contextError returns why the caller stopped waiting: the error of ctx, and its cause.
+func contextError(ctx context.Context) error {
 	err, cause := ctx.Err(), context.Cause(ctx)
 	if errors.Is(cause, err) {
 		return cause

@@ -45,9 +45,9 @@ func TypeOfObject(obj Object) (Type, error) {
 	return typeOf(t.Elem(), reflect.New(t.Elem()).Interface())
 }
 
-// TypeOfKind returns the Type with which the objects of r are read into objects like obj, which must stand
-// for any kind. The server sends only the metadata of a PartialObjectMetadata. TypeOfKind returns an error
-// if obj is of one kind, or if r lacks its version, kind or plural.
+// TypeOfKind returns the Type of the objects of r with the Go type of obj, which must stand for any kind.
+// The server sends only the metadata of a PartialObjectMetadata. TypeOfKind returns an error if obj is of
+// one kind, or if r lacks its version, kind or plural.
 func TypeOfKind(obj Object, r Resource) (Type, error) {
 	t := reflect.TypeOf(obj).Elem()
 	if !StandsForAnyKind(t) {

@@ -4,10 +4,10 @@ import "context"
 
 // limitWrites returns a Handler that passes at most n writes to next at a time. The other
 // writes wait; reads and watches do not. The server's priority and fairness divides its
-// capacity among its clients. The limit bounds how many writes of one client have an unknown
-// fate when a connection breaks.
+// capacity among its clients. The limit bounds the number of writes with an unknown outcome when a
+// connection breaks.
 //
-// The Handler stands below [retry], so that a write that waits for its repetition holds no place.
+// The Handler stands below [retry]. Therefore a write holds no place while it waits for its repetition.
 func limitWrites(n int, next Handler) Handler {
 	places := make(chan struct{}, max(n, 1))
 	return HandlerFunc(func(ctx context.Context, r *Request) (*Response, error) {
@@ -24,7 +24,7 @@ func limitWrites(n int, next Handler) Handler {
 				case places <- struct{}{}:
 				case <-ctx.Done():
 					e := newError(r)
-					e.Err, e.permanent = callerGone(ctx), true
+					e.Err, e.permanent = contextError(ctx), true
 					err = e
 				}
 			})

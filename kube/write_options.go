@@ -59,7 +59,7 @@ func Strict() WriteOption { return writeOption(func(o *writeOptions) { o.strict 
 
 // Adopt lets an apply in a controller take over an object that somebody else made, as a child
 // of the reconciled object. The garbage collector will delete that object with its owner.
-// Without Adopt the controller refuses such an apply: see controller.ErrForeignChild. An object
+// Without Adopt the controller refuses the apply: see controller.ErrForeignChild. An object
 // that another owner controls is refused either way.
 func Adopt() ApplyOption { return applyOption(func(o *writeOptions) { o.adopt = true }) }
 

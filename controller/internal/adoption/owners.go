@@ -11,9 +11,9 @@ import (
 	"github.com/yare-go/yare/kube"
 )
 
-// RefuseForbiddenOwners returns a handler that refuses writes whose owner references to owner
-// Kubernetes forbids. The garbage collector would find no such owner, and delete the child. markTerminal
-// marks an error that no retry cures.
+// RefuseForbiddenOwners returns a handler that refuses forbidden owner references to owner: from
+// another namespace, or from a cluster-scoped object. The garbage collector would find no such owner,
+// and delete the child. markTerminal marks an error that no retry cures.
 func RefuseForbiddenOwners(next kube.Handler, owner kube.Ref, markTerminal func(error) error) kube.Handler {
 	return &ownerCheck{next: next, owner: owner, markTerminal: markTerminal}
 }
@@ -35,8 +35,8 @@ func (h *ownerCheck) Do(ctx context.Context, r *kube.Request) (*kube.Response, e
 	return h.next.Do(ctx, r)
 }
 
-// checkOwners returns an error if r makes owner an owner of an object that it cannot own: an
-// object of a cluster-scoped kind, or one in another namespace.
+// checkOwners returns an error if r adds a forbidden owner reference to owner: in an object of a
+// cluster-scoped kind, or in an object of another namespace.
 func checkOwners(r *kube.Request, owner kube.Ref) error {
 	if !r.Resource.ClusterScoped && r.Namespace == owner.Namespace {
 		return nil

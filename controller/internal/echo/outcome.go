@@ -24,9 +24,9 @@ type outcome struct {
 // outcomeOf returns what a write did, by its answer. before is the newest version of the object
 // that a stream had shown when the write began.
 //
-// The answer to a write that changes nothing has the version from before, which somebody else
-// made. It is known that a write made its version only if the write created or deleted the
-// object, or named the version that it replaced.
+// The answer to a write without effect has the version from before. Somebody else made that version.
+// Only three kinds of writes certainly made the version of their answer: a create, a delete, and a
+// write that named the replaced version.
 func outcomeOf(r *kube.Request, response *kube.Response, err error, before Version) outcome {
 	switch {
 	case err != nil:
@@ -67,9 +67,10 @@ func outcomeOf(r *kube.Request, response *kube.Response, err error, before Versi
 	}
 }
 
-// uncertainWrite is a write of unknown outcome. The first change of its target that a stream shows
-// after the write, and that the write can explain, may be its own. Later changes are not. A write to a
-// collection may be the origin of each change in the collection.
+// uncertainWrite is a write of unknown outcome. If a stream shows a change of the target after the
+// write, and the write can explain the change, then the write may have made the change. The write
+// explains one change at most. A write to a collection may be the origin of each change in the
+// collection.
 type uncertainWrite struct {
 	Target
 	ended time.Time

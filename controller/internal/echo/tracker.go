@@ -1,5 +1,5 @@
-// Package echo finds out which changes of objects are echoes: changes that a reconcile made
-// itself, and that come back as triggers of the same key.
+// Package echo finds out which changes of objects are echoes. An echo is a change that a reconcile made
+// itself. It comes back as a trigger of the same key.
 //
 // An example. The reconcile of the WebApp "shop" applies the Deployment "shop":
 //
@@ -10,10 +10,10 @@
 //	          the apply is answered with version 12            is added as a possible echo
 //	13        somebody scales the Deployment: MODIFIED at 13   is no echo
 //
-// The answer came at version 12, which is newer than the version 11 that the stream had shown.
-// So the apply, or another write after version 11, made version 12. An answer at version 11 would
-// mean that the apply changed nothing. A trigger of the WebApp "blog" by version 12 would be no echo,
-// because the reconcile of another key made the change.
+// The answer came at version 12. The stream had shown version 11, which is older. So the apply, or
+// another write after version 11, made version 12. An answer at version 11 would mean that the apply
+// changed nothing. A trigger of the WebApp "blog" by version 12 would be no echo, because the reconcile
+// of another key made the change.
 //
 // If the answer is lost, the outcome of the apply is unknown. Then the first change of the
 // Deployment that the apply can explain is a possible echo: version 12. Version 13 is no echo.
@@ -92,17 +92,16 @@ func (t Target) contains(other Target) bool {
 }
 
 // Tracker records the latest writes of a controller's reconciles, and classifies the changes that
-// streams show. A change is an echo only for the key whose reconcile wrote it: another key may wait
-// for that change. A Tracker is safe for concurrent use.
+// streams show. A change is an echo only for the key whose reconcile made the change. Another key may
+// wait for the change. A Tracker is safe for concurrent use.
 //
 // A stream may show a change before the answer of the write has arrived. Therefore the Tracker holds
 // the triggers of the writing key while the write is under way. The answer decides whether the
 // triggers are echoes.
 type Tracker struct {
 	mu sync.Mutex
-	// versions holds the versions that writes were answered with, and the key whose reconcile made
-	// each. A version that a write did not make is not in it, as far as that can be known: see
-	// outcomeOf.
+	// versions holds the versions in the answers to writes, and the origin of each. The versions of
+	// writes without effect are left out: see outcomeOf.
 	versions map[Version]origin
 	// ring holds the keys of versions in the order of their writes. The oldest is at ring[next].
 	ring [maxVersions]Version
@@ -114,7 +113,7 @@ type Tracker struct {
 	uncertain map[queue.Key][]uncertainWrite
 }
 
-// origin is the key whose reconcile made a version, and how certain that is.
+// origin is the key whose reconcile made a version. echo is how certain this is.
 type origin struct {
 	key  queue.Key
 	echo queue.Echo
@@ -126,7 +125,7 @@ type writeID struct {
 	target Target
 }
 
-// heldTriggers holds the triggers that may be echoes of writes that are under way.
+// heldTriggers holds the triggers that may be echoes of unanswered writes.
 type heldTriggers struct {
 	// writes is the number of writes that are under way.
 	writes   int

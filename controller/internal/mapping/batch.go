@@ -11,8 +11,8 @@ type Batch struct {
 	Priority queue.Priority
 	// Cause is the cause of the last change.
 	Cause queue.Cause
-	// Last is the version that the last change made, and Earlier holds the versions that the other
-	// changes made. If there were too many, a zero version stands for some of them.
+	// Last is the version of the last change, and Earlier holds the versions of the other changes. If
+	// there were too many, a zero version stands for some of them.
 	Last    echo.ShownVersion
 	Earlier []echo.ShownVersion
 }

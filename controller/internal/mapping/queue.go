@@ -20,8 +20,8 @@ const (
 // takes the objects one after the other, in the order of their changes. Changes of one object are
 // merged until the object is taken. S identifies the subscription of an object.
 //
-// The state that an object has now is in the store. So the Queue keeps only the states that changes
-// have replaced, and nothing but the key of an object that was added.
+// The state that an object has now is in the store. So the Queue keeps only the replaced states. Of an
+// added object it keeps only the key.
 //
 // An example. A Policy is added at version 5, modified to version 6 and modified to version 7, before
 // the goroutine takes the Policy. The Queue then has one [Task] with the replaced states 5 and 6. The
@@ -102,8 +102,8 @@ func (q *Queue[S]) Add(k Key[S], c Batch, before *cache.Object) {
 	}
 }
 
-// AddReplaced adds a state that was replaced by a change that does not count. The state counts only
-// if an earlier change of the object has not been handled.
+// AddReplaced adds the replaced state of a change that does not count. The state counts only if an
+// earlier change of the object has not been handled.
 func (q *Queue[S]) AddReplaced(k Key[S], before cache.Object) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -113,7 +113,7 @@ func (q *Queue[S]) AddReplaced(k Key[S], before cache.Object) {
 	}
 }
 
-// recordChangeLocked records that the object of a job has changed, which ends its back-off.
+// recordChangeLocked records a change of the object of a job. The change ends the back-off of the job.
 func (q *Queue[S]) recordChangeLocked(k Key[S], j *job) {
 	if j.isRunning {
 		j.isChanged = true
@@ -130,7 +130,7 @@ func (q *Queue[S]) pushLocked(k Key[S]) {
 	}
 }
 
-// Barrier returns a channel that is closed once each job that is ready now has been tried.
+// Barrier returns a channel. The channel is closed once each job that is ready now has been tried.
 func (q *Queue[S]) Barrier() <-chan struct{} {
 	q.mu.Lock()
 	defer q.mu.Unlock()

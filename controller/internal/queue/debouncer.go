@@ -29,7 +29,7 @@ type Debouncer struct {
 	held map[Key]*debouncedTrigger
 }
 
-// debouncedTrigger is a trigger that is held back, merged with the triggers that came after it.
+// debouncedTrigger is a held trigger. Later triggers of the same key are merged into it.
 type debouncedTrigger struct {
 	Trigger
 	first time.Time

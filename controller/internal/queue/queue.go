@@ -271,8 +271,8 @@ func (q *Queue) tick() instant {
 	return now
 }
 
-// arm sets the timer if it would fire too late. A timer that would fire too early stays: it is
-// cheaper to find nothing due once than to reset the timer each time that a wait ends early.
+// arm sets the timer if it would fire too late. A timer that would fire too early stays. To find
+// nothing due once is cheaper than to reset the timer each time.
 func (q *Queue) arm(now instant) {
 	at := q.delayed.nearest()
 	if at >= q.timerAt || q.shutdown {

@@ -7,7 +7,7 @@ const (
 	dueShare = 3
 )
 
-// readyKeys holds the keys that a worker can take, and decides which is the next.
+// readyKeys holds the keys that a worker can take, and picks the next key.
 type readyKeys struct {
 	// classes holds the keys of each class, in the order in which they came into it. Each key is in one
 	// list only, and none is running.

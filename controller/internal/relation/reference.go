@@ -27,8 +27,8 @@ func (Reference) WriteVerbs() []kube.Verb { return nil }
 // IsSlow returns true, because one object may have a great number of referrers.
 func (Reference) IsSlow() bool { return true }
 
-// Keys returns the objects that refer to o by its name alone, which means their own namespace, or by
-// its namespace and name.
+// Keys returns the objects that refer to o, either by the name of o from the same namespace, or by
+// namespace and name.
 func (r Reference) Keys(_ context.Context, o Object, to Kind) ([]Key, error) {
 	namespace, name := o.Record.Namespace, o.Record.Name
 	switch {

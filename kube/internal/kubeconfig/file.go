@@ -6,11 +6,11 @@ import (
 	"net/url"
 	"os"
 	"slices"
+	"strings"
 
 	"github.com/go-json-experiment/json/jsontext"
 	utiljson "k8s.io/apimachinery/pkg/util/json"
-
-	"github.com/yare-go/yare/internal/yaml"
+	"sigs.k8s.io/yaml"
 )
 
 // file is one file, in the format of client-go's tools/clientcmd/api/v1.
@@ -95,9 +95,12 @@ type Context struct {
 // parse returns the file that data encodes, in YAML or JSON.
 func parse(data []byte) (*file, error) {
 	f := new(file)
-	encoded, err := yaml.ToJSON(data)
-	if err != nil {
+	encoded, err := yaml.YAMLToJSON(data)
+	switch {
+	case err != nil && strings.HasPrefix(err.Error(), "yaml: "):
 		return nil, err
+	case err != nil: // it may quote a value, which may be a secret
+		return nil, errors.New("a key in it is neither a text nor a number nor a boolean")
 	}
 	if err := utiljson.Unmarshal(encoded, f); err != nil {
 		return nil, err

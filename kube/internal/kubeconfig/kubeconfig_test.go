@@ -4,6 +4,7 @@ import (
 	"errors"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 )
 
@@ -55,5 +56,14 @@ func TestAContextWithoutAClusterIsErrNoCluster(t *testing.T) {
 	wrong := "users: [{name: u, user: {token: a, password: b}}]\ncontexts: [{name: a, context: {user: u}}]\ncurrent-context: a"
 	if _, err := read(t, wrong).Select(""); err == nil || errors.Is(err, ErrNoCluster) {
 		t.Errorf("the user is wrong, but the error is %v", err)
+	}
+}
+
+// The error about a strange key does not quote its value, which may be a secret.
+func TestErrorsQuoteNoValue(t *testing.T) {
+	t.Parallel()
+	_, err := parse([]byte("users: [{name: u, user: {null: s3cret}}]"))
+	if err == nil || strings.Contains(err.Error(), "s3cret") {
+		t.Errorf("the error is %v", err)
 	}
 }

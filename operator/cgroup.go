@@ -1,10 +1,8 @@
 package operator
 
 import (
-	"io/fs"
 	"path"
 	"slices"
-	"strconv"
 	"strings"
 )
 
@@ -94,18 +92,4 @@ func parseMount(line string) (mount, bool) {
 	// White space is written as octal numbers.
 	plain := strings.NewReplacer(`\040`, " ", `\011`, "\t", `\012`, "\n", `\134`, `\`)
 	return mount{root: plain.Replace(first[3]), point: plain.Replace(first[4]), kind: last[0], options: last[2]}, true
-}
-
-// readLimit returns the number of bytes in a file. It returns false if there is no limit, for which
-// the file contains max in version 2, and the largest number of pages in version 1.
-func readLimit(root fs.FS, name string) (int64, bool) {
-	data, err := fs.ReadFile(root, name)
-	if err != nil {
-		return 0, false
-	}
-	limit, err := strconv.ParseInt(strings.TrimSpace(string(data)), 10, 64)
-	if err != nil || limit <= 0 || limit >= 1<<62 {
-		return 0, false
-	}
-	return limit, true
 }

@@ -97,8 +97,7 @@ func TestRefusalsNameWhatToDeclare(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			reporter := newConnectionReporter(slog.New(slog.DiscardHandler), "", "", needs)
-			reporter.checker = access.NewChecker(needs, nil, "")
+			reporter := newProblemReporter(slog.New(slog.DiscardHandler), "", "", needs, access.NewChecker(needs, nil, ""))
 			requests := 0
 			client := answering(&requests, c.err).With(reporter.handler)
 			err = client.Delete(t.Context(), &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: "a", Name: "b"}})

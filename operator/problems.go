@@ -14,16 +14,21 @@ import (
 	"github.com/yare-go/yare/kube"
 )
 
-// connectionReporter is a handler that logs each lasting problem between the program and
-// its server once, in one line with what can be done, and once more when it is over. The
-// requests themselves are repeated by whoever makes them.
-type connectionReporter struct {
+// problemReporter is a handler that logs each lasting problem between the program and its server: an
+// unreachable server, refused credentials, a missing permission, a missing kind. It logs each problem once,
+// in one line with what can be done, and once more when the problem is over. Whoever makes the requests
+// repeats them.
+//
+// For example, three lists of webapps are denied. The first denial logs "the account may not list
+// webapps.example.com" with the remedy, and the others log nothing. A list that succeeds logs "the account
+// may list webapps.example.com now".
+type problemReporter struct {
 	log        *slog.Logger
 	server     string
 	crdCommand string
 	// defines holds the resources whose definition the program brings.
 	defines map[schema.GroupResource]bool
-	// checker finds out whether the program declares a request. It may be nil.
+	// checker decides whether the program declares a request. It may be nil.
 	checker *access.Checker
 
 	mu sync.Mutex
@@ -31,15 +36,16 @@ type connectionReporter struct {
 	current map[problem]kube.Ref
 }
 
-func newConnectionReporter(log *slog.Logger, server, crdCommand string, needs kube.Needs) *connectionReporter {
-	c := &connectionReporter{
-		log: log, server: server, crdCommand: crdCommand,
+// newProblemReporter returns a reporter for a program with these needs. checker may be nil.
+func newProblemReporter(log *slog.Logger, server, crdCommand string, needs kube.Needs, checker *access.Checker) *problemReporter {
+	reporter := &problemReporter{
+		log: log, server: server, crdCommand: crdCommand, checker: checker,
 		defines: make(map[schema.GroupResource]bool), current: make(map[problem]kube.Ref),
 	}
 	for _, t := range ownDefinitions(needs) {
-		c.defines[t.Resource.GroupResource()] = true
+		reporter.defines[t.Resource.GroupResource()] = true
 	}
-	return c
+	return reporter
 }
 
 // problem is a failure that lasts until somebody outside of the program acts.
@@ -63,64 +69,63 @@ const (
 	forbidden    problemKind = "forbidden"
 )
 
-// handler returns next, observed by c.
-func (c *connectionReporter) handler(next kube.Handler) kube.Handler {
+// handler returns next, and reports the problems of its requests.
+func (reporter *problemReporter) handler(next kube.Handler) kube.Handler {
 	return kube.HandlerFunc(func(ctx context.Context, r *kube.Request) (*kube.Response, error) {
 		response, err := next.Do(ctx, r)
 		if err != nil {
-			err = c.explain(ctx, r, err)
+			err = explainDenial(ctx, reporter.checker, r, err)
 		}
 		if ctx.Err() == nil {
-			c.recordOutcome(r, err)
+			reporter.recordOutcome(r, err)
 		}
 		return response, err
 	})
 }
 
-// recordOutcome records how r ended, and logs the problem that begins with it and the problems
-// that are over.
-func (c *connectionReporter) recordOutcome(r *kube.Request, err error) {
+// recordOutcome records how r ended. It logs the problems that are over, and the problem that begins.
+func (reporter *problemReporter) recordOutcome(r *kube.Request, err error) {
 	found, isProblem := diagnose(r, err)
-	c.mu.Lock()
-	defer c.mu.Unlock()
+	reporter.mu.Lock()
+	defer reporter.mu.Unlock()
 	var over []string
-	for p, ref := range c.current {
-		if isOver(p, ref, r, err) {
-			delete(c.current, p)
+	for p, ref := range reporter.current {
+		if p.isOver(ref, r, err) {
+			delete(reporter.current, p)
 			over = append(over, p.recovery())
 		}
 	}
 	slices.Sort(over)
 	for _, text := range over {
-		c.log.Info(text)
+		reporter.log.Info(text)
 	}
 	if !isProblem {
 		return
 	}
-	if _, known := c.current[found]; !known {
-		c.current[found] = objectOf(r)
-		c.logProblem(found, err)
+	if _, isKnown := reporter.current[found]; !isKnown {
+		reporter.current[found] = objectOf(r)
+		reporter.logProblem(found, err)
 	}
 }
 
 // hasReported reports whether the log has the reason of err, an error of a stream. A nil
-// *connectionReporter has reported nothing.
-func (c *connectionReporter) hasReported(err error) bool {
-	if c == nil {
+// *problemReporter has reported nothing.
+func (reporter *problemReporter) hasReported(err error) bool {
+	if reporter == nil {
 		return false
 	}
 	if kube.IsUnauthorized(err) || kube.IsNoResource(err) || isDeniedByAuthorizer(err) {
 		return true
 	}
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	_, away := c.current[problem{kind: unreachable}]
-	return away && kube.IsUnreachable(err)
+	reporter.mu.Lock()
+	defer reporter.mu.Unlock()
+	_, isUnreachable := reporter.current[problem{kind: unreachable}]
+	return isUnreachable && kube.IsUnreachable(err)
 }
 
-// isOver reports whether the outcome of r shows that p, which began with a request for ref,
-// is over. Another failure shows little.
-func isOver(p problem, ref kube.Ref, r *kube.Request, err error) bool {
+// isOver reports whether the outcome of r shows that p is over. p began with a request for ref. Another
+// failure shows little.
+func (p problem) isOver(ref kube.Ref, r *kube.Request, err error) bool {
 	e, answered := kube.AsError(err)
 	answered = err == nil || answered && e.Code != 0
 	switch p.kind {
@@ -221,7 +226,7 @@ func (p problem) headline() string {
 	}
 }
 
-// recovery returns what is right again once p is over, in words.
+// recovery returns the end of p, in words.
 func (p problem) recovery() string {
 	switch p.kind {
 	case unreachable:
@@ -236,22 +241,22 @@ func (p problem) recovery() string {
 }
 
 // logProblem logs what is wrong, and what to do.
-func (c *connectionReporter) logProblem(p problem, err error) {
+func (reporter *problemReporter) logProblem(p problem, err error) {
 	var remedy string
 	switch p.kind {
 	case unreachable:
-		remedy = "see that it runs at " + c.server + ", or name another with --kubeconfig or --context"
+		remedy = "see that it runs at " + reporter.server + ", or name another with --kubeconfig or --context"
 	case unauthorized:
 		remedy = "renew the credentials of the kubeconfig, or name another with --kubeconfig or --context"
 	case noResource:
-		remedy = "put its CustomResourceDefinition in place: " + c.crdCommand + " | kubectl apply -f -"
-		if !c.defines[p.resource.GroupResource()] {
+		remedy = "put its CustomResourceDefinition in place: " + reporter.crdCommand + " | kubectl apply -f -"
+		if !reporter.defines[p.resource.GroupResource()] {
 			remedy = "install what " + p.resource.String() + " belong to: this program uses them, but does not define them"
 		}
 	case forbidden:
 		remedy = "give the account a Role or ClusterRole that allows it, as the subcommand permissions prints them, or narrow the program with --watch-namespace"
 	}
-	c.log.Error(p.headline()+"; will try again", "do", remedy, "error", causeOf(err))
+	reporter.log.Error(p.headline()+"; will try again", "do", remedy, "error", causeOf(err))
 }
 
 // causeOf returns the part of err that the headline does not have: the message of the

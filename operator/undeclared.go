@@ -36,8 +36,8 @@ func refuseUndeclared(checker *access.Checker) func(kube.Handler) kube.Handler {
 	}
 }
 
-// advice returns what to do with the expression that declares a request of the part that ctx belongs
-// to.
+// advice returns what to do with declaration, the expression that declares a request. ctx belongs to the part
+// that made the request.
 func advice(ctx context.Context, declaration string) string {
 	place := "to the part that needs it"
 	if s, ok := logctx.From(ctx); ok {
@@ -53,20 +53,21 @@ func advice(ctx context.Context, declaration string) string {
 	return "add " + declaration + " " + place
 }
 
-// explain returns err, the outcome of r. If the server refused r because of a permission that the
-// program does not declare, the error contains the expression that declares it.
-func (c *connectionReporter) explain(ctx context.Context, r *kube.Request, err error) error {
+// explainDenial returns err, the outcome of r. If the server refused r because of a permission that the
+// program does not declare, the error contains the expression that declares the permission. checker may be
+// nil.
+func explainDenial(ctx context.Context, checker *access.Checker, r *kube.Request, err error) error {
 	e, ok := kube.AsError(err)
-	if !ok || c.checker == nil || !kube.IsForbidden(err) {
+	if !ok || checker == nil || !kube.IsForbidden(err) {
 		return err
 	}
 	var remedy string
-	switch missing := c.checker.MissingVerbs(r); {
+	switch missing := checker.MissingVerbs(r); {
 	case isDeniedByAuthorizer(err) && len(missing) > 0:
-		remedy = "the program does not declare it: " + advice(ctx, c.checker.Declaration(r, missing))
+		remedy = "the program does not declare it: " + advice(ctx, checker.Declaration(r, missing))
 	case strings.Contains(e.Answer.Message, "cannot set an ownerRef on a resource you can't delete"):
 		remedy = "OwnerReferencesPermissionEnforcement demands delete of whoever changes the owner references of an existing object: " +
-			advice(ctx, c.checker.Declaration(r, []kube.Verb{kube.VerbDelete}))
+			advice(ctx, checker.Declaration(r, []kube.Verb{kube.VerbDelete}))
 	case strings.Contains(e.Answer.Message, "cannot set blockOwnerDeletion if"):
 		remedy = "OwnerReferencesPermissionEnforcement demands update on the finalizers of the owner: declare the child by controller.Owns, or " +
 			advice(ctx, `controller.Writes of the owner (kube.VerbUpdate).Subresource("finalizers")`)

@@ -21,8 +21,8 @@ type partGroup struct {
 	errs []error
 }
 
-// run runs all parts, and returns their errors when the last part has ended.
-func (g *partGroup) run(ctx context.Context, parts []Part) error {
+// runAll runs all parts, and returns their errors when the last part has ended.
+func (g *partGroup) runAll(ctx context.Context, parts []Part) error {
 	// Services go on while the other parts come to their end.
 	serviceCtx, stopServices := context.WithCancel(context.WithoutCancel(ctx))
 	defer stopServices()

@@ -1,4 +1,4 @@
-package textlog_test
+package logctx
 
 import (
 	"bytes"
@@ -9,8 +9,6 @@ import (
 	"testing"
 	"testing/slogtest"
 	"time"
-
-	"github.com/yare-go/yare/internal/textlog"
 )
 
 // valuer is a value that chooses what is logged.
@@ -43,7 +41,7 @@ func TestLines(t *testing.T) {
 		"ERR m n=7\n  goroutine 7 [running]:\n  main.f()": func(l *slog.Logger) { l.Error("m", "stack", "goroutine 7 [running]:\nmain.f()\n", "n", 7) },
 	} {
 		var b bytes.Buffer
-		log(slog.New(textlog.New(&b, slog.Level(-8))))
+		log(slog.New(NewTextHandler(&b, slog.Level(-8))))
 		_, got, _ := strings.Cut(b.String(), " ") // the time
 		if got != want+"\n" {
 			t.Errorf("got %q, want %q", got, want)
@@ -51,7 +49,7 @@ func TestLines(t *testing.T) {
 	}
 	var b bytes.Buffer
 	r := slog.NewRecord(at, slog.LevelInfo, "m", 0)
-	if err := textlog.New(&b, slog.LevelInfo).Handle(t.Context(), r); err != nil || b.String() != "12:00:03 INF m\n" {
+	if err := NewTextHandler(&b, slog.LevelInfo).Handle(t.Context(), r); err != nil || b.String() != "12:00:03 INF m\n" {
 		t.Errorf("got %q and %v", b.String(), err)
 	}
 }
@@ -60,7 +58,7 @@ func TestLines(t *testing.T) {
 func TestHandlerRules(t *testing.T) {
 	t.Parallel()
 	var b bytes.Buffer
-	err := slogtest.TestHandler(textlog.New(&b, slog.LevelInfo), func() []map[string]any {
+	err := slogtest.TestHandler(NewTextHandler(&b, slog.LevelInfo), func() []map[string]any {
 		var records []map[string]any
 		for line := range strings.Lines(b.String()) {
 			words := strings.Fields(line)
@@ -114,7 +112,7 @@ func (w *onlyWholeLines) Write(text []byte) (int, error) {
 
 func TestLinesAreWhole(t *testing.T) {
 	t.Parallel()
-	logger := slog.New(textlog.New(&onlyWholeLines{t: t}, slog.LevelInfo))
+	logger := slog.New(NewTextHandler(&onlyWholeLines{t: t}, slog.LevelInfo))
 	var running sync.WaitGroup
 	for range 4 {
 		running.Go(func() {
@@ -124,4 +122,43 @@ func TestLinesAreWhole(t *testing.T) {
 		})
 	}
 	running.Wait()
+}
+
+// What others have written does not control the terminal, in colours or not.
+func TestNothingControlsTheTerminal(t *testing.T) {
+	t.Parallel()
+	for value, want := range map[any]string{
+		"\x1b[2J":                     `"\x1b[2J"`,
+		`\x1b[2J and \x1b[2K`:         `"\\x1b[2J and \\x1b[2K"`,
+		`\x1b[2J`:                     `"\\x1b[2J"`,
+		"\u009b2J":                    `"\u009b2J"`,
+		"a\rb":                        `"a\rb"`,
+		"broken\xff text":             `"broken\xff text"`,
+		errors.New("\x1b[2J"):         `"\x1b[2J"`,
+		struct{ s string }{"\x1b[2J"}: `"{\x1b[2J}"`,
+	} {
+		for _, isColoured := range []bool{true, false} {
+			var b bytes.Buffer
+			slog.New(newTextHandler(&b, slog.LevelInfo, isColoured)).Info("m", "v", value)
+			_, got, _ := strings.Cut(b.String(), "v=")
+			if got = strings.TrimPrefix(got, "\x1b[0m"); got != want+"\n" { // the end of the colour of the name
+				t.Errorf("coloured %v: %q is written as %q, want %q", isColoured, value, got, want)
+			}
+		}
+	}
+}
+
+// The time and the names are faint, and a level has the colour of its severity.
+func TestColours(t *testing.T) {
+	t.Parallel()
+	var b bytes.Buffer
+	h := newTextHandler(&b, slog.LevelDebug, true)
+	r := slog.NewRecord(time.Date(2026, 11, 22, 12, 0, 3, 5e6, time.UTC), slog.LevelWarn, "m", 0)
+	r.AddAttrs(slog.Int("n", 7))
+	if err := h.Handle(t.Context(), r); err != nil {
+		t.Fatal(err)
+	}
+	if got, want := b.String(), "\x1b[2m12:00:03\x1b[0m \x1b[93mWRN\x1b[0m m \x1b[2mn=\x1b[0m7\n"; got != want {
+		t.Errorf("got %q, want %q", got, want)
+	}
 }

@@ -130,7 +130,7 @@ func TestConnectionProblemsAreLoggedOnce(t *testing.T) {
 			t.Parallel()
 			var log bytes.Buffer
 			needs := kube.Needs{Defines: []kube.Type{gadgets, certificates}}
-			reporter := newConnectionReporter(slog.New(slog.NewTextHandler(&log, &slog.HandlerOptions{ReplaceAttr: brief})), "https://there", "gadgets crd", needs)
+			reporter := newProblemReporter(slog.New(slog.NewTextHandler(&log, &slog.HandlerOptions{ReplaceAttr: brief})), "https://there", "gadgets crd", needs, nil)
 			next := 0
 			h := reporter.handler(kube.HandlerFunc(func(context.Context, *kube.Request) (*kube.Response, error) {
 				return nil, c.outcomes[next].err
@@ -166,7 +166,7 @@ func brief(_ []string, a slog.Attr) slog.Attr {
 func TestRequestOfACallerWhoGaveUpIsNoProblem(t *testing.T) {
 	t.Parallel()
 	var log bytes.Buffer
-	reporter := newConnectionReporter(slog.New(slog.NewTextHandler(&log, nil)), "", "", kube.Needs{})
+	reporter := newProblemReporter(slog.New(slog.NewTextHandler(&log, nil)), "", "", kube.Needs{}, nil)
 	ctx, cancel := context.WithCancel(t.Context())
 	h := reporter.handler(kube.HandlerFunc(func(context.Context, *kube.Request) (*kube.Response, error) {
 		cancel()
@@ -194,7 +194,7 @@ func TestForbiddenByAdmissionIsNoMissingPermission(t *testing.T) {
 		`roles.rbac.authorization.k8s.io "x" is forbidden: user "u" (groups=["g"]) is attempting to grant RBAC permissions not currently held`,
 	} {
 		var log bytes.Buffer
-		reporter := newConnectionReporter(slog.New(slog.NewTextHandler(&log, nil)), "", "", kube.Needs{})
+		reporter := newProblemReporter(slog.New(slog.NewTextHandler(&log, nil)), "", "", kube.Needs{}, nil)
 		h := reporter.handler(kube.HandlerFunc(func(context.Context, *kube.Request) (*kube.Response, error) {
 			return nil, refused(message)
 		}))
