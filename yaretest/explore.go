@@ -15,6 +15,7 @@ import (
 	"github.com/yare-go/yare/internal/explore/history"
 	"github.com/yare-go/yare/internal/explore/report"
 	"github.com/yare-go/yare/internal/explore/schedule"
+	"github.com/yare-go/yare/internal/proxy/faults"
 	"github.com/yare-go/yare/kube"
 	"github.com/yare-go/yare/operator"
 )
@@ -149,7 +150,7 @@ func Delete(name string, objects ...kube.Object) Step {
 		if err != nil {
 			s.err = fmt.Errorf("the object %s of the step %q: %w", o.GetName(), name, err)
 		}
-		s.step.Delete = append(s.step.Delete, schedule.Object{Resource: kind.Resource.GroupResource().String(), Name: o.GetName()})
+		s.step.Delete = append(s.step.Delete, faults.Object{Resource: kind.Resource.GroupResource().String(), Name: o.GetName()})
 	}
 	return s
 }
@@ -188,9 +189,9 @@ func Beyond(kinds ...string) ExploreOption {
 	}
 }
 
-func parseKinds(names []string) (kinds []schedule.Kind, err error) {
+func parseKinds(names []string) (kinds []faults.Kind, err error) {
 	for _, name := range names {
-		parsed, err := explore.ParseKinds(name)
+		parsed, err := faults.ParseKinds(name)
 		if err != nil {
 			return nil, err
 		}

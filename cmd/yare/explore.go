@@ -18,6 +18,7 @@ import (
 	"github.com/yare-go/yare/internal/plane"
 	"github.com/yare-go/yare/internal/plane/console"
 	"github.com/yare-go/yare/internal/plane/process"
+	"github.com/yare-go/yare/internal/proxy/faults"
 	"github.com/yare-go/yare/kube"
 )
 
@@ -95,7 +96,7 @@ ended first.`,
 
 func runExplore(ctx context.Context, out *console.Console, f exploreFlags, path string, args []string) error {
 	for _, name := range f.only {
-		kinds, err := explore.ParseKinds(name)
+		kinds, err := faults.ParseKinds(name)
 		if err != nil {
 			return err
 		}

@@ -6,7 +6,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/yare-go/yare/internal/explore/schedule"
+	"github.com/yare-go/yare/internal/proxy/faults"
 	"github.com/yare-go/yare/yaretest"
 )
 
@@ -15,7 +15,7 @@ import (
 func TestBeyondTheContract(t *testing.T) {
 	t.Parallel()
 	coverage := yaretest.Explore(t, yaretest.Binary{Path: "../../examples/webapp"}, yaretest.Only("watch-twice", "unreadable"))
-	for _, k := range []schedule.Kind{schedule.WatchTwice, schedule.Unreadable} {
+	for _, k := range []faults.Kind{faults.WatchTwice, faults.Unreadable} {
 		if count := coverage.Kinds[k]; count.Total == 0 || count.Done < count.Total {
 			t.Errorf("runs with %s: %+v", k, count)
 		}
@@ -29,7 +29,7 @@ func TestExploreWebApp(t *testing.T) {
 	}
 	t.Parallel()
 	coverage := yaretest.Explore(t, yaretest.Binary{Path: "../../examples/webapp", Cover: true}, yaretest.Budget(45*time.Second))
-	if coverage.Points.Total == 0 || coverage.Kinds[schedule.Crash].Total == 0 {
+	if coverage.Points.Total == 0 || coverage.Kinds[faults.Crash].Total == 0 {
 		t.Errorf("the exploration has planned no run with a crash: %+v", coverage)
 	}
 	if count := coverage.Statements["github.com/yare-go/yare/examples/webapp"]; count.Done == 0 || count.Total < count.Done {

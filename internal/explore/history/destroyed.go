@@ -10,8 +10,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
-	"github.com/yare-go/yare/internal/explore/schedule"
 	"github.com/yare-go/yare/internal/ident"
+	"github.com/yare-go/yare/internal/proxy/faults"
 )
 
 // DestructionKind is the kind of a destruction.
@@ -32,7 +32,7 @@ const (
 type Destruction struct {
 	Kind DestructionKind
 	// Object has a normalized name.
-	Object schedule.Object
+	Object faults.Object
 	// Path is the path of the field that changed.
 	Path string
 	// Step and At are the step and the time of the version that shows the destruction.
@@ -55,20 +55,20 @@ func (d Destruction) String() string { return d.Object.String() + " " + d.Text }
 // not for any other. A Job may vanish after it has finished. A field that somebody else has changed may
 // change again. Objects that built-in controllers make and delete, such as Pods of ReplicaSets, take no
 // part.
-func Destroyed(references []History, got History, o Options, faults ...schedule.Fault) []Destruction {
-	j := judgement{run: livesOf(got, o), accepted: o.Accepted, killed: make(map[schedule.Object]int)}
+func Destroyed(references []History, got History, o Options, injected ...faults.Fault) []Destruction {
+	j := judgement{run: livesOf(got, o), accepted: o.Accepted, killed: make(map[faults.Object]int)}
 	for _, h := range references {
 		j.references = append(j.references, livesOf(h, o))
 	}
-	for _, f := range faults {
+	for _, f := range injected {
 		j.kinds = append(j.kinds, f.Kind)
 		if f.Object == nil {
 			continue
 		}
 		switch f.Kind {
-		case schedule.ForeignDelete, schedule.ForeignRecreate:
+		case faults.ForeignDelete, faults.ForeignRecreate:
 			j.killed[*f.Object]++
-		case schedule.ForeignEdit:
+		case faults.ForeignEdit:
 			if j.isReplaced(*f.Object) {
 				j.killed[*f.Object]++
 			}
@@ -85,14 +85,14 @@ type judgement struct {
 	references []lives
 	accepted   *Accepted
 	// kinds are the kinds of the faults of the run.
-	kinds []schedule.Kind
+	kinds []faults.Kind
 	// killed counts the faults that have deleted an object.
-	killed map[schedule.Object]int
+	killed map[faults.Object]int
 }
 
 // isReplaced reports whether a reference run has replaced an object by another object of its name. An operator that
 // changes an object in this way also repairs the edit of somebody else in this way.
-func (j *judgement) isReplaced(o schedule.Object) bool {
+func (j *judgement) isReplaced(o faults.Object) bool {
 	return slices.ContainsFunc(j.references, func(reference lives) bool {
 		hasEnded := slices.ContainsFunc(reference.ended, func(l life) bool { return l.object == o && !l.isExpected() })
 		count := 0
@@ -115,7 +115,7 @@ type lives struct {
 
 // life is the creation or the end of an object.
 type life struct {
-	object schedule.Object
+	object faults.Object
 	Version
 	// isOfOwner is true for the end of an object whose owner had ended, or was being deleted.
 	isOfOwner bool
@@ -126,7 +126,7 @@ type life struct {
 func (l life) isExpected() bool { return l.isOfOwner || isFinishedJob(l.Version) }
 
 type fieldOfObject struct {
-	object schedule.Object
+	object faults.Object
 	path   string
 }
 
@@ -191,7 +191,7 @@ func endings(h History) map[types.UID]string {
 // addValues adds the new values of the operator's fields. A version that a user has written has no new value of
 // the operator, even where managedFields do not show that: the operator owns what it wrote as stringData,
 // whatever somebody else writes to data.
-func (l *lives) addValues(object schedule.Object, v Version, fields fields, isOfUser bool) {
+func (l *lives) addValues(object faults.Object, v Version, fields fields, isOfUser bool) {
 	for path, f := range fields {
 		at := fieldOfObject{object, path}
 		known := l.values[at][v.UID]
@@ -218,7 +218,7 @@ func (v *valuesOfField) last() value { return v.written[len(v.written)-1] }
 
 // countDeaths returns how often an object of this name died by the end of a step, and how many of these
 // deaths were expected.
-func (l lives) countDeaths(object schedule.Object, step int) (expected, unexpected int) {
+func (l lives) countDeaths(object faults.Object, step int) (expected, unexpected int) {
 	for _, each := range l.ended {
 		switch {
 		case each.object != object || each.Step > step:
@@ -233,7 +233,7 @@ func (l lives) countDeaths(object schedule.Object, step int) (expected, unexpect
 
 // countBirths returns how often an object of this name was created, and how often an object of this name has
 // died with its owner.
-func (l lives) countBirths(object schedule.Object) (births, deathsOfOwner int) {
+func (l lives) countBirths(object faults.Object) (births, deathsOfOwner int) {
 	for _, each := range l.created {
 		if each.object == object {
 			births++
@@ -250,7 +250,7 @@ func (l lives) countBirths(object schedule.Object) (births, deathsOfOwner int) {
 // deaths returns the deaths that the references do not have.
 func (j judgement) deaths() []Destruction {
 	var all []Destruction
-	count := make(map[schedule.Object]int)
+	count := make(map[faults.Object]int)
 	for _, each := range j.run.ended {
 		if each.isExpected() {
 			continue
@@ -278,7 +278,7 @@ func (j judgement) deaths() []Destruction {
 // judged by [Masks.Compare].
 func (j judgement) births() []Destruction {
 	var all []Destruction
-	count := make(map[schedule.Object]int)
+	count := make(map[faults.Object]int)
 	for _, each := range j.run.created {
 		// An object may follow each object that has died with its owner, in the references too.
 		_, deathsOfOwner := j.run.countBirths(each.object)

@@ -10,8 +10,8 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
 
-	"github.com/yare-go/yare/internal/explore/schedule"
 	"github.com/yare-go/yare/internal/ident"
+	"github.com/yare-go/yare/internal/proxy/faults"
 )
 
 // Version is one version of one object.
@@ -122,7 +122,7 @@ type State struct {
 }
 
 // ObjectOf returns the resource and the normalized name of an object of the run.
-func (s State) ObjectOf(v Version) schedule.Object { return s.words.objectOf(v) }
+func (s State) ObjectOf(v Version) faults.Object { return s.words.objectOf(v) }
 
 // Objects returns the newest version of each object, by resource, namespace and name.
 func (s State) Objects() []Version { return slices.Clone(s.objects) }

@@ -13,7 +13,7 @@ import (
 
 	"github.com/yare-go/yare/internal/explore"
 	"github.com/yare-go/yare/internal/explore/finding"
-	"github.com/yare-go/yare/internal/explore/schedule"
+	"github.com/yare-go/yare/internal/proxy/faults"
 	"github.com/yare-go/yare/yaretest"
 )
 
@@ -92,9 +92,9 @@ func TestExplore(t *testing.T) {
 }
 
 // kinds returns the kinds of faults that show the mistake.
-func (t twin) kinds() []schedule.Kind {
+func (t twin) kinds() []faults.Kind {
 	if len(t.finds) == 0 {
-		return []schedule.Kind{explore.Transition}
+		return []faults.Kind{faults.Transition}
 	}
 	return t.finds
 }
