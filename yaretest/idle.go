@@ -2,7 +2,6 @@ package yaretest
 
 import (
 	"encoding/json"
-	"path/filepath"
 	"testing"
 )
 
@@ -25,7 +24,7 @@ func unrequested(t testing.TB, programs []*Process) (reconciles []string) {
 			}
 		}
 		if !logged {
-			t.Fatalf("%s has logged no reconcile: run it with -v, and let it have something to do", filepath.Base(program.cmd.Path))
+			t.Fatalf("%s has logged no reconcile: run it with -v, and let it have something to do", program.command)
 		}
 	}
 	return reconciles

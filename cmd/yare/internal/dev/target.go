@@ -16,48 +16,48 @@ import (
 	"github.com/yare-go/yare/internal/plane/process"
 )
 
-// A program is the Go main package that is developed.
-type program struct {
-	shown string // the folder as the user wrote it
-	dir   string // the same, absolute
-	goCmd string
+// target is the Go main package that is developed.
+type target struct {
+	// shown is the folder as the user wrote it. dir is its absolute path.
+	shown, dir string
+	goCmd      string
 }
 
 // inspect checks that dir holds a Go main package.
-func inspect(ctx context.Context, shown string) (program, error) {
+func inspect(ctx context.Context, shown string) (target, error) {
 	dir, err := filepath.Abs(shown)
 	if err != nil {
-		return program{}, fmt.Errorf("finding %s: %w", shown, err)
+		return target{}, fmt.Errorf("find %s: %w", shown, err)
 	}
 	info, err := os.Stat(dir)
 	switch {
 	case errors.Is(err, os.ErrNotExist):
-		return program{}, fmt.Errorf("%s does not exist: name the folder of an operator's main package", shown)
+		return target{}, fmt.Errorf("%s does not exist: name the folder of an operator's main package", shown)
 	case err != nil:
-		return program{}, fmt.Errorf("looking at %s: %w", shown, err)
+		return target{}, fmt.Errorf("look at %s: %w", shown, err)
 	case !info.IsDir():
-		return program{}, fmt.Errorf("%s is not a folder: name the folder of an operator's main package, not a file of it", shown)
+		return target{}, fmt.Errorf("%s is not a folder: name the folder of an operator's main package, not a file of it", shown)
 	}
-	p := program{shown: shown, dir: dir}
+	p := target{shown: shown, dir: dir}
 	if p.goCmd, err = exec.LookPath("go"); err != nil {
 		return p, errors.New("the go command was not found in PATH; it builds the operator: install Go (https://go.dev/dl)")
 	}
-	out, said, err := p.run(ctx, "list", "-e", "-json=Name,Error", ".")
+	out, problems, err := p.run(ctx, "list", "-e", "-json=Name,Error", ".")
 	if err != nil {
 		if context.Cause(ctx) != nil {
 			return p, context.Cause(ctx)
 		}
-		if strings.Contains(said, "go.mod file not found") {
+		if strings.Contains(problems, "go.mod file not found") {
 			return p, fmt.Errorf("%s is in no Go module: make one there with `go mod init NAME`", shown)
 		}
-		return p, fmt.Errorf("%s cannot be read by the go command: %s", shown, strings.TrimSpace(said))
+		return p, fmt.Errorf("%s cannot be read by the go command: %s", shown, strings.TrimSpace(problems))
 	}
 	var pkg struct {
 		Name  string
 		Error *struct{ Err string }
 	}
 	if err := json.Unmarshal([]byte(out), &pkg); err != nil {
-		return p, fmt.Errorf("reading what go list says of %s: %w", shown, err)
+		return p, fmt.Errorf("read the output of go list about %s: %w", shown, err)
 	}
 	switch {
 	case pkg.Name == "main":
@@ -82,7 +82,7 @@ func hasGoFile(dir string) bool {
 
 // run runs the go command in the program's folder, and returns its standard output and standard
 // error.
-func (p program) run(ctx context.Context, args ...string) (out, said string, err error) {
+func (p target) run(ctx context.Context, args ...string) (out, problems string, err error) {
 	var stdout, stderr bytes.Buffer
 	cmd := exec.Command(p.goCmd, args...)
 	cmd.Dir = p.dir
@@ -94,7 +94,7 @@ func (p program) run(ctx context.Context, args ...string) (out, said string, err
 
 // env returns the user's environment with their flags, workspace and proxy. Only the platform is
 // replaced by the platform of this machine, because the operator runs here.
-func (p program) env() []string {
+func (p target) env() []string {
 	var env []string
 	for _, variable := range os.Environ() {
 		name, _, _ := strings.Cut(variable, "=")
@@ -105,31 +105,31 @@ func (p program) env() []string {
 	return append(env, "GOOS="+runtime.GOOS, "GOARCH="+runtime.GOARCH)
 }
 
-// A compileError is the error of a program that does not compile.
-type compileError struct{ said string }
+// compileError is the error of a program that does not compile.
+type compileError struct{ output string }
 
-func (e *compileError) Error() string { return "it does not compile:\n" + e.said }
+func (e *compileError) Error() string { return "it does not compile:\n" + e.output }
 
 // build compiles the program to the file output.
-func (p program) build(ctx context.Context, output string) error {
-	_, said, err := p.run(ctx, "build", "-buildvcs=false", "-o", output, ".")
+func (p target) build(ctx context.Context, output string) error {
+	_, problems, err := p.run(ctx, "build", "-buildvcs=false", "-o", output, ".")
 	if err == nil {
 		return nil
 	}
 	if context.Cause(ctx) != nil {
 		return context.Cause(ctx)
 	}
-	if strings.TrimSpace(said) == "" {
+	if strings.TrimSpace(problems) == "" {
 		return fmt.Errorf("go build: %w", err)
 	}
-	return &compileError{said: p.fromHere(said)}
+	return &compileError{output: p.fromHere(problems)}
 }
 
 // fromHere replaces the file names in a compiler's output, which are relative to the program's
 // folder, with names that begin as the user wrote that folder.
-func (p program) fromHere(said string) string {
+func (p target) fromHere(output string) string {
 	var out []string
-	for line := range strings.SplitSeq(strings.TrimRight(said, "\n"), "\n") {
+	for line := range strings.SplitSeq(strings.TrimRight(output, "\n"), "\n") {
 		name, rest, ok := strings.Cut(line, ":")
 		switch {
 		case strings.HasPrefix(line, "#"):
@@ -142,7 +142,7 @@ func (p program) fromHere(said string) string {
 	return strings.Join(out, "\n")
 }
 
-// A sourcePackage is the output of `go list` for one package of the program.
+// sourcePackage is the output of `go list` for one package of the program.
 type sourcePackage struct {
 	Name       string
 	Dir        string
@@ -156,10 +156,10 @@ type sourcePackage struct {
 
 // packages returns the packages of the program that belong to the user's own module, or modules if
 // there is a workspace.
-func (p program) packages(ctx context.Context) ([]sourcePackage, error) {
-	out, said, err := p.run(ctx, "list", "-e", "-deps", "-json=Name,Dir,GoFiles,EmbedFiles,Module", ".")
+func (p target) packages(ctx context.Context) ([]sourcePackage, error) {
+	out, problems, err := p.run(ctx, "list", "-e", "-deps", "-json=Name,Dir,GoFiles,EmbedFiles,Module", ".")
 	if err != nil {
-		return nil, fmt.Errorf("listing the packages of %s: %w: %s", p.shown, err, strings.TrimSpace(said))
+		return nil, fmt.Errorf("list the packages of %s: %w: %s", p.shown, err, strings.TrimSpace(problems))
 	}
 	var own []sourcePackage
 	decoder := json.NewDecoder(strings.NewReader(out))
@@ -170,10 +170,26 @@ func (p program) packages(ctx context.Context) ([]sourcePackage, error) {
 			return own, nil
 		}
 		if err != nil {
-			return nil, fmt.Errorf("reading what go list says of %s: %w", p.shown, err)
+			return nil, fmt.Errorf("read the output of go list about %s: %w", p.shown, err)
 		}
 		if pkg.Module != nil && pkg.Module.Main && pkg.Dir != "" {
 			own = append(own, pkg)
 		}
 	}
+}
+
+// shownName returns the name of a file as the user would write it.
+func (p target) shownName(file string) string {
+	if relative, err := filepath.Rel(p.dir, file); err == nil {
+		return filepath.Join(p.shown, relative)
+	}
+	return file
+}
+
+// sample returns the path of the file of objects to try the operator with.
+func (p target) sample() string { return filepath.Join(p.dir, "sample.yaml") }
+
+// watchedFiles returns the folder and the single file that count whatever the go command reports.
+func (p target) watchedFiles() (folders, single map[string]bool) {
+	return map[string]bool{p.dir: true}, map[string]bool{p.sample(): true}
 }
