@@ -3,18 +3,18 @@ package loopback
 import (
 	"crypto/tls"
 	"crypto/x509"
-	"encoding/base64"
 	"io"
 	"net/http"
 	"os"
-	"regexp"
 	"strings"
 	"testing"
+
+	"github.com/yare-go/yare/kube"
 )
 
 func TestServer(t *testing.T) {
 	t.Parallel()
-	server, err := Start(t.TempDir(), http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+	server, path, err := StartWithFile(t.TempDir(), http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		_, _ = io.WriteString(w, r.Proto)
 	}))
 	if err != nil {
@@ -22,26 +22,15 @@ func TestServer(t *testing.T) {
 	}
 	defer server.Close()
 	// KUBECONFIG is a list of files.
-	if strings.ContainsRune(server.Kubeconfig(), os.PathListSeparator) {
-		t.Errorf("the path %s is two paths in KUBECONFIG", server.Kubeconfig())
+	if strings.ContainsRune(path, os.PathListSeparator) {
+		t.Errorf("the path %s is two paths in KUBECONFIG", path)
 	}
-	kubeconfig, err := os.ReadFile(server.Kubeconfig())
-	if err != nil {
-		t.Fatal(err)
-	}
-	find := func(pattern string) string {
-		match := regexp.MustCompile(pattern).FindSubmatch(kubeconfig)
-		if match == nil {
-			t.Fatalf("the kubeconfig does not match %s:\n%s", pattern, kubeconfig)
-		}
-		return string(match[1])
-	}
-	authority, err := base64.StdEncoding.DecodeString(find(`certificate-authority-data: (\S+)}`))
+	config, _, err := kube.ConfigSource{Kubeconfig: path}.Load()
 	if err != nil {
 		t.Fatal(err)
 	}
 	roots := x509.NewCertPool()
-	if !roots.AppendCertsFromPEM(authority) {
+	if !roots.AppendCertsFromPEM(config.CAData) {
 		t.Fatal("the kubeconfig has no authority")
 	}
 	for _, c := range []struct {
@@ -50,13 +39,13 @@ func TestServer(t *testing.T) {
 		code  int
 		body  string
 	}{
-		{true, find(`token: (\S+)}`), http.StatusOK, "HTTP/2.0"},
-		{false, find(`token: (\S+)}`), http.StatusOK, "HTTP/1.1"},
+		{true, config.BearerToken, http.StatusOK, "HTTP/2.0"},
+		{false, config.BearerToken, http.StatusOK, "HTTP/1.1"},
 		{true, "", http.StatusUnauthorized, "the token is not that of the kubeconfig file\n"},
 	} {
 		transport := &http.Transport{TLSClientConfig: &tls.Config{RootCAs: roots}, ForceAttemptHTTP2: c.http2}
 		defer transport.CloseIdleConnections()
-		request, err := http.NewRequestWithContext(t.Context(), http.MethodGet, find(`server: "(\S+)"`), nil)
+		request, err := http.NewRequestWithContext(t.Context(), http.MethodGet, config.Host, nil)
 		if err != nil {
 			t.Fatal(err)
 		}
