@@ -44,8 +44,8 @@ var layers = map[string][]string{
 	"kube/internal/jsonplan": {"internal/jsonscan"},
 	// It reads objects from YAML and JSON.
 	"internal/manifest": {},
-	// It parses requests, for proxies.
-	"internal/access/apirequest": {"kube"},
+	// It is the proxy in front of an API server, with the faults that it injects.
+	"internal/proxy": {"kube", "internal/clock"},
 	// It is for tests.
 	"internal/testkit/bound": {},
 	// They carry what log lines are about, describe panics, and write logs for people.
@@ -78,9 +78,9 @@ var layers = map[string][]string{
 	"internal/plane":        {"internal/access"},
 	"cmd/yare/internal/dev": append([]string{"internal/plane", "internal/textlog", "internal/access", "internal/manifest"}, library...),
 	// The exploration of programs under faults.
-	"internal/explore": append([]string{"internal/plane", "internal/clock", "internal/logctx", "internal/access", "internal/manifest", "internal/access/apirequest", "internal/ident"}, library...),
-	"yaretest":         append([]string{"internal/plane", "internal/clock", "internal/logctx", "internal/access", "internal/access/apirequest", "internal/explore"}, library...),
-	"cmd/yare":         append([]string{"internal/plane", "cmd/yare/internal/dev", "internal/explore"}, library...),
+	"internal/explore": append([]string{"internal/plane", "internal/clock", "internal/logctx", "internal/access", "internal/manifest", "internal/proxy", "internal/ident"}, library...),
+	"yaretest":         append([]string{"internal/plane", "internal/clock", "internal/logctx", "internal/access", "internal/proxy", "internal/explore"}, library...),
+	"cmd/yare":         append([]string{"internal/plane", "cmd/yare/internal/dev", "internal/proxy", "internal/explore"}, library...),
 
 	// The tests of the examples share it.
 	"examples/internal/operatortest": append([]string{"yaretest"}, library...),
@@ -114,6 +114,7 @@ var forbidden = map[string]string{
 	modulePath + "/internal/plane":              "it is for the command line and for tests",
 	modulePath + "/cmd/yare/internal/dev":       "it is for the command line",
 	modulePath + "/internal/explore":            "it is for tests and the command line",
+	modulePath + "/internal/proxy":              "it is for tests and the command line",
 	modulePath + "/yaretest":                    "it is for tests",
 	modulePath + "/internal/testkit/fakeserver": "it is for tests",
 	modulePath + "/internal/testkit/gadget":     "it is for tests",

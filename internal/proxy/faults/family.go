@@ -181,8 +181,8 @@ func (e atPoint) RoundTrip(x *proxy.Exchange, r *http.Request, next proxy.Next) 
 
 // newAtPoint returns the effect of a fault that happens at its point. Error: the fault has no point.
 func newAtPoint(a *Armed, do handler) (effect, error) {
-	if a.fault.At == nil {
-		return nil, fmt.Errorf("the fault %s has no point", a.fault.Kind)
+	if f := a.Fault(); f.At == nil {
+		return nil, fmt.Errorf("the fault %s has no point", f.Kind)
 	}
 	return atPoint{armed: a, do: do}, nil
 }
