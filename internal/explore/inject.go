@@ -49,7 +49,7 @@ func (r *run) forFaults(step int, inject func(faults.Fault) error) error {
 
 // armedFaults are the faults of one step of a run that requests and streams of the program trigger.
 type armedFaults struct {
-	run *faultRun
+	run *faults.Run
 	all []*faults.Armed
 	// over is closed when the step is over. running counts the goroutines that wait for triggers.
 	over    chan struct{}
@@ -99,7 +99,7 @@ func (a *armedFaults) disarm() (missed []faults.Fault, err error) {
 			missed = append(missed, armed.Fault())
 		}
 	}
-	a.run.Disarm()
+	a.run.Injector.Disarm()
 	a.mu.Lock()
 	err = a.err
 	a.mu.Unlock()
@@ -124,130 +124,73 @@ type handOverError struct{ text string }
 // Error implements error.
 func (e *handOverError) Error() string { return e.text }
 
-// faultRun is a [faults.Run].
-type faultRun struct {
-	*cluster
-	run  *run
-	wait patience
-	// over is closed when the step of armed faults is over.
-	over <-chan struct{}
+// newFaultRun returns what faults do to a run. The channel over is closed when the step of armed faults is over.
+func newFaultRun(r *run, wait patience, over <-chan struct{}) *faults.Run {
+	waitForRest := func(ctx context.Context) error {
+		r.acted = time.Now()
+		return r.waitForRest(ctx, wait)
+	}
+	return &faults.Run{
+		Cluster: r.explorer.cluster, Namespace: r.namespace, Folder: r.folder, Sample: firstSample(r.schedule.Steps),
+		Plane: r.explorer.options.Plane, Injector: r.proxy.Injector,
+		Object:       r.findObject,
+		TakeStep:     func(ctx context.Context, step int) error { return r.takeStep(ctx, r.schedule.Steps[step]) },
+		CrashProgram: r.crashProgram, RestartProgram: r.restartProgram, AdvanceClock: r.advanceClock,
+		HandOver:    func(a *faults.Armed, isKilled bool) error { return r.handOver(a, isKilled, over) },
+		WaitForRest: waitForRest,
+		ExpectNoChange: func(ctx context.Context, act func() error) error {
+			before := len(r.recording.Versions())
+			if err := act(); err != nil {
+				return err
+			}
+			if err := waitForRest(ctx); err != nil {
+				return err
+			}
+			if changes := r.recording.History().ChangesAfter(before, r.explorer.historyOptions()); len(changes) > 0 {
+				r.recordProblem(finding.ChangesAtRest, int(r.current.Load()), changes)
+			}
+			return nil
+		},
+		Outage: func(ctx context.Context, work func() error) error {
+			r.outages.Add(1)
+			defer r.outages.Add(-1)
+			if err := work(); err != nil {
+				return err
+			}
+			return r.waitUntilServing(ctx)
+		},
+		RecordFault: func(where faults.Place, text string) {
+			event := finding.Event{Lane: finding.Operator, Text: text, Fault: true}
+			switch where {
+			case faults.InServer:
+				event.Lane = finding.Server
+			case faults.ByUser:
+				event.Lane, event.To = finding.User, finding.Server
+			}
+			r.recordEvent(event)
+		},
+		RecordMissed:        func(f faults.Fault) { r.outcome.missed = append(r.outcome.missed, f) },
+		RecordNotApplicable: func(f faults.Fault) { r.outcome.notApplicable = append(r.outcome.notApplicable, f) },
+	}
 }
 
-func newFaultRun(r *run, wait patience, over <-chan struct{}) *faultRun {
-	return &faultRun{cluster: r.explorer.cluster, run: r, wait: wait, over: over}
-}
-
-// Namespace implements [faults.Run].
-func (f *faultRun) Namespace() string { return f.run.namespace }
-
-// Folder implements [faults.Run].
-func (f *faultRun) Folder() string { return f.run.folder }
-
-// Sample implements [faults.Run].
-func (f *faultRun) Sample() (*unstructured.Unstructured, error) {
-	return f.decode(f.run.schedule.Steps[0].Apply[0], f.run.namespace)
-}
-
-// Object implements [faults.Run].
-func (f *faultRun) Object(ctx context.Context, o faults.Object) (*unstructured.Unstructured, kube.API[unstructured.Unstructured], bool, error) {
+// findObject returns the object of a normalized name, with the API of its kind. It reports whether the object exists.
+func (r *run) findObject(ctx context.Context, o faults.Object) (*unstructured.Unstructured, kube.API[unstructured.Unstructured], bool, error) {
 	var none kube.API[unstructured.Unstructured]
-	resource, err := f.resource(o.Resource)
+	resource, err := r.explorer.resource(o.Resource)
 	if err != nil {
 		return nil, none, false, err
 	}
-	api := kube.Dynamic(f.client, resource, f.run.namespace)
+	api := kube.Dynamic(r.explorer.client, resource, r.namespace)
 	all, err := api.List(ctx)
 	if err != nil {
 		return nil, none, false, err
 	}
-	i := slices.IndexFunc(all, func(u *unstructured.Unstructured) bool { return f.run.names.Normalize(u.GetName()) == o.Name })
+	i := slices.IndexFunc(all, func(u *unstructured.Unstructured) bool { return r.names.Normalize(u.GetName()) == o.Name })
 	if i < 0 {
 		return nil, none, false, nil
 	}
 	return all[i], api, true, nil
-}
-
-// TakeStep implements [faults.Run].
-func (f *faultRun) TakeStep(ctx context.Context, step int) error {
-	return f.run.takeStep(ctx, f.run.schedule.Steps[step])
-}
-
-// Arm implements [faults.Run].
-func (f *faultRun) Arm(fault faults.Fault) (*faults.Armed, error) { return f.run.proxy.Arm(fault) }
-
-// Disarm implements [faults.Run].
-func (f *faultRun) Disarm() { f.run.proxy.Disarm() }
-
-// CrashProgram implements [faults.Run].
-func (f *faultRun) CrashProgram(why string, restartsNow bool) error {
-	return f.run.crashProgram(why, restartsNow)
-}
-
-// RestartProgram implements [faults.Run].
-func (f *faultRun) RestartProgram() error { return f.run.restartProgram() }
-
-// AdvanceClock implements [faults.Run].
-func (f *faultRun) AdvanceClock(ctx context.Context) (bool, error) { return f.run.advanceClock(ctx) }
-
-// HandOver implements [faults.Run].
-func (f *faultRun) HandOver(a *faults.Armed, isKilled bool) error {
-	return f.run.handOver(a, isKilled, f.over)
-}
-
-// WaitForRest implements [faults.Run].
-func (f *faultRun) WaitForRest(ctx context.Context) error {
-	f.run.acted = time.Now()
-	return f.run.waitForRest(ctx, f.wait)
-}
-
-// ExpectNoChange implements [faults.Run].
-func (f *faultRun) ExpectNoChange(ctx context.Context, act func() error) error {
-	before := len(f.run.recording.Versions())
-	if err := act(); err != nil {
-		return err
-	}
-	if err := f.WaitForRest(ctx); err != nil {
-		return err
-	}
-	if changes := f.run.recording.History().ChangesAfter(before, f.run.explorer.historyOptions()); len(changes) > 0 {
-		f.run.recordProblem(finding.ChangesAtRest, int(f.run.current.Load()), changes)
-	}
-	return nil
-}
-
-// Plane implements [faults.Run].
-func (f *faultRun) Plane() faults.Plane { return f.run.explorer.options.Plane }
-
-// Outage implements [faults.Run].
-func (f *faultRun) Outage(ctx context.Context, work func() error) error {
-	f.run.outages.Add(1)
-	defer f.run.outages.Add(-1)
-	if err := work(); err != nil {
-		return err
-	}
-	return f.run.waitUntilServing(ctx)
-}
-
-// RecordFault implements [faults.Run].
-func (f *faultRun) RecordFault(where faults.Place, text string) {
-	event := finding.Event{Lane: finding.Operator, Text: text, Fault: true}
-	switch where {
-	case faults.InServer:
-		event.Lane = finding.Server
-	case faults.ByUser:
-		event.Lane, event.To = finding.User, finding.Server
-	}
-	f.run.recordEvent(event)
-}
-
-// RecordMissed implements [faults.Run].
-func (f *faultRun) RecordMissed(fault faults.Fault) {
-	f.run.outcome.missed = append(f.run.outcome.missed, fault)
-}
-
-// RecordNotApplicable implements [faults.Run].
-func (f *faultRun) RecordNotApplicable(fault faults.Fault) {
-	f.run.outcome.notApplicable = append(f.run.outcome.notApplicable, fault)
 }
 
 // recordHandOver records the problem of a hand-over as the problem of the run. It returns all other errors.

@@ -2,6 +2,7 @@ package explore
 
 import (
 	"context"
+	"encoding/json"
 	"slices"
 
 	"github.com/yare-go/yare/internal/explore/history"
@@ -76,16 +77,21 @@ func (e *explorer) opportunities() (*faults.References, error) {
 	r := &faults.References{
 		Kinds: slices.Concat(kinds, e.options.Beyond), Points: e.points(), Codes: e.codes(), IsElecting: e.election != nil,
 		HasPlane: e.options.Plane != nil, IsLimited: e.options.Budget > 0, Random: e.random, Cluster: e.cluster,
-		NotApplicable: e.coverage.NotApplicable,
+		NotApplicable: e.coverage.NotApplicable, Sample: firstSample(e.options.Steps),
 	}
 	for i := range e.options.Steps {
 		r.Steps = append(r.Steps, faults.Step{Streams: e.streams(i), CanRestartLater: later[i]})
 	}
-	if applied := e.options.Steps[0].Apply; len(applied) > 0 {
-		r.Sample = applied[0]
-	}
 	r.Objects, err = e.writtenObjects(r.Points)
 	return r, err
+}
+
+// firstSample returns the first object that the user applies in the first step, or nil.
+func firstSample(steps []schedule.Step) json.RawMessage {
+	if len(steps[0].Apply) == 0 {
+		return nil
+	}
+	return steps[0].Apply[0]
 }
 
 func countWrites(points []proxy.Point) (n int) {
