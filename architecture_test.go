@@ -79,8 +79,9 @@ var layers = map[string][]string{
 	"cmd/yare/internal/dev": append([]string{"internal/plane", "internal/textlog", "internal/access", "internal/manifest"}, library...),
 	// The exploration of programs under faults.
 	"internal/explore": append([]string{"internal/plane", "internal/clock", "internal/logctx", "internal/access", "internal/manifest", "internal/access/apirequest", "internal/ident"}, library...),
-	"yaretest":         append([]string{"internal/plane", "internal/clock", "internal/logctx", "internal/access", "internal/access/apirequest", "internal/explore"}, library...),
-	"cmd/yare":         append([]string{"internal/plane", "cmd/yare/internal/dev", "internal/explore"}, library...),
+	"yaretest":         append([]string{"internal/plane", "internal/clock", "internal/logctx", "internal/access", "internal/access/apirequest"}, library...),
+	"explore":          append([]string{"internal/plane", "internal/explore", "yaretest"}, library...),
+	"cmd/yare":         append([]string{"internal/plane", "cmd/yare/internal/dev", "explore"}, library...),
 
 	// The tests of the examples share it.
 	"examples/internal/operatortest": append([]string{"yaretest"}, library...),
@@ -95,7 +96,7 @@ var layers = map[string][]string{
 
 	"examples": library,
 	// The code that the pages of the guide show.
-	"docs/guide/code": append([]string{"yaretest"}, library...),
+	"docs/guide/code": append([]string{"yaretest", "explore"}, library...),
 	// It measures whole operators on a control plane.
 	"bench": append([]string{"internal/plane", "internal/clock"}, library...),
 	// It runs an operator for an hour under faults.
@@ -118,6 +119,7 @@ var forbidden = map[string]string{
 	modulePath + "/internal/plane":              "it is for the command line and for tests",
 	modulePath + "/cmd/yare/internal/dev":       "it is for the command line",
 	modulePath + "/internal/explore":            "it is for tests and the command line",
+	modulePath + "/explore":                     "it is for tests and the command line",
 	modulePath + "/yaretest":                    "it is for tests",
 	modulePath + "/internal/testkit/fakeserver": "it is for tests",
 	modulePath + "/internal/testkit/gadget":     "it is for tests",

@@ -65,7 +65,7 @@ func (e *explorer) planPlane(points []schedule.Point, has func(schedule.Kind) bo
 		kinds = named
 		if e.options.Plane == nil {
 			for _, k := range named {
-				e.coverage.NotApplicable[k] = "the exploration may not stop components of this control plane; use --plane, or yaretest.Plane"
+				e.coverage.NotApplicable[k] = "the exploration may not stop components of this control plane; use --plane, or explore.Plane"
 			}
 		}
 	}
@@ -134,7 +134,7 @@ func (e *explorer) patienceOf(j job) patience {
 func (r *run) strike(ctx context.Context, f schedule.Fault) error {
 	plane := r.explorer.options.Plane
 	if plane == nil {
-		return fmt.Errorf("the fault %s stops a component of the control plane, and the exploration may not; use --plane, or yaretest.Plane", f.Kind)
+		return fmt.Errorf("the fault %s stops a component of the control plane, and the exploration may not; use --plane, or explore.Plane", f.Kind)
 	}
 	r.outages.Add(1)
 	defer r.outages.Add(-1)

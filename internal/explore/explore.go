@@ -6,7 +6,6 @@ import (
 	"errors"
 	"math/rand/v2"
 	"slices"
-	"strings"
 	"sync"
 	"time"
 
@@ -16,8 +15,8 @@ import (
 	"github.com/yare-go/yare/kube"
 )
 
-// Options are the settings of an exploration.
-type Options struct {
+// Settings are the settings of an exploration.
+type Settings struct {
 	// Config is the access to the cluster, with an administrator's rights. The kinds of the steps are
 	// defined there.
 	Config *kube.Config
@@ -64,8 +63,8 @@ var ErrNoReference = errors.New("there is no stable reference")
 
 // explorer is one exploration.
 type explorer struct {
-	operator Operator
-	options  Options
+	operator Launcher
+	options  Settings
 	client   *kube.Client
 	random   *rand.Rand
 	// resources are the namespaced resources of the server.
@@ -93,7 +92,7 @@ type explorer struct {
 }
 
 // Explore explores an operator. Error: the exploration could not be made; [ErrNoReference].
-func Explore(ctx context.Context, operator Operator, o Options) (record finding.Record, err error) {
+func Explore(ctx context.Context, operator Launcher, o Settings) (record finding.Record, err error) {
 	e, err := newExplorer(ctx, operator, o)
 	if err != nil {
 		return finding.Record{}, err
@@ -108,8 +107,8 @@ func Explore(ctx context.Context, operator Operator, o Options) (record finding.
 		return finding.Record{}, err
 	}
 	err = e.runAll(ctx, jobs, began)
-	if b, ok := operator.(Binary); ok && b.CoverFolder != "" && err == nil {
-		e.coverage.Statements, err = codeCoverage(ctx, b.CoverFolder)
+	if folder := operator.coverFolder(); folder != "" && err == nil {
+		e.coverage.Statements, err = codeCoverage(ctx, folder)
 	}
 	e.coverage.Took = time.Since(began)
 	if err == nil {
@@ -122,7 +121,7 @@ func Explore(ctx context.Context, operator Operator, o Options) (record finding.
 }
 
 // List returns the runs that an exploration would make after the reference runs, one text each, in their order.
-func List(ctx context.Context, operator Operator, o Options) (all []string, err error) {
+func List(ctx context.Context, operator Launcher, o Settings) (all []string, err error) {
 	e, err := newExplorer(ctx, operator, o)
 	if err != nil {
 		return nil, err
@@ -138,7 +137,7 @@ func List(ctx context.Context, operator Operator, o Options) (all []string, err 
 	return all, err
 }
 
-func newExplorer(ctx context.Context, operator Operator, o Options) (*explorer, error) {
+func newExplorer(ctx context.Context, operator Launcher, o Settings) (*explorer, error) {
 	if len(o.Samples) == 0 && len(o.Steps) == 0 {
 		return nil, errors.New("there is nothing to explore: no sample, and no step")
 	}
@@ -415,12 +414,4 @@ func textOfJob(j job) string {
 		return f.String()
 	}
 	return string(j.kind)
-}
-
-func textOf(differences []finding.Difference) string {
-	var texts []string
-	for _, d := range differences {
-		texts = append(texts, d.String())
-	}
-	return strings.Join(texts, "; ")
 }

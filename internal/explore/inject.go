@@ -211,14 +211,14 @@ func (r *run) idle(ctx context.Context, step int, wait patience) error {
 
 // advance lets time pass for the program. It reports false if the program has no time of its own.
 func (r *run) advance(ctx context.Context) (bool, error) {
-	r.lives.Lock()
-	defer r.lives.Unlock()
+	r.replicasMu.Lock()
+	defer r.replicasMu.Unlock()
 	for _, p := range r.replicas {
-		if p.life == nil {
+		if p.process == nil {
 			continue
 		}
 		r.recordEvent(finding.Event{Lane: finding.Operator, Text: "time passes for the program"})
-		if advanced, err := p.life.advance(ctx); !advanced || err != nil {
+		if advanced, err := p.process.advance(ctx); !advanced || err != nil {
 			return advanced, err
 		}
 	}

@@ -17,7 +17,7 @@ func (e *explorer) planRestored(has func(schedule.Kind) bool) (all []schedule.Fa
 	case !has(schedule.Restored):
 		return nil
 	case e.options.Plane == nil:
-		e.coverage.NotApplicable[schedule.Restored] = "the exploration may not stop components of this control plane; use --plane, or yaretest.Plane"
+		e.coverage.NotApplicable[schedule.Restored] = "the exploration may not stop components of this control plane; use --plane, or explore.Plane"
 		return nil
 	}
 	for step := range e.options.Steps {

@@ -3,6 +3,7 @@ package finding
 
 import (
 	"fmt"
+	"strings"
 	"time"
 
 	"github.com/yare-go/yare/internal/explore/schedule"
@@ -53,12 +54,24 @@ type Finding struct {
 	// Schedule is the run, minimized if it had several faults. A replay needs nothing else.
 	Schedule schedule.Schedule `json:"schedule"`
 	// Differences describe what is wrong.
-	Differences []Difference `json:"differences,omitempty"`
+	Differences Differences `json:"differences,omitempty"`
 	// Seen is the number of runs with the same verdict, among Tries runs of the schedule.
 	Seen  int `json:"seen"`
 	Tries int `json:"tries"`
 	// Trace holds the events of a run, in the order of time.
 	Trace []Event `json:"trace,omitempty"`
+}
+
+// Differences are what is wrong after a step of a run.
+type Differences []Difference
+
+// String returns the differences in a line.
+func (all Differences) String() string {
+	var texts []string
+	for _, d := range all {
+		texts = append(texts, d.String())
+	}
+	return strings.Join(texts, "; ")
 }
 
 // Difference is one difference between an expected state and the state of a run.
