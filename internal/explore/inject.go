@@ -11,6 +11,7 @@ import (
 
 	"github.com/yare-go/yare/internal/explore/faults"
 	"github.com/yare-go/yare/internal/explore/finding"
+	"github.com/yare-go/yare/internal/explore/history"
 	"github.com/yare-go/yare/internal/explore/schedule"
 	"github.com/yare-go/yare/kube"
 )
@@ -203,7 +204,7 @@ func (r *run) idle(ctx context.Context, step int, wait patience) error {
 	if err := r.waitForRest(ctx, wait); err != nil {
 		return err
 	}
-	if changes := r.recording.History().ChangesAfter(before, r.explorer.historyOptions()); len(changes) > 0 {
+	if changes := history.Changes(r.recording.History(), before, r.explorer.historyOptions()); len(changes) > 0 {
 		r.recordProblem(finding.ChangesAtRest, step, changes)
 	}
 	return nil
