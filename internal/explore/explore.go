@@ -222,24 +222,24 @@ func (e *explorer) runAll(ctx context.Context, jobs []job, began time.Time) erro
 	jobs, alone := splitJobs(jobs)
 	budget := e.sharedBudget(alone)
 	var load loadMeter
-	p := newPace(e.options.Parallel)
+	limiter := newRunLimiter(e.options.Parallel)
 	var running sync.WaitGroup
 	following, stopFollowing := context.WithCancel(ctx)
 	defer running.Wait()
 	defer stopFollowing()
-	running.Go(func() { p.follow(following, load.measure) })
+	running.Go(func() { limiter.adjustToLoad(following, load.measure) })
 	var workers sync.WaitGroup
 	for _, j := range jobs {
-		if !p.begin(ctx) {
+		if !limiter.acquire(ctx) {
 			break
 		}
 		if budget > 0 && time.Since(began) > budget {
-			p.end()
+			limiter.release()
 			e.coverage.Complete = false
 			break
 		}
 		workers.Go(func() {
-			defer p.end()
+			defer limiter.release()
 			if err := e.makeRun(ctx, j); err != nil {
 				e.recordError(err)
 				cancel()

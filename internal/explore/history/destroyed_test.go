@@ -44,7 +44,7 @@ func TestDestroyed(t *testing.T) {
 				r.delete("secrets", "web").write("secrets", "web", `{"data":{"password":"ZA=="}}`, "data.password")
 			},
 			want: []string{
-				"secrets/web was deleted in step 2", "secrets/web was created again in step 2", "secrets/web died in step 3",
+				"secrets/web was deleted in step 2", "secrets/web was created again in step 2", "secrets/web was deleted in step 3",
 			},
 		},
 		"a fault kills the Secret": {
@@ -59,7 +59,7 @@ func TestDestroyed(t *testing.T) {
 			},
 			faults: []schedule.Fault{{Kind: schedule.ForeignEdit, Object: &schedule.Object{Resource: "secrets", Name: "web"}}},
 			want: []string{
-				"secrets/web was deleted in step 2", "secrets/web was created again in step 2", "secrets/web died in step 3",
+				"secrets/web was deleted in step 2", "secrets/web was created again in step 2", "secrets/web was deleted in step 3",
 			},
 		},
 		"somebody changes the password, and the operator makes another one": {middle: func(r *run) {

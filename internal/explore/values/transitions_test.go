@@ -228,8 +228,8 @@ func TestFields(t *testing.T) {
 			if i < 0 {
 				t.Fatalf("the field is not reported: %+v", fields)
 			}
-			if fields[i].Why != test.why {
-				t.Errorf("%s: the reason is %q, want %q", fields[i].Path, fields[i].Why, test.why)
+			if fields[i].Reason != test.why {
+				t.Errorf("%s: the reason is %q, want %q", fields[i].Path, fields[i].Reason, test.why)
 			}
 		})
 	}
