@@ -13,7 +13,7 @@ const (
 	// minRunsPerProcessor and maxRunsPerProcessor bound the number of runs at a time. A run waits for
 	// most of its time.
 	minRunsPerProcessor = 2
-	maxRunsPerProcessor   = 8
+	maxRunsPerProcessor = 8
 	// adjustInterval is how often the limit is adjusted.
 	adjustInterval = time.Second
 	// The limit rises below lowLoad and falls above highLoad, which are parts of the time for which the processors
