@@ -75,7 +75,7 @@ var layers = map[string][]string{
 	"controller":            {"kube", "watch", "cache", "internal/clock", "internal/jsonscan", "internal/ident", "internal/logctx"},
 	"events":                {"kube", "controller"},
 	"operator":              {"kube", "crd", "watch", "cache", "controller", "internal/lease", "internal/clock", "internal/logctx", "internal/textlog", "internal/access", "internal/yaml"},
-	"internal/plane":        {},
+	"internal/plane":        {"internal/access"},
 	"cmd/yare/internal/dev": append([]string{"internal/plane", "internal/textlog", "internal/access", "internal/manifest"}, library...),
 	// The exploration of programs under faults.
 	"internal/explore": append([]string{"internal/plane", "internal/clock", "internal/logctx", "internal/access", "internal/manifest", "internal/access/apirequest", "internal/ident"}, library...),
@@ -97,10 +97,6 @@ var layers = map[string][]string{
 	"examples": library,
 	// The code that the pages of the guide show.
 	"docs/guide/code": append([]string{"yaretest", "explore"}, library...),
-	// It measures whole operators on a control plane.
-	"bench": append([]string{"internal/plane", "internal/clock"}, library...),
-	// It runs an operator for an hour under faults.
-	"bench/soak": append([]string{"bench", "internal/plane", "internal/explore", "internal/clock"}, library...),
 }
 
 // forbidden lists packages that no operator links, with the reason. An entry includes the

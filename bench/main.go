@@ -1,9 +1,9 @@
 // Command bench compares yare with controller-runtime and kube-rs. It builds one operator with
 // each toolkit, lets them do the same work in turns, and measures the processes from outside.
 //
-//	go run ./bench                        # ten rounds of all rows and three of the curves, about an hour
-//	go run ./bench -rounds 1 -rows shops  # a quick look at one row
-//	go run ./bench -report                # write RESULTS.md anew from the rounds that are kept
+//	go -C bench run .                        # ten rounds of all rows and three of the curves, about an hour
+//	go -C bench run . -rounds 1 -rows shops  # a quick look at one row
+//	go -C bench run . -report                # write RESULTS.md anew from the rounds that are kept
 //
 // Each round of each row is kept in results.jsonl. A run that was cut off goes on where it was:
 // a round that is kept is not measured again. RESULTS.md and the plots are made of all rounds
@@ -107,7 +107,7 @@ func parseFlags() (options, error) {
 	}
 	out, err := exec.Command("go", "list", "-f", "{{.Dir}}", "github.com/yare-go/yare/bench").Output()
 	if err != nil {
-		return o, errors.New("the folder of the comparison was not found: run it inside of the module, as go run ./bench")
+		return o, errors.New("the folder of the comparison was not found: run it inside of the module, as go -C bench run .")
 	}
 	o.source = strings.TrimSpace(string(out))
 	if o.out == "" {

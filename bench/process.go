@@ -2,7 +2,6 @@ package main
 
 import (
 	"bufio"
-	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -26,7 +25,7 @@ type runningProgram struct {
 	first   chan mark
 	all     chan mark
 	updated chan mark
-	log     *tail
+	log     *process.Tail
 
 	mu      sync.Mutex
 	records []record
@@ -49,7 +48,7 @@ type record struct {
 // start starts p with a kubeconfig, its work and further variables of the environment.
 func start(p *program, kubeconfig, work string, env ...string) (*runningProgram, error) {
 	r := &runningProgram{
-		first: make(chan mark, 1), all: make(chan mark, 1), updated: make(chan mark, 1), log: new(tail),
+		first: make(chan mark, 1), all: make(chan mark, 1), updated: make(chan mark, 1), log: new(process.Tail),
 	}
 	cmd := exec.Command(p.path)
 	cmd.Env = append(append([]string{
@@ -166,26 +165,4 @@ func (r *runningProgram) memory() (memory, error) {
 		return m, errors.New("the kernel reports no resident memory")
 	}
 	return m, nil
-}
-
-// tail is a writer that keeps the end of what is written.
-type tail struct {
-	mu   sync.Mutex
-	data []byte
-}
-
-func (t *tail) Write(data []byte) (int, error) {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	t.data = append(t.data, data...)
-	if n := len(t.data) - 8<<10; n > 0 {
-		t.data = bytes.Clone(t.data[n:])
-	}
-	return len(data), nil
-}
-
-func (t *tail) String() string {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	return string(t.data)
 }

@@ -8,7 +8,7 @@ import (
 
 	engine "github.com/yare-go/yare/internal/explore"
 	"github.com/yare-go/yare/internal/explore/finding"
-	"github.com/yare-go/yare/internal/explore/schedule"
+	"github.com/yare-go/yare/internal/proxy/faults"
 	"github.com/yare-go/yare/yaretest"
 )
 
@@ -35,9 +35,9 @@ func Beyond(kinds ...string) Option {
 }
 
 // parseKinds returns the kinds of faults that names of kinds and of groups stand for.
-func parseKinds(names []string) (kinds []schedule.Kind, err error) {
+func parseKinds(names []string) (kinds []faults.Kind, err error) {
 	for _, name := range names {
-		parsed, err := engine.ParseKinds(name)
+		parsed, err := faults.ParseKinds(name)
 		if err != nil {
 			return nil, err
 		}

@@ -5,6 +5,7 @@ import (
 
 	engine "github.com/yare-go/yare/internal/explore"
 	"github.com/yare-go/yare/internal/explore/schedule"
+	"github.com/yare-go/yare/internal/proxy/faults"
 	"github.com/yare-go/yare/kube"
 )
 
@@ -69,7 +70,7 @@ func Delete(name string, objects ...kube.Object) Step {
 		if err != nil {
 			s.err = fmt.Errorf("the object %s of the step %q: %w", o.GetName(), name, err)
 		}
-		s.step.Delete = append(s.step.Delete, schedule.Object{Resource: kind.Resource.GroupResource().String(), Name: o.GetName()})
+		s.step.Delete = append(s.step.Delete, faults.Object{Resource: kind.Resource.GroupResource().String(), Name: o.GetName()})
 	}
 	return s
 }

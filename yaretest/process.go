@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"errors"
 	"os"
-	"os/exec"
 	"slices"
 	"strings"
 	"sync"
@@ -12,14 +11,13 @@ import (
 	"testing"
 	"time"
 
-	"github.com/yare-go/yare/internal/access"
 	"github.com/yare-go/yare/internal/plane/process"
 )
 
 // Process is a running program, such as an operator. Its output is kept, by lines.
 type Process struct {
-	cmd     *exec.Cmd
 	process *process.Process
+	command string
 	stdout  *lines
 	stderr  *lines
 }
@@ -36,17 +34,16 @@ func (c *Cluster) Run(t testing.TB, path string, args ...string) *Process {
 // fails requests that none of its parts declares.
 func Run(t testing.TB, kubeconfig, path string, args ...string) *Process {
 	t.Helper()
-	p := &Process{cmd: exec.Command(path, args...), stdout: newLines(), stderr: newLines()}
-	p.cmd.Env = append(os.Environ(), "KUBECONFIG="+kubeconfig, access.CheckVariable+"=1")
-	p.cmd.Stdout, p.cmd.Stderr = p.stdout, p.stderr
+	p := &Process{command: strings.Join(append([]string{path}, args...), " "), stdout: newLines(), stderr: newLines()}
 	var err error
-	if p.process, err = process.Start(p.cmd, syscall.SIGKILL); err != nil {
-		t.Fatalf("start %s: %v", path, err)
+	p.process, err = process.Operator{Path: path, Args: args, Kubeconfig: kubeconfig, Stdout: p.stdout, Stderr: p.stderr}.Start()
+	if err != nil {
+		t.Fatal(err)
 	}
 	t.Cleanup(func() {
 		p.Kill()
 		if t.Failed() {
-			t.Logf("%s printed:\n%s\nand logged:\n%s", strings.Join(p.cmd.Args, " "),
+			t.Logf("%s printed:\n%s\nand logged:\n%s", p.command,
 				strings.Join(p.Lines(), "\n"), strings.Join(p.Log(), "\n"))
 		}
 	})
@@ -99,7 +96,7 @@ func (p *Process) wait(t testing.TB, from *lines, what string, match func(string
 // Signal sends a signal. It does nothing if the process has ended.
 func (p *Process) Signal(t testing.TB, s os.Signal) {
 	t.Helper()
-	if err := p.cmd.Process.Signal(s); err != nil && !errors.Is(err, os.ErrProcessDone) {
+	if err := p.process.Signal(s); err != nil && !errors.Is(err, os.ErrProcessDone) {
 		t.Fatalf("send %s: %v", s, err)
 	}
 }
@@ -114,7 +111,7 @@ func (p *Process) Wait(t testing.TB) int {
 	case <-time.After(timeout):
 		t.Fatalf("it did not end within %s", timeout)
 	}
-	return p.cmd.ProcessState.ExitCode()
+	return p.process.ExitStatus()
 }
 
 // Interrupt stops the process as Ctrl-C does, waits for its end and returns its exit status.
@@ -126,8 +123,7 @@ func (p *Process) Interrupt(t testing.TB) int {
 
 // Kill ends the process as a crash would, and waits until it is gone.
 func (p *Process) Kill() {
-	_ = p.cmd.Process.Kill() // fails only if the process has ended
-	<-p.process.Done()
+	p.process.Stop(syscall.SIGKILL, false, time.Minute)
 }
 
 // lines is a writer that keeps what is written to it, by lines.

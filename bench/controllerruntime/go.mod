@@ -4,7 +4,7 @@ go 1.26.0
 
 require (
 	github.com/go-logr/logr v1.4.3
-	github.com/yare-go/yare v0.0.0
+	github.com/yare-go/yare/bench v0.0.0
 	k8s.io/api v0.37.2
 	k8s.io/apimachinery v0.37.2
 	k8s.io/client-go v0.37.2
@@ -69,4 +69,7 @@ require (
 	sigs.k8s.io/yaml v1.6.0 // indirect
 )
 
-replace github.com/yare-go/yare => ../..
+replace (
+	github.com/yare-go/yare => ../..
+	github.com/yare-go/yare/bench => ..
+)

@@ -17,8 +17,8 @@ import (
 
 	"github.com/yare-go/yare/bench/internal/loopback"
 	"github.com/yare-go/yare/internal/clock"
-	"github.com/yare-go/yare/internal/explore/faults"
-	"github.com/yare-go/yare/internal/explore/schedule"
+	"github.com/yare-go/yare/internal/proxy"
+	"github.com/yare-go/yare/internal/proxy/faults"
 	"github.com/yare-go/yare/kube"
 )
 
@@ -194,7 +194,7 @@ const step = 10 * time.Second
 func (f *front) injectFaults(ctx context.Context) {
 	f.setFaulty(true)
 	defer f.setFaulty(false)
-	kinds := []schedule.Kind{schedule.WatchLag, schedule.WatchCut, schedule.WatchExpired, schedule.WatchMissed}
+	kinds := []faults.Kind{faults.WatchLag, faults.WatchCut, faults.WatchExpired, faults.WatchMissed}
 	streams := []string{"notes.soak.example.com", "configmaps"}
 	var happened []func() // counts each fault of a watch that has happened by the end
 	defer func() {
@@ -206,7 +206,7 @@ func (f *front) injectFaults(ctx context.Context) {
 	for i := 0; ; i++ {
 		f.proxy.Disarm()
 		if err := f.proxy.BeginStep(ctx, i); err == nil { // the API server may be down
-			fault := schedule.Fault{Kind: kinds[i%len(kinds)], Stream: streams[i/len(kinds)%len(streams)], Step: i, Events: f.intN(50)}
+			fault := faults.Fault{Kind: kinds[i%len(kinds)], Stream: streams[i/len(kinds)%len(streams)], Step: i, Events: f.intN(50)}
 			armed, err := f.proxy.Arm(fault)
 			if err != nil {
 				panic(err) // the fault is one of those above

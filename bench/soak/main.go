@@ -3,8 +3,8 @@
 // goroutines and the connections of the operator's process from outside, checks at the end that all
 // objects are right, and judges whether the samples stay flat.
 //
-//	go run ./bench/soak                                        # an hour
-//	go run ./bench/soak -for 2m -objects 1000 -out "$(mktemp -d)"  # a quick look
+//	go -C bench run ./soak                                        # an hour
+//	go -C bench run ./soak -for 2m -objects 1000 -out "$(mktemp -d)"  # a quick look
 //
 // It writes results.json and the plots into the folder -out. The exit status is 1 if an object is
 // wrong, if the operator has ended, or if something grows. It needs Linux and Go.
@@ -62,7 +62,7 @@ func main() {
 	flag.DurationVar(&o.every, "every", 10*time.Second, "the time between two samples")
 	flag.DurationVar(&o.killEvery, "kill-every", 10*time.Minute, "the time between two kills of the API server")
 	flag.Uint64Var(&o.seed, "seed", 1, "the seed of changes and faults")
-	flag.StringVar(&o.out, "out", "bench/soak", "the folder of the results")
+	flag.StringVar(&o.out, "out", "soak", "the folder of the results")
 	flag.Parse()
 	ctx, cancel := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer cancel()
@@ -84,7 +84,7 @@ func (o options) check() error {
 		return errors.New("there are at least 100 objects, and at least six samples; a rate and a time are positive")
 	}
 	if info, err := os.Stat(o.out); err != nil || !info.IsDir() {
-		return fmt.Errorf("-out %s is no folder: run the command in the root of the module, or name a folder", o.out)
+		return fmt.Errorf("-out %s is no folder: run the command as go -C bench run ./soak, or name a folder", o.out)
 	}
 	return nil
 }

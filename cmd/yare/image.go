@@ -51,7 +51,7 @@ ctr images import, docker load, podman load and skopeo.`,
 				return errors.New("name where the image goes: -o FILE writes a file, and --push REF pushes to a registry")
 			}
 			process.EndWithGo()
-			binary, err := plane.Finder{Program: plane.ImageBuilder(), Dir: args[0], Console: out}.Find(cmd.Context())
+			binary, err := plane.Finder{Module: plane.ImageBuilder(), Dir: args[0], Console: out}.Find(cmd.Context())
 			if err != nil {
 				return err
 			}

@@ -52,7 +52,7 @@ func createProject(ctx context.Context, out *console.Console, p project) error {
 	if err != nil {
 		return err
 	}
-	yare, err := plane.OwnModule()
+	yare, err := plane.OwnLocation()
 	if err != nil {
 		return err
 	}

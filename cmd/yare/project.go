@@ -91,7 +91,7 @@ func kindOf(name string) string {
 
 // write writes the files, and returns their paths in the folder. A folder that is not empty is an
 // error.
-func (p project) write(yare plane.Module) (names []string, err error) {
+func (p project) write(yare plane.Location) (names []string, err error) {
 	entries, err := os.ReadDir(p.Dir)
 	switch {
 	case err == nil && len(entries) > 0:
@@ -140,7 +140,7 @@ func (p project) writeFile(name string, content []byte) error {
 }
 
 // goMod returns the content of go.mod. go mod tidy adds the other requirements.
-func (p project) goMod(yare plane.Module) []byte {
+func (p project) goMod(yare plane.Location) []byte {
 	version := yare.Version
 	if version == "" {
 		version = "v0.0.0"

@@ -12,6 +12,7 @@ import (
 	"github.com/yare-go/yare/internal/explore/finding"
 	"github.com/yare-go/yare/internal/explore/history"
 	"github.com/yare-go/yare/internal/explore/schedule"
+	"github.com/yare-go/yare/internal/proxy/faults"
 	"github.com/yare-go/yare/kube"
 )
 
@@ -25,10 +26,10 @@ type Settings struct {
 	// Steps are the steps of the user. The first step applies the samples. Default: Samples are applied and
 	// deleted.
 	Steps []schedule.Step
-	// Only are the kinds of faults. Default: all that [DefaultKinds] returns, and transitions.
-	Only []schedule.Kind
+	// Only are the kinds of faults. Default: all that [faults.DefaultKinds] returns, and transitions.
+	Only []faults.Kind
 	// Beyond are kinds that happen in addition to the default ones.
-	Beyond []schedule.Kind
+	Beyond []faults.Kind
 	// Budget is the time during which new runs begin. Default: no limit.
 	Budget time.Duration
 	// Seed chooses among what is planned, and its order.
@@ -41,7 +42,7 @@ type Settings struct {
 	Values map[string][]any
 	// Plane is the control plane of Config, for the faults that stop its components. Default: no faults
 	// of the control plane.
-	Plane Plane
+	Plane faults.Plane
 	// Accepted are the differences that are intended.
 	Accepted []finding.Acceptance
 	// Checks are the checks of the user's own.
@@ -65,10 +66,8 @@ var ErrNoReference = errors.New("there is no stable reference")
 type explorer struct {
 	operator Launcher
 	options  Settings
-	client   *kube.Client
-	random   *rand.Rand
-	// resources are the namespaced resources of the server.
-	resources []kube.Resource
+	*cluster
+	random *rand.Rand
 	// recorder follows the objects of all runs.
 	recorder   *history.Recorder
 	namespaces *namespaces
@@ -150,12 +149,12 @@ func newExplorer(ctx context.Context, operator Launcher, o Settings) (*explorer,
 		return nil, err
 	}
 	e := &explorer{
-		operator: operator, options: o, client: client, random: rand.New(rand.NewPCG(o.Seed, 1)),
+		operator: operator, options: o, cluster: &cluster{client: client}, random: rand.New(rand.NewPCG(o.Seed, 1)),
 		fresh: make(map[string]*freshState), accepted: accepted,
 		checks: checksOf{hasFailed: make(map[int]bool), hasHeld: make(map[int]bool), failures: make(map[int]error)},
 		coverage: finding.Coverage{
-			Operator: operator.String(), Seed: o.Seed, Kinds: make(map[schedule.Kind]finding.Count),
-			NotApplicable: make(map[schedule.Kind]string), FieldsWithoutValues: make(map[string]string),
+			Operator: operator.String(), Seed: o.Seed, Kinds: make(map[faults.Kind]finding.Count),
+			NotApplicable: make(map[faults.Kind]string), FieldsWithoutValues: make(map[string]string),
 		},
 	}
 	if err := e.checkAccount(ctx); err != nil {
@@ -188,7 +187,7 @@ func (e *explorer) close() error {
 
 // historyOptions returns the field managers that are not the operator, and the accepted differences.
 func (e *explorer) historyOptions() history.Options {
-	return history.Options{Users: []string{userManager, foreignManager}, Accepted: e.accepted}
+	return history.Options{Users: []string{userManager, faults.ForeignManager}, Accepted: e.accepted}
 }
 
 // patient returns the patience of a run that confirms a finding.
@@ -201,8 +200,8 @@ func (e *explorer) patient() patience {
 // job is one planned run.
 type job struct {
 	schedule schedule.Schedule
-	// kind is the kind of the fault, or [Transition].
-	kind schedule.Kind
+	// kind is the kind of the fault, or [faults.Transition].
+	kind faults.Kind
 	// field is the field of a transition.
 	field string
 	// changed are the steps in which the run makes a transition.
@@ -285,7 +284,7 @@ func (e *explorer) makeRun(ctx context.Context, j job) error {
 			return err
 		}
 		e.countRun(&e.coverage.Runs)
-		if len(out.missed) == 0 && (len(out.history.Gaps) == 0 || needsPlane(j.schedule)) || out.problem != "" {
+		if len(out.missed) == 0 && (len(out.history.Gaps) == 0 || faults.StopsComponents(j.schedule.Faults)) || out.problem != "" {
 			break
 		}
 	}
@@ -374,7 +373,7 @@ func (e *explorer) recordCoverage(j job, out *outcome) {
 				e.coverage.Transitions.Done++
 			}
 		}
-		if j.kind == schedule.Crash && j.schedule.Faults[0].At != nil && j.schedule.Faults[0].Restart == schedule.RestartNow {
+		if j.kind == faults.Crash && j.schedule.Faults[0].At != nil && j.schedule.Faults[0].Restart == faults.RestartNow {
 			e.coverage.Points.Done++
 		}
 	}

@@ -14,6 +14,7 @@ import (
 	"github.com/yare-go/yare/internal/explore/finding"
 	"github.com/yare-go/yare/internal/explore/report"
 	"github.com/yare-go/yare/internal/explore/schedule"
+	"github.com/yare-go/yare/internal/proxy/faults"
 	"github.com/yare-go/yare/kube"
 	"github.com/yare-go/yare/operator"
 	"github.com/yare-go/yare/yaretest"
@@ -76,7 +77,7 @@ func TestRefusedChange(t *testing.T) {
 	}
 	options := explore.Settings{
 		Config: cluster.Config(), Steps: []schedule.Step{applying("a"), applying("b"), applying("a")},
-		Only: []schedule.Kind{explore.Transition},
+		Only: []faults.Kind{faults.Transition},
 	}
 	t.Run("reported", func(t *testing.T) {
 		t.Parallel()

@@ -10,9 +10,9 @@ import (
 	"time"
 
 	"github.com/yare-go/yare/internal/clock"
-	"github.com/yare-go/yare/internal/explore/faults"
 	"github.com/yare-go/yare/internal/explore/finding"
-	"github.com/yare-go/yare/internal/explore/schedule"
+	"github.com/yare-go/yare/internal/proxy"
+	"github.com/yare-go/yare/internal/proxy/faults"
 	"github.com/yare-go/yare/kube"
 )
 
@@ -21,7 +21,7 @@ type replica struct {
 	// number counts the replicas of the run from 1.
 	number int
 	// session is the connection of process. Both are nil while the replica is down.
-	session *faults.Session
+	session *proxy.Session
 	process process
 	// mayEnd is true for a process whose lease a fault has taken. The process may end by itself.
 	mayEnd bool
@@ -51,11 +51,6 @@ func (p *replica) stop() {
 	p.session, p.process = nil, nil
 }
 
-// needsStandby reports whether a schedule has a fault for which another replica stands by.
-func needsStandby(s schedule.Schedule) bool {
-	return slices.ContainsFunc(s.Faults, func(f schedule.Fault) bool { return f.Kind.IsOfLeader() })
-}
-
 // pollInterval is the time between two looks at who leads.
 const pollInterval = 100 * time.Millisecond
 
@@ -63,14 +58,14 @@ const pollInterval = 100 * time.Millisecond
 // second one that stands by.
 func (r *run) startReplicas(ctx context.Context) error {
 	first, err := r.addReplica()
-	if err != nil || !needsStandby(r.schedule) {
+	if err != nil || !faults.NeedsStandby(r.schedule.Faults) {
 		return err
 	}
 	election := r.explorer.election
 	if election == nil {
 		return errors.New("the schedule has a fault of a leader, and the program elects none")
 	}
-	err = r.waitForRequests(ctx, first, func(requests []faults.Request) bool { return election.leader(requests) == first.session.Name() })
+	err = r.waitForRequests(ctx, first, func(requests []proxy.Request) bool { return election.leader(requests) == first.session.Name() })
 	if err != nil {
 		return err
 	}
@@ -78,9 +73,9 @@ func (r *run) startReplicas(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	return r.waitForRequests(ctx, second, func(requests []faults.Request) bool {
-		return slices.ContainsFunc(requests, func(q faults.Request) bool {
-			return q.Session == second.session.Name() && q.Point.Resource == leases
+	return r.waitForRequests(ctx, second, func(requests []proxy.Request) bool {
+		return slices.ContainsFunc(requests, func(q proxy.Request) bool {
+			return q.Session == second.session.Name() && q.Point.Resource == proxy.Leases
 		})
 	})
 }
@@ -96,7 +91,7 @@ func (r *run) addReplica() (*replica, error) {
 
 // waitForRequests waits until a condition on the requests of the run holds, or a replica has ended. It
 // gives up after some time, because the rest of the run shows what is wrong.
-func (r *run) waitForRequests(ctx context.Context, p *replica, holds func([]faults.Request) bool) error {
+func (r *run) waitForRequests(ctx context.Context, p *replica, holds func([]proxy.Request) bool) error {
 	for until := time.Now().Add(r.explorer.election.takeOverTime()); time.Now().Before(until) && p.isRunning(); {
 		if holds(r.proxy.Requests()) {
 			return nil
@@ -232,11 +227,11 @@ func (r *run) releaseLeaseLocked(ctx context.Context) error {
 	if last.Holder == "" || last.Session == r.released {
 		return nil
 	}
-	resource, err := r.explorer.resource(leases)
+	resource, err := r.explorer.resource(proxy.Leases)
 	if err != nil {
 		return err
 	}
-	api := kube.Dynamic(r.explorer.client.WithFieldManager(foreignManager), resource, r.namespace)
+	api := kube.Dynamic(r.explorer.client.WithFieldManager(faults.ForeignManager), resource, r.namespace)
 	// A leader that ends in order writes the same.
 	_, err = api.Patch(ctx, last.Name, kube.MergePatch(map[string]any{"spec": map[string]any{"holderIdentity": "", "leaseDurationSeconds": 1}}))
 	if kube.IgnoreNotFound(err) != nil {
@@ -244,6 +239,22 @@ func (r *run) releaseLeaseLocked(ctx context.Context) error {
 	}
 	r.released = last.Session
 	return nil
+}
+
+// advanceClock lets time pass for the program. It reports false if the program has the time of the machine.
+func (r *run) advanceClock(ctx context.Context) (bool, error) {
+	r.replicasMu.Lock()
+	defer r.replicasMu.Unlock()
+	for _, p := range r.replicas {
+		if p.process == nil {
+			continue
+		}
+		r.recordEvent(finding.Event{Lane: finding.Operator, Text: "time passes for the program"})
+		if advanced, err := p.process.advance(ctx); !advanced || err != nil {
+			return advanced, err
+		}
+	}
+	return true, nil
 }
 
 // hasLeaderLocked reports whether a replica that runs has the lease.
@@ -265,12 +276,14 @@ func (r *run) isUnsettled() bool {
 	return r.explorer.election != nil && !r.restartDue && !r.hasLeaderLocked()
 }
 
-// handOver takes the lease from the leader, as its fault says, and waits until another replica has the lease. It
-// returns the problem, or an empty text. It returns early if the channel over is closed.
-func (r *run) handOver(f schedule.Fault, session *faults.Session, over <-chan struct{}) (problem string, err error) {
-	former := r.beginHandOver(f, session)
+// handOver waits until another replica leads in place of the replica of an armed fault, and ends the fault. It kills
+// the replica before if isKilled is true, and starts the replica again after. It returns early if the channel over is
+// closed. Error: a [handOverError] if no other replica takes the lease in time.
+func (r *run) handOver(armed *faults.Armed, isKilled bool, over <-chan struct{}) error {
+	session := armed.Session()
+	former := r.beginHandOver(session, isKilled)
 	defer r.endHandOver()
-	defer session.Reconnect()
+	defer armed.End()
 	election := r.explorer.election
 	limit := time.NewTimer(election.takeOverTime())
 	defer limit.Stop()
@@ -279,32 +292,32 @@ func (r *run) handOver(f schedule.Fault, session *faults.Session, over <-chan st
 	for successor := ""; successor == "" || successor == session.Name(); {
 		select {
 		case <-over:
-			return "", nil
+			return nil
 		case <-limit.C:
-			return fmt.Sprintf("No other replica takes the lease within %s, although it lasts for %s only.", election.takeOverTime(), election.duration), nil
+			return &handOverError{fmt.Sprintf("No other replica takes the lease within %s, although it lasts for %s only.", election.takeOverTime(), election.duration)}
 		case <-tick.C:
 			successor = election.leader(r.proxy.Requests())
 		}
 	}
-	if f.Kind != schedule.LeaderKilled || former == nil {
-		return "", nil
+	if !isKilled || former == nil {
+		return nil
 	}
 	r.replicasMu.Lock()
 	defer r.replicasMu.Unlock()
 	r.recordEvent(finding.Event{Lane: finding.Operator, Text: fmt.Sprintf("replica %d starts again", former.number)})
-	return "", r.startReplicaLocked(former)
+	return r.startReplicaLocked(former)
 }
 
-// beginHandOver records that the leader loses its lease, and kills the leader if the fault says so. It
+// beginHandOver records that the leader loses its lease, and kills the leader if isKilled is true. It
 // returns the replica of the session.
-func (r *run) beginHandOver(f schedule.Fault, session *faults.Session) *replica {
+func (r *run) beginHandOver(session *proxy.Session, isKilled bool) *replica {
 	r.replicasMu.Lock()
 	defer r.replicasMu.Unlock()
 	r.isHandingOver = true
 	for _, p := range r.replicas {
 		if p.session == session {
 			p.mayEnd = true
-			if f.Kind == schedule.LeaderKilled {
+			if isKilled {
 				p.stop()
 			}
 			return p

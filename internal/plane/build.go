@@ -2,11 +2,15 @@ package plane
 
 import (
 	"context"
+	"crypto/sha256"
+	"encoding/hex"
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"path/filepath"
+	"runtime"
 	"strings"
 	"time"
 
@@ -16,9 +20,9 @@ import (
 	"github.com/yare-go/yare/internal/plane/console"
 )
 
-// A builder makes the binary of one source.
+// builder makes the binary of one source.
 type builder struct {
-	program Program
+	module  Module
 	tool    goTool
 	src     source
 	console *console.Console
@@ -27,16 +31,36 @@ type builder struct {
 	kubernetes string
 }
 
-func (f Finder) builder(src source) (builder, error) {
-	tool, err := f.goTool()
+// newBuilder returns the builder of a source.
+func newBuilder(m Module, env environment, src source, out *console.Console) (builder, error) {
+	tool, err := newGoTool(env, m)
 	if err != nil {
 		return builder{}, err
 	}
-	b := builder{program: f.program(), tool: tool, src: src, console: f.Console}
+	b := builder{module: m, tool: tool, src: src, console: out}
 	if src.dir != "" {
 		b.kubernetes, err = b.kubernetesVersion(filepath.Join(src.dir, "go.mod"))
 	}
 	return b, err
+}
+
+// errChanged means that the source changed during its build.
+var errChanged = errors.New("the source was changed while it was compiled")
+
+// buildInto returns the path of the binary in a cache, and builds the binary if it is not there.
+func (b builder) buildInto(ctx context.Context, kept cache) (string, error) {
+	key, err := b.key(ctx)
+	if err != nil {
+		return "", fmt.Errorf("look for %s that is already built: %w", b.module.Title, err)
+	}
+	return kept.get(ctx, key, func(ctx context.Context, dir string) error {
+		err := b.build(ctx, dir)
+		// The compiled source may be neither the source before nor the source after.
+		if after, keyErr := b.key(ctx); ctx.Err() == nil && keyErr == nil && after != key {
+			return errChanged
+		}
+		return err
+	})
 }
 
 // build builds the binary in dir.
@@ -44,13 +68,13 @@ func (b builder) build(ctx context.Context, dir string) error {
 	started := time.Now()
 	task := b.console.Task()
 	defer task.Done()
-	b.console.Printf("compiling %s %s", b.program.Title, b.program.FirstBuild)
+	b.console.Printf("compiling %s %s", b.module.Title, b.module.FirstBuild)
 
 	var args []string
 	env := b.tool.buildEnv()
 	source, workdir := b.src.dir, b.src.dir
 	if b.src.version != "" {
-		task.Set("downloading the source of %s, %s", b.program.Title, b.src.version)
+		task.Set("downloading the source of %s, %s", b.module.Title, b.src.version)
 		downloaded, err := b.download(ctx)
 		if err != nil {
 			return err
@@ -60,12 +84,12 @@ func (b builder) build(ctx context.Context, dir string) error {
 		}
 		source, workdir = downloaded.Dir, dir
 		env = append(env, "GOBIN="+dir)
-		args = append(append([]string{"install", "-v"}, buildFlags(b.kubernetes)...), b.program.modulePath()+"@"+downloaded.Version)
+		args = append(append([]string{"install", "-v"}, buildFlags(b.kubernetes)...), b.module.modulePath()+"@"+downloaded.Version)
 	} else {
-		args = append(append([]string{"build", "-v", "-o", filepath.Join(dir, b.program.Folder)}, buildFlags(b.kubernetes)...), ".")
+		args = append(append([]string{"build", "-v", "-o", filepath.Join(dir, b.module.Folder)}, buildFlags(b.kubernetes)...), ".")
 	}
 
-	p := newBuildProgress(b.program, task, started)
+	p := newBuildProgress(b.module, task, started)
 	defer p.stop()
 	// The number of packages is only shown, so an error does not matter. The downloads of a first
 	// build happen here.
@@ -74,13 +98,13 @@ func (b builder) build(ctx context.Context, dir string) error {
 	}
 	if err := b.tool.run(ctx, workdir, env, nil, p, args...); err != nil {
 		if context.Cause(ctx) != nil {
-			return fmt.Errorf("compiling %s: interrupted: %w", b.program.Title, context.Cause(ctx))
+			return fmt.Errorf("compile %s: interrupted: %w", b.module.Title, context.Cause(ctx))
 		}
-		return &BuildError{Program: b.program, Err: err, Output: p.errorText()}
+		return &BuildError{Module: b.module, Err: err, Output: p.errorText()}
 	}
 	p.stop()
 	task.Done()
-	b.console.Printf("%s is compiled (%s); from now on it is found at once", b.program.Title, console.Duration(time.Since(started)))
+	b.console.Printf("%s is compiled (%s); from now on it is found at once", b.module.Title, console.Duration(time.Since(started)))
 	return nil
 }
 
@@ -90,7 +114,7 @@ func (b builder) list(ctx context.Context, p *buildProgress, dir string, env []s
 	return out.String(), err
 }
 
-// A download is the output of `go mod download -json`.
+// download is the output of `go mod download -json`.
 type download struct {
 	Version, Dir, GoMod, Error string
 }
@@ -105,7 +129,7 @@ func (b builder) download(ctx context.Context) (download, error) {
 		}
 	}
 	// The command runs outside of any module, so that no go.mod has an effect.
-	out, err := b.tool.output(ctx, os.TempDir(), b.tool.buildEnv(), "mod", "download", "-json", b.program.modulePath()+"@"+version)
+	out, err := b.tool.output(ctx, os.TempDir(), b.tool.buildEnv(), "mod", "download", "-json", b.module.modulePath()+"@"+version)
 	var d download
 	if jsonErr := json.Unmarshal([]byte(out), &d); err == nil && jsonErr != nil {
 		err = jsonErr
@@ -117,9 +141,9 @@ func (b builder) download(ctx context.Context) (download, error) {
 		if context.Cause(ctx) != nil {
 			return d, context.Cause(ctx)
 		}
-		return d, fmt.Errorf("downloading %s %s@%s: %w: check the network and GOPROXY, "+
+		return d, fmt.Errorf("download %s %s@%s: %w: check the network and GOPROXY, "+
 			"use a clone of the repository by a replace directive, or set %s to a prebuilt binary",
-			b.program.Title, b.program.modulePath(), version, err, b.program.Variable())
+			b.module.Title, b.module.modulePath(), version, err, b.module.Variable())
 	}
 	return d, nil
 }
@@ -153,11 +177,11 @@ func majorMinor(version string) (major, minor string, ok bool) {
 func (b builder) kubernetesVersion(gomod string) (string, error) {
 	data, err := os.ReadFile(gomod)
 	if err != nil {
-		return "", fmt.Errorf("reading the go.mod of %s: %w", b.program.Title, err)
+		return "", fmt.Errorf("read the go.mod of %s: %w", b.module.Title, err)
 	}
 	file, err := modfile.ParseLax(gomod, data, nil)
 	if err != nil {
-		return "", fmt.Errorf("reading the go.mod of %s: %w", b.program.Title, err)
+		return "", fmt.Errorf("read the go.mod of %s: %w", b.module.Title, err)
 	}
 	for _, r := range file.Require {
 		if r.Mod.Path == "k8s.io/kubernetes" {
@@ -167,20 +191,63 @@ func (b builder) kubernetesVersion(gomod string) (string, error) {
 	return "", nil
 }
 
-// A BuildError is the error of a program that does not compile.
+// key returns the name of the binary that a build would make. It changes with the source, the Go
+// version, the platform and the flags.
+func (b builder) key(ctx context.Context) (string, error) {
+	goVersion, err := b.goVersion(ctx)
+	if err != nil {
+		return "", err
+	}
+	hash := sha256.New()
+	// Each part ends with a zero byte, so that no two lists of parts look the same.
+	write := func(parts ...string) {
+		for _, part := range parts {
+			_, _ = io.WriteString(hash, part+"\x00")
+		}
+	}
+	write("1", goVersion, runtime.GOOS, runtime.GOARCH)
+	if b.src.version != "" {
+		write("version", b.src.version)
+		write(buildFlags("")...)
+	} else {
+		write("source")
+		write(buildFlags(b.kubernetes)...)
+		if err := hashSource(b.src.dir, write); err != nil {
+			return "", fmt.Errorf("read the source of %s in %s: %w", b.module.Title, b.src.dir, err)
+		}
+	}
+	return hex.EncodeToString(hash.Sum(nil))[:32], nil
+}
+
+// goVersion returns the version of Go that would build the source, whose go.mod may ask for
+// another version than the installed one.
+func (b builder) goVersion(ctx context.Context) (string, error) {
+	dir := b.src.dir
+	if dir == "" {
+		dir = os.TempDir()
+	}
+	out, err := b.tool.output(ctx, dir, b.tool.buildEnv(), "env", "GOVERSION")
+	if err != nil {
+		return "", fmt.Errorf("ask the go command for its version: %w", err)
+	}
+	return strings.TrimSpace(out), nil
+}
+
+// BuildError is the error of a program that does not compile.
 type BuildError struct {
-	Program Program
-	Err     error
-	Output  string // the output of the compiler
+	Module Module
+	Err    error
+	// Output is the output of the compiler.
+	Output string
 }
 
 func (e *BuildError) Error() string {
-	text := "compiling " + e.Program.Title + ": " + e.Err.Error()
+	text := "compile " + e.Module.Title + ": " + e.Err.Error()
 	if e.Output != "" {
 		text += "\n" + e.Output
 	}
 	return text + "\nmend what it says (a full disk, a Go too old and a network that is down are the usual causes) and try again, " +
-		"or set " + e.Program.Variable() + " to a prebuilt binary"
+		"or set " + e.Module.Variable() + " to a prebuilt binary"
 }
 
 func (e *BuildError) Unwrap() error { return e.Err }

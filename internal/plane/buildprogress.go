@@ -13,7 +13,7 @@ import (
 // buildProgress reads the standard error of `go build -v` and shows the progress. It keeps the
 // lines that are neither a package nor a download: they report what went wrong.
 type buildProgress struct {
-	program Program
+	module  Module
 	task    *console.Task
 	started time.Time
 	ended   chan struct{}
@@ -29,8 +29,8 @@ type buildProgress struct {
 	said       []string
 }
 
-func newBuildProgress(program Program, task *console.Task, started time.Time) *buildProgress {
-	p := &buildProgress{program: program, task: task, started: started, ended: make(chan struct{}), now: "looking at its packages"}
+func newBuildProgress(module Module, task *console.Task, started time.Time) *buildProgress {
+	p := &buildProgress{module: module, task: task, started: started, ended: make(chan struct{}), now: "looking at its packages"}
 	p.ticking.Go(p.tick)
 	return p
 }
@@ -70,7 +70,7 @@ func (p *buildProgress) show() {
 		text = fmt.Sprintf("package %d: %s", p.compiled, p.now)
 	}
 	p.mu.Unlock()
-	p.task.Set("compiling %s, once: %s, %s", p.program.Title, console.Duration(time.Since(p.started)), text)
+	p.task.Set("compiling %s, once: %s, %s", p.module.Title, console.Duration(time.Since(p.started)), text)
 }
 
 // Write reads lines.
@@ -97,7 +97,7 @@ func (p *buildProgress) line(line string) {
 	case line != "" && !strings.ContainsAny(line, " \t:#"):
 		p.compiled++
 		p.now = line
-		if line == p.program.modulePath() {
+		if line == p.module.modulePath() {
 			p.now = "linking it"
 		}
 	case strings.TrimSpace(line) != "":

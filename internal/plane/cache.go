@@ -23,7 +23,7 @@ const (
 	keptFor = time.Hour
 )
 
-// A cache holds binaries of a program, each in a folder named by its key:
+// A cache holds binaries of a module's program, each in a folder named by its key:
 //
 //	KEY/PROGRAM   the binary; its modification time is when it was last used
 //	KEY/lock      locked by the process that builds, and holds its id
@@ -31,7 +31,7 @@ const (
 //
 // Only a complete binary ever has the name of the program, by a rename.
 type cache struct {
-	program Program
+	module  Module
 	dir     string
 	console *console.Console
 }
@@ -39,7 +39,7 @@ type cache struct {
 // get returns the path of the binary of this key. If there is none, build must leave it
 // in the folder it is given, under the name of the binary.
 func (c cache) get(ctx context.Context, key string, build func(ctx context.Context, dir string) error) (string, error) {
-	path := filepath.Join(c.dir, key, c.program.Folder)
+	path := filepath.Join(c.dir, key, c.module.Folder)
 	if markUsed(path) {
 		return path, nil
 	}
@@ -83,14 +83,14 @@ func (c cache) buildLocked(ctx context.Context, path string, build func(context.
 	}
 	dir, err := os.MkdirTemp(folder, "build-")
 	if err != nil {
-		return fmt.Errorf("making a folder to build %s in: %w", c.program.Title, err)
+		return fmt.Errorf("making a folder to build %s in: %w", c.module.Title, err)
 	}
 	defer os.RemoveAll(dir)
 	if err := build(ctx, dir); err != nil {
 		return err
 	}
-	if err := os.Rename(filepath.Join(dir, c.program.Folder), path); err != nil {
-		return fmt.Errorf("keeping the binary of %s that was built: %w", c.program.Title, err)
+	if err := os.Rename(filepath.Join(dir, c.module.Folder), path); err != nil {
+		return fmt.Errorf("keeping the binary of %s that was built: %w", c.module.Title, err)
 	}
 	return nil
 }
@@ -104,14 +104,14 @@ func (c cache) lock(ctx context.Context, folder string) (*os.File, error) {
 		// This is repeated, because prune may have removed the folder.
 		if err := os.MkdirAll(folder, 0o755); err != nil {
 			return nil, fmt.Errorf("making the cache folder of %s: %w: "+
-				"make it writable, or set XDG_CACHE_HOME to a folder that is", c.program.Title, err)
+				"make it writable, or set XDG_CACHE_HOME to a folder that is", c.module.Title, err)
 		}
 		file, err := os.OpenFile(filepath.Join(folder, "lock"), os.O_RDWR|os.O_CREATE, 0o644)
 		if err != nil {
 			if errors.Is(err, os.ErrNotExist) {
 				continue
 			}
-			return nil, fmt.Errorf("opening the lock of the cache of %s: %w", c.program.Title, err)
+			return nil, fmt.Errorf("opening the lock of the cache of %s: %w", c.module.Title, err)
 		}
 		err = filelock.Try(file, filelock.Exclusive)
 		if err == nil && filelock.IsCurrent(file) {
@@ -125,7 +125,7 @@ func (c cache) lock(ctx context.Context, folder string) (*os.File, error) {
 			return nil, err
 		}
 		task.Set("waiting for %s, which is compiling %s (%s)",
-			holder(folder), c.program.Title, console.Duration(time.Since(started)))
+			holder(folder), c.module.Title, console.Duration(time.Since(started)))
 		select {
 		case <-ctx.Done():
 			return nil, context.Cause(ctx)
@@ -159,7 +159,7 @@ func (c cache) prune(current string) {
 		if !entry.IsDir() || entry.Name() == current {
 			continue
 		}
-		info, err := os.Stat(filepath.Join(c.dir, entry.Name(), c.program.Folder))
+		info, err := os.Stat(filepath.Join(c.dir, entry.Name(), c.module.Folder))
 		if err != nil {
 			info, err = entry.Info() // A folder of a build that failed.
 		}
@@ -184,7 +184,7 @@ func (c cache) remove(folder string) {
 		return
 	}
 	defer lock.Close()
-	if filelock.Try(lock, filelock.Exclusive) != nil || filelock.IsHeld(filepath.Join(folder, c.program.Folder), filelock.Exclusive) {
+	if filelock.Try(lock, filelock.Exclusive) != nil || filelock.IsHeld(filepath.Join(folder, c.module.Folder), filelock.Exclusive) {
 		return
 	}
 	_ = os.RemoveAll(folder)

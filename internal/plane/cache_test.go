@@ -13,9 +13,9 @@ import (
 	"github.com/yare-go/yare/internal/plane/filelock"
 )
 
-func keyOf(t *testing.T, f Finder, src source) string {
+func keyOf(t *testing.T, src source) string {
 	t.Helper()
-	b, err := f.builder(src)
+	b, err := newBuilder(ControlPlane(), environ(), src, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -29,8 +29,7 @@ func keyOf(t *testing.T, f Finder, src source) string {
 func TestKeyFollowsTheSource(t *testing.T) {
 	t.Parallel()
 	src := source{dir: filepath.Join(clone(t), "controlplane")}
-	f := Finder{Env: environ()}
-	first := keyOf(t, f, src)
+	first := keyOf(t, src)
 	for _, change := range []struct {
 		name, file, content string
 		changes             bool
@@ -44,7 +43,7 @@ func TestKeyFollowsTheSource(t *testing.T) {
 		{"a requirement", "go.mod", "module " + nestedPath + "\n\ngo 1.26\n\nrequire k8s.io/kubernetes v1.36.3\n", true},
 	} {
 		writeTree(t, src.dir, map[string]string{change.file: change.content})
-		key := keyOf(t, f, src)
+		key := keyOf(t, src)
 		if (key != first) != change.changes {
 			t.Errorf("%s: the key changed: %t, want %t", change.name, key != first, change.changes)
 		}
@@ -53,7 +52,7 @@ func TestKeyFollowsTheSource(t *testing.T) {
 	if err := os.Rename(filepath.Join(src.dir, "sub/data.yaml"), filepath.Join(src.dir, "sub/data2.yaml")); err != nil {
 		t.Fatal(err)
 	}
-	if keyOf(t, f, src) == first {
+	if keyOf(t, src) == first {
 		t.Error("a file's name does not change the key")
 	}
 }
@@ -85,7 +84,7 @@ func TestKeyFollowsTheGoVersion(t *testing.T) {
 
 func TestInterruptedBuildIsNotTrusted(t *testing.T) {
 	t.Parallel()
-	c := cache{program: ControlPlane(), dir: t.TempDir()}
+	c := cache{module: ControlPlane(), dir: t.TempDir()}
 	ctx, cancel := context.WithCancel(t.Context())
 	_, err := c.get(ctx, "key", func(ctx context.Context, dir string) error {
 		writeTree(t, dir, map[string]string{binaryName: "half a bin"})
@@ -115,7 +114,7 @@ func TestInterruptedBuildIsNotTrusted(t *testing.T) {
 func TestWaiterSaysForWhom(t *testing.T) {
 	t.Parallel()
 	var said safeBuffer
-	c := cache{program: ControlPlane(), dir: t.TempDir(), console: console.New(&said, "yare")}
+	c := cache{module: ControlPlane(), dir: t.TempDir(), console: console.New(&said, "yare")}
 	writeTree(t, c.dir, map[string]string{"key/lock": "4711"})
 	lock, err := os.Open(filepath.Join(c.dir, "key", "lock"))
 	if err != nil {
@@ -143,7 +142,7 @@ func TestWaiterSaysForWhom(t *testing.T) {
 
 func TestPruneKeepsWhatIsUsed(t *testing.T) {
 	t.Parallel()
-	c := cache{program: ControlPlane(), dir: t.TempDir()}
+	c := cache{module: ControlPlane(), dir: t.TempDir()}
 	long := time.Now().Add(-48 * time.Hour)
 	for i, key := range []string{"recent", "older", "running", "oldest"} {
 		writeTree(t, c.dir, map[string]string{key + "/" + binaryName: "x"})

@@ -15,7 +15,7 @@ import (
 // The other end is package control of the module controlplane. testdata/control.jsonl holds
 // both ends to the same protocol.
 
-// A message is a line from the control plane: an event, or the answer to a request.
+// message is a line from the control plane: an event, or the answer to a request.
 type message struct {
 	Event      string         `json:"event"`
 	Component  string         `json:"component"`
@@ -32,37 +32,38 @@ type message struct {
 	Revision int64 `json:"revision"`
 }
 
-// A command is a request to the control plane.
+// command is a request to the control plane.
 type command struct {
 	ID        int    `json:"id"`
 	Do        string `json:"do"`
 	Component string `json:"component,omitempty"`
 }
 
-// A control sends commands and returns each answer to the caller that waits for it.
+// control sends commands and returns each answer to the caller that waits for it.
 type control struct {
-	writing sync.Mutex // held while a line is written
-	in      io.WriteCloser
+	// sendMu is held while a line is written.
+	sendMu sync.Mutex
 
 	mu      sync.Mutex
-	last    int
+	lastID  int
 	waiting map[int]chan message
 }
 
-func newControl(in io.WriteCloser) *control {
-	return &control{in: in, waiting: make(map[int]chan message)}
+// newControl returns a control that has sent nothing yet.
+func newControl() *control {
+	return &control{waiting: make(map[int]chan message)}
 }
 
-// call sends a command and waits for its answer until ctx ends or ended is closed.
-func (c *control) call(ctx context.Context, ended <-chan struct{}, do, component string) (message, error) {
-	doing := do
+// call sends a command to the control plane and waits for its answer, until ctx or the control plane ends.
+func (c *control) call(ctx context.Context, to *child, do, component string) (message, error) {
+	request := do
 	if component != "" {
-		doing += " " + component
+		request += " " + component
 	}
 	answer := make(chan message, 1)
 	c.mu.Lock()
-	c.last++
-	id := c.last
+	c.lastID++
+	id := c.lastID
 	c.waiting[id] = answer
 	c.mu.Unlock()
 	defer func() {
@@ -70,33 +71,35 @@ func (c *control) call(ctx context.Context, ended <-chan struct{}, do, component
 		delete(c.waiting, id)
 		c.mu.Unlock()
 	}()
-	if err := c.send(command{ID: id, Do: do, Component: component}); err != nil {
-		return message{}, fmt.Errorf("asking the control plane to %s: %w", doing, err)
+	if err := c.send(to.in, command{ID: id, Do: do, Component: component}); err != nil {
+		return message{}, fmt.Errorf("ask the control plane to %s: %w", request, err)
 	}
 	select {
 	case m := <-answer:
 		if m.Error != "" || !m.OK {
-			return m, fmt.Errorf("asking the control plane to %s: %w", doing, errors.New(m.Error))
+			return m, fmt.Errorf("ask the control plane to %s: %w", request, errors.New(m.Error))
 		}
 		return m, nil
-	case <-ended:
-		return message{}, fmt.Errorf("asking the control plane to %s: it has ended", doing)
+	case <-to.process.Done():
+		return message{}, fmt.Errorf("ask the control plane to %s: it has ended", request)
 	case <-ctx.Done():
-		return message{}, fmt.Errorf("asking the control plane to %s: %w", doing, context.Cause(ctx))
+		return message{}, fmt.Errorf("ask the control plane to %s: %w", request, context.Cause(ctx))
 	}
 }
 
-func (c *control) send(cmd command) error {
+// send writes a command as one line.
+func (c *control) send(to io.Writer, cmd command) error {
 	line, err := json.Marshal(cmd)
 	if err != nil {
 		return err
 	}
-	c.writing.Lock()
-	defer c.writing.Unlock()
-	_, err = c.in.Write(append(line, '\n'))
+	c.sendMu.Lock()
+	defer c.sendMu.Unlock()
+	_, err = to.Write(append(line, '\n'))
 	return err
 }
 
+// answered passes an answer to the caller that waits for it.
 func (c *control) answered(m message) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -106,7 +109,7 @@ func (c *control) answered(m message) {
 	}
 }
 
-// A lineWriter calls handle for each line written to it. One goroutine writes to it.
+// lineWriter calls handle for each line written to it. One goroutine writes to it.
 type lineWriter struct {
 	handle  func(line []byte)
 	partial []byte
@@ -124,31 +127,4 @@ func (l *lineWriter) Write(data []byte) (int, error) {
 		}
 		l.partial = rest
 	}
-}
-
-// tail keeps the end of what is written to it.
-type tail struct {
-	mu   sync.Mutex
-	data []byte
-	next io.Writer // gets everything, if not nil
-}
-
-func (t *tail) Write(data []byte) (int, error) {
-	const kept = 8 << 10
-	t.mu.Lock()
-	t.data = append(t.data, data...)
-	if len(t.data) > kept {
-		t.data = append([]byte(nil), t.data[len(t.data)-kept:]...)
-	}
-	t.mu.Unlock()
-	if t.next != nil {
-		return t.next.Write(data)
-	}
-	return len(data), nil
-}
-
-func (t *tail) String() string {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	return string(bytes.TrimSpace(t.data))
 }

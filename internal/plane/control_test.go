@@ -51,15 +51,14 @@ func TestProtocolIsThatOfTheGoldenFile(t *testing.T) {
 	}
 
 	var output safeBuffer
-	p := &Plane{process: &process.Process{}, console: console.New(&output, "yare"), stderr: &tail{}, started: make(chan message, 2)}
-	p.booting = p.console.Task()
+	p := &Plane{control: newControl(), console: console.New(&output, "yare"), started: make(chan message, 2)}
 	in := &answering{plane: p}
-	p.control = newControl(in)
+	p.child = &child{process: &process.Process{}, in: in, stderr: &process.Tail{}, booting: p.console.Task()}
 	ctx := t.Context()
 	_, compactErr := p.Compact(ctx)
 	compact := strings.Replace(in.got.String(), `"id":1`, `"id":7`, 1)
 	in.got.Reset()
-	p.control.last = 0
+	p.control.lastID = 0
 	for _, err := range []error{
 		p.StartComponent(ctx, "etcd"), p.Stop(ctx, "kube-apiserver"), p.Kill(ctx, "kube-apiserver"),
 		p.Restart(ctx, "kube-apiserver"), p.Pause(ctx, "kube-scheduler"), p.Resume(ctx, "kube-scheduler"), compactErr,
@@ -88,7 +87,7 @@ func TestProtocolIsThatOfTheGoldenFile(t *testing.T) {
 				t.Errorf("this end does not read the field %q of %s", key, line)
 			}
 		}
-		p.handleLine([]byte(line))
+		p.handleLine(p.child, []byte(line))
 	}
 	for _, key := range known {
 		if !seen[key] {
@@ -122,10 +121,10 @@ func TestAnswersOfTheGoldenFile(t *testing.T) {
 		if strings.Contains(line, `"do":`) || m.Event != "" {
 			continue
 		}
-		p := &Plane{process: &process.Process{}}
-		p.control = newControl(&answeringWith{plane: p, line: line})
-		p.control.last = m.ID - 1
-		got, err := p.control.call(context.Background(), nil, "restart", "kube-apiserver")
+		p := &Plane{control: newControl()}
+		p.child = &child{process: &process.Process{}, in: &answeringWith{plane: p, line: line}}
+		p.control.lastID = m.ID - 1
+		got, err := p.control.call(context.Background(), p.child, "restart", "kube-apiserver")
 		if (err == nil) != m.OK || got.Revision != m.Revision || err != nil && !strings.Contains(err.Error(), m.Error) {
 			t.Errorf("the answer %sgives %+v, %v", line, got, err)
 		}
@@ -139,7 +138,7 @@ type answeringWith struct {
 }
 
 func (a *answeringWith) Write(data []byte) (int, error) {
-	a.plane.handleLine([]byte(a.line))
+	a.plane.handleLine(a.plane.child, []byte(a.line))
 	return len(data), nil
 }
 

@@ -90,7 +90,7 @@ func TestSourceByReplaceAndWorkspace(t *testing.T) {
 	for name, dir := range map[string]string{"replace": replaced, "workspace": filepath.Join(workspace, "op")} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			src, err := Finder{Dir: dir, Env: environ()}.locate(t.Context())
+			src, err := locator{module: ControlPlane(), dir: dir, env: environ()}.locate(t.Context())
 			if err != nil || src.dir != want {
 				t.Fatalf("locate() = %+v, %v; want the folder %s", src, err, want)
 			}
@@ -185,7 +185,7 @@ func TestPrograms(t *testing.T) {
 	})
 	home := t.TempDir()
 	var said safeBuffer
-	f := Finder{Program: ImageBuilder(), Dir: root, Env: environ(), Cache: home, Console: console.New(&said, "yare")}
+	f := Finder{Module: ImageBuilder(), Dir: root, Env: environ(), Cache: home, Console: console.New(&said, "yare")}
 	path, err := f.Find(t.Context())
 	if err != nil {
 		t.Fatal(err)

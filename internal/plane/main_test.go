@@ -40,7 +40,7 @@ func TestMain(m *testing.M) {
 			fmt.Fprintln(os.Stderr, err)
 			os.Exit(1)
 		}
-		fmt.Println(p.process.Pid(), p.Pids()["etcd"], p.Kubeconfig())
+		fmt.Println(p.child.process.Pid(), p.Pids()["etcd"], p.Kubeconfig())
 		select {}
 	}
 	os.Exit(0)

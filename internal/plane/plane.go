@@ -2,21 +2,15 @@ package plane
 
 import (
 	"context"
-	"encoding/json"
-	"errors"
 	"fmt"
 	"io"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"strconv"
 	"sync"
-	"syscall"
 	"time"
 
 	"github.com/yare-go/yare/internal/plane/console"
-	"github.com/yare-go/yare/internal/plane/filelock"
-	"github.com/yare-go/yare/internal/plane/process"
 )
 
 // Options describe the control plane to start. All fields are optional.
@@ -49,18 +43,17 @@ type Options struct {
 	Console *console.Console
 }
 
-// A Plane is a running control plane.
+// Plane is a running control plane.
 type Plane struct {
-	binary  string
-	process *process.Process
+	child   *child
 	control *control
-	node    *realNode // nil if the nodes are simulated
+	// node is nil if the nodes are simulated.
+	node    *realNode
 	console *console.Console
-	booting *console.Task
-	stderr  *tail
-	started chan message  // receives the first event ready or failed
-	inUse   *os.File      // its shared lock keeps the binary in the cache
-	closing chan struct{} // closed by Close
+	// started receives the first event ready or failed.
+	started chan message
+	// closing is closed by Close.
+	closing chan struct{}
 	close   sync.Once
 	entry   *entry
 	ready   message
@@ -92,7 +85,7 @@ func Start(ctx context.Context, o Options) (*Plane, error) {
 	p, err := launch(o)
 	if err != nil {
 		node.close()
-		return nil, fmt.Errorf("starting the control plane %s: %w", o.Binary, err)
+		return nil, fmt.Errorf("start the control plane %s: %w", o.Binary, err)
 	}
 	p.node = node
 	err = p.waitReady(ctx)
@@ -104,7 +97,7 @@ func Start(ctx context.Context, o Options) (*Plane, error) {
 		return nil, err
 	}
 	if o.Title != "" {
-		if p.entry, err = register(p, o.Title, o.Finder.Dir); err != nil {
+		if p.entry, err = p.register(o.Title, o.Finder.Dir); err != nil {
 			// The cluster can be used without the entry.
 			o.Console.Printf("`yare kubectl` will not find this control plane by itself: %v", err)
 		}
@@ -112,6 +105,7 @@ func Start(ctx context.Context, o Options) (*Plane, error) {
 	return p, nil
 }
 
+// launch starts the process of a control plane.
 func launch(o Options) (*Plane, error) {
 	args := []string{"up", "--control"}
 	if o.Kubeconfig != "" {
@@ -130,52 +124,26 @@ func launch(o Options) (*Plane, error) {
 	if o.Verbose {
 		args = append(args, "-v")
 	}
-	cmd := exec.Command(o.Binary, args...)
-	in, err := cmd.StdinPipe()
+	p := &Plane{control: newControl(), console: o.Console, started: make(chan message, 1), closing: make(chan struct{})}
+	c, err := startChild("the control plane", o.Binary, args, o.Log, o.Console, p.handleLine)
 	if err != nil {
 		return nil, err
 	}
-	p := &Plane{
-		binary:  o.Binary,
-		control: newControl(in),
-		console: o.Console,
-		booting: o.Console.Task(),
-		stderr:  &tail{next: o.Log},
-		started: make(chan message, 1),
-		closing: make(chan struct{}),
-	}
-	p.booting.Set("starting the control plane")
-	cmd.Stdout = &lineWriter{handle: p.handleLine}
-	cmd.Stderr = p.stderr
-	if p.inUse, err = os.Open(o.Binary); err != nil {
-		p.booting.Done()
-		return nil, err
-	}
-	// An error does not matter: a file that cannot be locked is not in the cache.
-	_ = filelock.Try(p.inUse, filelock.Shared)
-	// The plane gets no signal when this process dies: it sees the end of its input, on every
-	// system, and once. (Linux may send the signal several times, and a second one asks for a
-	// hasty end.)
-	if p.process, err = process.Start(cmd, 0); err != nil {
-		_ = p.inUse.Close()
-		p.booting.Done()
-		return nil, err
-	}
+	p.child = c
 	return p, nil
 }
 
 // handleLine handles a line that the control plane wrote.
-func (p *Plane) handleLine(line []byte) {
+func (p *Plane) handleLine(c *child, line []byte) {
 	var m message
-	if err := json.Unmarshal(line, &m); err != nil {
-		_, _ = fmt.Fprintf(p.stderr, "%s\n", line) // not of the protocol: part of the log
+	if !c.decode(line, &m) {
 		return
 	}
 	switch m.Event {
 	case "":
 		p.control.answered(m)
 	case "starting":
-		p.booting.Set("starting the control plane: %s", m.Component)
+		c.booting.Set("starting the control plane: %s", m.Component)
 	case "ready", "failed":
 		select {
 		case p.started <- m:
@@ -193,32 +161,13 @@ func (p *Plane) handleLine(line []byte) {
 	}
 }
 
+// waitReady waits until the control plane can be used.
 func (p *Plane) waitReady(ctx context.Context) error {
-	defer p.booting.Done()
-	select {
-	case m := <-p.started:
-		return p.handleStarted(m)
-	case <-p.process.Done():
-	case <-ctx.Done():
-		return fmt.Errorf("waiting for the control plane to become ready: %w", context.Cause(ctx))
+	defer p.child.booting.Done()
+	m, err := waitFor(ctx, p.child, p.started)
+	if err != nil {
+		return err
 	}
-	select {
-	case m := <-p.started: // it reported the cause before it ended
-		return p.handleStarted(m)
-	default:
-	}
-	text := "it ended before it was ready"
-	if err := p.process.Err(); err != nil {
-		text += " (" + err.Error() + ")"
-	}
-	if said := p.stderr.String(); said != "" {
-		text += ":\n" + said
-	}
-	return fmt.Errorf("starting the control plane %s: %s", p.binary, text)
-}
-
-// handleStarted keeps an event ready, and returns the error of an event failed.
-func (p *Plane) handleStarted(m message) error {
 	if m.Event == "ready" {
 		p.ready = m
 		return nil
@@ -227,10 +176,30 @@ func (p *Plane) handleStarted(m message) error {
 	if m.Log != "" {
 		text += " (log: " + m.Log + ")"
 	}
-	if said := p.stderr.String(); said != "" {
-		text += "\n" + said
+	if output := p.child.stderr.String(); output != "" {
+		text += "\n" + output
 	}
-	return fmt.Errorf("starting the control plane: %s", text)
+	return fmt.Errorf("start the control plane: %s", text)
+}
+
+// register adds p to the list of running planes.
+func (p *Plane) register(title, operatorDir string) (*entry, error) {
+	belongsTo, err := projects(".", operatorDir)
+	if err != nil {
+		return nil, err
+	}
+	r := Running{
+		Pid:        os.Getpid(),
+		Title:      title,
+		Kubeconfig: p.Kubeconfig(),
+		Binary:     p.Binary(),
+		Started:    time.Now().Truncate(time.Second),
+		Projects:   belongsTo,
+	}
+	if p.node != nil {
+		r.Node = &RunningNode{Binary: p.node.child.binary, Socket: p.node.socket}
+	}
+	return register(p.child.process.Pid(), r)
 }
 
 // Kubeconfig returns the path of the kubeconfig file.
@@ -243,7 +212,7 @@ func (p *Plane) Server() string { return p.ready.Server }
 func (p *Plane) Dir() string { return p.ready.Dir }
 
 // Binary returns the path of the control plane binary, which is a kubectl too.
-func (p *Plane) Binary() string { return p.binary }
+func (p *Plane) Binary() string { return p.child.binary }
 
 // Boot returns how long the plane took to become ready, by its own clock.
 func (p *Plane) Boot() time.Duration {
@@ -285,17 +254,17 @@ func (p *Plane) Resume(ctx context.Context, component string) error {
 
 // Compact drops etcd's history, and returns the revision up to which the history was dropped.
 func (p *Plane) Compact(ctx context.Context) (int64, error) {
-	m, err := p.control.call(ctx, p.Done(), "compact", "")
+	m, err := p.control.call(ctx, p.child, "compact", "")
 	return m.Revision, err
 }
 
 func (p *Plane) do(ctx context.Context, verb, component string) error {
-	_, err := p.control.call(ctx, p.Done(), verb, component)
+	_, err := p.control.call(ctx, p.child, verb, component)
 	return err
 }
 
 // Done returns a channel that is closed when the control plane has ended.
-func (p *Plane) Done() <-chan struct{} { return p.process.Done() }
+func (p *Plane) Done() <-chan struct{} { return p.child.process.Done() }
 
 // NodeDone returns a channel that is closed when the real node has ended. The channel is nil, so that
 // nothing is ever received from it, if the nodes are simulated.
@@ -307,7 +276,7 @@ func (p *Plane) NodeErr() error { return p.node.err() }
 // Err returns why the control plane ended. It returns nil while the plane runs and after Close.
 func (p *Plane) Err() error {
 	select {
-	case <-p.process.Done():
+	case <-p.child.process.Done():
 	default:
 		return nil
 	}
@@ -316,14 +285,7 @@ func (p *Plane) Err() error {
 		return nil
 	default:
 	}
-	text := "the control plane ended unexpectedly"
-	if err := p.process.Err(); err != nil {
-		text += " (" + err.Error() + ")"
-	}
-	if said := p.stderr.String(); said != "" {
-		text += ":\n" + said
-	}
-	return errors.New(text)
+	return p.child.endError("the control plane ended unexpectedly")
 }
 
 // Close ends the control plane and waits until all of it is gone. It may be called more
@@ -336,16 +298,7 @@ func (p *Plane) Close() {
 		defer task.Done()
 		task.Set("stopping the control plane")
 		p.node.close()
-		// The plane ends at the end of its input. If it no longer reads, it gets a signal.
-		_ = p.control.in.Close()
-		timer := time.NewTimer(20 * time.Second)
-		defer timer.Stop()
-		select {
-		case <-p.process.Done():
-		case <-timer.C:
-			p.process.Stop(syscall.SIGTERM, false, 10*time.Second)
-		}
-		_ = p.inUse.Close()
+		p.child.end()
 	})
-	<-p.process.Done()
+	<-p.Done()
 }

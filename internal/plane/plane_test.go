@@ -183,7 +183,7 @@ func TestBuildsFor(t *testing.T) {
 			t.Errorf("the flags %q lack %q", flags, want)
 		}
 	}
-	tool := goTool{env: []string{"HOME=/h", "GOFLAGS=-mod=vendor", "GOOS=plan9", "GOWORK=/w", "GOPROXY=p"}}
+	tool := goTool{env: environment{"HOME=/h", "GOFLAGS=-mod=vendor", "GOOS=plan9", "GOWORK=/w", "GOPROXY=p"}}
 	env := strings.Join(tool.buildEnv(), " ")
 	for _, want := range []string{"HOME=/h", "GOPROXY=p", "GOWORK=off", "CGO_ENABLED=0", "GOOS=" + runtime.GOOS} {
 		if !strings.Contains(env, want) {

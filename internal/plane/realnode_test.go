@@ -50,7 +50,7 @@ func TestRealNodeJoinsThePlane(t *testing.T) {
 		t.Fatal(p.NodeErr())
 	default:
 	}
-	pid := p.node.process.Pid()
+	pid := p.node.child.process.Pid()
 	p.Close()
 	if !hasEnded(pid) {
 		t.Error("the node still runs")

@@ -11,7 +11,7 @@ import (
 	"github.com/yare-go/yare/internal/plane/filelock"
 )
 
-// A Running is a control plane of this user that runs now.
+// Running is a control plane of this user that runs now.
 type Running struct {
 	Pid        int       `json:"pid"` // of the process that started it
 	Title      string    `json:"title"`
@@ -25,7 +25,7 @@ type Running struct {
 	Node *RunningNode `json:"node,omitempty"`
 }
 
-// A RunningNode is a real node that runs now.
+// RunningNode is a real node that runs now.
 type RunningNode struct {
 	// Binary is the path of the program that runs the node.
 	Binary string `json:"binary"`
@@ -41,7 +41,7 @@ func Project(dir string) (string, error) {
 		path, err = filepath.EvalSymlinks(path)
 	}
 	if err != nil {
-		return "", fmt.Errorf("finding the project of the folder %s: %w", dir, err)
+		return "", fmt.Errorf("find the project of the folder %s: %w", dir, err)
 	}
 	for root := path; ; root = filepath.Dir(root) {
 		if info, err := os.Stat(filepath.Join(root, "go.mod")); err == nil && info.Mode().IsRegular() {
@@ -68,19 +68,15 @@ func projects(dirs ...string) ([]string, error) {
 	return all, nil
 }
 
-// An entry is this process's own file in the list of running planes. It is locked as long as
+// entry is this process's own file in the list of running planes. It is locked as long as
 // this process lives: the process ID alone may have been given to another process.
 type entry struct {
 	name string
 	file *os.File
 }
 
-// register adds p to the list of running planes.
-func register(p *Plane, title, operatorDir string) (*entry, error) {
-	belongsTo, err := projects(".", operatorDir)
-	if err != nil {
-		return nil, err
-	}
+// register adds r to the list of running planes. The ID of the process of the plane names its entry.
+func register(id int, r Running) (*entry, error) {
 	dir, err := cacheFolder("running")
 	if err != nil {
 		return nil, err
@@ -88,19 +84,7 @@ func register(p *Plane, title, operatorDir string) (*entry, error) {
 	if _, err := listIn(dir); err != nil { // removes the entries of dead processes
 		return nil, err
 	}
-	var node *RunningNode
-	if p.node != nil {
-		node = &RunningNode{Binary: p.node.binary, Socket: p.node.socket}
-	}
-	return registerIn(dir, p.process.Pid(), Running{
-		Node:       node,
-		Pid:        os.Getpid(),
-		Title:      title,
-		Kubeconfig: p.Kubeconfig(),
-		Binary:     p.Binary(),
-		Started:    time.Now().Truncate(time.Second),
-		Projects:   belongsTo,
-	})
+	return registerIn(dir, id, r)
 }
 
 func registerIn(dir string, id int, r Running) (*entry, error) {
@@ -109,12 +93,12 @@ func registerIn(dir string, id int, r Running) (*entry, error) {
 		return nil, err
 	}
 	if err := os.MkdirAll(dir, 0o755); err != nil {
-		return nil, fmt.Errorf("listing the control plane: %w", err)
+		return nil, fmt.Errorf("list the control plane: %w", err)
 	}
 	// The file is complete and locked before it gets the name that others look for.
 	file, err := os.CreateTemp(dir, "new-")
 	if err != nil {
-		return nil, fmt.Errorf("listing the control plane: %w", err)
+		return nil, fmt.Errorf("list the control plane: %w", err)
 	}
 	e := &entry{name: file.Name(), file: file}
 	err = filelock.Try(file, filelock.Exclusive)
@@ -129,7 +113,7 @@ func registerIn(dir string, id int, r Running) (*entry, error) {
 	}
 	if err != nil {
 		e.remove()
-		return nil, fmt.Errorf("listing the control plane: %w", err)
+		return nil, fmt.Errorf("list the control plane: %w", err)
 	}
 	return e, nil
 }
@@ -155,7 +139,7 @@ func List() ([]Running, error) {
 func listIn(dir string) ([]Running, error) {
 	names, err := filepath.Glob(filepath.Join(dir, "*"))
 	if err != nil {
-		return nil, fmt.Errorf("looking for running control planes: %w", err)
+		return nil, fmt.Errorf("look for running control planes: %w", err)
 	}
 	var running []Running
 	for _, name := range names {

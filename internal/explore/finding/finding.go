@@ -26,6 +26,7 @@ import (
 	"time"
 
 	"github.com/yare-go/yare/internal/explore/schedule"
+	"github.com/yare-go/yare/internal/proxy/faults"
 )
 
 // Verdict is the kind of a problem.
@@ -149,7 +150,7 @@ type Acceptance struct {
 	Path string `json:"path"`
 	// Faults are the kinds of the faults in whose runs the difference is intended. Default: all runs,
 	// and the reference runs.
-	Faults []schedule.Kind `json:"faults,omitempty"`
+	Faults []faults.Kind `json:"faults,omitempty"`
 	// Reason is why the difference is intended.
 	Reason string `json:"reason"`
 }
@@ -197,7 +198,7 @@ type Coverage struct {
 	References int `json:"references"`
 	Repeats    int `json:"repeats"`
 	// Kinds counts, by the kind of the fault, the planned runs, and the runs in which the fault happened.
-	Kinds map[schedule.Kind]Count `json:"kinds"`
+	Kinds map[faults.Kind]Count `json:"kinds"`
 	// Points counts the writes of the reference runs, and the writes before which a crash happened.
 	Points Count `json:"points"`
 	// Fields counts the fields of the custom resources, and the fields that had another value in a run.
@@ -225,7 +226,7 @@ type Coverage struct {
 	// NotReached are the faults that did not happen in three tries.
 	NotReached []string `json:"notReached,omitempty"`
 	// NotApplicable are the kinds of faults for which this program gives no opportunity, with the reason.
-	NotApplicable map[schedule.Kind]string `json:"notApplicable,omitempty"`
+	NotApplicable map[faults.Kind]string `json:"notApplicable,omitempty"`
 	// Masked are the fields that no comparison looks at, because they differ between references.
 	Masked []string `json:"masked,omitempty"`
 	// OutOfBounds are the writes in other namespaces than the run's namespace. They were refused.

@@ -9,7 +9,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/yare-go/yare/internal/explore/finding"
-	"github.com/yare-go/yare/internal/explore/schedule"
+	"github.com/yare-go/yare/internal/proxy/faults"
 )
 
 // Changes returns the changes by the versions of h after the first count versions: objects that were created or
@@ -31,7 +31,7 @@ func Changes(h History, count int, o Options) []finding.Difference {
 	var all []finding.Difference
 	for uid, v := range after {
 		object := w.objectOf(v)
-		if o.Accepted.accept(object, "", schedule.Idle) {
+		if o.Accepted.accept(object, "", faults.Idle) {
 			continue
 		}
 		old, existed := before[uid]
@@ -54,13 +54,13 @@ func Changes(h History, count int, o Options) []finding.Difference {
 
 // changedFields returns the fields that have another value. isAccepted reports whether fields have changed
 // whose changes are intended.
-func changedFields(object schedule.Object, before, after fields, o Options) (changed []finding.Difference, isAccepted bool) {
+func changedFields(object faults.Object, before, after fields, o Options) (changed []finding.Difference, isAccepted bool) {
 	paths := maps.Clone(before)
 	maps.Copy(paths, after)
 	for path := range paths {
 		switch old, now := before[path].value, after[path].value; {
 		case old == now:
-		case o.Accepted.accept(object, path, schedule.Idle):
+		case o.Accepted.accept(object, path, faults.Idle):
 			isAccepted = true
 		default:
 			changed = append(changed, finding.Difference{Object: object.String(), Path: path, Want: old, Got: now})

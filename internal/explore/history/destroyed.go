@@ -7,13 +7,13 @@ import (
 	"strings"
 	"time"
 
-	"github.com/yare-go/yare/internal/explore/schedule"
+	"github.com/yare-go/yare/internal/proxy/faults"
 )
 
 // Destruction is a deletion, a creation or a change of a field that no reference run has.
 type Destruction struct {
 	// Object has a normalized name.
-	Object schedule.Object
+	Object faults.Object
 	// Path is the path of the field that changed. It is empty for deletions and creations.
 	Path string
 	// Step and At are the step and the time of the version that shows the destruction.
@@ -47,20 +47,20 @@ func (d Destruction) String() string { return d.Object.String() + " " + d.Text }
 // An expected deletion stands for one of a reference run that has the same cause. A field that somebody else has
 // changed may change again. Objects that built-in controllers make and delete, such as the Pods of ReplicaSets, take
 // no part.
-func Destroyed(references []History, got History, o Options, faults ...schedule.Fault) []Destruction {
-	c := destructionCheck{run: eventsOf(got, o), accepted: o.Accepted, deletedByFaults: make(map[schedule.Object]int)}
+func Destroyed(references []History, got History, o Options, injected ...faults.Fault) []Destruction {
+	c := destructionCheck{run: eventsOf(got, o), accepted: o.Accepted, deletedByFaults: make(map[faults.Object]int)}
 	for _, h := range references {
 		c.references = append(c.references, eventsOf(h, o))
 	}
-	for _, f := range faults {
+	for _, f := range injected {
 		c.kinds = append(c.kinds, f.Kind)
 		if f.Object == nil {
 			continue
 		}
 		switch f.Kind {
-		case schedule.ForeignDelete, schedule.ForeignRecreate:
+		case faults.ForeignDelete, faults.ForeignRecreate:
 			c.deletedByFaults[*f.Object]++
-		case schedule.ForeignEdit:
+		case faults.ForeignEdit:
 			if c.isReplaced(*f.Object) {
 				c.deletedByFaults[*f.Object]++
 			}
@@ -77,14 +77,14 @@ type destructionCheck struct {
 	references []events
 	accepted   *Accepted
 	// kinds are the kinds of the faults of the run.
-	kinds []schedule.Kind
+	kinds []faults.Kind
 	// deletedByFaults counts the faults that have deleted an object.
-	deletedByFaults map[schedule.Object]int
+	deletedByFaults map[faults.Object]int
 }
 
 // isReplaced reports whether a reference run has replaced an object by another object of its name. An operator that
 // changes an object in this way also repairs the edit of somebody else in this way.
-func (c *destructionCheck) isReplaced(o schedule.Object) bool {
+func (c *destructionCheck) isReplaced(o faults.Object) bool {
 	return slices.ContainsFunc(c.references, func(reference events) bool {
 		isDeleted := slices.ContainsFunc(reference.deletions, func(d deletion) bool { return d.object == o && !d.isExpected() })
 		creations, _ := reference.countCreations(o)
@@ -95,7 +95,7 @@ func (c *destructionCheck) isReplaced(o schedule.Object) bool {
 // deletions returns the deletions that the references do not have.
 func (c *destructionCheck) deletions() []Destruction {
 	var all []Destruction
-	count := make(map[schedule.Object]int)
+	count := make(map[faults.Object]int)
 	for _, each := range c.run.deletions {
 		if each.isExpected() {
 			continue
@@ -123,7 +123,7 @@ func (c *destructionCheck) deletions() []Destruction {
 // judged by [Masks.Compare].
 func (c *destructionCheck) creations() []Destruction {
 	var all []Destruction
-	count := make(map[schedule.Object]int)
+	count := make(map[faults.Object]int)
 	for _, each := range c.run.creations {
 		// An object may be created after each object that was deleted because of its owner, in the references too.
 		_, cascaded := c.run.countCreations(each.object)

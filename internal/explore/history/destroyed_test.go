@@ -5,7 +5,7 @@ import (
 
 	"github.com/yare-go/yare/internal/explore/finding"
 	"github.com/yare-go/yare/internal/explore/history"
-	"github.com/yare-go/yare/internal/explore/schedule"
+	"github.com/yare-go/yare/internal/proxy/faults"
 )
 
 func TestDestroyed(t *testing.T) {
@@ -30,7 +30,7 @@ func TestDestroyed(t *testing.T) {
 	}
 	for name, test := range map[string]struct {
 		middle func(r *run)
-		faults []schedule.Fault
+		faults []faults.Fault
 		accept finding.Acceptance
 		want   []string
 	}{
@@ -51,13 +51,13 @@ func TestDestroyed(t *testing.T) {
 			middle: func(r *run) {
 				r.delete("secrets", "web").write("secrets", "web", `{"data":{"password":"ZA=="}}`, "data.password")
 			},
-			faults: []schedule.Fault{{Kind: schedule.ForeignDelete, Object: &schedule.Object{Resource: "secrets", Name: "web"}}},
+			faults: []faults.Fault{{Kind: faults.ForeignDelete, Object: &faults.Object{Resource: "secrets", Name: "web"}}},
 		},
 		"the Secret dies after somebody has edited it": {
 			middle: func(r *run) {
 				r.delete("secrets", "web").write("secrets", "web", `{"data":{"password":"ZA=="}}`, "data.password")
 			},
-			faults: []schedule.Fault{{Kind: schedule.ForeignEdit, Object: &schedule.Object{Resource: "secrets", Name: "web"}}},
+			faults: []faults.Fault{{Kind: faults.ForeignEdit, Object: &faults.Object{Resource: "secrets", Name: "web"}}},
 			want: []string{
 				"secrets/web was deleted in step 2", "secrets/web was created again in step 2", "secrets/web was deleted in step 3",
 			},
@@ -100,14 +100,14 @@ func TestDestroyed(t *testing.T) {
 		},
 		"the password changes, which is accepted in runs with other faults": {
 			middle: func(r *run) { r.write("secrets", "web", `{"data":{"password":"ZA=="}}`, "data.password") },
-			faults: []schedule.Fault{{Kind: schedule.Crash}},
-			accept: finding.Acceptance{Path: "data.password", Faults: []schedule.Kind{schedule.Stale}},
+			faults: []faults.Fault{{Kind: faults.Crash}},
+			accept: finding.Acceptance{Path: "data.password", Faults: []faults.Kind{faults.Stale}},
 			want:   []string{"secrets/web data.password changed in step 2"},
 		},
 		"the claim dies, which is accepted in runs with this fault": {
 			middle: func(r *run) { r.delete("persistentvolumeclaims", "data-web-0") },
-			faults: []schedule.Fault{{Kind: schedule.Crash}},
-			accept: finding.Acceptance{Objects: "persistentvolumeclaims", Path: "*", Faults: []schedule.Kind{schedule.Stale, schedule.Crash}},
+			faults: []faults.Fault{{Kind: faults.Crash}},
+			accept: finding.Acceptance{Objects: "persistentvolumeclaims", Path: "*", Faults: []faults.Kind{faults.Stale, faults.Crash}},
 		},
 		"a second Pod with a generated name": {
 			middle: func(r *run) { r.write("pods", "web-c4c4c", `{"metadata":{"generateName":"web-"},"spec":{}}`, "spec") },
@@ -225,17 +225,17 @@ func TestDestroyedDistinguishesDeathsWithOwners(t *testing.T) {
 // exploration once took that for a destruction.
 func TestReplacementOfAnEditedObjectIsNoDestruction(t *testing.T) {
 	t.Parallel()
-	page := schedule.Object{Resource: "configmaps", Name: "page"}
+	page := faults.Object{Resource: "configmaps", Name: "page"}
 	replace := func(r *run) { r.delete("configmaps", "page").write("configmaps", "page", `{}`, "data") }
-	edit := schedule.Fault{Kind: schedule.ForeignEdit, Object: &page}
+	edit := faults.Fault{Kind: faults.ForeignEdit, Object: &page}
 	for name, test := range map[string]struct {
 		replacements int // before the step in which the references replace the page
-		faults       []schedule.Fault
+		faults       []faults.Fault
 		want         []string
 	}{
-		"once after an edit": {replacements: 1, faults: []schedule.Fault{edit}},
+		"once after an edit": {replacements: 1, faults: []faults.Fault{edit}},
 		"twice after an edit": {
-			replacements: 2, faults: []schedule.Fault{edit},
+			replacements: 2, faults: []faults.Fault{edit},
 			want: []string{"configmaps/page was deleted in step 1", "configmaps/page was deleted in step 2", "configmaps/page was created again in step 2"},
 		},
 		"without an edit": {

@@ -4,8 +4,8 @@ import (
 	"slices"
 	"time"
 
-	"github.com/yare-go/yare/internal/explore/schedule"
 	"github.com/yare-go/yare/internal/ident"
+	"github.com/yare-go/yare/internal/proxy/faults"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 )
@@ -20,13 +20,13 @@ type events struct {
 
 // creation is the first version of an object.
 type creation struct {
-	object schedule.Object
+	object faults.Object
 	Version
 }
 
 // deletion is the last version of an object.
 type deletion struct {
-	object schedule.Object
+	object faults.Object
 	Version
 	// isCascaded is true if an owner of the object was deleted before, or was being deleted.
 	isCascaded bool
@@ -37,7 +37,7 @@ type deletion struct {
 func (d deletion) isExpected() bool { return d.isCascaded || isFinishedJob(d.Version) }
 
 type fieldOfObject struct {
-	object schedule.Object
+	object faults.Object
 	path   string
 }
 
@@ -102,7 +102,7 @@ func deletionStarts(h History) map[types.UID]string {
 // addValues adds the new values of the operator's fields. A version that a user has written has no new value of
 // the operator, even where managedFields do not show that: the operator owns what it wrote as stringData,
 // whatever somebody else writes to data.
-func (e *events) addValues(object schedule.Object, v Version, fields fields, isOfUser bool) {
+func (e *events) addValues(object faults.Object, v Version, fields fields, isOfUser bool) {
 	for path, f := range fields {
 		at := fieldOfObject{object, path}
 		known := e.values[at][v.UID]
@@ -129,7 +129,7 @@ func (v *valuesOfField) last() value { return v.written[len(v.written)-1] }
 
 // countDeletions returns how many objects of a name were deleted by the end of a step, by whether their deletion
 // was expected.
-func (e *events) countDeletions(object schedule.Object, step int) (expected, unexpected int) {
+func (e *events) countDeletions(object faults.Object, step int) (expected, unexpected int) {
 	for _, each := range e.deletions {
 		switch {
 		case each.object != object || each.Step > step:
@@ -144,7 +144,7 @@ func (e *events) countDeletions(object schedule.Object, step int) (expected, une
 
 // countCreations returns how many objects of a name were created, and how many of them were deleted because of their
 // owners.
-func (e *events) countCreations(object schedule.Object) (creations, cascaded int) {
+func (e *events) countCreations(object faults.Object) (creations, cascaded int) {
 	for _, each := range e.creations {
 		if each.object == object {
 			creations++

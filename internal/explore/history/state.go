@@ -7,7 +7,7 @@ import (
 	"maps"
 	"slices"
 
-	"github.com/yare-go/yare/internal/explore/schedule"
+	"github.com/yare-go/yare/internal/proxy/faults"
 )
 
 // State is the objects of a run at one moment.
@@ -17,7 +17,7 @@ type State struct {
 }
 
 // ObjectOf returns the resource and the normalized name of an object of the run.
-func (s State) ObjectOf(v Version) schedule.Object { return s.words.objectOf(v) }
+func (s State) ObjectOf(v Version) faults.Object { return s.words.objectOf(v) }
 
 // Objects returns the newest version of each object, by resource, namespace and name.
 func (s State) Objects() []Version { return slices.Clone(s.objects) }
@@ -37,8 +37,8 @@ type comparedObject struct {
 
 // comparedObjects returns the objects of a state by their normalized names. Objects of one normalized
 // name are numbered in the order of their content.
-func (s State) comparedObjects(o Options) map[schedule.Object]comparedObject {
-	groups := make(map[schedule.Object][]comparedObject)
+func (s State) comparedObjects(o Options) map[faults.Object]comparedObject {
+	groups := make(map[faults.Object][]comparedObject)
 	for _, v := range s.objects {
 		if isJudged(v) {
 			c := o.claimsOf(v)
@@ -46,7 +46,7 @@ func (s State) comparedObjects(o Options) map[schedule.Object]comparedObject {
 			groups[object] = append(groups[object], comparedObject{fieldsOf(v, s.words, c), !c.isEmpty()})
 		}
 	}
-	objects := make(map[schedule.Object]comparedObject, len(s.objects))
+	objects := make(map[faults.Object]comparedObject, len(s.objects))
 	for object, group := range groups {
 		slices.SortStableFunc(group, func(a, b comparedObject) int { return cmp.Compare(a.fields.text(), b.fields.text()) })
 		for i, each := range group {
@@ -61,8 +61,8 @@ func (s State) comparedObjects(o Options) map[schedule.Object]comparedObject {
 }
 
 // sortedObjects returns the keys of a map, sorted.
-func sortedObjects[V any](m map[schedule.Object]V) []schedule.Object {
-	return slices.SortedFunc(maps.Keys(m), func(a, b schedule.Object) int {
+func sortedObjects[V any](m map[faults.Object]V) []faults.Object {
+	return slices.SortedFunc(maps.Keys(m), func(a, b faults.Object) int {
 		return cmp.Or(cmp.Compare(a.Resource, b.Resource), cmp.Compare(a.Name, b.Name))
 	})
 }

@@ -14,7 +14,7 @@ import (
 	engine "github.com/yare-go/yare/internal/explore"
 	"github.com/yare-go/yare/internal/explore/finding"
 	"github.com/yare-go/yare/internal/explore/report"
-	"github.com/yare-go/yare/internal/explore/schedule"
+	"github.com/yare-go/yare/internal/proxy/faults"
 	"github.com/yare-go/yare/yaretest"
 )
 
@@ -93,9 +93,9 @@ func TestExplore(t *testing.T) {
 }
 
 // kinds returns the kinds of faults that show the mistake.
-func (t twin) kinds() []schedule.Kind {
+func (t twin) kinds() []faults.Kind {
 	if len(t.finds) == 0 {
-		return []schedule.Kind{engine.Transition}
+		return []faults.Kind{faults.Transition}
 	}
 	return t.finds
 }

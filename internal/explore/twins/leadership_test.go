@@ -19,6 +19,7 @@ import (
 	"github.com/yare-go/yare/internal/explore/report"
 	"github.com/yare-go/yare/internal/explore/schedule"
 	"github.com/yare-go/yare/internal/lease"
+	"github.com/yare-go/yare/internal/proxy/faults"
 	"github.com/yare-go/yare/kube"
 	"github.com/yare-go/yare/operator"
 	"github.com/yare-go/yare/yaretest"
@@ -160,7 +161,7 @@ func leadership() twin {
 			applying("web", SiteSpec{Text: "one"}), applying("web", SiteSpec{Text: "two"}),
 			applying("web", SiteSpec{Text: "three"}), applying("web", SiteSpec{Text: "four"}),
 		},
-		finds: []schedule.Kind{schedule.LeaderLost, schedule.LeaderHung, schedule.LeaderCut, schedule.LeaderKilled}, verdict: finding.TwoLeaders,
+		finds: []faults.Kind{faults.LeaderLost, faults.LeaderHung, faults.LeaderCut, faults.LeaderKilled}, verdict: finding.TwoLeaders,
 	}
 }
 

@@ -15,6 +15,7 @@ import (
 	"github.com/yare-go/yare/internal/lease"
 	"github.com/yare-go/yare/internal/plane"
 	"github.com/yare-go/yare/internal/plane/console"
+	"github.com/yare-go/yare/internal/proxy/faults"
 	"github.com/yare-go/yare/kube"
 	"github.com/yare-go/yare/yaretest"
 )
@@ -27,7 +28,7 @@ func TestOutages(t *testing.T) {
 	t.Parallel()
 	cluster := yaretest.New(t)
 	coverage := explore.Run(t, explore.Binary{Path: "../../../examples/webapp"}, explore.Plane(cluster), explore.Only("plane", "restored"))
-	for _, k := range []schedule.Kind{schedule.ServerKilled, schedule.EtcdKilled, schedule.EtcdPaused, schedule.Restored} {
+	for _, k := range []faults.Kind{faults.ServerKilled, faults.EtcdKilled, faults.EtcdPaused, faults.Restored} {
 		if count := coverage.Kinds[string(k)]; count.Total == 0 || count.Done < count.Total {
 			t.Errorf("runs with %s: %+v", k, count)
 		}
@@ -107,7 +108,7 @@ func TestOutagesAreFound(t *testing.T) {
 	twin := twin{
 		name: "ends with the API server", wrong: electing(endWithServer), right: electing(outliveServer),
 		steps: []schedule.Step{applying("web", SiteSpec{Text: "one"}), applying("web", SiteSpec{Text: "two"})},
-		finds: []schedule.Kind{schedule.ServerKilled}, verdict: finding.Exited,
+		finds: []faults.Kind{faults.ServerKilled}, verdict: finding.Exited,
 	}
 	options := engine.Settings{Config: config, Plane: control, Steps: twin.steps, Seed: 1, Only: twin.kinds()}
 	requireSeenAgain(t, twin, options, requireFound(t, twin, options))

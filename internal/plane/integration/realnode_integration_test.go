@@ -54,7 +54,7 @@ func findRealNode(t *testing.T) string {
 			t.Skipf("a real node needs %s: apt-get install containerd nftables containernetworking-plugins", program)
 		}
 	}
-	binary, err := plane.Finder{Program: plane.RealNode(), Console: console.ForTests("yaretest")}.Find(t.Context())
+	binary, err := plane.Finder{Module: plane.RealNode(), Console: console.ForTests("yaretest")}.Find(t.Context())
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -16,11 +16,12 @@ import (
 	"time"
 )
 
-// A Process is a running child.
+// Process is a running child.
 type Process struct {
 	cmd  *exec.Cmd
 	done chan struct{}
-	err  error // the result of Wait; written before done is closed
+	// err is the result of Wait. It is written before done is closed.
+	err error
 }
 
 // Start starts cmd. When this process dies, the child gets the signal orphaned (on Linux; 0 means
@@ -72,8 +73,11 @@ func (p *Process) Err() error {
 	}
 }
 
+// ExitStatus returns the exit status of the child, which has ended. It is -1 if a signal ended the child.
+func (p *Process) ExitStatus() int { return p.cmd.ProcessState.ExitCode() }
+
 // Signal sends a signal to the child alone.
-func (p *Process) Signal(sig syscall.Signal) error { return p.cmd.Process.Signal(sig) }
+func (p *Process) Signal(sig os.Signal) error { return p.cmd.Process.Signal(sig) }
 
 // Stop asks the child to end with sig, kills its whole group when it has not done so
 // after the grace period, and waits for its end. group sends sig to the whole group too.

@@ -9,9 +9,43 @@
 //
 // The files of the work tree do not change: the go command sees a changed file by its flag -overlay.
 // Each result is a line of results.jsonl. A run that was cut off goes on where it was: a mutation with
-// a result is not tried again, unless its text has changed or it survived with fewer tests.
+// a result is not tried again, unless the shape of its code has changed or it survived with fewer tests.
+// The shape is the code without its names. Whoever changes only a name such that it is another mutation
+// deletes the line of its result.
 //
 // The exit status is 1 if a mutation survives, does not compile, or does not fit the code any more.
+//
+// # Patterns
+//
+// A mutation names the folder of a package, a declaration in it, a pattern and a replacement:
+//
+//	{29, 7, "cache/internal/overlay", "Entry.isOld", `_e._isDistrusted || _X`, `_X`}
+//
+// The declaration is a function, "Type.Method", or a constant or variable. It may stand in any file of the
+// package. Exactly one place of the declaration fits the pattern. The test TestMutationsFitTheCode reports
+// the mutations that do not fit.
+//
+// A pattern is Go code with wildcards. The names of wildcards begin with an underscore. A wildcard with a
+// small letter stands for any identifier: a variable, a receiver or a field. A wildcard with a capital letter
+// stands for any expression. A wildcard that occurs twice stands for the same code in both places. The
+// replacement may use the wildcards of the pattern. In this function, _e stands for e, _isDistrusted for
+// isDistrusted, and _X for the comparison:
+//
+//	func (e Entry) isOld() bool { return e.isDistrusted || time.Since(e.recorded) > MaxAge }
+//
+// So the mutation makes of it:
+//
+//	func (e Entry) isOld() bool { return time.Since(e.recorded) > MaxAge }
+//
+// A pattern is one of:
+//
+//   - One or several expressions with commas between them. Several expressions fit a part of a list, for example
+//     of the arguments of a call. A call that is a statement is deleted by an empty replacement.
+//   - One or several statements with semicolons between them.
+//   - The beginning of an if statement, "if X {", or of a case, "case X:". The rest stays as it is.
+//
+// Names of variables, receivers and fields are wildcards in a pattern. Names of functions, types and constants
+// are not, because they say what the place means: who renames a function changes the word in the rows.
 package main
 
 import (
@@ -50,23 +84,19 @@ const (
 	caught         verdict = "caught"
 	survived       verdict = "survived"
 	doesNotCompile verdict = "does not compile"
-	textNotFound   verdict = "old text not found"
 )
 
 // result is a line of the results.
 type result struct {
 	Number  int     `json:"number"`
 	Promise int     `json:"promise"`
-	File    string  `json:"file"`
-	Before  string  `json:"before"`
-	After   string  `json:"after"`
 	Verdict verdict `json:"verdict"`
 	// By is the test that failed.
 	By string `json:"by,omitempty"`
 	// WithServer is true if the tests on a real API server were among those that may have run.
 	WithServer bool    `json:"withServer"`
 	Seconds    float64 `json:"seconds"`
-	// Hash is the hash of the mutation.
+	// Hash is the hash of the mutation's shape.
 	Hash string `json:"hash"`
 }
 
@@ -114,9 +144,16 @@ func tryAll(ctx context.Context, o options, promises map[int][]testGroup, result
 		return err
 	}
 	defer file.Close()
-	for _, number := range spread(allMutations()) {
-		m := allMutations()[number-1]
-		if number < o.from || number > o.to {
+	var misfits error
+	for _, m := range allMutations() {
+		_, err := m.apply(os.DirFS("."))
+		misfits = errors.Join(misfits, err)
+	}
+	if misfits != nil {
+		return misfits
+	}
+	for _, m := range spread(allMutations()) {
+		if m.number < o.from || m.number > o.to {
 			continue
 		}
 		if r, ok := results[m.hash()]; ok && (r.Verdict != survived || r.WithServer || !o.server) {
@@ -128,7 +165,7 @@ func tryAll(ctx context.Context, o options, promises map[int][]testGroup, result
 			return err
 		}
 		r := result{
-			Number: number, Promise: m.promise, File: m.file, Before: m.before, After: m.after, Verdict: v, By: by, WithServer: o.server,
+			Number: m.number, Promise: m.promise, Verdict: v, By: by, WithServer: o.server,
 			Seconds: time.Since(began).Round(time.Second / 10).Seconds(), Hash: m.hash(),
 		}
 		results[r.Hash] = r
@@ -139,49 +176,51 @@ func tryAll(ctx context.Context, o options, promises map[int][]testGroup, result
 		if _, err := file.Write(append(line, '\n')); err != nil {
 			return err
 		}
-		fmt.Printf("%3d  promise %-2d  %-40s  %s %s (%.0f s)\n", number, m.promise, m.file, r.Verdict, r.By, r.Seconds)
+		fmt.Printf("%3d  promise %-2d  %-50s  %s %s (%.0f s)\n", m.number, m.promise, m.folder+" "+m.function, r.Verdict, r.By, r.Seconds)
 	}
 	return file.Close()
 }
 
-// spread returns the numbers of the mutations in the order in which they are tried: the first of each
-// promise, then the second of each. So a run that is cut off has tried something of each promise.
-func spread(all []mutation) []int {
-	var numbers []int
-	for turn := 0; len(numbers) < len(all); turn++ {
+// spread returns the mutations in the order in which they are tried: the first of each promise, then the
+// second of each. So a run that is cut off has tried something of each promise.
+func spread(all []mutation) []mutation {
+	var spread []mutation
+	for turn := 0; len(spread) < len(all); turn++ {
 		earlier := make(map[int]int) // by promise
-		for i, m := range all {
+		for _, m := range all {
 			if earlier[m.promise] == turn {
-				numbers = append(numbers, i+1)
+				spread = append(spread, m)
 			}
 			earlier[m.promise]++
 		}
 	}
-	return numbers
+	return spread
 }
 
+// identifiers are the identifiers and wildcards of a pattern or replacement.
+var identifiers = regexp.MustCompile(`\b[A-Za-z_]\w*`)
+
+// hash returns a hash of the number of the mutation and of the shape of its code, without the names in the
+// code. So a rename does not change the hash, and the result of the mutation stays.
 func (m mutation) hash() string {
-	sum := sha256.Sum256([]byte(fmt.Sprintf("%d\x00%s\x00%s\x00%s", m.promise, m.file, m.before, m.after)))
+	shape := func(code string) string { return identifiers.ReplaceAllString(code, "x") }
+	sum := sha256.Sum256([]byte(fmt.Sprintf("%d\x00%d\x00%s\x00%s", m.number, m.promise, shape(m.pattern), shape(m.replacement))))
 	return hex.EncodeToString(sum[:8])
 }
 
 // try applies a mutation in an overlay, and runs the tests of its promise until one fails.
 func try(ctx context.Context, o options, m mutation, groups []testGroup) (verdict, string, error) {
-	source, err := os.ReadFile(m.file)
-	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+	changed, err := m.apply(os.DirFS("."))
+	if err != nil {
 		return "", "", err
-	}
-	if bytes.Count(source, []byte(m.before)) != 1 {
-		return textNotFound, "", nil
 	}
 	dir, err := os.MkdirTemp("", "yare-mutation-")
 	if err != nil {
 		return "", "", err
 	}
 	defer os.RemoveAll(dir)
-	changed := bytes.Replace(source, []byte(m.before), []byte(m.after), 1)
-	for _, g := range inOrder(groups, filepath.Dir(m.file), o.server) {
-		overlay, err := writeOverlay(dir, m, changed, g.unneeded)
+	for _, g := range inOrder(groups, m.folder, o.server) {
+		overlay, err := writeOverlay(dir, changed, g.unneeded)
 		if err != nil {
 			return "", "", err
 		}
@@ -200,13 +239,13 @@ func try(ctx context.Context, o options, m mutation, groups []testGroup) (verdic
 
 // writeOverlay writes the changed file and an overlay into dir, and returns the path of the overlay. The overlay
 // has the changed file, and has not the files that are not needed.
-func writeOverlay(dir string, m mutation, changed []byte, unneeded []string) (string, error) {
+func writeOverlay(dir string, changed changedFile, unneeded []string) (string, error) {
 	root, err := os.Getwd()
 	if err != nil {
 		return "", err
 	}
-	replacement, overlay := filepath.Join(dir, filepath.Base(m.file)), filepath.Join(dir, "overlay.json")
-	replace := map[string]string{filepath.Join(root, m.file): replacement}
+	replacement, overlay := filepath.Join(dir, filepath.Base(changed.name)), filepath.Join(dir, "overlay.json")
+	replace := map[string]string{filepath.Join(root, changed.name): replacement}
 	for _, name := range unneeded {
 		replace[filepath.Join(root, name)] = ""
 	}
@@ -214,7 +253,7 @@ func writeOverlay(dir string, m mutation, changed []byte, unneeded []string) (st
 	if err != nil {
 		return "", err
 	}
-	return overlay, errors.Join(os.WriteFile(replacement, changed, 0o600), os.WriteFile(overlay, text, 0o600))
+	return overlay, errors.Join(os.WriteFile(replacement, changed.code, 0o600), os.WriteFile(overlay, text, 0o600))
 }
 
 // runGo runs a go command with an overlay. The overlay is in GOFLAGS, so that programs which a test
@@ -262,19 +301,19 @@ func readResults(path string) (map[string]result, error) {
 func report(results map[string]result) error {
 	sums := make(map[verdict]int)
 	missing := 0
-	for i, m := range allMutations() {
+	for _, m := range allMutations() {
 		r, ok := results[m.hash()]
 		if !ok {
 			missing++
 			continue
 		}
 		if sums[r.Verdict]++; r.Verdict != caught {
-			fmt.Printf("%3d  promise %-2d  %s: %s (%q in place of %q)\n", i+1, m.promise, m.file, r.Verdict, m.after, m.before)
+			fmt.Printf("%s: %s\n", m, r.Verdict)
 		}
 	}
-	fmt.Printf("%d caught, %d survived, %d do not compile, %d do not fit the code, %d not tried\n",
-		sums[caught], sums[survived], sums[doesNotCompile], sums[textNotFound], missing)
-	if open := sums[survived] + sums[doesNotCompile] + sums[textNotFound]; open > 0 {
+	fmt.Printf("%d caught, %d survived, %d do not compile, %d not tried\n",
+		sums[caught], sums[survived], sums[doesNotCompile], missing)
+	if open := sums[survived] + sums[doesNotCompile]; open > 0 {
 		return fmt.Errorf("%d mutations were not caught", open)
 	}
 	return nil

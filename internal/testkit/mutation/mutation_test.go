@@ -45,7 +45,13 @@ func TestPromisesHaveTheirTests(t *testing.T) {
 
 func TestMutationsAreSpread(t *testing.T) {
 	t.Parallel()
-	if got, want := spread([]mutation{{promise: 1}, {promise: 1}, {promise: 1}, {promise: 2}, {promise: 3}, {promise: 3}}), []int{1, 4, 5, 2, 6, 3}; !slices.Equal(got, want) {
+	var got []int
+	for _, m := range spread([]mutation{
+		{number: 1, promise: 1}, {number: 2, promise: 1}, {number: 3, promise: 1}, {number: 4, promise: 2}, {number: 5, promise: 3}, {number: 6, promise: 3},
+	}) {
+		got = append(got, m.number)
+	}
+	if want := []int{1, 4, 5, 2, 6, 3}; !slices.Equal(got, want) {
 		t.Errorf("the order is %d, not %d", got, want)
 	}
 }
@@ -55,6 +61,11 @@ func TestEachPromiseHasMutations(t *testing.T) {
 	all := allMutations()
 	if len(all) != 100 {
 		t.Errorf("there are %d mutations", len(all))
+	}
+	for i, m := range all {
+		if m.number != i+1 {
+			t.Errorf("the mutation with the number %d stands in the place of %d", m.number, i+1)
+		}
 	}
 	for promise := 1; promise <= 23; promise++ {
 		if !slices.ContainsFunc(all, func(m mutation) bool { return m.promise == promise }) {

@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"path/filepath"
 	"slices"
 	"strings"
 	"time"
@@ -28,6 +27,7 @@ const (
 	maxGrantWait = 10 * time.Second
 )
 
+// object is the content of an object of Kubernetes.
 type object = map[string]any
 
 // permissions are the roles that an operator prints.
@@ -41,17 +41,17 @@ type permissions struct {
 // printedPermissions runs `OPERATOR permissions` with the arguments that the operator is run with, and
 // reads what it prints.
 func printedPermissions(ctx context.Context, binary, shown string, args []string) (permissions, error) {
-	out, said, err := printed(ctx, binary, append([]string{"permissions", "--namespace", accountNamespace}, args...)...)
+	out, problems, err := printed(ctx, binary, append([]string{"permissions", "--namespace", accountNamespace}, args...)...)
 	refused, isRefused := errors.AsType[*operatorError](err)
 	switch {
 	case context.Cause(ctx) != nil:
 		return permissions{}, context.Cause(ctx)
 	case isRefused:
 		return permissions{}, refused
-	case err != nil && strings.Contains(said, `unknown command "permissions"`), errors.Is(err, context.DeadlineExceeded):
+	case err != nil && strings.Contains(problems, `unknown command "permissions"`), errors.Is(err, context.DeadlineExceeded):
 		return permissions{isUnknown: true}, nil
 	case err != nil:
-		return permissions{}, fmt.Errorf("%s: `permissions` failed (%w)%s", shown, err, indented(said))
+		return permissions{}, fmt.Errorf("%s: `permissions` failed (%w)%s", shown, err, indented(problems))
 	}
 	roles, err := manifest.Parse(out)
 	if err != nil {
@@ -60,32 +60,31 @@ func printedPermissions(ctx context.Context, binary, shown string, args []string
 	return permissions{text: string(out), roles: roles}, nil
 }
 
-// grant gives the ServiceAccount of the operator the permissions that the newest build prints, and no
-// others.
-func (s *session) grant(ctx context.Context) error {
-	if s.permissions.isUnknown {
-		if s.runner.kubeconfig != s.plane.Kubeconfig() {
-			s.Console.Printf("%s has no subcommand permissions, so it runs as administrator; operator.Main brings it", s.Dir)
+// account is the access of the operator to the cluster: as a ServiceAccount with the permissions that the
+// operator prints, and no others.
+type account struct {
+	// path is the path of the kubeconfig. isWritten is true when the file exists.
+	path      string
+	isWritten bool
+	// granted are the permissions that the operator has. They are nil before the first grant.
+	granted *permissions
+}
+
+// grant gives the ServiceAccount the permissions p, and returns the path of its kubeconfig.
+func (a *account) grant(ctx context.Context, k kubectl, p permissions) (kubeconfig string, err error) {
+	if a.granted == nil || a.granted.text != p.text {
+		if err := p.apply(ctx, k, a.granted); err != nil {
+			return "", fmt.Errorf("grant the operator its permissions: %w", err)
 		}
-		s.runner.kubeconfig = s.plane.Kubeconfig()
-		return nil
+		a.granted = &p
 	}
-	if s.granted == nil || s.granted.text != s.permissions.text {
-		if err := s.permissions.apply(ctx, s.kubectl, s.granted); err != nil {
-			return fmt.Errorf("granting the operator its permissions: %w", err)
+	if !a.isWritten {
+		if err := writeAccount(ctx, k, a.path); err != nil {
+			return "", fmt.Errorf("write a kubeconfig for the operator: %w", err)
 		}
-		granted := s.permissions
-		s.granted = &granted
+		a.isWritten = true
 	}
-	if s.account == "" {
-		path := filepath.Join(s.work.path, "kubeconfig")
-		if err := writeAccount(ctx, s.kubectl, path); err != nil {
-			return fmt.Errorf("making a kubeconfig for the operator: %w", err)
-		}
-		s.account = path
-	}
-	s.runner.kubeconfig = s.account
-	return nil
+	return a.path, nil
 }
 
 // apply makes the ServiceAccount and the roles, removes the roles that only before has, and waits until

@@ -25,7 +25,7 @@ type crds struct {
 
 // printedCRDs runs `OPERATOR crd` and reads what it prints.
 func printedCRDs(ctx context.Context, binary, shown string) (crds, error) {
-	out, said, err := printed(ctx, binary, "crd")
+	out, problems, err := printed(ctx, binary, "crd")
 	const advice = "an operator's subcommand crd prints its CustomResourceDefinitions as YAML; operator.Main brings it"
 	switch {
 	case context.Cause(ctx) != nil:
@@ -36,7 +36,7 @@ func printedCRDs(ctx context.Context, binary, shown string) (crds, error) {
 		if refused, ok := errors.AsType[*operatorError](err); ok {
 			return crds{}, refused
 		}
-		return crds{}, fmt.Errorf("%s is no operator: `crd` failed (%w): %s%s", shown, err, advice, indented(said))
+		return crds{}, fmt.Errorf("%s is no operator: `crd` failed (%w): %s%s", shown, err, advice, indented(problems))
 	}
 	items, err := manifest.Parse(out)
 	if err == nil && len(out) == 0 {

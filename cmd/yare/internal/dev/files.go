@@ -14,41 +14,35 @@ import (
 // editor's way to save.
 const lookEvery = 300 * time.Millisecond
 
-// A stamp identifies the state of a file.
+// stamp identifies the state of a file.
 type stamp struct {
 	modified time.Time
 	size     int64
 }
 
-// files watches the source files of a program. One goroutine uses it.
+// files watches the source files of a target. One goroutine uses it.
 type files struct {
-	program program
-	folders map[string]bool // every Go file in them counts, also a new one
-	single  map[string]bool // files that count by name
-	seen    map[string]stamp
+	target target
+	// Every Go file in folders counts, also a new file. Files of single count by name.
+	folders, single map[string]bool
+	seen            map[string]stamp
 	// changing holds the files whose change may not be complete yet.
 	changing map[string]bool
 }
 
-func newFiles(p program) *files {
-	return &files{
-		program: p,
-		folders: map[string]bool{p.dir: true},
-		single:  map[string]bool{p.sample(): true},
-		seen:    map[string]stamp{},
-	}
+// newFiles returns the files of a target. They have no change yet.
+func newFiles(p target) *files {
+	f := &files{target: p, seen: map[string]stamp{}}
+	f.folders, f.single = p.watchedFiles()
+	return f
 }
-
-// sample returns the path of the file of objects to try the operator with.
-func (p program) sample() string { return filepath.Join(p.dir, "sample.yaml") }
 
 // refresh asks the go command which folders the program consists of. New files in them are not
 // changes. If the go command fails (a go.mod half written), the folders stay as they were.
 func (f *files) refresh(ctx context.Context) {
-	packages, err := f.program.packages(ctx)
+	packages, err := f.target.packages(ctx)
 	if err == nil && len(packages) > 0 {
-		f.folders = map[string]bool{f.program.dir: true}
-		f.single = map[string]bool{f.program.sample(): true}
+		f.folders, f.single = f.target.watchedFiles()
 		for _, pkg := range packages {
 			f.folders[pkg.Dir] = true
 			for _, name := range pkg.EmbedFiles {
@@ -69,6 +63,7 @@ func (f *files) refresh(ctx context.Context) {
 	}
 }
 
+// look returns the present state of the files.
 func (f *files) look() map[string]stamp {
 	found := map[string]stamp{}
 	add := func(name string) {

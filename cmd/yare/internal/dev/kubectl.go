@@ -34,8 +34,8 @@ func (k kubectl) run(ctx context.Context, input string, args ...string) (string,
 	if context.Cause(ctx) != nil {
 		return "", fmt.Errorf("kubectl %s: %w", args[0], context.Cause(ctx))
 	}
-	if said := strings.TrimSpace(stderr.String()); said != "" {
-		return "", errors.New(said)
+	if output := strings.TrimSpace(stderr.String()); output != "" {
+		return "", errors.New(output)
 	}
 	return "", fmt.Errorf("kubectl %s: %w", args[0], err)
 }

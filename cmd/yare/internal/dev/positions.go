@@ -1,7 +1,6 @@
 package dev
 
 import (
-	"context"
 	"fmt"
 	"go/ast"
 	"go/parser"
@@ -16,19 +15,18 @@ import (
 var problemName = regexp.MustCompile(`^(?:\S+\.go:\d+: )?((?:the custom resource of )?(\w+)\.(\w+)(?:\[.*?\])?((?:\.\w+)*): .*)$`)
 
 // withPositions returns the problems that an operator reports, one a line, each with the file and
-// the line of the type or field that it is about, as the user would write the file. A problem of a
-// type that is not the user's own is returned unchanged.
-func (p program) withPositions(ctx context.Context, problems string) string {
-	packages, err := p.packages(ctx)
-	if err != nil {
-		return problems
-	}
+// the line of its type or field, as the user would write the file. A problem of a type that is not the
+// user's own is returned unchanged.
+//
+// For example, the problem "main.WebAppSpec.Image: the tag has no value" becomes
+// "examples/webapp/main.go:27: main.WebAppSpec.Image: the tag has no value".
+func withPositions(problems string, packages []sourcePackage, shownName func(file string) string) string {
 	var lines []string
 	for line := range strings.Lines(problems) {
 		line = strings.TrimRight(line, "\n")
 		if found := problemName.FindStringSubmatch(line); found != nil {
-			if position := p.declaration(packages, found[2], found[3], strings.Split(found[4], ".")[1:]); position != "" {
-				line = position + ": " + found[1]
+			if at, ok := declaration(packages, found[2], found[3], strings.Split(found[4], ".")[1:]); ok {
+				line = fmt.Sprintf("%s:%d: %s", shownName(at.Filename), at.Line, found[1])
 			}
 		}
 		lines = append(lines, line)
@@ -36,9 +34,9 @@ func (p program) withPositions(ctx context.Context, problems string) string {
 	return strings.Join(lines, "\n")
 }
 
-// declaration returns the file and the line that declare a type or, if fields are given, the last
-// field. The text is empty if no package called pkg declares the type.
-func (p program) declaration(packages []sourcePackage, pkg, typeName string, fields []string) string {
+// declaration returns the position of the declaration of a type or, if fields are given, of the last
+// field. It reports false if no package called pkg declares the type.
+func declaration(packages []sourcePackage, pkg, typeName string, fields []string) (at token.Position, ok bool) {
 	for _, each := range packages {
 		if each.Name != pkg {
 			continue
@@ -51,20 +49,11 @@ func (p program) declaration(packages []sourcePackage, pkg, typeName string, fie
 				continue
 			}
 			if node := declarationIn(file, typeName, fields); node != nil {
-				at := files.Position(node.Pos())
-				return fmt.Sprintf("%s:%d", p.shownName(at.Filename), at.Line)
+				return files.Position(node.Pos()), true
 			}
 		}
 	}
-	return ""
-}
-
-// shownName returns the name of a file as the user would write it.
-func (p program) shownName(file string) string {
-	if relative, err := filepath.Rel(p.dir, file); err == nil {
-		return filepath.Join(p.shown, relative)
-	}
-	return file
+	return at, false
 }
 
 // declarationIn returns the node of a type, or of a field of it, or nil if the file does not declare

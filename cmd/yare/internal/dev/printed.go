@@ -17,13 +17,13 @@ const printLimit = 20 * time.Second
 
 // An operatorError is the problem that an operator reports in place of its output, such as a mistake in a
 // tag.
-type operatorError struct{ said string }
+type operatorError struct{ output string }
 
-func (e *operatorError) Error() string { return e.said }
+func (e *operatorError) Error() string { return e.output }
 
 // printed runs a subcommand of an operator, and returns its standard output and its standard error. The
 // error is an *operatorError if the operator reports a problem as operator.Main does.
-func printed(ctx context.Context, binary string, args ...string) (out []byte, said string, err error) {
+func printed(ctx context.Context, binary string, args ...string) (out []byte, problems string, err error) {
 	limited, cancel := context.WithTimeout(ctx, printLimit)
 	defer cancel()
 	var stdout, stderr bytes.Buffer

@@ -1,13 +1,10 @@
 package dev
 
 import (
-	"fmt"
 	"os"
-	"os/exec"
 	"syscall"
 	"time"
 
-	"github.com/yare-go/yare/internal/access"
 	"github.com/yare-go/yare/internal/plane/process"
 )
 
@@ -20,7 +17,7 @@ const (
 	stopGrace = 15 * time.Second
 )
 
-// A runner runs the operator, one process at a time. One goroutine uses it.
+// runner runs the operator, one process at a time. One goroutine uses it.
 type runner struct {
 	args       []string // of the operator
 	kubeconfig string
@@ -35,15 +32,12 @@ type runner struct {
 // start starts the binary, and stops the operator that ran before.
 func (r *runner) start(binary string) error {
 	r.stop()
-	cmd := exec.Command(binary, r.args...)
-	cmd.Env = append(os.Environ(), "KUBECONFIG="+r.kubeconfig, access.CheckVariable+"=1")
 	// The output of the operator is the terminal itself, so that it writes as it would without yare. Its log
 	// is shown in short.
 	view := newLogView(os.Stderr, r.verbose)
-	cmd.Stdout, cmd.Stderr = os.Stdout, view
-	p, err := process.Start(cmd, syscall.SIGKILL)
+	p, err := process.Operator{Path: binary, Args: r.args, Kubeconfig: r.kubeconfig, Stdout: os.Stdout, Stderr: view}.Start()
 	if err != nil {
-		return fmt.Errorf("starting the operator: %w", err)
+		return err
 	}
 	r.binary, r.current, r.since, r.view = binary, p, time.Now(), view
 	return nil

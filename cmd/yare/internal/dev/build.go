@@ -1,0 +1,102 @@
+package dev
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"sync"
+	"time"
+
+	"github.com/yare-go/yare/internal/plane/console"
+)
+
+// builder builds the operator. One goroutine uses it.
+type builder struct {
+	target  target
+	files   *files
+	args    []string // of the operator
+	folder  string   // of the binaries
+	console *console.Console
+
+	buildCount int
+	// binary is the newest binary that was built. It is empty before the first build.
+	binary string
+	// crds and permissions are what the newest binary prints.
+	crds        crds
+	permissions permissions
+}
+
+// build builds the operator, and reads the CRDs and permissions that it prints.
+func (b *builder) build(ctx context.Context) error {
+	b.files.refresh(ctx)
+	started := time.Now()
+	task := b.console.Task()
+	defer task.Done()
+	if b.binary == "" {
+		// Later the operator itself writes to the terminal.
+		stop := every(time.Second, func() {
+			task.Set("building %s (%s)", b.target.shown, console.Duration(time.Since(started)))
+		})
+		defer stop()
+	}
+	binary := filepath.Join(b.folder, fmt.Sprintf("operator-%d", b.buildCount))
+	b.buildCount++
+	if err := b.target.build(ctx, binary); err != nil {
+		return err
+	}
+	if b.binary != "" && isSame(b.binary, binary) {
+		_ = os.Remove(binary) // an error does not matter: the folder is removed at the end
+		return errUnchanged
+	}
+	definitions, err := printedCRDs(ctx, binary, b.target.shown)
+	if refused, ok := errors.AsType[*operatorError](err); ok {
+		if packages, err := b.target.packages(ctx); err == nil {
+			refused.output = withPositions(refused.output, packages, b.target.shownName)
+		}
+	}
+	if err != nil {
+		return err
+	}
+	granted, err := printedPermissions(ctx, binary, b.target.shown, b.args)
+	if err != nil {
+		return err
+	}
+	b.binary, b.crds, b.permissions = binary, definitions, granted
+	b.console.Printf("built %s (%s)", b.target.shown, console.Duration(time.Since(started)))
+	return nil
+}
+
+// errUnchanged means that a build gave the same program as before.
+var errUnchanged = errors.New("the same program")
+
+func isSame(a, b string) bool {
+	x, err1 := os.ReadFile(a)
+	y, err2 := os.ReadFile(b)
+	return err1 == nil && err2 == nil && bytes.Equal(x, y)
+}
+
+// every calls f after each period until the function it returns is called, which waits
+// for the last call.
+func every(d time.Duration, f func()) (stop func()) {
+	done := make(chan struct{})
+	var ticking sync.WaitGroup
+	ticking.Go(func() {
+		ticker := time.NewTicker(d)
+		defer ticker.Stop()
+		for {
+			select {
+			case <-done:
+				return
+			case <-ticker.C:
+				f()
+			}
+		}
+	})
+	return func() {
+		close(done)
+		ticking.Wait()
+	}
+}

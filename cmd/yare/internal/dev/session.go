@@ -1,0 +1,406 @@
+package dev
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/yare-go/yare/internal/plane"
+	"github.com/yare-go/yare/internal/plane/console"
+)
+
+const (
+	// readyEvery is how often the samples are checked with UntilReady.
+	readyEvery = 500 * time.Millisecond
+	// readyDuration is how long the samples must stay ready, and the operator alive: an operator that
+	// crashes at its start does not work.
+	readyDuration = 2 * time.Second
+)
+
+// session is one run of the loop. After begin, one goroutine uses it.
+type session struct {
+	Options
+	files   *files
+	builder builder
+	account account
+
+	plane   *plane.Plane
+	kubectl kubectl
+	runner  runner
+
+	// applied is the text of the CRDs that the server has, and sample the text of the sample.
+	applied, sample string
+	// restart receives a value when an operator that ended is to be started again.
+	restart <-chan time.Time
+	// waiting is why the samples are not ready. ready is since when they are ready, without a break.
+	waiting string
+	ready   time.Time
+}
+
+// newSession returns a session that has begun nothing yet. Its files lie in a folder.
+func newSession(o Options, p target, folder string) *session {
+	s := &session{Options: o, files: newFiles(p), account: account{path: filepath.Join(folder, "kubeconfig")}}
+	s.builder = builder{target: p, files: s.files, args: o.Args, folder: folder, console: o.Console}
+	return s
+}
+
+// close ends the operator and the control plane.
+func (s *session) close() {
+	s.runner.stop()
+	if s.plane != nil {
+		s.plane.Close()
+	}
+}
+
+// begin builds the operator and starts the control plane, side by side.
+func (s *session) begin(ctx context.Context) error {
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	var work sync.WaitGroup
+	work.Go(func() {
+		if err := s.firstBuild(ctx); err != nil {
+			cancel(err)
+		}
+	})
+	work.Go(func() {
+		p, err := plane.Start(ctx, plane.Options{
+			Finder:     plane.Finder{Dir: s.builder.target.dir},
+			Kubeconfig: s.Kubeconfig,
+			Nodes:      s.Nodes,
+			Title:      "yare dev " + s.Dir,
+			Verbose:    s.Verbose,
+			Log:        s.log(),
+			Console:    s.Console,
+		})
+		s.plane = p
+		if err != nil {
+			cancel(err)
+			return
+		}
+		s.welcome()
+	})
+	work.Wait()
+	if ctx.Err() != nil {
+		return context.Cause(ctx)
+	}
+	s.kubectl = kubectl{binary: s.plane.Binary(), kubeconfig: s.plane.Kubeconfig()}
+	s.runner.args, s.runner.verbose = s.Args, s.Verbose
+	return nil
+}
+
+// welcome prints how to reach the control plane.
+func (s *session) welcome() {
+	s.Console.Printf("the control plane is ready (%s); from another terminal:", console.Duration(s.plane.Boot()))
+	s.Console.Printf("  %s kubectl get all -A", s.Yare)
+	s.Console.Printf("  export KUBECONFIG=%s", s.plane.Kubeconfig())
+}
+
+// log returns the writer of the control plane's log, or nil.
+func (s *session) log() io.Writer {
+	if s.Verbose {
+		return os.Stderr
+	}
+	return nil
+}
+
+// firstBuild builds until the operator compiles, and reads its CRDs.
+func (s *session) firstBuild(ctx context.Context) error {
+	for {
+		err := s.builder.build(ctx)
+		var broken *compileError
+		var refused *operatorError
+		switch {
+		case err == nil:
+			return nil
+		case errors.As(err, &broken) && s.UntilReady:
+			return fmt.Errorf("build %s: %w", s.Dir, err)
+		case errors.As(err, &broken):
+			s.Console.Printf("%s does not compile; waiting for the next save:", s.Dir)
+			s.Console.Block(broken.output)
+		case errors.As(err, &refused) && !s.UntilReady:
+			s.reportProblems(refused)
+		default:
+			return err
+		}
+		if _, err := s.files.wait(ctx); err != nil {
+			return err
+		}
+	}
+}
+
+// reportProblems prints what the operator reports instead of its CRDs, and what happens next.
+func (s *session) reportProblems(refused *operatorError) {
+	for line := range strings.SplitSeq(refused.output, "\n") {
+		s.Console.Printf("%s", line)
+	}
+	s.Console.Printf("%s", s.meanwhile())
+}
+
+// loop handles saved files and the ends of the operator and the control plane, until ctx ends or
+// an error cannot be repaired by a save.
+func (s *session) loop(ctx context.Context) error {
+	if err := s.deploy(ctx); err != nil {
+		return err
+	}
+	look := time.NewTicker(lookEvery)
+	defer look.Stop()
+	var readiness, deadline <-chan time.Time
+	if s.UntilReady {
+		ticker := time.NewTicker(readyEvery)
+		defer ticker.Stop()
+		timer := time.NewTimer(s.Timeout)
+		defer timer.Stop()
+		readiness, deadline = ticker.C, timer.C
+	}
+	started := time.Now()
+	for {
+		var err error
+		select {
+		case <-ctx.Done():
+			return context.Cause(ctx)
+		case <-s.plane.Done():
+			return fmt.Errorf("%w\nstart `yare dev` again", s.plane.Err())
+		case <-deadline:
+			return fmt.Errorf("not ready after %s: %s", s.Timeout, s.waiting)
+		case <-look.C:
+			if names := s.files.changes(); len(names) > 0 {
+				err = s.handleSave(ctx, names)
+			}
+		case <-s.runner.ended():
+			s.operatorEnded()
+		case <-s.restart:
+			s.restart = nil
+			s.run()
+		case <-readiness:
+			if s.checkReady(ctx) {
+				s.Console.Printf("everything is ready (%s)", console.Duration(time.Since(started)))
+				return nil
+			}
+		}
+		if err != nil {
+			return err
+		}
+	}
+}
+
+// handleSave builds and deploys what the saved files change.
+func (s *session) handleSave(ctx context.Context, names []string) error {
+	sample := s.builder.target.sample()
+	if slices.Contains(names, sample) {
+		names = slices.DeleteFunc(names, func(name string) bool { return name == sample })
+		if len(names) == 0 {
+			return s.applySample(ctx)
+		}
+		s.sample = "" // applied with the new operator
+	}
+	s.Console.Printf("%s; building again", describeChanges(names))
+	err := s.builder.build(ctx)
+	var broken *compileError
+	var refused *operatorError
+	switch {
+	case err == nil:
+		return s.deploy(ctx)
+	case ctx.Err() != nil:
+		return err
+	case errors.Is(err, errUnchanged):
+		s.Console.Printf("the program is the same as before")
+		if !s.runner.isRunning() || s.runner.binary != s.builder.binary {
+			return s.deploy(ctx)
+		}
+		return s.applySample(ctx)
+	case errors.As(err, &broken):
+		s.Console.Printf("%s does not compile; %s:", s.Dir, s.meanwhile())
+		s.Console.Block(broken.output)
+	case errors.As(err, &refused):
+		s.reportProblems(refused)
+	default:
+		s.Console.Printf("%s:", s.meanwhile())
+		s.Console.Block(err.Error())
+	}
+	return nil
+}
+
+// describeChanges returns which files have changed, in short.
+func describeChanges(names []string) string {
+	if len(names) == 1 {
+		return filepath.Base(names[0]) + " changed"
+	}
+	return fmt.Sprintf("%s and %d more changed", filepath.Base(names[0]), len(names)-1)
+}
+
+// meanwhile returns a description of what happens until the next save.
+func (s *session) meanwhile() string {
+	if s.runner.isRunning() {
+		return "the operator built before goes on until the next save"
+	}
+	return "waiting for the next save"
+}
+
+// grant gives the operator the permissions that the newest build prints. An operator that prints none runs as
+// administrator.
+func (s *session) grant(ctx context.Context) error {
+	if s.builder.permissions.isUnknown {
+		if s.runner.kubeconfig != s.plane.Kubeconfig() {
+			s.Console.Printf("%s has no subcommand permissions, so it runs as administrator; operator.Main brings it", s.Dir)
+		}
+		s.runner.kubeconfig = s.plane.Kubeconfig()
+		return nil
+	}
+	kubeconfig, err := s.account.grant(ctx, s.kubectl, s.builder.permissions)
+	if err == nil {
+		s.runner.kubeconfig = kubeconfig
+	}
+	return err
+}
+
+// deploy applies the CRDs of the newest build, grants its permissions, starts the build, and applies the
+// sample. It returns an error only if no save can repair the error.
+func (s *session) deploy(ctx context.Context) error {
+	if s.builder.crds.text != s.applied && len(s.builder.crds.items) > 0 { // other projects may define its kinds
+		if err := s.builder.crds.apply(ctx, s.kubectl); err != nil {
+			return s.reportUnlessFinal(ctx, err)
+		}
+		s.applied = s.builder.crds.text
+		s.Console.Printf("applied %s", strings.Join(s.builder.crds.names(), ", "))
+	}
+	if err := s.grant(ctx); err != nil {
+		return s.reportUnlessFinal(ctx, err)
+	}
+	s.restart, s.runner.pause = nil, 0
+	s.run()
+	return s.applySample(ctx)
+}
+
+// reportUnlessFinal prints an error that the next save may repair. With UntilReady nobody saves, so
+// it returns the error.
+func (s *session) reportUnlessFinal(ctx context.Context, err error) error {
+	if ctx.Err() != nil || s.UntilReady {
+		return err
+	}
+	s.Console.Printf("%s:", s.meanwhile())
+	s.Console.Block(err.Error())
+	return nil
+}
+
+// run starts the newest binary in the place of the one that runs.
+func (s *session) run() {
+	old := s.runner.binary
+	if s.runner.isRunning() {
+		s.Console.Printf("stopping the operator")
+	}
+	if err := s.runner.start(s.builder.binary); err != nil {
+		s.Console.Printf("%v; waiting for the next save", err)
+		return
+	}
+	s.Console.Printf("running %s (process %d)", s.Dir, s.runner.current.Pid())
+	if old != "" && old != s.builder.binary {
+		_ = os.Remove(old) // an error does not matter: the folder is removed at the end
+	}
+}
+
+// operatorEnded reports that the operator ended by itself, and plans its next start.
+func (s *session) operatorEnded() {
+	pause, how := s.runner.recordEnd()
+	if s.UntilReady {
+		s.ready = time.Time{}
+		s.waiting = fmt.Sprintf("the operator ended by itself (%s)", status(how))
+	}
+	if how == nil {
+		s.Console.Printf("the operator ended by itself with status 0; the next save starts it again")
+		return
+	}
+	s.Console.Printf("the operator ended by itself (%s); it is started again in %s, or at the next save", status(how), pause)
+	s.restart = time.After(pause)
+}
+
+// status returns how a process ended, in short.
+func status(how error) string {
+	if how == nil {
+		return "status 0"
+	}
+	return how.Error()
+}
+
+// applySample applies sample.yaml, if the file exists and the server does not have its content.
+func (s *session) applySample(ctx context.Context) error {
+	name := filepath.Join(s.Dir, "sample.yaml")
+	text, _, err := readSample(s.builder.target.sample())
+	if err == nil && (text == "" || text == s.sample) {
+		return nil
+	}
+	var out string
+	if err == nil {
+		out, err = s.kubectl.applySample(ctx, text)
+	}
+	if err != nil {
+		s.sample = ""
+		if ctx.Err() != nil || s.UntilReady {
+			return fmt.Errorf("apply %s: %w", name, err)
+		}
+		s.Console.Printf("%s cannot be applied; the next save tries again:", name)
+		s.Console.Block(err.Error())
+		return nil
+	}
+	s.sample = text
+	for line := range strings.SplitSeq(strings.TrimSpace(out), "\n") {
+		s.Console.Printf("applied %s from sample.yaml", strings.TrimSuffix(line, " serverside-applied"))
+	}
+	return nil
+}
+
+// checkReady reports whether operator and samples have been ready for a while. It records since
+// when they are ready, or why they are not ready.
+func (s *session) checkReady(ctx context.Context) bool {
+	why := s.unready(ctx)
+	if why != "" {
+		if why != s.waiting {
+			s.Console.Printf("waiting: %s", why)
+		}
+		s.waiting, s.ready = why, time.Time{}
+		return false
+	}
+	if s.ready.IsZero() {
+		s.ready = time.Now()
+	}
+	return time.Since(s.ready) >= readyDuration
+}
+
+// unready returns why operator and samples are not ready, or "" if they are.
+func (s *session) unready(ctx context.Context) string {
+	if !s.runner.isRunning() {
+		if s.waiting != "" {
+			return s.waiting // how it ended
+		}
+		return "the operator does not run"
+	}
+	if s.sample == "" {
+		return ""
+	}
+	out, err := s.kubectl.run(ctx, s.sample, "get", "-f", "-", "-o", "json")
+	if err != nil {
+		return err.Error()
+	}
+	var got unstructured.UnstructuredList
+	if err := got.UnmarshalJSON([]byte(out)); err != nil {
+		return fmt.Sprintf("read the samples: %v", err)
+	}
+	objects := got.Items
+	if !got.IsList() || len(objects) == 0 {
+		objects = []unstructured.Unstructured{{Object: got.Object}}
+	}
+	for _, object := range objects {
+		if why := notReady(object, s.builder.crds.items); why != "" {
+			return name(object) + ": " + why
+		}
+	}
+	return ""
+}

@@ -1,0 +1,195 @@
+package dev
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"runtime"
+	"strings"
+
+	"github.com/yare-go/yare/internal/plane/process"
+)
+
+// target is the Go main package that is developed.
+type target struct {
+	// shown is the folder as the user wrote it. dir is its absolute path.
+	shown, dir string
+	goCmd      string
+}
+
+// inspect checks that dir holds a Go main package.
+func inspect(ctx context.Context, shown string) (target, error) {
+	dir, err := filepath.Abs(shown)
+	if err != nil {
+		return target{}, fmt.Errorf("find %s: %w", shown, err)
+	}
+	info, err := os.Stat(dir)
+	switch {
+	case errors.Is(err, os.ErrNotExist):
+		return target{}, fmt.Errorf("%s does not exist: name the folder of an operator's main package", shown)
+	case err != nil:
+		return target{}, fmt.Errorf("look at %s: %w", shown, err)
+	case !info.IsDir():
+		return target{}, fmt.Errorf("%s is not a folder: name the folder of an operator's main package, not a file of it", shown)
+	}
+	p := target{shown: shown, dir: dir}
+	if p.goCmd, err = exec.LookPath("go"); err != nil {
+		return p, errors.New("the go command was not found in PATH; it builds the operator: install Go (https://go.dev/dl)")
+	}
+	out, problems, err := p.run(ctx, "list", "-e", "-json=Name,Error", ".")
+	if err != nil {
+		if context.Cause(ctx) != nil {
+			return p, context.Cause(ctx)
+		}
+		if strings.Contains(problems, "go.mod file not found") {
+			return p, fmt.Errorf("%s is in no Go module: make one there with `go mod init NAME`", shown)
+		}
+		return p, fmt.Errorf("%s cannot be read by the go command: %s", shown, strings.TrimSpace(problems))
+	}
+	var pkg struct {
+		Name  string
+		Error *struct{ Err string }
+	}
+	if err := json.Unmarshal([]byte(out), &pkg); err != nil {
+		return p, fmt.Errorf("read the output of go list about %s: %w", shown, err)
+	}
+	switch {
+	case pkg.Name == "main":
+		return p, nil
+	case pkg.Name != "":
+		return p, fmt.Errorf("%s holds the Go package %s, which is no program: name the folder of an operator's main package", shown, pkg.Name)
+	case pkg.Error == nil:
+		return p, nil
+	case strings.Contains(pkg.Error.Err, "no Go files"), strings.Contains(pkg.Error.Err, "no non-test Go files"),
+		strings.Contains(pkg.Error.Err, "build constraints exclude all"):
+		return p, fmt.Errorf("%s holds no Go main package (%s): name the folder of an operator's main package", shown, pkg.Error.Err)
+	case hasGoFile(dir):
+		return p, nil // a file does not parse: the build reports the place
+	}
+	return p, fmt.Errorf("%s holds no Go main package: %s", shown, pkg.Error.Err)
+}
+
+func hasGoFile(dir string) bool {
+	names, err := filepath.Glob(filepath.Join(dir, "*.go"))
+	return err == nil && len(names) > 0
+}
+
+// run runs the go command in the program's folder, and returns its standard output and standard
+// error.
+func (p target) run(ctx context.Context, args ...string) (out, problems string, err error) {
+	var stdout, stderr bytes.Buffer
+	cmd := exec.Command(p.goCmd, args...)
+	cmd.Dir = p.dir
+	cmd.Env = p.env()
+	cmd.Stdout, cmd.Stderr = &stdout, &stderr
+	err = process.Run(ctx, cmd)
+	return stdout.String(), stderr.String(), err
+}
+
+// env returns the user's environment with their flags, workspace and proxy. Only the platform is
+// replaced by the platform of this machine, because the operator runs here.
+func (p target) env() []string {
+	var env []string
+	for _, variable := range os.Environ() {
+		name, _, _ := strings.Cut(variable, "=")
+		if name != "GOOS" && name != "GOARCH" && name != "PWD" {
+			env = append(env, variable)
+		}
+	}
+	return append(env, "GOOS="+runtime.GOOS, "GOARCH="+runtime.GOARCH)
+}
+
+// compileError is the error of a program that does not compile.
+type compileError struct{ output string }
+
+func (e *compileError) Error() string { return "it does not compile:\n" + e.output }
+
+// build compiles the program to the file output.
+func (p target) build(ctx context.Context, output string) error {
+	_, problems, err := p.run(ctx, "build", "-buildvcs=false", "-o", output, ".")
+	if err == nil {
+		return nil
+	}
+	if context.Cause(ctx) != nil {
+		return context.Cause(ctx)
+	}
+	if strings.TrimSpace(problems) == "" {
+		return fmt.Errorf("go build: %w", err)
+	}
+	return &compileError{output: p.fromHere(problems)}
+}
+
+// fromHere replaces the file names in a compiler's output, which are relative to the program's
+// folder, with names that begin as the user wrote that folder.
+func (p target) fromHere(output string) string {
+	var out []string
+	for line := range strings.SplitSeq(strings.TrimRight(output, "\n"), "\n") {
+		name, rest, ok := strings.Cut(line, ":")
+		switch {
+		case strings.HasPrefix(line, "#"):
+			continue // "# import/path": the file names show the package
+		case ok && strings.HasSuffix(name, ".go") && strings.HasPrefix(name, "."):
+			line = filepath.Join(p.shown, name) + ":" + rest
+		}
+		out = append(out, line)
+	}
+	return strings.Join(out, "\n")
+}
+
+// sourcePackage is the output of `go list` for one package of the program.
+type sourcePackage struct {
+	Name       string
+	Dir        string
+	GoFiles    []string
+	EmbedFiles []string
+	Module     *struct {
+		Main  bool
+		GoMod string
+	}
+}
+
+// packages returns the packages of the program that belong to the user's own module, or modules if
+// there is a workspace.
+func (p target) packages(ctx context.Context) ([]sourcePackage, error) {
+	out, problems, err := p.run(ctx, "list", "-e", "-deps", "-json=Name,Dir,GoFiles,EmbedFiles,Module", ".")
+	if err != nil {
+		return nil, fmt.Errorf("list the packages of %s: %w: %s", p.shown, err, strings.TrimSpace(problems))
+	}
+	var own []sourcePackage
+	decoder := json.NewDecoder(strings.NewReader(out))
+	for {
+		var pkg sourcePackage
+		err := decoder.Decode(&pkg)
+		if errors.Is(err, io.EOF) {
+			return own, nil
+		}
+		if err != nil {
+			return nil, fmt.Errorf("read the output of go list about %s: %w", p.shown, err)
+		}
+		if pkg.Module != nil && pkg.Module.Main && pkg.Dir != "" {
+			own = append(own, pkg)
+		}
+	}
+}
+
+// shownName returns the name of a file as the user would write it.
+func (p target) shownName(file string) string {
+	if relative, err := filepath.Rel(p.dir, file); err == nil {
+		return filepath.Join(p.shown, relative)
+	}
+	return file
+}
+
+// sample returns the path of the file of objects to try the operator with.
+func (p target) sample() string { return filepath.Join(p.dir, "sample.yaml") }
+
+// watchedFiles returns the folder and the single file that count whatever the go command reports.
+func (p target) watchedFiles() (folders, single map[string]bool) {
+	return map[string]bool{p.dir: true}, map[string]bool{p.sample(): true}
+}

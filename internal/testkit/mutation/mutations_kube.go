@@ -1,0 +1,24 @@
+package main
+
+// kubeMutations returns the mutations of package kube.
+func kubeMutations() []mutation {
+	return []mutation{
+		{4, 1, "kube", "IsGone", `http.StatusGone, metav1.StatusReasonExpired, metav1.StatusReasonGone`, `http.StatusGone, metav1.StatusReasonGone`},
+
+		{21, 5, "kube", "Error.RetryDelay", `min(_Delay, MaxRetryDelay)`, `_Delay`},
+
+		{25, 6, "kube", "progressReader.Read", `_r._timeout.restart()`, `_ = _r._timeout`},
+		{26, 6, "kube", "transport.Do", `!_timeout._timer.Stop()`, `false`},
+
+		{40, 9, "kube", "retry.again", `_e._unknown && !isRepeatable(_r)`, `false && _e._unknown && !isRepeatable(_r)`},
+		{41, 9, "kube", "isRepeatable", `_r.Preconditions.UID != ""`, `true`},
+		{42, 9, "kube", "retry.ownSuccess", `IsNotFound(_e) || IsUIDConflict(_e)`, `IsUIDConflict(_e)`},
+		{43, 9, "kube", "limitWrites", `!_Verb.IsWrite()`, `true || !_Verb.IsWrite()`},
+
+		{44, 10, "kube", "pruner.applyBody", `_name != "status" || _withStatus`, `true`},
+		{45, 10, "kube", "pruner.member", `string(_v) == "null" || _X`, `_X`},
+		{46, 10, "kube", "pruner.addMembers", `!_key._tagged || mayBeOmitted(_options)`, `true || !_key._tagged || mayBeOmitted(_options)`},
+		{47, 10, "kube", "mayRepeatStatus", `_X || _Live != _obj.GetGeneration()`, `_X`},
+		{48, 10, "kube", "resourceView.applyRequest", `len(_obj.GetManagedFields()) > 0`, `false`},
+	}
+}
