@@ -78,8 +78,9 @@ var layers = map[string][]string{
 	"cmd/yare/internal/dev": append([]string{"internal/plane", "internal/logctx", "internal/access", "internal/manifest"}, library...),
 	// The exploration of programs under faults.
 	"internal/explore": append([]string{"internal/plane", "internal/clock", "internal/logctx", "internal/access", "internal/manifest", "internal/proxy", "internal/ident"}, library...),
-	"yaretest":         append([]string{"internal/plane", "internal/clock", "internal/logctx", "internal/access", "internal/proxy", "internal/explore"}, library...),
-	"cmd/yare":         append([]string{"internal/plane", "cmd/yare/internal/dev", "internal/proxy", "internal/explore"}, library...),
+	"yaretest":         append([]string{"internal/plane", "internal/clock", "internal/logctx", "internal/access", "internal/proxy"}, library...),
+	"explore":          append([]string{"internal/plane", "internal/proxy", "internal/explore", "yaretest"}, library...),
+	"cmd/yare":         append([]string{"internal/plane", "cmd/yare/internal/dev", "explore"}, library...),
 
 	// The tests of the examples share it.
 	"examples/internal/operatortest": append([]string{"yaretest"}, library...),
@@ -94,7 +95,7 @@ var layers = map[string][]string{
 
 	"examples": library,
 	// The code that the pages of the guide show.
-	"docs/guide/code": append([]string{"yaretest"}, library...),
+	"docs/guide/code": append([]string{"yaretest", "explore"}, library...),
 }
 
 // forbidden lists packages that no operator links, with the reason. An entry includes the
@@ -115,6 +116,7 @@ var forbidden = map[string]string{
 	modulePath + "/cmd/yare/internal/dev":       "it is for the command line",
 	modulePath + "/internal/explore":            "it is for tests and the command line",
 	modulePath + "/internal/proxy":              "it is for tests and the command line",
+	modulePath + "/explore":                     "it is for tests and the command line",
 	modulePath + "/yaretest":                    "it is for tests",
 	modulePath + "/internal/testkit/fakeserver": "it is for tests",
 	modulePath + "/internal/testkit/gadget":     "it is for tests",

@@ -6,7 +6,6 @@ import (
 	"errors"
 	"math/rand/v2"
 	"slices"
-	"strings"
 	"sync"
 	"time"
 
@@ -17,8 +16,8 @@ import (
 	"github.com/yare-go/yare/kube"
 )
 
-// Options are the settings of an exploration.
-type Options struct {
+// Settings are the settings of an exploration.
+type Settings struct {
 	// Config is the access to the cluster, with an administrator's rights. The kinds of the steps are
 	// defined there.
 	Config *kube.Config
@@ -65,8 +64,8 @@ var ErrNoReference = errors.New("there is no stable reference")
 
 // explorer is one exploration.
 type explorer struct {
-	operator Operator
-	options  Options
+	operator Launcher
+	options  Settings
 	*cluster
 	random *rand.Rand
 	// recorder follows the objects of all runs.
@@ -92,7 +91,7 @@ type explorer struct {
 }
 
 // Explore explores an operator. Error: the exploration could not be made; [ErrNoReference].
-func Explore(ctx context.Context, operator Operator, o Options) (record finding.Record, err error) {
+func Explore(ctx context.Context, operator Launcher, o Settings) (record finding.Record, err error) {
 	e, err := newExplorer(ctx, operator, o)
 	if err != nil {
 		return finding.Record{}, err
@@ -107,8 +106,8 @@ func Explore(ctx context.Context, operator Operator, o Options) (record finding.
 		return finding.Record{}, err
 	}
 	err = e.runAll(ctx, jobs, began)
-	if b, ok := operator.(Binary); ok && b.CoverFolder != "" && err == nil {
-		e.coverage.Statements, err = codeCoverage(ctx, b.CoverFolder)
+	if folder := operator.coverFolder(); folder != "" && err == nil {
+		e.coverage.Statements, err = codeCoverage(ctx, folder)
 	}
 	e.coverage.Took = time.Since(began)
 	if err == nil {
@@ -121,7 +120,7 @@ func Explore(ctx context.Context, operator Operator, o Options) (record finding.
 }
 
 // List returns the runs that an exploration would make after the reference runs, one text each, in their order.
-func List(ctx context.Context, operator Operator, o Options) (all []string, err error) {
+func List(ctx context.Context, operator Launcher, o Settings) (all []string, err error) {
 	e, err := newExplorer(ctx, operator, o)
 	if err != nil {
 		return nil, err
@@ -137,7 +136,7 @@ func List(ctx context.Context, operator Operator, o Options) (all []string, err 
 	return all, err
 }
 
-func newExplorer(ctx context.Context, operator Operator, o Options) (*explorer, error) {
+func newExplorer(ctx context.Context, operator Launcher, o Settings) (*explorer, error) {
 	if len(o.Samples) == 0 && len(o.Steps) == 0 {
 		return nil, errors.New("there is nothing to explore: no sample, and no step")
 	}
@@ -222,24 +221,24 @@ func (e *explorer) runAll(ctx context.Context, jobs []job, began time.Time) erro
 	jobs, alone := splitJobs(jobs)
 	budget := e.sharedBudget(alone)
 	var load loadMeter
-	p := newPace(e.options.Parallel)
+	limiter := newRunLimiter(e.options.Parallel)
 	var running sync.WaitGroup
 	following, stopFollowing := context.WithCancel(ctx)
 	defer running.Wait()
 	defer stopFollowing()
-	running.Go(func() { p.follow(following, load.measure) })
+	running.Go(func() { limiter.adjustToLoad(following, load.measure) })
 	var workers sync.WaitGroup
 	for _, j := range jobs {
-		if !p.begin(ctx) {
+		if !limiter.acquire(ctx) {
 			break
 		}
 		if budget > 0 && time.Since(began) > budget {
-			p.end()
+			limiter.release()
 			e.coverage.Complete = false
 			break
 		}
 		workers.Go(func() {
-			defer p.end()
+			defer limiter.release()
 			if err := e.makeRun(ctx, j); err != nil {
 				e.recordError(err)
 				cancel()
@@ -414,12 +413,4 @@ func textOfJob(j job) string {
 		return f.String()
 	}
 	return string(j.kind)
-}
-
-func textOf(differences []finding.Difference) string {
-	var texts []string
-	for _, d := range differences {
-		texts = append(texts, d.String())
-	}
-	return strings.Join(texts, "; ")
 }

@@ -11,6 +11,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/yare-go/yare/internal/explore/finding"
+	"github.com/yare-go/yare/internal/explore/history"
 	"github.com/yare-go/yare/internal/proxy"
 	"github.com/yare-go/yare/internal/proxy/faults"
 	"github.com/yare-go/yare/kube"
@@ -146,7 +147,7 @@ func newFaultRun(r *run, wait patience, over <-chan struct{}) *faults.Run {
 			if err := waitForRest(ctx); err != nil {
 				return err
 			}
-			if changes := r.recording.History().ChangesAfter(before, r.explorer.historyOptions()); len(changes) > 0 {
+			if changes := history.Changes(r.recording.History(), before, r.explorer.historyOptions()); len(changes) > 0 {
 				r.recordProblem(finding.ChangesAtRest, int(r.current.Load()), changes)
 			}
 			return nil

@@ -85,7 +85,7 @@ func TestLastError(t *testing.T) {
 		"12:39:18 INF no ERROR here":                            false,
 		`level=INFO msg="the level is not level ERROR"`:         false,
 	} {
-		l := &lines{}
+		l := &output{}
 		fmt.Fprintln(l, line)
 		fmt.Fprintln(l, "12:39:19 INF later")
 		if got := l.lastError() == line; got != want {

@@ -16,40 +16,39 @@ import (
 	"github.com/yare-go/yare/kube"
 )
 
-// replica is one of the programs of a run that can stand in for one another. It has several lives, one
-// after the other.
+// replica is one of the programs of a run that can stand in for one another. It has one process at a time.
 type replica struct {
 	// number counts the replicas of the run from 1.
 	number int
-	// session and life belong to the present life. Both are nil while the replica has no life.
+	// session is the connection of process. Both are nil while the replica is down.
 	session *proxy.Session
-	life    instance
-	// mayEnd is true for a life whose lease a fault has taken. It may end by itself.
+	process process
+	// mayEnd is true for a process whose lease a fault has taken. The process may end by itself.
 	mayEnd bool
 }
 
-// isRunning reports whether the replica has a life that has not ended by itself.
+// isRunning reports whether the replica has a process that has not ended by itself.
 func (p *replica) isRunning() bool {
-	if p.life == nil {
+	if p.process == nil {
 		return false
 	}
 	select {
-	case <-p.life.ended():
+	case <-p.process.ended():
 		return false
 	default:
 		return true
 	}
 }
 
-// stop cuts the life off from the server, and ends it.
+// stop cuts the process off from the server, and kills it.
 func (p *replica) stop() {
 	if p.session != nil {
 		p.session.CutOff()
 	}
-	if p.life != nil {
-		p.life.kill()
+	if p.process != nil {
+		p.process.kill()
 	}
-	p.session, p.life = nil, nil
+	p.session, p.process = nil, nil
 }
 
 // pollInterval is the time between two looks at who leads.
@@ -83,8 +82,8 @@ func (r *run) startReplicas(ctx context.Context) error {
 
 // addReplica starts another replica.
 func (r *run) addReplica() (*replica, error) {
-	r.lives.Lock()
-	defer r.lives.Unlock()
+	r.replicasMu.Lock()
+	defer r.replicasMu.Unlock()
 	p := &replica{number: len(r.replicas) + 1}
 	r.replicas = append(r.replicas, p)
 	return p, r.startReplicaLocked(p)
@@ -104,15 +103,15 @@ func (r *run) waitForRequests(ctx context.Context, p *replica, holds func([]prox
 	return nil
 }
 
-// startReplicaLocked starts a life of a replica.
+// startReplicaLocked starts a process of a replica.
 func (r *run) startReplicaLocked(p *replica) error {
-	r.lifeCount++
-	name := fmt.Sprint("life-", r.lifeCount)
+	r.processCount++
+	name := fmt.Sprint("process-", r.processCount)
 	session, err := r.proxy.Session(name)
 	if err != nil {
 		return err
 	}
-	path := filepath.Join(r.folder, fmt.Sprintf("kubeconfig-%d", r.lifeCount))
+	path := filepath.Join(r.folder, fmt.Sprintf("kubeconfig-%d", r.processCount))
 	if err := os.WriteFile(path, session.Kubeconfig(), 0o600); err != nil {
 		return err
 	}
@@ -121,11 +120,11 @@ func (r *run) startReplicaLocked(p *replica) error {
 	}
 	r.replicaOfSession[name] = p.number
 	p.session, p.mayEnd = session, false
-	p.life, err = r.explorer.operator.start(life{config: session.Config(), kubeconfig: path, namespace: r.namespace, log: r.log})
+	p.process, err = r.explorer.operator.launch(processSettings{config: session.Config(), kubeconfig: path, namespace: r.namespace, output: r.output})
 	return err
 }
 
-// startLocked starts a life of each replica.
+// startLocked starts a process of each replica.
 func (r *run) startLocked() error {
 	r.restartDue = false
 	for _, p := range r.replicas {
@@ -136,18 +135,18 @@ func (r *run) startLocked() error {
 	return nil
 }
 
-// stopLocked ends the lives of all replicas.
+// stopLocked kills the processes of all replicas.
 func (r *run) stopLocked() {
 	for _, p := range r.replicas {
 		p.stop()
 	}
 }
 
-// crashProgram ends the lives of the program. The program starts again at once, or when
+// crashProgram kills the processes of the program. The program starts again at once, or when
 // restartProgram is called.
 func (r *run) crashProgram(why string, now bool) error {
-	r.lives.Lock()
-	defer r.lives.Unlock()
+	r.replicasMu.Lock()
+	defer r.replicasMu.Unlock()
 	r.recordFault(why)
 	r.stopLocked()
 	if !now {
@@ -159,8 +158,8 @@ func (r *run) crashProgram(why string, now bool) error {
 
 // restartProgram starts a program that waits for its restart.
 func (r *run) restartProgram() error {
-	r.lives.Lock()
-	defer r.lives.Unlock()
+	r.replicasMu.Lock()
+	defer r.replicasMu.Unlock()
 	if !r.restartDue {
 		return nil
 	}
@@ -168,20 +167,20 @@ func (r *run) restartProgram() error {
 	return r.startLocked()
 }
 
-// isDown reports whether no life of the program runs because of a crash.
+// isDown reports whether no process of the program runs because of a crash.
 func (r *run) isDown() bool {
-	r.lives.Lock()
-	defer r.lives.Unlock()
+	r.replicasMu.Lock()
+	defer r.replicasMu.Unlock()
 	return r.restartDue
 }
 
 // exit returns why the program ended by itself, or nil. A replica that has lost its lease may end.
 func (r *run) exit() error {
-	r.lives.Lock()
-	defer r.lives.Unlock()
+	r.replicasMu.Lock()
+	defer r.replicasMu.Unlock()
 	for _, p := range r.replicas {
-		if p.life != nil && !p.isRunning() && !r.hasLostLease(p) {
-			return p.life.err()
+		if p.process != nil && !p.isRunning() && !r.hasLostLease(p) {
+			return p.process.err()
 		}
 	}
 	return nil
@@ -194,19 +193,19 @@ func (r *run) hasLostLease(p *replica) bool {
 }
 
 // superviseReplicas starts replicas again that have ended because they have lost their lease, as a kubelet
-// does. If the lease belongs to a life that a crash has ended, it releases the lease, so that the program
+// does. If the lease belongs to a process that a crash has ended, it releases the lease, so that the program
 // need not wait until the lease expires.
 func (r *run) superviseReplicas(ctx context.Context) error {
 	if r.explorer.election == nil {
 		return nil
 	}
-	r.lives.Lock()
-	defer r.lives.Unlock()
+	r.replicasMu.Lock()
+	defer r.replicasMu.Unlock()
 	if r.isHandingOver || r.restartDue || r.outages.Load() > 0 {
 		return nil
 	}
 	for _, p := range r.replicas {
-		if p.life == nil || p.isRunning() || !r.hasLostLease(p) {
+		if p.process == nil || p.isRunning() || !r.hasLostLease(p) {
 			continue
 		}
 		r.recordEvent(finding.Event{Lane: finding.Operator, Text: fmt.Sprintf("replica %d, which has lost the lease, has ended and starts again", p.number)})
@@ -218,7 +217,7 @@ func (r *run) superviseReplicas(ctx context.Context) error {
 	return r.releaseLeaseLocked(ctx)
 }
 
-// releaseLeaseLocked releases the lease if it belongs to a life that has ended.
+// releaseLeaseLocked releases the lease if it belongs to a process that has ended.
 func (r *run) releaseLeaseLocked(ctx context.Context) error {
 	claims := r.explorer.election.claims(r.proxy.Requests())
 	if len(claims) == 0 || r.hasLeaderLocked() {
@@ -244,14 +243,14 @@ func (r *run) releaseLeaseLocked(ctx context.Context) error {
 
 // advanceClock lets time pass for the program. It reports false if the program has the time of the machine.
 func (r *run) advanceClock(ctx context.Context) (bool, error) {
-	r.lives.Lock()
-	defer r.lives.Unlock()
+	r.replicasMu.Lock()
+	defer r.replicasMu.Unlock()
 	for _, p := range r.replicas {
-		if p.life == nil {
+		if p.process == nil {
 			continue
 		}
 		r.recordEvent(finding.Event{Lane: finding.Operator, Text: "time passes for the program"})
-		if advanced, err := p.life.advance(ctx); !advanced || err != nil {
+		if advanced, err := p.process.advance(ctx); !advanced || err != nil {
 			return advanced, err
 		}
 	}
@@ -269,8 +268,8 @@ func (r *run) hasLeaderLocked() bool {
 // isUnsettled reports whether the run cannot be at rest, although nothing may happen for long: a fault
 // takes the lease from a leader, no replica leads yet, or the control plane is down.
 func (r *run) isUnsettled() bool {
-	r.lives.Lock()
-	defer r.lives.Unlock()
+	r.replicasMu.Lock()
+	defer r.replicasMu.Unlock()
 	if r.isHandingOver || r.outages.Load() > 0 {
 		return true
 	}
@@ -303,8 +302,8 @@ func (r *run) handOver(armed *faults.Armed, isKilled bool, over <-chan struct{})
 	if !isKilled || former == nil {
 		return nil
 	}
-	r.lives.Lock()
-	defer r.lives.Unlock()
+	r.replicasMu.Lock()
+	defer r.replicasMu.Unlock()
 	r.recordEvent(finding.Event{Lane: finding.Operator, Text: fmt.Sprintf("replica %d starts again", former.number)})
 	return r.startReplicaLocked(former)
 }
@@ -312,8 +311,8 @@ func (r *run) handOver(armed *faults.Armed, isKilled bool, over <-chan struct{})
 // beginHandOver records that the leader loses its lease, and kills the leader if isKilled is true. It
 // returns the replica of the session.
 func (r *run) beginHandOver(session *proxy.Session, isKilled bool) *replica {
-	r.lives.Lock()
-	defer r.lives.Unlock()
+	r.replicasMu.Lock()
+	defer r.replicasMu.Unlock()
 	r.isHandingOver = true
 	for _, p := range r.replicas {
 		if p.session == session {
@@ -328,8 +327,8 @@ func (r *run) beginHandOver(session *proxy.Session, isKilled bool) *replica {
 }
 
 func (r *run) endHandOver() {
-	r.lives.Lock()
-	defer r.lives.Unlock()
+	r.replicasMu.Lock()
+	defer r.replicasMu.Unlock()
 	r.isHandingOver = false
 }
 

@@ -26,24 +26,24 @@ type run struct {
 	schedule  schedule.Schedule
 	namespace string
 	began     time.Time
-	// folder holds the kubeconfig files of the lives.
+	// folder holds the kubeconfig files of the processes.
 	folder    string
 	recording *history.Recording
 	proxy     *faults.Proxy
 	names     *history.Names
-	log       *lines
+	output    *output
 
-	// lives guards the replicas of the program, whose lives a crash replaces.
-	lives    sync.Mutex
-	replicas []*replica
-	// lifeCount counts the lives so far. replicaOfSession holds the number of the replica of each session.
-	lifeCount        int
+	// replicasMu guards the following fields up to released.
+	replicasMu sync.Mutex
+	replicas   []*replica
+	// processCount counts the processes so far. replicaOfSession holds the number of the replica of each session.
+	processCount     int
 	replicaOfSession map[string]int
 	// restartDue is true while a program that has crashed waits for its restart.
 	restartDue bool
 	// isHandingOver is true while a fault takes the lease from a leader.
 	isHandingOver bool
-	// released is the session whose lease was released last, because its life had ended.
+	// released is the session whose lease was released last, because its process had ended.
 	released string
 	// outages counts the faults because of which the control plane may be down.
 	outages atomic.Int32
@@ -68,7 +68,7 @@ type outcome struct {
 	// problem is the verdict that ended the run, or empty. differences are the differences after problemStep.
 	problem     finding.Verdict
 	problemStep int
-	differences []finding.Difference
+	differences finding.Differences
 	// isViolated is true if a check that must always hold has failed.
 	isViolated bool
 	// missed are the faults that did not happen.
@@ -108,7 +108,7 @@ func (e *explorer) run(ctx context.Context, s schedule.Schedule, wait patience, 
 		return nil, err
 	}
 	defer os.RemoveAll(folder)
-	r := &run{explorer: e, schedule: s, folder: folder, began: time.Now(), log: &lines{}}
+	r := &run{explorer: e, schedule: s, folder: folder, began: time.Now(), output: &output{}}
 	if err := r.begin(ctx, wait); err != nil {
 		return nil, errors.Join(err, r.end())
 	}
@@ -152,14 +152,14 @@ func (r *run) begin(ctx context.Context, wait patience) error {
 
 // end ends the program and the run, and releases the namespace.
 func (r *run) end() error {
-	r.lives.Lock()
+	r.replicasMu.Lock()
 	for _, p := range r.replicas {
-		if counted, ok := p.life.(*binaryInstance); ok {
-			counted.endOrderly()
+		if p.process != nil {
+			p.process.stop()
 		}
 	}
 	r.stopLocked()
-	r.lives.Unlock()
+	r.replicasMu.Unlock()
 	var removal error
 	if r.proxy != nil {
 		r.outcome.requests, r.outcome.deliveries = r.proxy.Requests(), r.proxy.Deliveries()
@@ -168,7 +168,7 @@ func (r *run) end() error {
 		r.proxy.Close()
 	}
 	r.outcome.history = r.recording.History()
-	r.outcome.began, r.outcome.trace, r.outcome.errorLine = r.began, r.allEvents(), r.log.lastError()
+	r.outcome.began, r.outcome.trace, r.outcome.errorLine = r.began, r.allEvents(), r.output.lastError()
 	r.explorer.namespaces.release(r.namespace, r.recording, r.isNamespaceReusable())
 	return removal
 }
@@ -176,7 +176,7 @@ func (r *run) end() error {
 // isNamespaceReusable reports whether another run may use the namespace. What a binding of the account allows
 // would be known to the server for a while after its deletion.
 func (r *run) isNamespaceReusable() bool {
-	return r.outcome.problem == "" && !faults.StopsComponents(r.schedule.Faults) && accountOf(r.explorer.operator) == nil
+	return r.outcome.problem == "" && !faults.StopsComponents(r.schedule.Faults) && r.explorer.operator.account() == nil
 }
 
 // runStep makes one step of the user, with its faults, and judges the rest after the step.
@@ -293,7 +293,7 @@ func (r *run) waitForRest(ctx context.Context, wait patience) error {
 			return err
 		}
 		if err := r.exit(); err != nil {
-			r.recordProblem(finding.Exited, int(r.current.Load()), []finding.Difference{{Object: r.explorer.operator.String(), Reason: fmt.Sprintf("the program ended by itself: %v; its last lines: %s", err, r.log.last(exitLines))}})
+			r.recordProblem(finding.Exited, int(r.current.Load()), []finding.Difference{{Object: r.explorer.operator.String(), Reason: fmt.Sprintf("the program ended by itself: %v; its last lines: %s", err, r.output.last(exitLines))}})
 			return nil
 		}
 		if r.isUnsettled() && time.Now().Before(until) {

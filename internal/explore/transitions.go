@@ -115,7 +115,7 @@ func (e *explorer) transitionsOf(ctx context.Context, sample *unstructured.Unstr
 		if slices.ContainsFunc(accepted, func(t values.Transition) bool { return t.Field == field.Path }) {
 			e.coverage.Fields.Done++
 		} else {
-			e.coverage.FieldsWithoutValues[field.Path] = cmp.Or(field.Why, "the server refused all values")
+			e.coverage.FieldsWithoutValues[field.Path] = cmp.Or(field.Reason, "the server refused all values")
 		}
 	}
 	return accepted, nil

@@ -12,10 +12,10 @@ import (
 	"github.com/yare-go/yare/internal/proxy/faults"
 )
 
-// ChangesAfter returns the changes by the versions after the first count versions: objects that were
-// created or deleted, and fields that have another value. An object that was written, and has the same
-// content as before, has more versions.
-func (h History) ChangesAfter(count int, o Options) []finding.Difference {
+// Changes returns the changes by the versions of h after the first count versions: objects that were created or
+// deleted, and fields that have another value. An object that was written without a change counts as a change of
+// its resource version.
+func Changes(h History, count int, o Options) []finding.Difference {
 	w := wordsOf(h)
 	before, after := make(map[types.UID]Version), make(map[types.UID]Version)
 	written := make(map[types.UID]int)

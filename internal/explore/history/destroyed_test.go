@@ -37,14 +37,14 @@ func TestDestroyed(t *testing.T) {
 		"nothing": {middle: func(*run) {}},
 		"the claim dies": {
 			middle: func(r *run) { r.delete("persistentvolumeclaims", "data-web-0") },
-			want:   []string{"persistentvolumeclaims/data-web-0 died in step 2"},
+			want:   []string{"persistentvolumeclaims/data-web-0 was deleted in step 2"},
 		},
 		"the Secret dies too early, and comes back": {
 			middle: func(r *run) {
 				r.delete("secrets", "web").write("secrets", "web", `{"data":{"password":"ZA=="}}`, "data.password")
 			},
 			want: []string{
-				"secrets/web died in step 2", "secrets/web was created again in step 2", "secrets/web died in step 3",
+				"secrets/web was deleted in step 2", "secrets/web was created again in step 2", "secrets/web was deleted in step 3",
 			},
 		},
 		"a fault kills the Secret": {
@@ -59,7 +59,7 @@ func TestDestroyed(t *testing.T) {
 			},
 			faults: []faults.Fault{{Kind: faults.ForeignEdit, Object: &faults.Object{Resource: "secrets", Name: "web"}}},
 			want: []string{
-				"secrets/web died in step 2", "secrets/web was created again in step 2", "secrets/web died in step 3",
+				"secrets/web was deleted in step 2", "secrets/web was created again in step 2", "secrets/web was deleted in step 3",
 			},
 		},
 		"somebody changes the password, and the operator makes another one": {middle: func(r *run) {
@@ -126,7 +126,7 @@ func TestDestroyed(t *testing.T) {
 				i = len(r.Versions)
 				r.writeAs("user", "apps.example.com", "o", `{}`, "spec").write("configmaps", "c", ownedBy(r, i), "data")
 			},
-			want: []string{"apps.example.com/o died in step 2", "apps.example.com/o was created again in step 2"},
+			want: []string{"apps.example.com/o was deleted in step 2", "apps.example.com/o was created again in step 2"},
 		},
 		"a finished Job vanishes": {middle: func(r *run) {
 			r.write("jobs.batch", "j", `{"status":{"conditions":[{"type":"Complete","status":"True"}]}}`, "spec").delete("jobs.batch", "j")
@@ -190,7 +190,7 @@ func TestDestroyedDistinguishesDeathsWithOwners(t *testing.T) {
 				create(r.next())
 				r.delete("configmaps", "page").write("configmaps", "page", `{}`, "data")
 			},
-			want: []string{"configmaps/page died in step 3", "configmaps/page was created again in step 3"},
+			want: []string{"configmaps/page was deleted in step 3", "configmaps/page was created again in step 3"},
 		},
 		"the page dies without its owner's death": {
 			reference: func(r *run) { create(r); remove(r.next()) },
@@ -203,7 +203,7 @@ func TestDestroyedDistinguishesDeathsWithOwners(t *testing.T) {
 				remove(r)
 				r.write("configmaps", "page", `{}`, "data").next().delete("configmaps", "page")
 			},
-			want: []string{"apps.example.com/web died"},
+			want: []string{"apps.example.com/web was deleted"},
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -236,11 +236,11 @@ func TestReplacementOfAnEditedObjectIsNoDestruction(t *testing.T) {
 		"once after an edit": {replacements: 1, faults: []faults.Fault{edit}},
 		"twice after an edit": {
 			replacements: 2, faults: []faults.Fault{edit},
-			want: []string{"configmaps/page died in step 1", "configmaps/page died in step 2", "configmaps/page was created again in step 2"},
+			want: []string{"configmaps/page was deleted in step 1", "configmaps/page was deleted in step 2", "configmaps/page was created again in step 2"},
 		},
 		"without an edit": {
 			replacements: 1,
-			want:         []string{"configmaps/page died in step 1", "configmaps/page died in step 2", "configmaps/page was created again in step 2"},
+			want:         []string{"configmaps/page was deleted in step 1", "configmaps/page was deleted in step 2", "configmaps/page was created again in step 2"},
 		},
 	} {
 		t.Run(name, func(t *testing.T) {

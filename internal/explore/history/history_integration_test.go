@@ -123,7 +123,7 @@ func TestEqualRunsOnARealServer(t *testing.T) {
 	catchUp(t, runs[1])
 	expect(t, lines(masks.Compare(states[0], runs[1].State())), "deployments.apps/web: spec.replicas is 3, want 2")
 	expect(t, lines(history.Destroyed(references, runs[1].History(), history.Options{})),
-		"secrets/web died in step 2", "secrets/web was created again in step 2")
+		"secrets/web was deleted in step 2", "secrets/web was created again in step 2")
 	expect(t, lines(history.Destroyed(references, runs[1].History(), history.Options{},
 		faults.Fault{Kind: faults.ForeignDelete, Object: &faults.Object{Resource: "secrets", Name: "web"}})))
 	expect(t, lines(masks.Compare(states[0], runs[1].History().StateAt(0))))

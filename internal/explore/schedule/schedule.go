@@ -1,5 +1,20 @@
-// Package schedule describes a run of an exploration: what the user of an operator does, and which
-// faults happen. A schedule is JSON, so that a finding can be kept and replayed.
+// Package schedule has the types that describe a run of an exploration: the steps of the user of an operator, and
+// the faults. A [Schedule] is JSON in the file of a finding, so that the run can be replayed:
+//
+//	{
+//	  "seed": 1,
+//	  "steps": [
+//	    {"name": "apply the samples", "apply": [{"apiVersion": "example.com/v1", "kind": "WebApp", ...}]},
+//	    {"name": "delete the samples", "delete": [{"resource": "webapps.example.com", "name": "web"}]}
+//	  ],
+//	  "faults": [{
+//	    "kind": "crash", "restart": "at-rest",
+//	    "at": {"step": 0, "verb": "patch", "resource": "deployments.apps", "name": "web", "changeHash": "5f0c", "occurrence": 1}
+//	  }]
+//	}
+//
+// The fault of this run happens at a [Point]: the first such request of the program in step 0. The program crashes
+// before the server receives the request, and starts again at rest.
 package schedule
 
 import (

@@ -6,16 +6,15 @@ import (
 	"testing"
 	"time"
 
-	"github.com/yare-go/yare/internal/proxy/faults"
-	"github.com/yare-go/yare/yaretest"
+	"github.com/yare-go/yare/explore"
 )
 
 // What goes beyond the promises of an API server does not harm an operator that uses yare: events that come
 // twice, and objects of its kind that it cannot decode.
 func TestBeyondTheContract(t *testing.T) {
 	t.Parallel()
-	coverage := yaretest.Explore(t, yaretest.Binary{Path: "../../examples/webapp"}, yaretest.Only("watch-twice", "unreadable"))
-	for _, k := range []faults.Kind{faults.WatchTwice, faults.Unreadable} {
+	coverage := explore.Run(t, explore.Binary{Path: "../examples/webapp"}, explore.Only("watch-twice", "unreadable"))
+	for _, k := range []string{"watch-twice", "unreadable"} {
 		if count := coverage.Kinds[k]; count.Total == 0 || count.Done < count.Total {
 			t.Errorf("runs with %s: %+v", k, count)
 		}
@@ -28,8 +27,8 @@ func TestExploreWebApp(t *testing.T) {
 		t.Skip("an exploration makes many runs")
 	}
 	t.Parallel()
-	coverage := yaretest.Explore(t, yaretest.Binary{Path: "../../examples/webapp", Cover: true}, yaretest.Budget(45*time.Second))
-	if coverage.Points.Total == 0 || coverage.Kinds[faults.Crash].Total == 0 {
+	coverage := explore.Run(t, explore.Binary{Path: "../examples/webapp", Cover: true}, explore.Budget(45*time.Second))
+	if coverage.Points.Total == 0 || coverage.Kinds["crash"].Total == 0 {
 		t.Errorf("the exploration has planned no run with a crash: %+v", coverage)
 	}
 	if count := coverage.Statements["github.com/yare-go/yare/examples/webapp"]; count.Done == 0 || count.Total < count.Done {
@@ -44,7 +43,7 @@ func TestSamplesOfBuiltInKindsBesideOthers(t *testing.T) {
 		t.Skip("an exploration makes many runs")
 	}
 	t.Parallel()
-	app, err := os.ReadFile("../../examples/webapp/sample.yaml")
+	app, err := os.ReadFile("../examples/webapp/sample.yaml")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -53,8 +52,8 @@ func TestSamplesOfBuiltInKindsBesideOthers(t *testing.T) {
 	if err := os.WriteFile(samples, append([]byte(settings), app...), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	coverage := yaretest.Explore(t, yaretest.Binary{Path: "../../examples/webapp"},
-		yaretest.SampleFile(samples), yaretest.Only("transition"), yaretest.Budget(time.Millisecond))
+	coverage := explore.Run(t, explore.Binary{Path: "../examples/webapp"},
+		explore.SampleFile(samples), explore.Only("transition"), explore.Budget(time.Millisecond))
 	if coverage.Fields.Done == 0 || coverage.Transitions.Total == 0 {
 		t.Errorf("fields that had another value: %+v, transitions: %+v", coverage.Fields, coverage.Transitions)
 	}

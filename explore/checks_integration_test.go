@@ -1,4 +1,4 @@
-package yaretest_test
+package explore_test
 
 import (
 	"context"
@@ -13,6 +13,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/yare-go/yare/controller"
+	"github.com/yare-go/yare/explore"
 	"github.com/yare-go/yare/kube"
 	"github.com/yare-go/yare/operator"
 	"github.com/yare-go/yare/yaretest"
@@ -56,8 +57,8 @@ func noteParts() []operator.Part {
 }
 
 // pages returns the pages of a state.
-func pages(s yaretest.ExploredState) (pages []*corev1.ConfigMap) {
-	for _, m := range yaretest.Objects[corev1.ConfigMap](s) {
+func pages(s explore.State) (pages []*corev1.ConfigMap) {
+	for _, m := range explore.Objects[corev1.ConfigMap](s) {
 		if m.Name != "kube-root-ca.crt" {
 			pages = append(pages, m)
 		}
@@ -65,7 +66,7 @@ func pages(s yaretest.ExploredState) (pages []*corev1.ConfigMap) {
 	return pages
 }
 
-func isRecovered(s yaretest.ExploredState) bool {
+func isRecovered(s explore.State) bool {
 	for _, page := range pages(s) {
 		if page.Data["recovered"] == "yes" {
 			return true
@@ -94,13 +95,13 @@ func TestChecksOfAnExploration(t *testing.T) {
 `), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	options := func(more ...yaretest.ExploreOption) []yaretest.ExploreOption {
+	options := func(more ...explore.Option) []explore.Option {
 		note := &Note{ObjectMeta: metav1.ObjectMeta{Name: "hello"}, Spec: NoteSpec{Text: "Hello!"}}
-		return append([]yaretest.ExploreOption{
-			yaretest.Scenario(yaretest.Apply("apply a note", note)), yaretest.Only("crash"), yaretest.AcceptFile(accept),
+		return append([]explore.Option{
+			explore.Scenario(explore.Apply("apply a note", note)), explore.Only("crash"), explore.AcceptFile(accept),
 		}, more...)
 	}
-	neverRecovered := yaretest.Always("no page is recovered", func(s yaretest.ExploredState) error {
+	neverRecovered := explore.Always("no page is recovered", func(s explore.State) error {
 		if isRecovered(s) {
 			return errors.New("a page is")
 		}
@@ -109,15 +110,15 @@ func TestChecksOfAnExploration(t *testing.T) {
 
 	t.Run("right", func(t *testing.T) {
 		t.Parallel()
-		hasOnePage := func(s yaretest.ExploredState) error {
-			notes := yaretest.Objects[Note](s)
+		hasOnePage := func(s explore.State) error {
+			notes := explore.Objects[Note](s)
 			if n := len(pages(s)); n != 1 || len(notes) != 1 || notes[0].Status.Page != pages(s)[0].Name {
 				return fmt.Errorf("there are %d pages and %d notes", n, len(notes))
 			}
 			return nil
 		}
-		coverage := yaretest.Explore(t, yaretest.Parts(noteParts), options(
-			yaretest.Always("a page has an owner", func(s yaretest.ExploredState) error {
+		coverage := explore.Run(t, explore.Parts(noteParts), options(
+			explore.Always("a page has an owner", func(s explore.State) error {
 				for _, page := range pages(s) {
 					if len(page.OwnerReferences) == 0 {
 						return fmt.Errorf("%s has none", page.Name)
@@ -125,13 +126,13 @@ func TestChecksOfAnExploration(t *testing.T) {
 				}
 				return nil
 			}),
-			yaretest.Sometimes("a page is recovered", func(s yaretest.ExploredState) error {
+			explore.Sometimes("a page is recovered", func(s explore.State) error {
 				if !isRecovered(s) {
 					return errors.New("no page is")
 				}
 				return nil
 			}),
-			yaretest.AtRest("one page at rest", hasOnePage), yaretest.AtEnd("one page at the end", hasOnePage),
+			explore.AtRest("one page at rest", hasOnePage), explore.AtEnd("one page at the end", hasOnePage),
 		)...)
 		if c := coverage.Conditions; c.Done != 1 || c.Total != 1 {
 			t.Errorf("%d of %d conditions held", c.Done, c.Total)
@@ -145,43 +146,30 @@ func TestChecksOfAnExploration(t *testing.T) {
 	})
 	t.Run("wrong", func(t *testing.T) {
 		t.Parallel()
-		r := record(t, "explore", func(t testing.TB) {
-			yaretest.Explore(t, yaretest.Parts(noteParts), options(
-				neverRecovered, yaretest.ReportTo(found),
-				yaretest.Sometimes("there is a Secret", func(s yaretest.ExploredState) error {
-					if len(yaretest.Objects[corev1.Secret](s)) == 0 {
+		failures := failuresOf(t, func(t testing.TB) {
+			explore.Run(t, explore.Parts(noteParts), options(
+				neverRecovered, explore.ReportTo(found),
+				explore.Sometimes("there is a Secret", func(s explore.State) error {
+					if len(explore.Objects[corev1.Secret](s)) == 0 {
 						return errors.New("there is none")
 					}
 					return nil
 				}),
 			)...)
 		})
-		requireFailures(t, r.failures,
+		requireFailures(t, failures,
 			`check failed: crash at patch notes.explore.example.com/status hello`,
 			`never held: apply a note`)
 		for _, part := range []string{`check "no page is recovered": in step 1`, "when configmaps/hello-page had the resource version", "a page is"} {
-			if !strings.Contains(r.failures[0], part) {
-				t.Errorf("the failure lacks %q: %s", part, r.failures[0])
+			if !strings.Contains(failures[0], part) {
+				t.Errorf("the failure lacks %q: %s", part, failures[0])
 			}
 		}
-		again := record(t, "replay", func(t testing.TB) {
-			yaretest.Explore(t, yaretest.Parts(noteParts), options(neverRecovered, yaretest.Replay(found))...)
+		repeated := failuresOf(t, func(t testing.TB) {
+			explore.Run(t, explore.Parts(noteParts), options(neverRecovered, explore.Replay(found))...)
 		})
-		requireFailures(t, again.failures, `check failed: crash at patch notes.explore.example.com/status hello`)
+		requireFailures(t, repeated, `check failed: crash at patch notes.explore.example.com/status hello`)
 	})
-}
-
-// requireFailures fails t unless the failures begin as wanted.
-func requireFailures(t *testing.T, failures []string, want ...string) {
-	t.Helper()
-	if len(failures) != len(want) {
-		t.Fatalf("the failures are %q, want %q", failures, want)
-	}
-	for i := range failures {
-		if !strings.HasPrefix(failures[i], want[i]) {
-			t.Errorf("the failure %q does not begin with %q", failures[i], want[i])
-		}
-	}
 }
 
 // The reference runs of a program that fails at once differ in nothing. The exploration reports that.
@@ -197,7 +185,7 @@ func TestReferencesOfAProgramThatFails(t *testing.T) {
 		})}
 	}
 	note := &Note{ObjectMeta: metav1.ObjectMeta{Name: "hello"}, Spec: NoteSpec{Text: "Hello!"}}
-	coverage := yaretest.Explore(t, yaretest.Parts(failing), yaretest.Scenario(yaretest.Apply("apply a note", note)), yaretest.Only("crash"))
+	coverage := explore.Run(t, explore.Parts(failing), explore.Scenario(explore.Apply("apply a note", note)), explore.Only("crash"))
 	warnings := strings.Join(coverage.Warnings, "\n")
 	for _, part := range []string{"The program wrote no object in the reference runs.", "The program logged an error in each reference run.", "it never works"} {
 		if !strings.Contains(warnings, part) {

@@ -3,13 +3,32 @@ package history
 import (
 	"cmp"
 	"fmt"
+	"iter"
 	"maps"
 	"slices"
 
 	"github.com/yare-go/yare/internal/proxy/faults"
 )
 
-// comparedObject is the form of an object that is compared between runs.
+// State is the objects of a run at one moment.
+type State struct {
+	objects []Version
+	words   *words
+}
+
+// ObjectOf returns the resource and the normalized name of an object of the run.
+func (s State) ObjectOf(v Version) faults.Object { return s.words.objectOf(v) }
+
+// Objects returns the newest version of each object, by resource, namespace and name.
+func (s State) Objects() []Version { return slices.Clone(s.objects) }
+
+func newState(present iter.Seq[Version], w *words) State {
+	return State{words: w, objects: slices.SortedFunc(present, func(a, b Version) int {
+		return cmp.Or(cmp.Compare(a.Resource, b.Resource), cmp.Compare(a.Namespace, b.Namespace), cmp.Compare(a.Name, b.Name))
+	})}
+}
+
+// comparedObject is an object as it is compared between runs.
 type comparedObject struct {
 	fields fields
 	// isCompared is true if the operator has written the object.

@@ -11,30 +11,30 @@ import (
 )
 
 // More runs are made at a time while the processors are idle, and fewer while they are busy.
-func TestPaceFollowsTheLoad(t *testing.T) {
+func TestRunLimiterFollowsTheLoad(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		ctx, cancel := context.WithCancel(t.Context())
 		defer cancel()
-		p := newPace(0)
+		l := newRunLimiter(0)
 		var running, load atomic.Int64
-		go p.follow(ctx, func() (float64, bool) { return float64(load.Load()) / 100, true })
-		for range 2 * p.most {
+		go l.adjustToLoad(ctx, func() (float64, bool) { return float64(load.Load()) / 100, true })
+		for range 2 * l.max {
 			go func() {
-				for p.begin(ctx) {
+				for l.acquire(ctx) {
 					running.Add(1)
 					_ = clock.SleepReal(ctx, 100*time.Millisecond)
 					running.Add(-1)
-					p.end()
+					l.release()
 				}
 			}()
 		}
 		for _, at := range []struct {
 			load int64
 			want int
-		}{{10, p.most}, {100, p.fewest}, {85, p.fewest}, {20, p.most}, {85, p.most}} {
+		}{{10, l.max}, {100, l.min}, {85, l.min}, {20, l.max}, {85, l.max}} {
 			load.Store(at.load)
-			time.Sleep(2*time.Duration(p.most)*paceInterval + 50*time.Millisecond)
+			time.Sleep(2*time.Duration(l.max)*adjustInterval + 50*time.Millisecond)
 			synctest.Wait()
 			if got := running.Load(); got != int64(at.want) {
 				t.Errorf("at a load of %d %%, %d runs are made at a time, want %d", at.load, got, at.want)
@@ -43,20 +43,20 @@ func TestPaceFollowsTheLoad(t *testing.T) {
 	})
 }
 
-func TestPaceOfAFixedNumber(t *testing.T) {
+func TestRunLimiterOfAFixedNumber(t *testing.T) {
 	t.Parallel()
-	p := newPace(1)
-	p.follow(t.Context(), func() (float64, bool) { return 0, true })
-	if !p.begin(t.Context()) {
+	l := newRunLimiter(1)
+	l.adjustToLoad(t.Context(), func() (float64, bool) { return 0, true })
+	if !l.acquire(t.Context()) {
 		t.Fatal("the first run may not begin")
 	}
 	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Millisecond)
 	defer cancel()
-	if p.begin(ctx) {
+	if l.acquire(ctx) {
 		t.Error("a second run began beside the first")
 	}
-	p.end()
-	if !p.begin(t.Context()) {
+	l.release()
+	if !l.acquire(t.Context()) {
 		t.Error("no run may begin after the end of the first")
 	}
 }

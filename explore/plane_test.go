@@ -1,8 +1,10 @@
-package yaretest_test
+package explore_test
 
 import (
+	"strings"
 	"testing"
 
+	"github.com/yare-go/yare/explore"
 	"github.com/yare-go/yare/yaretest"
 )
 
@@ -14,12 +16,15 @@ func TestPlaneOfOthers(t *testing.T) {
 		cluster *yaretest.Cluster
 		want    string
 	}{
-		"none":   {nil, "the cluster of yaretest.Plane is nil"},
+		"none":   {nil, "the cluster of explore.Plane is nil"},
 		"shared": {shared, "give one that yaretest.New has started"},
 		"narrow": {shared.InNamespaces("default"), "give one that yaretest.New has started"},
 	} {
-		record(t, name, func(t testing.TB) {
-			yaretest.Explore(t, yaretest.Binary{Path: "."}, yaretest.Plane(test.cluster))
-		}).requireFailure(t, test.want)
+		got := failuresOf(t, func(t testing.TB) {
+			explore.Run(t, explore.Binary{Path: "."}, explore.Plane(test.cluster))
+		})
+		if len(got) != 1 || !strings.Contains(got[0], test.want) {
+			t.Errorf("%s: the failures are %q, want %q", name, got, test.want)
+		}
 	}
 }
