@@ -83,7 +83,7 @@ var layers = map[string][]string{
 	"cmd/yare":         append([]string{"internal/plane", "cmd/yare/internal/dev", "explore"}, library...),
 
 	// The tests of the examples share it.
-	"examples/internal/operatortest": append([]string{"yaretest"}, library...),
+	"examples/internal/operatortest": append([]string{"yaretest", "explore"}, library...),
 	// A kind for tests on a real API server.
 	"internal/testkit/gadget": {"kube", "yaretest"},
 	// An API server in memory, for tests.
