@@ -67,8 +67,8 @@ func ownAcceptances() []finding.Acceptance {
 }
 
 // unusedAcceptances returns the intended differences of the user that no run has shown.
-func (e *explorer) unusedAcceptances() (unused []string) {
-	for _, a := range e.accepted.Unused() {
+func unusedAcceptances(accepted *history.Accepted) (unused []string) {
+	for _, a := range accepted.Unused() {
 		if !slices.ContainsFunc(ownAcceptances(), func(own finding.Acceptance) bool { return own.Reason == a.Reason }) {
 			unused = append(unused, a.String())
 		}

@@ -4,6 +4,9 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"maps"
+	"slices"
+	"strings"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -89,15 +92,82 @@ func (c *cluster) delete(ctx context.Context, o faults.Object, namespace string)
 func (c *cluster) stepsOf(samples []json.RawMessage) ([]schedule.Step, error) {
 	steps := []schedule.Step{{Name: "apply the samples", Apply: samples}, {Name: "delete the samples"}}
 	for _, raw := range samples {
-		object, err := c.decode(raw, "")
+		object, err := c.objectOf(raw)
 		if err != nil {
 			return nil, err
 		}
-		api, err := c.apiOf(object.GroupVersionKind(), "")
-		if err != nil {
-			return nil, err
-		}
-		steps[1].Delete = append(steps[1].Delete, faults.Object{Resource: resourceName(api.Resource()), Name: object.GetName()})
+		steps[1].Delete = append(steps[1].Delete, object)
 	}
 	return steps, nil
+}
+
+// objectOf returns the resource and the name of an object of a step.
+func (c *cluster) objectOf(raw json.RawMessage) (faults.Object, error) {
+	object, err := c.decode(raw, "")
+	if err != nil {
+		return faults.Object{}, err
+	}
+	api, err := c.apiOf(object.GroupVersionKind(), "")
+	if err != nil {
+		return faults.Object{}, err
+	}
+	return faults.Object{Resource: resourceName(api.Resource()), Name: object.GetName()}, nil
+}
+
+// applies reports whether the user applies an object in a step.
+func (c *cluster) applies(step schedule.Step, o faults.Object) (bool, error) {
+	for _, raw := range step.Apply {
+		if object, err := c.objectOf(raw); err != nil || object == o {
+			return err == nil, err
+		}
+	}
+	return false, nil
+}
+
+// appliesKind reports whether the user applies an object of a resource in one of the steps.
+func (c *cluster) appliesKind(steps []schedule.Step, resource string) bool {
+	for _, step := range steps {
+		for _, raw := range step.Apply {
+			if object, err := c.objectOf(raw); err == nil && object.Resource == resource {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// appliedUntil returns the objects that the user has applied and not deleted up to a step, and a text
+// that is equal for equal objects.
+func (c *cluster) appliedUntil(steps []schedule.Step, step int) (text string, objects []json.RawMessage, err error) {
+	latest := make(map[faults.Object]json.RawMessage)
+	for _, s := range steps[:step+1] {
+		for _, raw := range s.Apply {
+			object, err := c.objectOf(raw)
+			if err != nil {
+				return "", nil, err
+			}
+			latest[object] = raw
+		}
+		for _, o := range s.Delete {
+			delete(latest, o)
+		}
+	}
+	for _, o := range slices.SortedFunc(maps.Keys(latest), func(a, b faults.Object) int { return strings.Compare(a.String(), b.String()) }) {
+		objects = append(objects, latest[o])
+		text += canonical(latest[o]) + "\n"
+	}
+	return text, objects, nil
+}
+
+// canonical returns JSON with sorted keys and without white space.
+func canonical(raw json.RawMessage) string {
+	var value any
+	if json.Unmarshal(raw, &value) != nil {
+		return string(raw)
+	}
+	text, err := json.Marshal(value)
+	if err != nil {
+		return string(raw)
+	}
+	return string(text)
 }

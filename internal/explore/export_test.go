@@ -14,11 +14,11 @@ func GrantAccount(ctx context.Context, admin *kube.Config, account *Account, nam
 	if err != nil {
 		return nil, err
 	}
-	e := &explorer{operator: Binary{Account: account}, options: Settings{Config: admin}, cluster: &cluster{client: client}}
-	if err := e.checkAccount(ctx); err != nil {
+	p := newPermissions(client, admin, account)
+	if err := p.check(ctx); err != nil {
 		return nil, err
 	}
-	return e.target(), e.grant(ctx, namespace)
+	return p.target(), p.grant(ctx, namespace)
 }
 
 // Namespaces are the namespaces of an exploration.

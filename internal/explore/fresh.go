@@ -3,9 +3,7 @@ package explore
 import (
 	"context"
 	"encoding/json"
-	"maps"
-	"slices"
-	"strings"
+	"sync"
 
 	"github.com/yare-go/yare/internal/explore/finding"
 	"github.com/yare-go/yare/internal/explore/history"
@@ -13,8 +11,27 @@ import (
 	"github.com/yare-go/yare/internal/proxy/faults"
 )
 
+// freshStates holds the states of programs that have seen only one value of the samples. Its methods are safe for
+// concurrent use.
+type freshStates struct {
+	run     runFunc
+	cluster *cluster
+	results *results
+	options history.Options
+	wait    patience
+
+	mu sync.Mutex
+	// states are the states by the text of the samples.
+	states map[string]*freshState
+}
+
+func newFreshStates(run runFunc, c *cluster, results *results, o history.Options, wait patience) *freshStates {
+	return &freshStates{run: run, cluster: c, results: results, options: o, wait: wait, states: make(map[string]*freshState)}
+}
+
 // freshState is the state of programs that have seen only one value of the samples.
 type freshState struct {
+	// done is closed when the other fields are set.
 	done  chan struct{}
 	state history.State
 	masks *history.Masks
@@ -24,89 +41,60 @@ type freshState struct {
 // freshRuns is how many runs show the state of a fresh program, so that what differs is masked.
 const freshRuns = 2
 
-// freshOf returns the state of programs that have seen only these objects.
-func (e *explorer) freshOf(ctx context.Context, text string, objects []json.RawMessage) (*freshState, error) {
-	e.mu.Lock()
-	f, has := e.fresh[text]
+// get returns the state of programs that have seen only these objects.
+func (f *freshStates) get(ctx context.Context, text string, objects []json.RawMessage) (*freshState, error) {
+	f.mu.Lock()
+	s, has := f.states[text]
 	if !has {
-		f = &freshState{done: make(chan struct{})}
-		e.fresh[text] = f
+		s = &freshState{done: make(chan struct{})}
+		f.states[text] = s
 	}
-	e.mu.Unlock()
+	f.mu.Unlock()
 	if has {
 		select {
-		case <-f.done:
-			return f, f.err
+		case <-s.done:
+			return s, s.err
 		case <-ctx.Done():
 			return nil, context.Cause(ctx)
 		}
 	}
-	defer close(f.done)
-	s := schedule.Schedule{Steps: []schedule.Step{{Name: "apply", Apply: objects}}}
+	defer close(s.done)
 	var states []history.State
 	for range freshRuns {
-		out, err := e.run(ctx, s, e.patient(), expectNothing)
+		out, err := f.run(ctx, schedule.Schedule{Steps: []schedule.Step{{Name: "apply", Apply: objects}}}, f.wait, expectNothing)
 		if err != nil {
-			f.err = err
+			s.err = err
 			return nil, err
 		}
-		e.countRun(&e.coverage.Runs)
-		e.countRun(&e.coverage.References)
+		f.results.update(func(c *finding.Coverage) { c.Runs, c.References = c.Runs+1, c.References+1 })
 		states = append(states, out.states[0])
 	}
-	f.state = states[0]
-	f.masks, f.err = history.Mask(states, e.historyOptions())
-	return f, f.err
+	s.state = states[0]
+	s.masks, s.err = history.Mask(states, f.options)
+	return s, s.err
 }
 
-// judgeValues returns a judge of a run in which the user changes the declared state: the state after a step must
-// be the state of a fresh program that has seen only the values of the step. Objects that the step deletes are
-// compared with the references.
-func (e *explorer) judgeValues(ctx context.Context, s schedule.Schedule) (judge, error) {
-	fresh := make([]*freshState, len(s.Steps))
-	for i, step := range s.Steps {
+// comparison returns the comparison of a run in which the user changes the declared state: the state after a step must
+// be the state of a fresh program that has seen only the values of the step. The state after a step that applies
+// nothing is not compared.
+func (f *freshStates) comparison(ctx context.Context, steps []schedule.Step) (compareState, error) {
+	fresh := make([]*freshState, len(steps))
+	for i, step := range steps {
 		if len(step.Apply) == 0 {
 			continue
 		}
-		text, objects, err := e.appliedUntil(s.Steps, i)
+		text, objects, err := f.cluster.appliedUntil(steps, i)
 		if err != nil {
 			return nil, err
 		}
-		if fresh[i], err = e.freshOf(ctx, text, objects); err != nil {
+		if fresh[i], err = f.get(ctx, text, objects); err != nil {
 			return nil, err
 		}
 	}
 	return func(step int, state history.State) []finding.Difference {
-		if f := fresh[step]; f != nil {
-			return f.masks.Compare(f.state, state, faults.Transition)
+		if s := fresh[step]; s != nil {
+			return s.masks.Compare(s.state, state, faults.Transition)
 		}
 		return nil
 	}, nil
-}
-
-// appliedUntil returns the objects that the user has applied and not deleted up to a step, and a text
-// that is equal for equal objects.
-func (e *explorer) appliedUntil(steps []schedule.Step, step int) (text string, objects []json.RawMessage, err error) {
-	latest := make(map[faults.Object]json.RawMessage)
-	for _, s := range steps[:step+1] {
-		for _, raw := range s.Apply {
-			object, err := e.decode(raw, "")
-			if err != nil {
-				return "", nil, err
-			}
-			api, err := e.apiOf(object.GroupVersionKind(), "")
-			if err != nil {
-				return "", nil, err
-			}
-			latest[faults.Object{Resource: resourceName(api.Resource()), Name: object.GetName()}] = raw
-		}
-		for _, o := range s.Delete {
-			delete(latest, o)
-		}
-	}
-	for _, o := range slices.SortedFunc(maps.Keys(latest), func(a, b faults.Object) int { return strings.Compare(a.String(), b.String()) }) {
-		objects = append(objects, latest[o])
-		text += canonical(latest[o]) + "\n"
-	}
-	return text, objects, nil
 }

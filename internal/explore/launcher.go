@@ -25,7 +25,9 @@ type processSettings struct {
 	// kubeconfig is the path of a file with the content of config.
 	kubeconfig string
 	namespace  string
-	output     *output
+	// folder is for files of the process, such as kubeconfig.
+	folder string
+	output *output
 }
 
 // process is one process of an operator.

@@ -42,7 +42,7 @@ func (e *election) takeOverTime() time.Duration { return 3*e.duration + 10*time.
 
 // term is the time from a claim of the lease to the next claim of another replica.
 type term struct {
-	// session is the life of the leader. It is empty for the time after a release.
+	// session is the session of the leader. It is empty for the time after a release.
 	session string
 	// version is the resource version of the claim, whose answer was forwarded at the time answered.
 	version  string
@@ -157,18 +157,4 @@ func isCarriedOut(r proxy.Request) bool {
 // isAfterClaim reports whether the server has carried out a write after a claim of the lease.
 func isAfterClaim(r proxy.Request, t term) bool {
 	return ident.IsNewer(r.Version, t.version) || !t.answered.IsZero() && r.Sent.After(t.answered)
-}
-
-// judgeTerms looks for writes of former leaders in a run whose faults take the lease from a leader, and
-// reports whether there are any. In other runs the exploration itself releases proxy.Leases.
-func (e *explorer) judgeTerms(j job, out *outcome) bool {
-	if e.election == nil || !faults.NeedsStandby(j.schedule.Faults) {
-		return false
-	}
-	late, step := e.election.lateWrites(out.requests)
-	if len(late) == 0 {
-		return false
-	}
-	out.problem, out.problemStep, out.differences = finding.TwoLeaders, step, late
-	return true
 }

@@ -2,12 +2,11 @@ package explore
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
-	"os"
+	"net/http"
 	"slices"
-	"sync"
+	"strings"
 	"sync/atomic"
 	"time"
 
@@ -18,199 +17,142 @@ import (
 	"github.com/yare-go/yare/internal/proxy"
 	"github.com/yare-go/yare/internal/proxy/faults"
 	"github.com/yare-go/yare/kube"
+	corev1 "k8s.io/api/core/v1"
 )
 
 // run is one run of an operator in a namespace of its own.
 type run struct {
-	explorer  *explorer
+	runner    *runner
 	schedule  schedule.Schedule
 	namespace string
-	began     time.Time
-	// folder holds the kubeconfig files of the processes.
+	// folder is for the files of the run.
 	folder    string
 	recording *history.Recording
 	proxy     *faults.Proxy
 	names     *history.Names
 	output    *output
-
-	// replicasMu guards the following fields up to released.
-	replicasMu sync.Mutex
-	replicas   []*replica
-	// processCount counts the processes so far. replicaOfSession holds the number of the replica of each session.
-	processCount     int
-	replicaOfSession map[string]int
-	// restartDue is true while a program that has crashed waits for its restart.
-	restartDue bool
-	// isHandingOver is true while a fault takes the lease from a leader.
-	isHandingOver bool
-	// released is the session whose lease was released last, because its process had ended.
-	released string
+	trace     *trace
+	replicas  *replicas
 	// outages counts the faults because of which the control plane may be down.
 	outages atomic.Int32
 	// acted is when the user or a fault did something last.
 	acted time.Time
 
-	// current is the index of the step that runs.
-	current atomic.Int64
-
-	traceMu sync.Mutex
-	trace   []finding.Event
-
 	outcome outcome
-}
-
-// outcome is the result of a run.
-type outcome struct {
-	// states are the objects at the rest after each step.
-	states   []history.State
-	history  history.History
-	requests []proxy.Request
-	// problem is the verdict that ended the run, or empty. differences are the differences after problemStep.
-	problem     finding.Verdict
-	problemStep int
-	differences finding.Differences
-	// isViolated is true if a check that must always hold has failed.
-	isViolated bool
-	// missed are the faults that did not happen.
-	missed []faults.Fault
-	// refused are the writes of the program that the API server found invalid, and which the program has
-	// reported to the user.
-	refused []string
-	// notApplicable are the faults that the program gave no opportunity for.
-	notApplicable []faults.Fault
-	began         time.Time
-	trace         []finding.Event
-	deliveries    []proxy.Delivery
-	// errorLine is the last line with an error in the log of the program, or empty.
-	errorLine string
-}
-
-// patience is how long a run waits.
-type patience struct {
-	// window is how long nothing may happen at rest.
-	window time.Duration
-	// rest is how long the run waits for the rest after a step.
-	rest time.Duration
-	// heal is how long a wrong state may take to become right.
-	heal time.Duration
-	// delay is added to each request, for the slow reference.
-	delay time.Duration
-}
-
-// judge compares the state at the rest after a step with what is expected. It returns no difference
-// if nothing is expected.
-type judge func(step int, state history.State) []finding.Difference
-
-// run makes one run. An error means that the run could not be made. It is no verdict on the program.
-func (e *explorer) run(ctx context.Context, s schedule.Schedule, wait patience, judge judge) (*outcome, error) {
-	folder, err := os.MkdirTemp("", "yare-explore-")
-	if err != nil {
-		return nil, err
-	}
-	defer os.RemoveAll(folder)
-	r := &run{explorer: e, schedule: s, folder: folder, began: time.Now(), output: &output{}}
-	if err := r.begin(ctx, wait); err != nil {
-		return nil, errors.Join(err, r.end())
-	}
-	for i, step := range s.Steps {
-		if err := r.runStep(ctx, i, step, wait, judge); err != nil {
-			return nil, errors.Join(&stepError{i, step.Name, err}, r.end())
-		}
-		if r.outcome.problem != "" {
-			break
-		}
-	}
-	if err := r.end(); err != nil {
-		return nil, err
-	}
-	return &r.outcome, nil
 }
 
 // begin acquires the namespace of the run, and starts the recording, the proxy and the program.
 func (r *run) begin(ctx context.Context, wait patience) error {
-	name, isNew := r.explorer.namespaces.acquire()
+	name, isNew := r.runner.namespaces.acquire()
 	r.namespace, r.names = name, history.NewNames(name)
-	r.recording = r.explorer.recorder.Record(name)
+	r.recording = r.runner.recorder.Record(name)
 	if isNew {
-		if err := r.explorer.namespaces.create(ctx, name); err != nil {
+		if err := r.runner.namespaces.create(ctx, name); err != nil {
 			return err
 		}
 	}
-	if err := r.explorer.grant(ctx, r.namespace); err != nil {
+	if err := r.runner.permissions.grant(ctx, r.namespace); err != nil {
 		return err
 	}
 	var err error
 	r.proxy, err = faults.New(faults.Options{
-		Target: r.explorer.target(), Admin: r.explorer.options.Config, Namespace: r.namespace, Normalize: r.names.Normalize,
+		Target: r.runner.permissions.target(), Admin: r.runner.permissions.admin, Namespace: r.namespace, Normalize: r.names.Normalize,
 		Delay: wait.delay,
 	})
 	if err != nil {
 		return err
 	}
-	return r.startReplicas(ctx)
+	r.replicas = newReplicas(r.runner.launcher, r.proxy, r.trace, r.runner.election, r.processSettings(), r.releaseLease, &r.outages)
+	return r.replicas.start(ctx, faults.NeedsStandby(r.schedule.Faults))
+}
+
+// processSettings returns what the settings of all processes of the run have in common.
+func (r *run) processSettings() processSettings {
+	return processSettings{namespace: r.namespace, folder: r.folder, output: r.output}
+}
+
+// releaseLease releases the Lease of a name, as a leader that ends in order does.
+func (r *run) releaseLease(ctx context.Context, name string) error {
+	resource, err := r.runner.cluster.resource(proxy.Leases)
+	if err != nil {
+		return err
+	}
+	api := kube.Dynamic(r.runner.cluster.client.WithFieldManager(faults.ForeignManager), resource, r.namespace)
+	_, err = api.Patch(ctx, name, kube.MergePatch(map[string]any{"spec": map[string]any{"holderIdentity": "", "leaseDurationSeconds": 1}}))
+	return kube.IgnoreNotFound(err)
 }
 
 // end ends the program and the run, and releases the namespace.
 func (r *run) end() error {
-	r.replicasMu.Lock()
-	for _, p := range r.replicas {
-		if p.process != nil {
-			p.process.stop()
-		}
+	if r.replicas != nil {
+		r.replicas.end()
 	}
-	r.stopLocked()
-	r.replicasMu.Unlock()
 	var removal error
 	if r.proxy != nil {
 		r.outcome.requests, r.outcome.deliveries = r.proxy.Requests(), r.proxy.Deliveries()
-		r.explorer.recordOutside(r.outcome.requests)
+		r.runner.results.addOutsideWrites(r.outcome.requests)
 		removal = removeCreated(r.proxy)
 		r.proxy.Close()
 	}
 	r.outcome.history = r.recording.History()
-	r.outcome.began, r.outcome.trace, r.outcome.errorLine = r.began, r.allEvents(), r.output.lastError()
-	r.explorer.namespaces.release(r.namespace, r.recording, r.isNamespaceReusable())
+	if r.replicas != nil {
+		r.trace.addElections(r.replicas, r.outcome.requests)
+		r.trace.addRequests(r.replicas, r.outcome.requests)
+	}
+	r.trace.addVersions(r.outcome.history.Versions, r.names)
+	r.trace.addDeliveries(r.outcome.deliveries, r.names)
+	r.outcome.began, r.outcome.trace, r.outcome.errorLine = r.trace.began, r.trace.all(), r.output.lastError()
+	r.runner.namespaces.release(r.namespace, r.recording, r.isNamespaceReusable())
 	return removal
+}
+
+// removeCreated removes the objects in no namespace that the program has created in a run.
+func removeCreated(p *faults.Proxy) error {
+	// The context of the exploration may have ended.
+	ctx, cancel := context.WithTimeout(context.Background(), maxRemoval)
+	defer cancel()
+	return p.RemoveCreated(ctx)
 }
 
 // isNamespaceReusable reports whether another run may use the namespace. What a binding of the account allows
 // would be known to the server for a while after its deletion.
 func (r *run) isNamespaceReusable() bool {
-	return r.outcome.problem == "" && !faults.StopsComponents(r.schedule.Faults) && r.explorer.operator.account() == nil
+	return r.outcome.problem == "" && !faults.StopsComponents(r.schedule.Faults) && r.runner.permissions.account == nil
 }
 
 // runStep makes one step of the user, with its faults, and judges the rest after the step.
-func (r *run) runStep(ctx context.Context, i int, step schedule.Step, wait patience, judge judge) error {
-	r.current.Store(int64(i))
+func (r *run) runStep(ctx context.Context, i int, step schedule.Step, wait patience, compare compareState) error {
+	r.trace.setStep(i)
 	r.recording.BeginStep(i)
 	if err := r.proxy.BeginStep(ctx, i); err != nil {
 		return err
 	}
-	armed, err := r.armFaults(ctx, i, wait)
-	defer armed.wait()
-	if err != nil {
+	over := make(chan struct{})
+	inject := newStepInjector(r.schedule.Faults, i, newFaultRun(r, wait, over), over)
+	defer inject.end()
+	if err := inject.arm(ctx); err != nil {
 		return err
 	}
-	if err := r.injectBeforeStep(ctx, i, wait); err != nil {
+	if err := inject.beforeStep(ctx); err != nil {
 		return err
 	}
 	if err := r.takeStep(ctx, step); err != nil {
 		return err
 	}
 	r.acted = time.Now()
-	if err := r.restartProgram(); err != nil { // after a crash in the step before
+	if err := r.replicas.restart(); err != nil { // after a crash in the step before
 		return err
 	}
 	if err := r.waitForRest(ctx, wait); err != nil {
 		return err
 	}
-	missed, err := armed.disarm()
+	missed, err := inject.disarm()
 	if err := r.recordHandOver(err); err != nil {
 		return err
 	}
 	r.outcome.missed = append(r.outcome.missed, missed...)
-	if r.hasFaultIn(i) {
-		if err := r.injectAfterStep(ctx, i, wait); err != nil {
+	if inject.hasFaults() {
+		if err := inject.afterStep(ctx); err != nil {
 			return err
 		}
 		r.acted = time.Now()
@@ -218,23 +160,18 @@ func (r *run) runStep(ctx context.Context, i int, step schedule.Step, wait patie
 			return err
 		}
 	}
-	return r.judgeStep(ctx, i, wait, judge)
+	return r.compareStep(ctx, i, wait, compare)
 }
 
-// hasFaultIn reports whether a fault happens in a step.
-func (r *run) hasFaultIn(step int) bool {
-	return slices.ContainsFunc(r.schedule.Faults, func(f faults.Fault) bool { return f.StepIndex() == step })
-}
-
-// judgeStep compares the state at rest, and waits for a wrong state to become right.
-func (r *run) judgeStep(ctx context.Context, i int, wait patience, judge judge) error {
+// compareStep compares the state at rest, and waits for a wrong state to become right.
+func (r *run) compareStep(ctx context.Context, i int, wait patience, compare compareState) error {
 	state := r.recording.State()
 	r.outcome.states = append(r.outcome.states, state)
-	if r.outcome.problem != "" || r.isDown() {
+	if r.outcome.problem != "" || r.replicas.isDown() {
 		return nil
 	}
 	check := func(state history.State) []finding.Difference {
-		return append(judge(i, state), r.checkRest(i, state)...)
+		return append(compare(i, state), r.runner.checks.checkRest(i, i == len(r.schedule.Steps)-1, state)...)
 	}
 	differences := check(state)
 	for until := time.Now().Add(wait.heal); len(differences) > 0 && time.Now().Before(until); {
@@ -256,7 +193,7 @@ func (r *run) judgeStep(ctx context.Context, i int, wait patience, judge judge) 
 		r.outcome.refused = append(r.outcome.refused, refused...)
 		return nil
 	}
-	if err := r.crashProgram("the program is restarted, to see whether that heals", true); err != nil {
+	if err := r.replicas.crash("the program is restarted, to see whether that heals", true); err != nil {
 		return err
 	}
 	if err := r.waitForRest(ctx, wait); err != nil {
@@ -265,7 +202,7 @@ func (r *run) judgeStep(ctx context.Context, i int, wait patience, judge judge) 
 	switch state = r.recording.State(); {
 	case len(check(state)) == 0:
 		r.recordProblem(finding.NeedsRestart, i, differences)
-	case len(judge(i, state)) == 0:
+	case len(compare(i, state)) == 0:
 		r.recordProblem(finding.CheckFailed, i, differences)
 	default:
 		r.recordProblem(finding.Wrong, i, differences)
@@ -289,14 +226,14 @@ const exitLines = 5
 // waitForRest returns when the run has come to rest, or records that it does not.
 func (r *run) waitForRest(ctx context.Context, wait patience) error {
 	for until := time.Now().Add(wait.rest); ; {
-		if err := r.superviseReplicas(ctx); err != nil {
+		if err := r.replicas.supervise(ctx); err != nil {
 			return err
 		}
-		if err := r.exit(); err != nil {
-			r.recordProblem(finding.Exited, int(r.current.Load()), []finding.Difference{{Object: r.explorer.operator.String(), Reason: fmt.Sprintf("the program ended by itself: %v; its last lines: %s", err, r.output.last(exitLines))}})
+		if err := r.replicas.exit(); err != nil {
+			r.recordProblem(finding.Exited, r.trace.currentStep(), []finding.Difference{{Object: r.runner.launcher.String(), Reason: fmt.Sprintf("the program ended by itself: %v; its last lines: %s", err, r.output.last(exitLines))}})
 			return nil
 		}
-		if r.isUnsettled() && time.Now().Before(until) {
+		if r.replicas.isUnsettled() && time.Now().Before(until) {
 			r.acted = time.Now()
 			if err := clock.SleepReal(ctx, pollInterval); err != nil {
 				return err
@@ -308,12 +245,12 @@ func (r *run) waitForRest(ctx context.Context, wait patience) error {
 			if err := r.catchUp(ctx); err != nil {
 				return err
 			}
-			if quiet, busy = r.quietTime(); !busy && quiet >= wait.window { // no news came
+			if quiet, busy = r.quietTime(); !busy && quiet >= wait.window { // nothing has happened meanwhile
 				return nil
 			}
 		}
 		if time.Now().After(until) {
-			r.recordProblem(finding.Busy, int(r.current.Load()), []finding.Difference{{Object: r.explorer.operator.String(), Reason: fmt.Sprintf("the run does not come to rest within %s: the last request was %s", wait.rest, r.lastRequest())}})
+			r.recordProblem(finding.Busy, r.trace.currentStep(), []finding.Difference{{Object: r.runner.launcher.String(), Reason: fmt.Sprintf("the run does not come to rest within %s: the last request was %s", wait.rest, r.lastRequest())}})
 			return nil
 		}
 		if err := clock.SleepReal(ctx, min(max(wait.window-quiet, 10*time.Millisecond), wait.window)); err != nil {
@@ -332,7 +269,7 @@ func (r *run) writtenResources() (written []string) {
 	return written
 }
 
-// quietTime returns how long nothing has happened. busy reports that something is under way.
+// quietTime returns how long nothing has happened. It reports whether something is under way.
 func (r *run) quietTime() (quiet time.Duration, busy bool) {
 	activity := r.proxy.Activity()
 	last := r.recording.LastChange()
@@ -355,52 +292,98 @@ func (r *run) lastRequest() string {
 // takeStep makes the changes of the user in a step.
 func (r *run) takeStep(ctx context.Context, step schedule.Step) error {
 	for _, raw := range step.Apply {
-		object, err := r.explorer.decode(raw, r.namespace)
+		object, err := r.runner.cluster.decode(raw, r.namespace)
 		if err != nil {
 			return err
 		}
-		api, err := r.explorer.apiOf(object.GroupVersionKind(), r.namespace)
+		api, err := r.runner.cluster.apiOf(object.GroupVersionKind(), r.namespace)
 		if err != nil {
 			return err
 		}
-		r.recordEvent(finding.Event{Lane: finding.User, To: finding.Server, Text: fmt.Sprintf("applies %s/%s", object.GetKind(), object.GetName())})
-		if _, err := api.For(r.explorer.client.WithFieldManager(userManager), r.namespace).Apply(ctx, object); err != nil {
+		r.trace.record(finding.Event{Lane: finding.User, To: finding.Server, Text: fmt.Sprintf("applies %s/%s", object.GetKind(), object.GetName())})
+		if _, err := api.For(r.runner.cluster.client.WithFieldManager(userManager), r.namespace).Apply(ctx, object); err != nil {
 			return err
 		}
 	}
 	for _, o := range step.Delete {
-		r.recordEvent(finding.Event{Lane: finding.User, To: finding.Server, Text: "deletes " + o.String()})
-		if err := r.explorer.delete(ctx, o, r.namespace); err != nil && !kube.IsNotFound(err) {
+		r.trace.record(finding.Event{Lane: finding.User, To: finding.Server, Text: "deletes " + o.String()})
+		if err := r.runner.cluster.delete(ctx, o, r.namespace); err != nil && !kube.IsNotFound(err) {
 			return err
 		}
 	}
 	return nil
 }
 
-// userManager is the field manager of the user.
-const userManager = "explorer-user"
-
-// recordFault records a fault in the trace.
-func (r *run) recordFault(text string) {
-	r.recordEvent(finding.Event{Lane: finding.Operator, Text: text, Fault: true})
+// waitUntilServing waits until the API server answers a read that needs etcd.
+func (r *run) waitUntilServing(ctx context.Context) error {
+	for {
+		_, err := kube.All[corev1.Namespace](r.runner.cluster.client).Get(ctx, r.namespace)
+		if err == nil {
+			r.trace.record(finding.Event{Lane: finding.Server, Text: "serves again"})
+			return nil
+		}
+		if waited := clock.SleepReal(ctx, pollInterval); waited != nil {
+			return fmt.Errorf("the control plane does not serve again within %s: %w", faults.MaxReturn, err)
+		}
+	}
 }
 
-func (r *run) recordEvent(event finding.Event) {
-	event.At, event.Step = time.Since(r.began), int(r.current.Load())
-	r.traceMu.Lock()
-	defer r.traceMu.Unlock()
-	r.trace = append(r.trace, event)
+// catchUp waits until the recorder has all objects that the server has. The server may be away for a time in a
+// run that stops components of the control plane.
+func (r *run) catchUp(ctx context.Context) error {
+	written := r.writtenResources()
+	err := r.recording.CatchUp(ctx, written...)
+	if !faults.StopsComponents(r.schedule.Faults) {
+		return err
+	}
+	for until := time.Now().Add(faults.MaxReturn); err != nil && time.Now().Before(until); {
+		if err := clock.SleepReal(ctx, pollInterval); err != nil {
+			return err
+		}
+		err = r.recording.CatchUp(ctx, written...)
+	}
+	return err
 }
 
-// canonical returns JSON with sorted keys and without white space.
-func canonical(raw json.RawMessage) string {
-	var value any
-	if json.Unmarshal(raw, &value) != nil {
-		return string(raw)
+// refusedWrites returns the writes of the program in a step that the API server found invalid: as a
+// rule, changes of fields that cannot change.
+func (r *run) refusedWrites(step int) (writes []string) {
+	for _, request := range r.proxy.Requests() {
+		p := request.Point
+		if p.Step != step || !p.IsWrite() || request.Code != http.StatusUnprocessableEntity || request.Fault != "" {
+			continue
+		}
+		if write := request.String(); !slices.Contains(writes, write) {
+			writes = append(writes, write)
+		}
 	}
-	text, err := json.Marshal(value)
-	if err != nil {
-		return string(raw)
+	return writes
+}
+
+// hasReported reports whether the program has reported something to its user in a step: by an Event, or by
+// another status of an object that the user has applied.
+func (r *run) hasReported(step int) bool {
+	h := r.recording.History()
+	before := 0
+	for _, v := range h.Versions {
+		if v.Step < step {
+			before++
+		} else if v.Step == step && v.Resource == "events" && !isControlPlane(v.Manager) {
+			return true
+		}
 	}
-	return string(text)
+	return slices.ContainsFunc(history.Changes(h, before, r.runner.options), func(d finding.Difference) bool {
+		resource, _, _ := strings.Cut(d.Object, "/")
+		return strings.HasPrefix(d.Path, "status.") && d.Path != "status.observedGeneration" && r.runner.cluster.appliesKind(r.runner.steps, resource)
+	})
+}
+
+// recordHandOver records the problem of a hand-over as the problem of the run. It returns all other errors.
+func (r *run) recordHandOver(err error) error {
+	problem, ok := errors.AsType[*handOverError](err)
+	if !ok {
+		return err
+	}
+	r.recordProblem(finding.Wrong, r.trace.currentStep(), []finding.Difference{{Object: proxy.Leases, Reason: problem.text}})
+	return nil
 }

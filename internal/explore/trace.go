@@ -4,23 +4,62 @@ import (
 	"cmp"
 	"fmt"
 	"slices"
+	"sync"
+	"sync/atomic"
+	"time"
 
 	"github.com/yare-go/yare/internal/explore/finding"
+	"github.com/yare-go/yare/internal/explore/history"
 	"github.com/yare-go/yare/internal/proxy"
 )
 
-// allEvents returns the events of the run, in the order of time: the actions of the user and of the faults, the
-// program's writes, the changes by the control plane, and the deliveries to the program on watches.
-func (r *run) allEvents() []finding.Event {
-	r.traceMu.Lock()
-	events := slices.Clone(r.trace)
-	r.traceMu.Unlock()
-	for _, request := range r.outcome.requests {
+// trace collects the events of a run. Its methods are safe for concurrent use.
+type trace struct {
+	began time.Time
+	// step is the index of the step that runs.
+	step atomic.Int64
+
+	mu     sync.Mutex
+	events []finding.Event
+}
+
+func newTrace() *trace { return &trace{began: time.Now()} }
+
+// setStep sets the step of the following events.
+func (t *trace) setStep(step int) { t.step.Store(int64(step)) }
+
+// currentStep returns the step that runs.
+func (t *trace) currentStep() int { return int(t.step.Load()) }
+
+// record adds an event that happens now.
+func (t *trace) record(event finding.Event) {
+	event.At, event.Step = time.Since(t.began), t.currentStep()
+	t.add(event)
+}
+
+// add adds events with their times.
+func (t *trace) add(events ...finding.Event) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.events = append(t.events, events...)
+}
+
+// all returns the events in the order of time, without most of the events of watches.
+func (t *trace) all() []finding.Event {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	events := slices.SortedStableFunc(slices.Values(t.events), func(a, b finding.Event) int { return cmp.Compare(a.At, b.At) })
+	return limitWatchEvents(events)
+}
+
+// addRequests adds the writes of the program.
+func (t *trace) addRequests(replicas *replicas, requests []proxy.Request) {
+	for _, request := range requests {
 		if !request.Point.IsWrite() || !isPoint(request) {
 			continue
 		}
 		event := finding.Event{
-			At: request.Began.Sub(r.began), Step: request.Point.Step, Lane: finding.Operator, To: finding.Server,
+			At: request.Began.Sub(t.began), Step: request.Point.Step, Lane: finding.Operator, To: finding.Server,
 			Text: fmt.Sprintf("%s → %d", request.Point, request.Code), Fault: request.Fault != "",
 		}
 		switch {
@@ -29,34 +68,58 @@ func (r *run) allEvents() []finding.Event {
 		case request.Code == 0:
 			event.Text = fmt.Sprintf("%s (no answer)", request.Point)
 		}
-		event.Text += r.ofReplica(request.Session)
-		events = append(events, event)
+		if number := replicas.numberOf(request.Session); number > 0 {
+			event.Text += fmt.Sprintf(" by replica %d", number)
+		}
+		t.add(event)
 	}
-	for _, v := range r.outcome.history.Versions {
+}
+
+// addVersions adds the changes that the control plane has made. All other versions are the answers to requests.
+func (t *trace) addVersions(versions []history.Version, names *history.Names) {
+	for _, v := range versions {
 		if !isControlPlane(v.Manager) && !v.Deleted {
-			continue // it is the answer to a request above
+			continue
 		}
 		what := "changes"
 		if v.Deleted {
 			what = "removes"
 		}
-		events = append(events, finding.Event{
-			At: v.At.Sub(r.began), Step: v.Step, Lane: finding.Server,
-			Text: fmt.Sprintf("%s %s/%s", what, v.Resource, r.names.Normalize(v.Name)),
+		t.add(finding.Event{
+			At: v.At.Sub(t.began), Step: v.Step, Lane: finding.Server,
+			Text: fmt.Sprintf("%s %s/%s", what, v.Resource, names.Normalize(v.Name)),
 		})
 	}
-	events = append(events, r.electionEvents()...)
-	for _, d := range r.outcome.deliveries {
-		events = append(events, finding.Event{
-			At: d.At.Sub(r.began), Step: d.Step, Lane: finding.Server, To: finding.Operator, Text: textOfDelivery(d, r.names.Normalize),
-		})
-	}
-	slices.SortStableFunc(events, func(a, b finding.Event) int { return cmp.Compare(a.At, b.At) })
-	return limitWatchEvents(events)
 }
 
-// textOfDelivery returns a delivery on a watch, in a line.
-func textOfDelivery(d proxy.Delivery, normalize func(string) string) string {
+// addElections adds when replicas have taken the lease, if there are several.
+func (t *trace) addElections(replicas *replicas, requests []proxy.Request) {
+	if replicas.election == nil {
+		return
+	}
+	for _, term := range replicas.election.terms(requests) {
+		number := replicas.numberOf(term.session)
+		if number == 0 || term.answered.IsZero() {
+			continue
+		}
+		t.add(finding.Event{
+			At: term.answered.Sub(t.began), Step: term.step, Lane: finding.Operator, To: finding.Server,
+			Text: fmt.Sprintf("replica %d takes the lease", number),
+		})
+	}
+}
+
+// addDeliveries adds the deliveries to the program on watches.
+func (t *trace) addDeliveries(deliveries []proxy.Delivery, names *history.Names) {
+	for _, d := range deliveries {
+		t.add(finding.Event{
+			At: d.At.Sub(t.began), Step: d.Step, Lane: finding.Server, To: finding.Operator, Text: describeDelivery(d, names.Normalize),
+		})
+	}
+}
+
+// describeDelivery returns a delivery on a watch, in a line.
+func describeDelivery(d proxy.Delivery, normalize func(string) string) string {
 	if d.Type == "" {
 		return fmt.Sprintf("watch %s: begins, objects: %d", d.Resource, d.ObjectCount)
 	}

@@ -4,13 +4,12 @@ import (
 	"cmp"
 	"context"
 	"encoding/json"
-	"errors"
-	"fmt"
 	"maps"
 	"slices"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
+	"github.com/yare-go/yare/internal/explore/finding"
 	"github.com/yare-go/yare/internal/explore/schedule"
 	"github.com/yare-go/yare/internal/explore/values"
 	"github.com/yare-go/yare/internal/proxy/faults"
@@ -20,22 +19,33 @@ import (
 // maxChain is how many changes of the declared state follow one another in a run.
 const maxChain = 10
 
-// planTransitions returns runs in which the user changes fields of the samples there and back, up to
+// transitionPlanner plans the runs in which the user changes fields of the samples.
+type transitionPlanner struct {
+	cluster  *cluster
+	settings Settings
+	results  *results
+}
+
+func newTransitionPlanner(c *cluster, s Settings, r *results) *transitionPlanner {
+	return &transitionPlanner{c, s, r}
+}
+
+// plan returns runs in which the user changes fields of the samples there and back, up to
 // maxChain changes in a run.
-func (e *explorer) planTransitions(ctx context.Context) (jobs []job, err error) {
-	for i, raw := range e.options.Steps[0].Apply {
-		sample, err := e.decode(raw, "")
+func (p *transitionPlanner) plan(ctx context.Context) (jobs []job, err error) {
+	for i, raw := range p.settings.Steps[0].Apply {
+		sample, err := p.cluster.decode(raw, "")
 		if err != nil {
 			return nil, err
 		}
-		crd, isCustom, err := e.definitionOf(ctx, sample)
+		crd, isCustom, err := p.definitionOf(ctx, sample)
 		if err != nil {
 			return nil, err
 		}
 		if !isCustom {
 			continue
 		}
-		transitions, err := e.transitionsOf(ctx, sample, crd)
+		transitions, err := p.transitionsOf(ctx, sample, crd)
 		if err != nil {
 			return nil, err
 		}
@@ -44,7 +54,7 @@ func (e *explorer) planTransitions(ctx context.Context) (jobs []job, err error) 
 			for to < len(transitions) && to-from < maxChain && transitions[to].Field == transitions[from].Field {
 				to++
 			}
-			j, err := e.chain(i, raw, transitions[from:to])
+			j, err := p.chain(i, raw, transitions[from:to])
 			if err != nil {
 				return nil, err
 			}
@@ -55,12 +65,12 @@ func (e *explorer) planTransitions(ctx context.Context) (jobs []job, err error) 
 }
 
 // definitionOf returns the CRD of an object. It reports whether the object is of a custom kind.
-func (e *explorer) definitionOf(ctx context.Context, object *unstructured.Unstructured) (crd []byte, isCustom bool, err error) {
-	api, err := e.apiOf(object.GroupVersionKind(), "")
+func (p *transitionPlanner) definitionOf(ctx context.Context, object *unstructured.Unstructured) (crd []byte, isCustom bool, err error) {
+	api, err := p.cluster.apiOf(object.GroupVersionKind(), "")
 	if err != nil {
 		return nil, false, err
 	}
-	definition, err := e.Definitions().Get(ctx, resourceName(api.Resource()))
+	definition, err := p.cluster.Definitions().Get(ctx, resourceName(api.Resource()))
 	switch {
 	case kube.IsNotFound(err):
 		return nil, false, nil
@@ -73,21 +83,21 @@ func (e *explorer) definitionOf(ctx context.Context, object *unstructured.Unstru
 
 // transitionsOf returns the transitions of a sample that the server accepts, and records what is
 // covered.
-func (e *explorer) transitionsOf(ctx context.Context, sample *unstructured.Unstructured, crd []byte) ([]values.Transition, error) {
+func (p *transitionPlanner) transitionsOf(ctx context.Context, sample *unstructured.Unstructured, crd []byte) ([]values.Transition, error) {
 	definition, err := values.ParseDefinition(crd, sample.GroupVersionKind().Version)
 	if err != nil {
 		return nil, err
 	}
-	all, fields, err := values.Transitions(definition, sample.Object, values.Options{Values: e.options.Values, Pairs: pairs, Seed: e.options.Seed})
+	all, fields, err := values.Transitions(definition, sample.Object, values.Options{Values: p.settings.Values, Pairs: pairs, Seed: p.settings.Seed})
 	if err != nil {
 		return nil, err
 	}
-	api, err := e.apiOf(sample.GroupVersionKind(), dryRunNamespace)
+	api, err := p.cluster.apiOf(sample.GroupVersionKind(), dryRunNamespace)
 	if err != nil {
 		return nil, err
 	}
-	api = api.For(e.client.WithFieldManager(userManager), dryRunNamespace)
-	e.coverage.Transitions.Total += len(all)
+	api = api.For(p.cluster.client.WithFieldManager(userManager), dryRunNamespace)
+	refusals := 0
 	var accepted []values.Transition
 	for _, t := range all {
 		steps, err := stepsOf(sample.Object, t)
@@ -107,17 +117,21 @@ func (e *explorer) transitionsOf(ctx context.Context, sample *unstructured.Unstr
 		if refused == "" {
 			accepted = append(accepted, t)
 		} else {
-			e.coverage.Refused++
+			refusals++
 		}
 	}
-	for _, field := range fields {
-		e.coverage.Fields.Total++
-		if slices.ContainsFunc(accepted, func(t values.Transition) bool { return t.Field == field.Path }) {
-			e.coverage.Fields.Done++
-		} else {
-			e.coverage.FieldsWithoutValues[field.Path] = cmp.Or(field.Reason, "the server refused all values")
+	p.results.update(func(c *finding.Coverage) {
+		c.Transitions.Total += len(all)
+		c.Refused += refusals
+		for _, field := range fields {
+			c.Fields.Total++
+			if slices.ContainsFunc(accepted, func(t values.Transition) bool { return t.Field == field.Path }) {
+				c.Fields.Done++
+			} else {
+				c.FieldsWithoutValues[field.Path] = cmp.Or(field.Reason, "the server refused all values")
+			}
 		}
-	}
+	})
 	return accepted, nil
 }
 
@@ -152,10 +166,9 @@ func merge(object map[string]any, path ...string) map[string]any {
 	return changed
 }
 
-// chain returns the run that applies the sample, and then the values of each transition and the sample
-// again.
-func (e *explorer) chain(index int, sample json.RawMessage, transitions []values.Transition) (job, error) {
-	first := e.options.Steps[0]
+// chain returns the run that applies the sample, and then, for each transition, its values and the sample.
+func (p *transitionPlanner) chain(index int, sample json.RawMessage, transitions []values.Transition) (job, error) {
+	first := p.settings.Steps[0]
 	steps := []schedule.Step{first}
 	var changed []int
 	with := func(raw json.RawMessage) []json.RawMessage {
@@ -182,29 +195,5 @@ func (e *explorer) chain(index int, sample json.RawMessage, transitions []values
 		changed = append(changed, len(steps)-1)
 		steps = append(steps, schedule.Step{Name: t.Field + ": as in the sample", Apply: first.Apply})
 	}
-	return job{schedule: schedule.Schedule{Seed: e.options.Seed, Steps: steps}, kind: faults.Transition, field: transitions[0].Field, changed: changed}, nil
-}
-
-// stepError is an error in a step of the user.
-type stepError struct {
-	index int
-	name  string
-	err   error
-}
-
-// Error implements error.
-func (e *stepError) Error() string { return fmt.Sprintf("step %d (%s): %v", e.index+1, e.name, e.err) }
-
-// Unwrap returns the error itself.
-func (e *stepError) Unwrap() error { return e.err }
-
-// withoutRefused returns the run without the step whose values the server has refused, if that is the
-// error. A dry run does not show that the server refuses the way from one value to the next.
-func withoutRefused(j job, err error) (job, bool) {
-	failed, ok := errors.AsType[*stepError](err)
-	if !ok || j.field == "" || failed.index == 0 || !kube.IsInvalid(failed) {
-		return j, false
-	}
-	j.schedule.Steps = slices.Delete(slices.Clone(j.schedule.Steps), failed.index, failed.index+1)
-	return j, true
+	return job{schedule: schedule.Schedule{Seed: p.settings.Seed, Steps: steps}, kind: faults.Transition, field: transitions[0].Field, changed: changed}, nil
 }
