@@ -38,24 +38,23 @@ var layers = map[string][]string{
 	"internal/clock": {},
 	// It makes rules of RBAC of what a program needs, and checks requests against them.
 	"internal/access": {"kube"},
-	// It writes and reads YAML.
-	"internal/yaml": {},
 	// It decodes objects.
 	"kube/internal/jsonplan": {"internal/jsonscan"},
+	// It reads kubeconfig files.
+	"kube/internal/kubeconfig": {},
 	// It reads objects from YAML and JSON.
 	"internal/manifest": {},
-	// It parses requests, for proxies.
-	"internal/access/apirequest": {"kube"},
+	// It is the proxy in front of an API server, with the faults that it injects.
+	"internal/proxy": {"kube", "internal/clock"},
 	// It is for tests.
 	"internal/testkit/bound": {},
-	// They carry what log lines are about, describe panics, and write logs for people.
-	"internal/logctx":  {},
-	"internal/textlog": {},
+	// It carries what log lines are about, describes panics, and writes logs for people.
+	"internal/logctx": {},
 	// It reduces objects to the fields of a type.
 	"internal/jsonscan/projection": {"internal/jsonscan"},
 
-	"kube":  {"internal/jsonscan", "kube/internal/jsonplan", "internal/jsonscan/projection", "internal/yaml"},
-	"crd":   {"kube", "internal/yaml"},
+	"kube":  {"internal/ident", "internal/jsonscan", "kube/internal/jsonplan", "kube/internal/kubeconfig", "internal/jsonscan/projection"},
+	"crd":   {"kube"},
 	"watch": {"kube", "internal/jsonscan", "internal/ident", "internal/clock"},
 	"cache": {
 		"kube", "watch", "cache/internal/overlay", "cache/internal/progress", "cache/internal/store", "internal/jsonscan", "internal/ident",
@@ -74,13 +73,13 @@ var layers = map[string][]string{
 
 	"controller":            {"kube", "watch", "cache", "internal/clock", "internal/jsonscan", "internal/ident", "internal/logctx"},
 	"events":                {"kube", "controller"},
-	"operator":              {"kube", "crd", "watch", "cache", "controller", "internal/lease", "internal/clock", "internal/logctx", "internal/textlog", "internal/access", "internal/yaml"},
+	"operator":              {"kube", "crd", "watch", "cache", "controller", "internal/lease", "internal/clock", "internal/logctx", "internal/access"},
 	"internal/plane":        {"internal/access"},
-	"cmd/yare/internal/dev": append([]string{"internal/plane", "internal/textlog", "internal/access", "internal/manifest"}, library...),
+	"cmd/yare/internal/dev": append([]string{"internal/plane", "internal/logctx", "internal/access", "internal/manifest"}, library...),
 	// The exploration of programs under faults.
-	"internal/explore": append([]string{"internal/plane", "internal/clock", "internal/logctx", "internal/access", "internal/manifest", "internal/access/apirequest", "internal/ident"}, library...),
-	"yaretest":         append([]string{"internal/plane", "internal/clock", "internal/logctx", "internal/access", "internal/access/apirequest"}, library...),
-	"explore":          append([]string{"internal/plane", "internal/explore", "yaretest"}, library...),
+	"internal/explore": append([]string{"internal/plane", "internal/clock", "internal/logctx", "internal/access", "internal/manifest", "internal/proxy", "internal/ident"}, library...),
+	"yaretest":         append([]string{"internal/plane", "internal/clock", "internal/logctx", "internal/access", "internal/proxy"}, library...),
+	"explore":          append([]string{"internal/plane", "internal/proxy", "internal/explore", "yaretest"}, library...),
 	"cmd/yare":         append([]string{"internal/plane", "cmd/yare/internal/dev", "explore"}, library...),
 
 	// The tests of the examples share it.
@@ -110,11 +109,13 @@ var forbidden = map[string]string{
 	"sigs.k8s.io/controller-runtime":            "it is a peer, and 20 MB",
 	"github.com/prometheus/client_golang":       "it costs more than it gives",
 	"github.com/spf13/cobra":                    "package flag is enough for an operator",
+	"github.com/klauspost/compress/zstd":        "it costs 0.5 MB: the cache compresses by s2",
 	"k8s.io/kubernetes":                         "only the control plane is made of it",
 	"testing":                                   "it is for tests",
 	modulePath + "/internal/plane":              "it is for the command line and for tests",
 	modulePath + "/cmd/yare/internal/dev":       "it is for the command line",
 	modulePath + "/internal/explore":            "it is for tests and the command line",
+	modulePath + "/internal/proxy":              "it is for tests and the command line",
 	modulePath + "/explore":                     "it is for tests and the command line",
 	modulePath + "/yaretest":                    "it is for tests",
 	modulePath + "/internal/testkit/fakeserver": "it is for tests",

@@ -43,7 +43,7 @@ func alone(handle kube.Stream, options ...Option) *stream {
 }
 
 // heap returns the bytes in use after one garbage collection. That frees what is unreachable.
-// Idle encoders, which need a second collection, are included.
+// Idle buffers, which need a second collection, are included.
 func heap() int64 {
 	runtime.GC()
 	var m runtime.MemStats
@@ -61,7 +61,7 @@ func processCPU() time.Duration {
 }
 
 // BenchmarkHeap measures the heap that an object takes, everything included: entry, record,
-// table, indexes, dictionary, encoder. It measures the store alone, and the store with the
+// table, indexes, dictionary. It measures the store alone, and the store with the
 // stream that follows a server.
 func BenchmarkHeap(b *testing.B) {
 	for _, k := range kinds {

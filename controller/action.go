@@ -11,9 +11,9 @@ type Action struct {
 // Done returns an Action that asks for no reconcile before the next change.
 func Done() Action { return Action{} }
 
-// RequeueAfter returns an Action that asks for the next reconcile after d. A change starts it
-// earlier. A d that is not positive, such as the time until a moment that has passed, counts as
-// one second, so that requeues are never a busy loop.
+// RequeueAfter returns an Action that asks for the next reconcile after d. A change starts it earlier.
+// A d of zero or less counts as one second, so that requeues are never a busy loop. An example is the
+// time until a moment in the past.
 func RequeueAfter(d time.Duration) Action { return Action{after: requeueDelay(d)} }
 
 // requeueDelay returns d, or one second if d is not positive.
@@ -43,28 +43,3 @@ func CleanupPending() Cleanup { return Cleanup{} }
 // CleanupRequeueAfter returns a Cleanup that is not finished. The finalizer stays. The cleanup is
 // called again after d, or earlier after a change. A d that is not positive counts as one second.
 func CleanupRequeueAfter(d time.Duration) Cleanup { return Cleanup{after: requeueDelay(d)} }
-
-// Terminal marks err as not retryable: only a change of the object can cure it. The error is
-// logged once for each change of the object. The object is reconciled again when a watched
-// object changes, so a wrong mark has no lasting effect. The [Action] that is returned with the error
-// does not count, so no requeue is due either. Terminal(nil) returns nil.
-func Terminal(err error) error {
-	if err == nil {
-		return nil
-	}
-	return &terminal{err}
-}
-
-type terminal struct{ err error }
-
-func (t *terminal) Error() string { return t.err.Error() }
-func (t *terminal) Unwrap() error { return t.err }
-
-// IsTerminal reports whether err, or an error that it wraps, was marked by [Terminal]. Joined
-// errors are terminal only if all of them are.
-func IsTerminal(err error) bool {
-	return isEachError(err, func(err error) bool {
-		_, ok := err.(*terminal) //nolint:errorlint // isEachError unwraps
-		return ok
-	})
-}

@@ -12,6 +12,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/util/validation"
 
+	"github.com/yare-go/yare/controller/internal/relation"
 	"github.com/yare-go/yare/kube"
 )
 
@@ -42,14 +43,10 @@ type definition struct {
 	// goType is the name of the Go type of the objects.
 	goType    string
 	objects   objects
-	reconcile func(context.Context, kube.Object, *kube.Client) (Action, error)
+	functions functions
 	finalizer string
 	// retired holds the finalizers of earlier versions of the program.
 	retired []string
-	cleanup func(context.Context, kube.Object, *kube.Client) (Cleanup, error)
-	// needsFinalizer is the condition of FinalizerWhen, or nil.
-	needsFinalizer func(kube.Object) bool
-	backoff        func(obj kube.Object, err error, attempt int) time.Duration
 }
 
 // New returns a controller of T. [Controller.Needs] and [Controller.Start] return an error for a
@@ -57,7 +54,7 @@ type definition struct {
 func New[T any, P kube.ObjectOf[T]](reconcile Func[T], options ...Option) *Controller[T] {
 	d := newDefinition(reconcile == nil, options)
 	d.goType = kube.TypeName(reflect.TypeFor[T]())
-	d.reconcile = func(ctx context.Context, obj kube.Object, c *kube.Client) (Action, error) {
+	d.functions.reconcile = func(ctx context.Context, obj kube.Object, c *kube.Client) (Action, error) {
 		return reconcile(ctx, obj.(P), c)
 	}
 	// The type is looked at once, and not in each reconcile.
@@ -69,8 +66,8 @@ func New[T any, P kube.ObjectOf[T]](reconcile Func[T], options ...Option) *Contr
 // newDefinition returns a definition with options.
 func newDefinition(isReconcileMissing bool, options []Option) *definition {
 	d := &definition{
-		settings: settings{concurrency: 8, grace: 15 * time.Second},
-		backoff:  func(_ kube.Object, _ error, attempt int) time.Duration { return DefaultBackoff(attempt) },
+		settings:  settings{concurrency: 8, grace: 15 * time.Second},
+		functions: functions{backoff: func(_ kube.Object, _ error, attempt int) time.Duration { return DefaultBackoff(attempt) }},
 	}
 	if isReconcileMissing {
 		d.reject(errors.New("the reconcile function is nil: give controller.New one"))
@@ -122,8 +119,8 @@ func defaultManager(name string, r kube.Resource) string {
 // check records the mistakes in options that do not fit one another.
 func (d *definition) check() {
 	for _, w := range d.watched {
-		d.reject(w.relation.check(w.kind.Resource, d.kind.Resource))
-		if x := w.relation.index(); x != nil {
+		d.reject(w.relation.Check(w.kind.Resource, d.kind.Resource))
+		if x := w.relation.Index(); x != nil {
 			d.self.indexes = append(d.self.indexes, x)
 		}
 	}
@@ -132,16 +129,16 @@ func (d *definition) check() {
 	}
 }
 
-// Finalizer calls cleanup before an object is deleted. The controller adds the finalizer name
-// before anything else is done for an object, and removes it when cleanup returns [CleanupDone]. From
-// the deletion on, the reconcile function is not called. Cleanup is called at least once, maybe
-// for an object that was never reconciled. The name must be qualified, such as
-// webapp.example.com/cleanup. A program that changes the name, or needs no cleanup any more,
-// names the former finalizer in [Controller.RetiredFinalizers]: objects that carry it could
-// never be deleted otherwise.
+// Finalizer calls cleanup before an object is deleted. The controller adds the finalizer name before
+// anything else is done for an object, and removes it when cleanup returns [CleanupDone]. From the
+// deletion on, the reconcile function is not called. Cleanup is called at least once, maybe for an
+// object that was never reconciled. The name must be qualified, such as webapp.example.com/cleanup. A
+// program that changes the name, or needs no cleanup any more, names the former finalizer in
+// [Controller.RetiredFinalizers]. Otherwise the objects with the former finalizer could never be
+// deleted.
 func (c *Controller[T]) Finalizer(name string, cleanup CleanupFunc[T]) *Controller[T] {
 	c.definition.setFinalizer(name, cleanup == nil)
-	c.definition.cleanup = func(ctx context.Context, obj kube.Object, client *kube.Client) (Cleanup, error) {
+	c.definition.functions.cleanup = func(ctx context.Context, obj kube.Object, client *kube.Client) (Cleanup, error) {
 		return cleanup(ctx, c.typed(obj), client)
 	}
 	return c
@@ -161,16 +158,30 @@ func (d *definition) setFinalizer(name string, isCleanupMissing bool) {
 	d.finalizer = name
 }
 
-// FinalizerWhen adds the finalizer only to objects for which condition returns true, such as objects that
-// have something outside of the cluster. The controller asks before each reconcile of an object without
-// the finalizer, and adds the finalizer before the reconcile. From then on the finalizer stays until the
-// cleanup is done, whatever condition would return. An object that is deleted without the finalizer has
-// no cleanup. condition must not change the object.
+// RetiredFinalizers names the finalizers of earlier versions of the program. They need no cleanup any
+// more. The controller removes them from each object before the reconcile, and from objects that are
+// being deleted. Otherwise an object with such a finalizer could never be deleted. The call can be
+// removed from the program once every object has been reconciled.
+func (c *Controller[T]) RetiredFinalizers(names ...string) *Controller[T] {
+	for _, name := range names {
+		if problems := validation.IsQualifiedName(name); len(problems) > 0 {
+			c.definition.reject(fmt.Errorf("the retired finalizer %q is not valid: %s", name, problems[0]))
+		}
+	}
+	c.definition.retired = append(c.definition.retired, names...)
+	return c
+}
+
+// FinalizerWhen adds the finalizer only to objects for which condition returns true, such as objects
+// with something outside of the cluster. The controller asks before each reconcile of an object without
+// the finalizer, and adds the finalizer before the reconcile. From then on the finalizer stays until
+// the cleanup is done, whatever condition would return. An object that is deleted without the finalizer
+// has no cleanup. condition must not change the object.
 func (c *Controller[T]) FinalizerWhen(condition func(*T) bool) *Controller[T] {
 	if condition == nil {
 		c.definition.reject(errors.New("the condition of the finalizer is nil: without one, leave FinalizerWhen out"))
 	}
-	c.definition.needsFinalizer = func(obj kube.Object) bool { return condition(c.typed(obj)) }
+	c.definition.functions.needsFinalizer = func(obj kube.Object) bool { return condition(c.typed(obj)) }
 	return c
 }
 
@@ -183,15 +194,23 @@ func (c *Controller[T]) Backoff(policy func(t *T, err error, attempt int) time.D
 	if policy == nil {
 		c.definition.reject(errors.New("the backoff policy is nil: without one, leave Backoff out"))
 	}
-	c.definition.backoff = func(obj kube.Object, err error, attempt int) time.Duration {
+	c.definition.functions.backoff = func(obj kube.Object, err error, attempt int) time.Duration {
 		return policy(c.typed(obj), err, attempt)
 	}
 	return c
 }
 
+// checkRetired returns an error if the finalizer that is in use is also retired.
+func (d *definition) checkRetired() error {
+	if d.finalizer != "" && slices.Contains(d.retired, d.finalizer) {
+		return fmt.Errorf("the finalizer %q is both retired and in use: remove it from RetiredFinalizers", d.finalizer)
+	}
+	return nil
+}
+
 // checkCondition returns an error if there is a condition without a finalizer.
 func (d *definition) checkCondition() error {
-	if d.needsFinalizer == nil || d.finalizer != "" {
+	if d.functions.needsFinalizer == nil || d.finalizer != "" {
 		return nil
 	}
 	return errors.New("FinalizerWhen has no finalizer: add one with Finalizer")
@@ -228,6 +247,18 @@ func (c *Controller[T]) Standby() {}
 // 3 s later, Start returns an error with the number of running calls.
 func (c *Controller[T]) Start(ctx context.Context, rt *Runtime) error {
 	return c.definition.start(ctx, rt)
+}
+
+// start runs a controller until ctx ends: see [Controller.Start].
+func (d *definition) start(ctx context.Context, rt *Runtime) error {
+	if _, err := d.needs(); err != nil {
+		return err
+	}
+	e, err := newEngine(ctx, d, rt)
+	if err != nil {
+		return fmt.Errorf("the controller %s: %w", d.name, err)
+	}
+	return e.run(ctx)
 }
 
 // needs returns what the controller needs: see [Controller.Needs].
@@ -271,7 +302,7 @@ func (d *definition) needs() (kube.Needs, error) {
 // setsOwners reports whether the controller writes owner references to T.
 func (d *definition) setsOwners() bool {
 	return slices.ContainsFunc(d.watched, func(w *watchedKind) bool {
-		_, isOwned := w.relation.(ownerRelation)
+		_, isOwned := w.relation.(relation.Owner)
 		return isOwned && len(w.writeVerbs()) > 0
 	})
 }

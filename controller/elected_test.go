@@ -19,10 +19,10 @@ import (
 // observed is an Observer of one controller.
 type observed struct {
 	journal
-	figures func() controller.QueueFigures
+	figures func() controller.QueueStats
 }
 
-func (o *observed) Queue(_ string, figures func() controller.QueueFigures) {
+func (o *observed) Queue(_ string, figures func() controller.QueueStats) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	o.figures = figures
@@ -30,7 +30,7 @@ func (o *observed) Queue(_ string, figures func() controller.QueueFigures) {
 
 func (o *observed) Result(r controller.Result) { o.result(r) }
 
-func (o *observed) queue() controller.QueueFigures {
+func (o *observed) queue() controller.QueueStats {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	return o.figures()

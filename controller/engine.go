@@ -5,15 +5,16 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
-	"slices"
 	"sync"
 	"time"
 
-	"github.com/yare-go/yare/cache"
+	"github.com/yare-go/yare/controller/internal/adoption"
+	"github.com/yare-go/yare/controller/internal/echo"
+	"github.com/yare-go/yare/controller/internal/mapping"
 	"github.com/yare-go/yare/controller/internal/noop"
 	"github.com/yare-go/yare/controller/internal/queue"
+	"github.com/yare-go/yare/controller/internal/relation"
 	"github.com/yare-go/yare/internal/clock"
-	"github.com/yare-go/yare/kube"
 	"github.com/yare-go/yare/watch"
 )
 
@@ -23,89 +24,95 @@ const lastWait = 3 * time.Second
 // errWaiting is the error of [watch.WaitFor] in the functions of a controller's author.
 var errWaiting = errors.New("a controller must not wait, because other objects wait with it: return controller.RequeueAfter, or name the kind as a source, whose changes trigger the reconcile")
 
-// engine is a running controller.
+// engine is a running controller. It makes the parts of the controller, and starts and ends them. Each
+// part knows only the parts before it:
+//
+//	subscriptions   the streams of the watched kinds
+//	queue           which object is reconciled next
+//	enqueuer        triggers → queue
+//	dispatcher      changes → keys → triggers
+//	mapper          the keys of changes whose relation is slow
+//	pipeline        the clients of reconciles
+//	finalizers      the finalizers of the objects
+//	reconciler      read, call, report
 type engine struct {
-	*definition
-	runtime *Runtime
-	log     *slog.Logger
-	// client reads from the cache, as far as this controller may see it. It is set by subscribe.
-	client   *kube.Client
-	applies  *noop.Checker
-	adoption *adoption
-	queue    *queue.Queue
-	// debouncer holds triggers back before the queue. It is nil without [Debounce].
-	debouncer *debouncer
+	definition *definition
+	runtime    *Runtime
+	// log has the name of the controller as an attribute, and programLog has not.
+	log, programLog *slog.Logger
 	// clock is the clock of the queue. It is nil for the real clock.
 	clock *clock.Clock
-	// mapper holds the changes of slow relations.
-	mapper *mapper
-	// reconciled is the reconciled kind as relations need it that are not slow.
-	reconciled reconciledKind
-	// reader is the client of map functions. It is set by subscribe.
-	reader *kube.Client
-	// subs holds the subscriptions of all watched kinds, and own those of the reconciled kind, which
-	// are the first in subs. They are opened in this order, because relations read the stores of
-	// own.
-	subs, own []*subscription
-	// uids finds objects of the reconciled kind by uid. It is nil if no relation needs it.
-	uids     *uidIndex
-	echoes   *echoes
-	failures failures
-	calls    runningCalls
-	// restoration receives the restorations of backups that streams have found.
-	restoration restoration
+
+	subscriptions *subscriptions
+	queue         *queue.Queue
+	enqueuer      *enqueuer
+	mapQueue      *mapQueue
+	echoes        *echo.Tracker
+	failures      *failures
+	cancels       *cancels
+	restorations  restorationSignal
+	dispatcher    *dispatcher
 }
 
-// start runs a controller until ctx ends: see [Controller.Start].
-func (d *definition) start(ctx context.Context, rt *Runtime) error {
-	if _, err := d.needs(); err != nil {
-		return err
+// newEngine returns an engine with the parts that exist before the streams are open.
+func newEngine(ctx context.Context, d *definition, rt *Runtime) (*engine, error) {
+	self := d.self
+	self.relation = relation.Self{}
+	subscriptions, err := newSubscriptions(&self, d.watched, rt)
+	if err != nil {
+		return nil, err
 	}
 	e := &engine{
-		definition: d, runtime: rt, log: rt.Log,
-		queue:    queue.New(clock.From(ctx)),
-		clock:    clock.From(ctx),
-		mapper:   newMapper(),
-		echoes:   newEchoes(),
-		uids:     newUIDIndex(d.watched),
-		failures: failures{byKey: make(map[kube.Key]*failure)},
-		calls:    runningCalls{calls: make(map[kube.Key]runningCall)},
-
-		restoration: newRestoration(),
+		definition: d, runtime: rt, programLog: rt.Log, clock: clock.From(ctx),
+		subscriptions: subscriptions,
+		queue:         queue.New(clock.From(ctx)),
+		mapQueue:      mapping.NewQueue[*subscription](DefaultBackoff),
+		echoes:        echo.NewTracker(),
+		failures:      newFailures(),
+		cancels:       newCancels(),
+		restorations:  newRestorationSignal(),
 	}
-	if d.quiet > 0 {
-		e.debouncer = newDebouncer(d.quiet, e.queue.Add)
-		defer e.debouncer.stop()
+	if e.programLog == nil {
+		e.programLog = slog.Default()
 	}
-	if e.log == nil {
-		e.log = slog.Default()
+	e.log = e.programLog.With("controller", d.name)
+	e.enqueuer = newEnqueuer(subscriptions, d.kind.Resource, d.quiet, e.queue.Add)
+	var uids *relation.UIDIndex
+	if len(ownerLabels(d.watched)) > 0 {
+		uids = relation.NewUIDIndex()
 	}
-	return e.run(ctx)
+	e.dispatcher = &dispatcher{
+		log: e.log, own: subscriptions,
+		reconciled: relation.Kind{Resource: d.kind.Resource, Referrers: subscriptions.referrers, KeyOfUID: uids.Key},
+		uids:       uids, pausedBy: d.pausedBy, echoes: e.echoes, failures: e.failures, cancels: e.cancels,
+		recordRestoration: e.restorations.record, mapQueue: e.mapQueue, enqueue: e.enqueuer.enqueue, doubt: rt.Cache.Doubt,
+	}
+	return e, nil
 }
 
+// run runs the controller until ctx ends.
 func (e *engine) run(ctx context.Context) error {
-	release := e.clock.Hold("controller " + e.name + " (not synced)")
+	release := e.clock.Hold("controller " + e.definition.name + " (not synced)")
 	defer release()
-	defer func() {
-		for _, sub := range e.subs {
-			if sub.open != nil {
-				sub.open.Close()
-			}
-		}
-	}()
-	if err := e.subscribe(ctx); err != nil {
-		return err
+	defer e.enqueuer.stop()
+	defer e.subscriptions.close()
+	if err := e.subscriptions.open(ctx, e.runtime.Cache, e.dispatcher.handleChange); err != nil {
+		return fmt.Errorf("the controller %s: %w", e.definition.name, err)
 	}
 	e.observe()
+	w, err := e.newWorkers()
+	if err != nil {
+		return fmt.Errorf("the controller %s: %w", e.definition.name, err)
+	}
 	ctx = watch.WithoutWaiting(ctx, errWaiting)
-	// What is under way outlives ctx by the grace.
-	work, cancel := context.WithCancelCause(context.WithoutCancel(ctx))
+	// Calls that are under way outlive ctx by the grace.
+	calls, cancel := context.WithCancelCause(context.WithoutCancel(ctx))
 	defer cancel(nil)
 	var running sync.WaitGroup
-	running.Go(func() { e.mapChanges(ctx, &running) })
+	running.Go(func() { w.mapper.run(ctx, &running) })
 	if e.waitSynced(ctx) && e.waitElected(ctx) {
-		defer e.clock.Add("controller "+e.name, e.queue)()
-		e.startWork(ctx, work, &running)
+		defer e.clock.Add("controller "+e.definition.name, e.queue)()
+		e.startWorkers(ctx, calls, w, &running)
 		release()
 		<-ctx.Done()
 	}
@@ -113,30 +120,97 @@ func (e *engine) run(ctx context.Context) error {
 	return e.end(&running, cancel)
 }
 
-// waitSynced waits until the controller knows all objects that exist, and which objects of the
-// reconciled kind they concern. It returns false if ctx ends first.
+// observe passes the stats of the queue to the observer of the program, if there is one.
+func (e *engine) observe() {
+	if e.runtime.Observer == nil {
+		return
+	}
+	e.runtime.Observer.Queue(e.definition.name, func() QueueStats {
+		s := e.queue.Stats()
+		if !e.runtime.isElected() {
+			s.OldestReady = 0
+		}
+		return QueueStats{
+			Ready: s.Ready, Waiting: s.Waiting, Running: s.Running, Oldest: s.OldestReady,
+			Retries: s.Retries, Triggers: s.Adds,
+		}
+	})
+}
+
+// workers are the parts that exist once the streams are open, because they read from the cache.
+type workers struct {
+	mapper      *mapper
+	reconciler  *reconciler
+	longCalls   *longCalls
+	restoration *restorationRepair
+	// deselected is nil if the reconciled kind has no selectors, or the controller no finalizers.
+	deselected *deselectedObjects
+}
+
+// newWorkers returns the parts that exist once the streams are open.
+func (e *engine) newWorkers() (*workers, error) {
+	d, rt := e.definition, e.runtime
+	narrowed, err := d.self.client(rt)
+	if err != nil {
+		return nil, err
+	}
+	view := e.subscriptions.view(rt.Cache)
+	toMap := e.dispatcher.reconciled
+	toMap.Client = newMapClient(rt.Client, view, e.subscriptions.coversRead)
+	client := rt.Client.WithFieldManager(d.manager)
+	p := &pipeline{
+		client: client, view: view, applies: noop.NewChecker(view), adoption: adoption.NewGuard(view, d.formerManagers, ownerLabels(d.watched)),
+		echoes: e.echoes, subscriptions: e.subscriptions.all, reconciled: toMap,
+		newestShown: e.subscriptions.newestShown, enqueue: e.enqueuer.enqueue,
+	}
+	f := &finalizers{name: d.finalizer, retired: d.retired, objects: d.objects, server: rt.Client}
+	w := &workers{
+		mapper: &mapper{
+			log: e.log, queue: e.mapQueue, reconciled: toMap,
+			waitSynced: e.subscriptions.waitSynced, trigger: e.dispatcher.triggerRelated, emit: e.enqueuer.emit,
+		},
+		longCalls: newLongCalls(e.log, d.timeout, d.concurrency),
+		restoration: &restorationRepair{
+			signal: e.restorations, forget: []func(){p.applies.Forget, e.echoes.Forget, p.adoption.Forget},
+			hasFailed: e.failures.has, enqueueAll: e.enqueuer.enqueueAll,
+		},
+	}
+	reader := &objectReader{own: e.subscriptions, objects: d.objects, cached: client.With(view.Handler), server: rt.Client}
+	if len(d.self.selectors) > 0 {
+		reader.deselected = &deselectedObjects{
+			own: e.subscriptions, objects: d.objects, finalizers: f, self: &d.self,
+			server: rt.Client, narrowed: narrowed, cluster: e.subscriptions.own[0].stream.Cluster,
+		}
+		if !f.isEmpty() {
+			w.deselected = reader.deselected
+		}
+	}
+	w.reconciler = &reconciler{
+		name: d.name, resource: d.kind.Resource, log: e.log, programLog: e.programLog, timeout: d.timeout,
+		pausedBy: d.pausedBy, functions: d.functions, onGone: d.onGone, tracer: rt.Tracer,
+		queue: e.queue, own: e.subscriptions, failures: e.failures, calls: w.longCalls,
+		waits:      &finalizerWaits{log: e.log, clock: e.clock, failures: e.failures},
+		finalizers: f, read: reader.read, clientFor: p.clientFor, forgetUncertain: e.echoes.ForgetUncertain,
+		report: (&reporter{log: e.log, observer: rt.Observer, onResult: d.onResult}).report,
+	}
+	if d.cancelsDeleted {
+		w.reconciler.cancels = e.cancels
+	}
+	return w, nil
+}
+
+// waitSynced waits until the controller knows all existing objects, and the related objects of each. It
+// returns false if ctx ends first.
 func (e *engine) waitSynced(ctx context.Context) bool {
-	if !e.waitStreams(ctx) {
+	if !e.subscriptions.waitSynced(ctx) {
 		return false
 	}
 	select {
-	case <-e.mapper.barrier():
+	case <-e.mapQueue.Barrier():
 		return true
 	case <-ctx.Done():
 		return false
 	}
-}
-
-// waitStreams waits until all streams are synced. It returns false if ctx ends first.
-func (e *engine) waitStreams(ctx context.Context) bool {
-	for _, sub := range e.subs {
-		select {
-		case <-sub.synced:
-		case <-ctx.Done():
-			return false
-		}
-	}
-	return true
 }
 
 // waitElected waits until the program leads. It returns false if ctx ends first. It restarts the
@@ -152,26 +226,26 @@ func (e *engine) waitElected(ctx context.Context) bool {
 	return true
 }
 
-// startWork starts the workers and the sources.
-func (e *engine) startWork(ctx, work context.Context, running *sync.WaitGroup) {
-	for range e.concurrency {
-		running.Go(func() { e.worker(ctx, work, running) })
+// startWorkers starts the reconciler and the sources. Reconciles run under the context calls.
+func (e *engine) startWorkers(ctx, calls context.Context, w *workers, running *sync.WaitGroup) {
+	for range e.definition.concurrency {
+		running.Go(func() { w.reconciler.run(ctx, calls, running) })
 	}
-	running.Go(func() { e.logLongCalls(ctx) })
-	running.Go(func() { e.repairRestorations(ctx) })
-	if len(e.self.selectors) > 0 && (e.finalizer != "" || len(e.retired) > 0) {
-		running.Go(func() { e.runSource(ctx, SourceFunc(e.emitDeselected)) })
+	running.Go(func() { w.longCalls.run(ctx) })
+	running.Go(func() { w.restoration.run(ctx) })
+	if w.deselected != nil {
+		running.Go(func() { runSource(ctx, e.log, w.deselected, e.enqueuer.emit) })
 	}
-	for _, s := range e.sources {
+	for _, s := range e.definition.sources {
 		if every, ok := s.(every); ok {
-			s = every.on(e.clock)
+			s = every.onClock(e.clock)
 		}
-		running.Go(func() { e.runSource(ctx, s) })
+		running.Go(func() { runSource(ctx, e.log, s, e.enqueuer.emit) })
 	}
 }
 
-// end waits for the goroutines of the controller. When the grace is over, it ends their context. It
-// returns an error if they have not returned lastWait later.
+// end waits for the goroutines of the controller. When the grace is over, it ends their context by
+// cancel. It returns an error if they have not returned lastWait later.
 func (e *engine) end(running *sync.WaitGroup, cancel context.CancelCauseFunc) error {
 	ended := make(chan struct{})
 	go func() {
@@ -181,82 +255,14 @@ func (e *engine) end(running *sync.WaitGroup, cancel context.CancelCauseFunc) er
 	select {
 	case <-ended:
 		return nil
-	case <-time.After(e.grace):
+	case <-time.After(e.definition.grace):
 	}
-	cancel(fmt.Errorf("the program ends, and %s of grace are over", e.grace))
+	cancel(fmt.Errorf("the program ends, and %s of grace are over", e.definition.grace))
 	select {
 	case <-ended:
 		return nil
 	case <-time.After(lastWait):
 		return fmt.Errorf("the controller %s: %d calls, a map function or a source did not return although their context had ended %s before",
-			e.name, e.queue.Stats().Running, lastWait)
+			e.definition.name, e.queue.Stats().Running, lastWait)
 	}
-}
-
-// subscribe opens the streams of all watched kinds, the reconciled kind first.
-func (e *engine) subscribe(ctx context.Context) error {
-	e.reconciled = reconciledKind{resource: e.kind.Resource, referrers: e.referrers, keyOfUID: e.uids.key}
-	self := e.self
-	self.relation = selfRelation{}
-	for i, w := range append([]*watchedKind{&self}, e.watched...) {
-		c, err := w.client(e.runtime)
-		var streams []kube.Stream
-		if err == nil {
-			streams, err = w.streams(c)
-		}
-		if err != nil {
-			return fmt.Errorf("the controller %s: %w", e.name, err)
-		}
-		for _, stream := range streams {
-			if stream.Resource.IsSecret() && !w.keepSecrets {
-				stream.Representation = kube.MetadataOnly
-			}
-			stream.IfServed = w.ifServed
-			e.subs = append(e.subs, &subscription{watched: w, isOwn: i == 0, stream: stream, synced: make(chan struct{})})
-		}
-		if i == 0 {
-			e.own = slices.Clip(e.subs)
-		}
-	}
-	// Calls that are under way when ctx ends go on reading from the stores.
-	ctx = context.WithoutCancel(ctx)
-	var opened []*cache.Subscription
-	// Changes come in from the first Open on.
-	for _, sub := range e.subs {
-		open, err := e.runtime.Cache.Open(ctx, sub.stream, func(change cache.Change) { e.handleChange(sub, change) })
-		if err != nil {
-			return fmt.Errorf("the controller %s: follow %s: %w", e.name, sub.stream, err)
-		}
-		sub.open = open
-		if err := sub.index(); err != nil {
-			return fmt.Errorf("the controller %s: %w", e.name, err)
-		}
-		opened = append(opened, open)
-	}
-	view := e.runtime.Cache.View(opened...)
-	e.reader = e.newReader(view)
-	e.client = e.runtime.Client.With(view.Handler).WithFieldManager(e.manager)
-	e.applies = noop.NewChecker(view)
-	e.adoption = newAdoption(view, e.formerManagers, ownerLabels(e.watched))
-	return nil
-}
-
-// mapping returns the reconciled kind as slow relations need it.
-func (e *engine) mapping() reconciledKind {
-	to := e.reconciled
-	to.client = e.reader
-	return to
-}
-
-// referrers returns the objects of the reconciled kind that have a value in x.
-func (e *engine) referrers(x *kube.Index, cluster, namespace, value string) (keys []relatedKey) {
-	for _, sub := range e.own {
-		if sub.stream.Cluster != cluster {
-			continue
-		}
-		for o := range sub.open.Store().All(cache.Filter{Namespace: namespace, Index: x, Value: value}) {
-			keys = append(keys, relatedKey{Key: sub.keyOf(o.Record)})
-		}
-	}
-	return keys
 }

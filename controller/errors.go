@@ -1,10 +1,43 @@
 package controller
 
 import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
 	"time"
 
+	"github.com/yare-go/yare/internal/logctx"
 	"github.com/yare-go/yare/kube"
 )
+
+// errExited is the error of a function of the author that ended its goroutine.
+var errExited = errors.New("the function called runtime.Goexit: return an error instead")
+
+// Terminal marks err as not retryable: only a change of the object can cure it. The error is
+// logged once for each change of the object. The object is reconciled again when a watched
+// object changes, so a wrong mark has no lasting effect. The [Action] that is returned with the error
+// does not count, so no requeue is due either. Terminal(nil) returns nil.
+func Terminal(err error) error {
+	if err == nil {
+		return nil
+	}
+	return &terminal{err}
+}
+
+type terminal struct{ err error }
+
+func (t *terminal) Error() string { return t.err.Error() }
+func (t *terminal) Unwrap() error { return t.err }
+
+// IsTerminal reports whether err, or an error that it wraps, was marked by [Terminal]. Joined
+// errors are terminal only if all of them are.
+func IsTerminal(err error) bool {
+	return isEachError(err, func(err error) bool {
+		_, ok := err.(*terminal) //nolint:errorlint // isEachError unwraps
+		return ok
+	})
+}
 
 // isEachError reports whether holds reports true for err or an error that it wraps. If errors are
 // joined, holds must report true for each: a conflict must not hide the error that it is joined with.
@@ -48,4 +81,56 @@ func serverDelay(err error) (d time.Duration) {
 		return false
 	})
 	return d
+}
+
+// panicError is a panic that became an error.
+type panicError struct {
+	what  string
+	value any
+	// site is the file and the line of the statement that panicked.
+	site  string
+	stack string
+}
+
+func (e *panicError) Error() string { return fmt.Sprintf("%s panicked: %v", e.what, e.value) }
+
+// guard calls f and returns its error. A panic in f becomes an error that names what. f may change what
+// while f runs.
+func guard(what *string, f func() error) (err error) {
+	defer func() {
+		if value := recover(); value != nil {
+			err = &panicError{what: *what, value: value, site: logctx.PanicSite(), stack: logctx.PanicStack()}
+		}
+	}()
+	return f()
+}
+
+// guardAuthor calls a function of the author on which nothing depends. It logs a panic in f and goes
+// on.
+func guardAuthor(log *slog.Logger, what string, f func()) {
+	err := guard(&what, func() error {
+		f()
+		return nil
+	})
+	if err != nil {
+		log.LogAttrs(context.Background(), slog.LevelError, what+" failed", append([]slog.Attr{slog.Any("error", err)}, panicAttrs(err, true)...)...)
+	}
+}
+
+// panicAttrs returns the place of the statement that panicked, and the stack, if err is a panic. The
+// stack is long, so it is logged only with the first of several equal panics.
+func panicAttrs(err error, isFirst bool) []slog.Attr {
+	p, ok := errors.AsType[*panicError](err)
+	switch {
+	case !ok:
+		return nil
+	case !isFirst:
+		return []slog.Attr{slog.String("at", p.site)}
+	}
+	return []slog.Attr{slog.String("at", p.site), slog.String("stack", p.stack)}
+}
+
+func isPanic(err error) bool {
+	_, ok := errors.AsType[*panicError](err)
+	return ok
 }

@@ -16,8 +16,8 @@ type failures struct {
 	byKey map[kube.Key]*failure
 }
 
-// failure is what is remembered about one object. Only the worker that has the object's key
-// uses it, except for uid, which failures.mu guards.
+// failure is what is remembered about one object. Only the worker that has the object's key uses the
+// failure, apart from uid. failures.mu guards uid.
 type failure struct {
 	// uid is empty as long as the object could not be read.
 	uid types.UID
@@ -37,8 +37,10 @@ type failure struct {
 	throttle     logThrottle
 }
 
-// failureFor returns the failure of an object. It adds one if the object has none, or if the
-// object's uid differs from the recorded one. An empty uid matches every object.
+func newFailures() *failures { return &failures{byKey: make(map[kube.Key]*failure)} }
+
+// failureFor returns the failure of an object. It adds a failure if the object has none, or if the
+// recorded failure has another uid. An empty uid matches every object.
 func (f *failures) failureFor(k kube.Key, uid types.UID) *failure {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -79,8 +81,9 @@ func (f *failure) recordConflict(now time.Time) time.Duration {
 	return now.Sub(f.conflictsSince)
 }
 
-// firstConflictReport is how long conflicts are retried quietly. A conflict is expected now and
-// then. Conflicts that last are a quarrel with another writer, or a child that cannot go.
+// firstConflictReport is how long conflicts are retried quietly. A conflict is expected now and then.
+// The usual reasons of lasting conflicts are another writer of the same field, and a child whose
+// deletion does not end.
 const firstConflictReport = time.Minute
 
 // logThrottle counts how often the same text came in a row.

@@ -3,6 +3,7 @@ package controller
 import (
 	"context"
 
+	"github.com/yare-go/yare/internal/ident"
 	"github.com/yare-go/yare/kube"
 )
 
@@ -44,4 +45,57 @@ func (o typedObjects[T]) orError(t *T, err error) (kube.Object, error) {
 		return nil, err
 	}
 	return o.api.Object(t), nil
+}
+
+// presence is what the controller has to do with an object.
+type presence int
+
+const (
+	// absent means that the object does not exist, or never concerned the controller.
+	absent presence = iota
+	// selected means that the object exists, and the controller reconciles it.
+	selected
+	// deselected means that the object exists and has the finalizer, but no longer matches the
+	// selectors of [For].
+	deselected
+)
+
+// objectReader reads the object of a reconcile.
+type objectReader struct {
+	own     ownObjects
+	objects objects
+	// deselected is nil if the reconciled kind has no selectors.
+	deselected *deselectedObjects
+	// cached reads from the cache, and server from the server.
+	cached, server *kube.Client
+}
+
+// read returns the object of key. The object is at least as new as what triggered the
+// reconcile. It is nil only if it is absent, or with an error.
+func (r *objectReader) read(ctx context.Context, key kube.Key) (kube.Object, presence, error) {
+	stored, isStored := r.own.stored(key)
+	if r.deselected != nil && !isStored {
+		return r.deselected.read(ctx, key)
+	}
+	c := r.cached.InCluster(key.Cluster)
+	obj, err := r.objects.get(ctx, c, key)
+	if r.deselected != nil {
+		// Another stream may have answered, and be behind the controller's own.
+		switch {
+		case kube.IsNotFound(err):
+			obj, err = r.objects.get(ctx, r.server.InCluster(key.Cluster), key)
+		case err == nil && ident.IsNewer(stored.ResourceVersion, obj.GetResourceVersion()):
+			var object []byte
+			if object, err = stored.Bytes(); err == nil {
+				obj, err = r.objects.decode(c, object)
+			}
+		}
+	}
+	switch {
+	case kube.IsNotFound(err):
+		return nil, absent, nil
+	case err != nil:
+		return nil, absent, err
+	}
+	return obj, selected, nil
 }

@@ -25,7 +25,7 @@ type settings struct {
 	// quiet is the quiet time of [Debounce], or 0.
 	quiet time.Duration
 	// pausedBy is the annotation of [Paused], or empty.
-	pausedBy    string
+	pausedBy    pauseAnnotation
 	concurrency int
 	timeout     time.Duration
 	grace       time.Duration
@@ -65,9 +65,8 @@ func FieldManager(name string) Option {
 	return optionFunc(func(s *settings) { s.manager = name })
 }
 
-// FormerFieldManagers names the field managers that the controller had in earlier releases. An
-// object in which one of them has fields counts as a child that this controller applied: see
-// [ErrForeignChild].
+// FormerFieldManagers names the field managers that the controller had in earlier releases. If one of
+// them has fields in an object, the object counts as a child of this controller: see [ErrForeignChild].
 func FormerFieldManagers(names ...string) Option {
 	return optionFunc(func(s *settings) {
 		if slices.Contains(names, "") {
@@ -99,16 +98,30 @@ func ShutdownGrace(d time.Duration) Option {
 	})
 }
 
-// Timeout ends the context of a reconcile or cleanup that has not returned after d. The call
-// then counts as failed. A call that ignores its context keeps its object and its worker until
-// it returns, which is logged. Default: no timeout; the log warns of a call that has been
-// running for five minutes.
+// Timeout ends the context of a reconcile or cleanup that has not returned after d. The call then
+// counts as failed. A call that ignores its context keeps its object and its worker until it returns.
+// Such calls are logged. Default: no timeout; the log warns of a call that has been running for five
+// minutes.
 func Timeout(d time.Duration) Option {
 	return optionFunc(func(s *settings) {
 		if d <= 0 {
 			s.reject(fmt.Errorf("the timeout %s is not positive: leave controller.Timeout out for none", d))
 		}
 		s.timeout = d
+	})
+}
+
+// Debounce holds back the triggers of an object until none has come for quiet, so that a burst of
+// changes leads to one reconcile. No trigger is held back for longer than ten times quiet. [Result]
+// names the last cause of a burst. Deletions are held back too. Initial lists, resyncs, delayed triggers,
+// requeues and retries are not held back. In tests, quiet is real time. By default nothing is held back:
+// the changes during a reconcile lead to one more reconcile anyway.
+func Debounce(quiet time.Duration) Option {
+	return optionFunc(func(s *settings) {
+		if quiet <= 0 {
+			s.reject(fmt.Errorf("the quiet time %s of controller.Debounce is not positive: leave it out for none", quiet))
+		}
+		s.quiet = quiet
 	})
 }
 
@@ -124,15 +137,15 @@ func OnResult(f func(Result)) Option {
 	})
 }
 
-// OnGone calls f with the key of an object of the reconciled kind that is gone, or that no longer
+// OnGone calls f with the key of an object of the reconciled kind when the object is gone, or no longer
 // matches the selectors of [For]. It is for state of the process that belongs to objects, such as a
-// connection. f is called in the worker's goroutine: no reconcile of that key runs meanwhile. A panic in f
-// is logged and changes nothing.
+// connection. f is called in the worker's goroutine: no reconcile of that key runs meanwhile. A panic
+// in f is logged and changes nothing.
 //
-// OnGone is a best effort. f is not called for an object that is deleted while the program is down, nor for one
-// whose name another object has when the controller comes to it. f may be called more than once, and for a
-// key that never had an object. What must be done for each deleted object belongs in the cleanup of
-// a [Controller.Finalizer].
+// OnGone is a best effort. f is not called for an object that is deleted while the program is down. It
+// is not called either if another object of the same name is there when the controller looks. f may be
+// called more than once, and for a key that never had an object. What must be done for each deleted
+// object belongs in the cleanup of a [Controller.Finalizer].
 func OnGone(f func(kube.Key)) Option {
 	return optionFunc(func(s *settings) {
 		if f == nil {
@@ -181,15 +194,15 @@ func When(predicates ...Predicate) SourceOption {
 	return func(w *watchedKind) { w.predicates = append(w.predicates, predicates...) }
 }
 
-// Index adds indexes to the cache of the watched kind, so that lists that select by
-// [kube.Index.Is] do not look at every object. An index takes memory for every object, and each
-// change costs a call of its function. An index of Secrets needs [KeepSecrets].
+// Index adds indexes to the cache of the watched kind. Lists that select by [kube.Index.Is] then do not
+// look at every object. An index takes memory for every object, and each change costs a call of its
+// function. An index of Secrets needs [KeepSecrets].
 func Index(indexes ...*kube.Index) SourceOption {
 	return func(w *watchedKind) { w.indexes = append(w.indexes, indexes...) }
 }
 
-// IndexLabels adds indexes of these labels to the cache of the watched kind, so that lists that
-// select by the equality of one of them do not look at every object.
+// IndexLabels adds indexes of these labels to the cache of the watched kind. Lists that select by the
+// value of one of these labels then do not look at every object.
 func IndexLabels(keys ...string) SourceOption {
 	return func(w *watchedKind) { w.labelIndexes = append(w.labelIndexes, keys...) }
 }
@@ -213,10 +226,10 @@ func InOwnNamespace() SourceOption {
 // IfServed watches a kind that the server need not serve, such as the custom resource of another
 // program. While the server does not serve the kind, the source is synced and has no objects. Discovery
 // decides that, so no right on CustomResourceDefinitions is needed. An error of the discovery does not
-// mean that the kind is absent: a source that is not synced then waits. When the server stops serving
-// the kind, the objects count as deleted. When the server begins to serve the kind, which is checked
-// every 30 to 45 s, the kind is watched. A write of the kind in the meantime is an error: see
-// [kube.IsNoResource]. Without IfServed a controller does not start before the kind is served.
+// mean that the kind is absent. An unsynced source then waits. When the server stops serving the kind,
+// the objects count as deleted. When the server begins to serve the kind, which is checked every 30 to
+// 45 s, the kind is watched. A write of the kind in the meantime is an error: see [kube.IsNoResource].
+// Without IfServed a controller does not start before the kind is served.
 func IfServed() SourceOption { return func(w *watchedKind) { w.ifServed = true } }
 
 // KeepSecrets caches the contents of watched Secrets. By default only their metadata is

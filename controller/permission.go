@@ -12,8 +12,8 @@ import (
 	"github.com/yare-go/yare/kube"
 )
 
-// Permission is a permission that a part of a program needs besides the permissions that follow from its
-// type and its sources (see [Controller.Needs]). It is an option of [New], and an argument of operator.Func
+// Permission is a permission of a part of a program, besides the permissions that follow from its type
+// and its sources (see [Controller.Needs]). It is an option of [New], and an argument of operator.Func
 // and operator.Task. [Reads], [Writes] and [Allow] return one:
 //
 //	controller.New(reconcile,

@@ -111,10 +111,10 @@ func TestProofChildByLabelIsDestroyedWithAnotherOwner(t *testing.T) {
 // figures receives the figures of queues.
 type figures struct {
 	mu sync.Mutex
-	of func() controller.QueueFigures
+	of func() controller.QueueStats
 }
 
-func (f *figures) Queue(_ string, of func() controller.QueueFigures) {
+func (f *figures) Queue(_ string, of func() controller.QueueStats) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.of = of

@@ -8,44 +8,46 @@ import (
 	"strings"
 	"time"
 
-	"github.com/yare-go/yare/cache"
 	"github.com/yare-go/yare/kube"
 )
 
-// report logs a result and passes it to the observer and the author's functions. A reconcile leads
-// to one line at most: an error is logged when it is new or has come often, and every result is
-// logged at the level Debug. f is nil if the reconcile succeeded.
-func (e *engine) report(reconciled *reconciliation, f *failure) {
-	r := reconciled.result
-	isVerbose := e.log.Enabled(context.Background(), slog.LevelDebug)
-	attributes, shouldLog := e.errorDetails(reconciled.object, f, r)
+// reporter reports the results of reconciles: to the log, to the observer of the program and to the
+// author's functions.
+type reporter struct {
+	log *slog.Logger
+	// observer may be nil.
+	observer Observer
+	onResult []func(Result)
+}
+
+// report reports the result r of a call for obj, which is nil if the object could not be read. A
+// reconcile leads to one line at most: an error is logged when it is new or has come often, and every
+// result is logged at the level Debug. f is nil if the reconcile succeeded.
+func (p *reporter) report(c *call, obj kube.Object, r Result, f *failure) {
+	isVerbose := p.log.Enabled(context.Background(), slog.LevelDebug)
+	attributes, shouldLog := errorDetails(obj, f, r)
 	if isVerbose {
 		attributes = append(details(r), attributes...)
 	}
 	switch {
 	case shouldLog:
-		e.logAbout(reconciled, slog.LevelError, failed(r), attributes)
+		c.log(slog.LevelError, failed(r), attributes)
 	case isVerbose && r.Err != nil:
-		e.logAbout(reconciled, slog.LevelDebug, failed(r), attributes)
+		c.log(slog.LevelDebug, failed(r), attributes)
 	case isVerbose:
-		e.logAbout(reconciled, slog.LevelDebug, verb(r), attributes)
+		c.log(slog.LevelDebug, verb(r), attributes)
 	}
-	if e.runtime.Observer != nil {
-		e.guardAuthor("the observer of results", func() { e.runtime.Observer.Result(r) })
+	if p.observer != nil {
+		guardAuthor(p.log, "the observer of results", func() { p.observer.Result(r) })
 	}
-	for _, onResult := range e.onResult {
-		e.guardAuthor("a function for results", func() { onResult(r) })
+	for _, onResult := range p.onResult {
+		guardAuthor(p.log, "a function for results", func() { onResult(r) })
 	}
-}
-
-// logAbout logs a line about a reconcile, with the attributes that the author's lines have.
-func (e *engine) logAbout(r *reconciliation, level slog.Level, text string, attributes []slog.Attr) {
-	e.log.LogAttrs(context.Background(), level, text, append(r.call.LogAttrs(), attributes...)...)
 }
 
 // errorDetails returns the attributes of a log line about the error of a result. It reports whether the
 // line belongs at the level Error: the error is new, or has come often. Without an error it returns nothing.
-func (e *engine) errorDetails(obj kube.Object, f *failure, r Result) (attributes []slog.Attr, shouldBeLogged bool) {
+func errorDetails(obj kube.Object, f *failure, r Result) (attributes []slog.Attr, shouldBeLogged bool) {
 	if r.Err == nil {
 		return nil, false
 	}
@@ -93,19 +95,6 @@ func edition(obj kube.Object, err error) string {
 	}
 }
 
-// panicAttrs returns the place of the statement that panicked, and the stack, if err is a panic. The
-// stack is long, so it is logged only with the first of several equal panics.
-func panicAttrs(err error, isFirst bool) []slog.Attr {
-	p, ok := errors.AsType[*panicError](err)
-	switch {
-	case !ok:
-		return nil
-	case !isFirst:
-		return []slog.Attr{slog.String("at", p.site)}
-	}
-	return []slog.Attr{slog.String("at", p.site), slog.String("stack", p.stack)}
-}
-
 func verb(r Result) string {
 	if r.Cleanup {
 		return "cleaned up"
@@ -151,24 +140,4 @@ func (w writes) texts() []string {
 		texts[i] = each.String()
 	}
 	return texts
-}
-
-// reportMapping logs an error that occurred while the controller looked for the objects that a
-// watched object concerns. A fault of a function concerns thousands of objects, so repetitions
-// are throttled.
-func (e *engine) reportMapping(sub *subscription, r cache.Record, err error) {
-	sub.mu.Lock()
-	times := sub.throttle.record(err.Error())
-	sub.mu.Unlock()
-	if !shouldLog(times) {
-		return
-	}
-	attributes := []slog.Attr{
-		slog.String("controller", e.name), slog.String("kind", sub.watched.kind.Resource.Kind),
-		slog.String("namespace", r.Namespace), slog.String("name", r.Name), slog.Any("error", err),
-	}
-	if times > 1 {
-		attributes = append(attributes, slog.Int("times", times))
-	}
-	e.log.LogAttrs(context.Background(), slog.LevelError, "the objects that a change concerns are not known", append(attributes, panicAttrs(err, times == 1)...)...)
 }

@@ -4,42 +4,54 @@ import (
 	"context"
 
 	"github.com/yare-go/yare/controller/internal/queue"
+	"github.com/yare-go/yare/kube"
 )
 
-// restoration signals that a server was restored from a backup. Restorations that follow one
+// restorationSignal signals that a server was restored from a backup. Restorations that follow one
 // another before the signal is received count as one.
-type restoration chan struct{}
+type restorationSignal chan struct{}
 
-func newRestoration() restoration { return make(restoration, 1) }
+func newRestorationSignal() restorationSignal { return make(restorationSignal, 1) }
 
 // record signals a restoration. It does not block.
-func (r restoration) record() {
+func (s restorationSignal) record() {
 	select {
-	case r <- struct{}{}:
+	case s <- struct{}{}:
 	default:
 	}
 }
 
-// repairRestorations repairs, until ctx ends, what restorations have done to the controller: it
-// forgets what is known by resource versions, which a restored server assigns once more, and
-// reconciles all objects. A reconcile may have read a store that showed what the restoration has
-// undone, and the changes of that store need not concern this controller.
-func (e *engine) repairRestorations(ctx context.Context) {
+// restorationRepair makes a controller correct after restorations. It forgets everything that is known
+// by resource versions, because a restored server assigns versions twice. Then it reconciles all
+// objects. A reconcile may have read a state that the restoration has undone, from a store whose
+// changes do not concern this controller.
+type restorationRepair struct {
+	signal restorationSignal
+	// forget holds functions that forget what is known by resource versions.
+	forget []func()
+	// hasFailed reports whether the last reconcile of an object failed.
+	hasFailed func(kube.Key) bool
+	// enqueueAll adds a trigger for each object: see [enqueuer.enqueueAll].
+	enqueueAll func(newTrigger func(kube.Key) queue.Trigger)
+}
+
+// run repairs restorations until ctx ends.
+func (r *restorationRepair) run(ctx context.Context) {
 	for {
 		select {
-		case <-e.restoration:
+		case <-r.signal:
 		case <-ctx.Done():
 			return
 		}
-		e.applies.Forget()
-		e.echoes.forget()
-		e.adoption.forget()
-		for k := range e.keys() {
+		for _, forget := range r.forget {
+			forget()
+		}
+		r.enqueueAll(func(k kube.Key) queue.Trigger {
 			t := queue.Trigger{Key: k, Priority: queue.Low, Cause: queue.Cause{Change: "a backup was restored"}}
-			if e.failures.has(k) {
+			if r.hasFailed(k) {
 				t.Priority = queue.High // which ends the back-off: what failed may succeed now
 			}
-			e.queue.Add(t)
-		}
+			return t
+		})
 	}
 }

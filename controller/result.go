@@ -22,8 +22,7 @@ type Result struct {
 	Duration time.Duration
 	// Reads is the number of objects and lists that were read, from the cache or live.
 	Reads int
-	// Writes holds the requests that change something, including the applies that were skipped
-	// because they would have changed nothing.
+	// Writes holds the writes of the reconcile. Skipped applies are included.
 	Writes []Write
 	// Err is the error of the reconcile, or nil.
 	Err error
@@ -57,4 +56,44 @@ func (w Write) String() string {
 		text += " (failed)"
 	}
 	return text
+}
+
+// Outcome is how a reconcile ended, in one word.
+type Outcome string
+
+// The outcomes of a reconcile.
+const (
+	// OutcomeSuccess means that there was no error.
+	OutcomeSuccess Outcome = "success"
+	// OutcomeError means an error that is retried after a back-off.
+	OutcomeError Outcome = "error"
+	// OutcomeConflict means that a write was refused because the object had changed since it was
+	// read, or because its namespace is being deleted. The reconcile is retried soon. A conflict is no
+	// fault unless it is frequent.
+	OutcomeConflict Outcome = "conflict"
+	// OutcomeTerminal means an error that only a change of the object can cure: see [Terminal].
+	OutcomeTerminal Outcome = "terminal"
+	// OutcomePanic means that the function panicked. A panic is retried like an error.
+	OutcomePanic Outcome = "panic"
+)
+
+// Outcomes returns all outcomes.
+func Outcomes() []Outcome {
+	return []Outcome{OutcomeSuccess, OutcomeError, OutcomeConflict, OutcomeTerminal, OutcomePanic}
+}
+
+// Outcome returns how the reconcile ended.
+func (r Result) Outcome() Outcome {
+	switch {
+	case r.Err == nil:
+		return OutcomeSuccess
+	case isPanic(r.Err):
+		return OutcomePanic
+	case IsTerminal(r.Err):
+		return OutcomeTerminal
+	case isConflict(r.Err):
+		return OutcomeConflict
+	default:
+		return OutcomeError
+	}
 }

@@ -63,10 +63,9 @@ func (rt *Runtime) isElected() bool {
 	}
 }
 
-// CachedClient returns a client for tasks, handlers and the like. It reads from the streams that
-// the controllers of the program have opened, once they are synced, and reads everything else from
-// the server. A read through the client is at least as new as every write through it, and as every
-// write through the clients of reconciles. In contrast to the client of a reconcile it may read
-// the state before the change that triggered a reconcile, sends applies that change nothing, and
-// adopts what it applies.
+// CachedClient returns a client for tasks, handlers and the like. It reads from the streams that the
+// controllers of the program have opened, once they are synced, and reads everything else from the
+// server. A read through the client is at least as new as every write through it, and as every write
+// through the clients of reconciles. It differs from the client of a reconcile: it may read the state
+// before the triggering change, sends applies without effect, and adopts the applied objects.
 func (rt *Runtime) CachedClient() *kube.Client { return rt.Client.With(rt.Cache.Handler) }

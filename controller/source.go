@@ -57,13 +57,13 @@ func (e every) check() error {
 }
 
 func (e every) Run(ctx context.Context, emit func(Trigger)) error {
-	return e.on(clock.From(ctx)).Run(ctx, emit)
+	return e.onClock(clock.From(ctx)).Run(ctx, emit)
 }
 
-// on returns a source that waits on c. The clock is not moved before the source waits.
-func (e every) on(c *clock.Clock) Source {
+// onClock returns a source that waits on c. The clock is not moved before the source waits.
+func (e every) onClock(c *clock.Clock) Source {
 	cause := "every " + e.interval.String()
-	sleeper := c.NewSleeper(cause)
+	sleeper := clock.NewSleeper(c, cause)
 	return SourceFunc(func(ctx context.Context, emit func(Trigger)) error {
 		defer sleeper.Close()
 		for sleeper.Sleep(ctx, withJitter(e.interval)) {
@@ -102,11 +102,11 @@ func (c channel) Run(ctx context.Context, emit func(Trigger)) error {
 }
 
 // runSource runs a source until it ends without an error, or ctx ends.
-func (e *engine) runSource(ctx context.Context, s Source) {
+func runSource(ctx context.Context, log *slog.Logger, s Source, emit func(Trigger)) {
 	for attempt := 1; ; attempt++ {
 		started := time.Now()
 		what := "a source"
-		err := guard(&what, func() error { return s.Run(ctx, e.emit) })
+		err := guard(&what, func() error { return s.Run(ctx, emit) })
 		if err == nil || ctx.Err() != nil {
 			return
 		}
@@ -114,8 +114,8 @@ func (e *engine) runSource(ctx context.Context, s Source) {
 			attempt = 1 // the source has worked meanwhile
 		}
 		wait := DefaultBackoff(attempt)
-		attributes := []slog.Attr{slog.String("controller", e.name), slog.Any("error", err), slog.Duration("retry", wait.Round(10*time.Millisecond))}
-		e.log.LogAttrs(ctx, slog.LevelError, "a source failed", append(attributes, panicAttrs(err, attempt == 1)...)...)
+		attributes := []slog.Attr{slog.Any("error", err), slog.Duration("retry", wait.Round(10*time.Millisecond))}
+		log.LogAttrs(ctx, slog.LevelError, "a source failed", append(attributes, panicAttrs(err, attempt == 1)...)...)
 		select {
 		case <-time.After(wait):
 		case <-ctx.Done():

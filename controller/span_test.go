@@ -7,11 +7,11 @@ import (
 
 // Without a tracer, a reconcile allocates nothing for a span.
 func TestNoSpan(t *testing.T) {
-	e := &engine{definition: new(definition), runtime: new(Runtime)}
+	c := new(reconciler)
 	r := new(reconciliation)
 	ctx := context.Background()
 	if n := testing.AllocsPerRun(100, func() {
-		if e.startSpan(ctx, r, false) != ctx || r.endSpan != nil {
+		if c.startSpan(ctx, r, false) != ctx || r.endSpan != nil {
 			t.Error("there is a span")
 		}
 	}); n != 0 {

@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"sync"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
 	"github.com/yare-go/yare/kube"
 )
 
@@ -21,6 +23,12 @@ type requestTrace struct {
 	writes []Write
 }
 
+// newRequestTrace returns the trace of one reconcile, whose context is ctx.
+func newRequestTrace(ctx context.Context) *requestTrace {
+	return &requestTrace{ended: func() error { return context.Cause(ctx) }}
+}
+
+// Do serves one request.
 func (t *requestTrace) Do(ctx context.Context, r *kube.Request) (*kube.Response, error) {
 	if err := t.ended(); err != nil {
 		return nil, fmt.Errorf("%s %s: %w", r.Verb, r.Ref(), err)
@@ -45,15 +53,11 @@ func (t *requestTrace) Do(ctx context.Context, r *kube.Request) (*kube.Response,
 
 // nameOf returns the name of the object in body, or nothing.
 func nameOf(body []byte) string {
-	var object struct {
-		Metadata struct {
-			Name string `json:"name"`
-		} `json:"metadata"`
-	}
+	var object metav1.PartialObjectMetadata
 	if kube.Unmarshal(body, &object) != nil {
 		return ""
 	}
-	return object.Metadata.Name
+	return object.Name
 }
 
 // recorded returns the number of reads, and the writes, so far.

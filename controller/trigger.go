@@ -2,7 +2,6 @@ package controller
 
 import (
 	"iter"
-	"slices"
 	"time"
 
 	"github.com/yare-go/yare/cache"
@@ -25,62 +24,71 @@ type Trigger struct {
 	NotBefore time.Time
 }
 
+// ownObjects are the objects of the reconciled kind, as the controller's own streams show them. See
+// [subscriptions].
+type ownObjects interface {
+	keys() iter.Seq[kube.Key]
+	covers(k kube.Key) bool
+	stored(k kube.Key) (cache.Object, bool)
+}
+
+// enqueuer passes triggers to the queue of the controller.
+type enqueuer struct {
+	own ownObjects
+	// add adds a trigger to the queue.
+	add func(queue.Trigger)
+	// debouncer holds triggers back before the queue. It is nil without [Debounce].
+	debouncer *queue.Debouncer
+	// isClusterScoped is true if the reconciled kind is cluster-scoped.
+	isClusterScoped bool
+}
+
+// newEnqueuer returns an enqueuer of triggers for own, which are of a resource. quiet is the quiet time of
+// [Debounce], or 0.
+func newEnqueuer(own ownObjects, r kube.Resource, quiet time.Duration, add func(queue.Trigger)) *enqueuer {
+	e := &enqueuer{own: own, add: add, isClusterScoped: r.ClusterScoped}
+	if quiet > 0 {
+		e.debouncer = queue.NewDebouncer(quiet, add)
+	}
+	return e
+}
+
+// enqueue passes a trigger to the queue if the controller can have the object.
+func (e *enqueuer) enqueue(t queue.Trigger) {
+	switch {
+	case !e.own.covers(t.Key):
+	case e.debouncer != nil && t.Priority == queue.High && t.NotBefore.IsZero():
+		e.debouncer.Add(t)
+	default:
+		e.add(t)
+	}
+}
+
+// enqueueAll adds the trigger that newTrigger returns for each object.
+func (e *enqueuer) enqueueAll(newTrigger func(kube.Key) queue.Trigger) {
+	for k := range e.own.keys() {
+		e.add(newTrigger(k))
+	}
+}
+
 // emit adds a trigger of a [Source].
-func (e *engine) emit(t Trigger) {
-	trigger := queue.Trigger{
-		Key: t.Key, Priority: queue.High, NotBefore: t.NotBefore, Cause: queue.Cause{Change: t.Cause},
-	}
-	if e.kind.Resource.ClusterScoped {
-		trigger.Key.Namespace = ""
-	}
-	if !t.All {
-		e.trigger(trigger)
+func (e *enqueuer) emit(t Trigger) {
+	cause := queue.Cause{Change: t.Cause}
+	if t.All {
+		e.enqueueAll(func(k kube.Key) queue.Trigger {
+			return queue.Trigger{Key: k, Priority: queue.Low, NotBefore: t.NotBefore, Cause: cause}
+		})
 		return
 	}
-	trigger.Priority = queue.Low
-	for k := range e.keys() {
-		trigger.Key = k
-		e.queue.Add(trigger)
+	if e.isClusterScoped {
+		t.Key.Namespace = ""
 	}
+	e.enqueue(queue.Trigger{Key: t.Key, Priority: queue.High, NotBefore: t.NotBefore, Cause: cause})
 }
 
-// keys returns the keys of all objects of the reconciled kind.
-func (e *engine) keys() iter.Seq[kube.Key] {
-	return func(yield func(kube.Key) bool) {
-		for _, sub := range e.own {
-			for o := range sub.open.Store().All(cache.Filter{}) {
-				if !yield(sub.keyOf(o.Record)) {
-					return
-				}
-			}
-		}
+// stop drops the triggers that are held back.
+func (e *enqueuer) stop() {
+	if e.debouncer != nil {
+		e.debouncer.Stop()
 	}
-}
-
-// trigger passes a trigger to the queue if the controller can have the object.
-func (e *engine) trigger(t queue.Trigger) {
-	switch {
-	case !e.covers(t.Key):
-	case e.debouncer != nil && t.Priority == queue.High && t.NotBefore.IsZero():
-		e.debouncer.hold(t)
-	default:
-		e.queue.Add(t)
-	}
-}
-
-// covers reports whether the streams of the reconciled kind can show an object of that key. A
-// program that is narrowed to some namespaces must not ask for objects in others, whatever a
-// map function returns.
-func (e *engine) covers(k kube.Key) bool {
-	return k.Name != "" && slices.ContainsFunc(e.own, func(sub *subscription) bool { return sub.covers(k) })
-}
-
-// stored returns an object of the reconciled kind as its own stream shows it.
-func (e *engine) stored(k kube.Key) (cache.Object, bool) {
-	for _, sub := range e.own {
-		if sub.covers(k) {
-			return sub.open.Store().Get(k)
-		}
-	}
-	return cache.Object{}, false
 }

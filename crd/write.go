@@ -5,7 +5,7 @@ import (
 	"fmt"
 	"io"
 
-	"github.com/yare-go/yare/internal/yaml"
+	"sigs.k8s.io/yaml"
 )
 
 // WriteYAML writes crds as YAML documents that kubectl apply -f - accepts. Each document begins

@@ -2,28 +2,22 @@ package events
 
 import (
 	"cmp"
-	"errors"
+	"context"
 	"fmt"
 	"log/slog"
 	"os"
-	"slices"
 	"sync"
 	"time"
 
 	"k8s.io/apimachinery/pkg/util/validation"
 
+	"github.com/yare-go/yare/controller"
 	"github.com/yare-go/yare/kube"
 )
 
-const (
-	// maxOpen is how many series there are at a time. It bounds their memory to about 3 MB.
-	maxOpen = 2048
-	// maxNotes is how many series there are at a time that differ by their note only.
-	maxNotes = 8
-	// startTimeout is how long after its first event a recorder must have been started. All
-	// parts of a program start at the same time.
-	startTimeout = 5 * time.Second
-)
+// startTimeout is how long after its first event a recorder must have been started. All parts of a
+// program start at the same time.
+const startTimeout = 5 * time.Second
 
 // Recorder records events in the name of one controller. [New] returns a Recorder. It is a
 // service of the program (see package operator) and writes the events: give it to operator.Main.
@@ -35,20 +29,16 @@ type Recorder struct {
 	controller string
 	instance   string
 	err        error
-	// wake receives a value when a series may be due earlier than before.
-	wake chan struct{}
+	table      *table
 
-	mu      sync.Mutex
-	series  map[seriesKey][]*series // the newest last
-	open    int                     // the number of all series
-	running bool
-	ended   bool
-	stats   Stats
+	mu         sync.Mutex
+	isRunning  bool
+	hasStarted bool
 	// startTimer warns if the recorder is not started. It is nil before the first event.
 	startTimer *time.Timer
 }
 
-// Stats holds the figures of a recorder since it was made.
+// Stats counts what a recorder has done since it was made.
 type Stats struct {
 	// Recorded counts the calls of Event.
 	Recorded uint64
@@ -66,7 +56,7 @@ type Stats struct {
 // Kubernetes. If it is not, the program fails when it starts. The reporting instance is the
 // name with the host name, which in a Pod is the name of the Pod.
 func New(name string) *Recorder {
-	r := &Recorder{controller: name, wake: make(chan struct{}, 1), series: make(map[seriesKey][]*series)}
+	r := &Recorder{controller: name, table: newTable()}
 	if problems := validation.IsQualifiedName(name); len(problems) > 0 {
 		r.err = fmt.Errorf("the events recorder %q: the name is not valid as that of a reporting controller: %s", name, problems[0])
 	}
@@ -78,11 +68,11 @@ func New(name string) *Recorder {
 	return r
 }
 
-// Event records that something happened to obj, which must have been read from the cluster.
-// The reason is one CamelCase word for why it happened, such as ImageMissing. The action is
-// one CamelCase word for what was done or tried, such as Pull. Each has at most 128 bytes. If one
-// of the two is empty, it gets the text of the other. The note is a text for people, a format as
-// in package fmt for args. It is cut off after 1024 bytes. A t other than Warning means Normal.
+// Event records that something happened to obj. The program must have read obj from the cluster. The reason is
+// one CamelCase word for why it happened, such as ImageMissing. The action is one CamelCase word for what was
+// done or tried, such as Pull. Each has at most 128 bytes. If one of the two is empty, it gets the text of the
+// other. The note is a text for people, a format as in package fmt for args. It is cut off after 1024 bytes. A
+// t other than Warning means Normal.
 //
 // Event returns at once, sends no request, and does not keep obj.
 func (r *Recorder) Event(obj kube.Object, t Type, reason, action, note string, args ...any) {
@@ -91,28 +81,23 @@ func (r *Recorder) Event(obj kube.Object, t Type, reason, action, note string, a
 	if t != Warning {
 		t = Normal // the API has no others
 	}
+	if !ok {
+		r.table.drop()
+		return
+	}
 	k := seriesKey{
 		regarding: regarding, severity: t,
 		reason: truncate(cmp.Or(reason, action, "Unspecified"), maxReason),
 		action: truncate(cmp.Or(action, reason, "Unspecified"), maxAction),
 	}
 	k.regarding.ResourceVersion = ""
-	note = truncate(fmt.Sprintf(note, args...), maxNote)
-
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	r.stats.Recorded++
-	if !ok || r.ended {
-		r.stats.Dropped++
+	if !r.table.count(k, truncate(fmt.Sprintf(note, args...), maxNote), regarding.ResourceVersion, now) {
 		return
 	}
-	if !r.running && r.startTimer == nil {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if !r.hasStarted && r.startTimer == nil {
 		r.startTimer = time.AfterFunc(startTimeout, r.warnUnlessStarted)
-	}
-	r.countLocked(k, note, regarding.ResourceVersion, now)
-	select {
-	case r.wake <- struct{}{}:
-	default: // it has a value already
 	}
 }
 
@@ -120,89 +105,61 @@ func (r *Recorder) Event(obj kube.Object, t Type, reason, action, note string, a
 // nowhere.
 func (r *Recorder) warnUnlessStarted() {
 	r.mu.Lock()
-	started := r.running || r.ended
+	hasStarted := r.hasStarted
 	r.mu.Unlock()
-	if !started {
+	if !hasStarted {
 		slog.Warn("events are recorded, but not written: give their recorder to operator.Main", "recorder", r.controller)
 	}
 }
 
-// countLocked counts an occurrence.
-func (r *Recorder) countLocked(k seriesKey, note, resourceVersion string, now time.Time) {
-	siblings := r.series[k]
-	var s *series
-	if i := slices.IndexFunc(siblings, func(o *series) bool { return o.note == note }); i >= 0 {
-		s = siblings[i]
-	} else if len(siblings) == maxNotes {
-		s = siblings[maxNotes-1]
+// Stats returns the counts up to now.
+func (r *Recorder) Stats() Stats { return r.table.currentStats() }
+
+// Service marks a Recorder as a service. A service ends after the parts that use it.
+func (r *Recorder) Service() {}
+
+// Needs returns the permissions to create and patch events, or what is wrong with the name.
+func (r *Recorder) Needs() (kube.Needs, error) {
+	resource, err := kube.ResourceOf[event]()
+	if r.err != nil {
+		err = r.err
 	}
-	if s != nil {
-		s.count++
-		s.last = now
-		if s.refused {
-			r.stats.Dropped++
-		}
-		return
-	}
-	if r.open == maxOpen && !r.evictLocked() {
-		r.stats.Dropped++
-		return
-	}
-	r.series[k] = append(siblings, &series{
-		seriesKey: k, note: note, resourceVersion: resourceVersion, first: now, last: now, count: 1,
-		name: newEventName(k.regarding),
-	})
-	r.open++
+	return kube.Needs{Access: []kube.Access{{Resource: resource, Verbs: []kube.Verb{kube.VerbCreate, kube.VerbPatch}}}}, err
 }
 
-// evictLocked removes the series whose last occurrence is the oldest, among the series that the
-// cluster knows completely. It reports false if there is no such series.
-func (r *Recorder) evictLocked() bool {
-	var oldest *series
-	for s := range r.allLocked {
-		if !s.isPending() && (oldest == nil || s.last.Before(oldest.last)) {
-			oldest = s
-		}
+// Start writes events until ctx ends, and then the rest, for four seconds at most. It returns an
+// error at once if the name of the recorder is not valid, or if the recorder runs already.
+func (r *Recorder) Start(ctx context.Context, rt *controller.Runtime) error {
+	if _, err := r.Needs(); err != nil {
+		return err
 	}
-	if oldest == nil {
+	if !r.begin() {
+		return fmt.Errorf("the events recorder %q: it runs already: give it to one program, once", r.controller)
+	}
+	defer r.end()
+	w := writer{controller: r.controller, instance: r.instance, table: r.table, client: rt.Client, log: rt.Log}
+	w.run(ctx)
+	return nil
+}
+
+// begin marks the recorder as running. It returns false if the recorder runs already.
+func (r *Recorder) begin() bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.isRunning {
 		return false
 	}
-	r.removeLocked(oldest)
+	r.isRunning, r.hasStarted = true, true
+	r.table.reopen()
+	if r.startTimer != nil {
+		r.startTimer.Stop()
+	}
 	return true
 }
 
-// allLocked yields all series.
-func (r *Recorder) allLocked(yield func(*series) bool) {
-	for _, siblings := range r.series {
-		for _, s := range siblings {
-			if !yield(s) {
-				return
-			}
-		}
-	}
-}
-
-// removeLocked removes a series.
-func (r *Recorder) removeLocked(s *series) {
-	rest := slices.DeleteFunc(r.series[s.seriesKey], func(o *series) bool { return o == s })
-	if len(rest) == 0 {
-		delete(r.series, s.seriesKey)
-	} else {
-		r.series[s.seriesKey] = rest
-	}
-	r.open--
-}
-
-// Stats returns the figures up to now.
-func (r *Recorder) Stats() Stats {
+// end marks the recorder as not running.
+func (r *Recorder) end() {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	s := r.stats
-	s.Open = r.open
-	return s
-}
-
-// errRunning returns the error of a second Start.
-func errRunning(name string) error {
-	return fmt.Errorf("the events recorder %q: %w", name, errors.New("it runs already: give it to one program, once"))
+	r.isRunning = false
 }

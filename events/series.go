@@ -21,7 +21,19 @@ type seriesKey struct {
 	reason, action string
 }
 
-// series is one Event, and counts its occurrences.
+// series is one Event, and counts its occurrences: calls of [Recorder.Event] with the same object, type, reason,
+// action and note. Its first occurrence creates the Event. Later occurrences change its count, more and more
+// seldom, as long as they come.
+//
+// For example, an event occurs once a second from 0 s on:
+//
+//	 0 s  the Event is created, for one occurrence
+//	10 s  it is patched to the count 11 (firstInterval after the last write)
+//	30 s  it is patched to the count 31. The interval has doubled
+//	70 s  it is patched to the count 71
+//
+// If the event does not occur for six minutes (window), the series is over. The next occurrence begins another
+// Event.
 type series struct {
 	seriesKey
 	note            string
@@ -39,13 +51,13 @@ type series struct {
 	failures int
 	// retryAt is when to try again after a failure, or zero.
 	retryAt time.Time
-	// refused is true if the server does not accept the event. The series still counts, so
+	// isRefused is true if the server does not accept the event. The series still counts, so
 	// that repetitions cause no more requests.
-	refused bool
+	isRefused bool
 }
 
 // isPending reports whether the cluster does not know all occurrences.
-func (s *series) isPending() bool { return !s.refused && s.count > s.written }
+func (s *series) isPending() bool { return !s.isRefused && s.count > s.written }
 
 // end returns when the series is over, unless it occurs again.
 func (s *series) end() time.Time { return s.last.Add(window) }

@@ -8,7 +8,6 @@ import (
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-	"github.com/yare-go/yare/controller"
 	"github.com/yare-go/yare/kube"
 )
 
@@ -26,96 +25,13 @@ const (
 	reportInterval = time.Minute
 )
 
-// Service marks a Recorder as a service, which ends after the parts that use it.
-func (r *Recorder) Service() {}
-
-// Needs returns the permissions to create and patch events, or what is wrong with the name.
-func (r *Recorder) Needs() (kube.Needs, error) {
-	resource, err := kube.ResourceOf[event]()
-	if r.err != nil {
-		err = r.err
-	}
-	return kube.Needs{Access: []kube.Access{{Resource: resource, Verbs: []kube.Verb{kube.VerbCreate, kube.VerbPatch}}}}, err
-}
-
-// Start writes events until ctx ends, and then the rest, for four seconds at most. It returns an
-// error at once if the name of the recorder is not valid, or if the recorder runs already.
-func (r *Recorder) Start(ctx context.Context, rt *controller.Runtime) error {
-	if _, err := r.Needs(); err != nil {
-		return err
-	}
-	if !r.begin() {
-		return errRunning(r.controller)
-	}
-	w := writer{recorder: r, client: rt.Client, log: rt.Log}
-	for ctx.Err() == nil {
-		now := time.Now()
-		s, at := r.next(now)
-		if until := w.pausedUntil; until.After(now) {
-			s, at = nil, until
-		}
-		w.reportDropped(false)
-		if s != nil {
-			w.write(ctx, s)
-			continue
-		}
-		timer := time.NewTimer(at.Sub(now))
-		select {
-		case <-timer.C:
-		case <-r.wake:
-		case <-ctx.Done():
-		}
-		timer.Stop()
-	}
-	w.flush(ctx)
-	return nil
-}
-
-// begin marks the recorder as running. It reports false if the recorder runs already.
-func (r *Recorder) begin() bool {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	if r.running {
-		return false
-	}
-	r.running, r.ended = true, false
-	if r.startTimer != nil {
-		r.startTimer.Stop()
-	}
-	return true
-}
-
-// next returns a series to write now, or nil and when to call next again. It removes the
-// series that are over.
-func (r *Recorder) next(now time.Time) (*series, time.Time) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	var first *series
-	var over []*series
-	at := now.Add(24 * time.Hour) // Event wakes the writer earlier
-	for s := range r.allLocked {
-		due := s.due()
-		switch {
-		case !s.isPending() && !due.After(now):
-			over = append(over, s)
-		case due.Before(at):
-			first, at = s, due
-		}
-	}
-	for _, s := range over {
-		r.removeLocked(s)
-	}
-	if first == nil || at.After(now) {
-		return nil, at
-	}
-	return first, now
-}
-
 // writer writes the series of a recorder. It belongs to one goroutine.
 type writer struct {
-	recorder *Recorder
-	client   *kube.Client
-	log      *slog.Logger
+	// controller and instance are the reporting controller and the reporting instance of the events.
+	controller, instance string
+	table                *table
+	client               *kube.Client
+	log                  *slog.Logger
 
 	pause       time.Duration
 	pausedUntil time.Time
@@ -127,17 +43,38 @@ type writer struct {
 	refusal error
 }
 
+// run writes events until ctx ends, and then the rest.
+func (w *writer) run(ctx context.Context) {
+	for ctx.Err() == nil {
+		now := time.Now()
+		s, at := w.table.next(now)
+		if until := w.pausedUntil; until.After(now) {
+			s, at = nil, until
+		}
+		w.reportDropped(false)
+		if s != nil {
+			w.write(ctx, s)
+			continue
+		}
+		timer := time.NewTimer(at.Sub(now))
+		select {
+		case <-timer.C:
+		case <-w.table.wake:
+		case <-ctx.Done():
+		}
+		timer.Stop()
+	}
+	w.flush(ctx)
+}
+
 // write sends one request for s, and records its outcome.
 func (w *writer) write(ctx context.Context, s *series) {
-	r := w.recorder
-	r.mu.Lock()
-	creates, count := s.written == 0, s.count
-	e := r.eventLocked(s)
-	r.mu.Unlock()
-
+	sent := w.table.snapshot(s)
+	isNew := sent.written == 0
+	e := w.eventOf(&sent)
 	api := kube.Namespaced[event](w.client, e.Namespace)
 	var err error
-	if creates {
+	if isNew {
 		_, err = api.Create(ctx, e)
 	} else {
 		_, err = api.Patch(ctx, e.Name, kube.MergePatch(struct {
@@ -146,96 +83,72 @@ func (w *writer) write(ctx context.Context, s *series) {
 	}
 
 	now := time.Now()
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	switch failed, answered := kube.AsError(err); {
+	switch failed, isAnswered := kube.AsError(err); {
 	case err == nil:
-		s.recordWrite(count, now)
-		w.recordSuccessLocked()
-	case creates && kube.IsAlreadyExists(err):
-		// Only this recorder uses the name: an attempt whose fate was unknown has been carried
-		// out, for one occurrence at least.
-		s.recordWrite(1, now)
-		w.recordSuccessLocked()
-	case !creates && kube.IsNotFound(err):
+		w.recordSuccess(s, sent.count, now)
+	case isNew && kube.IsAlreadyExists(err):
+		// Only this recorder uses the name. So the server has carried out an attempt without an answer, for one
+		// occurrence at least.
+		w.recordSuccess(s, 1, now)
+	case !isNew && kube.IsNotFound(err):
 		// Its time to live is over, or somebody deleted it.
-		s.recordGone()
+		w.table.recordGone(s)
 	case ctx.Err() != nil:
 		// The program ends: flush tries once more.
 	case kube.IsUnreachable(err), kube.IsTooManyRequests(err), kube.IsUnauthorized(err):
 		w.pause = min(max(2*w.pause, firstPause), longestPause)
 		w.pausedUntil = now.Add(w.pause)
-		if answered && failed.RetryDelay() > w.pause {
+		if isAnswered && failed.RetryDelay() > w.pause {
 			w.pausedUntil = now.Add(min(failed.RetryDelay(), longestPause))
 		}
-	case answered && failed.Code >= http.StatusInternalServerError && s.failures < maxFailures-1:
-		s.failures++
-		s.retryAt = now.Add(firstPause << s.failures)
+	case isAnswered && failed.Code >= http.StatusInternalServerError && sent.failures < maxFailures-1:
+		w.table.recordFailure(s, now)
 	default:
-		s.refused = true
-		r.stats.Dropped += uint64(s.count - s.written)
+		w.table.recordRefusal(s)
 		w.refusal = err
 	}
 }
 
-// recordSuccessLocked records that the server has accepted a write.
-func (w *writer) recordSuccessLocked() {
-	w.recorder.stats.Writes++
+// recordSuccess records that the cluster knows count occurrences of s. It ends the pause of all writes.
+func (w *writer) recordSuccess(s *series, count int32, now time.Time) {
+	w.table.recordWrite(s, count, now)
 	w.pause, w.pausedUntil = 0, time.Time{}
 }
 
-// eventLocked returns s as an Event.
-func (r *Recorder) eventLocked(s *series) *event {
+// eventOf returns s as an Event.
+func (w *writer) eventOf(s *series) *event {
 	regarding := s.regarding
 	regarding.ResourceVersion = s.resourceVersion
 	return &event{
 		ObjectMeta: metav1.ObjectMeta{Namespace: s.regarding.eventNamespace(), Name: s.name},
 		EventTime:  metav1.NewMicroTime(s.first), Series: s.repetitions(),
-		ReportingController: r.controller, ReportingInstance: r.instance,
+		ReportingController: w.controller, ReportingInstance: w.instance,
 		Action: s.action, Reason: s.reason, Regarding: regarding, Note: s.note, Type: s.severity,
 	}
 }
 
-// flush writes what is pending, each series once, and ends the recorder.
+// flush writes what is pending, each series once, and empties the table.
 func (w *writer) flush(ctx context.Context) {
-	r := w.recorder
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), flushTimeout)
 	defer cancel()
-	var pending []*series
-	r.mu.Lock()
-	r.ended = true
-	for s := range r.allLocked {
-		if s.isPending() {
-			pending = append(pending, s)
-		}
-	}
-	r.mu.Unlock()
-	for _, s := range pending {
+	for _, s := range w.table.close() {
 		if ctx.Err() != nil {
 			break
 		}
 		w.write(ctx, s)
 	}
-	r.mu.Lock()
-	for s := range r.allLocked {
-		if s.isPending() {
-			r.stats.Dropped += uint64(s.count - s.written)
-		}
-	}
-	clear(r.series)
-	r.open, r.running = 0, false
-	r.mu.Unlock()
+	w.table.clear()
 	w.reportDropped(true)
 }
 
 // reportDropped logs how many events were dropped since the last report: the first time at
 // once, then at intervals, and at the end in any case.
 func (w *writer) reportDropped(atEnd bool) {
-	now, dropped := time.Now(), w.recorder.Stats().Dropped
+	now, dropped := time.Now(), w.table.currentStats().Dropped
 	if dropped == w.reported || !atEnd && !w.reportedAt.IsZero() && now.Sub(w.reportedAt) < reportInterval {
 		return
 	}
-	attributes := []any{"recorder", w.recorder.controller, "dropped", dropped - w.reported, "in all", dropped}
+	attributes := []any{"recorder", w.controller, "dropped", dropped - w.reported, "in all", dropped}
 	if w.refusal != nil {
 		attributes = append(attributes, "error", w.refusal)
 	}

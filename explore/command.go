@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -15,6 +16,7 @@ import (
 	"github.com/yare-go/yare/internal/plane"
 	"github.com/yare-go/yare/internal/plane/console"
 	"github.com/yare-go/yare/internal/plane/process"
+	"github.com/yare-go/yare/internal/proxy/faults"
 	"github.com/yare-go/yare/kube"
 )
 
@@ -92,7 +94,7 @@ ended first.`,
 	flags := cmd.Flags()
 	flags.DurationVar(&c.settings.Budget, "for", 0, "begin no new run after this time (default: make all planned runs)")
 	flags.Uint64Var(&c.settings.Seed, "seed", 0, "choose what is not done completely by this number")
-	flags.StringSliceVar(&c.only, "only", nil, "only these kinds of faults: crash, request, watch, foreign, leader, transition, or single ones")
+	flags.StringSliceVar(&c.only, "only", nil, "only these kinds of faults: "+strings.Join(faults.Groups(), ", ")+", or single ones")
 	flags.BoolVar(&c.stopsPlane, "plane", false, "also kill the API server and etcd, and pause etcd, in runs of their own after all others")
 	flags.IntVar(&c.settings.Parallel, "parallel", 0, "the number of runs at a time (default: two to eight for each processor, by the load, or one if the operator writes objects in no namespace)")
 	flags.StringArrayVar(&c.binary.Install, "install", nil, "apply the objects in this `FILE` or folder before (repeatable; default: what the operator prints with crd)")

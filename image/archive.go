@@ -15,7 +15,7 @@ import (
 	"github.com/google/go-containerregistry/pkg/v1/types"
 )
 
-// A blob is a part of an image: a manifest, a configuration or a layer.
+// blob is a part of an image: a manifest, a configuration or a layer.
 type blob struct {
 	digest  v1.Hash
 	content []byte

@@ -3,7 +3,6 @@ package main
 import (
 	"archive/tar"
 	"bytes"
-	"compress/gzip"
 	"encoding/pem"
 	"fmt"
 	"io"
@@ -12,8 +11,6 @@ import (
 	v1 "github.com/google/go-containerregistry/pkg/v1"
 	"github.com/google/go-containerregistry/pkg/v1/empty"
 	"github.com/google/go-containerregistry/pkg/v1/mutate"
-	"github.com/google/go-containerregistry/pkg/v1/static"
-	"github.com/google/go-containerregistry/pkg/v1/tarball"
 	"github.com/google/go-containerregistry/pkg/v1/types"
 	"golang.org/x/crypto/x509roots/fallback/bundle"
 )
@@ -30,7 +27,7 @@ const certificatesPath = "etc/ssl/certs/ca-certificates.crt"
 func assemble(binaries []binary, certificates bool, report io.Writer) (v1.ImageIndex, error) {
 	var index v1.ImageIndex = empty.Index
 	for _, b := range binaries {
-		image, err := imageOf(b, certificates)
+		image, err := b.image(certificates)
 		if err != nil {
 			return nil, fmt.Errorf("make the image for %s: %w", b.platform, err)
 		}
@@ -38,7 +35,7 @@ func assemble(binaries []binary, certificates bool, report io.Writer) (v1.ImageI
 		if err != nil {
 			return nil, err
 		}
-		attestation, err := attestationOf(b, digest)
+		attestation, err := b.attestation(digest)
 		if err != nil {
 			return nil, fmt.Errorf("make the bill of materials for %s: %w", b.platform, err)
 		}
@@ -66,24 +63,6 @@ func assemble(binaries []binary, certificates bool, report io.Writer) (v1.ImageI
 	return mutate.Annotations(index, binaries[0].labels()).(v1.ImageIndex), nil
 }
 
-// imageOf returns the image of one binary.
-func imageOf(b binary, certificates bool) (v1.Image, error) {
-	created := v1.Time{Time: b.created()}
-	content, err := layerContent(b, certificates)
-	if err != nil {
-		return nil, err
-	}
-	layer, err := tarball.LayerFromOpener(func() (io.ReadCloser, error) { return io.NopCloser(bytes.NewReader(content)), nil },
-		tarball.WithMediaType(types.OCILayer), tarball.WithCompressionLevel(gzip.BestCompression), tarball.WithCompressedCaching)
-	if err != nil {
-		return nil, err
-	}
-	return newImage(&v1.ConfigFile{
-		OS: "linux", Architecture: b.platform.arch, Created: created,
-		Config: v1.Config{User: user, WorkingDir: "/", Entrypoint: []string{"/" + b.name}, Labels: b.labels()},
-	}, mutate.Addendum{Layer: layer, History: v1.History{Created: created, CreatedBy: "yare image"}})
-}
-
 // newImage returns an OCI image of one layer.
 func newImage(config *v1.ConfigFile, layer mutate.Addendum) (v1.Image, error) {
 	config.RootFS.Type = "layers"
@@ -98,10 +77,9 @@ func newImage(config *v1.ConfigFile, layer mutate.Addendum) (v1.Image, error) {
 
 // layerContent returns the files of an image as a tar archive: the binary and, if they are asked
 // for, the root certificates.
-func layerContent(b binary, certificates bool) ([]byte, error) {
+func layerContent(name string, content []byte, created time.Time, certificates bool) ([]byte, error) {
 	var archive bytes.Buffer
 	w := tar.NewWriter(&archive)
-	created := b.created()
 	if certificates {
 		for _, dir := range []string{"etc/", "etc/ssl/", "etc/ssl/certs/"} {
 			if err := w.WriteHeader(&tar.Header{Typeflag: tar.TypeDir, Name: dir, Mode: 0o755, ModTime: created}); err != nil {
@@ -112,7 +90,7 @@ func layerContent(b binary, certificates bool) ([]byte, error) {
 			return nil, err
 		}
 	}
-	if err := writeFile(w, b.name, 0o755, created, b.content); err != nil {
+	if err := writeFile(w, name, 0o755, created, content); err != nil {
 		return nil, err
 	}
 	err := w.Close()
@@ -140,19 +118,4 @@ func rootCertificates() []byte {
 		}
 	}
 	return all
-}
-
-// attestationOf returns the bill of materials of a binary as BuildKit attaches it to an image: a
-// manifest in the same index. So a copy or a signature of the index includes both.
-func attestationOf(b binary, image v1.Hash) (v1.Image, error) {
-	statement, err := statementOf(b, image)
-	if err != nil {
-		return nil, err
-	}
-	created := v1.Time{Time: b.created()}
-	return newImage(&v1.ConfigFile{OS: "unknown", Architecture: "unknown", Created: created}, mutate.Addendum{
-		Layer:       static.NewLayer(statement, "application/vnd.in-toto+json"),
-		Annotations: map[string]string{"in-toto.io/predicate-type": spdxPredicate},
-		History:     v1.History{Created: created, CreatedBy: "yare image"},
-	})
 }

@@ -67,7 +67,7 @@ type options struct {
 	certificates bool
 }
 
-// A platform is a system that an image runs on. The operating system is always Linux.
+// platform is a system that an image runs on. The operating system is always Linux.
 type platform struct {
 	// arch is the architecture, in the words of Go, which OCI uses too.
 	arch string

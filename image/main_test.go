@@ -385,7 +385,7 @@ func TestFailureLeavesNothing(t *testing.T) {
 
 func TestBillOfMaterials(t *testing.T) {
 	t.Parallel()
-	b := binary{name: "beacon", info: &debug.BuildInfo{
+	info := &debug.BuildInfo{
 		GoVersion: "go1.26.8 X:jsonv2",
 		Main:      debug.Module{Path: "example.org/beacon", Version: "v1.2.0"},
 		Deps: []*debug.Module{
@@ -393,8 +393,8 @@ func TestBillOfMaterials(t *testing.T) {
 			{Path: "example.org/lamp", Version: "v1.0.0", Replace: &debug.Module{Path: "../lamp"}},
 			{Path: "example.org/oil", Version: "v1.0.0", Replace: &debug.Module{Path: "example.org/gas", Version: "v3.0.0"}},
 		},
-	}}
-	d := documentOf(b, v1.Hash{Algorithm: "sha256", Hex: "abc"})
+	}
+	d := bill{"beacon", info, binary{info: info}.created()}.document(v1.Hash{Algorithm: "sha256", Hex: "abc"})
 	var got []string
 	for _, p := range d.Packages {
 		got = append(got, p.Name+" "+p.Version+" "+p.References[0].Locator)

@@ -13,7 +13,7 @@ import (
 // spdxPredicate is the type of an in-toto statement that holds an SPDX document.
 const spdxPredicate = "https://spdx.dev/Document"
 
-// A statement is an attestation about an image (in-toto attestation framework, version 0.1, which
+// statement is an attestation about an image (in-toto attestation framework, version 0.1, which
 // BuildKit writes).
 type statement struct {
 	Type          string       `json:"_type"`
@@ -22,13 +22,13 @@ type statement struct {
 	Predicate     spdxDocument `json:"predicate"`
 }
 
-// A subject is what a statement is about.
+// subject is what a statement is about.
 type subject struct {
 	Name   string            `json:"name"`
 	Digest map[string]string `json:"digest"`
 }
 
-// An spdxDocument is a bill of materials (SPDX 2.3, ISO/IEC 5962).
+// spdxDocument is a bill of materials (SPDX 2.3, ISO/IEC 5962).
 type spdxDocument struct {
 	Version       string             `json:"spdxVersion"`
 	DataLicense   string             `json:"dataLicense"`
@@ -66,24 +66,31 @@ type spdxRelationship struct {
 	Related string `json:"relatedSpdxElement"`
 }
 
-// statementOf returns the statement that lists the modules of the image of a binary.
-func statementOf(b binary, image v1.Hash) ([]byte, error) {
+// bill is the bill of materials of a binary.
+type bill struct {
+	name    string
+	info    *debug.BuildInfo
+	created time.Time
+}
+
+// statement returns the statement that lists the modules of the image of the binary.
+func (b bill) statement(image v1.Hash) ([]byte, error) {
 	return json.Marshal(statement{
 		Type:          "https://in-toto.io/Statement/v0.1",
 		Subject:       []subject{{Name: b.name, Digest: map[string]string{image.Algorithm: image.Hex}}},
 		PredicateType: spdxPredicate,
-		Predicate:     documentOf(b, image),
+		Predicate:     b.document(image),
 	})
 }
 
-// documentOf returns the bill of materials of a binary: its main module, the modules that it was
+// document returns the bill of materials: the main module of the binary, the modules that it was
 // compiled from, and the standard library.
-func documentOf(b binary, image v1.Hash) spdxDocument {
+func (b bill) document(image v1.Hash) spdxDocument {
 	const document = "SPDXRef-DOCUMENT"
 	d := spdxDocument{
 		Version: "SPDX-2.3", DataLicense: "CC0-1.0", ID: document, Name: b.name,
 		Namespace: "https://spdx.org/spdxdocs/" + b.name + "-" + image.Hex,
-		Creation:  spdxCreation{Created: b.created().Format(time.RFC3339), Creators: []string{"Tool: yare image"}},
+		Creation:  spdxCreation{Created: b.created.Format(time.RFC3339), Creators: []string{"Tool: yare image"}},
 	}
 	add := func(name, version string) (id string) {
 		id = fmt.Sprintf("SPDXRef-Package-%d", len(d.Packages))

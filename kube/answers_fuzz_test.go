@@ -24,7 +24,7 @@ func FuzzPages(f *testing.F) {
 	}
 	stream := Stream{Resource: Resource{GroupVersionKind: schema.GroupVersionKind{Version: "v1", Kind: "Thing"}, Plural: "things"}}
 	f.Fuzz(func(t *testing.T, body []byte) {
-		var want list
+		var want listPage
 		wantErr := Unmarshal(body, &want)
 		requests := 0
 		handler := HandlerFunc(func(_ context.Context, r *Request) (*Response, error) {

@@ -4,37 +4,26 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"iter"
 	"reflect"
 
-	"github.com/go-json-experiment/json/jsontext"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/types"
 )
 
 // API is the typed view of one resource, in one namespace or in all namespaces. If the type or
 // the namespace is wrong, every method that would send a request returns an error instead: see
 // [API.Err]. An API is immutable and safe for concurrent use.
+//
+// The compiler compiles the methods for each T. Therefore functions without T do the work.
 type API[T any] struct {
-	resourceView
+	client *Client
+	target target
 	object func(*T) Object
-}
-
-// resourceView is the part of an API that does not depend on its type, so that its methods
-// are compiled once and not for each type.
-type resourceView struct {
-	client         *Client
-	resource       Resource
-	namespace      string
-	subresource    string
-	representation Representation
-	hasStatus      bool
-	// statusApart is true for a type whose resource is known to have a status subresource, so
-	// that a write of the object leaves the status alone.
-	statusApart bool
-	// typeErr is what is wrong with the type. err is what is wrong with the type, the client, the
-	// namespace or the subresource.
-	typeErr, err error
+	// typeErr is what is wrong with the type.
+	typeErr error
 }
 
 // All returns the API of T in every namespace, or in the namespaces that the client is narrowed
@@ -45,110 +34,56 @@ func All[T any, P ObjectOf[T]](c *Client) API[T] { return newAPI[T, P](c, "") }
 // errors of the API: see [API.Err].
 func Namespaced[T any, P ObjectOf[T]](c *Client, namespace string) API[T] {
 	a := newAPI[T, P](c, namespace)
-	if a.err == nil && namespace == "" {
-		a.err = fmt.Errorf("%s: the namespace is empty: use kube.All for all namespaces", a.resource)
+	if a.target.err == nil && namespace == "" {
+		a.target.err = fmt.Errorf("%s: the namespace is empty: use kube.All for all namespaces", a.target.resource)
 	}
 	return a
 }
 
 func newAPI[T any, P ObjectOf[T]](c *Client, namespace string) API[T] {
-	t, err := TypeOf[T, P]()
-	return makeAPI[T, P](t.view(c, namespace, err))
+	kind, err := TypeOf[T, P]()
+	return makeAPI[T, P](c, kind.target(err), namespace)
 }
 
 // APIOf returns the API of T in a namespace, for a Type that [TypeOf] or [TypeOfKind] has returned. An
 // empty namespace means all namespaces. In contrast to [All] and [Namespaced], APIOf does not examine the
 // type again. A kind that is the Type of another Go type is an error of the API: see [API.Err].
 func APIOf[T any, P ObjectOf[T]](c *Client, kind Type, namespace string) API[T] {
-	return makeAPI[T, P](kind.view(c, namespace, kind.checkGoType(reflect.TypeFor[T]())))
+	return makeAPI[T, P](c, kind.target(kind.checkGoType(reflect.TypeFor[T]())), namespace)
 }
 
-// checkGoType returns an error if t is the Type of another Go type than want.
-func (t Type) checkGoType(want reflect.Type) error {
-	if t.Go == want {
-		return nil
-	}
-	return fmt.Errorf("%s is not the type of %s, but of %v", t.Resource, TypeName(want), t.Go)
-}
-
-// view returns the view of t in a namespace, or in all namespaces if namespace is empty. err is what is
-// wrong with t, or nil.
-func (t Type) view(c *Client, namespace string, err error) resourceView {
-	isAnyKind := err == nil && StandsForAnyKind(t.Go)
-	hasStatus := err == nil && (isAnyKind && t.Representation == Full || t.HasStatus())
-	v := newResourceView(c, t.Resource, namespace, t.Representation, hasStatus, err)
-	v.statusApart = hasStatus && !isAnyKind && (t.Definition == nil || !t.Definition.Foreign)
-	return v
-}
-
-// Streams returns the streams of the objects of t that match, as [API.Streams] does: one for each namespace
-// that the client is narrowed to, or one for all namespaces.
-func (t Type) Streams(c *Client, selectors ...Selector) ([]Stream, error) {
-	return t.view(c, "", nil).streams(selectors)
-}
-
-// Dynamic returns the API of a resource without a Go type of its own. An empty namespace
+// Dynamic returns the API of a resource without a Go type. An empty namespace
 // means all namespaces. A resource without Version, Kind or Plural is an error of the API.
 func Dynamic(c *Client, r Resource, namespace string) API[unstructured.Unstructured] {
-	return makeAPI[unstructured.Unstructured](newResourceView(c, r, namespace, Full, true, complete(r)))
+	return makeAPI[unstructured.Unstructured](c, target{resource: r, hasStatus: true, err: r.check()}, namespace)
 }
 
 // Metadata returns the API of the metadata of a resource. The server sends nothing else of
 // its objects. An empty namespace means all namespaces. A resource without Version, Kind or Plural
 // is an error of the API.
 func Metadata(c *Client, r Resource, namespace string) API[metav1.PartialObjectMetadata] {
-	return makeAPI[metav1.PartialObjectMetadata](newResourceView(c, r, namespace, MetadataOnly, false, complete(r)))
+	return makeAPI[metav1.PartialObjectMetadata](c, target{resource: r, representation: MetadataOnly, err: r.check()}, namespace)
 }
 
-func complete(r Resource) error {
-	if r.Version == "" || r.Kind == "" || r.Plural == "" {
-		return fmt.Errorf("the resource %+v is not complete: it needs Version, Kind and Plural", r)
-	}
-	return nil
+// makeAPI returns the API of kind in a namespace, or in all namespaces if namespace is empty. kind has no
+// namespace.
+func makeAPI[T any, P ObjectOf[T]](c *Client, kind target, namespace string) API[T] {
+	return API[T]{client: c, target: kind.in(c, namespace), object: func(t *T) Object { return P(t) }, typeErr: kind.err}
 }
 
 // For returns the API of the same resource for another client. An empty namespace means all
 // namespaces, as for [All]. In contrast to [Namespaced] and All, For does not examine the type again.
 func (a API[T]) For(c *Client, namespace string) API[T] {
-	return API[T]{resourceView: a.viewFor(c, namespace), object: a.object}
-}
-
-func (a resourceView) viewFor(c *Client, namespace string) resourceView {
-	v := newResourceView(c, a.resource, namespace, a.representation, a.hasStatus, a.typeErr)
-	v.statusApart = a.statusApart
-	return v
-}
-
-func makeAPI[T any, P ObjectOf[T]](v resourceView) API[T] {
-	return API[T]{resourceView: v, object: func(t *T) Object { return P(t) }}
-}
-
-// newResourceView returns the view of r in a namespace, or in all namespaces if namespace is empty. An
-// err that is not nil becomes the error of the view.
-func newResourceView(c *Client, r Resource, namespace string, form Representation, hasStatus bool, err error) resourceView {
-	typeErr := err
-	switch {
-	case err != nil:
-	case c == nil:
-		err = fmt.Errorf("%s: the client is nil", r)
-	case r.ClusterScoped && namespace != "":
-		err = fmt.Errorf("%s live outside of namespaces, so there are none in %q: use kube.All", r, namespace)
-	case namespace != "":
-		err = checkSegment("namespace", namespace)
-	}
-	if err == nil && namespace == "" && !r.ClusterScoped {
-		err = c.namespacesErr
-	}
-	return resourceView{
-		client: c, resource: r, namespace: namespace, representation: form, hasStatus: hasStatus, typeErr: typeErr, err: err,
-	}
+	a.target.err, a.target.subresource = a.typeErr, ""
+	a.client, a.target = c, a.target.in(c, namespace)
+	return a
 }
 
 // Resource returns the resource that a works on.
-func (a API[T]) Resource() Resource { return a.resource }
+func (a API[T]) Resource() Resource { return a.target.resource }
 
 // Err returns what is wrong with the type, the client, the namespace or the subresource, or nil.
-func (a API[T]) Err() error { return a.err }
+func (a API[T]) Err() error { return a.target.err }
 
 // Object returns t as an Object.
 func (a API[T]) Object(t *T) Object { return a.object(t) }
@@ -159,75 +94,45 @@ func (a API[T]) Client() *Client { return a.client }
 // Status returns the same view of the status subresource. The view reads whole objects, and writes
 // nothing but their status. A type without a status is an error of the view: see [API.Err].
 func (a API[T]) Status() API[T] {
-	if a.err == nil && !a.hasStatus {
-		a.err = fmt.Errorf("%s (%s) have no status", a.resource, TypeName(reflect.TypeFor[T]()))
+	if a.target.err == nil && !a.target.hasStatus {
+		a.target.err = fmt.Errorf("%s (%s) have no status", a.target.resource, TypeName(reflect.TypeFor[T]()))
 	}
-	a.subresource = "status"
+	a.target.subresource = "status"
 	return a
 }
 
-// request returns a request for one object.
-func (a resourceView) request(verb Verb, name string) *Request {
-	return &Request{
-		Verb: verb, Resource: a.resource, Namespace: a.namespace, Name: name,
-		Subresource: a.subresource, Representation: a.representation,
+// Subresource returns the view of a subresource that reads and writes whole objects, such as
+// ephemeralcontainers and resize of Pods, or approval of CertificateSigningRequests. The server
+// takes only the part of a written object that belongs to the subresource. The view reads, replaces
+// and patches. See [API.Status] for the status, and [CreateSubresource] for subresources with types
+// of their own.
+func (a API[T]) Subresource(name string) API[T] {
+	if name == "status" {
+		return a.Status()
 	}
-}
-
-// requireName returns an error unless a and the name together name one object.
-func (a resourceView) requireName(verb Verb, name string) error {
-	switch {
-	case a.err != nil:
-		return a.err
-	case name == "":
-		return fmt.Errorf("%s %s: the name is empty", verb, a.resource)
-	case a.namespace == "" && !a.resource.ClusterScoped:
-		return fmt.Errorf("%s %s %q: the namespace is missing: use kube.Namespaced", verb, a.resource, name)
+	if a.target.err == nil {
+		a.target.err = checkSubresource(name)
 	}
-	if err := checkSegment("name", name); err != nil {
-		return fmt.Errorf("%s %s: %w", verb, a.resource, err)
-	}
-	return a.rejectProjection(verb, name)
-}
-
-// rejectSubresource returns an error if a is a view of a subresource. A subresource can be
-// read and changed, but neither created nor deleted.
-func (a resourceView) rejectSubresource(verb Verb, name string) error {
-	if a.err == nil && a.subresource != "" {
-		return fmt.Errorf("%s %s/%s %q: this can be done to the whole object only", verb, a.resource, a.subresource, name)
-	}
-	return nil
+	a.target.subresource = name
+	return a
 }
 
 // do sends a request and decodes the answer.
 func (a API[T]) do(ctx context.Context, r *Request) (*T, error) {
 	t := new(T)
-	if err := a.doInto(ctx, r, a.object(t)); err != nil {
+	if err := a.target.codec(a.client).do(ctx, a.client, r, a.object(t)); err != nil {
 		return nil, err
 	}
 	return t, nil
 }
 
-// doInto sends a request and decodes the answer into obj.
-func (a resourceView) doInto(ctx context.Context, r *Request, obj Object) error {
-	response, err := a.client.Do(ctx, r)
-	if err != nil {
-		return err
-	}
-	err = a.decodeInto(response.Body, obj)
-	if e, ok := errors.AsType[*DecodeError](err); ok && e.Ref.Name == "" {
-		e.Ref.Namespace, e.Ref.Name = r.Namespace, r.Name // the answer does not name the object
-	}
-	return err
-}
-
 // Get reads one object. A client with a cache may answer from the cache. If there is no such
 // object, [IsNotFound] reports the error.
 func (a API[T]) Get(ctx context.Context, name string) (*T, error) {
-	if err := a.requireName(VerbGet, name); err != nil {
+	if err := a.target.requireName(VerbGet, name); err != nil {
 		return nil, err
 	}
-	return a.do(ctx, a.request(VerbGet, name))
+	return a.do(ctx, a.target.request(VerbGet, name))
 }
 
 // Get reads one object, as [API.Get] does. The namespace of a cluster-scoped object is empty.
@@ -269,10 +174,10 @@ func (a API[T]) List(ctx context.Context, selectors ...Selector) ([]*T, error) {
 // between two pages: see [IsGone].
 func (a API[T]) Each(ctx context.Context, selectors ...Selector) iter.Seq2[*T, error] {
 	return func(yield func(*T, error) bool) {
-		for item, err := range a.items(ctx, selectors) {
+		for item, err := range listItems(ctx, a.client, a.target, selectors) {
 			var t *T
 			if err == nil {
-				t, err = a.decode(item)
+				t, err = a.Decode(item)
 			}
 			if !yield(t, err) {
 				return
@@ -281,37 +186,60 @@ func (a API[T]) Each(ctx context.Context, selectors ...Selector) iter.Seq2[*T, e
 	}
 }
 
-// items lists the items of all objects that match, not decoded. An item that cannot be read
-// comes as a [*DecodeError], and the sequence goes on. Any other error ends the sequence.
-func (a resourceView) items(ctx context.Context, selectors []Selector) iter.Seq2[jsontext.Value, error] {
-	return func(yield func(jsontext.Value, error) bool) {
-		matches, err := a.matches(selectors)
-		if err != nil {
-			yield(nil, err)
-			return
-		}
-		streams, err := a.streams(withoutMatches(selectors))
-		if err != nil {
-			yield(nil, err)
-			return
-		}
-		for _, stream := range streams {
-			for page, err := range stream.pages(ctx, a.client, matches) {
-				if err != nil {
-					yield(nil, err)
-					return
-				}
-				for _, item := range page.Items {
-					if !yield(item, nil) {
-						return
-					}
-				}
-				for _, err := range page.Unreadable {
-					if !yield(nil, err) {
-						return
-					}
-				}
+// Streams returns the streams of all objects that match: one for each namespace that the
+// client is narrowed to, or one for the namespace of a, or one for all namespaces. One selection
+// gives the same Streams however it is written. A selector that servers do not know is an error:
+// see [OwnerIs] and [Index.Is].
+func (a API[T]) Streams(selectors ...Selector) ([]Stream, error) {
+	return a.target.streams(a.client, selectors)
+}
+
+// Watch sends one watch request from resourceVersion on. The sequence ends with the answer. An
+// object that does not fit T comes as a [*DecodeError], and the sequence goes on. Package watch lists
+// before it watches, and watches again.
+func (a API[T]) Watch(ctx context.Context, resourceVersion string, selectors ...Selector) iter.Seq2[WatchEvent[T], error] {
+	return func(yield func(WatchEvent[T], error) bool) {
+		for frame, err := range watchFrames(ctx, a.client, a.target, resourceVersion, selectors) {
+			event := WatchEvent[T]{Type: frame.Type}
+			if err == nil {
+				event.Object, err = a.Decode(frame.Object)
+			}
+			if !yield(event, err) {
+				return
 			}
 		}
 	}
+}
+
+// Logs opens the log of a container of a Pod. The caller closes the stream. The stream ends with the
+// log, or when ctx ends. A stream that follows can be silent for any time.
+func (a API[T]) Logs(ctx context.Context, name string, options LogOptions) (io.ReadCloser, error) {
+	return openLog(ctx, a.client, a.target, name, options)
+}
+
+// GetScale reads the scale subresource of the object of that name.
+func (a API[T]) GetScale(ctx context.Context, name string) (*Replicas, error) {
+	return getScale(ctx, a.client, a.target, name)
+}
+
+// Decode returns the object that data encodes, as the server sent it, with its kind filled
+// in. An error is a [*DecodeError].
+func (a API[T]) Decode(data []byte) (*T, error) {
+	t := new(T)
+	if err := a.target.codec(a.client).decode(data, a.object(t)); err != nil {
+		return nil, err
+	}
+	return t, nil
+}
+
+// Named returns a T that has only its identity.
+func (a API[T]) Named(namespace, name string, uid types.UID, resourceVersion string) *T {
+	t := new(T)
+	obj := a.object(t)
+	obj.GetObjectKind().SetGroupVersionKind(a.target.resource.GroupVersionKind)
+	obj.SetNamespace(namespace)
+	obj.SetName(name)
+	obj.SetUID(uid)
+	obj.SetResourceVersion(resourceVersion)
+	return t
 }

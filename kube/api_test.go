@@ -383,8 +383,8 @@ func TestAPIFor(t *testing.T) {
 		t.Error("there is no client, and no error")
 	}
 	for namespace, want := range map[string]error{"ns": nil, "": nil, "a/b": Namespaced[corev1.Pod](c, "a/b").Err()} {
-		if got := inAll.For(c, namespace); fmt.Sprint(got.Err()) != fmt.Sprint(want) || got.namespace != namespace || got.client != c || !got.hasStatus || !got.statusApart {
-			t.Errorf("in %q: %+v, want the error %v", namespace, got.resourceView, want)
+		if got := inAll.For(c, namespace); fmt.Sprint(got.Err()) != fmt.Sprint(want) || got.target.namespace != namespace || got.client != c || !got.target.hasStatus || !got.target.hasStatusSubresource {
+			t.Errorf("in %q: %+v, want the error %v", namespace, got.target, want)
 		}
 	}
 	wrong := All[metav1.PartialObjectMetadata](c)

@@ -56,12 +56,12 @@ func BenchmarkApplyBody(b *testing.B) {
 // BenchmarkDecode decodes objects as a reconcile does.
 func BenchmarkDecode(b *testing.B) {
 	data := deploymentFixture(b)
-	decoder := newPlanDecoder()
+	decoder := newDecoder()
 	b.SetBytes(int64(len(data)))
 	b.ReportAllocs()
 	for b.Loop() {
 		var d appsv1.Deployment
-		if err := unmarshalPlanned(decoder, data, &d); err != nil {
+		if err := decoder.decode(data, &d); err != nil {
 			b.Fatal(err)
 		}
 	}

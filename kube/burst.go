@@ -30,8 +30,8 @@ const (
 	burstGap = 300 * time.Microsecond
 	// burstWait is how long a read waits during a burst.
 	burstWait = time.Millisecond
-	// leastBurst is how many bytes must have arrived during the wait for the burst to go on.
-	leastBurst = 4 << 10
+	// minBurstBytes is how many bytes must have arrived during the wait for the burst to go on.
+	minBurstBytes = 4 << 10
 )
 
 // Read reads what has arrived.
@@ -44,7 +44,7 @@ func (c *burstConn) Read(p []byte) (int, error) {
 	now := time.Now()
 	c.isDrained = n < len(p)
 	switch {
-	case hasWaited && n < leastBurst && c.isDrained:
+	case hasWaited && n < minBurstBytes && c.isDrained:
 		c.isBurst, c.quickReads = false, 0
 	case c.isBurst:
 	case now.Sub(c.lastRead) > burstGap:
@@ -57,8 +57,8 @@ func (c *burstConn) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// readingBursts returns a function that calls dial, and whose connections read bursts in larger parts.
-func readingBursts(dial func(ctx context.Context, network, address string) (net.Conn, error)) func(context.Context, string, string) (net.Conn, error) {
+// burstDialer returns a function that calls dial, and whose connections read bursts in larger parts.
+func burstDialer(dial func(ctx context.Context, network, address string) (net.Conn, error)) func(context.Context, string, string) (net.Conn, error) {
 	return func(ctx context.Context, network, address string) (net.Conn, error) {
 		c, err := dial(ctx, network, address)
 		if err != nil {

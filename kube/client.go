@@ -3,71 +3,28 @@ package kube
 import (
 	"context"
 	"errors"
-	"log/slog"
+	"fmt"
 	"os"
 	"path/filepath"
 	"slices"
-	"sync"
 	"time"
-
-	"github.com/yare-go/yare/kube/internal/jsonplan"
 )
 
 // Client puts types on top of a [Handler]. It is immutable and safe for concurrent use.
 type Client struct {
 	handler Handler
-	cluster string
+	scope   scope
 	manager string
-	// live is true if no cache may answer.
-	live       bool
-	namespaces []string
-	// namespacesErr is what is wrong with namespaces.
-	namespacesErr error
-	prune         *pruner
-	decoder       *jsonplan.Decoder
+	// isLive is true if no cache may answer.
+	isLive  bool
+	pruner  *pruner
+	decoder decoder
 }
 
-// ClientOption changes what [NewClient] returns.
-type ClientOption func(*clientOptions)
-
-type clientOptions struct {
-	timeout time.Duration
-	writes  int
-	warn    func(context.Context, *Request, string)
-	// wraps holds the functions of AboveTransport, the innermost first.
-	wraps []func(Handler) Handler
-}
-
-// Timeout sets how long the server may be silent before a request fails: until its answer
-// begins, all repetitions included, and between two parts of the answer. A watch must begin
-// within d. Default: the timeout of the configuration, else 30 s. A d of 0 or less means 30 s.
-func Timeout(d time.Duration) ClientOption { return func(o *clientOptions) { o.timeout = d } }
-
-// LimitWrites sets how many writes are in flight at a time, of this client and of all clients
-// that are derived from it together. Further writes wait for a place until their context ends. No
-// [Timeout] counts during this wait. A write that waits to be repeated holds no place. Reads and
-// watches are not limited. Default: 64. A number below 1 means 1.
-func LimitWrites(n int) ClientOption { return func(o *clientOptions) { o.writes = n } }
-
-// OnWarning sets a function that receives each warning of the server about a request, such as
-// one about a deprecated version. Several requests call it concurrently, each with its context. Nil drops
-// the warnings. Default: each text is logged once, with the context of its request.
-func OnWarning(f func(ctx context.Context, r *Request, text string)) ClientOption {
-	return func(o *clientOptions) { o.warn = f }
-}
-
-// AboveTransport puts a handler directly above the transport, below the repetition of requests and
-// [LimitWrites]. So each attempt to send a request passes the handler. An error of the handler that
-// is no [*Error] ends the request, which is not repeated. The last of several such options
-// makes the outermost handler.
-func AboveTransport(wrap func(next Handler) Handler) ClientOption {
-	return func(o *clientOptions) { o.wraps = append(o.wraps, wrap) }
-}
-
-// NewClient returns a client of the server that config names. The client has connections of its
-// own. Requests are not throttled, because the server's priority and fairness does that job. The
-// user agent is the program's name and /yare if config has none. NewClient reads the files of config,
-// and sends no request. It returns an error if config is nil or not valid, or if a file cannot be used.
+// NewClient returns a client of the server that config names. The client shares its connections with no
+// other client. Requests are not throttled, because the server's priority and fairness does that job. The
+// user agent is the program's name and /yare if config has none. NewClient reads the files of config, and
+// sends no request. It returns an error if config is nil or not valid, or if a file cannot be used.
 func NewClient(config *Config, options ...ClientOption) (*Client, error) {
 	if config == nil {
 		return nil, errors.New("the configuration is nil: load one with kube.ConfigSource")
@@ -93,14 +50,14 @@ func NewClient(config *Config, options ...ClientOption) (*Client, error) {
 	}
 	var attempts Handler = t
 	for _, wrap := range o.wraps {
-		attempts = refusing(wrap(attempts))
+		attempts = permanentErrors(wrap(attempts))
 	}
 	return NewClientFromHandler(retry{next: limitWrites(o.writes, attempts), limit: o.timeout}).WithFieldManager(program), nil
 }
 
-// refusing returns a handler that calls next, and returns only errors about the request: an error that is
-// no [*Error] becomes the cause of a permanent Error.
-func refusing(next Handler) Handler {
+// permanentErrors returns a handler that calls next. An error of next that is no [*Error] becomes the cause
+// of a permanent Error about the request.
+func permanentErrors(next Handler) Handler {
 	return HandlerFunc(func(ctx context.Context, r *Request) (*Response, error) {
 		response, err := next.Do(ctx, r)
 		if _, ok := AsError(err); err != nil && !ok {
@@ -115,29 +72,7 @@ func refusing(next Handler) Handler {
 // NewClientFromHandler returns a client on top of any Handler. The client neither repeats nor limits
 // requests. Its field manager is yare.
 func NewClientFromHandler(h Handler) *Client {
-	return &Client{handler: h, manager: "yare", prune: newPruner(), decoder: newPlanDecoder()}
-}
-
-// mostWarnings bounds how many different texts of warnings a client remembers.
-const mostWarnings = 256
-
-// warnOnce returns a function that logs each text once. It forgets all texts after mostWarnings
-// different ones.
-func warnOnce() func(context.Context, *Request, string) {
-	var mu sync.Mutex
-	logged := make(map[string]bool)
-	return func(ctx context.Context, r *Request, text string) {
-		mu.Lock()
-		before := logged[text]
-		if len(logged) >= mostWarnings {
-			clear(logged)
-		}
-		logged[text] = true
-		mu.Unlock()
-		if !before {
-			slog.WarnContext(ctx, "the server warns", "verb", r.Verb, "resource", r.Resource.String(), "warning", text)
-		}
-	}
+	return &Client{handler: h, manager: "yare", pruner: newPruner(), decoder: newDecoder()}
 }
 
 // With returns a client whose requests pass first through the handler that wrap returns. next is the
@@ -149,8 +84,8 @@ func (c *Client) With(wrap func(next Handler) Handler) *Client {
 }
 
 // WithFieldManager returns a client whose writes are recorded under this name in the
-// managedFields of objects. Two managers of one name that apply the same object remove each
-// other's fields. Default: the name of the program.
+// managedFields of objects. Two programs that apply the same object under one name remove each other's
+// fields. Default: the name of the program.
 func (c *Client) WithFieldManager(name string) *Client {
 	d := *c
 	d.manager = name
@@ -164,13 +99,7 @@ func (c *Client) FieldManager() string { return c.manager }
 // named, or one is empty, each use of all namespaces is an error. See [Client.AllNamespaces].
 func (c *Client) InNamespaces(namespaces ...string) *Client {
 	d := *c
-	d.namespaces, d.namespacesErr = slices.Compact(slices.Sorted(slices.Values(namespaces))), nil
-	switch {
-	case len(namespaces) == 0:
-		d.namespacesErr = errors.New("the client is narrowed to no namespaces: name at least one, or use Client.AllNamespaces")
-	case slices.Contains(namespaces, ""):
-		d.namespacesErr = errors.New("the client is narrowed to a namespace whose name is empty: name it, or use Client.AllNamespaces")
-	}
+	d.scope = c.scope.narrow(namespaces)
 	return &d
 }
 
@@ -178,44 +107,91 @@ func (c *Client) InNamespaces(namespaces ...string) *Client {
 // as it does by default.
 func (c *Client) AllNamespaces() *Client {
 	d := *c
-	d.namespaces, d.namespacesErr = nil, nil
+	d.scope.namespaces, d.scope.err = nil, nil
 	return &d
 }
 
 // Namespaces returns the namespaces that the client is narrowed to, sorted. A client of all namespaces
 // returns none.
-func (c *Client) Namespaces() []string { return slices.Clone(c.namespaces) }
+func (c *Client) Namespaces() []string { return slices.Clone(c.scope.namespaces) }
 
 // InCluster returns a client whose requests carry the name of another cluster. A Handler of the
 // program must pass these requests on to that cluster: a client of [NewClient] has one server only,
 // and refuses them. The home cluster's name is empty.
 func (c *Client) InCluster(cluster string) *Client {
 	d := *c
-	d.cluster = cluster
+	d.scope.cluster = cluster
 	return &d
 }
 
-// Live returns a client whose reads are answered by the server and never by a cache. It is for
-// decisions that must not rest on a state that may be older than the server's, and for objects that
-// are read once. The writes of the returned client count for the reads of c, as the writes of c do. In a
-// reconcile each apply is sent, even if it would change nothing.
+// Live returns a client whose reads are answered by the server and never by a cache. It is for decisions
+// that need the newest state, and for objects that are read once. The writes of the returned client count
+// for the reads of c, as the writes of c do. In a reconcile each apply is sent, even if it would change
+// nothing.
 func (c *Client) Live() *Client {
 	d := *c
-	d.live = true
+	d.isLive = true
 	return &d
 }
 
 // Do passes a request through the handlers of the client. A request without a cluster gets the client's
 // cluster. Do does not change r.
 func (c *Client) Do(ctx context.Context, r *Request) (*Response, error) {
-	inCluster, isLive := r.Cluster == "" && c.cluster != "", c.live && !r.Live
+	inCluster, isLive := r.Cluster == "" && c.scope.cluster != "", c.isLive && !r.Live
 	if inCluster || isLive {
 		changed := *r
 		if inCluster {
-			changed.Cluster = c.cluster
+			changed.Cluster = c.scope.cluster
 		}
 		changed.Live = changed.Live || isLive
 		r = &changed
 	}
 	return c.handler.Do(ctx, r)
+}
+
+// ApplyStatus declares the status of obj, and nothing else of it. An empty status removes the
+// fields that this manager applied before.
+//
+// The object must have been read. Its uid and its resourceVersion are preconditions, so that ApplyStatus
+// does not overwrite the status of another object of the name, or a status that somebody else has written
+// meanwhile. A change of other parts of the object is no obstacle. ApplyStatus reads the live version and
+// repeats the write, at most four times, while the object has the uid and the generation of obj, and the
+// fields of this manager in the status have not changed. Otherwise ApplyStatus returns the conflict: see
+// [IsConflict].
+//
+// After a success obj has the managedFields of the answer. If nothing but the status has changed
+// since obj was read, obj also has the resourceVersion of the answer, so that further writes of obj
+// do not conflict with this one. A dry run does not change obj. obj must not be used by another
+// goroutine meanwhile.
+func (c *Client) ApplyStatus(ctx context.Context, obj Object, options ...ApplyOption) error {
+	kind, err := typeOfObject(VerbPatch, obj)
+	if err != nil {
+		return err
+	}
+	t := kind.target(nil).in(c, obj.GetNamespace())
+	t.subresource = "status"
+	switch err := t.requireName(VerbPatch, obj.GetName()); {
+	case !t.hasStatus:
+		return fmt.Errorf("apply the status of %s: %s has none", t.resource, TypeName(kind.Go))
+	case err != nil:
+		return err
+	case obj.GetUID() == "":
+		return fmt.Errorf("apply the status of %s %s: it has no uid: read the object first, or use what Apply returned",
+			t.resource, quoted(obj.GetNamespace(), obj.GetName()))
+	}
+	return statusApply{c, newApplier(t, c), obj, options}.run(ctx)
+}
+
+// Delete deletes obj. If obj has a uid, only the object of that uid is deleted; otherwise the object
+// of its name is deleted. If the object is gone already, [IgnoreNotFound] drops the error: [IsNotFound]
+// reports the error or, if another object has the name, [IsUIDConflict] does.
+func (c *Client) Delete(ctx context.Context, obj Object, options ...DeleteOption) error {
+	kind, err := typeOfObject(VerbDelete, obj)
+	if err != nil {
+		return err
+	}
+	if uid := obj.GetUID(); uid != "" {
+		options = append([]DeleteOption{RequireUID(uid)}, options...)
+	}
+	return deleteObject(ctx, c, target{resource: kind.Resource}.in(c, obj.GetNamespace()), obj.GetName(), options)
 }

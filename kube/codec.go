@@ -2,6 +2,7 @@ package kube
 
 import (
 	"bytes"
+	"context"
 	"errors"
 	"fmt"
 	"reflect"
@@ -9,9 +10,9 @@ import (
 	"github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
 	jsonv1 "github.com/go-json-experiment/json/v1"
-	"k8s.io/apimachinery/pkg/types"
 	utiljson "k8s.io/apimachinery/pkg/util/json"
 
+	"github.com/yare-go/yare/internal/ident"
 	"github.com/yare-go/yare/kube/internal/jsonplan"
 )
 
@@ -24,28 +25,39 @@ var jsonOptions = json.JoinOptions(
 )
 
 // onePassOptions are jsonOptions without the pass over the whole text that encoding/json makes
-// before it decodes. A text that decodes without an error by one of the two decodes to the same value by
-// the other.
+// before it decodes. If a text decodes without an error under one of the two sets of options, both sets
+// give the same value.
 var onePassOptions = json.JoinOptions(jsonOptions, jsonv1.ReportErrorsWithLegacySemantics(false))
 
 // Unmarshal decodes JSON by the rules of Kubernetes: the rules of encoding/json, but names must
 // match in case.
 func Unmarshal(data []byte, into any) error { return json.Unmarshal(data, into, jsonOptions) }
 
-// newPlanDecoder returns a decoder for unmarshalPlanned.
-func newPlanDecoder() *jsonplan.Decoder { return jsonplan.NewDecoder(onePassOptions) }
+// Marshal encodes JSON by the rules of Kubernetes.
+func Marshal(v any) ([]byte, error) { return json.Marshal(v, jsonOptions) }
 
-// unmarshalPlanned decodes as unmarshalNew does, in less time.
-func unmarshalPlanned(d *jsonplan.Decoder, data []byte, into any) error {
-	if d.Decode(data, into) {
-		return nil
+// decoder decodes JSON as [Unmarshal] does, in less time, and only into zero values. It is safe for
+// concurrent use. The zero decoder makes no plans of types.
+type decoder struct{ plans *jsonplan.Decoder }
+
+// newDecoder returns a decoder that makes a plan of each type.
+func newDecoder() decoder { return decoder{jsonplan.NewDecoder(onePassOptions)} }
+
+// decode decodes data into the zero value that into points to. A plan decodes what is plain. The other
+// values are left to decodeSlow: the plan of a Deployment leaves {"spec":{"replicas":1.0}}, because 1.0 is
+// no integer for it.
+func (d decoder) decode(data []byte, into any) error {
+	if d.plans != nil {
+		if d.plans.Decode(data, into) {
+			return nil
+		}
+		reflect.ValueOf(into).Elem().SetZero()
 	}
-	reflect.ValueOf(into).Elem().SetZero()
-	return unmarshalNew(data, into)
+	return d.decodeSlow(data, into)
 }
 
-// unmarshalNew decodes as Unmarshal does, in less time. into points to a zero value.
-func unmarshalNew(data []byte, into any) error {
+// decodeSlow decodes data into the zero value that into points to, without a plan.
+func (d decoder) decodeSlow(data []byte, into any) error {
 	if json.Unmarshal(data, into, onePassOptions) == nil {
 		return nil
 	}
@@ -55,10 +67,7 @@ func unmarshalNew(data []byte, into any) error {
 	return Unmarshal(data, into)
 }
 
-// Marshal encodes JSON by the rules of Kubernetes.
-func Marshal(v any) ([]byte, error) { return json.Marshal(v, jsonOptions) }
-
-// DecodeError describes an object that the server sent and that does not fit its Go type. Ref and
+// DecodeError describes an object of the server that does not fit its Go type. Ref and
 // ResourceVersion have only what could be read of the object's metadata. Err is the cause.
 type DecodeError struct {
 	Ref             Ref
@@ -72,39 +81,48 @@ func (e *DecodeError) Error() string {
 
 func (e *DecodeError) Unwrap() error { return e.Err }
 
-// decode returns the object that data encodes, and fills in its kind, which the items of
-// lists lack.
-func (a API[T]) decode(data []byte) (*T, error) {
-	t := new(T)
-	if err := a.decodeInto(data, a.object(t)); err != nil {
-		return nil, err
-	}
-	return t, nil
+// objectCodec decodes the objects of one resource.
+type objectCodec struct {
+	cluster        string
+	resource       Resource
+	representation Representation
+	decoder        decoder
 }
 
-// decodeInto decodes data into obj, and fills in its kind. An error is a [*DecodeError].
-func (a resourceView) decodeInto(data []byte, obj Object) error {
-	if err := a.client.decodeInto(data, obj); err != nil {
-		return a.decodeError(data, err)
+// do sends r by h, and decodes the answer into obj.
+func (c objectCodec) do(ctx context.Context, h Handler, r *Request, obj Object) error {
+	response, err := h.Do(ctx, r)
+	if err != nil {
+		return err
 	}
-	if a.representation == MetadataOnly {
+	err = c.decode(response.Body, obj)
+	if e, ok := errors.AsType[*DecodeError](err); ok && e.Ref.Name == "" {
+		e.Ref.Namespace, e.Ref.Name = r.Namespace, r.Name // the answer does not name the object
+	}
+	return err
+}
+
+// decode decodes data into obj, a new object, and fills in the kind. Items of lists have no kind. An
+// error is a [*DecodeError].
+func (c objectCodec) decode(data []byte, obj Object) error {
+	if err := c.decodeContent(data, obj); err != nil {
+		return c.decodeError(data, err)
+	}
+	if c.representation == MetadataOnly {
 		// The server sends the kind PartialObjectMetadata. The kind of the object is more useful.
-		obj.GetObjectKind().SetGroupVersionKind(a.resource.GroupVersionKind)
+		obj.GetObjectKind().SetGroupVersionKind(c.resource.GroupVersionKind)
 	} else if kind := obj.GetObjectKind(); kind.GroupVersionKind().Kind == "" {
-		kind.SetGroupVersionKind(a.resource.GroupVersionKind)
+		kind.SetGroupVersionKind(c.resource.GroupVersionKind)
 	}
 	return nil
 }
 
-// decodeInto decodes data into obj, which is new, as Unmarshal does. It does not call the JSON method of an
-// unstructured object, which refuses objects without a kind, such as the items of most lists. c may be nil.
-func (c *Client) decodeInto(data []byte, obj Object) error {
+// decodeContent decodes data into obj as Unmarshal does. It does not call the JSON method of an
+// unstructured object, which refuses objects without a kind, such as the items of most lists.
+func (c objectCodec) decodeContent(data []byte, obj Object) error {
 	u, ok := obj.(interface{ SetUnstructuredContent(map[string]any) })
 	if !ok {
-		if c == nil {
-			return unmarshalNew(data, obj)
-		}
-		return unmarshalPlanned(c.decoder, data, obj)
+		return c.decoder.decode(data, obj)
 	}
 	content := make(map[string]any)
 	if err := utiljson.Unmarshal(data, &content); err != nil { // integers stay integers
@@ -114,11 +132,15 @@ func (c *Client) decodeInto(data []byte, obj Object) error {
 	return nil
 }
 
-// openObject returns the beginning of the JSON of an object of r: its apiVersion and its kind.
-func openObject(r Resource, size int) []byte {
-	dst := make([]byte, 0, size+len(r.Group)+len(r.Version)+len(r.Kind)+32)
-	dst = appendString(append(dst, `{"apiVersion":`...), r.GroupVersion().String())
-	return appendString(append(dst, `,"kind":`...), r.Kind)
+// decodeError returns the error of an object that does not fit its type because of err.
+func (c objectCodec) decodeError(data []byte, err error) error {
+	e := &DecodeError{Ref: Ref{Cluster: c.cluster, Resource: c.resource}, Err: err}
+	var object ident.Answer
+	if Unmarshal(data, &object) == nil {
+		m := object.Metadata
+		e.Ref.Namespace, e.Ref.Name, e.Ref.UID, e.ResourceVersion = m.Namespace, m.Name, m.UID, m.ResourceVersion
+	}
+	return e
 }
 
 // withKind returns the JSON of an object with the kind of r in place of its own.
@@ -144,49 +166,14 @@ func withKind(object []byte, r Resource) ([]byte, error) {
 	return append(dst, '}'), nil
 }
 
+// openObject returns the beginning of the JSON of an object of r: its apiVersion and its kind.
+func openObject(r Resource, size int) []byte {
+	dst := make([]byte, 0, size+len(r.Group)+len(r.Version)+len(r.Kind)+32)
+	dst = appendString(append(dst, `{"apiVersion":`...), r.GroupVersion().String())
+	return appendString(append(dst, `,"kind":`...), r.Kind)
+}
+
 // jsonDecoder returns a decoder of what Marshal wrote.
 func jsonDecoder(data []byte) *jsontext.Decoder {
 	return jsontext.NewDecoder(bytes.NewBuffer(data), jsontext.AllowDuplicateNames(true), jsontext.AllowInvalidUTF8(true))
-}
-
-func (a resourceView) decodeError(data []byte, err error) error {
-	e := &DecodeError{Ref: Ref{Cluster: a.client.cluster, Resource: a.resource}, Err: err}
-	var meta struct {
-		Metadata struct {
-			Namespace       string    `json:"namespace"`
-			Name            string    `json:"name"`
-			ResourceVersion string    `json:"resourceVersion"`
-			UID             types.UID `json:"uid"`
-		} `json:"metadata"`
-	}
-	if Unmarshal(data, &meta) == nil {
-		e.Ref.Namespace, e.Ref.Name = meta.Metadata.Namespace, meta.Metadata.Name
-		e.Ref.UID, e.ResourceVersion = meta.Metadata.UID, meta.Metadata.ResourceVersion
-	}
-	return e
-}
-
-// list is one page of a list with items that are not decoded.
-type list struct {
-	Metadata struct {
-		ResourceVersion string `json:"resourceVersion"`
-		Continue        string `json:"continue"`
-	} `json:"metadata"`
-	Items []jsontext.Value `json:"items"`
-}
-
-// Decode returns the object that data encodes, as the server sent it, with its kind filled
-// in. An error is a [*DecodeError].
-func (a API[T]) Decode(data []byte) (*T, error) { return a.decode(data) }
-
-// Named returns a T that has only its identity.
-func (a API[T]) Named(namespace, name string, uid types.UID, resourceVersion string) *T {
-	t := new(T)
-	obj := a.object(t)
-	obj.GetObjectKind().SetGroupVersionKind(a.resource.GroupVersionKind)
-	obj.SetNamespace(namespace)
-	obj.SetName(name)
-	obj.SetUID(uid)
-	obj.SetResourceVersion(resourceVersion)
-	return t
 }

@@ -13,8 +13,8 @@ import (
 // people.
 //
 // Set a condition once in a reconcile: a condition that is set to true and then to false has had a
-// transition each time, and never comes to rest. The time is the real one, even in a test that
-// moves the time of the program.
+// transition each time, and never comes to rest. The time is the real time, even in a test that moves the
+// time of the program.
 func SetCondition(conditions *[]metav1.Condition, owner Object, conditionType string, holds bool, reason, message string) {
 	now := metav1.Condition{
 		Type: conditionType, Status: metav1.ConditionFalse, Reason: reason, Message: message,

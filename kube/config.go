@@ -71,10 +71,9 @@ type Config struct {
 	// Compression leaves a tenth of the bytes of 10,000 objects of 1.7 KB. It costs the client some
 	// 30 ms of CPU, about as much as it saves in TLS. A later event costs 13 µs more.
 	DisableCompression bool
-	// WrapTransport, unless it is nil, returns a RoundTripper around its argument, which sends
-	// requests. The requests have their credentials already. A client calls WrapTransport once. The
-	// argument has a method CloseIdleConnections, which closes the connections that are not in use.
-	// Otherwise such connections close after 90 s.
+	// WrapTransport, if it is set, returns a RoundTripper around its argument, which sends requests with
+	// their credentials. A client calls WrapTransport once. The argument has a method CloseIdleConnections,
+	// which closes the connections that are not in use. Otherwise unused connections close after 90 s.
 	WrapTransport func(http.RoundTripper) http.RoundTripper
 
 	// UserAgent is the header of that name. Default of a client: the name of the program and /yare.

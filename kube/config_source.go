@@ -6,9 +6,14 @@ import (
 	"fmt"
 	"log/slog"
 	"net"
+	"net/http"
+	"net/url"
 	"os"
 	"path/filepath"
 	"strings"
+	"unicode"
+
+	"github.com/yare-go/yare/kube/internal/kubeconfig"
 )
 
 // ConfigSource describes where to look for the configuration of a client. The zero value
@@ -25,10 +30,9 @@ type ConfigSource struct {
 // In a Pod the default of the namespace is the environment variable POD_NAMESPACE, else the
 // namespace of the ServiceAccount. Otherwise the default is "default".
 //
-// The files of KUBECONFIG are merged by the rules of kubectl: the first file that defines a
-// cluster, a user, a context or the current context decides, and a file that does not exist is
-// skipped. A relative path in a file belongs to the folder of the file. Credentials are sent
-// to a server with https only.
+// The files of KUBECONFIG are merged by the rules of kubectl: the first file that defines a cluster, a
+// user, a context or the current context decides. A missing file is skipped. A relative path in a file
+// belongs to the folder of the file. Credentials are sent to a server with https only.
 //
 // A user with an auth-provider is an error. Package kube/clientgo supports auth-providers.
 func (s ConfigSource) Load() (config *Config, namespace string, err error) {
@@ -36,21 +40,23 @@ func (s ConfigSource) Load() (config *Config, namespace string, err error) {
 	if err != nil {
 		return nil, "", fmt.Errorf("load the kubeconfig: %w", err)
 	}
-	config, err = merged.config(s.Context)
-	if errors.Is(err, errNoCluster) {
+	selection, err := merged.Select(s.Context)
+	if errors.Is(err, kubeconfig.ErrNoCluster) {
 		if !isInPod(serviceAccountDir) {
-			return nil, "", s.missing(err)
+			return nil, "", s.noConfigError(err)
 		}
 		if config, err = podConfig(serviceAccountDir); err != nil {
 			return nil, "", fmt.Errorf("load the configuration of the Pod: %w", err)
 		}
 		return config, podNamespace(serviceAccountDir), nil
 	}
+	if err == nil {
+		config, err = configOf(selection)
+	}
 	if err != nil {
 		return nil, "", fmt.Errorf("load the kubeconfig: %w", err)
 	}
-	namespace = merged.contexts[merged.contextName(s.Context)].Namespace
-	if namespace == "" {
+	if namespace = selection.Context.Namespace; namespace == "" {
 		namespace = "default"
 		if isInPod(serviceAccountDir) {
 			namespace = podNamespace(serviceAccountDir)
@@ -60,7 +66,7 @@ func (s ConfigSource) Load() (config *Config, namespace string, err error) {
 }
 
 // read returns the content of all files together.
-func (s ConfigSource) read() (*kubeconfig, error) {
+func (s ConfigSource) read() (*kubeconfig.Kubeconfig, error) {
 	files := []string{s.Kubeconfig}
 	if s.Kubeconfig != "" {
 		// A file that was asked for by name must exist.
@@ -72,29 +78,101 @@ func (s ConfigSource) read() (*kubeconfig, error) {
 	} else if home, err := os.UserHomeDir(); err == nil {
 		files = []string{filepath.Join(home, ".kube", "config")}
 	}
-	merged := newKubeconfig()
+	merged := kubeconfig.New()
 	var errs []error
 	for _, file := range files {
 		if file == "" {
 			continue
 		}
-		if err := merged.addFile(file); err != nil && !errors.Is(err, os.ErrNotExist) {
+		if err := merged.AddFile(file); err != nil && !errors.Is(err, os.ErrNotExist) {
 			errs = append(errs, err)
 		}
 	}
 	return merged, errors.Join(errs...)
 }
 
-// missing returns the error of a source that has no configuration. The error names what to do. cause
-// wraps errNoCluster.
-func (s ConfigSource) missing(cause error) error {
+// configOf returns the configuration of what was selected in a kubeconfig.
+func configOf(s kubeconfig.Selection) (*Config, error) {
+	cluster, user := s.Cluster, s.User
+	config := &Config{Host: cluster.Server, DisableCompression: cluster.DisableCompression}
+	if cluster.ProxyURL != "" {
+		proxy, err := cluster.Proxy()
+		if err != nil {
+			return nil, err
+		}
+		config.Proxy = http.ProxyURL(proxy)
+	}
+	if u, err := url.ParseRequestURI(config.Host); err == nil && u.Opaque == "" && len(u.Path) > 1 {
+		u.RawQuery, u.Fragment = "", ""
+		config.Host = u.String()
+	}
+	if user.As != "" {
+		config.Impersonate = Impersonation{UserName: user.As, UID: user.AsUID, Groups: user.AsGroups, Extra: user.AsExtra}
+	}
+	// Credentials are for servers with TLS only. An address without a scheme is an address without TLS.
+	if base, err := serverURL(config.Host, false); err != nil || base.Scheme != "https" {
+		return config, nil
+	}
+	config.CAFile, config.CAData = cluster.CAFile, cluster.CAData
+	config.ServerName, config.Insecure = cluster.TLSServerName, cluster.Insecure
+	config.BearerToken, config.BearerTokenFile = user.Token, user.TokenFile
+	if user.Token == "" && user.TokenFile != "" {
+		token, err := os.ReadFile(user.TokenFile)
+		if err != nil {
+			return nil, fmt.Errorf("the user %q: its tokenFile: %w", s.Context.User, err)
+		}
+		config.BearerToken = strings.TrimSpace(string(token))
+	}
+	if user.CertFile != "" || len(user.CertData) > 0 {
+		config.CertFile, config.CertData = user.CertFile, user.CertData
+		config.KeyFile, config.KeyData = user.KeyFile, user.KeyData
+	}
+	config.Username, config.Password = user.Username, user.Password
+	if user.Exec != nil {
+		config.Exec = execConfigOf(user.Exec, cluster)
+	}
+	return config, nil
+}
+
+// execConfigOf returns the configuration of the credential plugin e for a cluster.
+func execConfigOf(e *kubeconfig.Exec, cluster kubeconfig.Cluster) *ExecConfig {
+	config := &ExecConfig{
+		Command: e.Command, Args: e.Args, APIVersion: e.APIVersion,
+		InstallHint:     printable(e.InstallHint),
+		InteractiveMode: InteractiveMode(e.Mode()), ProvideClusterInfo: e.ProvideClusterInfo,
+	}
+	for _, v := range e.Env {
+		config.Env = append(config.Env, v.Name+"="+v.Value)
+	}
+	for _, extension := range cluster.Extensions {
+		if extension.Name == "client.authentication.k8s.io/exec" {
+			config.ClusterConfig = extension.Extension
+		}
+	}
+	return config
+}
+
+// printable returns s without control characters other than white space, which could change
+// the state of a terminal.
+func printable(s string) string {
+	return strings.Map(func(r rune) rune {
+		if unicode.IsGraphic(r) || r >= '\t' && r <= '\r' {
+			return r
+		}
+		return '·'
+	}, s)
+}
+
+// noConfigError returns the error of a source that has no configuration. The error names what to do. cause
+// wraps ErrNoCluster.
+func (s ConfigSource) noConfigError(cause error) error {
 	text := "there is no kubeconfig"
 	if files := os.Getenv("KUBECONFIG"); s.Kubeconfig != "" {
 		text = fmt.Sprintf("the kubeconfig %s has no configuration", s.Kubeconfig)
 	} else if files != "" {
 		text = fmt.Sprintf("no file of KUBECONFIG=%s has a configuration", files)
 	}
-	if cause != errNoCluster { //nolint:errorlint // a wrapped error says more
+	if cause != kubeconfig.ErrNoCluster { //nolint:errorlint // a wrapped error says more
 		text += " (" + cause.Error() + ")"
 	}
 	return fmt.Errorf("%s and this is no Pod: name a file with --kubeconfig or KUBECONFIG, or put one at ~/.kube/config", text)

@@ -320,7 +320,7 @@ func TestTokenFileRotates(t *testing.T) {
 			t.Errorf("the server saw %q, want %q", got, want)
 		}
 	}
-	expire := func() { transport.token.read = transport.token.read.Add(-tokenPeriod) }
+	expire := func() { transport.token.readAt = transport.token.readAt.Add(-tokenPeriod) }
 	check("first")
 	write("second\n")
 	check("first") // for a minute

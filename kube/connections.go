@@ -25,7 +25,7 @@ const filePeriod = 5 * time.Minute
 // Requests in flight end on their old connections.
 type connections struct {
 	config *Config
-	// certificate returns the present certificate of the client. It is nil for a client without one.
+	// certificate returns the present certificate of the client. It is nil for a client without a certificate.
 	certificate func(context.Context) (*tls.Certificate, error)
 	now         func() time.Time
 
@@ -34,8 +34,8 @@ type connections struct {
 	// ca is the content of the CA file that transport trusts.
 	ca []byte
 	// leaf is the client certificate of the files when they were last looked at.
-	leaf    [][]byte
-	checked time.Time
+	leaf      [][]byte
+	checkedAt time.Time
 }
 
 func newConnections(config *Config, exec *execCredentials) (*connections, error) {
@@ -73,7 +73,7 @@ func newConnections(config *Config, exec *execCredentials) (*connections, error)
 			return nil, err
 		}
 	}
-	c.checked = c.now()
+	c.checkedAt = c.now()
 	c.transport, err = c.newTransport()
 	return c, err
 }
@@ -125,8 +125,8 @@ func (c *connections) CloseIdleConnections() {
 func (c *connections) current() *http.Transport {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if (c.hasCAFile() || c.hasCertificateFile()) && c.now().Sub(c.checked) >= filePeriod {
-		c.checked = c.now()
+	if (c.hasCAFile() || c.hasCertificateFile()) && c.now().Sub(c.checkedAt) >= filePeriod {
+		c.checkedAt = c.now()
 		if c.rereadFilesLocked() {
 			c.replaceLocked()
 		}
@@ -231,7 +231,7 @@ func (c *connections) newTransport() (*http.Transport, error) {
 	if transport.DialContext == nil {
 		transport.DialContext = (&net.Dialer{Timeout: 30 * time.Second, KeepAlive: 30 * time.Second}).DialContext
 	}
-	transport.DialContext = readingBursts(transport.DialContext)
+	transport.DialContext = burstDialer(transport.DialContext)
 	return transport, nil
 }
 

@@ -11,16 +11,16 @@ import (
 	"k8s.io/apimachinery/pkg/api/resource"
 )
 
-// DeepCopy returns a copy of t that shares nothing with t that can change. With it an author makes a
+// DeepCopy returns a copy of t. The copy and t share only what never changes. With it an author makes a
 // type a runtime.Object in one line:
 //
 //	func (w *WebApp) DeepCopyObject() runtime.Object { return kube.DeepCopy(w) }
 //
-// DeepCopy copies by reflection, and needs no generated methods. Structs within t that have a method
-// DeepCopyInto, as the code generators of Kubernetes write it, are copied by that method. Any other struct
-// that has unexported pointers, slices, maps or interfaces is copied by its own methods for JSON or text:
-// what its JSON lacks is not in the copy. DeepCopy panics for such a struct without these methods,
-// whatever it holds, and for channels and functions: no object has them. t must not contain itself. The
+// DeepCopy copies by reflection, and needs no generated methods. A struct within t with a method
+// DeepCopyInto, as the code generators of Kubernetes write it, is copied by this method. Any other struct
+// with unexported pointers, slices, maps or interfaces is copied by its methods for JSON or text: the copy
+// has only what the JSON has. DeepCopy panics for a struct with unexported references and without these
+// methods. It also panics for channels and functions, which no object has. t must not contain itself. The
 // copy of nil is nil.
 func DeepCopy[T any](t *T) *T {
 	if t == nil {
@@ -77,7 +77,7 @@ func unshare(v reflect.Value) {
 	}
 }
 
-// unshared returns a copy of v, which cannot be set, that shares nothing with v.
+// unshared returns a copy of v that shares nothing with v. v cannot be set.
 func unshared(v reflect.Value) reflect.Value {
 	if !hasReferences(v.Type()) {
 		return v
@@ -118,7 +118,7 @@ func unshareStruct(v reflect.Value) {
 	}
 }
 
-// copyByMethod copies the struct v by its method DeepCopyInto, and reports whether it has one.
+// copyByMethod copies the struct v by the method DeepCopyInto, and reports whether v has the method.
 func copyByMethod(v reflect.Value) bool {
 	if !hasReferences(v.Type()) {
 		return false

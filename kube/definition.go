@@ -11,7 +11,7 @@ import (
 
 // Definition describes one version of one resource: the part of its CustomResourceDefinition
 // that the fields of the Go type do not show. Several versions of a kind are several types,
-// each with a Definition of its own. Package crd merges them.
+// and each type has a Definition. Package crd merges the Definitions.
 type Definition struct {
 	// Group, Version and Kind name the resource, such as example.com, v1, WebApp.
 	Group, Version, Kind string
@@ -39,8 +39,8 @@ type Definition struct {
 	// served, by the priority of Kubernetes versions (v2, v1, v1beta1, …).
 	Storage bool
 
-	// NotServed is true for a version that the server does not serve, such as an old one in which
-	// objects may still be stored. Default: every version is served.
+	// NotServed is true for a version that the server does not serve. It may be an old version in which
+	// objects are still stored. Default: every version is served.
 	NotServed bool
 
 	// Deprecated is the warning that users of this version get. Default: none.
@@ -85,12 +85,11 @@ type Definition struct {
 // zero value, and must return the same value each time.
 type Defined interface{ Definition() Definition }
 
-// Tagged is the interface of types that have a crd tag of their own, which holds for every value of
-// the type: see package crd. CRDTag is called on the zero value, and must return the same tag each time.
+// Tagged is the interface of types with a crd tag for every value of the type: see package crd. CRDTag is
+// called on the zero value, and must return the same tag each time.
 type Tagged interface{ CRDTag() string }
 
-// DefinedObjectOf is the constraint that *T is an Object that defines itself: a custom
-// resource.
+// DefinedObjectOf is the constraint that *T is an Object and defines itself, as a custom resource does.
 type DefinedObjectOf[T any] interface {
 	ObjectOf[T]
 	Defined

@@ -52,88 +52,59 @@ func GracePeriod(d time.Duration) DeleteOption {
 	return deleteOption(func(o *metav1.DeleteOptions) { o.GracePeriodSeconds = &seconds })
 }
 
-// Delete deletes the object of that name. If there is no such object, [IsNotFound] reports the error,
-// and [IgnoreNotFound] drops the error.
-func (a API[T]) Delete(ctx context.Context, name string, options ...DeleteOption) error {
-	return a.delete(ctx, name, options)
-}
-
-func (a resourceView) delete(ctx context.Context, name string, options []DeleteOption) error {
-	if err := cmp.Or(a.requireName(VerbDelete, name), a.rejectSubresource(VerbDelete, name)); err != nil {
+// deleteObject deletes the object of that name.
+func deleteObject(ctx context.Context, h Handler, t target, name string, options []DeleteOption) error {
+	if err := cmp.Or(t.requireName(VerbDelete, name), t.rejectSubresource(VerbDelete, name)); err != nil {
 		return err
 	}
-	r := a.request(VerbDelete, name)
-	if err := deleteBody(r, options); err != nil {
-		return err
-	}
-	_, err := a.client.Do(ctx, r)
-	return err
+	return doDelete(ctx, h, t.request(VerbDelete, name), options)
 }
 
-// DeleteAll deletes all objects that match, one namespace at a time. The first error ends DeleteAll.
-// The namespaces must be named, by [Namespaced] or [Client.InNamespaces], unless T is cluster-scoped. The
-// selectors must select by labels or fields; [Everything] deletes all objects of the namespaces.
-func (a API[T]) DeleteAll(ctx context.Context, selectors []Selector, options ...DeleteOption) error {
-	streams, err := a.Streams(selectors...)
-	if err = cmp.Or(err, a.rejectSubresource(VerbDeleteCollection, "")); err != nil {
+// deleteAll deletes the objects of t that selectors select. See [API.DeleteAll].
+func deleteAll(ctx context.Context, c *Client, t target, selectors []Selector, options []DeleteOption) error {
+	streams, err := t.streams(c, selectors)
+	if err = cmp.Or(err, t.rejectSubresource(VerbDeleteCollection, "")); err != nil {
 		return err
 	}
 	for _, s := range streams {
 		switch {
-		case s.Namespace == "" && !a.resource.ClusterScoped:
-			return fmt.Errorf("delete all %s: the namespace is missing: use kube.Namespaced", a.resource)
+		case s.Namespace == "" && !t.resource.ClusterScoped:
+			return fmt.Errorf("delete all %s: the namespace is missing: use kube.Namespaced", t.resource)
 		case s.LabelSelector == "" && s.FieldSelector == "" && !slices.ContainsFunc(selectors, func(s Selector) bool { return s.everything }):
-			return fmt.Errorf("delete all %s: no selector narrows it: select with kube.Everything to delete all of them", a.resource)
+			return fmt.Errorf("delete all %s: no selector narrows it: select with kube.Everything to delete all of them", t.resource)
 		}
 	}
 	for _, s := range streams {
 		r := s.Request(VerbDeleteCollection)
 		r.Representation = Full
-		if err := deleteBody(r, options); err != nil {
-			return err
-		}
-		if _, err := a.client.Do(ctx, r); err != nil {
+		if err := doDelete(ctx, c, r, options); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-func deleteBody(r *Request, options []DeleteOption) error {
-	if len(options) == 0 {
-		return nil
-	}
-	o := metav1.DeleteOptions{TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "DeleteOptions"}}
-	for _, option := range options {
-		option.changeDelete(&o)
-	}
-	if p := o.Preconditions; p != nil {
-		if p.UID != nil {
-			r.Preconditions.UID = *p.UID
+// doDelete sends a deletion with options.
+func doDelete(ctx context.Context, h Handler, r *Request, options []DeleteOption) error {
+	if len(options) > 0 {
+		o := metav1.DeleteOptions{TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "DeleteOptions"}}
+		for _, option := range options {
+			option.changeDelete(&o)
 		}
-		if p.ResourceVersion != nil {
-			r.Preconditions.ResourceVersion = *p.ResourceVersion
+		if p := o.Preconditions; p != nil {
+			if p.UID != nil {
+				r.Preconditions.UID = *p.UID
+			}
+			if p.ResourceVersion != nil {
+				r.Preconditions.ResourceVersion = *p.ResourceVersion
+			}
 		}
+		body, err := Marshal(o)
+		if err != nil {
+			return fmt.Errorf("encode the options of a delete: %w", err)
+		}
+		r.Body = body
 	}
-	body, err := Marshal(o)
-	if err != nil {
-		return fmt.Errorf("encode the options of a delete: %w", err)
-	}
-	r.Body = body
-	return nil
-}
-
-// Delete deletes obj. If obj has a uid, only the object of that uid is deleted; otherwise the object
-// of its name is deleted. If the object is gone already, [IgnoreNotFound] drops the error: [IsNotFound]
-// reports the error or, if another object has the name, [IsUIDConflict] does.
-func (c *Client) Delete(ctx context.Context, obj Object, options ...DeleteOption) error {
-	t, err := typeOfLive(VerbDelete, obj)
-	if err != nil {
-		return err
-	}
-	if uid := obj.GetUID(); uid != "" {
-		options = append([]DeleteOption{RequireUID(uid)}, options...)
-	}
-	a := newResourceView(c, t.Resource, obj.GetNamespace(), Full, false, nil)
-	return a.delete(ctx, obj.GetName(), options)
+	_, err := h.Do(ctx, r)
+	return err
 }

@@ -6,10 +6,19 @@ import (
 	"fmt"
 
 	"github.com/go-json-experiment/json/jsontext"
-	"k8s.io/apimachinery/pkg/types"
 )
 
 // difference is the change from one state of an object to another.
+//
+// The difference from
+//
+//	{"metadata":{"labels":{"a":"1","b":"2"},"resourceVersion":"7"},"spec":{"size":1,"args":["x"]}}
+//
+// to
+//
+//	{"metadata":{"labels":{"a":"1"},"resourceVersion":"7"},"spec":{"size":2,"args":["x"]}}
+//
+// is {"metadata":{"labels":{"b":null}},"spec":{"size":2}}. It has no list, because args is equal in both.
 type difference struct {
 	// members is the merge patch (RFC 7386): a member is a jsontext.Value, a nested map, or nil if
 	// it is removed.
@@ -22,7 +31,7 @@ type difference struct {
 // version and the managedFields do not count: the server sets them.
 func differenceOf(before, after []byte) (difference, error) {
 	var d difference
-	members, err := d.between(before, after)
+	members, err := d.mergePatch(before, after)
 	if err != nil {
 		return difference{}, err
 	}
@@ -37,8 +46,8 @@ func differenceOf(before, after []byte) (difference, error) {
 	return d, nil
 }
 
-// between returns the merge patch from one JSON object to another.
-func (d *difference) between(before, after jsontext.Value) (map[string]any, error) {
+// mergePatch returns the merge patch from one JSON object to another.
+func (d *difference) mergePatch(before, after jsontext.Value) (map[string]any, error) {
 	var from, to map[string]jsontext.Value
 	if err := errors.Join(Unmarshal(before, &from), Unmarshal(after, &to)); err != nil {
 		return nil, err
@@ -49,7 +58,7 @@ func (d *difference) between(before, after jsontext.Value) (map[string]any, erro
 		switch {
 		case isNull(value) || bytes.Equal(old, value):
 		case old.Kind() == '{' && value.Kind() == '{':
-			nested, err := d.between(old, value)
+			nested, err := d.mergePatch(old, value)
 			if err != nil {
 				return nil, err
 			}
@@ -97,13 +106,13 @@ func (d difference) patch(p Preconditions) ([]byte, error) {
 	return Marshal(d.members)
 }
 
-// checkDifference returns an error if the server would ignore a part of the difference.
-func (a resourceView) checkDifference(d difference) error {
+// check returns an error if a write of t would ignore a part of the difference.
+func (d difference) check(t target) error {
 	_, hasStatus := d.members["status"]
 	switch {
-	case a.subresource == "" && a.statusApart && hasStatus:
+	case t.subresource == "" && t.hasStatusSubresource && hasStatus:
 		return errors.New("the status has changed, which this write leaves alone: change it in a write of its own, through API.Status")
-	case a.subresource != "status":
+	case t.subresource != "status":
 		return nil
 	}
 	for name := range d.members {
@@ -114,21 +123,35 @@ func (a resourceView) checkDifference(d difference) error {
 	return nil
 }
 
-// identity holds the fields that a write must not change.
-type identity struct {
-	namespace, name string
-	uid             types.UID
-}
-
-func identityOf(obj Object) identity {
-	return identity{namespace: obj.GetNamespace(), name: obj.GetName(), uid: obj.GetUID()}
-}
-
-// check returns an error unless obj is the object that i names.
-func (i identity) check(obj Object) error {
-	if now := identityOf(obj); now != i {
-		return fmt.Errorf("it was %s (uid %q) and is %s (uid %q) now: a write changes neither namespace, name nor uid",
-			quoted(i.namespace, i.name), i.uid, quoted(now.namespace, now.name), now.uid)
+// differenceRequest returns the patch from before to after, or nil if they are equal.
+func differenceRequest(t target, before, after Object, options writeOptions) (*Request, error) {
+	if before.GetUID() == "" {
+		return nil, errors.New("the object before has no uid: give PatchDifference the object as it was read")
 	}
-	return nil
+	if err := identityOf(before).check(after); err != nil {
+		return nil, err
+	}
+	from, err := t.encode(before)
+	if err != nil {
+		return nil, err
+	}
+	to, err := t.encode(after)
+	if err != nil {
+		return nil, err
+	}
+	d, err := differenceOf(from, to)
+	if err == nil {
+		err = d.check(t)
+	}
+	if err != nil || len(d.members) == 0 {
+		return nil, err
+	}
+	r := t.request(VerbPatch, before.GetName())
+	r.Query, r.ContentType = options.query(), ContentMergePatch
+	r.Preconditions.UID = before.GetUID()
+	if d.hasList {
+		r.Preconditions.ResourceVersion = before.GetResourceVersion()
+	}
+	r.Body, err = d.patch(r.Preconditions)
+	return r, err
 }

@@ -23,7 +23,7 @@ func Discover(ctx context.Context, h Handler, gv schema.GroupVersion) ([]Resourc
 		return nil, fmt.Errorf("discover the resources of %s: %w", gv, err)
 	}
 	var list metav1.APIResourceList
-	if err := unmarshalNew(response.Body, &list); err != nil {
+	if err := (decoder{}).decode(response.Body, &list); err != nil {
 		return nil, fmt.Errorf("discover the resources of %s: read the answer: %w", gv, err)
 	}
 	resources := make([]Resource, 0, len(list.APIResources))
@@ -38,8 +38,8 @@ func Discover(ctx context.Context, h Handler, gv schema.GroupVersion) ([]Resourc
 
 // DiscoverAll returns all resources that the server serves, without their subresources. Each resource
 // comes once, in the first version of its group that has it, in the order of the server. It makes one
-// request for each version of a group. An error means that the resources of some groups are not
-// known, such as the groups of an aggregated server that does not answer; the others are returned beside
+// request for each version of a group. An error means that the resources of some groups are not known. One
+// cause is an aggregated server without an answer. The resources of the other groups are returned beside
 // the error.
 func DiscoverAll(ctx context.Context, h Handler) ([]Resource, error) {
 	response, err := h.Do(ctx, &Request{Verb: VerbGet})
@@ -47,7 +47,7 @@ func DiscoverAll(ctx context.Context, h Handler) ([]Resource, error) {
 		return nil, fmt.Errorf("discover the groups of the server: %w", err)
 	}
 	var list metav1.APIGroupList
-	if err := unmarshalNew(response.Body, &list); err != nil {
+	if err := (decoder{}).decode(response.Body, &list); err != nil {
 		return nil, fmt.Errorf("discover the groups of the server: read the answer: %w", err)
 	}
 	versions := []schema.GroupVersion{{Version: "v1"}}

@@ -4,7 +4,7 @@
 // carries its own [Definition]; a type of k8s.io/api, whose resource is known; a type of
 // another module, wrapped and given a Definition; unstructured.Unstructured; or
 // metav1.PartialObjectMetadata. Nothing is registered and nothing is generated. A custom resource
-// is an alias of CustomResource, or a type of its own where it has methods. For client-go and
+// is an alias of CustomResource, or a defined type where it needs methods. For client-go and
 // controller-runtime it is a runtime.Object: see [DeepCopy].
 //
 // A [Client] puts these types on top of a [Handler], which serves requests and knows only
@@ -20,12 +20,12 @@
 //
 // # Which write
 //
-//   - [Apply] declares the fields that a program wants to have, from an object that it builds anew
-//     each time. It suits children, and statuses ([Client.ApplyStatus]).
+//   - [Apply] declares the fields that a program wants to have, from an object that the program builds
+//     for the apply. It suits children, and statuses ([Client.ApplyStatus]).
 //   - [API.PatchDifference] changes some fields of an object that was read, such as a label. It leaves
 //     all other fields alone.
-//   - [API.Modify] reads, changes and replaces an object, and does so again after a conflict. It suits
-//     a change that depends on what the object has, such as a list or a counter.
+//   - [API.Modify] reads, changes and replaces an object, and repeats this after a conflict. It suits
+//     a change that depends on the content of the object, such as a list or a counter.
 //   - [API.Create] suits objects that are made once and never changed, such as Jobs.
 //   - [CreateSubresource] evicts a Pod, binds a Pod, or asks for a token. Package kube/pods runs commands
 //     in Pods.

@@ -12,8 +12,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// Error describes a request that did not succeed: what was tried on which object, and what the
-// server answered, or why it could not be asked.
+// Error describes a request that did not succeed: the verb and the object, and the answer of the server or
+// the reason why there is none.
 type Error struct {
 	// Verb, Ref and Subresource name the request.
 	Verb        Verb
@@ -155,7 +155,7 @@ func IsApplyConflict(err error) bool {
 }
 
 // IsUIDConflict reports whether a write failed only because the object of that name has another
-// uid than the write names: the object was deleted and made anew.
+// uid than the write names: the object was deleted, and another object was made under its name.
 func IsUIDConflict(err error) bool {
 	e, ok := AsError(err)
 	switch {

@@ -22,8 +22,8 @@ type Frame struct {
 	Object jsontext.Value
 }
 
-// Frames returns the events in the answer to a watch. The sequence ends without an error when
-// the stream ends, and with one when it breaks off within an event.
+// Frames returns the events in the answer to a watch. The sequence ends without an error when the stream
+// ends, and with an error when the stream breaks off within an event.
 func Frames(stream io.Reader) iter.Seq2[Frame, error] {
 	return func(yield func(Frame, error) bool) {
 		r := frameReader{stream: stream}
@@ -46,14 +46,14 @@ func Frames(stream io.Reader) iter.Seq2[Frame, error] {
 const (
 	// minFrameBuffer is the size of an idle buffer for frames, in bytes.
 	minFrameBuffer = 4 << 10
-	// maxFrameBuffer is the size that such a buffer grows to while much arrives. Only a larger
-	// frame makes it larger.
+	// maxFrameBuffer is the size of a buffer for frames while much arrives. Only a larger frame makes the
+	// buffer larger.
 	maxFrameBuffer = 64 << 10
 )
 
 // frameReader reads the frames of a stream. An API server ends each frame with a newline, and
-// writes no other newline. One pass over a frame checks that it is well-formed, and finds its
-// parts. Everything else is left to a decoder.
+// writes no other newline. One pass over a frame checks the JSON and finds the parts of the frame.
+// Everything else is left to a decoder.
 type frameReader struct {
 	stream io.Reader
 	// buffer[from:to] was read and is no part of an earlier frame.

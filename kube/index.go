@@ -5,8 +5,8 @@ import (
 	"fmt"
 )
 
-// Index finds the objects of one type by values that a function takes from each, such as
-// the names of the ConfigMaps that it mentions:
+// Index finds the objects of one type by values. A function takes the values from an object, such as the
+// names of the ConfigMaps in its spec:
 //
 //	var bySettings = kube.NewIndex("settings", func(w *WebApp) []string { return []string{w.Spec.Settings} })
 //
@@ -33,10 +33,10 @@ func NewIndex[T any, P ObjectOf[T]](name string, values func(*T) []string) *Inde
 		err = errors.New("its function is nil")
 	}
 	x := &Index{name: name, resource: kind.Resource, representation: kind.Representation, err: err}
-	decoder := newPlanDecoder()
+	decoder := newDecoder()
 	x.values = func(object []byte) ([]string, error) {
 		t := new(T)
-		if err := unmarshalPlanned(decoder, object, t); err != nil {
+		if err := decoder.decode(object, t); err != nil {
 			return nil, nil // a read of the object returns the error
 		}
 		return values(t), nil
@@ -55,7 +55,7 @@ func (x *Index) Is(value string) Selector {
 
 // Check returns an error unless x can be used for the objects of r in the given representation. An
 // index of a projection can be used for whole objects.
-func (x *Index) Check(r Resource, form Representation) error {
+func (x *Index) Check(r Resource, representation Representation) error {
 	switch {
 	case x == nil:
 		return errors.New("the index is nil: make one with kube.NewIndex")
@@ -63,9 +63,9 @@ func (x *Index) Check(r Resource, form Representation) error {
 		return fmt.Errorf("the index %q: %w", x.name, x.err)
 	case x.resource != r:
 		return fmt.Errorf("the index %q is of %s (%s), not of %s (%s)", x.name, x.resource, x.resource.Version, r, r.Version)
-	case form == MetadataOnly:
+	case representation == MetadataOnly:
 		return fmt.Errorf("the index %q looks at more than the metadata of %s: use it where whole objects are watched or listed", x.name, r)
-	case form != Full && form != x.representation:
+	case representation != Full && representation != x.representation:
 		return fmt.Errorf("the index %q looks at other fields of %s than the projection has: make an index of the projected type", x.name, r)
 	}
 	return nil

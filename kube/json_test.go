@@ -199,7 +199,7 @@ func TestJSONRules(t *testing.T) {
 				t.Fatalf("our error is %v, the one of Kubernetes %v", errOurs, errTheirs)
 			}
 			var fresh all
-			if err := unmarshalPlanned(newPlanDecoder(), []byte(data), &fresh); fmt.Sprint(err) != fmt.Sprint(errOurs) || !reflect.DeepEqual(fresh, ours) {
+			if err := newDecoder().decode([]byte(data), &fresh); fmt.Sprint(err) != fmt.Sprint(errOurs) || !reflect.DeepEqual(fresh, ours) {
 				t.Errorf("decoded differently in one pass, error %v, want %v:\n%s", err, errOurs, cmp.Diff(string(stdMarshal(t, ours)), string(stdMarshal(t, fresh))))
 			}
 			if errOurs != nil {
@@ -234,7 +234,7 @@ func TestJSONOfWrongTags(t *testing.T) {
 	if err := stdjson.Unmarshal([]byte(data), &theirs); err != nil {
 		t.Fatal(err)
 	}
-	if err := unmarshalPlanned(newPlanDecoder(), []byte(data), &ours); err != nil || !reflect.DeepEqual(ours, theirs) {
+	if err := newDecoder().decode([]byte(data), &ours); err != nil || !reflect.DeepEqual(ours, theirs) {
 		t.Errorf("decoded %+v, %v, want %+v", ours, err, theirs)
 	}
 }
@@ -270,7 +270,7 @@ func FuzzJSONLikeKubernetes(f *testing.F) {
 	f.Fuzz(func(t *testing.T, data []byte) {
 		var ours, theirs, fresh appsv1.Deployment
 		errOurs, errTheirs := Unmarshal(data, &ours), utiljson.Unmarshal(data, &theirs)
-		if err := unmarshalPlanned(newPlanDecoder(), data, &fresh); fmt.Sprint(err) != fmt.Sprint(errOurs) || !reflect.DeepEqual(fresh, ours) {
+		if err := newDecoder().decode(data, &fresh); fmt.Sprint(err) != fmt.Sprint(errOurs) || !reflect.DeepEqual(fresh, ours) {
 			t.Fatalf("%q: decoded differently in one pass, error %v, want %v", data, err, errOurs)
 		}
 		if errTheirs != nil {

@@ -8,6 +8,8 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/yare-go/yare/internal/ident"
 )
 
 // Match is a condition on the objects of a list by which servers cannot select. A handler
@@ -24,23 +26,25 @@ type Match struct {
 // Matches reports whether an object, which is JSON, meets the condition. The error is the error
 // of [Index.Values].
 func (m Match) Matches(object []byte) (bool, error) {
-	if m.Owner != "" {
-		var metadata struct {
-			Metadata struct {
-				OwnerReferences []metav1.OwnerReference `json:"ownerReferences"`
-			} `json:"metadata"`
-		}
-		err := Unmarshal(object, &metadata)
-		owned := func(o metav1.OwnerReference) bool { return o.UID == m.Owner }
-		if err != nil || !slices.ContainsFunc(metadata.Metadata.OwnerReferences, owned) {
-			return false, nil
-		}
+	if m.Owner != "" && !slices.ContainsFunc(ownersOf(object), func(o metav1.OwnerReference) bool { return o.UID == m.Owner }) {
+		return false, nil
 	}
 	if m.Index == nil {
 		return true, nil
 	}
 	values, err := m.Index.Values(object)
 	return slices.Contains(values, m.Value), err
+}
+
+// ownersOf returns the owner references of an object, which is JSON. An object that cannot be read has
+// none.
+func ownersOf(object []byte) []metav1.OwnerReference {
+	var answer ident.Answer
+	var owners []metav1.OwnerReference
+	if Unmarshal(object, &answer) != nil || len(answer.Metadata.OwnerReferences) == 0 || Unmarshal(answer.Metadata.OwnerReferences, &owners) != nil {
+		return nil
+	}
+	return owners
 }
 
 // OwnerIs selects objects with an owner reference to owner, which must have a uid. The selector
@@ -52,16 +56,16 @@ func OwnerIs(owner Object) Selector {
 	return Selector{err: fmt.Errorf("the owner %s has no uid: read it before what it owns is selected", quoted(owner.GetNamespace(), owner.GetName()))}
 }
 
-// matches returns the conditions among selectors.
-func (a resourceView) matches(selectors []Selector) ([]Match, error) {
+// matchesOf returns the conditions among selectors of a list of t.
+func matchesOf(selectors []Selector, t target) ([]Match, error) {
 	var all []Match
 	for _, s := range selectors {
 		if s.match == nil {
 			continue
 		}
 		if x := s.match.Index; x != nil {
-			if err := x.Check(a.resource, a.representation); err != nil {
-				return nil, fmt.Errorf("list %s: %w", a.resource, err)
+			if err := x.Check(t.resource, t.representation); err != nil {
+				return nil, fmt.Errorf("list %s: %w", t.resource, err)
 			}
 		}
 		all = append(all, *s.match)
@@ -69,8 +73,8 @@ func (a resourceView) matches(selectors []Selector) ([]Match, error) {
 	return all, nil
 }
 
-// meeting returns the objects that meet all conditions.
-func meeting(all []Match, objects []jsontext.Value) ([]jsontext.Value, error) {
+// matching returns the objects that meet all conditions.
+func matching(all []Match, objects []jsontext.Value) ([]jsontext.Value, error) {
 	if len(all) == 0 {
 		return objects, nil
 	}

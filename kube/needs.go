@@ -24,18 +24,18 @@ type Needs struct {
 	Rules []PolicyRule
 }
 
-// Access describes permissions that a part needs: verbs on a resource, in the namespaces that the
-// program watches. For a resource outside of namespaces Namespaces is empty, and OwnNamespace false.
+// Access describes permissions that a part needs: verbs on a resource, in the namespaces of the program.
+// For a resource outside of namespaces Namespaces is empty, and OwnNamespace false.
 type Access struct {
 	Resource    Resource
 	Subresource string
 	Verbs       []Verb
-	// Names narrows the permissions to the objects of these names. If it is empty, they are for all
-	// objects. RBAC cannot narrow a deletecollection by name, and a create only if it is an apply
+	// Names narrows the permissions to the objects of these names. If Names is empty, the permissions are
+	// for all objects. RBAC cannot narrow a deletecollection by name, and a create only if it is an apply
 	// (https://kubernetes.io/docs/reference/access-authn-authz/rbac/#referring-to-resources).
 	Names []string
-	// Namespaces are the namespaces in which the part needs the permissions, whatever namespaces the
-	// program watches.
+	// Namespaces are the namespaces in which the part needs the permissions, also if the program watches
+	// other namespaces.
 	Namespaces []string
 	// OwnNamespace is true if the part needs the permissions in the namespace that the program is
 	// installed in, such as for its Lease. Then Namespaces is empty.

@@ -28,14 +28,14 @@ type None = struct{}
 //
 //	type WebApp = kube.CustomResource[WebAppSpec, WebAppStatus]
 //
-// The second is a type of its own, without the equals sign. Such a type can have methods:
+// The second is a defined type, without the equals sign. A defined type can have methods:
 //
 //	type WebApp kube.CustomResource[WebAppSpec, WebAppStatus]
 //
 //	func (w *WebApp) IsPaused() bool { return w.Annotations["example.com/paused"] == "true" }
 //
-// Both are used alike. Only the alias is a runtime.Object by itself, because Go gives a type of its
-// own no methods of CustomResource. The type of its own needs one line for that: see [DeepCopy].
+// Both are used alike. Only the alias is a runtime.Object by itself, because a defined type has no methods
+// of CustomResource. One line makes the defined type a runtime.Object: see [DeepCopy].
 //
 // A struct that embeds a custom resource is a custom resource too. With it an author gives a custom
 // resource of another module another Definition. Other JSON fields beside the embedded custom resource

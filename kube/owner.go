@@ -45,16 +45,16 @@ func OwnedBy[O Object](owner Object, child O) O {
 		ref.APIVersion, ref.Kind = owner.GetObjectKind().GroupVersionKind().ToAPIVersionAndKind()
 	}
 	refs := make([]metav1.OwnerReference, 0, len(child.GetOwnerReferences())+1)
-	there := false
+	isPlaced := false
 	for _, other := range child.GetOwnerReferences() {
 		switch {
 		case other.UID != ref.UID:
 			refs = append(refs, other)
-		case !there: // stays where it is, so that nothing moves when nothing changes
-			refs, there = append(refs, ref), true
+		case !isPlaced: // stays where it is, so that nothing moves when nothing changes
+			refs, isPlaced = append(refs, ref), true
 		}
 	}
-	if !there {
+	if !isPlaced {
 		refs = append(refs, ref)
 	}
 	child.SetOwnerReferences(refs)

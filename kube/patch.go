@@ -5,8 +5,8 @@ import (
 	"fmt"
 )
 
-// Patch describes a change to parts of an object. If it cannot be encoded, the request that
-// it is used for returns the error.
+// Patch describes a change to parts of an object. If a Patch cannot be encoded, the method that gets the
+// Patch returns the error.
 type Patch struct {
 	contentType string
 	body        []byte
@@ -21,8 +21,7 @@ func newPatch(contentType string, v any) Patch {
 	return Patch{contentType: contentType, body: body, err: err}
 }
 
-// check returns an error for a patch that the server would refuse, in words that show what to
-// write.
+// check returns an error for a patch that the server would refuse. The error says what to write.
 func (p Patch) check() error {
 	first := byte(0)
 	if len(p.body) > 0 {

@@ -20,7 +20,7 @@ import (
 // of these types.
 func TestPlanOfEveryBuiltinType(t *testing.T) {
 	t.Parallel()
-	d := newPlanDecoder()
+	d := newDecoder()
 	for _, file := range fixtures(t) {
 		t.Run(strings.TrimSuffix(filepath.Base(file), ".json"), func(t *testing.T) {
 			t.Parallel()
@@ -38,7 +38,7 @@ func TestPlanOfEveryBuiltinType(t *testing.T) {
 			}
 			typ := reflect.TypeOf(object).Elem()
 			got, want := reflect.New(typ).Interface(), reflect.New(typ).Interface()
-			if !d.Decode(data, got) {
+			if !d.plans.Decode(data, got) {
 				t.Fatal("the plan leaves it to the decoder of all types")
 			}
 			if err := Unmarshal(data, want); err != nil {
@@ -85,10 +85,10 @@ func FuzzPlan(f *testing.F) {
 	} {
 		f.Add([]byte(text))
 	}
-	d := newPlanDecoder()
+	d := newDecoder()
 	f.Fuzz(func(t *testing.T, data []byte) {
 		var got, want planned
-		if !d.Decode(data, &got) {
+		if !d.plans.Decode(data, &got) {
 			return
 		}
 		if err := Unmarshal(data, &want); err != nil {
@@ -105,7 +105,7 @@ func FuzzPlan(f *testing.F) {
 func TestTypesWithoutPlan(t *testing.T) {
 	t.Parallel()
 	type embedded struct{ A string }
-	d := newPlanDecoder()
+	d := newDecoder()
 	for _, into := range []any{
 		new(struct{ embedded }),
 		new(struct{ *metav1.TypeMeta }),
@@ -124,7 +124,7 @@ func TestTypesWithoutPlan(t *testing.T) {
 		}),
 		new(any),
 	} {
-		if d.Decode([]byte(`{}`), into) {
+		if d.plans.Decode([]byte(`{}`), into) {
 			t.Errorf("%T has a plan", into)
 		}
 	}

@@ -8,8 +8,8 @@ import (
 	"github.com/yare-go/yare/internal/jsonscan/projection"
 )
 
-// Projected is the interface of types that have only some fields of a kind, so that a program that
-// watches many objects keeps only the fields that it needs. Projection returns the kind.
+// Projected is the interface of types with only some fields of a kind. With a projection a program watches
+// many objects and keeps only the fields that it needs. Projection returns the kind.
 //
 //	type podPhase struct {
 //		metav1.TypeMeta   `json:",inline"`
@@ -21,10 +21,10 @@ import (
 //
 //	func (podPhase) Projection() (kube.Resource, error) { return kube.ResourceOf[corev1.Pod]() }
 //
-// A projection is read, listed, watched and cached in place of the whole type. The server sends
-// whole objects all the same: the cache drops the other fields, and the managedFields. A cache of
-// a projection answers no read of the whole type, and a cache of the whole type answers reads of
-// every projection. Two projections with the same fields share one watch.
+// A projection is read, listed, watched and cached in place of the whole type. The server still sends whole
+// objects. The cache drops the other fields, and the managedFields. A cache of a projection answers no read
+// of the whole type, and a cache of the whole type answers reads of every projection. Two projections with
+// the same fields share one watch.
 //
 // A projection can be deleted. Every other write of a projection is an error: a replacement would
 // remove the fields that the type lacks. An apply of the whole type to an object that only a
@@ -37,7 +37,8 @@ type Projected interface {
 // projectionPrefix begins the Representation of a projection. The fields follow.
 const projectionPrefix = "fields:"
 
-// ProjectedFields returns the fields of a projection, and reports whether r is the form of one.
+// ProjectedFields returns the fields of a projection, and reports whether r is the representation of a
+// projection.
 func (r Representation) ProjectedFields() (fields string, ok bool) {
 	return strings.CutPrefix(string(r), projectionPrefix)
 }
@@ -48,7 +49,7 @@ func projectionOf(t reflect.Type, p Projected) (Type, error) {
 	if err != nil {
 		return Type{}, fmt.Errorf("%s: the kind of the projection: %w", TypeName(t), err)
 	}
-	if err := complete(r); err != nil {
+	if err := r.check(); err != nil {
 		return Type{}, fmt.Errorf("%s: the kind of the projection: %w", TypeName(t), err)
 	}
 	fields, err := projection.Of(t)
@@ -56,12 +57,4 @@ func projectionOf(t reflect.Type, p Projected) (Type, error) {
 		return Type{}, fmt.Errorf("%s: %w", TypeName(t), err)
 	}
 	return Type{Resource: r, Go: t, Representation: Representation(projectionPrefix + fields.String())}, nil
-}
-
-// rejectProjection returns an error if a is the view of a projection and verb would write it.
-func (a resourceView) rejectProjection(verb Verb, name string) error {
-	if _, ok := a.representation.ProjectedFields(); !ok || !verb.IsWrite() || verb == VerbDelete || verb == VerbDeleteCollection {
-		return nil
-	}
-	return fmt.Errorf("%s %s %q: the type is a projection, which lacks fields of the kind: write the whole type", verb, a.resource, name)
 }

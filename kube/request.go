@@ -2,13 +2,17 @@ package kube
 
 import (
 	"context"
+	"fmt"
 	"io"
 	"iter"
 	"net/http"
 	"net/url"
 
 	"github.com/go-json-experiment/json/jsontext"
+	"k8s.io/apimachinery/pkg/api/validate/content"
 	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/yare-go/yare/internal/ident"
 )
 
 // Verb is the action of a request, in the words of RBAC.
@@ -38,8 +42,8 @@ const (
 	ContentStrategicPatch = "application/strategic-merge-patch+json"
 )
 
-// Representation is the form in which objects are requested: one of the constants, or the form of a
-// projection, which [TypeOf] returns.
+// Representation is how much of its objects a request asks for: one of the constants, or the representation
+// of a projection, which [TypeOf] returns.
 type Representation string
 
 const (
@@ -62,7 +66,7 @@ type Request struct {
 	// Query holds further parameters, such as labelSelector or fieldManager. A get with
 	// parameters is not answered from a cache.
 	Query url.Values
-	// Body is empty for requests without one.
+	// Body is empty for requests without a body.
 	Body []byte
 	// ContentType is the content type of Body. Default: [ContentJSON].
 	ContentType string
@@ -103,11 +107,7 @@ func (r *Request) ObjectName() string {
 	if r.Name != "" || r.Verb != VerbCreate {
 		return r.Name
 	}
-	var object struct {
-		Metadata struct {
-			Name string `json:"name"`
-		} `json:"metadata"`
-	}
+	var object ident.Answer
 	if Unmarshal(r.Body, &object) != nil {
 		return ""
 	}
@@ -123,14 +123,14 @@ type Response struct {
 	// Stream is the answer to a watch, and to a request with Streams. The caller closes it.
 	// After a switch of protocols (Code 101) it is an io.ReadWriteCloser.
 	Stream io.ReadCloser
-	// Pings is true for a Stream whose transport checks by pings that the connection is alive,
-	// as HTTP/2 does. A Stream without pings may be dead without an error.
+	// Pings is true if the transport of the Stream checks the connection by pings, as HTTP/2 does. A Stream
+	// without pings may be dead without an error.
 	Pings bool
 	// Cached is true if no request was sent for the answer.
 	Cached bool
-	// Items are the objects of a list that was not read from the server, in place of Body. A
-	// [*DecodeError] stands for one object, which cannot be read. Any other error is in the last
-	// pair. An object is read when the sequence comes to it.
+	// Items are the objects of a list that was not read from the server, in place of Body. A [*DecodeError]
+	// stands for an object that cannot be read. Any other error is in the last pair. The sequence reads an
+	// object just before it yields the object.
 	Items iter.Seq2[jsontext.Value, error]
 }
 
@@ -145,3 +145,12 @@ type HandlerFunc func(ctx context.Context, r *Request) (*Response, error)
 
 // Do calls f.
 func (f HandlerFunc) Do(ctx context.Context, r *Request) (*Response, error) { return f(ctx, r) }
+
+// checkSegment returns an error for a name that would lead a URL somewhere else: the object
+// "web/status" is not the object web, and ".." is its namespace.
+func checkSegment(what, value string) error {
+	if problems := content.IsPathSegmentName(value); len(problems) > 0 {
+		return fmt.Errorf("the %s %q %s", what, value, problems[0])
+	}
+	return nil
+}

@@ -8,9 +8,6 @@ import (
 	"math/rand/v2"
 	"net/http"
 	"time"
-
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/types"
 )
 
 // retry is a Handler that repeats requests that failed for a transient reason, if that is safe:
@@ -23,11 +20,15 @@ import (
 //     the write counts as a success. A create, other patches and unconditional deletes are not
 //     repeated.
 //
+// An example: the connection breaks after an apply was sent. The apply may have been carried out. It is
+// sent again after 50 to 150 ms, because two equal applies have the effect of one. A create is not sent
+// again, and its error is Unknown.
+//
 // Watches and other streams are not repeated: package watch knows where a watch goes on.
 type retry struct {
 	next Handler
-	// limit is the time within which all attempts must begin, and the time for which the
-	// server may be silent in all of them together.
+	// limit is the time within which all attempts must begin. It is also how long the server may be silent
+	// in all attempts together.
 	limit time.Duration
 }
 
@@ -52,16 +53,16 @@ func (h retry) Do(ctx context.Context, r *Request) (*Response, error) {
 			return nil, err
 		}
 		if unknown && e.Code >= 400 && e.Code < 500 {
-			if response, ok := h.ownSuccess(ctx, r, e); ok {
+			if response, ok := (earlierSuccess{h.next}).answer(ctx, r, e); ok {
 				return response, nil
 			}
 		}
 		unknown = unknown || e.Unknown
 		e.Unknown = unknown && r.Verb.IsWrite()
-		wait, again := h.again(r, e, attempt)
-		if !again || ctx.Err() != nil {
+		if !shouldRetry(r, e, attempt) || ctx.Err() != nil {
 			return nil, err
 		}
+		wait := retryWait(e, attempt)
 		next := time.Now().Add(wait)
 		if end, ok := caller.Deadline(); ok && next.After(end) || next.Sub(began)-timeout.paused > h.limit {
 			return nil, err
@@ -69,14 +70,14 @@ func (h retry) Do(ctx context.Context, r *Request) (*Response, error) {
 		select {
 		case <-time.After(wait):
 		case <-ctx.Done():
-			return nil, interrupted(caller, e)
+			return nil, callerGoneError(caller, e)
 		}
 	}
 }
 
-// interrupted returns the error for a caller that stopped waiting for the next attempt: e with the
+// callerGoneError returns the error for a caller that stopped waiting for the next attempt: e with the
 // error of the caller's context before its own. If the caller still waits, it returns e.
-func interrupted(caller context.Context, e *Error) error {
+func callerGoneError(caller context.Context, e *Error) error {
 	if caller.Err() == nil {
 		return e
 	}
@@ -85,21 +86,21 @@ func interrupted(caller context.Context, e *Error) error {
 		before = errors.New(e.Answer.Message)
 	}
 	gone := *e
-	gone.Err, gone.permanent = fmt.Errorf("%w, after: %w", callerGone(caller), before), true
+	gone.Err, gone.permanent = fmt.Errorf("%w, after: %w", contextError(caller), before), true
 	return &gone
 }
 
-// again reports whether to repeat r after e, and after which wait.
-func (h retry) again(r *Request, e *Error, attempt int) (time.Duration, bool) {
-	if attempt == retryAttempts || !isTransient(r, e) {
-		return 0, false
-	}
-	if e.Unknown && !isRepeatable(r) {
-		return 0, false
-	}
+// shouldRetry reports whether to repeat r after attempt has failed with e.
+func shouldRetry(r *Request, e *Error, attempt int) bool {
+	return attempt < retryAttempts && isTransient(r, e) && (!e.Unknown || isRepeatable(r))
+}
+
+// retryWait returns the wait after attempt: about 100 ms after the first attempt, and twice as long after
+// each further attempt, or what the server asks for if that is longer.
+func retryWait(e *Error, attempt int) time.Duration {
 	backoff := 100 * time.Millisecond << (attempt - 1)
 	backoff = backoff/2 + rand.N(backoff)
-	return max(backoff, e.RetryDelay()), true
+	return max(backoff, e.RetryDelay())
 }
 
 // isTransient reports whether a failure may be over soon.
@@ -130,71 +131,4 @@ func isRepeatable(r *Request) bool {
 	default:
 		return !r.Verb.IsWrite()
 	}
-}
-
-// ownSuccess returns the answer of a write whose repetition was refused with e, if the
-// refusal only shows that an earlier attempt was carried out.
-func (h retry) ownSuccess(ctx context.Context, r *Request, e *Error) (*Response, bool) {
-	switch r.Verb {
-	case VerbDelete:
-		// The object of that uid is gone, or is being deleted.
-		if IsNotFound(e) || IsUIDConflict(e) || IsConflict(e) && h.isDeleted(ctx, r) {
-			return &Response{Code: http.StatusOK, Body: []byte(`{"kind":"Status","apiVersion":"v1","status":"Success"}`)}, true
-		}
-	case VerbUpdate:
-		if IsNotFound(e) && isLastWord(r.Body) {
-			return &Response{Code: http.StatusOK, Body: r.Body}, true
-		}
-		if !IsConflict(e) {
-			return nil, false
-		}
-		live, err := h.next.Do(ctx, readOf(r))
-		if err == nil && r.Representation == Full && isSameObject(live.Body, r.Body) {
-			return live, true
-		}
-	}
-	return nil, false
-}
-
-// readOf returns the request that reads the object of the write r.
-func readOf(r *Request) *Request {
-	return &Request{
-		Cluster: r.Cluster, Verb: VerbGet, Resource: r.Resource, Namespace: r.Namespace,
-		Name: r.Name, Subresource: r.Subresource, Representation: r.Representation,
-	}
-}
-
-// isDeleted reports whether the object that r deletes is gone or is being deleted: such a Namespace
-// refuses a second delete. It reports false for a delete with a resourceVersion, which may have lost
-// to somebody else's delete.
-func (h retry) isDeleted(ctx context.Context, r *Request) bool {
-	if r.Preconditions.ResourceVersion != "" {
-		return false
-	}
-	live, err := h.next.Do(ctx, readOf(r))
-	if err != nil {
-		return IsNotFound(err)
-	}
-	var object struct {
-		Metadata fate `json:"metadata"`
-	}
-	return Unmarshal(live.Body, &object) == nil &&
-		(object.Metadata.DeletionTimestamp != nil || object.Metadata.UID != r.Preconditions.UID)
-}
-
-// isLastWord reports whether body is an object that is being deleted and has no finalizer any
-// more: storing it removes the object.
-func isLastWord(body []byte) bool {
-	var object struct {
-		Metadata fate `json:"metadata"`
-	}
-	return Unmarshal(body, &object) == nil &&
-		object.Metadata.DeletionTimestamp != nil && len(object.Metadata.Finalizers) == 0
-}
-
-// fate is the metadata that decides about the end of an object.
-type fate struct {
-	UID               types.UID    `json:"uid"`
-	DeletionTimestamp *metav1.Time `json:"deletionTimestamp"`
-	Finalizers        []string     `json:"finalizers"`
 }

@@ -20,30 +20,30 @@ type Replicas struct {
 	} `json:"status,omitzero"`
 }
 
-// GetScale reads the scale subresource of the object of that name.
-func (a API[T]) GetScale(ctx context.Context, name string) (*Replicas, error) {
-	if err := a.requireName(VerbGet, name); err != nil {
+// getScale reads the scale of an object of t.
+func getScale(ctx context.Context, h Handler, t target, name string) (*Replicas, error) {
+	if err := t.requireName(VerbGet, name); err != nil {
 		return nil, err
 	}
-	a.subresource = "scale"
-	return a.scale(ctx, a.request(VerbGet, name))
+	t.subresource = "scale"
+	return doScale(ctx, h, t.request(VerbGet, name))
 }
 
-// SetScale sets the wanted number of replicas, whatever it was, and returns what the server stored.
-func (a API[T]) SetScale(ctx context.Context, name string, replicas int32, options ...WriteOption) (*Replicas, error) {
-	if err := a.requireName(VerbPatch, name); err != nil {
+// setScale sets the wanted number of replicas of an object of t.
+func setScale(ctx context.Context, c *Client, t target, name string, replicas int32, options []WriteOption) (*Replicas, error) {
+	if err := t.requireName(VerbPatch, name); err != nil {
 		return nil, err
 	}
-	a.subresource = "scale"
-	r := a.request(VerbPatch, name)
-	r.Query = a.writeQuery(options)
-	r.ContentType = ContentMergePatch
+	t.subresource = "scale"
+	r := t.request(VerbPatch, name)
+	r.Query, r.ContentType = newWriteOptions(c.manager, options).query(), ContentMergePatch
 	r.Body = []byte(`{"spec":{"replicas":` + strconv.Itoa(int(replicas)) + `}}`)
-	return a.scale(ctx, r)
+	return doScale(ctx, c, r)
 }
 
-func (a resourceView) scale(ctx context.Context, r *Request) (*Replicas, error) {
-	response, err := a.client.Do(ctx, r)
+// doScale sends a request about a scale, and decodes the answer.
+func doScale(ctx context.Context, h Handler, r *Request) (*Replicas, error) {
+	response, err := h.Do(ctx, r)
 	if err != nil {
 		return nil, err
 	}

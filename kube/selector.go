@@ -12,8 +12,8 @@ import (
 	"k8s.io/apimachinery/pkg/selection"
 )
 
-// Selector narrows a list, a watch or a collection. Several selectors must all match. A
-// Selector that is not well formed makes each request that it is used for an error.
+// Selector narrows a list, a watch or a collection. Several selectors must all match. Each request with an
+// invalid Selector is an error.
 type Selector struct {
 	// labels and fields are requirements, each in its canonical form.
 	labels, fields []string
@@ -119,9 +119,10 @@ func withoutMatches(selectors []Selector) []Selector {
 	return slices.DeleteFunc(slices.Clone(selectors), func(s Selector) bool { return s.match != nil })
 }
 
-// join returns the label expression and the field expression of all selectors together. One
-// selection has one text, whatever the order of its requirements, so that it is one Stream.
-func join(selectors []Selector) (labelSelector, fieldSelector string, err error) {
+// joinSelectors returns the label expression and the field expression of all selectors together. One
+// selection has one text, whatever the order of its requirements, so that it is one Stream: Label("b", "2")
+// with Label("a", "1"), and ParseLabels("a=1,b in (2)"), both give "a=1,b=2".
+func joinSelectors(selectors []Selector) (labelSelector, fieldSelector string, err error) {
 	var l, f []string
 	var errs []error
 	for _, s := range selectors {

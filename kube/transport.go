@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"mime"
 	"net/http"
 	"net/http/httptrace"
@@ -73,11 +74,11 @@ func (t *transport) Do(ctx context.Context, r *Request) (*Response, error) {
 	}
 	// A credential plugin may wait for a person.
 	if err := t.credentials.prepare(caller, timeout.pause); err != nil {
-		return nil, t.noAnswer(caller, ctx, r, err, false)
+		return nil, t.noAnswerError(caller, ctx, r, err, false)
 	}
 	response, err := t.http.Do(request)
 	if err != nil {
-		return nil, t.noAnswer(caller, ctx, r, err, sent.Load())
+		return nil, t.noAnswerError(caller, ctx, r, err, sent.Load())
 	}
 	for _, w := range warnings(response.Header) {
 		t.warn(caller, r, w)
@@ -90,7 +91,7 @@ func (t *transport) Do(ctx context.Context, r *Request) (*Response, error) {
 	if r.isStream() {
 		if !timeout.timer.Stop() {
 			response.Body.Close()
-			return nil, t.noAnswer(caller, ctx, r, errNoAnswer, true)
+			return nil, t.noAnswerError(caller, ctx, r, errNoAnswer, true)
 		}
 		stream = true
 		return &Response{
@@ -102,7 +103,7 @@ func (t *transport) Do(ctx context.Context, r *Request) (*Response, error) {
 	timeout.restart()
 	body, err := readAll(response, timeout)
 	if err != nil {
-		return nil, t.noAnswer(caller, ctx, r, fmt.Errorf("read the answer: %w", err), true)
+		return nil, t.noAnswerError(caller, ctx, r, fmt.Errorf("read the answer: %w", err), true)
 	}
 	return &Response{Code: response.StatusCode, Header: response.Header, Body: body}, nil
 }
@@ -130,6 +131,7 @@ func (b *streamBody) Close() error {
 	return b.ReadCloser.Close()
 }
 
+// request returns the HTTP request for r.
 func (t *transport) request(ctx context.Context, r *Request) (*http.Request, error) {
 	if r.Cluster != "" {
 		return nil, fmt.Errorf("the request is for the cluster %q, and this client knows only %s: pass it on to a client of that cluster, with a Handler of your own in Client.With", r.Cluster, t.base.Host)
@@ -140,14 +142,15 @@ func (t *transport) request(ctx context.Context, r *Request) (*http.Request, err
 		}
 	}
 	u := *t.base
-	u.Path, u.RawPath = r.path(u.Path), ""
+	u.Path, u.RawPath = requestPath(u.Path, r), ""
 	query := r.Query
 	if r.Verb == VerbWatch {
-		query = cloneQuery(query)
+		query = make(url.Values, len(r.Query)+1)
+		maps.Copy(query, r.Query)
 		query.Set("watch", "true")
 	}
 	u.RawQuery = query.Encode()
-	request, err := http.NewRequestWithContext(ctx, r.method(), u.String(), nil)
+	request, err := http.NewRequestWithContext(ctx, httpMethod(r.Verb), u.String(), nil)
 	if err != nil {
 		return nil, err
 	}
@@ -164,12 +167,13 @@ func (t *transport) request(ctx context.Context, r *Request) (*http.Request, err
 		}
 		request.Header.Set("Content-Type", content)
 	}
-	request.Header.Set("Accept", r.accept())
+	request.Header.Set("Accept", acceptHeader(r))
 	return request, nil
 }
 
-// path returns the path of the request's URL, below the path of the server.
-func (r *Request) path(base string) string {
+// requestPath returns the path of the URL of r, below base, the path of the server. The path of the status of
+// the Deployment "web" in "default" is /apis/apps/v1/namespaces/default/deployments/web/status.
+func requestPath(base string, r *Request) string {
 	parts := make([]string, 0, 9)
 	if r.Resource == (Resource{}) {
 		parts = append(parts, "apis") // see DiscoverAll
@@ -193,8 +197,9 @@ func (r *Request) path(base string) string {
 	return strings.TrimSuffix(base, "/") + "/" + strings.Join(parts, "/")
 }
 
-func (r *Request) method() string {
-	switch r.Verb {
+// httpMethod returns the method of HTTP that stands for verb.
+func httpMethod(verb Verb) string {
+	switch verb {
 	case VerbCreate:
 		return http.MethodPost
 	case VerbUpdate:
@@ -208,28 +213,22 @@ func (r *Request) method() string {
 	}
 }
 
-func (r *Request) accept() string {
+// acceptHeader returns the header Accept of r.
+func acceptHeader(r *Request) string {
 	if r.Streams {
 		return "*/*"
 	}
 	if r.Representation != MetadataOnly {
 		return ContentJSON
 	}
-	form := "PartialObjectMetadata"
+	kind := "PartialObjectMetadata"
 	if r.Verb == VerbList {
-		form = "PartialObjectMetadataList"
+		kind = "PartialObjectMetadataList"
 	}
-	return ContentJSON + ";as=" + form + ";g=meta.k8s.io;v=v1"
+	return ContentJSON + ";as=" + kind + ";g=meta.k8s.io;v=v1"
 }
 
-func cloneQuery(q url.Values) url.Values {
-	c := make(url.Values, len(q)+1)
-	for k, v := range q {
-		c[k] = v
-	}
-	return c
-}
-
+// readAll reads the body of an answer. Each part of the body restarts timeout.
 func readAll(response *http.Response, timeout *answerTimeout) ([]byte, error) {
 	var body bytes.Buffer
 	if n := response.ContentLength; n > 0 && n < 64<<20 { // a larger size is not believed before the bytes arrive
@@ -239,9 +238,9 @@ func readAll(response *http.Response, timeout *answerTimeout) ([]byte, error) {
 	return body.Bytes(), err
 }
 
-// noAnswer returns the error of a request without an answer. sent reports whether it may have
+// noAnswerError returns the error of a request without an answer. sent reports whether it may have
 // reached the server.
-func (t *transport) noAnswer(caller, ctx context.Context, r *Request, err error, sent bool) error {
+func (t *transport) noAnswerError(caller, ctx context.Context, r *Request, err error, sent bool) error {
 	e := newError(r)
 	e.Unknown = sent && r.Verb.IsWrite()
 	switch cause := context.Cause(ctx); {
@@ -249,7 +248,7 @@ func (t *transport) noAnswer(caller, ctx context.Context, r *Request, err error,
 		e.Err = fmt.Errorf("%w (%s)", errNoAnswer, t.timeout)
 		return e
 	case caller.Err() != nil:
-		e.Err, e.permanent = callerGone(caller), true
+		e.Err, e.permanent = contextError(caller), true
 		return e
 	}
 	// The Error names the object already: it needs no URL.
@@ -260,8 +259,8 @@ func (t *transport) noAnswer(caller, ctx context.Context, r *Request, err error,
 	return e
 }
 
-// callerGone returns why the caller stopped waiting: the error of ctx, and its cause.
-func callerGone(ctx context.Context) error {
+// contextError returns why the caller stopped waiting: the error of ctx, and its cause.
+func contextError(ctx context.Context) error {
 	err, cause := ctx.Err(), context.Cause(ctx)
 	if errors.Is(cause, err) {
 		return cause
@@ -329,4 +328,27 @@ func warnings(h http.Header) []string {
 		}
 	}
 	return texts
+}
+
+// serverURL returns the URL of a host, which can be a URL, a host, or a host and a port. A host
+// without a scheme gets https if tls is true, else http.
+func serverURL(host string, tls bool) (*url.URL, error) {
+	if host == "" {
+		return nil, errors.New("the address is empty: set Host to a URL, or to a host and a port")
+	}
+	u, err := url.Parse(host)
+	if err == nil && u.Scheme != "" && u.Host != "" {
+		return u, nil
+	}
+	scheme := "http://"
+	if tls {
+		scheme = "https://"
+	}
+	if u, err = url.Parse(scheme + host); err != nil {
+		return nil, err
+	}
+	if u.Path != "" && u.Path != "/" {
+		return nil, fmt.Errorf("the address %q has a path and no scheme: begin it with https://", host)
+	}
+	return u, nil
 }

@@ -221,12 +221,12 @@ func TestWarningsAreLoggedOnceAndBounded(t *testing.T) { //nolint:paralleltest /
 	if n := strings.Count(logged.String(), "text 0"); n != 1 {
 		t.Errorf("logged %d times", n)
 	}
-	for i := range 4 * mostWarnings {
+	for i := range 4 * maxWarnings {
 		warn(t.Context(), requestFor(VerbGet), fmt.Sprintf("text %d", i))
 	}
 	warn(t.Context(), requestFor(VerbGet), "text 0")
 	if n := strings.Count(logged.String(), `"text 0"`); n != 2 {
-		t.Errorf("logged %d times: it is still remembered after %d others", n, 4*mostWarnings)
+		t.Errorf("logged %d times: it is still remembered after %d others", n, 4*maxWarnings)
 	}
 }
 

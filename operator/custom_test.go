@@ -177,7 +177,7 @@ func serveOwn(t *testing.T, log io.Writer, handlers func(*controller.Runtime) ma
 	ctx, cancel := context.WithCancel(t.Context())
 	ended := make(chan error)
 	env := environment{log: slog.New(slog.NewTextHandler(log, nil)), listener: listener, handlers: handlers, metrics: metrics}
-	go func() { ended <- run(ctx, noServer(), env, []Part{Func[gadget](idle)}) }()
+	go func() { ended <- runParts(ctx, noServer(), env, []Part{Func[gadget](idle)}) }()
 	t.Cleanup(func() {
 		cancel()
 		if err := <-ended; err != nil {
@@ -266,7 +266,7 @@ func TestHandlersWithoutListener(t *testing.T) {
 		},
 	}
 	done := Func[gadget](func(context.Context, *kube.Client) error { return nil })
-	if err := run(t.Context(), noServer(), env, []Part{done}); err != nil || !strings.Contains(log.String(), "give --listen") {
+	if err := runParts(t.Context(), noServer(), env, []Part{done}); err != nil || !strings.Contains(log.String(), "give --listen") {
 		t.Errorf("%v, logged %s", err, log.String())
 	}
 }

@@ -18,31 +18,29 @@
 //
 // # Logs
 //
-// On a terminal the log is text in colours (NO_COLOR switches them off). Anywhere else it is JSON,
-// one object a line, with durations in seconds. While Main runs, it is the log of the packages slog
-// and log, and of klog, the log of Kubernetes' libraries. [controller.Log] returns a logger whose
-// lines name the object that is being reconciled. Lines of slog.InfoContext with the context of a
-// reconcile name the object too: see [LogHandler].
+// On a terminal the log is text in colours (NO_COLOR switches them off). Anywhere else it is JSON, one object
+// a line, with durations in seconds. While Main runs, it is the log of the packages slog and log, and of klog,
+// the log of Kubernetes' libraries. [controller.Log] returns a logger for a reconcile. Its lines name the
+// object. Lines of slog.InfoContext with the context of a reconcile name the object too: see [LogHandler].
 //
-// The program logs what somebody outside of it must mend, in one line with what to do, and
-// logs once more when it is over: the server cannot be reached, it does not accept the
-// credentials, it does not know a resource, or the account lacks a permission. It logs the
-// errors of the streams of controllers when they are new, then at every doubling of their
-// number, and when the stream works again. A function that follows objects by itself, with
-// package watch, receives these errors and decides.
+// The program logs problems that somebody outside of the program must mend: the server cannot be reached, does
+// not accept the credentials, or does not know a resource, or the account lacks a permission. It logs one line
+// with what to do, and one more when the problem is over. It logs the errors of the streams of controllers
+// when they are new, then at every doubling of their number, and when the stream works again. A function that
+// follows objects by itself, with package watch, receives these errors and decides.
 //
 // # Leader election
 //
-// With --leader-elect several replicas of a program can run, of which one leads. The others stand by:
-// their controllers have synced streams, and reconcile nothing. See [Standby], [Service] and
-// [OnEveryReplica] for what runs on every replica. No request starts after the deadline of the
-// leader's lease, and a replica that loses its lease ends at once. docs/guide/production.md describes
-// what that guarantees, and what a shorter or longer --lease-duration costs.
+// With --leader-elect several replicas of a program can run. One of them leads. The others stand by: their
+// controllers have synced streams, and reconcile nothing. See [Standby], [Service] and [OnEveryReplica] for
+// what runs on every replica. No request starts after the deadline of the leader's lease, and a replica that
+// loses its lease ends at once. docs/guide/production.md describes what that guarantees, and what a shorter or
+// longer --lease-duration costs.
 //
 // # The end
 //
-// After a signal the program takes no new work. It ends within 25 seconds by default: a
-// reconcile that is under way has 15 seconds (see controller.ShutdownGrace) and 3 more to
-// return, the last events have 4 seconds, and requests for health and metrics 1 second. A leader
-// releases its lease at the very end, for which it has 2 seconds.
+// After a signal the program takes no new work. It ends within 25 seconds by default: a reconcile that is
+// under way has 15 seconds (see controller.ShutdownGrace) and 3 more to return, the last events have 4
+// seconds, and requests for health and metrics 1 second. At the very end, a leader has 2 seconds to release
+// its lease.
 package operator

@@ -15,8 +15,7 @@ type readiness struct {
 	isSubscribed func(controller string) bool
 	// cached returns the streams of the cache.
 	cached func() []cache.Stats
-	// unsynced returns the streams that parts follow without the cache and that have not been
-	// listed.
+	// unsynced returns the streams that have not been listed, of those that parts follow without the cache.
 	unsynced func() []kube.Stream
 	isEnding func() bool
 	// election is the leader election of the program. It may be nil. A standby can be ready like a
@@ -24,9 +23,8 @@ type readiness struct {
 	election *leaderElection
 }
 
-// missing returns the reasons why the program is not ready, or nothing if it is ready. A stream
-// that has been listed once stays synced: a server that is away for a while is a problem, but
-// the replacement of a Pod would not solve it.
+// missing returns the reasons why the program is not ready, or nothing if it is ready. A stream stays synced
+// after its first list. An unreachable server is a problem, but the replacement of a Pod would not solve it.
 func (r *readiness) missing() []string {
 	if r.isEnding() {
 		return []string{"the program ends"}

@@ -25,8 +25,9 @@ type leaderElection struct {
 	running sync.WaitGroup
 }
 
-// newFence returns the fence of a program with leader election, and makes the connections of config
-// pass it. Its handler belongs above the transport. The zero timing stands for lease.DefaultTiming.
+// newFence returns the fence of a program with leader election, and puts it below the connections of config.
+// The handler of the fence belongs above the transport: see [newFencedClient]. The zero timing stands for
+// lease.DefaultTiming.
 func newFence(timing lease.Timing, config *kube.Config) *lease.Fence {
 	if timing.Duration == 0 {
 		timing = lease.DefaultTiming()
@@ -36,37 +37,50 @@ func newFence(timing lease.Timing, config *kube.Config) *lease.Fence {
 	return fence
 }
 
-// startElection makes the program a candidate for the Lease of its name in its namespace. The program
-// watches the namespaces watched, or all if there are none. When the lease is lost, the process ends at
-// once: whatever began in the term ends with it.
-func (p program) startElection(ctx context.Context, fence *lease.Fence, env environment, watched []string) (*leaderElection, error) {
-	client := kube.NewClientFromHandler(fence.Transport()).WithFieldManager(p.name)
+// candidacy is what a program needs to take part in the election of its leader.
+type candidacy struct {
+	fence *lease.Fence
+	// program is the name of the program. namespace and pod are the fields of [controller.Runtime].
+	program, namespace, pod string
+	// watched holds the namespaces that the program watches. None means all.
+	watched  []string
+	log      *slog.Logger
+	problems *problemReporter
+	// exit ends the process at once.
+	exit func(status int)
+}
+
+// startElection makes the program a candidate for the Lease of its name in its namespace. When the lease is
+// lost, the process ends at once: whatever began in the term ends with it.
+func startElection(ctx context.Context, c candidacy) (*leaderElection, error) {
+	// The elector decides itself when its requests are repeated.
+	client := kube.NewClientFromHandler(c.fence.Transport()).WithFieldManager(c.program)
 	all := client
-	if len(watched) > 0 {
-		all = client.InNamespaces(watched...)
+	if len(c.watched) > 0 {
+		all = client.InNamespaces(c.watched...)
 	}
 	elector, err := lease.New(lease.Config{
-		Client: client.With(env.connection.handler),
-		Fence:  fence, Namespace: env.namespace, Name: p.name, Identity: newIdentity(env.pod),
-		Log: env.log, IsReported: env.connection.hasReported,
+		Client: client.With(c.problems.handler),
+		Fence:  c.fence, Namespace: c.namespace, Name: c.program, Identity: newIdentity(c.pod),
+		Log: c.log, IsReported: c.problems.hasReported,
 	})
 	if err != nil {
 		return nil, err
 	}
 	// The lease is renewed until all parts have ended, and so beyond the end of ctx.
 	ctx, cancel := context.WithCancel(context.WithoutCancel(ctx))
-	l := &leaderElection{elector: elector, log: env.log, stop: cancel}
+	l := &leaderElection{elector: elector, log: c.log, stop: cancel}
 	l.running.Go(func() {
 		select {
 		case <-elector.Elected():
-			l.warnOfOtherInstalls(ctx, all, env.namespace, p.name)
+			l.warnOfOtherInstalls(ctx, all, c.namespace, c.program)
 		case <-ctx.Done():
 		}
 	})
 	l.running.Go(func() {
 		if err := elector.Run(ctx); err != nil {
-			env.log.Error("the program ends at once, so that nothing of its term goes on", "error", err)
-			p.exit(statusFailed)
+			c.log.Error("the program ends at once, so that nothing of its term goes on", "error", err)
+			c.exit(statusFailed)
 		}
 	})
 	return l, nil
@@ -112,8 +126,8 @@ func (l *leaderElection) missing() string {
 	return fmt.Sprintf("the lease %s has not been read", l.elector)
 }
 
-// newIdentity returns the identity of this process in the Lease, which no other process has: the name
-// of its Pod, or of its host, and a random text.
+// newIdentity returns the identity of this process in the Lease: the name of its Pod, or of its host, and a
+// random text. No other process has this identity.
 func newIdentity(pod string) string {
 	host, _ := os.Hostname() // the random text is enough
 	return cmp.Or(pod, host) + "_" + rand.Text()

@@ -25,17 +25,20 @@ import (
 
 // electionOn returns the parts of two programs that use the server together, each with its election.
 // Their connections lead to the server in memory.
-func electionOn(t *testing.T, server kube.Handler, pod string, log *slog.Logger) (*kube.Client, environment, program) {
+func electionOn(t *testing.T, server kube.Handler, pod string, log *slog.Logger) (*kube.Client, environment) {
 	t.Helper()
-	p := program{name: "gadgets", exit: func(status int) { t.Errorf("the program ends with %d", status) }}
 	fence := newFence(lease.Timing{}, new(kube.Config))
 	client := kube.NewClientFromHandler(fence.Handler(server))
-	env := environment{log: log, connection: newConnectionReporter(log, "server", "crd", kube.Needs{}), namespace: "gadgets-system", pod: pod}
+	env := environment{log: log, problems: newProblemReporter(log, "server", "crd", kube.Needs{}, nil), namespace: "gadgets-system", pod: pod}
 	var err error
-	if env.election, err = p.startElection(t.Context(), fence, env, nil); err != nil {
+	env.election, err = startElection(t.Context(), candidacy{
+		fence: fence, program: "gadgets", namespace: env.namespace, pod: pod, log: log, problems: env.problems,
+		exit: func(status int) { t.Errorf("the program ends with %d", status) },
+	})
+	if err != nil {
 		t.Fatal(err)
 	}
-	return client, env, p
+	return client, env
 }
 
 // startedParts records which parts of a program have started.
@@ -76,7 +79,7 @@ func TestPartsOfAStandby(t *testing.T) {
 	start := func(pod string) *replica {
 		r := &replica{ended: make(chan error, 1)}
 		log := slog.New(slog.NewTextHandler(&r.log, nil))
-		client, env, _ := electionOn(t, server, pod, log)
+		client, env := electionOn(t, server, pod, log)
 		env.listener = anywhere(t)
 		r.at = env.listener.Addr()
 		task := func(name string) Part {
@@ -100,7 +103,7 @@ func TestPartsOfAStandby(t *testing.T) {
 		ctx, cancel := context.WithCancel(t.Context())
 		r.stop = cancel
 		go func() {
-			err := run(ctx, client, env, parts)
+			err := runParts(ctx, client, env, parts)
 			env.election.end()
 			r.ended <- err
 		}()
@@ -165,12 +168,12 @@ func TestStandbyThatMayNotReadTheLease(t *testing.T) {
 		return nil
 	})
 	var log sharedBuffer
-	client, env, _ := electionOn(t, server, "pod", slog.New(slog.NewTextHandler(&log, nil)))
+	client, env := electionOn(t, server, "pod", slog.New(slog.NewTextHandler(&log, nil)))
 	env.listener = anywhere(t)
 	ctx, cancel := context.WithCancel(t.Context())
 	ended := make(chan error, 1)
 	go func() {
-		ended <- run(ctx, client, env, []Part{part(func(context.Context) error { t.Error("the part has started"); return nil })})
+		ended <- runParts(ctx, client, env, []Part{part(func(context.Context) error { t.Error("the part has started"); return nil })})
 		env.election.end()
 	}()
 	eventually(t, func() error {
@@ -203,7 +206,7 @@ func TestOtherInstalls(t *testing.T) {
 		}
 	}
 	var log sharedBuffer
-	_, env, _ := electionOn(t, server, "pod", slog.New(slog.NewTextHandler(&log, nil)))
+	_, env := electionOn(t, server, "pod", slog.New(slog.NewTextHandler(&log, nil)))
 	eventually(t, func() error {
 		if !strings.Contains(log.String(), "another install of this program is active") {
 			return errors.New("there is no warning")
@@ -220,12 +223,12 @@ func TestOtherInstalls(t *testing.T) {
 func TestLeaderElectionIsOffByDefault(t *testing.T) {
 	t.Parallel()
 	for args, want := range map[string]bool{"": false, "--leader-elect": true, "run --leader-elect=false": false} {
-		line, err := program{name: "gadgets"}.newCommandLine()
+		line, err := newCommandLine("gadgets", nil)
 		if err == nil {
 			err = line.parse(strings.Fields(args))
 		}
-		if err != nil || line.leaderElect != want {
-			t.Errorf("%s: %t, %v", args, line.leaderElect, err)
+		if err != nil || line.election.isOn != want {
+			t.Errorf("%s: %t, %v", args, line.election.isOn, err)
 		}
 	}
 }
@@ -239,12 +242,12 @@ func TestLeaseDuration(t *testing.T) {
 		"--lease-duration=5m --leader-elect":       {Duration: 5 * time.Minute, Deadline: 200 * time.Second, Period: 40 * time.Second},
 		"manifests --image i --lease-duration=30s": {Duration: 30 * time.Second, Deadline: 20 * time.Second, Period: 4 * time.Second},
 	} {
-		line, err := program{name: "gadgets"}.newCommandLine()
+		line, err := newCommandLine("gadgets", nil)
 		if err == nil {
 			err = line.parse(strings.Fields(args))
 		}
-		if err != nil || line.timing != want {
-			t.Errorf("%s: %+v, %v", args, line.timing, err)
+		if err != nil || line.election.timing != want {
+			t.Errorf("%s: %+v, %v", args, line.election.timing, err)
 		}
 	}
 	for args, want := range map[string]string{
@@ -286,7 +289,7 @@ func runLeader() {
 	os.Args = append(os.Args[:1], os.Args[3:]...)
 	os.Setenv("POD_NAME", replica)
 	os.Setenv("POD_NAMESPACE", namespace)
-	p := program{name: "leader", stdout: os.Stdout, stderr: os.Stderr, exit: os.Exit}
+	p := invocation{name: "leader", stdout: os.Stdout, stderr: os.Stderr, exit: os.Exit}
 	p.Config = func(config *kube.Config) error {
 		config.UserAgent = leaderAgent + replica
 		return nil
@@ -301,7 +304,7 @@ func runLeader() {
 		return parts, nil
 	}
 	ctx, stop := untilSignal(os.Stderr)
-	status := p.main(ctx, os.Args[1:])
+	status := p.execute(ctx, os.Args[1:])
 	stop()
 	os.Exit(status)
 }

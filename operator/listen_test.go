@@ -110,7 +110,7 @@ func TestHealthFromStartToEnd(t *testing.T) {
 	defer cancel()
 	ended := make(chan error)
 	go func() {
-		ended <- run(ctx, kube.NewClientFromHandler(server), environment{log: slog.Default(), listener: listener}, []Part{part})
+		ended <- runParts(ctx, kube.NewClientFromHandler(server), environment{log: slog.Default(), listener: listener}, []Part{part})
 	}()
 
 	eventually(t, func() error {
@@ -166,7 +166,7 @@ func TestMetricsOfAProgram(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	ended := make(chan error)
 	go func() {
-		ended <- run(ctx, kube.NewClientFromHandler(server), environment{log: slog.Default(), listener: listener}, []Part{part})
+		ended <- runParts(ctx, kube.NewClientFromHandler(server), environment{log: slog.Default(), listener: listener}, []Part{part})
 	}()
 	want := []string{
 		`yare_reconciles_total{controller="gadgets",result="terminal"} 1`,
@@ -210,7 +210,7 @@ func TestRequestsAreCounted(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	f := newFigures()
+	m := newProgramMetrics(nil)
 	for _, each := range []struct {
 		request kube.Request
 		err     error
@@ -221,7 +221,7 @@ func TestRequestsAreCounted(t *testing.T) {
 		{kube.Request{Verb: kube.VerbPatch, Subresource: "status"}, &kube.Error{Code: 422}},
 		{kube.Request{Verb: kube.VerbDelete}, &kube.Error{Code: 409}},
 	} {
-		h := f.countRequests(kube.HandlerFunc(func(context.Context, *kube.Request) (*kube.Response, error) {
+		h := m.requests.handler(kube.HandlerFunc(func(context.Context, *kube.Request) (*kube.Response, error) {
 			if each.err != nil {
 				return nil, each.err
 			}
@@ -234,7 +234,7 @@ func TestRequestsAreCounted(t *testing.T) {
 		}
 	}
 	var text strings.Builder
-	if _, err := f.WriteTo(&text); err != nil {
+	if _, err := m.registry.WriteTo(&text); err != nil {
 		t.Fatal(err)
 	}
 	for _, line := range []string{
@@ -277,7 +277,7 @@ func TestListenerThatFails(t *testing.T) {
 	part := part(func(ctx context.Context) error { close(started); <-ctx.Done(); return nil })
 	ended := make(chan error)
 	go func() {
-		ended <- run(t.Context(), noServer(), environment{log: slog.Default(), listener: listener}, []Part{part})
+		ended <- runParts(t.Context(), noServer(), environment{log: slog.Default(), listener: listener}, []Part{part})
 	}()
 	<-started
 	listener.Close()
@@ -360,7 +360,7 @@ func TestListenerLeavesNothingBehind(t *testing.T) {
 	})
 	ended := make(chan error)
 	go func() {
-		ended <- run(ctx, kube.NewClientFromHandler(server), environment{log: slog.Default(), listener: listener}, []Part{part})
+		ended <- runParts(ctx, kube.NewClientFromHandler(server), environment{log: slog.Default(), listener: listener}, []Part{part})
 	}()
 	<-begun
 	// A client that keeps its connection does not delay the end.
@@ -402,7 +402,9 @@ func TestReadinessOfFunctions(t *testing.T) {
 			})
 			ctx, cancel := context.WithCancel(t.Context())
 			ended := make(chan error)
-			go func() { ended <- run(ctx, client, environment{log: slog.Default(), listener: listener}, []Part{part}) }()
+			go func() {
+				ended <- runParts(ctx, client, environment{log: slog.Default(), listener: listener}, []Part{part})
+			}()
 			for _, want := range []string{"gadgets.example.com with \"a=b\" is not synced\n", "ok\n"} {
 				eventually(t, func() error {
 					if _, text := ask(t, listener.Addr(), "/readyz"); text != want {
@@ -448,7 +450,7 @@ func TestAbandonedWatchesDoNotHoldReadiness(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	ended := make(chan error)
 	go func() {
-		ended <- run(ctx, kube.NewClientFromHandler(server), environment{log: slog.Default(), listener: listener}, []Part{part})
+		ended <- runParts(ctx, kube.NewClientFromHandler(server), environment{log: slog.Default(), listener: listener}, []Part{part})
 	}()
 	eventually(t, func() error {
 		if code, text := ask(t, listener.Addr(), "/readyz"); code != 503 || strings.Count(text, "is not synced\n") != 10 {

@@ -11,14 +11,13 @@ import (
 	"k8s.io/klog/v2" //nolint:depguard // what libraries log by klog goes to the log of the program
 
 	"github.com/yare-go/yare/internal/logctx"
-	"github.com/yare-go/yare/internal/textlog"
 )
 
-// LogHandler returns a handler that adds to each record what its context belongs to: the
-// controller, the object and the ID of a reconcile, or the name of a task (see [controller.Log]),
-// and passes the record to next. So slog.InfoContext(ctx, …) has the same attributes as
-// controller.Log(ctx).Info(…). After WithGroup the attributes belong to the group. [Main] installs
-// such a handler as the default of package slog; [Run] does not.
+// LogHandler returns a handler that passes records to next, with the attributes of their context. These are
+// the controller, the object and the ID of a reconcile, or the name of a task (see [controller.Log]). So
+// slog.InfoContext(ctx, …) has the same attributes as controller.Log(ctx).Info(…). After WithGroup the
+// attributes belong to the group. [Main] installs such a handler as the default of package slog; [Run] does
+// not.
 func LogHandler(next slog.Handler) slog.Handler {
 	if h, ok := next.(logHandler); ok {
 		return h
@@ -59,8 +58,8 @@ func newLogHandler(w io.Writer, verbose bool) slog.Handler {
 	if verbose {
 		level = slog.LevelDebug
 	}
-	if textlog.IsTerminal(w) {
-		return textlog.New(w, level)
+	if logctx.IsTerminal(w) {
+		return logctx.NewTextHandler(w, level)
 	}
 	return slog.NewJSONHandler(w, &slog.HandlerOptions{Level: level, ReplaceAttr: inSeconds})
 }
@@ -79,9 +78,8 @@ func inSeconds(_ []string, a slog.Attr) slog.Attr {
 // several programs in one process, and klog does not guard its logger.
 var defaultLoggerMu sync.Mutex //nolint:gochecknoglobals // what it guards is global
 
-// setDefaultLogger makes h, with what [LogHandler] adds, the default of the packages slog and log,
-// and the log of klog, so that the lines of the author and of Kubernetes' libraries have the same
-// form. restore sets the previous defaults.
+// setDefaultLogger makes h, with what [LogHandler] adds, the default of the packages slog, log and klog. So
+// the lines of the author and of Kubernetes' libraries look alike. restore sets the previous defaults.
 func setDefaultLogger(h slog.Handler) (restore func()) {
 	defaultLoggerMu.Lock()
 	defer defaultLoggerMu.Unlock()

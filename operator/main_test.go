@@ -110,7 +110,7 @@ func call(args []string, parts ...Part) (status int, stdout, stderr string) {
 func callProgram(args []string, p Program) (status int, stdout, stderr string) {
 	var out bytes.Buffer
 	var errs sharedBuffer
-	status = program{Program: p, name: "gadgets", stdout: &out, stderr: &errs}.main(context.Background(), args)
+	status = invocation{Program: p, name: "gadgets", stdout: &out, stderr: &errs}.execute(context.Background(), args)
 	return status, out.String(), errs.String()
 }
 
@@ -195,7 +195,7 @@ func checkText(t *testing.T, name, text string, parts []string) {
 func TestFlags(t *testing.T) {
 	t.Parallel()
 	parse := func(args string) (*commandLine, error) {
-		line, err := program{name: "gadgets"}.newCommandLine()
+		line, err := newCommandLine("gadgets", nil)
 		if err != nil {
 			t.Fatal(err)
 		}

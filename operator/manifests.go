@@ -4,8 +4,8 @@ import (
 	"cmp"
 	"context"
 	"errors"
-	"flag"
 	"fmt"
+	"io"
 	"net"
 	"slices"
 	"strconv"
@@ -36,31 +36,10 @@ type manifestFlags struct {
 	args []string
 }
 
-const manifestsHelp = `Flags of manifests, which passes the flags of run on to the program in the cluster:
-  --image IMAGE       the image of the program, best with its digest
-  --namespace NAME    where to install it. Default: the name of the program and -system
-  --name-prefix NAME  the name of the objects. Default: that of the program
-  --replicas N        how many run at a time; one of them leads. Default: 2
-  --memory-limit SIZE such as 256Mi. Default: none
-  --image-pull-secret NAME, --architecture NAME (default: amd64 and arm64)
-                      may be repeated
-  --network-policy, --service-monitor
-                      print such an object too
-  --kustomize FOLDER, --helm FOLDER
-                      write a base or a chart there instead
-  --check             look first whether the cluster has objects in a version that the
-                      program does not define any more
-`
-
-// installFlags name an installation, for the commands manifests and uninstall.
+// installFlags name an installation, for the commands permissions, manifests and uninstall.
 type installFlags struct {
 	// namespace and prefix are empty for the defaults, which follow from the name of the program.
 	namespace, prefix string
-}
-
-func (f *installFlags) addTo(flags *flag.FlagSet) {
-	flags.Func("namespace", "", setLabel(&f.namespace))
-	flags.Func("name-prefix", "", setLabel(&f.prefix))
 }
 
 // names returns the name of the objects and the namespace of an installation of the program.
@@ -80,61 +59,30 @@ func (f installFlags) names(program string) (name, namespace string, err error) 
 	return name, namespace, nil
 }
 
-// setLabel returns a function that sets value to the name of an object.
-func setLabel(value *string) func(string) error {
-	return func(name string) error {
-		if problems := validation.IsDNS1123Label(name); len(problems) > 0 {
-			return fmt.Errorf("the name is not valid: %s", problems[0])
-		}
-		*value = name
-		return nil
-	}
-}
-
-// textList is the value of a flag that may be repeated.
-type textList []string
-
-func (l *textList) String() string { return strings.Join(*l, ",") }
-
-func (l *textList) Set(text string) error {
-	if text == "" {
-		return errors.New("it is empty")
-	}
-	*l = append(*l, text)
-	return nil
-}
-
-// newManifestFlags returns the flags of the command manifests, and the flags that may stand after --.
-func (l *commandLine) newManifestFlags() (flags, after *flag.FlagSet) {
-	flags = flag.NewFlagSet(l.name, flag.ContinueOnError)
-	m := &l.manifests
-	l.install.addTo(flags)
-	flags.StringVar(&m.image, "image", "", "")
-	flags.Var(&m.pullSecrets, "image-pull-secret", "")
-	flags.IntVar(&m.replicas, "replicas", 2, "")
-	flags.StringVar(&m.memoryLimit, "memory-limit", "", "")
-	flags.Var(&m.architectures, "architecture", "")
-	flags.BoolVar(&m.networkPolicy, "network-policy", false, "")
-	flags.BoolVar(&m.monitor, "service-monitor", false, "")
-	flags.StringVar(&m.kustomize, "kustomize", "", "")
-	flags.StringVar(&m.helm, "helm", "", "")
-	flags.BoolVar(&m.check, "check", false, "")
-	return flags, l.shareFlags(flags, &m.args)
-}
-
-// endMargin is how much longer a Pod has to end than its slowest part: a controller is followed by
-// the last events (4 s), the release of the lease and the last requests (1 s).
+// endMargin is how much longer a Pod has to end than its slowest part. After a controller come the last events
+// (4 s), the release of the lease (2 s) and the last requests (1 s).
 const endMargin = 12 * time.Second
 
-// printManifests prints the objects that install the program, or writes them into files.
-func (p program) printManifests(ctx context.Context, line *commandLine, needs kube.Needs) error {
-	flags := line.manifests
-	options, err := p.manifestOptions(line, needs)
+// manifestPrinter runs the command manifests.
+type manifestPrinter struct {
+	// program is the name of the program.
+	program string
+	out     io.Writer
+	// edit is the field Manifests of [Program]. It may be nil.
+	edit  func(*Manifests) error
+	flags manifestFlags
+}
+
+// print prints the objects that install the program, or writes them into files. newClient returns a client of
+// the cluster.
+func (p manifestPrinter) print(ctx context.Context, o options, needs kube.Needs, newClient func() (*kube.Client, error)) error {
+	flags := p.flags
+	options, err := p.options(o, needs)
 	if err != nil {
 		return err
 	}
 	if flags.check {
-		client, err := p.newAdminClient(line)
+		client, err := newClient()
 		if err == nil {
 			err = manifests.CheckStoredVersions(ctx, client, options.Definitions)
 		}
@@ -143,18 +91,18 @@ func (p program) printManifests(ctx context.Context, line *commandLine, needs ku
 		}
 	}
 	if flags.helm != "" {
-		objects, err := p.objects(options.ForHelm())
+		objects, err := p.objects(manifests.ForHelm(options))
 		if err != nil {
 			return err
 		}
-		return options.WriteChart(flags.helm, objects)
+		return manifests.WriteChart(flags.helm, options, objects)
 	}
 	objects, err := p.objects(options)
 	if err != nil {
 		return err
 	}
 	if flags.kustomize != "" {
-		return options.WriteBase(flags.kustomize, objects)
+		return manifests.WriteBase(flags.kustomize, p.program, objects)
 	}
 	prune, err := options.SetRevision(objects)
 	if err != nil {
@@ -164,20 +112,20 @@ func (p program) printManifests(ctx context.Context, line *commandLine, needs ku
 	if err != nil {
 		return err
 	}
-	_, err = fmt.Fprintf(p.stdout, "# %s %s, for kubectl apply --server-side -f -\n# This command then deletes what an earlier version printed and this one does not:\n# %s\n%s",
-		p.name, options.Version, prune, text)
+	_, err = fmt.Fprintf(p.out, "# %s %s, for kubectl apply --server-side -f -\n# This command then deletes what an earlier version printed and this one does not:\n# %s\n%s",
+		p.program, options.Version, prune, text)
 	return err
 }
 
 // objects returns the objects of an installation as the author has changed them, with labels.
-func (p program) objects(options *manifests.Options) ([]map[string]any, error) {
+func (p manifestPrinter) objects(options *manifests.Options) ([]map[string]any, error) {
 	objects, err := manifests.Objects(options)
 	if err != nil {
 		return nil, err
 	}
-	if p.Manifests != nil {
+	if p.edit != nil {
 		m := &Manifests{Objects: objects, Namespace: options.Namespace}
-		if err := p.Manifests(m); err != nil {
+		if err := p.edit(m); err != nil {
 			return nil, err
 		}
 		objects = m.Objects
@@ -186,11 +134,10 @@ func (p program) objects(options *manifests.Options) ([]map[string]any, error) {
 	return objects, nil
 }
 
-// manifestOptions returns the options that the command line gives, or everything that is wrong with
-// them.
-func (p program) manifestOptions(line *commandLine, needs kube.Needs) (*manifests.Options, error) {
-	flags := line.manifests
-	name, namespace, err := line.install.names(p.name)
+// options returns the options that the command line gives, or everything that is wrong with them.
+func (p manifestPrinter) options(o options, needs kube.Needs) (*manifests.Options, error) {
+	flags := p.flags
+	name, namespace, err := o.install.names(p.program)
 	errs := []error{err}
 	own := ownDefinitions(needs)
 	definitions, err := crd.From(own...)
@@ -216,31 +163,30 @@ func (p program) manifestOptions(line *commandLine, needs kube.Needs) (*manifest
 		flags.architectures = textList{"amd64", "arm64"}
 	}
 	args := []string{"run"}
-	election := line.flags.Lookup("leader-elect")
-	if election != nil && !hasFlag(flags.args, election.Name) {
-		args = append(args, "--leader-elect")
+	if !hasFlag(flags.args, "leader-elect") {
+		args, o.election.isOn = append(args, "--leader-elect"), true
 	}
-	if line.listen == "" && line.listenSecure == "" {
-		args, line.listen = append(args, "--listen=:8080"), ":8080"
+	if o.listen.address == "" && o.listen.secureAddress == "" {
+		args, o.listen.address = append(args, "--listen=:8080"), ":8080"
 	}
 	args = append(args, flags.args...)
-	port, err := portOf(cmp.Or(line.listen, line.listenSecure))
+	port, err := portOf(cmp.Or(o.listen.address, o.listen.secureAddress))
 	errs = append(errs, err)
-	if election != nil && (!hasFlag(flags.args, election.Name) || election.Value.String() == "true") {
-		needs.Access = append(slices.Clone(needs.Access), leaseAccess(p.name)...)
+	if o.election.isOn {
+		needs.Access = append(slices.Clone(needs.Access), leaseAccess(p.program)...)
 	}
 	if flags.helm != "" {
 		name, namespace = manifests.HelmRelease, manifests.HelmNamespace
 	}
 	var roles []any
-	for _, r := range rolesOf(access.For(needs, line.namespaces), name, namespace) {
+	for _, r := range rolesOf(access.For(needs, o.namespaces), name, namespace) {
 		roles = append(roles, r)
 	}
 	return &manifests.Options{
-		Program: p.name, Version: programVersion(), Name: name, Namespace: namespace,
-		OwnNamespace: line.install.namespace == "", ManagedBy: manifests.ManagedBy,
+		Installation: manifests.Installation{Program: p.program, Name: name, Namespace: namespace, ManagedBy: manifests.ManagedBy},
+		Version:      programVersion(), OwnNamespace: o.install.namespace == "",
 		Image: flags.image, PullSecrets: flags.pullSecrets, Replicas: flags.replicas, MemoryLimit: flags.memoryLimit,
-		Architectures: flags.architectures, Args: args, Port: port, IsSecure: line.listenSecure != "",
+		Architectures: flags.architectures, Args: args, Port: port, IsSecure: o.listen.secureAddress != "",
 		GraceSeconds:  int(max(30*time.Second, needs.ShutdownTime+endMargin).Round(time.Second) / time.Second),
 		NetworkPolicy: flags.networkPolicy, ServiceMonitor: flags.monitor,
 		Definitions: definitions, Roles: roles,

@@ -13,9 +13,9 @@ import (
 
 // Manifests holds the objects that the command manifests prints: see the field Manifests of [Program].
 type Manifests struct {
-	// Objects are the objects as decoded JSON, whose integers are int64, in the order in which they are
-	// applied. A function may change, add and remove objects. [EditManifest] and [AddManifest] do so with
-	// the types of k8s.io/api.
+	// Objects are the objects as decoded JSON, in the order of their application. Their integers are int64. A
+	// function may change, add and remove objects. [EditManifest] and [AddManifest] do so with the types of
+	// k8s.io/api.
 	Objects []map[string]any
 	// Namespace is where the program is installed. In a chart of Helm, Namespace and the names of the
 	// objects are placeholders.

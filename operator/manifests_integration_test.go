@@ -278,6 +278,13 @@ spec:
 	}
 }
 
+// keepsNamespace reports whether the output of uninstall has the command that deletes a namespace, and no
+// line about its deletion.
+func keepsNamespace(stdout, namespace string) bool {
+	return strings.Contains(stdout, "\n  kubectl delete namespace "+namespace+"\n") && !strings.Contains(stdout, "delete namespaces ") &&
+		!strings.Contains(stdout, "deleted namespaces ")
+}
+
 type groupOfUninstalls struct{}
 
 func (groupOfUninstalls) Group() string { return "uninstalls.example.com" }
@@ -300,7 +307,7 @@ func TestUninstall(t *testing.T) {
 		t.Errorf("with objects: status %d, %s", status, stderr)
 	}
 	status, stdout, stderr := i.call("uninstall", "--delete-objects", "--dry-run")
-	if status != 0 || !strings.Contains(stdout, "would delete deployments.apps "+i.in+"/"+i.name) || !strings.Contains(stdout, "would delete namespaces "+i.in) ||
+	if status != 0 || !strings.Contains(stdout, "would delete deployments.apps "+i.in+"/"+i.name) || !keepsNamespace(stdout, i.in) ||
 		!strings.Contains(stdout, "would delete customresourcedefinitions.apiextensions.k8s.io "+i.robots.String()) {
 		t.Errorf("a dry run: status %d, %s\n%s", status, stderr, stdout)
 	}
@@ -339,9 +346,17 @@ func TestUninstall(t *testing.T) {
 	if status != 0 || !strings.Contains(stdout, "waiting for the end of 3 objects") {
 		t.Errorf("status %d, %s\n%s", status, stderr, stdout)
 	}
-	i.checkExist(false, append(i.objects(), definition, [3]string{"namespace", "", i.in})...)
-	if status, stdout, stderr := i.call("uninstall"); status != 0 || stdout != "" {
+	i.checkExist(false, append(i.objects(), definition)...)
+	// The command that uninstall prints deletes the namespace. Nothing but this command does.
+	status, stdout, stderr = i.call("uninstall")
+	if status != 0 || !keepsNamespace(stdout, i.in) || strings.Contains(stdout, "deleted") {
 		t.Errorf("once more: status %d, %s\n%s", status, stderr, stdout)
+	}
+	i.checkExist(true, [3]string{"namespace", "", i.in})
+	_, command, _ := strings.Cut(stdout, "\n  kubectl ")
+	i.cluster.Kubectl(t, "", strings.Fields(command)...)
+	if status, stdout, stderr := i.call("uninstall"); status != 0 || stdout != "" {
+		t.Errorf("without the namespace: status %d, %s\n%s", status, stderr, stdout)
 	}
 }
 
@@ -385,7 +400,7 @@ func TestUninstallThatAbandonsCleanups(t *testing.T) {
 	if status != 0 || !strings.Contains(stdout, "abandoned the cleanup of "+i.robots.String()+" "+namespace+"/a") {
 		t.Errorf("status %d, %s\n%s", status, stderr, stdout)
 	}
-	i.checkExist(false, [3]string{"deployment", i.in, i.name}, [3]string{"crd", "", i.robots.String()}, [3]string{"namespace", "", i.in})
+	i.checkExist(false, [3]string{"deployment", i.in, i.name}, [3]string{"crd", "", i.robots.String()})
 }
 
 type groupOfKept struct{}
@@ -393,7 +408,7 @@ type groupOfKept struct{}
 func (groupOfKept) Group() string { return "kept.example.com" }
 
 // uninstall keeps the objects outside of the watched namespaces, the definition that they or another
-// installation need, a namespace that existed before, and one that holds something else.
+// installation need, and each namespace with what others have in it.
 func TestUninstallKeepsWhatOthersNeed(t *testing.T) {
 	t.Parallel()
 	i := newInstallation[groupOfKept](t)
@@ -407,26 +422,25 @@ func TestUninstallKeepsWhatOthersNeed(t *testing.T) {
 
 	status, stdout, stderr := i.call("uninstall")
 	if status != 0 || !strings.Contains(stdout, "kept customresourcedefinitions.apiextensions.k8s.io "+i.robots.String()+": the program is also installed as deployments.apps "+second+"/") ||
-		!strings.Contains(stdout, "kept namespaces "+i.in+": it holds configmaps "+i.in+"/mine") {
+		!keepsNamespace(stdout, i.in) {
 		t.Errorf("status %d, %s\n%s", status, stderr, stdout)
 	}
 	i.checkExist(true, [3]string{i.robots.String(), other, "theirs"}, [3]string{"crd", "", i.robots.String()}, [3]string{"configmap", i.in, "mine"},
 		[3]string{"deployment", second, i.name + "-b"}, [3]string{"role", other, i.name + "-b"})
 	i.checkExist(false, [3]string{"deployment", i.in, i.name}, [3]string{"role", watched, i.name})
 
-	i.cluster.Kubectl(t, "", "delete", "configmap", "mine", "--namespace", i.in)
 	// Without the Deployment nobody knows which namespaces the program watched.
 	if status, _, stderr = i.call("uninstall"); status != 1 || !strings.Contains(stderr, "1 in namespace "+other) {
 		t.Errorf("without a Deployment: status %d, %s", status, stderr)
 	}
-	if status, stdout, stderr = i.call("uninstall", "--watch-namespace", watched); status != 0 || !strings.Contains(stdout, "deleted namespaces "+i.in) {
-		t.Errorf("without the ConfigMap: status %d, %s\n%s", status, stderr, stdout)
+	if status, stdout, stderr = i.call("uninstall", "--watch-namespace", watched); status != 0 || !keepsNamespace(stdout, i.in) {
+		t.Errorf("with the namespace of the first one: status %d, %s\n%s", status, stderr, stdout)
 	}
 	i.cluster.Kubectl(t, "", "patch", i.robots.String(), "theirs", "--namespace", other, "--type=merge", "--patch", `{"metadata":{"finalizers":null}}`)
 	status, stdout, stderr = i.call("uninstall", "--namespace", second, "--name-prefix", i.name+"-b", "--delete-objects")
-	if status != 0 || !strings.Contains(stdout, "kept namespaces "+second+": it existed before") {
+	if status != 0 || !keepsNamespace(stdout, second) {
 		t.Errorf("the second installation: status %d, %s\n%s", status, stderr, stdout)
 	}
 	i.checkExist(false, [3]string{"deployment", second, i.name + "-b"}, [3]string{"crd", "", i.robots.String()})
-	i.checkExist(true, [3]string{"namespace", "", second})
+	i.checkExist(true, [3]string{"namespace", "", second}, [3]string{"configmap", i.in, "mine"})
 }

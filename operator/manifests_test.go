@@ -118,7 +118,7 @@ func TestManifestsPassFlagsOn(t *testing.T) {
 		t.Errorf("the container is %+v", container)
 	}
 	// What the Deployment runs is what the program accepts.
-	if line, err := (program{Program: gadgetProgram(&image, &bucket), name: "gadgets"}).newCommandLine(); err != nil {
+	if line, err := newCommandLine("gadgets", gadgetProgram(&image, &bucket).Flags); err != nil {
 		t.Error(err)
 	} else if err := line.parse(container.Args); err != nil {
 		t.Error(err)

@@ -14,10 +14,10 @@ import (
 // metricTypes returns the metrics of a program, as lines of a name and a type.
 func metricTypes(t *testing.T) []string {
 	t.Helper()
-	f := newFigures()
-	f.collectStreams(func() []cache.Stats { return nil })
+	m := newProgramMetrics(nil)
+	m.addStreams(func() []cache.Stats { return nil })
 	var text strings.Builder
-	if _, err := f.WriteTo(&text); err != nil {
+	if _, err := m.registry.WriteTo(&text); err != nil {
 		t.Fatal(err)
 	}
 	return pairsIn(`(?m)^# TYPE (\S+) (\S+)$`, text.String())

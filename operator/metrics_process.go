@@ -10,37 +10,37 @@ import (
 	"github.com/yare-go/yare/operator/internal/metrics"
 )
 
-// collectProcess registers metrics of the process, by the names that the clients of Prometheus
+// registerProcessMetrics registers metrics of the process, by the names that the clients of Prometheus
 // use.
-func (f *figures) collectProcess() {
+func registerProcessMetrics(r *metrics.Registry) {
 	started := float64(time.Now().UnixMilli()) / 1000
-	f.gauge("process_start_time_seconds", "When the process started, in seconds since 1970.", func() float64 { return started })
-	f.registry.Collect(metrics.KindCounter, "process_cpu_seconds_total", "CPU time, of user and system.", nil,
+	registerGauge(r, "process_start_time_seconds", "When the process started, in seconds since 1970.", func() float64 { return started })
+	r.Collect(metrics.KindCounter, "process_cpu_seconds_total", "CPU time, of user and system.", nil,
 		func(emit metrics.Emit) { emit(cpuSeconds()) })
-	f.gauge("go_goroutines", "Goroutines.", func() float64 { return float64(runtime.NumGoroutine()) })
+	registerGauge(r, "go_goroutines", "Goroutines.", func() float64 { return float64(runtime.NumGoroutine()) })
 	for _, each := range []struct{ name, help, of string }{
 		{"go_memstats_heap_alloc_bytes", "Live and dead objects on the heap.", "/memory/classes/heap/objects:bytes"},
 		{"go_gc_heap_live_bytes", "Objects on the heap that the last garbage collection found live.", "/gc/heap/live:bytes"},
 		{"go_memstats_sys_bytes", "Memory that the Go runtime has from the system.", "/memory/classes/total:bytes"},
 		{"go_gc_gomemlimit_bytes", "The memory limit of the garbage collector.", "/gc/gomemlimit:bytes"},
 	} {
-		f.gauge(each.name, each.help, func() float64 { return runtimeFigure(each.of) })
+		registerGauge(r, each.name, each.help, func() float64 { return runtimeMetric(each.of) })
 	}
 	version := "unknown"
 	if info, ok := debug.ReadBuildInfo(); ok && info.Main.Version != "" {
 		version = info.Main.Version
 	}
-	f.registry.Collect(metrics.KindGauge, "yare_build_info", "1; which program this is, in its labels.",
+	r.Collect(metrics.KindGauge, "yare_build_info", "1; which program this is, in its labels.",
 		[]string{"version", "go_version"}, func(emit metrics.Emit) { emit(1, version, runtime.Version()) })
 }
 
-// gauge registers a gauge without labels.
-func (f *figures) gauge(name, help string, value func() float64) {
-	f.registry.Collect(metrics.KindGauge, name, help, nil, func(emit metrics.Emit) { emit(value()) })
+// registerGauge registers a gauge without labels.
+func registerGauge(r *metrics.Registry, name, help string, value func() float64) {
+	r.Collect(metrics.KindGauge, name, help, nil, func(emit metrics.Emit) { emit(value()) })
 }
 
-// runtimeFigure returns a metric of the Go runtime, or 0 if this Go does not have it.
-func runtimeFigure(name string) float64 {
+// runtimeMetric returns a metric of the Go runtime, or 0 if this Go does not have it.
+func runtimeMetric(name string) float64 {
 	sample := []runtimemetrics.Sample{{Name: name}}
 	runtimemetrics.Read(sample)
 	if sample[0].Value.Kind() != runtimemetrics.KindUint64 {

@@ -10,7 +10,6 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/yare-go/yare/controller"
 	"github.com/yare-go/yare/internal/logctx"
 	"github.com/yare-go/yare/operator/internal/metrics"
 )
@@ -19,36 +18,29 @@ import (
 //
 //	/healthz  200 while the program runs
 //	/readyz   200 when the program is ready, else 503 and what is missing
-//	/metrics  the figures, for Prometheus
+//	/metrics  the metrics, for Prometheus
 //
 // and the handlers of [Program].
 type pages struct {
 	mux *http.ServeMux
 	log *slog.Logger
-	// ready and figures are set before the first request.
-	ready   *readiness
-	figures *figures
+	// ready and builtInMetrics are set before the first request.
+	ready          *readiness
+	builtInMetrics io.WriterTo
 	// ownMetrics writes the author's metrics. It may be nil.
 	ownMetrics func(io.Writer)
 }
 
-// newPages returns the pages of the program, which the program serves if it listens.
-func (env environment) newPages(rt *controller.Runtime) (*pages, error) {
-	p := &pages{mux: http.NewServeMux(), log: env.log, ownMetrics: env.metrics}
+// newPages returns the pages of a program. handlers are the author's, by pattern. ownMetrics may be nil.
+func newPages(handlers map[string]http.Handler, ownMetrics func(io.Writer), log *slog.Logger) (*pages, error) {
+	p := &pages{mux: http.NewServeMux(), log: log, ownMetrics: ownMetrics}
 	p.mux.HandleFunc("GET /healthz", func(w http.ResponseWriter, _ *http.Request) { writeText(w, http.StatusOK, "ok\n") })
 	p.mux.HandleFunc("GET /readyz", p.serveReady)
 	p.mux.HandleFunc("GET /metrics", p.serveMetrics)
-	if env.handlers == nil {
-		return p, nil
-	}
-	handlers := env.handlers(rt)
 	for _, pattern := range slices.Sorted(maps.Keys(handlers)) {
 		if err := p.handle(pattern, handlers[pattern]); err != nil {
 			return nil, err
 		}
-	}
-	if env.listener == nil && len(handlers) > 0 {
-		env.log.Warn("the handlers of the program are not served: give --listen, such as --listen :8080")
 	}
 	return p, nil
 }
@@ -63,8 +55,7 @@ func (p *pages) handle(pattern string, handler http.Handler) (err error) {
 		return fmt.Errorf("the pattern %q is that of a built-in page: give the handler another path", pattern)
 	}
 	defer func() {
-		// http.ServeMux reports a pattern that is not valid, or that conflicts with another, by a
-		// panic.
+		// http.ServeMux reports by a panic a pattern that is not valid or conflicts with another pattern.
 		if value := recover(); value != nil {
 			err = fmt.Errorf("the pattern %q of the Handlers of operator.Program: %v", pattern, value)
 		}
@@ -101,7 +92,7 @@ func (p *pages) serveReady(w http.ResponseWriter, _ *http.Request) {
 // serveMetrics answers with all metrics.
 func (p *pages) serveMetrics(w http.ResponseWriter, _ *http.Request) {
 	w.Header().Set("Content-Type", metrics.ContentType)
-	_, _ = p.figures.WriteTo(w) // the client has gone
+	_, _ = p.builtInMetrics.WriteTo(w) // the client has gone
 	if p.ownMetrics != nil {
 		_, _ = w.Write(p.ownMetricsText()) // the client has gone
 	}

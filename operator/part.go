@@ -25,6 +25,15 @@ type Part interface {
 	Start(ctx context.Context, rt *controller.Runtime) error
 }
 
+// Service is a part that other parts use while they run, such as a recorder of events. Its
+// context ends when all other parts have ended. The program then waits for it. A Service must
+// bound the time that its end takes. The end of a Service does not end the program.
+type Service interface {
+	Part
+	// Service marks a part as a service. It does nothing.
+	Service()
+}
+
 // Func returns a part that runs a function. Its program defines T. The function may list and watch T
 // and, if T has a status, get T and patch the status. Everything else is declared by permissions:
 //
@@ -42,7 +51,7 @@ func Func[T any, P kube.DefinedObjectOf[T]](run func(ctx context.Context, c *kub
 	}
 	needs.Access = append(needs.Access, read)
 	err = errors.Join(err, addPermissions(&needs, permissions))
-	return function{needs: needs, err: err, run: run}
+	return functionPart{needs: needs, err: err, start: func(ctx context.Context, rt *controller.Runtime) error { return run(ctx, rt.Client) }}
 }
 
 // addPermissions adds permissions to needs, and returns what is wrong with them.
@@ -57,14 +66,15 @@ func addPermissions(needs *kube.Needs, permissions []controller.Permission) erro
 	return errors.Join(errs...)
 }
 
-type function struct {
+// functionPart is a part that runs a function.
+type functionPart struct {
 	needs kube.Needs
 	err   error
-	run   func(context.Context, *kube.Client) error
+	start func(context.Context, *controller.Runtime) error
 }
 
-func (f function) Needs() (kube.Needs, error) { return f.needs, f.err }
+func (f functionPart) Needs() (kube.Needs, error) { return f.needs, f.err }
 
-func (f function) Start(ctx context.Context, rt *controller.Runtime) error {
-	return f.run(ctx, rt.Client)
+func (f functionPart) Start(ctx context.Context, rt *controller.Runtime) error {
+	return f.start(ctx, rt)
 }

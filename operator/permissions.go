@@ -3,11 +3,13 @@ package operator
 import (
 	"cmp"
 	"fmt"
+	"io"
 	"maps"
 	"slices"
 
+	"sigs.k8s.io/yaml"
+
 	"github.com/yare-go/yare/internal/access"
-	"github.com/yare-go/yare/internal/yaml"
 	"github.com/yare-go/yare/kube"
 )
 
@@ -24,8 +26,8 @@ type roleMetadata struct {
 	Namespace string `json:"namespace,omitempty"`
 }
 
-// rolesOf returns the roles that grants make for a program of that name in the namespace own: the
-// ClusterRole, and then the Roles in the order of their namespaces.
+// rolesOf returns the roles of grants: the ClusterRole, and then the Roles in the order of their namespaces.
+// name is the name of the program, and own its namespace.
 func rolesOf(grants access.Grants, name, own string) []role {
 	var roles []role
 	if len(grants.Cluster) > 0 {
@@ -52,11 +54,11 @@ func newRole(kind, name, namespace string, rules []kube.PolicyRule) role {
 // chooses another.
 func installNamespaceOf(name string) string { return name + "-system" }
 
-// permissions prints the permissions that the program needs with the flags of line.
-func (p program) permissions(line *commandLine, needs kube.Needs) error {
-	roles := rolesOf(access.For(needs, line.namespaces), p.name, cmp.Or(line.installNamespace, installNamespaceOf(p.name)))
+// printPermissions prints the permissions that a program of that name needs.
+func printPermissions(w io.Writer, program string, o options, needs kube.Needs) error {
+	roles := rolesOf(access.For(needs, o.namespaces), program, cmp.Or(o.install.namespace, installNamespaceOf(program)))
 	if len(roles) == 0 {
-		_, err := fmt.Fprintf(p.stdout, "# %s needs no permissions.\n", p.name)
+		_, err := fmt.Fprintf(w, "# %s needs no permissions.\n", program)
 		return err
 	}
 	for _, r := range roles {
@@ -64,7 +66,7 @@ func (p program) permissions(line *commandLine, needs kube.Needs) error {
 		if err != nil {
 			return fmt.Errorf("write the %s %s: %w", r.Kind, r.Metadata.Name, err)
 		}
-		if _, err := fmt.Fprintf(p.stdout, "---\n%s", text); err != nil {
+		if _, err := fmt.Fprintf(w, "---\n%s", text); err != nil {
 			return err
 		}
 	}

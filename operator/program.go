@@ -2,7 +2,6 @@ package operator
 
 import (
 	"context"
-	"errors"
 	"flag"
 	"fmt"
 	"io"
@@ -13,9 +12,6 @@ import (
 	"syscall"
 
 	"github.com/yare-go/yare/controller"
-	"github.com/yare-go/yare/crd"
-	"github.com/yare-go/yare/internal/access"
-	"github.com/yare-go/yare/internal/lease"
 	"github.com/yare-go/yare/kube"
 )
 
@@ -49,13 +45,13 @@ type Program struct {
 	// Config as it is, and ends.
 	Config func(config *kube.Config) error
 	// Handlers returns what the program serves beside its health and metrics, by the patterns of
-	// [http.ServeMux]. Main calls Handlers before it starts the parts. An invalid pattern, and a
-	// pattern whose path is /metrics, /healthz or /readyz, is an error. Without --listen and
-	// --listen-secure nothing is served, which is logged as a warning. With --listen-secure, which the part
-	// [SecureListener] brings, a request needs the bearer token of a user whom RBAC allows the method,
-	// in lower case, for the path as a nonResourceURL. An answer may take 30 seconds, unless its
-	// handler sets another deadline with [http.ResponseController]. The handlers serve until all parts
-	// have ended. A panic of a handler is logged.
+	// [http.ServeMux]. Main calls Handlers before it starts the parts. An invalid pattern, and a pattern whose
+	// path is /metrics, /healthz or /readyz, is an error. Without --listen and --listen-secure nothing is
+	// served, which is logged as a warning. The part [SecureListener] brings the flag --listen-secure. With
+	// this flag, a request needs the bearer token of a user with a permission by RBAC: for the method in lower
+	// case, and the path as a nonResourceURL. An answer may take 30 seconds, unless its handler sets another
+	// deadline with [http.ResponseController]. The handlers serve until all parts have ended. A panic of a
+	// handler is logged.
 	Handlers func(rt *controller.Runtime) map[string]http.Handler
 	// Metrics writes further metrics to the page /metrics, in the text format of Prometheus.
 	// Several requests may call Metrics concurrently. A metric must not have the name of a metric
@@ -96,20 +92,20 @@ func Main(parts ...Part) {
 // signal ends the program at once.
 //
 // With --leader-elect one replica leads, by a Lease of the program's name in its namespace (see
-// [controller.Runtime]). The other replicas stand by: see [Standby]. A replica that loses the lease
-// ends at once, with the status 1. --lease-duration sets how soon another replica follows a leader that
-// crashed, from 3s to 5m. Default: 15s.
+// [controller.Runtime]). The other replicas stand by: see [Standby]. A replica that loses the lease ends at
+// once, with the status 1. --lease-duration sets how soon another replica follows after a crash of the leader,
+// from 3s to 5m. Default: 15s.
 func (p Program) Main() {
-	m := program{Program: p, name: programName(), stdout: os.Stdout, stderr: os.Stderr, exit: os.Exit}
-	ctx, stop := untilSignal(m.stderr)
-	status := m.main(ctx, os.Args[1:])
+	i := invocation{Program: p, name: programName(), stdout: os.Stdout, stderr: os.Stderr, exit: os.Exit}
+	ctx, stop := untilSignal(i.stderr)
+	status := i.execute(ctx, os.Args[1:])
 	stop()
 	os.Exit(status)
 }
 
-// untilSignal returns a context that ends with the first SIGINT or SIGTERM, and a function that
-// releases it. The second signal ends the process.
-func untilSignal(stderr io.Writer) (context.Context, func()) {
+// untilSignal returns a context that ends with the first SIGINT or SIGTERM. stop releases the context. The
+// second signal ends the process.
+func untilSignal(stderr io.Writer) (ctx context.Context, stop func()) {
 	ctx, cancel := context.WithCancel(context.Background())
 	signals := make(chan os.Signal, 2)
 	signal.Notify(signals, os.Interrupt, syscall.SIGTERM)
@@ -129,175 +125,4 @@ func untilSignal(stderr io.Writer) (context.Context, func()) {
 		}
 	}()
 	return ctx, func() { signal.Stop(signals); close(done); cancel() }
-}
-
-// program is a Program without its process.
-type program struct {
-	Program
-	name           string
-	stdout, stderr io.Writer
-	// exit ends the process at once.
-	exit func(status int)
-}
-
-const (
-	statusOK     = 0
-	statusFailed = 1
-	statusUsage  = 2
-)
-
-// main runs the command line args, and returns the exit status.
-func (p program) main(ctx context.Context, args []string) int {
-	line, err := p.newCommandLine()
-	if err != nil {
-		return p.fail(err)
-	}
-	if err := line.parse(args); err != nil {
-		fmt.Fprintf(p.stderr, "%s: %v\nsee %s --help\n", p.name, err, p.name)
-		return statusUsage
-	}
-	switch line.command {
-	case "help":
-		p.help(line)
-		return statusOK
-	case "version":
-		_, err = fmt.Fprintln(p.stdout, p.name, versions())
-	default:
-		err = p.runCommand(ctx, line)
-	}
-	if err != nil {
-		return p.fail(err)
-	}
-	return statusOK
-}
-
-// fail prints err, and returns the exit status.
-func (p program) fail(err error) int {
-	fmt.Fprintf(p.stderr, "%s: %v\n", p.name, err)
-	return statusFailed
-}
-
-// runCommand runs the subcommands that need the parts.
-func (p program) runCommand(ctx context.Context, line *commandLine) error {
-	parts, needs, err := p.makeParts()
-	if err != nil {
-		return err
-	}
-	if line.leaderElect {
-		needs.Access = append(needs.Access, leaseAccess(p.name)...)
-	}
-	if line.listenSecure != "" {
-		if _, err := secureOpenerIn(parts); err != nil {
-			return err
-		}
-		needs.Access = append(needs.Access, secureMetricsAccess()...)
-	}
-	switch {
-	case line.command == "crd":
-		return p.crd(needs)
-	case line.command == "permissions":
-		return p.permissions(line, needs)
-	case line.command == "manifests":
-		return p.printManifests(ctx, line, needs)
-	case line.command == "uninstall":
-		return p.removeInstallation(ctx, line, needs)
-	default:
-		return p.run(ctx, line, parts, needs)
-	}
-}
-
-// makeParts returns the parts and what they need.
-func (p program) makeParts() ([]Part, kube.Needs, error) {
-	if p.Parts == nil {
-		return nil, kube.Needs{}, errors.New("the field Parts of operator.Program is nil: set it to a function that returns the parts")
-	}
-	parts, err := p.Parts()
-	if err != nil {
-		return nil, kube.Needs{}, err
-	}
-	needs, err := needsOf(parts)
-	return parts, needs, err
-}
-
-// crd prints the CustomResourceDefinitions of the program.
-func (p program) crd(needs kube.Needs) error {
-	own := ownDefinitions(needs)
-	if len(own) == 0 {
-		_, err := fmt.Fprintf(p.stdout, "# %s has no CustomResourceDefinition of its own.\n", p.name)
-		return err
-	}
-	crds, err := crd.From(own...)
-	if err != nil {
-		return err
-	}
-	return crd.WriteYAML(p.stdout, crds...)
-}
-
-// loadConfig returns the configuration of the client and its namespace.
-func (p program) loadConfig(line *commandLine) (*kube.Config, string, error) {
-	config, namespace, err := line.config.Load()
-	if err == nil && p.Config != nil {
-		err = p.Config(config)
-	}
-	return config, namespace, err
-}
-
-// newAdminClient returns a client for the commands that a user runs, with the user's rights.
-func (p program) newAdminClient(line *commandLine) (*kube.Client, error) {
-	config, _, err := p.loadConfig(line)
-	if err != nil {
-		return nil, err
-	}
-	return kube.NewClient(config, kube.OnWarning(nil)) // the user cannot change what the commands read
-}
-
-// run runs the parts by the options of the command line.
-func (p program) run(ctx context.Context, line *commandLine, parts []Part, needs kube.Needs) error {
-	handler := p.Log
-	if handler == nil {
-		handler = newLogHandler(p.stderr, line.verbose)
-	}
-	defer setDefaultLogger(handler)()
-	log := withoutScopes(slog.New(handler))
-	defer limitMemory(log)()
-	defer releaseMemory()()
-	config, namespace, err := p.loadConfig(line)
-	if err != nil {
-		return err
-	}
-	var options []kube.ClientOption
-	var fence *lease.Fence
-	if line.leaderElect {
-		fence = newFence(line.timing, config)
-		options = append(options, kube.AboveTransport(fence.Handler))
-	}
-	client, err := kube.NewClient(config, options...)
-	if err != nil {
-		return err
-	}
-	client = client.WithFieldManager(p.name)
-	if len(line.namespaces) > 0 {
-		client = client.InNamespaces(line.namespaces...)
-	}
-	namespace, pod := ownPod(namespace)
-	connection := newConnectionReporter(log, config.Host, ownCommand(p.name)+" crd", needs)
-	connection.checker = access.NewChecker(needs, line.namespaces, namespace)
-	listener, guard, err := line.open(ctx, parts, config, connection, log)
-	if err != nil {
-		return err
-	}
-	env := environment{
-		log: log, listener: listener, guard: guard, connection: connection, handlers: p.Handlers, metrics: p.Metrics, tracer: p.Tracer,
-		namespace: namespace, pod: pod, isChecked: os.Getenv(access.CheckVariable) != "",
-	}
-	client = client.With(connection.handler)
-	if fence == nil {
-		return run(ctx, client, env, parts)
-	}
-	if env.election, err = p.startElection(ctx, fence, env, client.Namespaces()); err != nil {
-		return err
-	}
-	// The lease is released after everything else, when nothing is left that could write.
-	defer env.election.end()
-	return run(ctx, client, env, parts)
 }

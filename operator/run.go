@@ -1,11 +1,13 @@
 package operator
 
 import (
+	"cmp"
 	"context"
 	"io"
 	"log/slog"
 	"net"
 	"net/http"
+	"os"
 
 	"github.com/yare-go/yare/cache"
 	"github.com/yare-go/yare/controller"
@@ -26,7 +28,7 @@ func Run(ctx context.Context, c *kube.Client, parts ...Part) error {
 	if log == nil {
 		log = slog.Default()
 	}
-	return run(ctx, c, environment{log: withoutScopes(log), isChecked: access.IsChecked(ctx)}, parts)
+	return runParts(ctx, c, environment{log: withoutScopes(log), isChecked: access.IsChecked(ctx)}, parts)
 }
 
 // environment is what a program has besides its parts and its client.
@@ -37,8 +39,8 @@ type environment struct {
 	listener net.Listener
 	// guard checks the requests to the program, except those for its health. It may be nil.
 	guard guard
-	// connection is the reporter of the connection of the client. It may be nil.
-	connection *connectionReporter
+	// problems reports the problems of requests. It may be nil.
+	problems *problemReporter
 	// handlers and metrics are the fields of [Program]. They may be nil.
 	handlers func(*controller.Runtime) map[string]http.Handler
 	metrics  func(io.Writer)
@@ -52,15 +54,23 @@ type environment struct {
 	election *leaderElection
 }
 
-// run runs parts as Run does, in env.
+// elected returns the field Elected of [controller.Runtime].
+func (env environment) elected() <-chan struct{} {
+	if env.election == nil {
+		return nil
+	}
+	return env.election.elector.Elected()
+}
+
+// runParts runs parts as Run does, in env.
 //
 // The end comes in this order: the program reports that it is not ready, and takes no new
 // work; the parts finish what is under way, each within its grace; the services end; then
 // the listener, which answers until here; then the streams.
-func run(ctx context.Context, c *kube.Client, env environment, parts []Part) error {
-	serving := false
+func runParts(ctx context.Context, c *kube.Client, env environment, parts []Part) error {
+	isServing := false
 	defer func() {
-		if env.listener != nil && !serving {
+		if env.listener != nil && !isServing {
 			_ = env.listener.Close() // it has no requests yet
 		}
 	}()
@@ -70,35 +80,38 @@ func run(ctx context.Context, c *kube.Client, env environment, parts []Part) err
 	}
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
-	c = c.With(kube.Trace(env.tracer))
-	var f *figures
+	var m *programMetrics
+	var requests *requestMetrics
 	if env.listener != nil {
-		f = newFigures()
-		c = c.With(f.countRequests)
+		m = newProgramMetrics(env.elected())
+		requests = m.requests
 	}
-	if env.isChecked {
-		c = c.With(refuseUndeclared(access.NewChecker(needs, c.Namespaces(), env.namespace)))
-	}
-	streams := newStreamReporter(env.log, env.connection)
+	c = addHandlers(c, env, needs, requests)
+	streams := newStreamReporter(env.log, env.problems.hasReported)
 	caches := cache.New(c, cache.OnError(streams.recordError), cache.OnRecovered(streams.recordRecovery))
 	defer caches.Close()
-	rt := &controller.Runtime{Client: c, Cache: caches, Log: env.log, Tracer: env.tracer, Namespace: env.namespace, Pod: env.pod}
-	if env.election != nil {
-		rt.Elected = env.election.elector.Elected()
+	rt := &controller.Runtime{
+		Client: c, Cache: caches, Log: env.log, Tracer: env.tracer, Namespace: env.namespace, Pod: env.pod, Elected: env.elected(),
 	}
-	pages, err := env.newPages(rt)
+	var handlers map[string]http.Handler
+	if env.handlers != nil {
+		handlers = env.handlers(rt)
+	}
+	pages, err := newPages(handlers, env.metrics, env.log)
 	if err != nil {
 		return err
+	}
+	if env.listener == nil && len(handlers) > 0 {
+		env.log.Warn("the handlers of the program are not served: give --listen, such as --listen :8080")
 	}
 	tracker := watch.NewSyncTracker()
 	group := partGroup{runtime: rt, tracker: tracker, stop: cancel}
 	if env.listener != nil {
-		rt.Observer = f
-		f.collectStreams(caches.Stats)
-		f.elected = rt.Elected
-		pages.figures = f
+		rt.Observer = m.reconciles
+		m.addStreams(caches.Stats)
+		pages.builtInMetrics = m.registry
 		pages.ready = &readiness{
-			controllers: needs.Names, isSubscribed: f.isSubscribed,
+			controllers: needs.Names, isSubscribed: m.reconciles.isSubscribed,
 			cached: caches.Stats, unsynced: tracker.Unsynced,
 			isEnding: func() bool { return ctx.Err() != nil },
 			election: env.election,
@@ -108,8 +121,19 @@ func run(ctx context.Context, c *kube.Client, env environment, parts []Part) err
 			handler = env.guard(handler)
 		}
 		s := serve(env.listener, handler, env.log, group.fail)
-		serving = true
+		isServing = true
 		defer s.close()
 	}
-	return group.run(ctx, parts)
+	return group.runAll(ctx, parts)
+}
+
+// ownPod returns the namespace and the name of the Pod that the program runs in. configured is the
+// namespace of its configuration. Outside of a Pod it returns configured, and no name.
+func ownPod(configured string) (namespace, name string) {
+	namespace, name = cmp.Or(os.Getenv("POD_NAMESPACE"), configured), os.Getenv("POD_NAME")
+	// The kubelet sets this variable in each container.
+	if name == "" && os.Getenv("KUBERNETES_SERVICE_HOST") != "" {
+		name, _ = os.Hostname() // without a name of the host there is none of the Pod
+	}
+	return namespace, name
 }

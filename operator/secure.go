@@ -14,13 +14,12 @@ import (
 	"github.com/yare-go/yare/operator/internal/secure"
 )
 
-// SecureListener returns a part with which a program accepts the flag --listen-secure: the program
-// then serves its pages over TLS, and asks the cluster who may read them. Without the flag the part
-// does nothing.
+// SecureListener returns a part that adds the flag --listen-secure. With this flag, the program serves its
+// pages over TLS, and asks the cluster who may read the pages. Without the flag the part does nothing.
 //
 //	operator.Main(controller.New(reconcile), operator.SecureListener())
 //
-// The part adds 0.2 MB to a program, most of which is TLS for servers.
+// The part adds 0.3 MB to a program, most of which is TLS for servers.
 func SecureListener() Part { return secureListener{} }
 
 // secureListener is the part of [SecureListener].
@@ -38,7 +37,7 @@ func (secureListener) Service() {}
 // A secureOpener opens the address of --listen-secure. A program finds its [secureListener] by this
 // interface alone. So the linker leaves TLS for servers out of a program without the part.
 type secureOpener interface {
-	openSecure(ctx context.Context, line *commandLine, client *kube.Client, log *slog.Logger) (net.Listener, guard, error)
+	openSecure(ctx context.Context, flags listenFlags, client *kube.Client, log *slog.Logger) (net.Listener, guard, error)
 }
 
 // A guard returns a handler behind checks of the requests.
@@ -54,8 +53,8 @@ func secureOpenerIn(parts []Part) (secureOpener, error) {
 	return nil, errors.New("the program cannot serve over TLS: add operator.SecureListener() to its parts, or use --listen")
 }
 
-// secureMetricsAccess returns the permissions that a program needs for --listen-secure, beside those
-// of its parts: to ask the cluster who sends a request, and what they may do.
+// secureMetricsAccess returns the permissions that --listen-secure needs: to ask the cluster for the user of a
+// request, and for the permissions of the user.
 func secureMetricsAccess() []kube.Access {
 	return []kube.Access{
 		{Resource: secure.TokenReviews(), Verbs: []kube.Verb{kube.VerbCreate}},
@@ -63,50 +62,42 @@ func secureMetricsAccess() []kube.Access {
 	}
 }
 
+// listenFlags are the flags about the pages that the program serves.
+type listenFlags struct {
+	// At most one of address and secureAddress is set. Without either there is no listener.
+	address, secureAddress string
+	// tlsCert and tlsKey are the files of the certificate of secureAddress. Both are set, or none.
+	tlsCert, tlsKey string
+}
+
 // open opens the address of --listen or --listen-secure. Without either, the listener is nil. The
 // guard is nil unless the listener is secure.
-func (l *commandLine) open(ctx context.Context, parts []Part, config *kube.Config, connection *connectionReporter, log *slog.Logger) (net.Listener, guard, error) {
+func (f listenFlags) open(ctx context.Context, parts []Part, config *kube.Config, problems *problemReporter, log *slog.Logger) (net.Listener, guard, error) {
 	switch {
-	case l.listen != "":
-		listener, err := listen(ctx, l.listen)
+	case f.address != "":
+		listener, err := listen(ctx, f.address)
 		if err == nil {
 			log.Info("serving health and metrics", "address", listener.Addr().String())
 		}
 		return listener, nil, err
-	case l.listenSecure == "":
+	case f.secureAddress == "":
 		return nil, nil, nil
 	}
 	opener, err := secureOpenerIn(parts)
 	if err != nil {
 		return nil, nil, err
 	}
-	// The guard has a client of its own, so that it can ask while the program's client may write
-	// nothing, like the client of a standby, or is busy.
-	client, err := kube.NewClient(config)
+	client, err := newGuardClient(config, problems)
 	if err != nil {
 		return nil, nil, err
 	}
-	return opener.openSecure(ctx, l, client.With(connection.handler), log)
-}
-
-func (secureListener) openSecure(ctx context.Context, line *commandLine, client *kube.Client, log *slog.Logger) (net.Listener, guard, error) {
-	certificates, err := line.certificates(log)
-	if err != nil {
-		return nil, nil, err
-	}
-	listener, err := listen(ctx, line.listenSecure)
-	if err != nil {
-		return nil, nil, err
-	}
-	log.Info("serving health and metrics over TLS", "address", listener.Addr().String())
-	g := secure.NewGuard(client, log)
-	return secure.Listen(listener, certificates), func(next http.Handler) http.Handler { return g.Handler(next, "/healthz", "/readyz") }, nil
+	return opener.openSecure(ctx, f, client, log)
 }
 
 // certificates returns the certificates of --tls-cert or, without that flag, self-signed ones.
-func (l *commandLine) certificates(log *slog.Logger) (secure.Certificates, error) {
-	if l.tlsCert != "" {
-		certificates, err := secure.FromFiles(l.tlsCert, l.tlsKey, log)
+func (f listenFlags) certificates(log *slog.Logger) (secure.Certificates, error) {
+	if f.tlsCert != "" {
+		certificates, err := secure.FromFiles(f.tlsCert, f.tlsKey, log)
 		if err != nil {
 			return nil, fmt.Errorf("read the certificate that --tls-cert and --tls-key give: %w", err)
 		}
@@ -117,4 +108,18 @@ func (l *commandLine) certificates(log *slog.Logger) (secure.Certificates, error
 		names = append(names, host)
 	}
 	return secure.SelfSigned(names...), nil
+}
+
+func (secureListener) openSecure(ctx context.Context, flags listenFlags, client *kube.Client, log *slog.Logger) (net.Listener, guard, error) {
+	certificates, err := flags.certificates(log)
+	if err != nil {
+		return nil, nil, err
+	}
+	listener, err := listen(ctx, flags.secureAddress)
+	if err != nil {
+		return nil, nil, err
+	}
+	log.Info("serving health and metrics over TLS", "address", listener.Addr().String())
+	g := secure.NewGuard(client, log)
+	return secure.Listen(listener, certificates), func(next http.Handler) http.Handler { return g.Handler(next, "/healthz", "/readyz") }, nil
 }

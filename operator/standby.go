@@ -6,21 +6,21 @@ import (
 	"github.com/yare-go/yare/controller"
 )
 
-// Standby is a part that starts on every replica of a program with leader election, before the
-// replica leads. All other parts but a [Service] start when their replica leads. A controller is a
-// Standby: it syncs its streams, so that a replica that is elected goes on at once, and reconciles
-// only after [controller.Runtime.Elected] is closed. A Standby of an author's own waits for
-// [controller.Runtime.WaitElected] before it does what one replica alone may do. See [OnEveryReplica]
-// for parts that all replicas may run.
+// Standby is a part that starts on every replica of a program with leader election, before the replica leads.
+// All other parts but a [Service] start when their replica leads. A controller is a Standby. It syncs its
+// streams before the election, so that an elected replica goes on at once. It reconciles only after
+// [controller.Runtime.Elected] is closed. A Standby of an author's own waits for
+// [controller.Runtime.WaitElected] before it does what one replica alone may do. See [OnEveryReplica] for
+// parts that all replicas may run.
 type Standby interface {
 	Part
 	// Standby marks a part. It does nothing.
 	Standby()
 }
 
-// OnEveryReplica returns a part that runs part on every replica from the start on, whether the replica
-// leads or not: such as a [Task] that serves requests, or a controller that only fills a cache of its
-// own. All replicas write what the part writes. A [Service] runs on every replica without OnEveryReplica.
+// OnEveryReplica returns a part that runs part on every replica from the start on, whether the replica leads
+// or not. Examples are a [Task] that serves requests, and a controller that only fills its own cache. All
+// replicas write what the part writes. A [Service] runs on every replica without OnEveryReplica.
 func OnEveryReplica(part Part) Part {
 	if part == nil {
 		return nil // the program reports it

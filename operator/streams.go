@@ -10,8 +10,8 @@ import (
 )
 
 const (
-	// quietFailures is how many times in a row a stream may get no answer, or an answer that
-	// breaks off, before that is logged: connections are cut now and then.
+	// quietFailures is how many times in a row a stream may get no whole answer before an error is logged.
+	// Connections are cut now and then.
 	quietFailures = 2
 	// maxErrorTexts bounds how many different errors of one stream are counted separately.
 	maxErrorTexts = 16
@@ -25,8 +25,8 @@ const (
 // occurrence is logged with -v only.
 type streamReporter struct {
 	log *slog.Logger
-	// connection logs what concerns the server as a whole. It may be nil.
-	connection *connectionReporter
+	// isReported reports whether the log has the reason of an error already.
+	isReported func(error) bool
 
 	mu       sync.Mutex
 	failures map[kube.Stream]*streamFailure
@@ -51,9 +51,9 @@ type objectErrors struct {
 	last  time.Time
 }
 
-func newStreamReporter(log *slog.Logger, connection *connectionReporter) *streamReporter {
+func newStreamReporter(log *slog.Logger, isReported func(error) bool) *streamReporter {
 	return &streamReporter{
-		log: log, connection: connection,
+		log: log, isReported: isReported,
 		failures: make(map[kube.Stream]*streamFailure), objects: make(map[kube.Stream]*objectErrors),
 	}
 }
@@ -69,7 +69,7 @@ func (r *streamReporter) recordError(s kube.Stream, err error) {
 
 // recordFailure records that s failed as a whole.
 func (r *streamReporter) recordFailure(s kube.Stream, err error) {
-	if r.connection.hasReported(err) {
+	if r.isReported(err) {
 		r.log.Debug("the stream fails", "stream", s.String(), "error", err)
 		return
 	}
@@ -93,8 +93,9 @@ func (r *streamReporter) recordFailure(s kube.Stream, err error) {
 	}
 }
 
-// add counts an occurrence of err, and returns its ordinal number among the occurrences of its
-// kind: 1 for the first that matters.
+// add counts an occurrence of err. It returns the ordinal number of the occurrence among those of its kind: 1
+// for the first occurrence that matters. For example, a third error without an answer has the number 1,
+// because quietFailures is 2.
 func (f *streamFailure) add(err error) (ordinal int) {
 	f.times++
 	if kube.IsUnreachable(err) {

@@ -63,7 +63,7 @@ func TestFailingListsAreLogged(t *testing.T) {
 					return controller.Done(), nil
 				})
 				go func() {
-					ended <- run(ctx, kube.NewClientFromHandler(h), environment{log: slog.New(newLogHandler(&log, true))}, []Part{part})
+					ended <- runParts(ctx, kube.NewClientFromHandler(h), environment{log: slog.New(newLogHandler(&log, true))}, []Part{part})
 				}()
 				time.Sleep(30 * time.Second)
 				synctest.Wait()
@@ -104,17 +104,17 @@ func TestStreamReporter(t *testing.T) {
 	cut := &kube.Error{Verb: kube.VerbWatch, Err: errors.New("connection reset by peer")}
 	rbac := refused(`gadgets is forbidden: User "x" cannot list resource "gadgets" in API group "" at the cluster scope`)
 	proxy := refused("the proxy says no")
-	type step = func(*streamReporter)
+	type step = func(*streamReporter, *problemReporter)
 	fails := func(n int, err error) step {
-		return func(r *streamReporter) {
+		return func(r *streamReporter, _ *problemReporter) {
 			for range n {
 				r.recordError(s, err)
 			}
 		}
 	}
-	recovers := func(r *streamReporter) { r.recordRecovery(s) }
-	goesAway := func(r *streamReporter) {
-		r.connection.recordOutcome(&kube.Request{Verb: kube.VerbList, Resource: resource}, cut)
+	recovers := func(r *streamReporter, _ *problemReporter) { r.recordRecovery(s) }
+	goesAway := func(_ *streamReporter, problems *problemReporter) {
+		problems.recordOutcome(&kube.Request{Verb: kube.VerbList, Resource: resource}, cut)
 	}
 	undecodable := &kube.DecodeError{Err: errors.New("it has no name")}
 	panicked := errors.New(`gadgets.example.com: default/a: the index "x": panic: at the disco`)
@@ -140,9 +140,10 @@ func TestStreamReporter(t *testing.T) {
 			t.Parallel()
 			var log sharedBuffer
 			logger := slog.New(newLogHandler(&log, true))
-			r := newStreamReporter(logger, newConnectionReporter(logger, "", "", kube.Needs{}))
+			problems := newProblemReporter(logger, "", "", kube.Needs{}, nil)
+			r := newStreamReporter(logger, problems.hasReported)
 			for _, step := range c.steps {
-				step(r)
+				step(r, problems)
 			}
 			lines := linesOf(t, log.String())
 			if len(lines) != len(c.want) {
@@ -171,7 +172,7 @@ func TestObjectErrorsExpire(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		var log sharedBuffer
-		r := newStreamReporter(slog.New(slog.NewJSONHandler(&log, nil)), nil)
+		r := newStreamReporter(slog.New(slog.NewJSONHandler(&log, nil)), func(error) bool { return false })
 		for range 100 {
 			r.recordError(kube.Stream{}, &kube.DecodeError{Err: errors.New("it has no name")})
 		}

@@ -22,8 +22,7 @@ import (
 //
 //	operator.Task("report", report, controller.Reads[corev1.Node](kube.VerbList))
 //
-// A function that follows the objects of one kind of its own is a [Func], whose program defines the
-// kind.
+// A function that follows the objects of a kind is a [Func]. Its program defines the kind.
 func Task(name string, run func(ctx context.Context, rt *controller.Runtime) error, permissions ...controller.Permission) Part {
 	var needs kube.Needs
 	errs := []error{addPermissions(&needs, permissions)}
@@ -33,24 +32,14 @@ func Task(name string, run func(ctx context.Context, rt *controller.Runtime) err
 	if run == nil {
 		errs = append(errs, fmt.Errorf("the function of the task %q is nil", name))
 	}
-	return task{name: name, run: run, needs: needs, err: errors.Join(errs...)}
-}
-
-type task struct {
-	name  string
-	run   func(context.Context, *controller.Runtime) error
-	needs kube.Needs
-	err   error
-}
-
-func (t task) Needs() (kube.Needs, error) { return t.needs, t.err }
-
-func (t task) Start(ctx context.Context, rt *controller.Runtime) error {
-	own := *rt
-	ctx = logctx.With(ctx, rt.Log, slog.String("task", t.name))
-	own.Log = controller.Log(ctx)
-	if err := t.run(ctx, &own); err != nil {
-		return fmt.Errorf("the task %s: %w", t.name, err)
+	start := func(ctx context.Context, rt *controller.Runtime) error {
+		own := *rt
+		ctx = logctx.With(ctx, rt.Log, slog.String("task", name))
+		own.Log = controller.Log(ctx)
+		if err := run(ctx, &own); err != nil {
+			return fmt.Errorf("the task %s: %w", name, err)
+		}
+		return nil
 	}
-	return nil
+	return functionPart{needs: needs, err: errors.Join(errs...), start: start}
 }

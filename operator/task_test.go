@@ -26,7 +26,7 @@ func TestTask(t *testing.T) {
 		return wrong
 	})
 	env := environment{log: slog.New(slog.NewTextHandler(&log, nil))}
-	err := run(t.Context(), noServer(), env, []Part{failing, part(func(ctx context.Context) error {
+	err := runParts(t.Context(), noServer(), env, []Part{failing, part(func(ctx context.Context) error {
 		<-ctx.Done()
 		finished = true
 		return nil

@@ -54,7 +54,7 @@ func (s *startup) recordStart() {
 }
 
 // Queue implements [controller.Observer].
-func (s *startup) Queue(name string, _ func() controller.QueueFigures) {
+func (s *startup) Queue(name string, _ func() controller.QueueStats) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.unsubscribed[name] {

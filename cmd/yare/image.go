@@ -61,7 +61,7 @@ ctr images import, docker load, podman load and skopeo.`,
 			}
 			// The builder replaces this process: it gets the signals, and its status is ours.
 			if err := syscall.Exec(binary, argv, os.Environ()); err != nil {
-				return fmt.Errorf("running %s: %w", binary, err)
+				return fmt.Errorf("run %s: %w", binary, err)
 			}
 			return nil
 		},

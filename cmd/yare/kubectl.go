@@ -60,7 +60,7 @@ project, and not that of ~/.kube/config.`,
 			// kubectl replaces this process: it gets the terminal, and its status is ours.
 			argv := append([]string{binary, "kubectl"}, args...)
 			if err := syscall.Exec(binary, argv, env); err != nil {
-				return fmt.Errorf("running %s: %w", binary, err)
+				return fmt.Errorf("run %s: %w", binary, err)
 			}
 			return nil
 		},

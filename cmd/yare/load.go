@@ -49,7 +49,7 @@ KUBECONFIG chooses another control plane, as it does for yare kubectl.`,
 			}
 			// The program of the node replaces this process: its status is ours.
 			if err := syscall.Exec(chosen.Node.Binary, argv, os.Environ()); err != nil {
-				return fmt.Errorf("running %s: %w", chosen.Node.Binary, err)
+				return fmt.Errorf("run %s: %w", chosen.Node.Binary, err)
 			}
 			return nil
 		},

@@ -9,7 +9,7 @@ import (
 	"slices"
 	"time"
 
-	"github.com/robfig/cron/v3"
+	"github.com/netresearch/go-cron"
 	"github.com/yare-go/yare/controller"
 	"github.com/yare-go/yare/kube"
 	"github.com/yare-go/yare/operator"
@@ -34,7 +34,7 @@ func reconcile(ctx context.Context, c *CronJob, client *kube.Client) (controller
 		return controller.Done(), err
 	}
 	now, action := controller.Now(ctx), controller.Done()
-	schedule, err := cron.ParseStandard(c.Spec.Schedule)
+	schedule, err := cron.MustNewParser(scheduleFields).Parse(c.Spec.Schedule)
 	if err == nil && schedule.Next(now).IsZero() {
 		err = fmt.Errorf("the schedule %q has no next time", c.Spec.Schedule)
 	}

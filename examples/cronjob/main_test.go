@@ -9,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/netresearch/go-cron"
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -231,6 +232,23 @@ func TestInvalid(t *testing.T) {
 			t.Fatal(err)
 		}
 		yaretest.WaitForReason(t, s.crons, name, "Scheduled", "InvalidSchedule")
+	}
+}
+
+// A schedule with a day of the month and a weekday means both, as in Kubernetes: here each 13th and
+// each Friday.
+func TestDayOfTheMonthOrWeekday(t *testing.T) {
+	t.Parallel()
+	schedule, err := cron.MustNewParser(scheduleFields).Parse("30 9 13 * FRI")
+	if err != nil {
+		t.Fatal(err)
+	}
+	at := time.Date(2026, 12, 5, 0, 0, 0, 0, time.UTC) // a Saturday
+	for _, day := range []int{11, 13, 18} {
+		at = schedule.Next(at)
+		if want := time.Date(2026, 12, day, 9, 30, 0, 0, time.UTC); !at.Equal(want) {
+			t.Errorf("the next run is at %s, want %s", at, want)
+		}
 	}
 }
 

@@ -3,6 +3,7 @@ package main
 import (
 	"embed"
 
+	"github.com/netresearch/go-cron"
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -22,6 +23,10 @@ const (
 	Forbid  ConcurrencyPolicy = "Forbid"
 	Replace ConcurrencyPolicy = "Replace"
 )
+
+// scheduleFields are the fields of a schedule.
+// As in Kubernetes, a day matches by its number or by its weekday.
+const scheduleFields = cron.Minute | cron.Hour | cron.Dom | cron.Month | cron.Dow | cron.DowOrDom | cron.Descriptor
 
 // CronJobSpec is the desired state of the cron job.
 type CronJobSpec struct {

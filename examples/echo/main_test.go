@@ -38,9 +38,7 @@ spec:
         ports: [{containerPort: 8080}]
 `, name, s.Replicas)
 		},
-		Requeues:  true,
-		Finalizer: "echoes.example.com/finalizer",
-		Tampers:   append(operatortest.Tampers("", "%s"), operatortest.LabelTampers()...),
+		Requeues: true,
 		Bad: []operatortest.Bad{
 			{Name: "replicas-are-a-word", Spec: "{replicas: many}", Field: "spec.replicas", Good: "{replicas: 1}"},
 			{Name: "negative", Spec: "{replicas: -1}", Field: "spec.replicas", Good: "{replicas: 1}", Reported: operatortest.OncePerChange},

@@ -41,10 +41,6 @@ spec:
   ports: [{protocol: TCP, port: 80, targetPort: 80}]
 `, name, s.Replicas, s.Image)
 		},
-		Tampers: append(operatortest.Tampers("-deployment", "%s-container"),
-			operatortest.Kubectl("another selector of the Service", "patch", "service/%s-service", `-p={"spec":{"selector":{"app":"other"}}}`),
-			operatortest.Kubectl("another port of the Service", "patch", "service/%s-service", "--type=json", `-p=[{"op":"replace","path":"/spec/ports/0/targetPort","value":8080}]`),
-		),
 		Bad: []operatortest.Bad{
 			{Name: "replicas-are-a-word", Spec: "{replicas: many, image: nginx}", Field: "spec.replicas", Good: `{replicas: 1, image: "nginx:1.28"}`},
 			{Name: "no-image", Spec: "{replicas: 1}", Field: "spec.image", Good: `{replicas: 1, image: "nginx:1.28"}`, Reported: operatortest.OncePerChange},

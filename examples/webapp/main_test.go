@@ -38,9 +38,7 @@ spec:
     spec: {containers: [{image: %[3]q}]}
 `, name, s.Replicas, s.Image)
 		},
-		Ready:     ready,
-		Finalizer: "webapp.example.com/cleanup",
-		Tampers:   append(operatortest.Tampers("", "web"), operatortest.LabelTampers()...),
+		Ready: ready,
 		Bad: []operatortest.Bad{
 			{Name: "image-is-a-number", Spec: "{image: 5, replicas: 1}", Field: "spec.image", Good: `{image: "nginx:1.28", replicas: 1}`},
 			{Name: "no-image", Spec: "{replicas: 1}", Field: "spec.image", Good: `{image: "nginx:1.28", replicas: 1}`, Reported: operatortest.OncePerChange},

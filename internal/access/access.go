@@ -66,7 +66,7 @@ func For(needs kube.Needs, watched []string) Grants {
 
 // sortedRules returns rules in a certain order, each once.
 func sortedRules(rules []kube.PolicyRule) []kube.PolicyRule {
-	// Texts are sorted in place of the rules: slices.SortFunc would be compiled anew for the rules.
+	// Texts are sorted in place of the rules: slices.SortFunc would be compiled once more for the rules.
 	byText := make(map[string]kube.PolicyRule, len(rules))
 	for _, rule := range rules {
 		byText[sortText(rule)] = rule

@@ -27,23 +27,24 @@ func IsChecked(ctx context.Context) bool {
 }
 
 // Checker decides which requests of a program its grants allow.
+//
+// For example, a program in the namespace ops watches the namespace shop, and declares to get webapps and, in its
+// own namespace, to update leases. Its grants have a rule for webapps in shop and a rule for leases in ops. So
+// it may get a webapp in shop. The verb get is missing for a webapp in ops, and update for a lease in shop.
 type Checker struct {
+	scope
 	grants Grants
-	// watched are the namespaces that the program watches. It is empty for all namespaces.
-	watched []string
-	// own is the namespace of the program. It is empty if it is not known.
-	own string
 }
 
 // NewChecker returns a checker of a program that watches these namespaces, or all namespaces if there
 // are none, and is installed in the namespace own.
 func NewChecker(needs kube.Needs, watched []string, own string) *Checker {
-	return &Checker{grants: For(needs, watched), watched: watched, own: own}
+	return &Checker{scope: scope{watched: watched, own: own}, grants: For(needs, watched)}
 }
 
 // MissingVerbs returns the verbs that the server demands for r and the grants lack. There are none for
-// requests that every authenticated user may make by default, and none for requests to other clusters,
-// whose permissions are not declared.
+// requests that every authenticated user may make by default. There are none for requests to other clusters,
+// because their permissions are not declared.
 //
 // The API server demands create as well as patch for an apply that may create its object.
 func (c *Checker) MissingVerbs(r *kube.Request) []kube.Verb {
@@ -57,8 +58,8 @@ func (c *Checker) MissingVerbs(r *kube.Request) []kube.Verb {
 	return slices.DeleteFunc(verbs, func(verb kube.Verb) bool { return c.allows(verb, r) })
 }
 
-// mayCreateByApply reports whether r is an apply that creates its object if it does not exist. An
-// apply with a uid never creates.
+// mayCreateByApply reports whether r is an apply that creates a missing object. An apply with a uid never
+// creates.
 func mayCreateByApply(r *kube.Request) bool {
 	return r.Verb == kube.VerbPatch && r.ContentType == kube.ContentApply && r.Subresource == "" && r.Preconditions.UID == ""
 }
@@ -112,8 +113,8 @@ func matchesResource(resources []string, r *kube.Request) bool {
 		r.Subresource != "" && slices.Contains(resources, "*/"+r.Subresource)
 }
 
-// objectName returns the name of the object that r is about, as the API server sees it before it reads
-// the body: the name in the URL, or the name in the field selector of a list or a watch.
+// objectName returns the name of the object of r, as the API server sees the name before it reads the body. It
+// is the name in the URL, or the name in the field selector of a list or a watch.
 func objectName(r *kube.Request) string {
 	if r.Name != "" || r.Verb != kube.VerbList && r.Verb != kube.VerbWatch {
 		return r.Name

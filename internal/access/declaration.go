@@ -8,13 +8,21 @@ import (
 	"github.com/yare-go/yare/kube"
 )
 
+// scope is where a program works.
+type scope struct {
+	// watched are the namespaces that the program watches. It is empty for all namespaces.
+	watched []string
+	// own is the namespace of the program. It is empty if it is not known.
+	own string
+}
+
 // Declaration returns the Go expression that declares verbs on what r is about, such as
 // controller.Writes[corev1.ConfigMap](kube.VerbDelete). The name of a type is the name that programs
 // commonly use.
-func (c *Checker) Declaration(r *kube.Request, verbs []kube.Verb) string {
+func (s scope) Declaration(r *kube.Request, verbs []kube.Verb) string {
 	verbs = slices.Clone(verbs)
 	SortVerbs(verbs)
-	if !r.Resource.ClusterScoped && r.Namespace == "" && len(c.watched) > 0 {
+	if !r.Resource.ClusterScoped && r.Namespace == "" && len(s.watched) > 0 {
 		return rawDeclaration(r, verbs)
 	}
 	var b strings.Builder
@@ -39,8 +47,8 @@ func (c *Checker) Declaration(r *kube.Request, verbs []kube.Verb) string {
 		fmt.Fprintf(&b, ".Subresource(%q)", r.Subresource)
 	}
 	switch {
-	case r.Namespace == "" || len(c.watched) == 0 || slices.Contains(c.watched, r.Namespace):
-	case r.Namespace == c.own:
+	case r.Namespace == "" || len(s.watched) == 0 || slices.Contains(s.watched, r.Namespace):
+	case r.Namespace == s.own:
 		b.WriteString(".InOwnNamespace()")
 	default:
 		fmt.Fprintf(&b, ".InNamespaces(%q)", r.Namespace)

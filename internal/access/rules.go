@@ -51,7 +51,7 @@ func (p permissions) grant(t target, verb kube.Verb) {
 	p[t][verb] = true
 }
 
-// minus returns the permissions of p that other does not include.
+// minus returns the permissions of p that other lacks.
 func (p permissions) minus(other permissions) permissions {
 	rest := make(permissions)
 	for t, verbs := range p {
@@ -64,8 +64,12 @@ func (p permissions) minus(other permissions) permissions {
 	return rest
 }
 
-// rules returns p as rules. Objects of one resource that are granted the same verbs share a rule.
-// Resources of one group that are granted the same verbs share a rule, too.
+// rules returns p as rules. Objects of a resource with the same verbs share a rule. Resources of a group with the
+// same verbs share a rule, too.
+//
+// For example, p grants get on webapps, get and list on all configmaps, get on the configmap a, get on the secret
+// a, and get on the secret b. The rules are: get on webapps; get and list on configmaps; get on the secrets a and
+// b. The configmap a needs no rule, because all configmaps have its verb.
 func (p permissions) rules() []kube.PolicyRule {
 	type group struct{ group, resource, verbs, names string }
 	names := make(map[group][]string)
@@ -105,8 +109,7 @@ func (p permissions) rules() []kube.PolicyRule {
 	return sortedRules(rules)
 }
 
-// SortVerbs sorts verbs as rules have them: first verbs that read, then verbs that write, then all
-// others in alphabetical order.
+// SortVerbs sorts verbs in the order of rules: reads, then writes, then all other verbs in alphabetical order.
 func SortVerbs(verbs []kube.Verb) {
 	first := []kube.Verb{
 		kube.VerbGet, kube.VerbList, kube.VerbWatch,

@@ -17,11 +17,11 @@ type Clock struct {
 	offset atomic.Int64
 	// rest has an element whenever a member may have come to rest since the last receive.
 	rest chan struct{}
-	// advancing is held by the one Advance that is under way.
-	advancing sync.Mutex
+	// advanceMu is held by the one Advance that is under way.
+	advanceMu sync.Mutex
 
 	mu sync.Mutex
-	// members are in the order in which they were added, which is the order of their locks.
+	// members are in the order of their addition. Their locks are taken in this order.
 	members []member
 }
 
@@ -69,7 +69,7 @@ func (c *Clock) Until(t time.Time) time.Duration {
 	return t.Sub(c.Now())
 }
 
-// Add adds a member, whose name errors show, and returns a function that removes it.
+// Add adds a member, and returns a function that removes it. Errors show name.
 func (c *Clock) Add(name string, m Member) (remove func()) {
 	if c == nil {
 		return func() {}
@@ -85,6 +85,9 @@ func (c *Clock) Add(name string, m Member) (remove func()) {
 	}
 }
 
+// Hold keeps c from being moved until release is called. Errors show name.
+func (c *Clock) Hold(name string) (release func()) { return c.Add(name, new(hold)) }
+
 // SignalRest announces that a member may have come to rest. It does not block.
 func (c *Clock) SignalRest() {
 	if c == nil {
@@ -98,11 +101,14 @@ func (c *Clock) SignalRest() {
 
 // Advance moves c forward by d in steps. Each step waits until all members are at rest, and ends
 // at the next time for which a member waits. Therefore each member sees each of its times. Advance
-// returns when c was moved by d and all members are at rest, or an error when the members have
-// not come to rest within patience or ctx has ended.
+// returns when c was moved by d and all members are at rest. It returns an error when the members have
+// not come to rest within patience, or when ctx has ended.
+//
+// For example, a queue waits for 10:00 and for 10:05, and the clock shows 09:58. Advance by ten minutes has
+// three steps: to 10:00, to 10:05 and to 10:08. After each of the first two steps the queue reconciles.
 func (c *Clock) Advance(ctx context.Context, d, patience time.Duration) error {
-	c.advancing.Lock()
-	defer c.advancing.Unlock()
+	c.advanceMu.Lock()
+	defer c.advanceMu.Unlock()
 	timer := time.NewTimer(patience)
 	defer timer.Stop()
 	for {
@@ -125,8 +131,8 @@ func (c *Clock) Advance(ctx context.Context, d, patience time.Duration) error {
 	}
 }
 
-// step moves c to the next time for which a member waits, at most by d, and returns by how much.
-// It moves nothing while members are busy, whose names it returns.
+// step moves c to the next time for which a member waits, at most by d, and returns by how much. While members
+// are busy, it moves nothing, and returns the names of these members.
 func (c *Clock) step(d time.Duration) (moved time.Duration, busy []string) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -156,6 +162,13 @@ func (c *Clock) step(d time.Duration) (moved time.Duration, busy []string) {
 	}
 	return moved, nil
 }
+
+// hold is a member that is busy and never waits.
+type hold struct{ sync.Mutex }
+
+func (*hold) IsAtRestLocked() bool                  { return false }
+func (*hold) UntilDueLocked() (time.Duration, bool) { return 0, false }
+func (*hold) MovedLocked()                          {}
 
 type contextKey struct{}
 

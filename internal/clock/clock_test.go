@@ -16,7 +16,7 @@ import (
 func TestRealClock(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := clock.From(t.Context())
-		sleeper := c.NewSleeper("a sleeper")
+		sleeper := clock.NewSleeper(c, "a sleeper")
 		defer sleeper.Close()
 		defer c.Hold("a hold")()
 		start := time.Now()
@@ -37,7 +37,7 @@ func TestAdvanceStopsAtEachTime(t *testing.T) {
 		var seen []time.Duration
 		var ended sync.WaitGroup
 		for _, interval := range []time.Duration{10 * time.Second, 25 * time.Second} {
-			sleeper := clock.From(ctx).NewSleeper(interval.String())
+			sleeper := clock.NewSleeper(clock.From(ctx), interval.String())
 			ended.Go(func() {
 				defer sleeper.Close()
 				for sleeper.Sleep(ctx, interval) {
@@ -111,7 +111,7 @@ func TestConcurrentUse(t *testing.T) {
 		ended.Go(func() {
 			for ctx.Err() == nil {
 				c.Hold("a hold")()
-				sleeper := c.NewSleeper("a sleeper")
+				sleeper := clock.NewSleeper(c, "a sleeper")
 				for range 3 {
 					sleeper.Sleep(ctx, time.Minute)
 				}

@@ -6,8 +6,8 @@ import (
 	"time"
 )
 
-// Sleeper lets one goroutine do something again and again, with waits on a clock between. The
-// clock is not moved while the goroutine does not sleep.
+// Sleeper lets one goroutine repeat something, with waits on a clock in between. The clock is not moved
+// while the goroutine does not sleep.
 type Sleeper struct {
 	sync.Mutex
 	clock  *Clock
@@ -19,8 +19,8 @@ type Sleeper struct {
 	due      time.Time
 }
 
-// NewSleeper returns a sleeper, which must be closed. Errors show name.
-func (c *Clock) NewSleeper(name string) *Sleeper {
+// NewSleeper returns a sleeper on c, which must be closed. Errors show name.
+func NewSleeper(c *Clock, name string) *Sleeper {
 	s := &Sleeper{clock: c, timer: time.NewTimer(0)}
 	s.remove = c.Add(name, s)
 	return s

@@ -11,6 +11,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
+	"github.com/yare-go/yare/internal/explore/history"
 	"github.com/yare-go/yare/internal/explore/schedule"
 	"github.com/yare-go/yare/internal/proxy/faults"
 	"github.com/yare-go/yare/kube"
@@ -76,6 +77,26 @@ func (c *cluster) decode(raw json.RawMessage, namespace string) (*unstructured.U
 	}
 	object.SetNamespace(namespace)
 	return object, nil
+}
+
+// find returns the object of a normalized name in a namespace, with the API of its kind. It reports whether the object
+// exists.
+func (c *cluster) find(ctx context.Context, o faults.Object, namespace string, names *history.Names) (*unstructured.Unstructured, kube.API[unstructured.Unstructured], bool, error) {
+	var api kube.API[unstructured.Unstructured]
+	resource, err := c.resource(o.Resource)
+	if err != nil {
+		return nil, api, false, err
+	}
+	api = kube.Dynamic(c.client, resource, namespace)
+	all, err := api.List(ctx)
+	if err != nil {
+		return nil, api, false, err
+	}
+	i := slices.IndexFunc(all, func(u *unstructured.Unstructured) bool { return names.Normalize(u.GetName()) == o.Name })
+	if i < 0 {
+		return nil, api, false, nil
+	}
+	return all[i], api, true, nil
 }
 
 // delete deletes an object of the user.

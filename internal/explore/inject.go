@@ -11,7 +11,7 @@ import (
 // stepInjector injects the faults of one step into a run.
 type stepInjector struct {
 	faults []faults.Fault
-	run    faults.Run
+	run    *faults.Run
 	// over is closed when the step is over. running counts the goroutines that wait for triggers.
 	over    chan struct{}
 	running sync.WaitGroup
@@ -24,7 +24,7 @@ type stepInjector struct {
 
 // newStepInjector returns the injector of the faults that belong to a step. The caller must call end, which closes the
 // channel over.
-func newStepInjector(all []faults.Fault, step int, run faults.Run, over chan struct{}) *stepInjector {
+func newStepInjector(all []faults.Fault, step int, run *faults.Run, over chan struct{}) *stepInjector {
 	i := &stepInjector{run: run, over: over}
 	for _, f := range all {
 		if f.StepIndex() == step {
@@ -43,7 +43,7 @@ func (i *stepInjector) arm(ctx context.Context) error {
 		if !f.IsArmed() {
 			return nil
 		}
-		armed, err := i.run.Arm(f)
+		armed, err := i.run.Injector.Arm(f)
 		if err != nil {
 			return err
 		}
@@ -101,7 +101,7 @@ func (i *stepInjector) disarm() (missed []faults.Fault, err error) {
 			missed = append(missed, armed.Fault())
 		}
 	}
-	i.run.Disarm()
+	i.run.Injector.Disarm()
 	i.mu.Lock()
 	err = i.err
 	i.mu.Unlock()

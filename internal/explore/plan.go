@@ -2,6 +2,7 @@ package explore
 
 import (
 	"context"
+	"encoding/json"
 	"maps"
 	"math/rand/v2"
 	"slices"
@@ -96,16 +97,21 @@ func (p *planner) opportunities() (*faults.References, error) {
 	r := &faults.References{
 		Kinds: slices.Concat(kinds, p.settings.Beyond), Points: points, Codes: p.references.codes(), IsElecting: p.references.election != nil,
 		HasPlane: p.settings.Plane != nil, IsLimited: p.settings.Budget > 0, Random: p.random, Cluster: p.cluster,
-		NotApplicable: make(map[faults.Kind]string),
+		NotApplicable: make(map[faults.Kind]string), Sample: firstSample(p.settings.Steps),
 	}
 	for i := range p.settings.Steps {
 		r.Steps = append(r.Steps, faults.Step{Streams: p.references.streams(i), CanRestartLater: later[i]})
 	}
-	if applied := p.settings.Steps[0].Apply; len(applied) > 0 {
-		r.Sample = applied[0]
-	}
 	r.Objects, err = p.writtenObjects(r.Points)
 	return r, err
+}
+
+// firstSample returns the first object that the user applies in the first step, or nil.
+func firstSample(steps []schedule.Step) json.RawMessage {
+	if len(steps[0].Apply) == 0 {
+		return nil
+	}
+	return steps[0].Apply[0]
 }
 
 func countWrites(points []proxy.Point) (n int) {

@@ -4,9 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"net/http"
 	"slices"
-	"strings"
 	"sync/atomic"
 	"time"
 
@@ -18,6 +16,7 @@ import (
 	"github.com/yare-go/yare/internal/proxy/faults"
 	"github.com/yare-go/yare/kube"
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 )
 
 // run is one run of an operator in a namespace of its own.
@@ -128,7 +127,7 @@ func (r *run) runStep(ctx context.Context, i int, step schedule.Step, wait patie
 		return err
 	}
 	over := make(chan struct{})
-	inject := newStepInjector(r.schedule.Faults, i, newFaultRun(r, wait, over), over)
+	inject := newStepInjector(r.schedule.Faults, i, r.faultRun(wait, over), over)
 	defer inject.end()
 	if err := inject.arm(ctx); err != nil {
 		return err
@@ -188,7 +187,7 @@ func (r *run) compareStep(ctx context.Context, i int, wait patience, compare com
 	if len(differences) == 0 {
 		return nil
 	}
-	if refused := r.refusedWrites(i); len(refused) > 0 && len(r.schedule.Faults) == 0 && i+1 < len(r.schedule.Steps) && r.hasReported(i) {
+	if refused := refusedWrites(r.proxy.Requests(), i); len(refused) > 0 && len(r.schedule.Faults) == 0 && i+1 < len(r.schedule.Steps) && r.hasReported(i) {
 		// Some fields cannot change. The program has reported that, and the next step shows whether it recovers.
 		r.outcome.refused = append(r.outcome.refused, refused...)
 		return nil
@@ -345,39 +344,6 @@ func (r *run) catchUp(ctx context.Context) error {
 	return err
 }
 
-// refusedWrites returns the writes of the program in a step that the API server found invalid: as a
-// rule, changes of fields that cannot change.
-func (r *run) refusedWrites(step int) (writes []string) {
-	for _, request := range r.proxy.Requests() {
-		p := request.Point
-		if p.Step != step || !p.IsWrite() || request.Code != http.StatusUnprocessableEntity || request.Fault != "" {
-			continue
-		}
-		if write := request.String(); !slices.Contains(writes, write) {
-			writes = append(writes, write)
-		}
-	}
-	return writes
-}
-
-// hasReported reports whether the program has reported something to its user in a step: by an Event, or by
-// another status of an object that the user has applied.
-func (r *run) hasReported(step int) bool {
-	h := r.recording.History()
-	before := 0
-	for _, v := range h.Versions {
-		if v.Step < step {
-			before++
-		} else if v.Step == step && v.Resource == "events" && !isControlPlane(v.Manager) {
-			return true
-		}
-	}
-	return slices.ContainsFunc(history.Changes(h, before, r.runner.options), func(d finding.Difference) bool {
-		resource, _, _ := strings.Cut(d.Object, "/")
-		return strings.HasPrefix(d.Path, "status.") && d.Path != "status.observedGeneration" && r.runner.cluster.appliesKind(r.runner.steps, resource)
-	})
-}
-
 // recordHandOver records the problem of a hand-over as the problem of the run. It returns all other errors.
 func (r *run) recordHandOver(err error) error {
 	problem, ok := errors.AsType[*handOverError](err)
@@ -386,4 +352,54 @@ func (r *run) recordHandOver(err error) error {
 	}
 	r.recordProblem(finding.Wrong, r.trace.currentStep(), []finding.Difference{{Object: proxy.Leases, Reason: problem.text}})
 	return nil
+}
+
+// hasReported reports whether the program has reported something to its user in a step.
+func (r *run) hasReported(step int) bool {
+	return hasReported(r.recording.History(), step, r.runner.options, func(resource string) bool {
+		return r.runner.cluster.appliesKind(r.runner.steps, resource)
+	})
+}
+
+// faultRun returns what faults do to the run. The channel over is closed when the step is over.
+func (r *run) faultRun(wait patience, over <-chan struct{}) *faults.Run {
+	waitForRest := func(ctx context.Context) error {
+		r.acted = time.Now()
+		return r.waitForRest(ctx, wait)
+	}
+	return &faults.Run{
+		Cluster: r.runner.cluster, Namespace: r.namespace, Folder: r.folder, Sample: firstSample(r.schedule.Steps),
+		Plane: r.runner.plane, Injector: r.proxy.Injector,
+		Object: func(ctx context.Context, o faults.Object) (*unstructured.Unstructured, kube.API[unstructured.Unstructured], bool, error) {
+			return r.runner.cluster.find(ctx, o, r.namespace, r.names)
+		},
+		TakeStep:     func(ctx context.Context, step int) error { return r.takeStep(ctx, r.schedule.Steps[step]) },
+		CrashProgram: r.replicas.crash, RestartProgram: r.replicas.restart, AdvanceClock: r.replicas.advanceClock,
+		HandOver:    func(a *faults.Armed, isKilled bool) error { return r.replicas.handOver(a, isKilled, over) },
+		WaitForRest: waitForRest,
+		ExpectNoChange: func(ctx context.Context, act func() error) error {
+			before := len(r.recording.Versions())
+			if err := act(); err != nil {
+				return err
+			}
+			if err := waitForRest(ctx); err != nil {
+				return err
+			}
+			if changes := history.Changes(r.recording.History(), before, r.runner.options); len(changes) > 0 {
+				r.recordProblem(finding.ChangesAtRest, r.trace.currentStep(), changes)
+			}
+			return nil
+		},
+		Outage: func(ctx context.Context, work func() error) error {
+			r.outages.Add(1)
+			defer r.outages.Add(-1)
+			if err := work(); err != nil {
+				return err
+			}
+			return r.waitUntilServing(ctx)
+		},
+		RecordFault:         r.trace.recordFault,
+		RecordMissed:        func(f faults.Fault) { r.outcome.missed = append(r.outcome.missed, f) },
+		RecordNotApplicable: func(f faults.Fault) { r.outcome.notApplicable = append(r.outcome.notApplicable, f) },
+	}
 }

@@ -11,6 +11,7 @@ import (
 	"github.com/yare-go/yare/internal/explore/finding"
 	"github.com/yare-go/yare/internal/explore/history"
 	"github.com/yare-go/yare/internal/proxy"
+	"github.com/yare-go/yare/internal/proxy/faults"
 )
 
 // trace collects the events of a run. Its methods are safe for concurrent use.
@@ -35,6 +36,18 @@ func (t *trace) currentStep() int { return int(t.step.Load()) }
 func (t *trace) record(event finding.Event) {
 	event.At, event.Step = time.Since(t.began), t.currentStep()
 	t.add(event)
+}
+
+// recordFault adds a fault that happens now.
+func (t *trace) recordFault(where faults.Place, text string) {
+	event := finding.Event{Lane: finding.Operator, Text: text, Fault: true}
+	switch where {
+	case faults.InServer:
+		event.Lane = finding.Server
+	case faults.ByUser:
+		event.Lane, event.To = finding.User, finding.Server
+	}
+	t.record(event)
 }
 
 // add adds events with their times.

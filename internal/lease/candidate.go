@@ -6,8 +6,16 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// candidate is the state machine of an [Elector]. It makes no requests and reads no clock: its caller
-// passes in what was read and what was written, with readings of the clock.
+// candidate is the state machine of an [Elector]. It makes no requests and reads no clock. Its caller passes in
+// the Leases that it has read and written, with readings of the clock.
+//
+// An example with the default times. The lease lasts for 15 s, and the term for 10 s:
+//
+//	 0 s  the candidate reads a Lease that A holds, renewed at 09:00:00 by the clock of A
+//	 2 s  it reads the Lease with the renewal 09:00:02. So A is alive, and the wait begins anew
+//	 4 s  it reads the same record, which proves nothing: the lease is free at 2 s + 15 s
+//	17 s  it sends a claim, which names it as the holder
+//	18 s  the server answers. The term began at 17 s, when the claim was sent, and ends at 27 s
 type candidate struct {
 	namespace, name string
 	identity        string
@@ -17,22 +25,22 @@ type candidate struct {
 	isSeen bool
 	// seen is the Lease as it was seen last. It is nil if the Lease does not exist.
 	seen *Lease
-	// seenAt is when the record in seen was seen first. The times in the record are never compared
-	// with a clock, because other machines set them.
+	// seenAt is when the record in seen was seen first. Other machines set the times in the record.
+	// Therefore these times are never compared with a clock of this machine.
 	seenAt Reading
 
 	// leads is true from the beginning of the term on.
 	leads bool
-	// sent is when the last successful renewal was sent. The claim of the term is the first.
+	// sent is when the last successful renewal was sent. The claim is the first renewal.
 	sent Reading
-	// unanswered is true if writes after the last successful one have no answer, so that the server
-	// may have carried them out. unansweredSent is when the first of them was sent.
-	unanswered     bool
+	// hasUnanswered is true if a write after the last successful renewal has no answer. The server may have
+	// carried it out. unansweredSent is when the first write of this kind was sent.
+	hasUnanswered  bool
 	unansweredSent Reading
 }
 
-// observe records the state of the Lease. l is nil if the Lease does not exist. A record that is the
-// same as before is no sign of life of its holder.
+// observe records the state of the Lease. l is nil if the Lease does not exist. A record that has not changed
+// does not prove that its holder is alive.
 func (c *candidate) observe(l *Lease, at Reading) {
 	isSame := c.isSeen && (l == nil) == (c.seen == nil) && recordOf(l) == recordOf(c.seen)
 	c.isSeen, c.seen = true, l
@@ -41,7 +49,7 @@ func (c *candidate) observe(l *Lease, at Reading) {
 	}
 }
 
-// untilFree returns how long the lease is still held by another candidate, as far as is known. It is
+// untilFree returns how long another candidate still holds the lease, as far as this candidate knows. It returns
 // zero for a lease that can be taken.
 func (c *candidate) untilFree(now Reading) time.Duration {
 	r := recordOf(c.seen)
@@ -57,7 +65,7 @@ func (c *candidate) isHolder() bool { return c.seen != nil && recordOf(c.seen).h
 // holder returns the identity that the Lease names. It is empty for a lease that is free.
 func (c *candidate) holder() string { return recordOf(c.seen).holder }
 
-// claim returns the Lease as it is after this candidate has taken it or renewed it at the time now.
+// claim returns the Lease that this candidate writes to take or renew the lease at the time now.
 func (c *candidate) claim(now time.Time) *Lease {
 	l, before := c.seen, recordOf(c.seen)
 	after := record{
@@ -69,7 +77,7 @@ func (c *candidate) claim(now time.Time) *Lease {
 		l = &Lease{Metadata: metav1.ObjectMeta{Namespace: c.namespace, Name: c.name}}
 	case before.holder == c.identity:
 		after.acquired = before.acquired
-		// Other candidates recognize a renewal by its time, and this clock may have been set back.
+		// Other candidates recognize a renewal by its time. This clock may have been set back.
 		if after.renewed == before.renewed {
 			after.renewed++
 		}
@@ -79,42 +87,44 @@ func (c *candidate) claim(now time.Time) *Lease {
 	return withRecord(l, after)
 }
 
-// released returns the Lease as it is after this candidate has released it at the time now. It is what
-// client-go writes: nobody holds the lease, and it is valid for the shortest possible time.
+// released returns the Lease that this candidate writes to release the lease at the time now. client-go writes
+// the same: no holder, and the shortest possible duration.
 func (c *candidate) released(now time.Time) *Lease {
 	return withRecord(c.seen, record{
 		durationSeconds: 1, acquired: now.UnixMicro(), renewed: now.UnixMicro(), transitions: recordOf(c.seen).transitions,
 	})
 }
 
-// recordSuccess records that the server has stored l, which was sent at that reading.
+// recordSuccess records that the server has stored l. sent is the reading when l was sent.
 func (c *candidate) recordSuccess(l *Lease, sent Reading) {
 	c.observe(l, sent)
-	c.leads, c.sent, c.unanswered = true, sent, false
+	c.leads, c.sent, c.hasUnanswered = true, sent, false
 }
 
-// recordUnanswered records a write that was sent at that reading and has no answer.
+// recordUnanswered records a write without an answer. sent is the reading when the write was sent.
 func (c *candidate) recordUnanswered(sent Reading) {
-	if !c.unanswered {
-		c.unanswered, c.unansweredSent = true, sent
+	if !c.hasUnanswered {
+		c.hasUnanswered, c.unansweredSent = true, sent
 	}
 }
 
-// recordFound records that the server has shown l, in which this candidate is the holder. found
-// reports whether l shows that a write without an answer was carried out, which renewed the lease. It
-// counts as the first write without an answer, because nothing shows which write it was.
-func (c *candidate) recordFound(l *Lease, now Reading) (found bool) {
-	found = c.unanswered && recordOf(l) != recordOf(c.seen)
+// recordFound records that the server has shown l, whose holder is this candidate. It returns true if l shows that
+// the server carried out a write without an answer. That write renewed the lease. Nothing shows which write it
+// was, so the first write without an answer counts.
+//
+// For example, renewals were sent at 2 s and 4 s, and neither was answered. At 6 s the server shows a changed
+// record. It may be the renewal of 2 s, so the term ends at 12 s.
+func (c *candidate) recordFound(l *Lease, now Reading) (isRenewed bool) {
+	isRenewed = c.hasUnanswered && recordOf(l) != recordOf(c.seen)
 	c.observe(l, now)
-	if found {
-		c.leads, c.sent, c.unanswered = true, c.unansweredSent, false
+	if isRenewed {
+		c.leads, c.sent, c.hasUnanswered = true, c.unansweredSent, false
 	}
-	return found
+	return isRenewed
 }
 
-// left returns how much is left of the term. It is at most zero without a term, and after the
-// deadline.
-func (c *candidate) left(now Reading) time.Duration {
+// timeLeft returns how much is left of the term. It returns zero or less without a term, and after the deadline.
+func (c *candidate) timeLeft(now Reading) time.Duration {
 	if !c.leads {
 		return 0
 	}

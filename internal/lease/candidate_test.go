@@ -76,10 +76,10 @@ func TestClocksThatAreSet(t *testing.T) {
 		t.Errorf("the standby waits for %s", got)
 	}
 	leader.recordSuccess(leaseOf("you", 15, 7), start)
-	if got := leader.left(later); got > 0 {
+	if got := leader.timeLeft(later); got > 0 {
 		t.Errorf("forward: %s are left", got)
 	}
-	if got := leader.left(Reading{steady: 4 * time.Second, running: -time.Hour}); got != 6*time.Second {
+	if got := leader.timeLeft(Reading{steady: 4 * time.Second, running: -time.Hour}); got != 6*time.Second {
 		t.Errorf("backward: %s are left", got)
 	}
 }
@@ -89,24 +89,24 @@ func TestClocksThatAreSet(t *testing.T) {
 func TestTermCountsFromTheSending(t *testing.T) {
 	t.Parallel()
 	c := newCandidate("me")
-	if got := c.left(at(time.Second)); got > 0 {
+	if got := c.timeLeft(at(time.Second)); got > 0 {
 		t.Errorf("without a term %s are left", got)
 	}
 	first := leaseOf("me", 15, 7)
 	c.recordSuccess(first, at(10*time.Second))
-	if got := c.left(at(12 * time.Second)); got != 8*time.Second {
+	if got := c.timeLeft(at(12 * time.Second)); got != 8*time.Second {
 		t.Errorf("%s are left", got)
 	}
-	if c.recordFound(first, at(13*time.Second)) || c.left(at(13*time.Second)) != 7*time.Second {
+	if c.recordFound(first, at(13*time.Second)) || c.timeLeft(at(13*time.Second)) != 7*time.Second {
 		t.Error("the same record extends the term")
 	}
 	c.recordUnanswered(at(14 * time.Second))
 	c.recordUnanswered(at(16 * time.Second))
-	if c.recordFound(first, at(17*time.Second)) || c.left(at(17*time.Second)) != 3*time.Second {
+	if c.recordFound(first, at(17*time.Second)) || c.timeLeft(at(17*time.Second)) != 3*time.Second {
 		t.Error("a renewal that was not carried out extends the term")
 	}
-	if !c.recordFound(leaseOf("me", 15, 8), at(17*time.Second)) || c.left(at(17*time.Second)) != 7*time.Second {
-		t.Errorf("after a renewal without an answer %s are left", c.left(at(17*time.Second)))
+	if !c.recordFound(leaseOf("me", 15, 8), at(17*time.Second)) || c.timeLeft(at(17*time.Second)) != 7*time.Second {
+		t.Errorf("after a renewal without an answer %s are left", c.timeLeft(at(17*time.Second)))
 	}
 }
 

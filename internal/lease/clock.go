@@ -2,30 +2,33 @@ package lease
 
 import "time"
 
-// Reading holds the times of the clocks of a machine at one moment, each counted from a moment of its own.
+// Reading holds the times of two clocks of a machine at one moment. Each clock counts from another moment.
+//
+// For example, a machine is suspended for 20 s. Its steady clock may stand still, and its running clock goes on.
+// Between two readings, 5 s apart otherwise, the leader counts 25 s, and a standby counts 5 s. Each errs on the
+// safe side.
 type Reading struct {
 	// steady is the time of a clock that nobody sets.
 	steady time.Duration
-	// running is the time of a clock that goes on while the machine is suspended. It may be a clock
-	// that somebody sets.
+	// running is the time of a clock that goes on while the machine is suspended. Somebody may set it.
 	running time.Duration
 }
 
-// longestSince returns the longest time that may have passed since an earlier reading. It is for a
-// leader, which must not take its term for longer than it is.
+// longestSince returns the longest time that may have passed since an earlier reading. A leader uses it, because
+// its term must not last too long.
 func (r Reading) longestSince(earlier Reading) time.Duration {
 	return max(r.steady-earlier.steady, r.running-earlier.running)
 }
 
-// shortestSince returns the shortest time that may have passed since an earlier reading, apart from
-// the time of clocks that somebody sets. It is for a standby, which must not take the lease too early.
+// shortestSince returns the shortest time that may have passed since an earlier reading. It ignores clocks that
+// somebody sets. A standby uses it, because it must not take the lease too early.
 func (r Reading) shortestSince(earlier Reading) time.Duration { return r.steady - earlier.steady }
 
 // Clock returns the present reading of the clocks.
 type Clock func() Reading
 
-// twoClocks returns a Clock that reads the monotonic clock of Go, which stands still on some systems
-// while the machine is suspended, and the wall clock.
+// twoClocks returns a Clock that reads the monotonic clock of Go and the wall clock. On some systems the
+// monotonic clock stands still while the machine is suspended.
 func twoClocks() Clock {
 	start := time.Now()
 	wall := start.Round(0)

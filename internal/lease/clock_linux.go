@@ -6,8 +6,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// SystemClock returns the clock of the machine. It is CLOCK_BOOTTIME, which nobody sets and which goes
-// on while the machine is suspended, or the clock of other systems if CLOCK_BOOTTIME is missing.
+// SystemClock returns the clock of the machine. It is CLOCK_BOOTTIME: nobody sets this clock, and it goes on
+// while the machine is suspended. Without CLOCK_BOOTTIME it is the clock of other systems.
 func SystemClock() Clock {
 	if _, ok := bootTime(); !ok {
 		return twoClocks()

@@ -4,16 +4,15 @@
 // The record is a Lease of coordination.k8s.io/v1 as the electors of client-go write it. Therefore
 // replicas with either elector can share a Lease.
 //
-// A term lasts from the election of a process to the end of that process, or to the orderly
-// release of the lease. It is valid until the deadline, which is [Timing.Deadline] after its last
-// successful renewal was sent. The other replicas take the lease [Timing.Duration] after they
-// observed that renewal, which is later than when it was sent. The difference between the two durations
-// is the tolerance for the network and the rates of the clocks.
+// A term lasts from the election of a process to the end of that process, or to the orderly release of the lease.
+// It is valid until the deadline: [Timing.Deadline] after its last successful renewal was sent. The other
+// replicas take the lease [Timing.Duration] after they observed that renewal. They observe a renewal later than
+// it is sent. The difference between the two durations, 5 s by default, is the tolerance for the network and the
+// rates of the clocks.
 //
-// [Elector] acquires, renews and releases the lease. [Fence] refuses requests after the deadline.
-// It does so in two places. As a [kube.Handler] directly above the transport, it checks each attempt
-// to send a request, and bounds the time that a write may take. As a [net.Conn], it checks again when
-// bytes leave the process. A process can be stopped for any time between the first check and the
-// second one. It can be stopped between the second check and the system call too, but only two
-// instructions lie between them, and not a whole request.
+// [Elector] acquires, renews and releases the lease. [Fence] refuses requests after the deadline. It does so in two
+// places. As a [kube.Handler] directly above the transport, it checks each attempt to send a request, and bounds
+// the time that a write may take. As a [net.Conn], it checks again when bytes leave the process. A process can be
+// stopped for any time between the two checks. It can be stopped between the second check and the system call
+// too, but only two instructions lie between them, and not a whole request.
 package lease

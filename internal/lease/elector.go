@@ -29,7 +29,15 @@ type Config struct {
 	IsReported func(error) bool
 }
 
-// Elector is one candidate for a lease.
+// Elector is one candidate for a lease. It reads, claims, renews and releases the Lease. Its [candidate] decides
+// when.
+//
+// An example with the default times, from the start of a replica:
+//
+//	 0 s  the watch shows that nobody holds the lease. The elector sends a claim, and leads from its answer on
+//	 2 s  it renews the lease (Timing.Period), and then every two seconds
+//	 8 s  a renewal fails. The elector repeats it about every half second
+//	16 s  10 s after the last successful renewal was sent (Timing.Deadline), the lease is lost and Run returns
 type Elector struct {
 	Config
 	leases requests
@@ -42,9 +50,9 @@ type Elector struct {
 
 	// candidate is used by Run, and after Run by Release.
 	candidate candidate
-	// standsBy is true once it was logged that another replica leads.
-	standsBy bool
-	failures failures
+	// isStandbyLogged is true once the log has that another replica leads.
+	isStandbyLogged bool
+	failures        failures
 }
 
 // New returns an Elector, or an error if c is invalid.
@@ -53,8 +61,8 @@ func New(c Config) (*Elector, error) {
 		return nil, fmt.Errorf("the leader election has no namespace or no name: %q", c.Namespace+"/"+c.Name)
 	}
 	return &Elector{
-		Config: c, leases: requests{c.Client, c.Namespace, c.Name}, clock: c.Fence.clock, timing: c.Fence.timing, elected: make(chan struct{}),
-		candidate: candidate{namespace: c.Namespace, name: c.Name, identity: c.Identity, timing: c.Fence.timing},
+		Config: c, leases: requests{c.Client, c.Namespace, c.Name}, clock: c.Fence.term.clock, timing: c.Fence.term.timing, elected: make(chan struct{}),
+		candidate: candidate{namespace: c.Namespace, name: c.Name, identity: c.Identity, timing: c.Fence.term.timing},
 		failures:  failures{log: c.Log, isReported: c.IsReported},
 	}, nil
 }
@@ -65,16 +73,15 @@ func (e *Elector) Elected() <-chan struct{} { return e.elected }
 // HasSeen reports whether the state of the Lease is known. If so, the account may read the Lease.
 func (e *Elector) HasSeen() bool { return e.hasSeen.Load() }
 
-// Run waits for the lease, begins the term, and renews the lease until ctx ends. Then it returns nil,
-// and leaves the lease unchanged: see [Elector.Release]. An error means that the lease is lost and the
-// fence is closed. The process must end then, because work that it began in its term goes on
-// otherwise.
+// Run waits for the lease, begins the term, and renews the lease until ctx ends. Then it returns nil, and
+// leaves the lease unchanged: see [Elector.Release]. An error means that the lease is lost and the fence is
+// closed. The process must end then. Otherwise work of its term goes on.
 func (e *Elector) Run(ctx context.Context) error {
 	began := time.Now()
-	if !e.standBy(ctx) {
+	if !e.waitForLease(ctx) {
 		return nil
 	}
-	if !e.Fence.extendTerm(e.candidate.sent) {
+	if !e.Fence.term.extend(e.candidate.sent) {
 		return e.lose(errors.New("the server took too long to answer the claim"))
 	}
 	close(e.elected)
@@ -86,8 +93,8 @@ func (e *Elector) Run(ctx context.Context) error {
 // String returns the name of the Lease.
 func (e *Elector) String() string { return e.Namespace + "/" + e.Name }
 
-// standBy waits until this candidate has acquired the lease. It returns false if ctx ends before.
-func (e *Elector) standBy(ctx context.Context) bool {
+// waitForLease waits until this candidate has acquired the lease. It returns false if ctx ends before.
+func (e *Elector) waitForLease(ctx context.Context) bool {
 	states := make(chan *Lease)
 	var watching sync.WaitGroup
 	defer watching.Wait()
@@ -151,14 +158,14 @@ func (e *Elector) watch(ctx context.Context, states chan<- *Lease) {
 func (e *Elector) observe(l *Lease) {
 	e.candidate.observe(l, e.clock())
 	e.hasSeen.Store(true)
-	if holder := e.candidate.holder(); !e.standsBy && holder != "" && holder != e.Identity {
-		e.standsBy = true
+	if holder := e.candidate.holder(); !e.isStandbyLogged && holder != "" && holder != e.Identity {
+		e.isStandbyLogged = true
 		e.Log.Info("standing by: another replica leads", "lease", e.String(), "holder", holder)
 	}
 }
 
-// acquire reads the Lease from the server, and takes it if it is free. It reports whether this
-// candidate has the lease now.
+// acquire reads the Lease from the server, and takes it if it is free. It returns whether this candidate has the
+// lease now.
 func (e *Elector) acquire(ctx context.Context) (bool, error) {
 	ctx, cancel := context.WithTimeout(ctx, e.timing.attempt())
 	defer cancel()
@@ -202,7 +209,7 @@ func (e *Elector) lead(ctx context.Context) error {
 				return e.lose(err)
 			}
 			e.failures.record(ctx, err)
-			left := e.candidate.left(e.clock())
+			left := e.candidate.timeLeft(e.clock())
 			if left <= 0 {
 				return e.lose(err)
 			}
@@ -224,14 +231,14 @@ func (e *lostError) Error() string { return e.reason }
 
 // lose closes the fence, and returns the error of the end of the term.
 func (e *Elector) lose(reason error) error {
-	e.Fence.loseTerm()
+	e.Fence.term.lose()
 	return fmt.Errorf("the lease %s is lost: its last renewal was sent %s ago: %w",
 		e, e.clock().longestSince(e.candidate.sent).Round(time.Millisecond), reason)
 }
 
 // renew renews the lease. An error that is no *lostError means that the renewal failed.
 func (e *Elector) renew(ctx context.Context) error {
-	left := e.candidate.left(e.clock())
+	left := e.candidate.timeLeft(e.clock())
 	if left <= 0 {
 		return &lostError{"this process was stopped, or could not renew it in time"}
 	}
@@ -253,7 +260,7 @@ func (e *Elector) renew(ctx context.Context) error {
 	default:
 		return err
 	}
-	if !e.Fence.extendTerm(e.candidate.sent) {
+	if !e.Fence.term.extend(e.candidate.sent) {
 		return &lostError{"the server took too long to answer the renewal"}
 	}
 	return nil
@@ -286,14 +293,14 @@ func isDoubtful(err error) bool {
 	return !ok || e.Unknown
 }
 
-// Release ends the term, after Run has returned nil, and gives the lease to whoever takes it first. It
-// does nothing without a term. If writes of the term may still be carried out, the lease is left to
-// expire, which is no error.
+// Release ends the term, after Run has returned nil, and frees the lease for the next candidate. It does
+// nothing without a term. If writes of the term may still be carried out, the lease is left to expire, which
+// is no error.
 func (e *Elector) Release(ctx context.Context) error {
 	if !e.candidate.leads {
 		return nil
 	}
-	if !e.Fence.releaseTerm(ctx) {
+	if !e.Fence.term.release(ctx) {
 		e.Log.Info("the lease is left to expire, because writes of this replica may still be carried out", "lease", e.String())
 		return nil
 	}
@@ -334,7 +341,7 @@ func (f *failures) record(ctx context.Context, err error) {
 		f.log.Info("the leader election works again")
 	case err == nil, ctx.Err() != nil, f.isReported != nil && f.isReported(err):
 	case kube.IsConflict(err), kube.IsAlreadyExists(err), errors.Is(err, errChanged):
-		// That is the work of others, and the next attempt takes it into account.
+		// Somebody else has written the Lease. The next attempt sees how.
 	case err.Error() != f.logged:
 		f.logged = err.Error()
 		f.log.Error("the leader election fails; will try again", "error", err)

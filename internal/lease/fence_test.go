@@ -57,7 +57,7 @@ func TestFence(t *testing.T) {
 			if err := send(&kube.Request{Verb: kube.VerbWatch}); !errors.Is(err, wantRead) {
 				t.Errorf("%s: the error of a watch is %v", what, err)
 			}
-			if isOpen := f.isOpen(); isOpen != (wantRead == nil) {
+			if isOpen := f.term.isOpen(); isOpen != (wantRead == nil) {
 				t.Errorf("%s: connections are open: %t", what, isOpen)
 			}
 		}
@@ -68,9 +68,9 @@ func TestFence(t *testing.T) {
 			t.Errorf("timeouts before the term: %q", server.timeouts)
 		}
 
-		sent := f.clock()
+		sent := f.term.clock()
 		time.Sleep(3 * time.Second)
-		if !f.extendTerm(sent) {
+		if !f.term.extend(sent) {
 			t.Fatal("the term does not begin")
 		}
 		server.timeouts = nil
@@ -91,13 +91,13 @@ func TestFence(t *testing.T) {
 		}
 		time.Sleep(6001 * time.Millisecond)
 		check("at the end of the term", errLittleLeft, nil)
-		if !f.extendTerm(f.clock()) {
+		if !f.term.extend(f.term.clock()) {
 			t.Error("a renewal in time does not extend the term")
 		}
 		check("after the renewal", nil, nil)
 		time.Sleep(10 * time.Second)
 		check("after the deadline", ErrOver, ErrOver)
-		if f.extendTerm(f.clock()) || f.releaseTerm(t.Context()) {
+		if f.term.extend(f.term.clock()) || f.term.release(t.Context()) {
 			t.Error("the term goes on after its deadline")
 		}
 		check("after a late renewal", ErrOver, ErrOver)
@@ -130,7 +130,7 @@ func TestOpenWrites(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				f := NewFence(realTime(), DefaultTiming())
 				h := f.Handler(&endpoint{answer: test.answer})
-				f.extendTerm(f.clock())
+				f.term.extend(f.term.clock())
 				started := time.Now()
 				ended := make(chan error, 1)
 				go func() {
@@ -140,14 +140,14 @@ func TestOpenWrites(t *testing.T) {
 				synctest.Wait()
 				for ; test.pause > 0; test.pause -= 2 * time.Second {
 					time.Sleep(2 * time.Second)
-					f.extendTerm(f.clock())
+					f.term.extend(f.term.clock())
 				}
 				ctx, cancel := context.WithTimeout(t.Context(), time.Second)
 				defer cancel()
-				if got := f.releaseTerm(ctx); got != test.isReleased {
+				if got := f.term.release(ctx); got != test.isReleased {
 					t.Errorf("released: %t", got)
 				}
-				if err := f.check(); !errors.Is(err, ErrOver) {
+				if err := f.term.check(); !errors.Is(err, ErrOver) {
 					t.Errorf("after the release: %v", err)
 				}
 				if err := <-ended; name == "under way" && (!errors.Is(err, errTermEnds) || time.Since(started) != 10*time.Second) {
@@ -168,14 +168,14 @@ func TestCanceledWrite(t *testing.T) {
 			time.Sleep(300 * time.Millisecond)
 			return nil
 		}})
-		f.extendTerm(f.clock())
+		f.term.extend(f.term.clock())
 		ctx, cancel := context.WithTimeout(t.Context(), 100*time.Millisecond)
 		defer cancel()
 		if _, err := h.Do(ctx, write()); !errors.Is(err, context.DeadlineExceeded) || !kube.IsUnknown(err) {
 			t.Errorf("the error of the write is %v", err)
 		}
 		began := time.Now()
-		if isReleased := f.releaseTerm(t.Context()); !isReleased || time.Since(began) != 200*time.Millisecond {
+		if isReleased := f.term.release(t.Context()); !isReleased || time.Since(began) != 200*time.Millisecond {
 			t.Errorf("released: %t, after %s", isReleased, time.Since(began))
 		}
 	})
@@ -205,7 +205,7 @@ func TestConnectionsAfterTheDeadline(t *testing.T) {
 	if err := send(); err != nil {
 		t.Error(err)
 	}
-	f.extendTerm(f.clock())
+	f.term.extend(f.term.clock())
 	if err := send(); err != nil {
 		t.Error(err)
 	}

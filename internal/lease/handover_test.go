@@ -156,7 +156,7 @@ func TestChangesByOthers(t *testing.T) {
 					t.Fatal(err)
 				}
 				time.Sleep(time.Minute)
-				if isLost := f.check() != nil; isLost != test.isLost {
+				if isLost := f.term.check() != nil; isLost != test.isLost {
 					t.Errorf("the lease is lost: %t", isLost)
 				}
 				cancel()
@@ -212,11 +212,11 @@ func TestSlowAnswersDoNotProlongTheTerm(t *testing.T) {
 		isDown.Store(true)
 		deadline := time.Unix(0, last.Load()).Add(DefaultTiming().Deadline)
 		time.Sleep(time.Until(deadline.Add(-time.Second)))
-		if err := f.check(); err != nil {
+		if err := f.term.check(); err != nil {
 			t.Errorf("a second before the deadline: %v", err)
 		}
 		time.Sleep(time.Until(deadline.Add(time.Second)))
-		if f.check() == nil {
+		if f.term.check() == nil {
 			t.Error("the term goes on a second after the deadline")
 		}
 		if err := <-ended; err == nil {

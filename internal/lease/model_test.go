@@ -184,7 +184,7 @@ func (m *machine) runProcess(ctx context.Context) {
 	select {
 	case err := <-lost: // a process without its lease ends at once
 		if err != nil {
-			p.fence.loseTerm()
+			p.fence.term.lose()
 		}
 		stopWorking()
 		stopElecting()
@@ -229,7 +229,7 @@ func (p *process) work(ctx context.Context, c *kube.Client, name string) {
 // send sends a request as the transport of a process does. Whoever waits for an answer may give up. The network goes on.
 func (p *process) send(ctx context.Context, r *kube.Request) (*kube.Response, error) {
 	p.waitWhileStopped()
-	if !p.fence.isOpen() { // as a connection does
+	if !p.fence.term.isOpen() { // as a connection does
 		return nil, ErrOver
 	}
 	type answer struct {
@@ -352,12 +352,12 @@ func leaders(machines []*machine) (names []string) {
 		if p == nil {
 			continue
 		}
-		p.fence.mu.Lock()
-		_, err := p.fence.leftLocked()
-		if err == nil && p.fence.phase == inTerm && !p.hasEnded() {
+		p.fence.term.mu.Lock()
+		_, err := p.fence.term.leftLocked()
+		if err == nil && p.fence.term.phase == inTerm && !p.hasEnded() {
 			names = append(names, p.name)
 		}
-		p.fence.mu.Unlock()
+		p.fence.term.mu.Unlock()
 	}
 	return names
 }

@@ -24,7 +24,7 @@ func (q requests) create(ctx context.Context, l *Lease) (*Lease, error) {
 	return q.write(ctx, &kube.Request{Verb: kube.VerbCreate}, l)
 }
 
-// replace replaces the version that l was made of by l, and returns the Lease that the server stored.
+// replace replaces the version with the resource version of l by l, and returns the Lease that the server stored.
 func (q requests) replace(ctx context.Context, l *Lease) (*Lease, error) {
 	return q.write(ctx, &kube.Request{
 		Verb: kube.VerbUpdate, Name: q.name,

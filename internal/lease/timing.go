@@ -21,16 +21,18 @@ func DefaultTiming() Timing { return proportional(15 * time.Second) }
 // LeastWriteTime is the least time that must be left of a term for a write to be sent.
 const LeastWriteTime = time.Second
 
-// The shortest and the longest duration of a lease. With the shortest one, a renewal may fail and
-// writes are sent all the same: what is left of the term two periods after a renewal is more than
-// LeastWriteTime. With the longest one, a program whose leader crashed has no leader for five minutes.
+// The shortest and the longest duration of a lease. With the shortest duration, 3 s, the deadline is 2 s and
+// the period 0.4 s. One renewal may fail: 0.8 s after the last successful renewal, 1.2 s of the term are left,
+// which is more than LeastWriteTime. With the longest duration, a program has no leader for five minutes after
+// its leader crashed.
 const (
 	shortestDuration = 3 * time.Second
 	longestDuration  = 5 * time.Minute
 )
 
-// TimingOf returns the times of an election whose lease lasts for d, in the proportions of
-// [DefaultTiming], or an error that names the limits of d. The Lease has d in seconds.
+// TimingOf returns the times of an election with leases of the duration d, in the proportions of
+// [DefaultTiming]. For example, 30s has the deadline 20s and the period 4s. An error names the limits of d.
+// The Lease has d in seconds.
 func TimingOf(d time.Duration) (Timing, error) {
 	if d < shortestDuration || d > longestDuration || d%time.Second != 0 {
 		return Timing{}, fmt.Errorf("the lease cannot last for %s: give a whole number of seconds, from %s to %s", d, shortestDuration, longestDuration)

@@ -23,8 +23,7 @@ func From(ctx context.Context) (Scope, bool) {
 	return s, ok
 }
 
-// With returns a context that belongs to a scope with these attributes, in a program that logs to
-// logger.
+// With returns a context of a scope with these attributes. logger is the logger of the program.
 func With(ctx context.Context, logger *slog.Logger, attributes ...slog.Attr) context.Context {
 	with := slog.New(logger.Handler().WithAttrs(attributes))
 	return context.WithValue(ctx, Key{}, fixed{with, attributes})

@@ -24,7 +24,7 @@ func TestPanic(t *testing.T) {
 		"in a library":  func() { _ = regexp.MustCompile("(") }, //nolint:staticcheck // the panic is what is tested
 	} {
 		site, stack := recovered(f)
-		file := "panics_test.go:"
+		file := "panic_test.go:"
 		if name == "in a library" {
 			file = "regexp.go:"
 		}

@@ -7,8 +7,8 @@ import (
 
 type programKey struct{}
 
-// WithProgramLogger returns a context that carries the logger of a program. Several programs of one
-// process, as tests run them, log each to its own logger.
+// WithProgramLogger returns a context that carries the logger of a program. A test can run several programs in
+// one process, each with another logger.
 func WithProgramLogger(ctx context.Context, log *slog.Logger) context.Context {
 	return context.WithValue(ctx, programKey{}, log)
 }

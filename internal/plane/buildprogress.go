@@ -26,7 +26,7 @@ type buildProgress struct {
 	compiled   int
 	packages   int
 	now        string
-	said       []string
+	problems []string
 }
 
 func newBuildProgress(module Module, task *console.Task, started time.Time) *buildProgress {
@@ -101,7 +101,7 @@ func (p *buildProgress) line(line string) {
 			p.now = "linking it"
 		}
 	case strings.TrimSpace(line) != "":
-		p.said = append(p.said, line)
+		p.problems = append(p.problems, line)
 	}
 }
 
@@ -109,13 +109,13 @@ func (p *buildProgress) line(line string) {
 func (p *buildProgress) errorText() string {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	said := p.said
+	problems := p.problems
 	if len(p.partial) > 0 {
-		said = append(said, string(p.partial))
+		problems = append(problems, string(p.partial))
 	}
 	const most = 40
-	if len(said) > most {
-		said = append([]string{"…"}, said[len(said)-most:]...)
+	if len(problems) > most {
+		problems = append([]string{"…"}, problems[len(problems)-most:]...)
 	}
-	return strings.Join(said, "\n")
+	return strings.Join(problems, "\n")
 }

@@ -23,7 +23,7 @@ const (
 	keptFor = time.Hour
 )
 
-// A cache holds binaries of a module's program, each in a folder named by its key:
+// cache holds binaries of a module's program, each in a folder named by its key:
 //
 //	KEY/PROGRAM   the binary; its modification time is when it was last used
 //	KEY/lock      locked by the process that builds, and holds its id
@@ -74,23 +74,23 @@ func (c cache) buildLocked(ctx context.Context, path string, build func(context.
 	// This process holds the lock, so the remains of a build are left by an interrupted build.
 	leftovers, err := filepath.Glob(filepath.Join(folder, "build-*"))
 	if err != nil {
-		return fmt.Errorf("looking for interrupted builds: %w", err)
+		return fmt.Errorf("look for interrupted builds: %w", err)
 	}
 	for _, name := range leftovers {
 		if err := os.RemoveAll(name); err != nil {
-			return fmt.Errorf("removing what an interrupted build left: %w", err)
+			return fmt.Errorf("remove what an interrupted build left: %w", err)
 		}
 	}
 	dir, err := os.MkdirTemp(folder, "build-")
 	if err != nil {
-		return fmt.Errorf("making a folder to build %s in: %w", c.module.Title, err)
+		return fmt.Errorf("make a folder to build %s in: %w", c.module.Title, err)
 	}
 	defer os.RemoveAll(dir)
 	if err := build(ctx, dir); err != nil {
 		return err
 	}
 	if err := os.Rename(filepath.Join(dir, c.module.Folder), path); err != nil {
-		return fmt.Errorf("keeping the binary of %s that was built: %w", c.module.Title, err)
+		return fmt.Errorf("keep the binary of %s that was built: %w", c.module.Title, err)
 	}
 	return nil
 }
@@ -103,7 +103,7 @@ func (c cache) lock(ctx context.Context, folder string) (*os.File, error) {
 	for {
 		// This is repeated, because prune may have removed the folder.
 		if err := os.MkdirAll(folder, 0o755); err != nil {
-			return nil, fmt.Errorf("making the cache folder of %s: %w: "+
+			return nil, fmt.Errorf("make the cache folder of %s: %w: "+
 				"make it writable, or set XDG_CACHE_HOME to a folder that is", c.module.Title, err)
 		}
 		file, err := os.OpenFile(filepath.Join(folder, "lock"), os.O_RDWR|os.O_CREATE, 0o644)
@@ -111,7 +111,7 @@ func (c cache) lock(ctx context.Context, folder string) (*os.File, error) {
 			if errors.Is(err, os.ErrNotExist) {
 				continue
 			}
-			return nil, fmt.Errorf("opening the lock of the cache of %s: %w", c.module.Title, err)
+			return nil, fmt.Errorf("open the lock of the cache of %s: %w", c.module.Title, err)
 		}
 		err = filelock.Try(file, filelock.Exclusive)
 		if err == nil && filelock.IsCurrent(file) {

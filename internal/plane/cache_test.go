@@ -113,8 +113,8 @@ func TestInterruptedBuildIsNotTrusted(t *testing.T) {
 
 func TestWaiterSaysForWhom(t *testing.T) {
 	t.Parallel()
-	var said safeBuffer
-	c := cache{module: ControlPlane(), dir: t.TempDir(), console: console.New(&said, "yare")}
+	var output safeBuffer
+	c := cache{module: ControlPlane(), dir: t.TempDir(), console: console.New(&output, "yare")}
 	writeTree(t, c.dir, map[string]string{"key/lock": "4711"})
 	lock, err := os.Open(filepath.Join(c.dir, "key", "lock"))
 	if err != nil {
@@ -132,7 +132,7 @@ func TestWaiterSaysForWhom(t *testing.T) {
 		done <- err
 	}()
 	eventually(t, "the waiter says for whom it waits", func() bool {
-		return strings.Contains(said.String(), "waiting for process 4711")
+		return strings.Contains(output.String(), "waiting for process 4711")
 	})
 	cancel()
 	if err := <-done; !errors.Is(err, context.Canceled) {

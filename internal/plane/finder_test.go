@@ -48,8 +48,8 @@ func TestSourceBesideTheClone(t *testing.T) {
 	t.Parallel()
 	root := clone(t)
 	cache := t.TempDir()
-	var said safeBuffer
-	f := Finder{Dir: root, Env: environ(), Cache: cache, Console: console.New(&said, "yare")}
+	var output safeBuffer
+	f := Finder{Dir: root, Env: environ(), Cache: cache, Console: console.New(&output, "yare")}
 	path, err := f.Find(t.Context())
 	if err != nil {
 		t.Fatal(err)
@@ -57,16 +57,16 @@ func TestSourceBesideTheClone(t *testing.T) {
 	if out, err := exec.Command(path).CombinedOutput(); err != nil || string(out) != "the small one\n" {
 		t.Fatalf("the binary says %q, %v", out, err)
 	}
-	if !strings.Contains(said.String(), "compiling the control plane") || !strings.Contains(said.String(), "happens once") {
-		t.Errorf("progress does not say what is done:\n%s", said.String())
+	if !strings.Contains(output.String(), "compiling the control plane") || !strings.Contains(output.String(), "happens once") {
+		t.Errorf("progress does not say what is done:\n%s", output.String())
 	}
-	before := said.String()
+	before := output.String()
 	again, err := f.Find(t.Context())
 	if err != nil || again != path {
 		t.Fatalf("the second Find() = %q, %v; want %q", again, err, path)
 	}
-	if said.String() != before {
-		t.Errorf("a binary that is there is found with words: %q", strings.TrimPrefix(said.String(), before))
+	if output.String() != before {
+		t.Errorf("a binary that is there is found with words: %q", strings.TrimPrefix(output.String(), before))
 	}
 	leftovers, _ := filepath.Glob(filepath.Join(filepath.Dir(path), "build-*"))
 	if len(leftovers) > 0 {
@@ -184,8 +184,8 @@ func TestPrograms(t *testing.T) {
 		"image/main.go": "package main\n\nfunc main() { println(\"an image\") }\n",
 	})
 	home := t.TempDir()
-	var said safeBuffer
-	f := Finder{Module: ImageBuilder(), Dir: root, Env: environ(), Cache: home, Console: console.New(&said, "yare")}
+	var output safeBuffer
+	f := Finder{Module: ImageBuilder(), Dir: root, Env: environ(), Cache: home, Console: console.New(&output, "yare")}
 	path, err := f.Find(t.Context())
 	if err != nil {
 		t.Fatal(err)
@@ -193,8 +193,8 @@ func TestPrograms(t *testing.T) {
 	if out, err := exec.Command(path).CombinedOutput(); err != nil || string(out) != "an image\n" || filepath.Base(path) != "image" {
 		t.Errorf("%s says %q, %v", path, out, err)
 	}
-	if !strings.Contains(said.String(), "compiling the image builder") {
-		t.Errorf("the progress does not name the program:\n%s", said.String())
+	if !strings.Contains(output.String(), "compiling the image builder") {
+		t.Errorf("the progress does not name the program:\n%s", output.String())
 	}
 	if again, err := f.Find(t.Context()); err != nil || again != path {
 		t.Errorf("the second Find() = %q, %v; want %q", again, err, path)
@@ -303,7 +303,7 @@ func TestCompileErrorIsReturned(t *testing.T) {
 	f := Finder{Dir: root, Env: environ(), Cache: t.TempDir()}
 	_, err := f.Find(t.Context())
 	if err == nil || !strings.Contains(err.Error(), "undefined: nothing") {
-		t.Fatalf("Find() = %v; want what the compiler said", err)
+		t.Fatalf("Find() = %v; want what the compiler output", err)
 	}
 	writeTree(t, root, map[string]string{"controlplane/main.go": "package main\n\nfunc main() {}\n"})
 	if _, err := f.Find(t.Context()); err != nil {

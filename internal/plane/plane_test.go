@@ -18,8 +18,8 @@ import (
 func TestStartAndSteer(t *testing.T) {
 	t.Parallel()
 	file := filepath.Join(t.TempDir(), "kubeconfig")
-	var said safeBuffer
-	p, err := Start(t.Context(), Options{Binary: fakeBinary(t), Kubeconfig: file, Console: console.New(&said, "yare")})
+	var output safeBuffer
+	p, err := Start(t.Context(), Options{Binary: fakeBinary(t), Kubeconfig: file, Console: console.New(&output, "yare")})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -47,8 +47,8 @@ func TestStartAndSteer(t *testing.T) {
 	if err := p.Pause(hung, "etcd"); !errors.Is(err, context.Canceled) {
 		t.Errorf("a command without an answer: %v", err)
 	}
-	if !strings.Contains(said.String(), "kube-apiserver ended unexpectedly: on purpose; it is started again") {
-		t.Errorf("an unexpected end is not reported:\n%s", said.String())
+	if !strings.Contains(output.String(), "kube-apiserver ended unexpectedly: on purpose; it is started again") {
+		t.Errorf("an unexpected end is not reported:\n%s", output.String())
 	}
 	pids := p.Pids()
 	p.Close()
@@ -124,7 +124,7 @@ func TestParentKilled(t *testing.T) {
 		_, err = fmt.Sscan(line, &up, &etcd, &kubeconfig)
 	}
 	if err != nil {
-		t.Fatalf("the parent said %q: %v", line, err)
+		t.Fatalf("the parent output %q: %v", line, err)
 	}
 	kill9(t, parent.Process.Pid)
 	_ = parent.Wait()

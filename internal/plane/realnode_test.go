@@ -22,10 +22,10 @@ func fakeNodeBinary(t *testing.T) string {
 // Both end together.
 func TestRealNodeJoinsThePlane(t *testing.T) {
 	t.Parallel()
-	var said safeBuffer
+	var output safeBuffer
 	p, err := Start(t.Context(), Options{
 		Binary: fakeBinary(t), RealNode: true, NodeBinary: fakeNodeBinary(t), Images: []string{"webapp.tar"},
-		Console: console.New(&said, "yare"),
+		Console: console.New(&output, "yare"),
 	})
 	if err != nil {
 		t.Fatal(err)
@@ -41,8 +41,8 @@ func TestRealNodeJoinsThePlane(t *testing.T) {
 		}
 	}
 	for _, want := range []string{"webapp.tar", "kubelet of the real node ended unexpectedly: on purpose"} {
-		if !strings.Contains(said.String(), want) {
-			t.Errorf("%q is not reported:\n%s", want, said.String())
+		if !strings.Contains(output.String(), want) {
+			t.Errorf("%q is not reported:\n%s", want, output.String())
 		}
 	}
 	select {

@@ -29,7 +29,7 @@ func newExchange(session *Session, j *journal, r *http.Request, body []byte) *Ex
 		contentType:      r.Header.Get("Content-Type"),
 		isOnlyOfMetadata: strings.Contains(r.Header.Get("Accept"), "as=PartialObjectMetadata"),
 		journal:          j,
-		entry:            &Request{Session: session.name, Path: r.URL.Path, UserAgent: r.UserAgent()},
+		entry:            &Request{Session: session.Name(), Path: r.URL.Path, UserAgent: r.UserAgent()},
 	}
 }
 

@@ -25,7 +25,7 @@ const (
 )
 
 // Dial opens a connection to a port of a Pod. The connection ends when ctx ends. The caller closes it.
-// Each connection is a request of its own. Nothing listens on this machine. If the kubelet cannot reach
+// Each connection is a separate request. Nothing listens on this machine. If the kubelet cannot reach
 // the port, a read returns the error of the kubelet. The connection has no half-close: Close ends both
 // directions. A deadline that passes ends the connection. One goroutine at a time may read, and one
 // may write.

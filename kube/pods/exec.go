@@ -31,8 +31,8 @@ const execProtocol = "v5.channel.k8s.io"
 
 // Command is a command in a container of a Pod, and its streams.
 type Command struct {
-	// Container names the container. It is required if the Pod has several, unless an annotation
-	// kubectl.kubernetes.io/default-container names one.
+	// Container names the container. It is required for a Pod with several containers, unless the
+	// annotation kubectl.kubernetes.io/default-container names a container.
 	Container string
 	// Args are the program and its arguments. No shell interprets them.
 	Args []string
@@ -91,7 +91,7 @@ func (command Command) query() url.Values {
 	return q
 }
 
-// run runs the command over a connection of its own.
+// run runs the command over a new connection.
 func (command Command) run(ctx context.Context, c *kube.Client, namespace, name, subresource string) error {
 	conn, err := dial(ctx, c, namespace, name, subresource, execProtocol, command.query())
 	if err != nil {

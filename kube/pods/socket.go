@@ -17,8 +17,8 @@ import (
 const (
 	// messageLimit is the most bytes of a server's message. API servers send 32 KB and a byte.
 	messageLimit = 1 << 20
-	// pingPeriod is the interval of the pings, and how long an answer to one may take. Pings find a
-	// dead connection, and keep proxies from ending a silent one.
+	// pingPeriod is the interval of the pings, and how long the answer to a ping may take. Pings find a
+	// dead connection, and keep proxies from ending a silent connection.
 	pingPeriod = 30 * time.Second
 )
 

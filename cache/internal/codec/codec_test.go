@@ -2,9 +2,11 @@ package codec
 
 import (
 	"bytes"
+	"encoding/binary"
 	"fmt"
 	"math/rand/v2"
 	"strings"
+	"sync"
 	"testing"
 )
 
@@ -30,10 +32,10 @@ func TestRoundTrip(t *testing.T) {
 		"sample": words(3), "alike": text(2, 1500), "one byte": "x", "empty": "", "noise": string(noise[:5000]), "large": string(noise),
 		"repetitive": strings.Repeat(text(3, 900), 600), "zeros": strings.Repeat("\x00", 100_000),
 		"just over a block": string(noise[:128<<10+1]), "just over 32 KiB": strings.Repeat(text(4, 1000), 33),
+		// s2 copies from the dictionary only within the first 64 KiB of a content.
+		"around 64 KiB": string(noise[:65_530]) + words(1) + words(2),
 	} {
-		for range 2 { // the second one with what the first has left in the encoder
-			checkRoundTrip(t, c, name, content)
-		}
+		checkRoundTrip(t, c, name, content)
 	}
 }
 
@@ -69,16 +71,48 @@ func TestCorruptData(t *testing.T) {
 	}
 }
 
-// An encoder that is used again and again does not take what it has seen before for the content.
-func TestManyContents(t *testing.T) {
+// Data that announces another size than the size of the content allocates nothing.
+func TestAnnouncedSizeIsNotTrusted(t *testing.T) {
+	c := New(samplesOf(64, words))
+	content := []byte(text(2, 1500))
+	block := c.Encode(nil, content)
+	for _, announced := range []uint64{0, uint64(len(content)) - 1, uint64(len(content)) + 1, 1 << 31, 1<<32 - 1, 1 << 32, 1<<64 - 1} {
+		_, header := binary.Uvarint(block)
+		damaged := string(append(binary.AppendUvarint(nil, announced), block[header:]...))
+		allocations := testing.AllocsPerRun(10, func() {
+			if got, err := c.Decode(nil, damaged, len(content)); err == nil || got != nil {
+				t.Errorf("%d bytes are announced: %d bytes, %v", announced, len(got), err)
+			}
+		})
+		if allocations != 0 {
+			t.Errorf("%d bytes are announced: %v allocations", announced, allocations)
+		}
+	}
+}
+
+// A codec of few or no bytes works as well.
+func TestSmallDictionaries(t *testing.T) {
+	t.Parallel()
+	for size := range 40 {
+		c := New([][]byte{[]byte(text(1, size))})
+		checkRoundTrip(t, c, fmt.Sprintf("with a dictionary of %d bytes", size), text(1, 700))
+	}
+	checkRoundTrip(t, New(nil), "without samples", text(1, 700))
+}
+
+// Several goroutines can use one codec, from its first content on.
+func TestConcurrentUse(t *testing.T) {
 	t.Parallel()
 	c := New(samplesOf(64, words))
-	p := new(parser)
-	p.base = 1<<31 - 5000
-	c.parsers.Put(p)
-	for i := range uint64(100) {
-		checkRoundTrip(t, c, "content", text(i%7, int(100*i)))
+	var running sync.WaitGroup
+	for i := range uint64(4) {
+		running.Go(func() {
+			for size := range 100 {
+				checkRoundTrip(t, c, "content", text(i, 100*size))
+			}
+		})
 	}
+	running.Wait()
 }
 
 // samplesOf returns n contents of a look.
@@ -110,11 +144,22 @@ func checkRoundTrip(t *testing.T, c *Codec, name, content string) {
 	t.Helper()
 	data := c.Encode([]byte("before"), []byte(content))
 	if !bytes.HasPrefix(data, []byte("before")) {
-		t.Fatalf("%s: encoded in place of what was there", name)
+		t.Errorf("%s: encoded in place of what was there", name)
+		return
 	}
 	got, err := c.Decode([]byte("x"), string(data[len("before"):]), len(content))
 	if err != nil || string(got) != "x"+content {
 		t.Errorf("%s: %d bytes became %d, %v", name, len(content), len(got), err)
+	}
+}
+
+// checkDamaged fails the test if data that was not encoded becomes more or less than size bytes, or
+// changes what was decoded before.
+func checkDamaged(t *testing.T, c *Codec, data string, size int) {
+	t.Helper()
+	got, err := c.Decode([]byte("x"), data, size)
+	if err == nil && len(got) != 1+size || err != nil && len(got) != 1 || got[0] != 'x' {
+		t.Errorf("%d bytes of data became %d bytes, and %d were announced: %v", len(data), len(got)-1, size, err)
 	}
 }
 
@@ -130,9 +175,10 @@ func FuzzCodec(f *testing.F) {
 		for _, samples := range [][][]byte{nil, {sample}, {sample, content}, {sample[:half], sample[half:]}} {
 			c := New(samples)
 			checkRoundTrip(t, c, "fuzzed", string(content))
-			_, _ = c.Decode(nil, string(content), len(sample))
 			for _, size := range []int{len(sample), 10 * len(content), 10_000} {
-				c.decode(make([]byte, size), string(content))
+				// The size that the data announces is right, so that the rest of the data counts.
+				data := string(binary.AppendUvarint(nil, uint64(size))) + string(content)
+				checkDamaged(t, c, data, size)
 			}
 		}
 	})

@@ -14,7 +14,17 @@
 // If the cache keeps only the metadata of the object, such as of a Secret, only the first
 // rule applies. No content is kept for it, only a digest.
 //
-// In any doubt the apply is sent. Every apply of [kube.Client.Live] is sent. Failures are not remembered.
+// If one of these is not certain, the apply is sent. Every apply of [kube.Client.Live] is sent. Failures
+// are not remembered.
+//
+// An example. The manager "webapp" applies {replicas: 2}, and the server answers with version 12 and
+// the state {replicas: 2, strategy: RollingUpdate}, in which strategy is a default. Later:
+//
+//	the live object                                     the next apply of {replicas: 2}
+//	version 12                                          is skipped by rule 1
+//	version 13: a controller wrote the status           is skipped by rule 2, the state is the same
+//	version 14: somebody scaled to 3                    is sent
+//	version 15: {replicas: 2}, the program restarted    is skipped by rule 3
 package noop
 
 import (
@@ -44,8 +54,8 @@ type IsTrigger func(r kube.Resource, live *cache.Live) bool
 // It is safe for concurrent use.
 type Checker struct {
 	view View
-	// seed is random and part of every digest, so that the digest of a Secret cannot be
-	// compared with digests of guesses that were computed elsewhere.
+	// seed is random and part of every digest. So nobody can compare the digest of a Secret with the
+	// digests of guesses.
 	seed [sha256.BlockSize]byte
 
 	mu   sync.Mutex
@@ -78,16 +88,16 @@ type digest [sha256.Size]byte
 type applied struct {
 	uid     types.UID
 	content digest
-	// version is the version that the apply was answered at, or a later version at which the apply
-	// would have changed nothing.
+	// version is the version in the answer to the apply, or a later version at which the apply would
+	// have changed nothing.
 	version string
 	// state is the digest of the object at that version: see liveObject.state.
 	state digest
 }
 
-// Handler returns a handler that skips the applies that would change nothing and passes
-// all other requests to next. The answer to a skipped apply is the live object. If the cache
-// keeps only its metadata, the answer is the applied object with the live metadata.
+// Handler returns a handler that skips the applies without effect, and passes all other requests to
+// next. The answer to a skipped apply is the live object. If the cache keeps only its metadata, the
+// answer is the applied object with the live metadata.
 func (c *Checker) Handler(next kube.Handler, isTrigger IsTrigger) kube.Handler {
 	return &handler{Checker: c, next: next, isTrigger: isTrigger}
 }
@@ -126,8 +136,7 @@ func (c *Checker) put(k applyKey, now applied) {
 	}
 }
 
-// sweep forgets the applies to objects that do not exist any more, or that the cache does
-// not show any more.
+// sweep forgets the applies to objects that the cache does not show any more.
 func (c *Checker) sweep(all map[applyKey]applied) {
 	for k, last := range all {
 		if live := c.view.Live(k.object); live.Present && live.Record.UID == last.uid {
@@ -167,8 +176,8 @@ func (h *handler) Do(ctx context.Context, r *kube.Request) (*kube.Response, erro
 	if !r.Live {
 		live = h.live(ref)
 	}
-	if live != nil && a.preconditionsHold(live) {
-		if now, unchanged := h.check(k, a, live); unchanged {
+	if live != nil && a.meetsPreconditions(live) {
+		if now, isUnchanged := h.check(k, a, live); isUnchanged {
 			if body, err := live.answer(a); err == nil {
 				h.put(k, now)
 				return &kube.Response{Code: http.StatusOK, Body: body, Cached: true}, nil
@@ -216,7 +225,7 @@ func (h *handler) live(ref kube.Ref) *liveObject {
 }
 
 // check reports whether the apply would change nothing, and if so, what to remember of it.
-func (h *handler) check(k applyKey, a *apply, live *liveObject) (now applied, unchanged bool) {
+func (h *handler) check(k applyKey, a *apply, live *liveObject) (now applied, isUnchanged bool) {
 	last, known := h.get(k)
 	known = known && last.uid == live.uid && last.content == a.content
 	if known && last.version == live.version {

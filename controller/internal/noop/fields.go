@@ -13,13 +13,32 @@ import (
 // all managers. If so, an apply of wanted by that manager changes nothing.
 //
 // The trees are walked together. The walk needs no schema, because the field set shows how
-// the server treats each list: as a whole, by keys, or as a set. Whatever the walk does not
-// understand makes the result false.
+// the server treats each list: as a whole, by keys, or as a set. The result is false for everything that
+// the walk does not understand.
 //
 // In the notation of managedFields (FieldsV1), "f:NAME" is a member of an object, "k:{KEYS}"
 // or "v:VALUE" is an item of a list, and "." is the place itself. A place without anything
 // below it is a leaf: it is owned as a whole, or it was empty when it was applied. In the
 // second case its present parts came from other managers, so their field sets count too.
+//
+// An example. A manager has applied two replicas and one container, and owns
+//
+//	{"f:spec": {
+//		"f:replicas": {},
+//		"f:containers": {"k:{\"name\":\"web\"}": {".": {}, "f:name": {}, "f:image": {}}}}}
+//
+// The live object has replicas 2, and containers [{name: log, image: log:1}, {name: web, image: web:1}].
+// An apply then compares as follows:
+//
+//	wanted spec                                            is owned exactly
+//	replicas: 2, containers: [{name: web, image: web:1}]   yes: the container log is of another manager
+//	replicas: 3, containers: [{name: web, image: web:1}]   no: the live value is 2
+//	containers: [{name: web, image: web:1}]                no: the apply would remove replicas
+//	replicas: 2, containers: [{name: web, image: web:1},
+//	  {name: log, image: log:1}]                           no: the apply would add log to the field set
+//
+// The walk goes from "f:spec" to "f:containers", which is a list with keys. The key {"name":"web"} leads to
+// item 0 of the wanted list and to item 1 of the live list, and these two items are compared.
 func ownsExactly(owned map[string]any, all []map[string]any, wanted, live any) bool {
 	if isLeaf(owned) {
 		return reflect.DeepEqual(wanted, live) && (isEmpty(wanted) || !slices.ContainsFunc(all, hasParts))
@@ -130,9 +149,10 @@ func ownsItems(owned map[string]any, all []map[string]any, wanted, live []any) b
 }
 
 // indexOfKeys returns the index of the only item with these keys, or -1 if there is none or
-// more than one. With defaulted, an item may leave keys out, because the server sets them; an
-// item that has all of them precedes such items.
-func indexOfKeys(items []any, keys map[string]any, defaulted bool) int {
+// more than one. With isDefaulted, an item may leave keys out, because the server sets them. An
+// item that has all of them precedes such items. An example is a port {port: 80}, which has the keys
+// {"port": 80, "protocol": "TCP"}: TCP is the default.
+func indexOfKeys(items []any, keys map[string]any, isDefaulted bool) int {
 	exact, partial, exacts, partials := -1, -1, 0, 0
 	for i := range items {
 		item, ok := items[i].(map[string]any)
@@ -148,7 +168,7 @@ func indexOfKeys(items []any, keys map[string]any, defaulted bool) int {
 		switch {
 		case same && !missing:
 			exact, exacts = i, exacts+1
-		case same && defaulted:
+		case same && isDefaulted:
 			partial, partials = i, partials+1
 		}
 	}

@@ -6,6 +6,12 @@ import (
 	utiljson "k8s.io/apimachinery/pkg/util/json"
 )
 
+// The field set and the live object of the example of ownsExactly.
+const (
+	exampleOwned = `{"f:spec":{"f:replicas":{},"f:containers":{"k:{\"name\":\"web\"}":{".":{},"f:name":{},"f:image":{}}}}}`
+	exampleLive  = `{"spec":{"replicas":2,"containers":[{"name":"log","image":"log:1"},{"name":"web","image":"web:1"}]}}`
+)
+
 // ownsExactly against what servers write, and what they could.
 func TestOwnsExactly(t *testing.T) {
 	t.Parallel()
@@ -37,6 +43,10 @@ func TestOwnsExactly(t *testing.T) {
 		{"the same twice", `{"f:a":{"v:\"x\"":{}}}`, `{"a":["x","x"]}`, `{"a":["x"]}`, false},
 		{"a notation of the future", `{"f:a":{"i:0":{}}}`, `{"a":[1]}`, `{"a":[1]}`, false},
 		{"another kind of value", `{"f:a":{"f:b":{}}}`, `{"a":{"b":1}}`, `{"a":[1]}`, false},
+		{"the example: another container is of another manager", exampleOwned, `{"spec":{"replicas":2,"containers":[{"name":"web","image":"web:1"}]}}`, exampleLive, true},
+		{"the example: another value", exampleOwned, `{"spec":{"replicas":3,"containers":[{"name":"web","image":"web:1"}]}}`, exampleLive, false},
+		{"the example: a field that is removed", exampleOwned, `{"spec":{"containers":[{"name":"web","image":"web:1"}]}}`, exampleLive, false},
+		{"the example: an item that is added", exampleOwned, `{"spec":{"replicas":2,"containers":[{"name":"web","image":"web:1"},{"name":"log","image":"log:1"}]}}`, exampleLive, false},
 	} {
 		if got := ownsExactly(decoded(t, c.owned), []map[string]any{decoded(t, c.owned), decoded(t, others)}, decoded(t, c.want), decoded(t, c.live)); got != c.yes {
 			t.Errorf("%s: %t, want %t", c.name, got, c.yes)

@@ -99,11 +99,11 @@ func (c *contentHash) add(place byte, name, value []byte) {
 
 func (c *contentHash) sum(d *digest) { c.hash.Sum(d[:0]) }
 
-// preconditionsHold reports whether the live object meets the preconditions of the apply; if
-// not, the refusal is up to the server. An apply of a status always names the version that
-// it was made from, which identifies the object. A later version of the same object is no
-// reason to send an apply that would change nothing.
-func (a *apply) preconditionsHold(live *liveObject) bool {
+// meetsPreconditions reports whether the live object meets the preconditions of the apply. If it does
+// not, the server refuses the apply. An apply of a status always names the version of the object from
+// which it was made. A later version of the same object is no reason to send an apply that would change
+// nothing.
+func (a *apply) meetsPreconditions(live *liveObject) bool {
 	return (a.uid == "" || a.uid == live.uid) &&
 		(a.version == "" || a.version == live.version || a.subresource == "status")
 }
@@ -148,8 +148,8 @@ func (l *liveObject) readIdentity() error {
 	return nil
 }
 
-// state returns a digest of everything that an apply of k can have made, and of nothing that
-// changes independently of it. For the status subresource that is the status, otherwise the
+// state returns a digest of the fields that an apply of k can have set. The digest contains nothing
+// that changes independently of the apply. For the status subresource that is the status, otherwise the
 // whole object except the status. The only part of managedFields in the digest is the entry of k.
 func (l *liveObject) state(k applyKey, a *apply, seed []byte) (digest, error) {
 	if err := l.decode(); err != nil {

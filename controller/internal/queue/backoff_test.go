@@ -47,26 +47,26 @@ func TestBackoff(t *testing.T) {
 		},
 		"a possible echo ends the wait once": func(t *testing.T, q *Queue) {
 			fail(t, q)
-			maybe := high(a)
-			maybe.Echo = MaybeEcho
-			q.Add(maybe)
+			possible := high(a)
+			possible.Echo = PossibleEcho
+			q.Add(possible)
 			getAndDone(t, q, a, failed)
-			q.Add(maybe)
+			q.Add(possible)
 			mustGetAfter(t, q, time.Minute, a)
 			q.Done(a, Outcome{})
 			fail(t, q) // after a success the doubt counts again
-			q.Add(maybe)
+			q.Add(possible)
 			mustGet(t, q, a)
 		},
 		"a possible echo during the failing reconcile ends the wait once": func(t *testing.T, q *Queue) {
-			maybe := high(a)
-			maybe.Echo = MaybeEcho
+			possible := high(a)
+			possible.Echo = PossibleEcho
 			q.Add(high(a))
 			mustGet(t, q, a)
-			q.Add(maybe)
+			q.Add(possible)
 			q.Done(a, failed)
 			mustGet(t, q, a)
-			q.Add(maybe)
+			q.Add(possible)
 			q.Done(a, failed)
 			mustGetAfter(t, q, time.Minute, a)
 		},

@@ -14,7 +14,7 @@ func (d *delayed) nearest() instant {
 	if len(d.entries) == 0 {
 		return never
 	}
-	return d.entries[0].next.due
+	return d.entries[0].schedule.due
 }
 
 // put adds an entry, or moves it after its time changed.
@@ -42,8 +42,8 @@ func (d *byDue) Len() int { return len(d.entries) }
 
 func (d *byDue) Less(i, j int) bool {
 	a, b := d.entries[i], d.entries[j]
-	if a.next.due != b.next.due {
-		return a.next.due < b.next.due
+	if a.schedule.due != b.schedule.due {
+		return a.schedule.due < b.schedule.due
 	}
 	return a.seq < b.seq
 }
@@ -65,7 +65,7 @@ func (d *byDue) Pop() any {
 	d.entries[last] = nil
 	d.entries = d.entries[:last]
 	e.index = -1
-	if space := cap(d.entries); space > fewest && last < space/16 {
+	if space := cap(d.entries); space > minBuckets && last < space/16 {
 		d.entries = append(make([]*entry, 0, space/8), d.entries...)
 	}
 	return e

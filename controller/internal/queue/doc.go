@@ -1,7 +1,7 @@
 // Package queue decides which object a controller reconciles next.
 //
-// Triggers go in, reconciles come out. Between the two stands one entry per key that has work
-// to do. These rules hold:
+// Triggers go in, reconciles come out. The queue has one entry per key that has work to do. These
+// rules hold:
 //
 //   - One worker per key. A running key is not handed out again until Done. Triggers that come
 //     meanwhile cause exactly one more reconcile, after it.

@@ -1,12 +1,24 @@
 package queue
 
-import "math"
+import (
+	"math"
+	"time"
+)
 
 // An instant is a time on the monotonic clock, in nanoseconds since the queue was made.
 type instant int64
 
 // never is later than every time that can be asked for.
 const never instant = math.MaxInt64
+
+// after returns the instant d after i, or i if d is negative.
+func (i instant) after(d time.Duration) instant {
+	d = max(d, 0)
+	if d >= time.Duration(never-i) {
+		return never - 1
+	}
+	return i + instant(d)
+}
 
 // state is where an entry is. It decides which of the entry's fields count.
 type state uint8
@@ -18,7 +30,7 @@ const (
 	running                 // handed out
 )
 
-// entry is a key that is running or has a next reconcile. What is touched together stands
+// entry is a key that is running or has a next reconcile. Fields that are used together stand
 // together: with thousands of keys a reconcile costs mainly the access to its memory.
 type entry struct {
 	key   Key
@@ -29,20 +41,20 @@ type entry struct {
 	class   Priority
 	readyAt instant // since when a worker could have taken it
 
-	// next is when the next reconcile is due. While the key is running it collects what the
+	// schedule is when the next reconcile is due. While the key is running, schedule collects what the
 	// triggers of that time ask for.
-	next wish
-	// echo and maybe collect what echoes and possible echoes ask for while the key is running.
-	// They are apart from next, because only the outcome decides whether they count.
-	echo, maybe wish
-	// isDoubtSpent is true once a possible echo has ended a back-off, until a success.
-	isDoubtSpent bool
+	schedule schedule
+	// afterEcho and afterPossibleEcho collect what echoes and possible echoes ask for while the key is
+	// running. They are apart from schedule, because only the outcome decides whether they count.
+	afterEcho, afterPossibleEcho schedule
+	// hasEchoEndedBackoff is true once a possible echo has ended a back-off, until a success.
+	hasEchoEndedBackoff bool
 
 	// later holds the delayed triggers whose time has not come, sorted by it. A reconcile
 	// before their time does not remove them.
 	later []delayedTrigger
 
-	before, after *entry // in the list of the class
+	prev, next *entry // in the list of the class
 
 	// index is the place in delayed, -1 outside; seq orders entries of equal time there.
 	index int
@@ -86,8 +98,8 @@ func (e *entry) addLater(t delayedTrigger) {
 	e.later = append(e.later[:merged], e.later[merged+1:]...)
 }
 
-// answerLater removes the delayed triggers whose time has come, and adds their causes.
-func (e *entry) answerLater(now instant) {
+// removeDue removes the delayed triggers whose time has come, and adds their causes.
+func (e *entry) removeDue(now instant) {
 	n := 0
 	for n < len(e.later) && e.later[n].due <= now {
 		e.causes.add(e.later[n].cause)
@@ -101,68 +113,4 @@ func (e *entry) answerLater(now instant) {
 		return
 	}
 	e.later = append(e.later[:0], e.later[n:]...)
-}
-
-// wish is when a reconcile is wanted: at once and before all other work, at once but behind all
-// other work, by a certain time, or several of these. They do not replace one another, because a
-// Low trigger must not delay a retry that is due soon.
-type wish struct {
-	high, low bool
-	due       instant // never: no certain time
-	why       reason  // of due
-}
-
-// noWish asks for no reconcile.
-func noWish() wish { return wish{due: never} }
-
-func (w *wish) isEmpty() bool { return !w.high && !w.low && w.due == never }
-
-// reason is the source of a due time.
-type reason uint8
-
-const (
-	byTrigger reason = iota // the trigger holds its cause
-	byRequeue
-	byRetry
-)
-
-// merge makes w the earliest of both.
-func (w *wish) merge(o wish) {
-	w.high = w.high || o.high
-	w.low = w.low || o.low
-	if o.due < w.due {
-		w.due, w.why = o.due, o.why
-	}
-}
-
-// list is a queue of entries from which any can be taken out.
-type list struct {
-	first, last *entry
-	len         int
-}
-
-func (l *list) push(e *entry) {
-	e.before, e.after = l.last, nil
-	if l.last == nil {
-		l.first = e
-	} else {
-		l.last.after = e
-	}
-	l.last = e
-	l.len++
-}
-
-func (l *list) remove(e *entry) {
-	if e.before == nil {
-		l.first = e.after
-	} else {
-		e.before.after = e.after
-	}
-	if e.after == nil {
-		l.last = e.before
-	} else {
-		e.after.before = e.before
-	}
-	e.before, e.after = nil, nil
-	l.len--
 }

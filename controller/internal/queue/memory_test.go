@@ -91,7 +91,7 @@ func TestTheTableFindsEachKeyWhileItGrowsAndShrinks(t *testing.T) {
 			t.Fatalf("%v is still there", keys[i])
 		}
 	}
-	if table.len != 0 || most <= fewest || len(table.buckets) != fewest {
+	if table.len != 0 || most <= minBuckets || len(table.buckets) != minBuckets {
 		t.Errorf("%d entries, %d buckets of %d", table.len, len(table.buckets), most)
 	}
 }

@@ -30,21 +30,21 @@ type modelPick struct {
 }
 
 type modelKey struct {
-	running      bool
-	backingOff   bool
-	isDoubtSpent bool
-	failures     int
-	readyAt      time.Time
-	wishes       []modelWish // for the next reconcile
-	causes       []Cause     // all, of the next reconcile
+	running             bool
+	backingOff          bool
+	hasEchoEndedBackoff bool
+	failures            int
+	readyAt             time.Time
+	schedules           []modelSchedule // for the next reconcile
+	causes              []Cause         // all, of the next reconcile
 }
 
-type modelWish struct {
+type modelSchedule struct {
 	at    time.Time
 	seq   int // since when it waits
 	class Priority
 	echo  Echo
-	// cause is recorded when the wish is due.
+	// cause is recorded when the schedule is due.
 	cause Cause
 	// isDelayed is true for a delayed trigger. No reconcile before notBefore answers it.
 	isDelayed bool
@@ -82,7 +82,7 @@ func (m *model) setReady(key Key, class Priority, since time.Time) {
 func (m *model) step() {
 	type due struct {
 		Key
-		modelWish
+		modelSchedule
 	}
 	var promoted []due
 	for key, k := range m.keys {
@@ -90,18 +90,18 @@ func (m *model) step() {
 			continue
 		}
 		has := func(class Priority) bool {
-			return slices.ContainsFunc(k.wishes, func(w modelWish) bool { return w.class == class && !w.at.After(m.now) })
+			return slices.ContainsFunc(k.schedules, func(w modelSchedule) bool { return w.class == class && !w.at.After(m.now) })
 		}
 		switch {
 		case has(High):
-			// At most one key gets its first High or Low wish between two steps.
+			// At most one key gets its first High or Low schedule between two steps.
 			if m.classOf(key) < int(High) {
 				m.setReady(key, High, m.now)
 			}
 		case has(Due):
 			if m.classOf(key) < int(Due) {
-				wishes := slices.DeleteFunc(slices.Clone(k.wishes), func(w modelWish) bool { return w.class != Due || w.at.After(m.now) })
-				promoted = append(promoted, due{key, slices.MinFunc(wishes, earlier)})
+				schedules := slices.DeleteFunc(slices.Clone(k.schedules), func(w modelSchedule) bool { return w.class != Due || w.at.After(m.now) })
+				promoted = append(promoted, due{key, slices.MinFunc(schedules, earlier)})
 			}
 		case has(Low):
 			if m.classOf(key) < 0 {
@@ -109,7 +109,7 @@ func (m *model) step() {
 			}
 		}
 	}
-	slices.SortFunc(promoted, func(x, y due) int { return earlier(x.modelWish, y.modelWish) })
+	slices.SortFunc(promoted, func(x, y due) int { return earlier(x.modelSchedule, y.modelSchedule) })
 	for _, d := range promoted {
 		if !d.isDelayed {
 			m.keys[d.Key].causes = append(m.keys[d.Key].causes, d.cause)
@@ -118,7 +118,7 @@ func (m *model) step() {
 	}
 }
 
-func earlier(x, y modelWish) int {
+func earlier(x, y modelSchedule) int {
 	return cmp.Or(x.at.Compare(y.at), cmp.Compare(x.seq, y.seq))
 }
 
@@ -136,27 +136,27 @@ func (m *model) add(t Trigger) {
 	}
 	m.seq++
 	if t.NotBefore.After(m.now) {
-		same := func(w modelWish) bool { return w.isDelayed && w.at.Equal(t.NotBefore) }
-		if !slices.ContainsFunc(k.wishes, same) {
-			k.wishes = append(k.wishes, modelWish{at: t.NotBefore, seq: m.seq, class: Due, cause: t.Cause, isDelayed: true, notBefore: t.NotBefore})
+		same := func(w modelSchedule) bool { return w.isDelayed && w.at.Equal(t.NotBefore) }
+		if !slices.ContainsFunc(k.schedules, same) {
+			k.schedules = append(k.schedules, modelSchedule{at: t.NotBefore, seq: m.seq, class: Due, cause: t.Cause, isDelayed: true, notBefore: t.NotBefore})
 		}
 		m.step()
 		return
 	}
 	k.causes = append(k.causes, t.Cause)
 	if k.backingOff {
-		if t.Echo == IsEcho || t.Priority == Low || t.Echo == MaybeEcho && k.isDoubtSpent {
+		if t.Echo == IsEcho || t.Priority == Low || t.Echo == PossibleEcho && k.hasEchoEndedBackoff {
 			return
 		}
-		if t.Echo == MaybeEcho {
-			k.isDoubtSpent = true
+		if t.Echo == PossibleEcho {
+			k.hasEchoEndedBackoff = true
 		}
 	}
-	k.wishes = append(k.wishes, modelWish{at: m.now, seq: m.seq, class: t.Priority, echo: t.Echo})
+	k.schedules = append(k.schedules, modelSchedule{at: m.now, seq: m.seq, class: t.Priority, echo: t.Echo})
 	m.step()
 }
 
-func (m *model) get() (Item, bool) {
+func (m *model) get() (Work, bool) {
 	class := -1
 	for c := range m.ready {
 		if len(m.ready[c]) > 0 {
@@ -164,7 +164,7 @@ func (m *model) get() (Item, bool) {
 		}
 	}
 	if class < 0 {
-		return Item{}, false
+		return Work{}, false
 	}
 	for c, share := range []int{Low: lowShare, Due: dueShare} {
 		// The reconciles of classes above since the class had work and was passed.
@@ -188,20 +188,20 @@ func (m *model) get() (Item, bool) {
 	key := m.ready[class][0]
 	m.ready[class] = m.ready[class][1:]
 	k := m.keys[key]
-	item := Item{Key: key, Attempt: k.failures, Waited: m.now.Sub(k.readyAt)}
+	item := Work{Key: key, Attempt: k.failures, Waited: m.now.Sub(k.readyAt)}
 	for _, cause := range k.causes {
 		item.Causes.add(cause)
 	}
-	var later []modelWish
-	slices.SortStableFunc(k.wishes, func(x, y modelWish) int { return x.notBefore.Compare(y.notBefore) })
-	for _, w := range k.wishes {
+	var later []modelSchedule
+	slices.SortStableFunc(k.schedules, func(x, y modelSchedule) int { return x.notBefore.Compare(y.notBefore) })
+	for _, w := range k.schedules {
 		if w.isDelayed && w.at.After(m.now) {
 			later = append(later, w)
 		} else if w.isDelayed {
 			item.Causes.add(w.cause)
 		}
 	}
-	k.running, k.wishes, k.causes = true, later, nil
+	k.running, k.schedules, k.causes = true, later, nil
 	return item, true
 }
 
@@ -212,44 +212,44 @@ func (m *model) done(key Key, o Outcome) {
 	}
 	k.running = false
 	m.seq++
-	own := modelWish{seq: m.seq, class: Due}
+	own := modelSchedule{seq: m.seq, class: Due}
 	switch {
 	case o.Forget:
 		k.failures = 0
-		k.isDoubtSpent = false
+		k.hasEchoEndedBackoff = false
 	case o.Failed:
 		m.retries++
 		k.failures++
-		isFresh := func(w modelWish) bool { return w.class == High && w.echo == NotEcho }
-		isMaybe := func(w modelWish) bool { return w.class == High && w.echo == MaybeEcho }
-		if slices.ContainsFunc(k.wishes, isFresh) || k.isDoubtSpent {
-			k.wishes = slices.DeleteFunc(k.wishes, isMaybe)
-		} else if slices.ContainsFunc(k.wishes, isMaybe) {
-			k.isDoubtSpent = true
+		isFresh := func(w modelSchedule) bool { return w.class == High && w.echo == NotEcho }
+		isPossibleEcho := func(w modelSchedule) bool { return w.class == High && w.echo == PossibleEcho }
+		if slices.ContainsFunc(k.schedules, isFresh) || k.hasEchoEndedBackoff {
+			k.schedules = slices.DeleteFunc(k.schedules, isPossibleEcho)
+		} else if slices.ContainsFunc(k.schedules, isPossibleEcho) {
+			k.hasEchoEndedBackoff = true
 		}
-		k.wishes = slices.DeleteFunc(k.wishes, func(w modelWish) bool {
-			return w.class == Low || w.echo == IsEcho || w.class != High && w.echo == MaybeEcho
+		k.schedules = slices.DeleteFunc(k.schedules, func(w modelSchedule) bool {
+			return w.class == Low || w.echo == IsEcho || w.class != High && w.echo == PossibleEcho
 		})
 		k.backingOff = true
 		own.at, own.cause = m.now.Add(o.RetryAfter), Cause{Change: "retry"}
-		k.wishes = append(k.wishes, own)
+		k.schedules = append(k.schedules, own)
 	default:
 		k.failures = 0
-		k.isDoubtSpent = false
+		k.hasEchoEndedBackoff = false
 		if o.RequeueAfter > 0 {
 			own.at, own.cause = m.now.Add(o.RequeueAfter), Cause{Change: "requeue"}
-			k.wishes = append(k.wishes, own)
+			k.schedules = append(k.schedules, own)
 		}
 	}
-	for i := range k.wishes {
+	for i := range k.schedules {
 		// What was asked for during the reconcile begins to wait now.
-		w := &k.wishes[i]
+		w := &k.schedules[i]
 		if w.at.Before(m.now) {
 			w.at = m.now
 		}
 		w.seq = m.seq
 	}
-	if len(k.wishes) == 0 {
+	if len(k.schedules) == 0 {
 		delete(m.keys, key)
 	}
 	m.step()
@@ -308,7 +308,7 @@ func drive(t *testing.T, script []byte) {
 				Key:      keys[next(len(keys))],
 				Cause:    Cause{Change: "change", Name: string(rune('a' + next(5)))},
 				Priority: []Priority{Low, High}[next(2)],
-				Echo:     []Echo{NotEcho, NotEcho, MaybeEcho, IsEcho}[next(4)],
+				Echo:     []Echo{NotEcho, NotEcho, PossibleEcho, IsEcho}[next(4)],
 			}
 			if next(3) == 0 {
 				trigger.NotBefore = m.now.Add(time.Duration(next(8)-1) * time.Second)

@@ -8,13 +8,6 @@ import (
 	"github.com/yare-go/yare/internal/clock"
 )
 
-// The guaranteed share of a class is one of so many reconciles, while the class has work. High
-// has the rest.
-const (
-	lowShare = 5
-	dueShare = 3
-)
-
 // Queue is the scheduler of one controller. It is safe for concurrent use.
 type Queue struct {
 	mu sync.Mutex
@@ -22,9 +15,7 @@ type Queue struct {
 	// table holds every key that is running or has a next reconcile, and no other.
 	table table
 
-	// ready holds the keys that a worker can take, by class, in the order in which they came
-	// into it. Each of them is in one list only, and none is running.
-	ready [3]list
+	ready readyKeys
 
 	// delayed holds the keys that become Due by themselves when their time comes. The keys that
 	// are not in ready have to wait until then. None is running.
@@ -37,10 +28,6 @@ type Queue struct {
 
 	// workers wait only while nothing is ready: each key that becomes ready wakes one.
 	workers workers
-
-	// overtaken is, for each class, how many reconciles of classes above were handed out in a
-	// row while the class had work.
-	overtaken [2]int
 
 	running  int
 	shutdown bool
@@ -63,8 +50,8 @@ func New(c *clock.Clock) *Queue {
 	}
 }
 
-// Item is one reconcile, handed out by Get.
-type Item struct {
+// Work is one reconcile, handed out by Get.
+type Work struct {
 	Key     Key
 	Causes  Causes
 	Attempt int           // how many reconciles of this key failed in a row before this one
@@ -101,23 +88,23 @@ func (q *Queue) Add(t Trigger) {
 		return
 	}
 	e.causes.add(t.Cause)
-	w := wish{high: t.Priority != Low, low: t.Priority == Low, due: never}
+	s := schedule{high: t.Priority != Low, low: t.Priority == Low, due: never}
 	switch {
 	case e.state == running && t.Echo == IsEcho:
-		e.echo.merge(w)
-	case e.state == running && t.Echo == MaybeEcho:
-		e.maybe.merge(w)
+		e.afterEcho.merge(s)
+	case e.state == running && t.Echo == PossibleEcho:
+		e.afterPossibleEcho.merge(s)
 	case e.state == running:
-		e.next.merge(w)
-	case e.state == backingOff && (t.Echo == IsEcho || w.low):
+		e.schedule.merge(s)
+	case e.state == backingOff && (t.Echo == IsEcho || s.low):
 		// The retry will see the change. The cause is kept, the time stays.
-	case e.state == backingOff && t.Echo == MaybeEcho:
-		if !e.isDoubtSpent {
-			e.isDoubtSpent = true
-			q.schedule(e, w, now)
+	case e.state == backingOff && t.Echo == PossibleEcho:
+		if !e.hasEchoEndedBackoff {
+			e.hasEchoEndedBackoff = true
+			q.reschedule(e, s, now)
 		}
 	default:
-		q.schedule(e, w, now)
+		q.reschedule(e, s, now)
 	}
 }
 
@@ -125,18 +112,18 @@ func (q *Queue) Add(t Trigger) {
 func (q *Queue) addDelayed(e *entry, t delayedTrigger, now instant) {
 	e.addLater(t)
 	if e.state != running {
-		q.schedule(e, wish{due: e.later[0].due}, now)
+		q.reschedule(e, schedule{due: e.later[0].due}, now)
 	}
 }
 
 // Get blocks until there is work, and hands it out. It returns false when ctx ends or the
-// queue is shut down. Every Item must be followed by Done.
-func (q *Queue) Get(ctx context.Context) (Item, bool) {
+// queue is shut down. Every Work must be followed by Done.
+func (q *Queue) Get(ctx context.Context) (Work, bool) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	for !q.shutdown && ctx.Err() == nil {
 		now := q.tick()
-		if e := q.pick(); e != nil {
+		if e := q.ready.pick(); e != nil {
 			return q.handOut(e, now), true
 		}
 		c := q.workers.sleep()
@@ -146,54 +133,28 @@ func (q *Queue) Get(ctx context.Context) (Item, bool) {
 		case <-ctx.Done():
 		}
 		q.mu.Lock()
-		if q.workers.rise(c) && ctx.Err() != nil {
+		if q.workers.remove(c) && ctx.Err() != nil {
 			q.workers.wake() // another worker must take the key that this one was woken for
 		}
 	}
-	return Item{}, false
-}
-
-// pick takes the next key out of ready. It returns nil if there is none.
-func (q *Queue) pick() *entry {
-	class := High
-	for class > Low && q.ready[class].len == 0 {
-		class--
-	}
-	switch {
-	case q.ready[Low].len > 0 && q.overtaken[Low] >= lowShare-1:
-		class = Low
-	case q.ready[Due].len > 0 && q.overtaken[Due] >= dueShare-1:
-		class = Due
-	}
-	for c := range q.overtaken {
-		if q.ready[c].len == 0 || Priority(c) >= class {
-			q.overtaken[c] = 0
-		} else {
-			q.overtaken[c]++
-		}
-	}
-	e := q.ready[class].first
-	if e != nil {
-		q.ready[class].remove(e)
-	}
-	return e
+	return Work{}, false
 }
 
 // handOut makes e running, and resets what e waited for.
-func (q *Queue) handOut(e *entry, now instant) Item {
+func (q *Queue) handOut(e *entry, now instant) Work {
 	q.delayed.remove(e)
-	e.answerLater(now)
+	e.removeDue(now)
 	e.state = running
 	q.running++
-	item := Item{
+	work := Work{
 		Key:     e.key,
 		Causes:  e.causes,
 		Attempt: e.failures,
 		Waited:  time.Duration(now - e.readyAt),
 	}
 	e.causes = Causes{}
-	e.next = noWish()
-	return item
+	e.schedule = noSchedule()
+	return work
 }
 
 // Done ends the work on key that began with Get. For a key that is not being worked on it
@@ -212,56 +173,56 @@ func (q *Queue) Done(key Key, o Outcome) {
 	}
 	failed := o.Failed && !o.Forget
 	requeue := o.RequeueAfter > 0 && !o.Failed && !o.Forget
-	if !failed && !requeue && e.next.isEmpty() && e.echo.isEmpty() && e.maybe.isEmpty() && len(e.later) == 0 {
+	if !failed && !requeue && e.schedule.isEmpty() && e.afterEcho.isEmpty() && e.afterPossibleEcho.isEmpty() && len(e.later) == 0 {
 		q.table.drop(at)
 		return
 	}
 
 	now := q.tick()
-	w, echo, maybe := e.next, e.echo, e.maybe
-	e.next, e.echo, e.maybe = noWish(), noWish(), noWish()
+	s, afterEcho, afterPossibleEcho := e.schedule, e.afterEcho, e.afterPossibleEcho
+	e.schedule, e.afterEcho, e.afterPossibleEcho = noSchedule(), noSchedule(), noSchedule()
 	if len(e.later) > 0 {
-		w.merge(wish{due: e.later[0].due})
+		s.merge(schedule{due: e.later[0].due})
 	}
 	if failed {
 		// Echoes and resyncs do not count: the retry will see what they are about.
 		e.failures++
 		q.retries++
 		e.state = backingOff
-		w.low = false
-		if maybe.high && !w.high && !e.isDoubtSpent {
-			w.high, e.isDoubtSpent = true, true
+		s.low = false
+		if afterPossibleEcho.high && !s.high && !e.hasEchoEndedBackoff {
+			s.high, e.hasEchoEndedBackoff = true, true
 		}
-		w.merge(wish{due: now.after(o.RetryAfter), why: byRetry})
+		s.merge(schedule{due: now.after(o.RetryAfter), dueReason: byRetry})
 	} else {
 		e.failures = 0
-		e.isDoubtSpent = false
+		e.hasEchoEndedBackoff = false
 		e.state = waiting
-		w.merge(echo)
-		w.merge(maybe)
+		s.merge(afterEcho)
+		s.merge(afterPossibleEcho)
 		if requeue {
-			w.merge(wish{due: now.after(o.RequeueAfter), why: byRequeue})
+			s.merge(schedule{due: now.after(o.RequeueAfter), dueReason: byRequeue})
 		}
 	}
-	q.schedule(e, w, now)
+	q.reschedule(e, s, now)
 }
 
-// schedule adds w to what e waits for, and puts e into the lists that follow from it. e is not
+// reschedule adds s to what e waits for, and puts e into the lists that follow from it. e is not
 // running.
-func (q *Queue) schedule(e *entry, w wish, now instant) {
-	before := e.next.due
-	e.next.merge(w)
+func (q *Queue) reschedule(e *entry, s schedule, now instant) {
+	before := e.schedule.due
+	e.schedule.merge(s)
 	switch {
-	case e.next.high:
+	case e.schedule.high:
 		q.setReady(e, High, now)
-	case e.next.due <= now:
+	case e.schedule.due <= now:
 		q.setDue(e, now)
 	default:
-		if e.next.due != before {
+		if e.schedule.due != before {
 			q.delayed.put(e)
 			q.arm(now)
 		}
-		if e.next.low {
+		if e.schedule.low {
 			q.setReady(e, Low, now)
 		}
 	}
@@ -272,7 +233,7 @@ func (q *Queue) setDue(e *entry, since instant) {
 	if e.state == ready && e.class >= Due {
 		return
 	}
-	switch e.next.why {
+	switch e.schedule.dueReason {
 	case byRequeue:
 		e.causes.add(Cause{Change: "requeue"})
 	case byRetry:
@@ -288,7 +249,7 @@ func (q *Queue) setReady(e *entry, class Priority, since instant) {
 	case e.state == ready && e.class >= class:
 		return
 	case e.state == ready:
-		q.ready[e.class].remove(e)
+		q.ready.classes[e.class].remove(e)
 	default:
 		e.readyAt = since
 		q.workers.wake()
@@ -297,7 +258,7 @@ func (q *Queue) setReady(e *entry, class Priority, since instant) {
 		q.delayed.remove(e)
 	}
 	e.state, e.class = ready, class
-	q.ready[class].push(e)
+	q.ready.classes[class].push(e)
 }
 
 // tick makes the entries Due whose time has come, and returns the time. Every operation begins
@@ -310,8 +271,8 @@ func (q *Queue) tick() instant {
 	return now
 }
 
-// arm sets the timer if it would fire too late. A timer that would fire too early stays: it is
-// cheaper to find nothing due once than to reset the timer each time that a wait ends early.
+// arm sets the timer if it would fire too late. A timer that would fire too early stays. To find
+// nothing due once is cheaper than to reset the timer each time.
 func (q *Queue) arm(now instant) {
 	at := q.delayed.nearest()
 	if at >= q.timerAt || q.shutdown {
@@ -341,17 +302,71 @@ func (q *Queue) Shutdown() {
 	if q.timer != nil {
 		q.timer.Stop()
 	}
-	for len(q.workers.asleep) > 0 {
-		q.workers.wake()
-	}
+	q.workers.wakeAll()
 	q.clock.SignalRest()
 }
 
-// after returns the instant d after i, or i if d is negative.
-func (i instant) after(d time.Duration) instant {
-	d = max(d, 0)
-	if d >= time.Duration(never-i) {
-		return never - 1
+// Stats is a snapshot of a queue.
+type Stats struct {
+	Ready       int           // keys that wait for a worker
+	Waiting     int           // keys that wait for their time
+	Running     int           // keys that are being worked on
+	OldestReady time.Duration // how long the oldest of Ready has been waiting
+	Retries     uint64        // reconciles that failed, since New
+	Adds        uint64        // triggers, since New
+}
+
+// Stats returns a snapshot of the queue.
+func (q *Queue) Stats() Stats {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	now := q.tick()
+	ready := q.ready.len()
+	return Stats{
+		Ready: ready, Waiting: q.table.len - ready - q.running, Running: q.running,
+		OldestReady: time.Duration(now - q.ready.oldest(now)), Retries: q.retries, Adds: q.adds,
 	}
-	return i + instant(d)
+}
+
+// RestartWaits restarts the waiting times of the keys that wait for a worker. It is for a queue that
+// had no workers so far, on purpose.
+func (q *Queue) RestartWaits() {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	q.ready.restartWaits(q.tick())
+}
+
+// Lock locks the queue, so that it does not change. It is for the clock, of which the queue is a member.
+func (q *Queue) Lock() { q.mu.Lock() }
+
+// Unlock unlocks the queue after Lock.
+func (q *Queue) Unlock() { q.mu.Unlock() }
+
+// IsAtRestLocked reports whether no key is ready or running. After Shutdown a ready key does not
+// count, because no worker takes it.
+func (q *Queue) IsAtRestLocked() bool {
+	q.tick()
+	return q.running == 0 && (q.shutdown || q.ready.len() == 0)
+}
+
+// UntilDueLocked returns the time until the next key is due. It returns false if there is none.
+func (q *Queue) UntilDueLocked() (time.Duration, bool) {
+	nearest := q.delayed.nearest()
+	if nearest == never || q.shutdown {
+		return 0, false
+	}
+	return time.Duration(nearest) - q.clock.Since(q.start), true
+}
+
+// MovedLocked makes the keys Due whose time has come because the clock was moved.
+func (q *Queue) MovedLocked() {
+	q.timerAt = never
+	q.arm(q.tick())
+}
+
+// signalRest signals the clock if the queue is at rest.
+func (q *Queue) signalRest() {
+	if q.IsAtRestLocked() {
+		q.clock.SignalRest()
+	}
 }

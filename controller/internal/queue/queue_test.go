@@ -37,7 +37,7 @@ func inBubble(t *testing.T, f func(t *testing.T, q *Queue)) {
 }
 
 // mustGetAfter gets a key, and fails t unless the key becomes ready after the wait, and not before.
-func mustGetAfter(t *testing.T, q *Queue, wait time.Duration, key Key) Item {
+func mustGetAfter(t *testing.T, q *Queue, wait time.Duration, key Key) Work {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), 1000*time.Hour)
 	defer cancel()
@@ -50,13 +50,13 @@ func mustGetAfter(t *testing.T, q *Queue, wait time.Duration, key Key) Item {
 }
 
 // mustGet gets key, which must be ready.
-func mustGet(t *testing.T, q *Queue, key Key) Item {
+func mustGet(t *testing.T, q *Queue, key Key) Work {
 	t.Helper()
 	return mustGetAfter(t, q, 0, key)
 }
 
 // getAndDone gets key, which must be ready, and ends its work with o.
-func getAndDone(t *testing.T, q *Queue, key Key, o Outcome) Item {
+func getAndDone(t *testing.T, q *Queue, key Key, o Outcome) Work {
 	t.Helper()
 	item := mustGet(t, q, key)
 	q.Done(key, o)
@@ -74,13 +74,13 @@ func requireIdle(t *testing.T, q *Queue) {
 }
 
 func TestOneWorkerPerKey(t *testing.T) {
-	for name, again := range map[string]Trigger{"fresh": high(a), "low": low(a), "echo": echo(a)} {
+	for name, trigger := range map[string]Trigger{"fresh": high(a), "low": low(a), "echo": echo(a)} {
 		t.Run(name, func(t *testing.T) {
 			inBubble(t, func(t *testing.T, q *Queue) {
 				q.Add(high(a))
 				mustGet(t, q, a)
 				for range 3 {
-					q.Add(again)
+					q.Add(trigger)
 				}
 				requireIdle(t, q)
 				q.Done(a, Outcome{})

@@ -2,27 +2,27 @@ package queue
 
 import "hash/maphash"
 
-// fewest is the least number of buckets of a table.
-const fewest = 1024
+// minBuckets is the least number of buckets of a table.
+const minBuckets = 1024
 
 // table holds the entries by key. A map would do, but it hashes a key four times from Add to
 // Done, a good part of what they cost, and it never shrinks: the initial list of a large
-// cluster would stay in it for the life of the process.
+// cluster would stay in it until the process ends.
 type table struct {
 	seed maphash.Seed
 
 	// buckets are chains of entries, linked by chain. Their number is a power of two, and
-	// between once and sixteen times len unless it is the fewest.
+	// between once and sixteen times len unless it is minBuckets.
 	buckets []*entry
 	len     int
 
-	// free entries, linked by after, are used again, so that a steady state allocates
+	// free entries, linked by next, are used again, so that a steady state allocates
 	// nothing. They go when the table shrinks, so there are never more than buckets.
 	free *entry
 }
 
 func newTable() table {
-	return table{seed: maphash.MakeSeed(), buckets: make([]*entry, fewest)}
+	return table{seed: maphash.MakeSeed(), buckets: make([]*entry, minBuckets)}
 }
 
 // find returns the place of the pointer to the entry of key. If there is no entry, the place
@@ -50,12 +50,12 @@ func (t *table) add(at **entry, key Key) *entry {
 	if e == nil {
 		e = new(entry)
 	} else {
-		t.free = e.after
-		e.after = nil
+		t.free = e.next
+		e.next = nil
 	}
 	e.key = key
 	e.index = -1
-	e.next, e.echo, e.maybe = noWish(), noWish(), noWish()
+	e.schedule, e.afterEcho, e.afterPossibleEcho = noSchedule(), noSchedule(), noSchedule()
 	*at = e
 	t.len++
 	if t.len > len(t.buckets) {
@@ -68,10 +68,10 @@ func (t *table) add(at **entry, key Key) *entry {
 func (t *table) drop(at **entry) {
 	e := *at
 	*at = e.chain
-	*e = entry{after: t.free}
+	*e = entry{next: t.free}
 	t.free = e
 	t.len--
-	if t.len < len(t.buckets)/16 && len(t.buckets) > fewest {
+	if t.len < len(t.buckets)/16 && len(t.buckets) > minBuckets {
 		t.free = nil
 		t.resize(len(t.buckets) / 8)
 	}
@@ -79,7 +79,7 @@ func (t *table) drop(at **entry) {
 
 func (t *table) resize(n int) {
 	old := t.buckets
-	t.buckets = make([]*entry, max(n, fewest))
+	t.buckets = make([]*entry, max(n, minBuckets))
 	for _, e := range old {
 		for e != nil {
 			rest := e.chain

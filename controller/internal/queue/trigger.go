@@ -29,9 +29,9 @@ type Echo uint8
 const (
 	// NotEcho is a change that somebody else made.
 	NotEcho Echo = iota
-	// MaybeEcho is a change that the key's own reconcile may have made. It ends a back-off, but
+	// PossibleEcho is a change that the key's own reconcile may have made. It ends a back-off, but
 	// only once until a reconcile succeeds.
-	MaybeEcho
+	PossibleEcho
 	// IsEcho is a change that the key's own reconcile made.
 	IsEcho
 )

@@ -29,21 +29,28 @@ func (w *workers) wake() {
 	}
 }
 
-// rise ends the sleep of the worker that got c. It reports whether wake has woken the worker.
+// wakeAll wakes all workers.
+func (w *workers) wakeAll() {
+	for len(w.asleep) > 0 {
+		w.wake()
+	}
+}
+
+// remove removes the waiting worker that got c. It reports whether wake has woken the worker.
 // Then no other worker has been woken for the same work.
-func (w *workers) rise(c chan struct{}) (woken bool) {
-	woken = true
+func (w *workers) remove(c chan struct{}) (isWoken bool) {
+	isWoken = true
 	for i := range w.asleep {
 		if w.asleep[i] == c {
 			w.asleep = append(w.asleep[:i], w.asleep[i+1:]...)
-			woken = false
+			isWoken = false
 			break
 		}
 	}
 	select {
-	case <-c: // if the worker rose for another reason at the same time
+	case <-c: // if the worker has stopped waiting for another reason at the same time
 	default:
 	}
 	w.spare = append(w.spare, c)
-	return woken
+	return isWoken
 }

@@ -27,7 +27,7 @@ func TestWorkIsNotLostWithTheWorkerThatStops(t *testing.T) {
 		q.mu.Lock()
 		cancel()
 		now := q.tick()
-		q.schedule(q.table.add(q.table.find(&a), a), wish{due: now}, now)
+		q.reschedule(q.table.add(q.table.find(&a), a), schedule{due: now}, now)
 		q.mu.Unlock()
 		synctest.Wait()
 		select {

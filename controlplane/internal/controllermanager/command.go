@@ -42,13 +42,13 @@ func Main(args []string, line lifeline.Lifeline) int {
 		},
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if err := logsapi.ValidateAndApply(s.Logs, utilfeature.DefaultFeatureGate); err != nil {
-				return fmt.Errorf("applying the logging flags: %w", err)
+				return fmt.Errorf("apply the logging flags: %w", err)
 			}
 			ctx, stop := signal.NotifyContext(cmd.Context(), syscall.SIGINT, syscall.SIGTERM)
 			defer stop()
 			c, err := s.Config(ctx, app.KnownControllers(), app.ControllersDisabledByDefault(), app.ControllerAliases())
 			if err != nil {
-				return fmt.Errorf("reading the configuration: %w", err)
+				return fmt.Errorf("read the configuration: %w", err)
 			}
 			if err := serverwait.Usable(ctx, c.Kubeconfig); err != nil {
 				return err

@@ -30,11 +30,11 @@ func newContext(ctx context.Context, c *config.CompletedConfig) (app.ControllerC
 	builder := clientbuilder.SimpleControllerClientBuilder{ClientConfig: c.Kubeconfig}
 	client, err := kubernetes.NewForConfig(c.Kubeconfig)
 	if err != nil {
-		return app.ControllerContext{}, fmt.Errorf("making a client: %w", err)
+		return app.ControllerContext{}, fmt.Errorf("make a client: %w", err)
 	}
 	metadataClient, err := metadata.NewForConfig(c.Kubeconfig)
 	if err != nil {
-		return app.ControllerContext{}, fmt.Errorf("making a metadata client: %w", err)
+		return app.ControllerContext{}, fmt.Errorf("make a metadata client: %w", err)
 	}
 	resync := app.ResyncPeriod(c)
 	typed := informers.NewSharedInformerFactoryWithOptions(client, resync(),

@@ -34,7 +34,7 @@ func newGarbageCollector(ctx context.Context, cc app.ControllerContext) (app.Con
 	}
 	discoveryClient, err := cc.ClientBuilder.DiscoveryClient(user)
 	if err != nil {
-		return nil, fmt.Errorf("making a discovery client: %w", err)
+		return nil, fmt.Errorf("make a discovery client: %w", err)
 	}
 	config, err := cc.NewClientConfig(user)
 	if err != nil {
@@ -42,11 +42,11 @@ func newGarbageCollector(ctx context.Context, cc app.ControllerContext) (app.Con
 	}
 	metadataClient, err := metadata.NewForConfig(config)
 	if err != nil {
-		return nil, fmt.Errorf("making a metadata client: %w", err)
+		return nil, fmt.Errorf("make a metadata client: %w", err)
 	}
 	gc, err := garbagecollector.NewComposedGarbageCollector(ctx, client, metadataClient, cc.RESTMapper, cc.GraphBuilder)
 	if err != nil {
-		return nil, fmt.Errorf("making the garbage collector: %w", err)
+		return nil, fmt.Errorf("make the garbage collector: %w", err)
 	}
 	return &collector{
 		GarbageCollector: gc,

@@ -45,11 +45,11 @@ func newNamespaceController(ctx context.Context, cc app.ControllerContext) (app.
 	}
 	client, err := kubernetes.NewForConfig(config)
 	if err != nil {
-		return nil, fmt.Errorf("making a client: %w", err)
+		return nil, fmt.Errorf("make a client: %w", err)
 	}
 	metadataClient, err := metadata.NewForConfig(config)
 	if err != nil {
-		return nil, fmt.Errorf("making a metadata client: %w", err)
+		return nil, fmt.Errorf("make a metadata client: %w", err)
 	}
 	informer := cc.InformerFactory.Core().V1().Namespaces()
 	n := &namespaces{
@@ -65,7 +65,7 @@ func newNamespaceController(ctx context.Context, cc app.ControllerContext) (app.
 		UpdateFunc: func(_, updated any) { n.enqueue(updated) },
 	})
 	if err != nil {
-		return nil, fmt.Errorf("watching namespaces: %w", err)
+		return nil, fmt.Errorf("watch namespaces: %w", err)
 	}
 	return n, nil
 }

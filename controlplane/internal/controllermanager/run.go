@@ -22,7 +22,7 @@ func run(ctx context.Context, c *config.CompletedConfig, line lifeline.Lifeline)
 
 	cc, err := newContext(ctx, c)
 	if err != nil {
-		return fmt.Errorf("preparing the controllers: %w", err)
+		return fmt.Errorf("prepare the controllers: %w", err)
 	}
 	controllers, err := build(ctx, cc)
 	if err != nil {
@@ -58,7 +58,7 @@ func build(ctx context.Context, cc app.ControllerContext) ([]app.Controller, err
 
 	controllers, err := app.BuildControllers(ctx, cc, descriptors, nil, controllerhealthz.NewMutableHealthzHandler())
 	if err != nil {
-		return nil, fmt.Errorf("building the controllers: %w", err)
+		return nil, fmt.Errorf("build the controllers: %w", err)
 	}
 	for name, construct := range ours {
 		if !enabled[name] {
@@ -66,7 +66,7 @@ func build(ctx context.Context, cc app.ControllerContext) ([]app.Controller, err
 		}
 		controller, err := construct(ctx, cc)
 		if err != nil {
-			return nil, fmt.Errorf("building %s: %w", name, err)
+			return nil, fmt.Errorf("build %s: %w", name, err)
 		}
 		controllers = append(controllers, controller)
 	}

@@ -25,15 +25,15 @@ func newTokensController(ctx context.Context, cc app.ControllerContext) (app.Con
 	options := cc.ComponentConfig.SAController
 	key, err := keyutil.PrivateKeyFromFile(options.ServiceAccountKeyFile)
 	if err != nil {
-		return nil, fmt.Errorf("reading the service account key: %w", err)
+		return nil, fmt.Errorf("read the service account key: %w", err)
 	}
 	rootCA, err := os.ReadFile(options.RootCAFile)
 	if err != nil {
-		return nil, fmt.Errorf("reading the root CA: %w", err)
+		return nil, fmt.Errorf("read the root CA: %w", err)
 	}
 	generator, err := serviceaccount.JWTTokenGenerator(serviceaccount.LegacyIssuer, key)
 	if err != nil {
-		return nil, fmt.Errorf("making a token generator: %w", err)
+		return nil, fmt.Errorf("make a token generator: %w", err)
 	}
 	client, err := cc.NewClient("tokens-controller")
 	if err != nil {

@@ -73,7 +73,7 @@ func configuration(dataDir string, client url.URL, logLevel string) *embed.Confi
 func run(ctx context.Context, c *embed.Config, line lifeline.Lifeline) error {
 	e, err := embed.StartEtcd(c)
 	if err != nil {
-		return fmt.Errorf("starting etcd: %w", err)
+		return fmt.Errorf("start etcd: %w", err)
 	}
 	// Not e.Close, which waits 5 s for clients to end their watches.
 	defer e.Server.HardStop()
@@ -81,13 +81,13 @@ func run(ctx context.Context, c *embed.Config, line lifeline.Lifeline) error {
 	case <-e.Server.ReadyNotify():
 		line.Ready()
 	case err := <-e.Err():
-		return fmt.Errorf("starting etcd: %w", err)
+		return fmt.Errorf("start etcd: %w", err)
 	case <-ctx.Done():
 		return nil
 	}
 	select {
 	case err := <-e.Err():
-		return fmt.Errorf("running etcd: %w", err)
+		return fmt.Errorf("run etcd: %w", err)
 	case <-e.Server.StopNotify():
 		return fmt.Errorf("etcd stopped by itself")
 	case <-ctx.Done():

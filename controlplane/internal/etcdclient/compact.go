@@ -28,17 +28,17 @@ func Compact(ctx context.Context, endpoint string) (revision int64, err error) {
 		Logger:      zap.NewNop(),
 	})
 	if err != nil {
-		return 0, fmt.Errorf("connecting to etcd: %w", err)
+		return 0, fmt.Errorf("connect to etcd: %w", err)
 	}
 	defer client.Close()
 	// The answer to any read holds the current revision. This key does not exist.
 	got, err := client.Get(ctx, "yare", clientv3.WithCountOnly())
 	if err != nil {
-		return 0, fmt.Errorf("asking etcd for its revision: %w", err)
+		return 0, fmt.Errorf("ask etcd for its revision: %w", err)
 	}
 	revision = got.Header.Revision
 	if _, err := client.Compact(ctx, revision, clientv3.WithCompactPhysical()); err != nil {
-		return 0, fmt.Errorf("compacting etcd at revision %d: %w", revision, err)
+		return 0, fmt.Errorf("compact etcd at revision %d: %w", revision, err)
 	}
 	return revision, nil
 }

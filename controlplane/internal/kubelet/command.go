@@ -35,14 +35,14 @@ func Main(args []string, line lifeline.Lifeline) error {
 	}
 	config, err := clientcmd.BuildConfigFromFlags("", *kubeconfig)
 	if err != nil {
-		return fmt.Errorf("reading the kubeconfig: %w", err)
+		return fmt.Errorf("read the kubeconfig: %w", err)
 	}
 	// The server decides what is too much.
 	config.QPS = -1
 	config.UserAgent = "yare-simulated-kubelet"
 	client, err := kubernetes.NewForConfig(config)
 	if err != nil {
-		return fmt.Errorf("making a client: %w", err)
+		return fmt.Errorf("make a client: %w", err)
 	}
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {

@@ -59,7 +59,7 @@ func (n *nodes) register(ctx context.Context) error {
 			slog.Warn("registering a node failed; trying again", "node", nodeName(node), "error", err)
 			select {
 			case <-ctx.Done():
-				return fmt.Errorf("registering node %s: %w", nodeName(node), ctx.Err())
+				return fmt.Errorf("register node %s: %w", nodeName(node), ctx.Err())
 			case <-time.After(registerRetry):
 			}
 		}

@@ -102,7 +102,7 @@ func writeCredentials(folder *Folder, server string, serviceAddress net.IP, now 
 	}
 	for name, content := range files {
 		if err := os.WriteFile(folder.Join(name), content, 0o600); err != nil {
-			return credentials{}, fmt.Errorf("writing the credentials: %w", err)
+			return credentials{}, fmt.Errorf("write the credentials: %w", err)
 		}
 	}
 	admin, err := ca.Client("kubernetes-admin", []string{masters}, now)

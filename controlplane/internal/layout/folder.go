@@ -31,7 +31,7 @@ func NewFolder(path string) (*Folder, error) {
 	if path == "" {
 		temporary, err := os.MkdirTemp("", folderPrefix)
 		if err != nil {
-			return nil, fmt.Errorf("making a temporary folder: %w", err)
+			return nil, fmt.Errorf("make a temporary folder: %w", err)
 		}
 		path = temporary
 	} else if err := prepare(path); err != nil {
@@ -39,7 +39,7 @@ func NewFolder(path string) (*Folder, error) {
 	}
 	path, err := filepath.Abs(path)
 	if err != nil {
-		return nil, fmt.Errorf("finding the folder: %w", err)
+		return nil, fmt.Errorf("find the folder: %w", err)
 	}
 	if socket := filepath.Join(path, etcdSocket); len(socket) > socketLimit {
 		_ = os.Remove(path)
@@ -55,11 +55,11 @@ func NewFolder(path string) (*Folder, error) {
 // prepare makes a folder at a path that the user chose.
 func prepare(path string) error {
 	if err := os.MkdirAll(path, 0o700); err != nil {
-		return fmt.Errorf("making the folder: %w", err)
+		return fmt.Errorf("make the folder: %w", err)
 	}
 	entries, err := os.ReadDir(path)
 	if err != nil {
-		return fmt.Errorf("reading the folder: %w", err)
+		return fmt.Errorf("read the folder: %w", err)
 	}
 	if len(entries) == 0 {
 		return os.Chmod(path, 0o700)
@@ -79,7 +79,7 @@ func prepare(path string) error {
 func lockFolder(path string) (*os.File, error) {
 	lock, err := os.CreateTemp(path, lockName+"-")
 	if err != nil {
-		return nil, fmt.Errorf("making the lock of the folder: %w", err)
+		return nil, fmt.Errorf("make the lock of the folder: %w", err)
 	}
 	err = syscall.Flock(int(lock.Fd()), syscall.LOCK_EX|syscall.LOCK_NB)
 	if err == nil {
@@ -87,7 +87,7 @@ func lockFolder(path string) (*os.File, error) {
 	}
 	if err != nil {
 		lock.Close()
-		return nil, fmt.Errorf("locking the folder %s: %w", path, err)
+		return nil, fmt.Errorf("lock the folder %s: %w", path, err)
 	}
 	return lock, nil
 }
@@ -97,7 +97,7 @@ func (f *Folder) Remove() error {
 	err := os.RemoveAll(f.Path)
 	f.lock.Close() // only now, so that Sweep does not remove the folder at the same time
 	if err != nil {
-		return fmt.Errorf("removing the folder: %w", err)
+		return fmt.Errorf("remove the folder: %w", err)
 	}
 	return nil
 }
@@ -146,14 +146,14 @@ func sweep(path string) bool {
 func (f *Folder) Clear() error {
 	entries, err := os.ReadDir(f.Path)
 	if err != nil {
-		return fmt.Errorf("clearing the folder: %w", err)
+		return fmt.Errorf("clear the folder: %w", err)
 	}
 	for _, entry := range entries {
 		if entry.Name() == lockName {
 			continue
 		}
 		if err := os.RemoveAll(f.Join(entry.Name())); err != nil {
-			return fmt.Errorf("clearing the folder: %w", err)
+			return fmt.Errorf("clear the folder: %w", err)
 		}
 	}
 	return nil

@@ -38,7 +38,7 @@ func New(folder *Folder, config Config, now time.Time) (*Plane, error) {
 		}
 	}
 	if err := os.MkdirAll(folder.Join("logs"), 0o700); err != nil {
-		return nil, fmt.Errorf("making the folder of logs: %w", err)
+		return nil, fmt.Errorf("make the folder of logs: %w", err)
 	}
 	if p.admin, err = writeCredentials(folder, p.Server(), serviceAddress(), now); err != nil {
 		return nil, err
@@ -103,10 +103,10 @@ func (p *Plane) readyAt(url string) func(context.Context) error {
 func (p *Plane) Usable(ctx context.Context) error {
 	account := p.Server() + "/api/v1/namespaces/default/serviceaccounts/default"
 	if err := until(ctx, p.prober.answersOK(account)); err != nil {
-		return fmt.Errorf("waiting for the default ServiceAccount: %w", err)
+		return fmt.Errorf("wait for the default ServiceAccount: %w", err)
 	}
 	if err := until(ctx, p.prober.nodesReady(p.Server()+"/api/v1/nodes", p.config.Nodes)); err != nil {
-		return fmt.Errorf("waiting for the nodes: %w", err)
+		return fmt.Errorf("wait for the nodes: %w", err)
 	}
 	return nil
 }

@@ -22,11 +22,11 @@ type prober struct {
 func newProber(c credentials) (*prober, error) {
 	pair, err := tls.X509KeyPair(c.pair.Certificate, c.pair.Key)
 	if err != nil {
-		return nil, fmt.Errorf("reading the administrator's certificate: %w", err)
+		return nil, fmt.Errorf("read the administrator's certificate: %w", err)
 	}
 	roots := x509.NewCertPool()
 	if !roots.AppendCertsFromPEM(c.ca) {
-		return nil, fmt.Errorf("reading the certificate of the authority: it is not one")
+		return nil, fmt.Errorf("read the certificate of the authority: it is not one")
 	}
 	return &prober{client: &http.Client{
 		Timeout: 10 * time.Second,
@@ -80,7 +80,7 @@ func (p *prober) nodesReady(url string, want int) func(context.Context) error {
 			return err
 		}
 		if err := json.Unmarshal(body, &list); err != nil {
-			return fmt.Errorf("reading the nodes: %w", err)
+			return fmt.Errorf("read the nodes: %w", err)
 		}
 		ready := 0
 		for _, node := range list.Items {
@@ -100,7 +100,7 @@ func (p *prober) nodesReady(url string, want int) func(context.Context) error {
 func (p *prober) get(ctx context.Context, url string) ([]byte, error) {
 	request, err := http.NewRequestWithContext(ctx, http.MethodGet, url, nil)
 	if err != nil {
-		return nil, fmt.Errorf("asking %s: %w", url, err)
+		return nil, fmt.Errorf("ask %s: %w", url, err)
 	}
 	response, err := p.client.Do(request)
 	if err != nil {
@@ -109,7 +109,7 @@ func (p *prober) get(ctx context.Context, url string) ([]byte, error) {
 	defer response.Body.Close()
 	body, err := io.ReadAll(io.LimitReader(response.Body, 8<<20))
 	if err != nil {
-		return nil, fmt.Errorf("reading the answer of %s: %w", url, err)
+		return nil, fmt.Errorf("read the answer of %s: %w", url, err)
 	}
 	if response.StatusCode != http.StatusOK {
 		return nil, fmt.Errorf("GET %s: %s", url, response.Status)

@@ -19,13 +19,13 @@ type Parent struct {
 func Attach(cmd *exec.Cmd) (*Parent, error) {
 	childParent, hold, err := os.Pipe()
 	if err != nil {
-		return nil, fmt.Errorf("making a pipe: %w", err)
+		return nil, fmt.Errorf("make a pipe: %w", err)
 	}
 	ready, childReady, err := os.Pipe()
 	if err != nil {
 		childParent.Close()
 		hold.Close()
-		return nil, fmt.Errorf("making a pipe: %w", err)
+		return nil, fmt.Errorf("make a pipe: %w", err)
 	}
 	first := 3 + len(cmd.ExtraFiles) // exec.Cmd numbers them after stdin, stdout, stderr
 	cmd.ExtraFiles = append(cmd.ExtraFiles, childParent, childReady)

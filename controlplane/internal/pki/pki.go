@@ -40,7 +40,7 @@ type Pair struct {
 func NewAuthority(name string, now time.Time) (*Authority, error) {
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	if err != nil {
-		return nil, fmt.Errorf("generating the key of %s: %w", name, err)
+		return nil, fmt.Errorf("generate the key of %s: %w", name, err)
 	}
 	template := &x509.Certificate{
 		Subject:               pkix.Name{CommonName: name},
@@ -52,7 +52,7 @@ func NewAuthority(name string, now time.Time) (*Authority, error) {
 	}
 	certificate, der, err := sign(template, template, key.Public(), key)
 	if err != nil {
-		return nil, fmt.Errorf("signing the certificate of %s: %w", name, err)
+		return nil, fmt.Errorf("sign the certificate of %s: %w", name, err)
 	}
 	return &Authority{certificate: certificate, key: key, PEM: encodeCertificate(der)}, nil
 }
@@ -80,18 +80,18 @@ func (a *Authority) issue(template *x509.Certificate, now time.Time) (Pair, erro
 	name := template.Subject.CommonName
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	if err != nil {
-		return Pair{}, fmt.Errorf("generating the key of %s: %w", name, err)
+		return Pair{}, fmt.Errorf("generate the key of %s: %w", name, err)
 	}
 	template.NotBefore = now.Add(-skew)
 	template.NotAfter = now.Add(lifetime)
 	template.KeyUsage = x509.KeyUsageDigitalSignature
 	_, der, err := sign(template, a.certificate, key.Public(), a.key)
 	if err != nil {
-		return Pair{}, fmt.Errorf("signing the certificate of %s: %w", name, err)
+		return Pair{}, fmt.Errorf("sign the certificate of %s: %w", name, err)
 	}
 	keyPEM, err := encodeKey(key)
 	if err != nil {
-		return Pair{}, fmt.Errorf("encoding the key of %s: %w", name, err)
+		return Pair{}, fmt.Errorf("encode the key of %s: %w", name, err)
 	}
 	return Pair{Certificate: encodeCertificate(der), Key: keyPEM}, nil
 }
@@ -101,14 +101,14 @@ func (a *Authority) issue(template *x509.Certificate, now time.Time) (Pair, erro
 func NewSigningKey() (private, public []byte, err error) {
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	if err != nil {
-		return nil, nil, fmt.Errorf("generating a signing key: %w", err)
+		return nil, nil, fmt.Errorf("generate a signing key: %w", err)
 	}
 	if private, err = encodeKey(key); err != nil {
-		return nil, nil, fmt.Errorf("encoding a signing key: %w", err)
+		return nil, nil, fmt.Errorf("encode a signing key: %w", err)
 	}
 	der, err := x509.MarshalPKIXPublicKey(key.Public())
 	if err != nil {
-		return nil, nil, fmt.Errorf("encoding a public key: %w", err)
+		return nil, nil, fmt.Errorf("encode a public key: %w", err)
 	}
 	return private, pem.EncodeToMemory(&pem.Block{Type: "PUBLIC KEY", Bytes: der}), nil
 }

@@ -11,36 +11,41 @@ import (
 // started it ends, and the Go runtime ends threads as it likes, so all children are
 // started from one thread which lives as long as the launcher.
 type Launcher struct {
-	launches chan launch
+	launches chan request
 	done     chan struct{}
 }
 
-type launch struct {
+// request is a request to start a command.
+type request struct {
 	cmd    *exec.Cmd
 	result chan<- error
 }
 
 // NewLauncher returns a launcher, whose Close the caller has to call.
 func NewLauncher() *Launcher {
-	l := &Launcher{launches: make(chan launch), done: make(chan struct{})}
+	l := &Launcher{launches: make(chan request), done: make(chan struct{})}
 	go l.run()
 	return l
 }
 
+// Start starts a child.
+func (l *Launcher) Start(spec Spec) (*Process, error) { return start(spec, l.launch) }
+
+// run starts one process after the other, all from its thread.
 func (l *Launcher) run() {
 	defer close(l.done)
 	// Never unlocked: the thread is to end with this goroutine and not before.
 	runtime.LockOSThread()
-	for request := range l.launches {
-		request.result <- request.cmd.Start()
+	for r := range l.launches {
+		r.result <- r.cmd.Start()
 	}
 }
 
-// start runs cmd.Start on the launcher's thread.
-func (l *Launcher) start(cmd *exec.Cmd) error {
+// launch runs cmd.Start on the launcher's thread.
+func (l *Launcher) launch(cmd *exec.Cmd) error {
 	cmd.SysProcAttr = attributes()
 	result := make(chan error)
-	l.launches <- launch{cmd: cmd, result: result}
+	l.launches <- request{cmd: cmd, result: result}
 	return <-result
 }
 

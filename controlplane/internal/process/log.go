@@ -18,12 +18,12 @@ type Log struct {
 func openLog(path string) (*Log, error) {
 	file, err := os.OpenFile(path, os.O_APPEND|os.O_CREATE|os.O_WRONLY, 0o600)
 	if err != nil {
-		return nil, fmt.Errorf("opening a log: %w", err)
+		return nil, fmt.Errorf("open a log: %w", err)
 	}
 	start, err := file.Seek(0, io.SeekEnd)
 	if err != nil {
 		file.Close()
-		return nil, fmt.Errorf("opening a log: %w", err)
+		return nil, fmt.Errorf("open a log: %w", err)
 	}
 	return &Log{file: file, path: path, start: start}, nil
 }

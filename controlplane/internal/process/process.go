@@ -33,8 +33,8 @@ type Process struct {
 	err      error // set before exited is closed
 }
 
-// Start starts a child.
-func (l *Launcher) Start(spec Spec) (*Process, error) {
+// start starts a child by a function that runs Start of its command.
+func start(spec Spec, launch func(*exec.Cmd) error) (*Process, error) {
 	log, err := openLog(spec.Log)
 	if err != nil {
 		return nil, err
@@ -54,12 +54,12 @@ func (l *Launcher) Start(spec Spec) (*Process, error) {
 		log.file.Close()
 		return nil, err
 	}
-	err = l.start(cmd)
+	err = launch(cmd)
 	line.Started()
 	if err != nil {
 		line.Close()
 		log.file.Close()
-		return nil, fmt.Errorf("starting %s: %w", spec.Executable, err)
+		return nil, fmt.Errorf("start %s: %w", spec.Executable, err)
 	}
 	p := &Process{
 		cmd: cmd, line: line, log: log,

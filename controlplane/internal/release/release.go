@@ -58,7 +58,7 @@ func Set() error {
 	serverCommit, clientCommit = "", ""
 	serverTreeState = "clean"
 	if err := version.SetDynamicVersion(release); err != nil {
-		return fmt.Errorf("setting the version of Kubernetes to %s: %w", release, err)
+		return fmt.Errorf("set the version of Kubernetes to %s: %w", release, err)
 	}
 	return nil
 }

@@ -40,7 +40,7 @@ func waitForServer(args []string) error {
 		}
 		config, err := clientcmd.BuildConfigFromFlags("", path)
 		if err != nil {
-			return fmt.Errorf("reading %s: %w", path, err)
+			return fmt.Errorf("read %s: %w", path, err)
 		}
 		return serverwait.Usable(ctx, config)
 	}

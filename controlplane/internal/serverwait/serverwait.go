@@ -24,7 +24,7 @@ const probe = "/api/v1/namespaces/kube-node-lease"
 func Usable(ctx context.Context, config *rest.Config) error {
 	client, err := rest.HTTPClientFor(config)
 	if err != nil {
-		return fmt.Errorf("making a client for %s: %w", config.Host, err)
+		return fmt.Errorf("make a client for %s: %w", config.Host, err)
 	}
 	ticker := time.NewTicker(interval)
 	defer ticker.Stop()
@@ -34,7 +34,7 @@ func Usable(ctx context.Context, config *rest.Config) error {
 		}
 		select {
 		case <-ctx.Done():
-			return fmt.Errorf("waiting for the API server at %s: %w", config.Host, ctx.Err())
+			return fmt.Errorf("wait for the API server at %s: %w", config.Host, ctx.Err())
 		case <-ticker.C:
 		}
 	}

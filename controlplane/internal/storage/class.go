@@ -34,7 +34,7 @@ func CreateDefaultClass(ctx context.Context, client kubernetes.Interface) error 
 	}
 	_, err := client.StorageV1().StorageClasses().Create(ctx, class, metav1.CreateOptions{})
 	if err != nil && !errors.IsAlreadyExists(err) {
-		return fmt.Errorf("creating the StorageClass %s: %w", DefaultClass, err)
+		return fmt.Errorf("create the StorageClass %s: %w", DefaultClass, err)
 	}
 	return nil
 }

@@ -12,7 +12,7 @@ import (
 	"github.com/yare-go/yare/controlplane/internal/process"
 )
 
-// A Verb is a command to a member.
+// Verb is a command to a member.
 type Verb string
 
 // The verbs. A member that was stopped or killed stays down until it is started.

@@ -68,7 +68,7 @@ func (r *run) afterStart(ctx context.Context, err error) error {
 	if exit, ok := errors.AsType[*ExitError](err); ok {
 		return r.unexpected(exit)
 	}
-	return fmt.Errorf("restarting %s: %w", r.spec.Name, err)
+	return fmt.Errorf("restart %s: %w", r.spec.Name, err)
 }
 
 // finish ends the member and rejects the remaining commands.
@@ -192,7 +192,7 @@ func (r *run) freeze(pause bool) error {
 		signal = r.current.Pause
 	}
 	if err := signal(); err != nil {
-		return fmt.Errorf("signalling %s: %w", r.spec.Name, err)
+		return fmt.Errorf("signal %s: %w", r.spec.Name, err)
 	}
 	r.paused = pause
 	return nil

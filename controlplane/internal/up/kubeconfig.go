@@ -30,12 +30,12 @@ func checkKubeconfig(path string) error {
 		return nil
 	}
 	if err != nil {
-		return fmt.Errorf("reading the kubeconfig file: %w", err)
+		return fmt.Errorf("read the kubeconfig file: %w", err)
 	}
 	defer file.Close()
 	info, err := file.Stat()
 	if err != nil {
-		return fmt.Errorf("reading the kubeconfig file: %w", err)
+		return fmt.Errorf("read the kubeconfig file: %w", err)
 	}
 	if info.IsDir() {
 		return fmt.Errorf("%s is a folder: give --kubeconfig the name of a file", path)
@@ -60,12 +60,12 @@ func writeKubeconfig(path string, content []byte) (*kubeconfigFile, error) {
 	}
 	file, err := os.CreateTemp(filepath.Dir(path), "."+filepath.Base(path)+"-") // its mode is 0600
 	if err != nil {
-		return nil, fmt.Errorf("writing the kubeconfig file: %w", err)
+		return nil, fmt.Errorf("write the kubeconfig file: %w", err)
 	}
 	fail := func(err error) (*kubeconfigFile, error) {
 		file.Close()
 		os.Remove(file.Name())
-		return nil, fmt.Errorf("writing the kubeconfig file: %w", err)
+		return nil, fmt.Errorf("write the kubeconfig file: %w", err)
 	}
 	if err := syscall.Flock(int(file.Fd()), syscall.LOCK_EX|syscall.LOCK_NB); err != nil {
 		return fail(err)
@@ -87,13 +87,13 @@ func (k *kubeconfigFile) remove() error {
 		return nil
 	}
 	if err != nil {
-		return fmt.Errorf("removing the kubeconfig file: %w", err)
+		return fmt.Errorf("remove the kubeconfig file: %w", err)
 	}
 	if ours, err := k.lock.Stat(); err != nil || !os.SameFile(ours, there) {
 		return nil
 	}
 	if err := os.Remove(k.path); err != nil {
-		return fmt.Errorf("removing the kubeconfig file: %w", err)
+		return fmt.Errorf("remove the kubeconfig file: %w", err)
 	}
 	return nil
 }

@@ -64,7 +64,7 @@ func run(ctx context.Context, o options, stderr io.Writer, reports reporter, com
 	started := time.Now()
 	if o.kubeconfig != "" {
 		if o.kubeconfig, err = filepath.Abs(o.kubeconfig); err != nil {
-			return fmt.Errorf("finding the kubeconfig file: %w", err)
+			return fmt.Errorf("find the kubeconfig file: %w", err)
 		}
 		if err := checkKubeconfig(o.kubeconfig); err != nil {
 			return err
@@ -72,7 +72,7 @@ func run(ctx context.Context, o options, stderr io.Writer, reports reporter, com
 	}
 	executable, err := os.Executable()
 	if err != nil {
-		return fmt.Errorf("finding this program: %w", err)
+		return fmt.Errorf("find this program: %w", err)
 	}
 	layout.Sweep()
 	folder, err := layout.NewFolder(o.dir)

@@ -11,10 +11,18 @@ import (
 	"github.com/yare-go/yare/yaretest"
 )
 
-// storeBad applies a definition that allows everything, stores the bad objects, and then applies
+// badObjects are objects that were stored before the schema refused them.
+type badObjects struct {
+	Operator
+	cluster            *yaretest.Cluster
+	program, namespace string
+}
+
+// newBadObjects applies a definition that allows everything, stores the bad objects, and then applies
 // the true definition.
-func (s *suite) storeBad(t *testing.T) {
+func newBadObjects(t *testing.T, o Operator, cluster *yaretest.Cluster, program string) *badObjects {
 	t.Helper()
+	s := &badObjects{o, cluster, program, cluster.Namespace(t)}
 	strict := crd(t, s.program)
 	definition := parse(t, strings.TrimPrefix(strict, "---\n"))[0]
 	versions := definition.Object["spec"].(map[string]any)["versions"].([]any)
@@ -32,7 +40,7 @@ func (s *suite) storeBad(t *testing.T) {
 	apply(string(loose))
 	for _, bad := range s.Bad {
 		yaretest.Eventually(t, func() error { // the server takes its time with a new definition
-			_, stderr, err := s.cluster.TryKubectl(t, s.withSpec(bad.Name, bad.Spec), "create", "--validate=false", "--namespace", s.bad, "-f", "-")
+			_, stderr, err := s.cluster.TryKubectl(t, s.withSpec(bad.Name, bad.Spec), "create", "--validate=false", "--namespace", s.namespace, "-f", "-")
 			if err != nil && !strings.Contains(stderr, "AlreadyExists") {
 				return fmt.Errorf("%w: %s", err, stderr)
 			}
@@ -43,11 +51,12 @@ func (s *suite) storeBad(t *testing.T) {
 	for _, bad := range s.Bad {
 		yaretest.Eventually(t, func() error { return s.checkRefused(t, bad) })
 	}
+	return s
 }
 
 // checkRefused returns nil if the schema refuses a bad object and names the field.
-func (s *suite) checkRefused(t *testing.T, bad Bad) error {
-	_, stderr, err := s.cluster.TryKubectl(t, s.withSpec(bad.Name+"-2", bad.Spec), "create", "--validate=false", "--dry-run=server", "--namespace", s.bad, "-f", "-")
+func (s *badObjects) checkRefused(t *testing.T, bad Bad) error {
+	_, stderr, err := s.cluster.TryKubectl(t, s.withSpec(bad.Name+"-2", bad.Spec), "create", "--validate=false", "--dry-run=server", "--namespace", s.namespace, "-f", "-")
 	switch {
 	case err == nil:
 		return fmt.Errorf("the schema allows the spec %s", bad.Spec)
@@ -57,15 +66,15 @@ func (s *suite) checkRefused(t *testing.T, bad Bad) error {
 	return nil
 }
 
-func (s *suite) withSpec(name, spec string) string {
+func (s *badObjects) withSpec(name, spec string) string {
 	return fmt.Sprintf("apiVersion: %s/%s\nkind: %s\nmetadata: {name: %s}\nspec: %s\n",
 		s.Resource.Group, s.Resource.Version, s.Resource.Kind, name, spec)
 }
 
 // Objects that were stored before the schema refused them are reported, once per change, while the
 // others are reconciled. Repaired, they become ready.
-func (s *suite) testBadObjects(t *testing.T) {
-	w := s.worldIn(t, s.bad, s.account.Proxy(t))
+func (s *badObjects) test(t *testing.T) {
+	w := newWorld(t, s.Operator, s.cluster, s.program, s.namespace, s.cluster.Proxy(t))
 	w.start(t)
 	w.apply(t, "good", first)
 	w.waitUntilReady(t, "good", first)
@@ -89,7 +98,7 @@ func (s *suite) testBadObjects(t *testing.T) {
 		}
 	}
 	for _, bad := range s.Bad {
-		s.cluster.Kubectl(t, s.withSpec(bad.Name, bad.Good), "replace", "--namespace", s.bad, "-f", "-")
+		s.cluster.Kubectl(t, s.withSpec(bad.Name, bad.Good), "replace", "--namespace", s.namespace, "-f", "-")
 	}
 	for _, bad := range s.Bad {
 		w.waitUntilReady(t, bad.Name, second)
@@ -97,27 +106,4 @@ func (s *suite) testBadObjects(t *testing.T) {
 		w.waitUntilGone(t, bad.Name)
 	}
 	w.stop(t)
-}
-
-// reportCount returns how often an error of an object was logged.
-func (w *world) reportCount(name string) (n int) {
-	for _, line := range errorLines(w.operator) {
-		if strings.Contains(line, fmt.Sprintf("%q:%q", "name", name)) {
-			n++
-		}
-	}
-	return n
-}
-
-// waitForReports waits until the error of each bad object was logged.
-func (w *world) waitForReports(t *testing.T, times int) {
-	t.Helper()
-	yaretest.Eventually(t, func() error {
-		for _, bad := range w.Bad {
-			if n := w.reportCount(bad.Name); bad.Reported == OncePerChange && n < times {
-				return fmt.Errorf("%s was reported %d times", bad.Name, n)
-			}
-		}
-		return nil
-	})
 }

@@ -1,9 +1,12 @@
 package operatortest
 
 import (
+	"os"
 	"testing"
+	"time"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/yare-go/yare/kube"
 	"github.com/yare-go/yare/yaretest"
@@ -24,12 +27,8 @@ type Operator struct {
 	// Ready returns an error while the object's status does not show that the object is ready. It is nil if
 	// the status never shows that.
 	Ready func(object *unstructured.Unstructured, s State) error
-	// Finalizer is the finalizer of each object, or "".
-	Finalizer string
 	// Requeues is true if the operator requeues each object within ten seconds.
 	Requeues bool
-	// Tampers are changes of the children by others, besides deletions.
-	Tampers []Tamper
 	// Bad are objects that the schema must refuse.
 	Bad []Bad
 }
@@ -64,73 +63,99 @@ const (
 	Never
 )
 
+var crds = kube.Resource{
+	GroupVersionKind: schema.GroupVersionKind{Group: "apiextensions.k8s.io", Version: "v1", Kind: "CustomResourceDefinition"},
+	Plural:           "customresourcedefinitions", ClusterScoped: true,
+}
+
 var (
 	first  = State{Replicas: 2, Image: "nginx:1.27"}
 	second = State{Replicas: 1, Image: "nginx:1.28"}
 )
 
-// Test runs all tests of the operator.
+// Test runs all tests of the operator. What faults, crashes and other people do to it is explored.
 func (o Operator) Test(t *testing.T) {
-	s := o.setUp(t)
-	// t.Parallel would let no more tests run than there are processors, and these mostly wait.
-	inParallel(t, 6, []subtest{
-		{"definition", func(t *testing.T) { checkDefinition(t, s.program) }},
-		{"sample", s.testSample},
-		{"life", s.testLife},
-		{"tampering", s.testTampering},
-		{"crashes", s.testCrashes},
-		{"deleted while down", s.testDeletedWhileDown},
-		{"made anew", s.testMadeAnew},
-		{"few rights", s.testFewRights},
-		{"at rest", s.testAtRest},
-		{"bad objects", s.testBadObjects},
+	cluster, program := yaretest.Start(t), yaretest.Build(t, ".")
+	bad := newBadObjects(t, o, cluster, program)
+	t.Run("explored", func(t *testing.T) {
+		t.Parallel()
+		options := []yaretest.ExploreOption{yaretest.Budget(time.Minute)} // a machine without other work needs less
+		if o.SampleState.Image != "" {
+			options = append(options, yaretest.Values("spec.image", second.Image))
+		}
+		yaretest.Explore(t, yaretest.Binary{Path: "."}, options...)
 	})
-	// This test runs by itself, because it leaves no processor time for the others.
-	t.Run("many", s.testMany)
-}
-
-// suite is an operator with its program and its cluster.
-type suite struct {
-	Operator
-	cluster *yaretest.Cluster
-	program string
-	// account has the permissions that the program prints, and no others, in all namespaces.
-	account *yaretest.ServiceAccount
-	// bad is the namespace of the objects that were stored before the schema refused them.
-	bad string
-}
-
-func (o Operator) setUp(t *testing.T) *suite {
-	t.Helper()
-	s := &suite{Operator: o, cluster: yaretest.Start(t), program: yaretest.Build(t, ".")}
-	s.bad = s.cluster.Namespace(t)
-	s.storeBad(t)
-	home := s.cluster.Namespace(t)
-	s.account = s.cluster.ServiceAccount(t, home)
-	printedRules(t, s.program).allow(t, s.account)
-	return s
-}
-
-// subtest is a test with a name.
-type subtest struct {
-	name string
-	run  func(*testing.T)
-}
-
-// inParallel runs tests, a number of them at a time, and returns when all have ended.
-func inParallel(t *testing.T, atOnce int, tests []subtest) {
-	t.Helper()
-	running := make(chan struct{}, atOnce)
-	done := make(chan struct{})
-	for _, test := range tests {
-		go func() {
-			defer func() { done <- struct{}{} }()
-			running <- struct{}{}
-			defer func() { <-running }()
-			t.Run(test.name, test.run)
-		}()
+	for name, test := range map[string]func(*testing.T){
+		"definition":  func(t *testing.T) { checkDefinition(t, program) },
+		"life":        func(t *testing.T) { o.testLife(t, cluster, program) },
+		"at rest":     func(t *testing.T) { o.testAtRest(t, cluster, program) },
+		"bad objects": bad.test,
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			test(t)
+		})
 	}
-	for range tests {
-		<-done
+}
+
+// TestPermissions lets the objects of the operator live through everything, on control planes with
+// OwnerReferencesPermissionEnforcement, with and without streaming lists, and with faults. The permissions
+// that the operator asks for must be the permissions that it prints. A permission that it does not ask for
+// must be one that the server demands behind another request, which is refused without the permission.
+func (o Operator) TestPermissions(t *testing.T) {
+	audit(t, o, (*audited).live, (*audited).requireRefusal)
+}
+
+// An object is created, changed and deleted, and its children with it. The sample works unchanged. The operator
+// has the permissions that it prints, in one namespace, and no others.
+func (o Operator) testLife(t *testing.T, cluster *yaretest.Cluster, program string) {
+	namespace := cluster.Namespace(t)
+	account := cluster.ServiceAccount(t, namespace)
+	printed := printedRules(t, program, "--watch-namespace", namespace)
+	printed.allow(t, account)
+	if _, err := kube.Dynamic(account.Client(t), crds, "").List(t.Context()); !kube.IsForbidden(err) {
+		t.Errorf("it may see CustomResourceDefinitions: %v", err)
 	}
+	w := newWorld(t, o, cluster, program, namespace, account.Proxy(t))
+	w.requireNoRefusal(t)
+	w.start(t)
+	for _, state := range []State{first, {Replicas: 3, Image: second.Image}, {Replicas: 0, Image: second.Image}, second} {
+		w.apply(t, "app", state)
+		w.waitUntilReady(t, "app", state)
+	}
+	w.delete(t, "app")
+	w.waitUntilGone(t, "app")
+	sample, err := os.ReadFile("sample.yaml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	w.applyText(t, string(sample))
+	w.waitUntilReady(t, o.Sample, o.SampleState)
+	w.stop(t)
+	// Without the operator the children stay.
+	w.waitUntilReady(t, o.Sample, o.SampleState)
+	w.requireNoErrors(t)
+	printed.checkUsed(t, w.proxy.Requests())
+}
+
+// When the cluster is as it should be, the operator sends no request. After a restart it writes nothing.
+func (o Operator) testAtRest(t *testing.T, cluster *yaretest.Cluster, program string) {
+	w := newWorld(t, o, cluster, program, cluster.Namespace(t), cluster.Proxy(t))
+	w.apply(t, "app", first)
+	w.start(t)
+	w.waitUntilReady(t, "app", first)
+	w.proxy.RequireIdle(t, 10*time.Second, w.running)
+	if o.Requeues {
+		w.running.WaitForLog(t, `"cause":"requeue"`) // which sent no request
+	}
+	w.stop(t)
+	before := len(w.proxy.Writes())
+	w.start(t)
+	w.running.WaitForLog(t, `"wrote":`)
+	w.proxy.RequireIdle(t, 0)
+	w.stop(t)
+	if again := w.proxy.Writes()[before:]; len(again) > 0 {
+		t.Errorf("started again, with nothing to do, it wrote %v", again)
+	}
+	w.requireNoErrors(t)
 }

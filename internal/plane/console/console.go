@@ -20,7 +20,7 @@ import (
 // it is shown again.
 const quiet = 10 * time.Second
 
-// A Console writes lines that begin with a name, which distinguishes them from the output of other
+// Console writes lines that begin with a name, which distinguishes them from the output of other
 // programs. A nil Console writes nothing. Its methods may be called from
 // several goroutines.
 type Console struct {
@@ -92,7 +92,7 @@ func (c *Console) write(text, indent string) {
 	c.draw()
 }
 
-// A Task is work that takes long. Its text is shown until it is done.
+// Task is work that takes long. Its text is shown until it is done.
 type Task struct {
 	console *Console
 	text    string

@@ -9,7 +9,7 @@ import (
 	"syscall"
 )
 
-// A Mode is how a file is locked.
+// Mode is how a file is locked.
 type Mode int
 
 // Several processes may hold a Shared lock, one an Exclusive lock.
@@ -32,7 +32,7 @@ func Try(f *os.File, mode Mode) error {
 		case errors.Is(err, syscall.EWOULDBLOCK):
 			return ErrHeld
 		default:
-			return fmt.Errorf("locking %s: %w", f.Name(), err)
+			return fmt.Errorf("lock %s: %w", f.Name(), err)
 		}
 	}
 }

@@ -75,7 +75,7 @@ func foreignFileIsRefused(t *testing.T) {
 	if status := p.status(t); status != 1 {
 		t.Errorf("the status is %d", status)
 	}
-	_, errs := p.said()
+	_, errs := p.output()
 	for _, part := range []string{file, "was not written by yare up", "remove it, or give another --kubeconfig"} {
 		if !strings.Contains(errs, part) {
 			t.Errorf("the error does not say %q: %s", part, errs)
@@ -129,7 +129,7 @@ func endsWithInterrupt(t *testing.T) {
 	if status := second.status(t); status != 1 {
 		t.Errorf("the status of a second one with the same file is %d", status)
 	}
-	if _, errs := second.said(); !strings.Contains(errs, "belongs to a control plane that still runs") {
+	if _, errs := second.output(); !strings.Contains(errs, "belongs to a control plane that still runs") {
 		t.Errorf("a second one with the same file: %s", errs)
 	}
 	if now, err := os.ReadFile(file); err != nil || string(now) != content {
@@ -144,7 +144,7 @@ func endsWithInterrupt(t *testing.T) {
 		t.Errorf("the status is %d", status)
 	}
 	nothingIsLeft(t, home)
-	if _, errs := p.said(); errs != "" {
+	if _, errs := p.output(); errs != "" {
 		t.Errorf("on standard error: %s", errs)
 	}
 }
@@ -165,8 +165,8 @@ func endsWhileItStarts(t *testing.T) {
 		t.Errorf("the status is %d", status)
 	}
 	nothingIsLeft(t, home)
-	if out, errs := p.said(); strings.Contains(out, "ready") || errs != "" {
-		t.Errorf("it said %s%s", out, errs)
+	if out, errs := p.output(); strings.Contains(out, "ready") || errs != "" {
+		t.Errorf("it output %s%s", out, errs)
 	}
 }
 
@@ -349,7 +349,7 @@ func endsWithAComponentThatKeepsEnding(t *testing.T) {
 	if status := p.status(t); status != 1 {
 		t.Errorf("the status is %d", status)
 	}
-	out, errs := p.said()
+	out, errs := p.output()
 	if n := strings.Count(out, `"event":"exited","component":"kubelet"`); n != tooOften {
 		t.Errorf("it reports %d ends, not %d", n, tooOften)
 	}

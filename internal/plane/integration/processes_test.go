@@ -89,7 +89,7 @@ func start(t *testing.T, home string, cmd *exec.Cmd) *program {
 		<-p.Done()
 		_ = ours.Close()
 		if t.Failed() {
-			out, errs := p.said()
+			out, errs := p.output()
 			t.Logf("%s printed:\n%s\nand on standard error:\n%s", strings.Join(cmd.Args, " "), out, errs)
 		}
 	})
@@ -114,7 +114,7 @@ func (w writer) Write(text []byte) (int, error) {
 	return w.to.Write(text)
 }
 
-func (p *program) said() (stdout, stderr string) {
+func (p *program) output() (stdout, stderr string) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	return p.stdout.String(), p.stderr.String()
@@ -125,7 +125,7 @@ func (p *program) waitForLine(t *testing.T, part string) string {
 	t.Helper()
 	deadline := time.Now().Add(2 * time.Minute)
 	for ended := false; ; {
-		out, errs := p.said()
+		out, errs := p.output()
 		for lines := bufio.NewScanner(strings.NewReader(out)); lines.Scan(); {
 			if strings.Contains(lines.Text(), part) {
 				return lines.Text()

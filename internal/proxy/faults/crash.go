@@ -16,7 +16,6 @@ const Crash Kind = "crash"
 // crash is the family of [Crash].
 type crash struct{ unknown }
 
-// Describe implements [Family].
 func (crash) Describe() Description {
 	return Description{Group: string(Crash), Kinds: []Kind{Crash}, IsDefault: true}
 }
@@ -42,7 +41,6 @@ func (crash) Plan(_ context.Context, r *References) ([][]Fault, error) {
 	return oneRunEach(all), nil
 }
 
-// Text implements [Family].
 func (crash) Text(f Fault) string {
 	where := fmt.Sprintf("after the last write of step %d", f.Step+1)
 	if f.At != nil {
@@ -60,20 +58,17 @@ func (crash) arm(a *Armed, _ site) (effect, error) {
 	})
 }
 
-// AtTrigger implements [Family].
-func (crash) AtTrigger(_ context.Context, run Run, a *Armed) error {
+func (crash) AtTrigger(_ context.Context, run *Run, a *Armed) error {
 	return run.CrashProgram(a.fault.String(), a.fault.Restart == RestartNow)
 }
 
-// AtRest implements [Family].
-func (crash) AtRest(run Run, f Fault) error {
+func (crash) AtRest(run *Run, f Fault) error {
 	if f.Restart != RestartAtRest {
 		return nil
 	}
 	return run.RestartProgram()
 }
 
-// AfterStep implements [Family].
-func (crash) AfterStep(_ context.Context, run Run, f Fault) error {
+func (crash) AfterStep(_ context.Context, run *Run, f Fault) error {
 	return run.CrashProgram("crash after the last write", f.Restart == RestartNow)
 }

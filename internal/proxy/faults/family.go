@@ -23,14 +23,14 @@ type Family interface {
 	arm(a *Armed, s site) (effect, error)
 
 	// BeforeStep carries out the part of a fault that comes before the user's step.
-	BeforeStep(ctx context.Context, run Run, f Fault) error
+	BeforeStep(ctx context.Context, run *Run, f Fault) error
 	// AtTrigger carries out the part of an armed fault that the proxy does not carry out. It returns at the latest when
 	// ctx or the step ends.
-	AtTrigger(ctx context.Context, run Run, a *Armed) error
+	AtTrigger(ctx context.Context, run *Run, a *Armed) error
 	// AtRest ends an armed fault when the step has come to rest.
-	AtRest(run Run, f Fault) error
+	AtRest(run *Run, f Fault) error
 	// AfterStep carries out a fault that is not armed, when the step has come to rest.
-	AfterStep(ctx context.Context, run Run, f Fault) error
+	AfterStep(ctx context.Context, run *Run, f Fault) error
 }
 
 // Families returns all families. Explorations plan them in this order.
@@ -124,16 +124,16 @@ func (unknown) arm(a *Armed, _ site) (effect, error) {
 	return nil, fmt.Errorf("the proxy does not inject faults of the kind %q", a.fault.Kind)
 }
 
-func (unknown) BeforeStep(context.Context, Run, Fault) error { return nil }
+func (unknown) BeforeStep(context.Context, *Run, Fault) error { return nil }
 
-func (unknown) AtTrigger(_ context.Context, run Run, a *Armed) error {
+func (unknown) AtTrigger(_ context.Context, run *Run, a *Armed) error {
 	run.RecordFault(InProgram, a.fault.String())
 	return nil
 }
 
-func (unknown) AtRest(Run, Fault) error { return nil }
+func (unknown) AtRest(*Run, Fault) error { return nil }
 
-func (unknown) AfterStep(context.Context, Run, Fault) error { return nil }
+func (unknown) AfterStep(context.Context, *Run, Fault) error { return nil }
 
 // effect is what an armed fault does to requests and watches.
 type effect interface {
@@ -181,8 +181,8 @@ func (e atPoint) RoundTrip(x *proxy.Exchange, r *http.Request, next proxy.Next) 
 
 // newAtPoint returns the effect of a fault that happens at its point. Error: the fault has no point.
 func newAtPoint(a *Armed, do handler) (effect, error) {
-	if a.fault.At == nil {
-		return nil, fmt.Errorf("the fault %s has no point", a.fault.Kind)
+	if f := a.Fault(); f.At == nil {
+		return nil, fmt.Errorf("the fault %s has no point", f.Kind)
 	}
 	return atPoint{armed: a, do: do}, nil
 }

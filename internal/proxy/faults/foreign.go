@@ -31,7 +31,6 @@ const ForeignManager = "explorer-stranger"
 // foreign is the family of faults by other users.
 type foreign struct{ unknown }
 
-// Describe implements [Family].
 func (foreign) Describe() Description {
 	return Description{
 		Group: "foreign", Kinds: []Kind{ForeignEdit, ForeignDelete, StripLabels, StripOwners},
@@ -73,13 +72,12 @@ func isChange(k Kind, o WrittenObject) bool {
 	return true
 }
 
-// Text implements [Family].
 func (foreign) Text(f Fault) string {
 	return fmt.Sprintf("%s of %s after step %d", f.Kind, f.Object, f.Step+1)
 }
 
 // AfterStep changes the object.
-func (foreign) AfterStep(ctx context.Context, run Run, f Fault) error {
+func (foreign) AfterStep(ctx context.Context, run *Run, f Fault) error {
 	object, api, exists, err := run.Object(ctx, *f.Object)
 	if err != nil {
 		return err
@@ -89,7 +87,7 @@ func (foreign) AfterStep(ctx context.Context, run Run, f Fault) error {
 		return nil
 	}
 	run.RecordFault(ByUser, f.String())
-	api, name := api.For(run.Client().WithFieldManager(ForeignManager), run.Namespace()), object.GetName()
+	api, name := api.For(run.Client().WithFieldManager(ForeignManager), run.Namespace), object.GetName()
 	remove := func(field string) any { return map[string]any{"metadata": map[string]any{field: nil}} }
 	switch f.Kind {
 	case ForeignEdit:

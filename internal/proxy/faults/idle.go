@@ -9,7 +9,6 @@ const Idle Kind = "idle"
 // idle is the family of [Idle].
 type idle struct{ unknown }
 
-// Describe implements [Family].
 func (idle) Describe() Description {
 	return Description{Group: string(Idle), Kinds: []Kind{Idle}, IsDefault: true}
 }
@@ -27,7 +26,7 @@ func (idle) Plan(_ context.Context, r *References) ([][]Fault, error) {
 }
 
 // AfterStep lets time pass for a program at rest, or restarts the program.
-func (idle) AfterStep(ctx context.Context, run Run, _ Fault) error {
+func (idle) AfterStep(ctx context.Context, run *Run, _ Fault) error {
 	return run.ExpectNoChange(ctx, func() error {
 		if advanced, err := run.AdvanceClock(ctx); advanced || err != nil {
 			return err

@@ -27,7 +27,6 @@ const (
 // leader is the family of faults of leaders.
 type leader struct{ unknown }
 
-// Describe implements [Family].
 func (leader) Describe() Description {
 	return Description{
 		Group: "leader", Kinds: []Kind{LeaderLost, LeaderCut, LeaderKilled, LeaderHung}, IsDefault: true, HasStandby: true,
@@ -69,7 +68,6 @@ func (l leader) Plan(_ context.Context, r *References) ([][]Fault, error) {
 	return oneRunEach(all), nil
 }
 
-// Text implements [Family].
 func (leader) Text(f Fault) string { return fmt.Sprintf("%s at %s", f.Kind, f.At) }
 
 func (leader) arm(a *Armed, s site) (effect, error) {
@@ -83,7 +81,7 @@ func (leader) arm(a *Armed, s site) (effect, error) {
 }
 
 // AtTrigger waits until another replica leads.
-func (leader) AtTrigger(_ context.Context, run Run, a *Armed) error {
+func (leader) AtTrigger(_ context.Context, run *Run, a *Armed) error {
 	run.RecordFault(InProgram, a.fault.String())
 	return run.HandOver(a, a.fault.Kind == LeaderKilled)
 }

@@ -41,7 +41,6 @@ const noPlane = "the exploration may not stop components of this control plane; 
 // plane is the family of faults that stop components.
 type plane struct{ unknown }
 
-// Describe implements [Family].
 func (plane) Describe() Description {
 	return Description{Group: "plane", Kinds: []Kind{ServerKilled, EtcdKilled, EtcdPaused}, StopsComponents: true, IsAlone: true}
 }
@@ -80,7 +79,6 @@ func (p plane) Plan(_ context.Context, r *References) ([][]Fault, error) {
 	return oneRunEach(all), nil
 }
 
-// Text implements [Family].
 func (plane) Text(f Fault) string {
 	if f.At == nil {
 		return unknown{}.Text(f)
@@ -95,14 +93,13 @@ func (plane) arm(a *Armed, _ site) (effect, error) {
 	})
 }
 
-// AtTrigger implements [Family].
-func (p plane) AtTrigger(ctx context.Context, run Run, a *Armed) error {
+func (p plane) AtTrigger(ctx context.Context, run *Run, a *Armed) error {
 	return p.AfterStep(ctx, run, a.fault)
 }
 
 // AfterStep stops a component, starts it again, and returns when the server serves.
-func (plane) AfterStep(ctx context.Context, run Run, f Fault) error {
-	control := run.Plane()
+func (plane) AfterStep(ctx context.Context, run *Run, f Fault) error {
+	control := run.Plane
 	if control == nil {
 		return fmt.Errorf("the fault %s stops a component of the control plane: %s", f.Kind, noPlane)
 	}
@@ -122,7 +119,7 @@ func (plane) AfterStep(ctx context.Context, run Run, f Fault) error {
 
 // whileStopped stops components, calls work, starts the components in the opposite order, and returns when the server
 // serves.
-func whileStopped(ctx context.Context, run Run, stop, start func(context.Context, string) error, components []string, work func() error) error {
+func whileStopped(ctx context.Context, run *Run, stop, start func(context.Context, string) error, components []string, work func() error) error {
 	// The components are started in any case.
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), MaxReturn)
 	defer cancel()

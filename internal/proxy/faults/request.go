@@ -65,7 +65,6 @@ func requestKinds() []requestKind {
 	}
 }
 
-// Describe implements [Family].
 func (request) Describe() Description {
 	d := Description{Group: "request", IsDefault: true}
 	for _, k := range requestKinds() {
@@ -123,7 +122,6 @@ func isOfExistingObject(p proxy.Point, code int) bool {
 	return isOfObject && code != http.StatusCreated && code != http.StatusNotFound
 }
 
-// Text implements [Family].
 func (request) Text(f Fault) string { return fmt.Sprintf("%s of %s", f.Kind, f.At) }
 
 func (request) arm(a *Armed, s site) (effect, error) {

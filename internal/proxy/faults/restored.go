@@ -14,7 +14,6 @@ const Restored Kind = "restored"
 // restored is the family of [Restored].
 type restored struct{ unknown }
 
-// Describe implements [Family].
 func (restored) Describe() Description {
 	return Description{Beyond: []Kind{Restored}, StopsComponents: true, IsAlone: true}
 }
@@ -36,14 +35,14 @@ func (restored) Plan(_ context.Context, r *References) ([][]Fault, error) {
 }
 
 // BeforeStep copies the data of etcd.
-func (restored) BeforeStep(ctx context.Context, run Run, _ Fault) error {
+func (restored) BeforeStep(ctx context.Context, run *Run, _ Fault) error {
 	return whileKilled(ctx, run, []string{apiServer, etcd}, func() error {
 		return os.CopyFS(backupFolder(run), os.DirFS(etcdFolder(run)))
 	})
 }
 
 // AfterStep sets the server back to the backup, and lets the user make the step again.
-func (restored) AfterStep(ctx context.Context, run Run, f Fault) error {
+func (restored) AfterStep(ctx context.Context, run *Run, f Fault) error {
 	run.RecordFault(InServer, f.String())
 	err := whileKilled(ctx, run, append(rememberingComponents(), apiServer, etcd), func() error {
 		if err := os.RemoveAll(etcdFolder(run)); err != nil {
@@ -64,15 +63,15 @@ func rememberingComponents() []string {
 }
 
 // whileKilled calls work while components are down.
-func whileKilled(ctx context.Context, run Run, components []string, work func() error) error {
-	return whileStopped(ctx, run, run.Plane().Kill, run.Plane().StartComponent, components, work)
+func whileKilled(ctx context.Context, run *Run, components []string, work func() error) error {
+	return whileStopped(ctx, run, run.Plane.Kill, run.Plane.StartComponent, components, work)
 }
 
 // etcdFolder returns the folder of etcd's data.
-func etcdFolder(run Run) string { return filepath.Join(run.Plane().Dir(), etcd) }
+func etcdFolder(run *Run) string { return filepath.Join(run.Plane.Dir(), etcd) }
 
 // backupFolder returns the folder of the backup of a run.
-func backupFolder(run Run) string { return filepath.Join(run.Folder(), etcd) }
+func backupFolder(run *Run) string { return filepath.Join(run.Folder, etcd) }
 
 // IsRestored reports whether one of some faults sets the server back.
 func IsRestored(faults []Fault) bool {

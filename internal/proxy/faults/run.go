@@ -2,6 +2,7 @@ package faults
 
 import (
 	"context"
+	"encoding/json"
 	"time"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -9,49 +10,44 @@ import (
 	"github.com/yare-go/yare/kube"
 )
 
-// Run is a run of an exploration, as far as faults act on it.
-type Run interface {
+// Run is a run of an exploration, as far as faults act on it. All functions are set.
+type Run struct {
 	Cluster
-	// Namespace returns the namespace of the run.
-	Namespace() string
-	// Folder returns a folder for files of the run.
-	Folder() string
-	// Sample returns the first object that the user applies, in the namespace of the run.
-	Sample() (*unstructured.Unstructured, error)
+	// Namespace is the namespace of the run, and Folder is a folder for its files.
+	Namespace, Folder string
+	// Sample is the first object that the user applies.
+	Sample json.RawMessage
+	// Plane is nil if components of the control plane may not be stopped.
+	Plane Plane
+	// Injector injects the faults of the run.
+	Injector *Injector
+
 	// Object returns the object of a normalized name, with the API of its kind. It reports whether the object exists.
-	Object(ctx context.Context, o Object) (*unstructured.Unstructured, kube.API[unstructured.Unstructured], bool, error)
+	Object func(ctx context.Context, o Object) (*unstructured.Unstructured, kube.API[unstructured.Unstructured], bool, error)
 	// TakeStep makes the changes of the user in a step.
-	TakeStep(ctx context.Context, step int) error
-
-	// Arm and Disarm are those of the [Injector] of the run.
-	Arm(f Fault) (*Armed, error)
-	Disarm()
-
+	TakeStep func(ctx context.Context, step int) error
 	// CrashProgram ends all replicas of the program. They start again at once, or by RestartProgram.
-	CrashProgram(why string, restartsNow bool) error
+	CrashProgram func(why string, restartsNow bool) error
 	// RestartProgram starts a program that waits for its restart.
-	RestartProgram() error
+	RestartProgram func() error
 	// AdvanceClock moves the time of the program forward. It reports false if the program has the time of the machine.
-	AdvanceClock(ctx context.Context) (bool, error)
+	AdvanceClock func(ctx context.Context) (bool, error)
 	// HandOver waits until another replica leads in place of the replica of an armed fault, and ends the fault. If
 	// isKilled is true, it kills the replica before, and starts the replica again after. It returns early if the step
 	// ends.
-	HandOver(a *Armed, isKilled bool) error
+	HandOver func(a *Armed, isKilled bool) error
 	// WaitForRest waits until the run has come to rest.
-	WaitForRest(ctx context.Context) error
+	WaitForRest func(ctx context.Context) error
 	// ExpectNoChange calls act, waits for the rest, and records the changes since then as a problem.
-	ExpectNoChange(ctx context.Context, act func() error) error
-
-	// Plane returns the control plane, or nil if its components may not be stopped.
-	Plane() Plane
+	ExpectNoChange func(ctx context.Context, act func() error) error
 	// Outage calls work while the server may be down, and returns when the server serves.
-	Outage(ctx context.Context, work func() error) error
+	Outage func(ctx context.Context, work func() error) error
 
-	// RecordFault records in the trace of the run that a fault happens.
-	RecordFault(where Place, text string)
-	// RecordMissed records that a fault did not happen, and RecordNotApplicable that the program gave no opportunity.
-	RecordMissed(f Fault)
-	RecordNotApplicable(f Fault)
+	// RecordFault records in the trace of the run that a fault happens. RecordMissed records that a fault did not
+	// happen, and RecordNotApplicable that the program gave no opportunity.
+	RecordFault         func(where Place, text string)
+	RecordMissed        func(f Fault)
+	RecordNotApplicable func(f Fault)
 }
 
 // Place is where a fault happens.

@@ -24,7 +24,6 @@ const Stale Kind = "stale"
 // stale is the family of [Stale].
 type stale struct{ unknown }
 
-// Describe implements [Family].
 func (stale) Describe() Description {
 	return Description{Group: string(Stale), Kinds: []Kind{Stale}, IsDefault: true}
 }
@@ -46,11 +45,11 @@ func (stale) arm(a *Armed, s site) (effect, error) {
 
 // AfterStep restarts the program while its reads may be stale. When the program has come to rest, it sees the present
 // again.
-func (stale) AfterStep(ctx context.Context, run Run, f Fault) error {
+func (stale) AfterStep(ctx context.Context, run *Run, f Fault) error {
 	if err := run.CrashProgram("the program is restarted, and may read the past", false); err != nil {
 		return err
 	}
-	armed, err := run.Arm(f)
+	armed, err := run.Injector.Arm(f)
 	if err != nil {
 		return err
 	}
@@ -65,7 +64,7 @@ func (stale) AfterStep(ctx context.Context, run Run, f Fault) error {
 	} else {
 		run.RecordNotApplicable(f)
 	}
-	run.Disarm()
+	run.Injector.Disarm()
 	return nil
 }
 

@@ -6,7 +6,6 @@ const Transition Kind = "transition"
 // transition is the family of [Transition]. It plans no faults: explorations plan other steps of the user.
 type transition struct{ unknown }
 
-// Describe implements [Family].
 func (transition) Describe() Description {
 	return Description{Group: string(Transition), Kinds: []Kind{Transition}, IsDefault: true}
 }

@@ -2,6 +2,7 @@ package faults
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
 	"maps"
 	"time"
@@ -31,7 +32,6 @@ const (
 // unreadable is the family of [Unreadable].
 type unreadable struct{ unknown }
 
-// Describe implements [Family].
 func (unreadable) Describe() Description {
 	return Description{Beyond: []Kind{Unreadable}, IsAlone: true}
 }
@@ -41,11 +41,10 @@ func (unreadable) Plan(ctx context.Context, r *References) ([][]Fault, error) {
 	if !r.has(Unreadable) {
 		return nil, nil
 	}
-	object := &unstructured.Unstructured{}
-	if err := object.UnmarshalJSON(r.Sample); err != nil {
-		return nil, fmt.Errorf("read a sample: %w", err)
+	object, err := unreadableObject(r.Sample, dryRunNamespace)
+	if err != nil {
+		return nil, err
 	}
-	makeUnreadable(object)
 	api, err := r.Cluster.APIOf(object.GroupVersionKind(), dryRunNamespace)
 	if err != nil {
 		return nil, err
@@ -67,19 +66,24 @@ func (unreadable) Plan(ctx context.Context, r *References) ([][]Fault, error) {
 	return [][]Fault{{{Kind: Unreadable}}}, nil
 }
 
-// Text implements [Family].
 func (unreadable) Text(f Fault) string {
 	return fmt.Sprintf("%s object before step %d", f.Kind, f.Step+1)
 }
 
-// makeUnreadable gives an object another name, and values of other types.
-func makeUnreadable(object *unstructured.Unstructured) {
+// unreadableObject returns a sample with another name, and with values of other types.
+func unreadableObject(sample json.RawMessage, namespace string) (*unstructured.Unstructured, error) {
+	object := &unstructured.Unstructured{}
+	if err := object.UnmarshalJSON(sample); err != nil {
+		return nil, fmt.Errorf("read a sample: %w", err)
+	}
+	object.SetNamespace(namespace)
 	object.SetName(object.GetName() + UnreadableSuffix)
 	for name, value := range object.Object {
 		if name != "apiVersion" && name != "kind" && name != "metadata" {
 			object.Object[name] = withOtherTypes(value)
 		}
 	}
+	return object, nil
 }
 
 // withOtherTypes returns an object whose members have values of other types than those of value, or a text for
@@ -117,13 +121,12 @@ func isRefusedBySchema(ctx context.Context, c Cluster, object *unstructured.Unst
 
 // BeforeStep stores an object that the program cannot decode, by a schema that allows everything for a
 // moment. A definition that was tightened later leaves such objects.
-func (unreadable) BeforeStep(ctx context.Context, run Run, f Fault) error {
-	object, err := run.Sample()
+func (unreadable) BeforeStep(ctx context.Context, run *Run, f Fault) error {
+	object, err := unreadableObject(run.Sample, run.Namespace)
 	if err != nil {
 		return err
 	}
-	makeUnreadable(object)
-	api, err := run.APIOf(object.GroupVersionKind(), run.Namespace())
+	api, err := run.APIOf(object.GroupVersionKind(), run.Namespace)
 	if err != nil {
 		return err
 	}

@@ -32,7 +32,6 @@ const (
 // watch is the family of faults of watches.
 type watch struct{ unknown }
 
-// Describe implements [Family].
 func (watch) Describe() Description {
 	return Description{Group: "watch", Kinds: []Kind{WatchLag, WatchCut, WatchExpired, WatchMissed}, Beyond: []Kind{WatchTwice}, IsDefault: true}
 }
@@ -51,7 +50,6 @@ func (w watch) Plan(_ context.Context, r *References) ([][]Fault, error) {
 	return oneRunEach(all), nil
 }
 
-// Text implements [Family].
 func (watch) Text(f Fault) string {
 	return fmt.Sprintf("%s of %s in step %d", f.Kind, f.Stream, f.Step+1)
 }

@@ -4,16 +4,19 @@
 //	server, err := loopback.Start(handler)
 //	err = os.WriteFile("kubeconfig", server.Kubeconfig(token, "default"), 0o600)
 //
-// The handler checks the token of each request: see [Token] and [RequireToken].
+// The handler checks the token of each request: see [Token]. [StartWithFile] does all of this.
 package loopback
 
 import (
+	"crypto/rand"
 	"crypto/tls"
 	"fmt"
 	"io"
 	"log"
 	"net"
 	"net/http"
+	"os"
+	"path/filepath"
 	"strings"
 	"sync"
 	"time"
@@ -87,13 +90,25 @@ func Token(r *http.Request) string {
 	return token
 }
 
-// RequireToken returns a handler that answers requests without the token with 401, and passes on all others.
-func RequireToken(token string, h http.Handler) http.Handler {
-	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+// StartWithFile starts a server whose requests need a random token. It writes the kubeconfig file into the folder dir,
+// and returns the path of the file. All other requests are answered with 401.
+func StartWithFile(dir string, h http.Handler) (s *Server, kubeconfig string, err error) {
+	token := rand.Text()
+	s, err = Start(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if Token(r) != token {
 			http.Error(w, "the token is not that of the kubeconfig file", http.StatusUnauthorized)
 			return
 		}
 		h.ServeHTTP(w, r)
-	})
+	}))
+	if err != nil {
+		return nil, "", err
+	}
+	// KUBECONFIG is a list that colons separate.
+	kubeconfig = filepath.Join(dir, "kubeconfig-"+strings.TrimPrefix(s.address, "https://127.0.0.1:"))
+	if err := os.WriteFile(kubeconfig, s.Kubeconfig(token, ""), 0o600); err != nil {
+		s.Close()
+		return nil, "", err
+	}
+	return s, kubeconfig, nil
 }

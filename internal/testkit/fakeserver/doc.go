@@ -26,5 +26,5 @@
 // answers: parity_integration_test.go.
 //
 // The server does not convert between versions of a kind, validates no schema, and knows a few
-// associative lists only (see listKeys). Two kinds of one server must not share a plural.
+// associative lists only (see schema). Two kinds of one server must not share a plural.
 package fakeserver

@@ -112,77 +112,6 @@ func (s *selection) matches(o *object) bool {
 	return o != nil && s.covers(o.id) && (s.labels.Empty() || s.labels.Matches(o.labels())) && (s.fields.Empty() || s.fields.Matches(o))
 }
 
-// Put stores an object unchanged, without the fields that a server adds, and returns its version. content
-// is called with that version.
-func (s *Server) Put(r kube.Resource, namespace, name string, content func(version int) []byte) int {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	id := objectID{r.Plural, namespace, name}
-	text := content(s.version + 1)
-	o := &object{id: id, version: s.version + 1, text: text}
-	if json.Unmarshal(text, &o.content) != nil {
-		o.content = map[string]any{"metadata": map[string]any{}}
-	}
-	s.version++
-	s.record(change{version: s.version, before: s.objects[id], after: o})
-	s.objects[id] = o
-	return s.version
-}
-
-// Store stores an object as if somebody had written it, with a new version, and a uid and a
-// generation if it has none. It reports whether anything changed.
-func (s *Server) Store(r kube.Resource, namespace, name string, content map[string]any) bool {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	id := objectID{r.Plural, namespace, name}
-	content = clone(content)
-	request := &kube.Request{Verb: kube.VerbUpdate, Resource: r, Namespace: namespace, Name: name}
-	live, version := s.objects[id], s.version
-	if live == nil {
-		if _, err := s.storeNew(request, id, content, func() {}); err != nil {
-			panic(err) // the test stores an object that a server refuses
-		}
-		return true
-	}
-	delete(metadataOf(content), "resourceVersion")
-	_, err := s.replace(request, live, content, nil)
-	return err == nil && s.version > version
-}
-
-// Remove removes an object at once, whatever finalizers it has. content, if it is not nil,
-// returns the object's last state for its version.
-func (s *Server) Remove(plural, namespace, name string, content func(version int) []byte) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	live := s.objects[objectID{plural, namespace, name}]
-	if live == nil {
-		return
-	}
-	if content == nil {
-		s.remove(live)
-		return
-	}
-	delete(s.objects, live.id)
-	s.version++
-	s.record(change{version: s.version, before: live, last: &object{id: live.id, version: s.version, content: live.content, text: content(s.version)}})
-}
-
-// put stores a new version of an object.
-func (s *Server) put(id objectID, content map[string]any) *object {
-	before := s.objects[id]
-	s.version++
-	o := newObject(id, s.version, content)
-	s.objects[id] = o
-	s.record(change{version: s.version, before: before, after: o})
-	return o
-}
-
-func (s *Server) remove(live *object) {
-	delete(s.objects, live.id)
-	s.version++
-	s.record(change{version: s.version, before: live})
-}
-
 // now returns the present time as the server writes it.
 func now() string { return time.Now().UTC().Format(time.RFC3339) }
 
@@ -244,4 +173,13 @@ func encode(v any) []byte {
 		panic(err)
 	}
 	return b
+}
+
+// decoded decodes an object that the server itself encoded.
+func decoded(text []byte) map[string]any {
+	var v map[string]any
+	if err := json.Unmarshal(text, &v); err != nil {
+		panic(err)
+	}
+	return v
 }

@@ -1,162 +1,250 @@
 package fakeserver
 
 import (
+	"bytes"
 	"cmp"
-	"reflect"
+	"maps"
 	"slices"
+
+	"sigs.k8s.io/structured-merge-diff/v6/fieldpath"
+	"sigs.k8s.io/structured-merge-diff/v6/merge"
+	"sigs.k8s.io/structured-merge-diff/v6/typed"
+
+	"github.com/yare-go/yare/kube"
 )
 
-// own records what a request other than an apply changed: the manager owns the fields that are new or
-// different in after, nobody owns the fields that are gone, and no other manager owns the different fields.
-func own(content, before, after map[string]any, m manager) {
-	changed, gone := fieldSet{}, fieldSet{}
-	compare(before, after, "", changed, gone)
-	metadata := metadataOf(content)
-	owned, time := fieldSet{}, timeOf(content, m)
-	var rest []any
-	for _, each := range listOf(metadata, "managedFields") {
-		entry := each.(map[string]any)
-		set, _ := entry["fieldsV1"].(fieldSet)
-		minus(set, gone)
-		if m.is(entry) {
-			owned = set
-			continue
-		}
-		if minus(set, changed); len(set) > 0 {
-			withoutLoneParents(set)
-			rest = append(rest, entry)
-		}
+// schema is the schema of every object. Its named fields mean the same wherever they are. A server removes
+// a named field if an apply removes all that it contains, and keeps other fields as empty objects.
+const schema = `types:
+- name: object
+  scalar: untyped
+  list: {elementType: {namedType: atomic}, elementRelationship: atomic}
+  map:
+    elementType: {namedType: object}
+    fields:
+    - {name: metadata, type: {namedType: object}}
+    - {name: spec, type: {namedType: object}}
+    - {name: status, type: {namedType: object}}
+    - {name: data, type: {namedType: object}}
+    - {name: template, type: {namedType: object}}
+    - {name: labels, type: {namedType: object}}
+    - {name: annotations, type: {namedType: object}}
+    - {name: finalizers, type: {list: {elementType: {scalar: string}, elementRelationship: associative}}}
+    - {name: ownerReferences, type: {list: {elementType: {namedType: atomic}, elementRelationship: associative, keys: [uid]}}}
+    - {name: conditions, type: {list: {elementType: {namedType: object}, elementRelationship: associative, keys: [type]}}}
+    - {name: containers, type: {list: {elementType: {namedType: object}, elementRelationship: associative, keys: [name]}}}
+    - {name: initContainers, type: {list: {elementType: {namedType: object}, elementRelationship: associative, keys: [name]}}}
+    - {name: volumes, type: {list: {elementType: {namedType: object}, elementRelationship: associative, keys: [name]}}}
+    - {name: env, type: {list: {elementType: {namedType: object}, elementRelationship: associative, keys: [name]}}}
+- name: atomic
+  scalar: untyped
+  list: {elementType: {namedType: atomic}, elementRelationship: atomic}
+  map: {elementType: {namedType: atomic}, elementRelationship: atomic}
+`
+
+// manager is who owns the fields that a request sets.
+type manager struct{ name, operation, apiVersion, subresource string }
+
+func managerOf(r *kube.Request) manager {
+	m := manager{cmp.Or(r.Query.Get("fieldManager"), "unknown"), "Update", r.Resource.GroupVersion().String(), r.Subresource}
+	if r.ContentType == kube.ContentApply {
+		m.operation = "Apply"
 	}
-	if metadata["managedFields"] = rest; len(rest) == 0 {
-		delete(metadata, "managedFields")
-	}
-	if len(changed) > 0 {
-		setOwned(content, m, union(owned, changed), now())
-	} else if len(owned) > 0 {
-		setOwned(content, m, owned, time)
-	}
+	return m
 }
 
-// compare adds to changed the fields that are new or different in after, and to gone the fields that
-// are in before only.
-func compare(before, after map[string]any, field string, changed, gone fieldSet) {
-	b, a := withParents(fieldsOf(before, field)), withParents(fieldsOf(after, field))
-	minus(union(gone, b), a)
-	different(b, a, before, after, field, changed)
+// key returns the key of the manager in the sets of owners.
+func (m manager) key() string {
+	entry := map[string]any{"manager": m.name, "operation": m.operation, "apiVersion": m.apiVersion, "fieldsType": "FieldsV1"}
+	if m.subresource != "" {
+		entry["subresource"] = m.subresource
+	}
+	return string(encode(entry))
 }
 
-// withParents adds to the fields of an object the fields that contain others: an update owns these
-// parents, and an apply does not. Nobody owns the metadata as a whole.
-func withParents(set fieldSet) fieldSet {
-	for name, v := range set {
-		child := v.(fieldSet)
-		if withParents(child); len(child) > 0 && name != "f:metadata" {
-			child["."] = fieldSet{}
-		}
-	}
-	return set
+// fieldOwnership computes who owns the fields of objects, with the code of API servers. It keeps no state.
+type fieldOwnership struct {
+	objects typed.ParseableType
+	updater *merge.Updater
 }
 
-// withoutLoneParents returns set as servers write it: a field that contains no owned field looks
-// like a field without children.
-func withoutLoneParents(set fieldSet) fieldSet {
-	for _, v := range set {
-		child := v.(fieldSet)
-		if _, has := child["."]; has && len(child) == 1 {
-			delete(child, ".")
-		}
-		withoutLoneParents(child)
+func newFieldOwnership() *fieldOwnership {
+	parser, err := typed.NewParser(schema)
+	if err != nil {
+		panic(err) // schema is a constant
 	}
-	return set
+	return &fieldOwnership{parser.Type("object"), (&merge.UpdaterBuilder{Converter: sameVersion{}}).BuildUpdater()}
 }
 
-func different(b, a fieldSet, before, after any, field string, changed fieldSet) {
-	for name, v := range a {
-		was, had := b[name].(fieldSet)
-		set := v.(fieldSet)
-		switch {
-		case !had:
-			changed[name] = clone(set)
-		case name == ".":
-		case len(was) > 0 && len(set) > 0:
-			below := fieldSet{}
-			different(was, set, child(before, field, name), child(after, field, name), fieldName(name), below)
-			if len(below) > 0 {
-				changed[name] = below
-			}
-		case !reflect.DeepEqual(child(before, field, name), child(after, field, name)):
-			changed[name] = clone(set)
-		}
-	}
-}
+// sameVersion is a converter for objects of one version.
+type sameVersion struct{}
 
-// timeOf returns the time in the entry of a manager, or nil.
-func timeOf(content map[string]any, m manager) any {
-	for _, each := range listOf(metadataOf(content), "managedFields") {
-		if entry := each.(map[string]any); m.is(entry) {
-			return entry["time"]
-		}
+func (sameVersion) Convert(v *typed.TypedValue, _ fieldpath.APIVersion) (*typed.TypedValue, error) {
+	return v, nil
+}
+func (sameVersion) IsMissingVersionError(error) bool { return false }
+
+// onlyVersion is the version of all objects for the updater. The keys of managers have the versions that
+// clients see.
+const onlyVersion = fieldpath.APIVersion("v1")
+
+// recordUpdate records in content that the manager owns the fields that differ from live. The request is
+// not an apply.
+func (f *fieldOwnership) recordUpdate(m manager, live, content map[string]any) error {
+	owned, err := ownersOf(live)
+	if err != nil {
+		return err
 	}
+	before, err := f.objects.FromUnstructured(managedPart(live, m.subresource), typed.AllowDuplicates)
+	if err != nil {
+		return err
+	}
+	after, err := f.objects.FromUnstructured(managedPart(content, m.subresource), typed.AllowDuplicates)
+	if err != nil {
+		return err
+	}
+	// Under a key of its own, the update shows which fields it took.
+	const thisUpdate = "this update"
+	_, sets, err := f.updater.Update(before, after, onlyVersion, owned.sets, thisUpdate)
+	if err != nil {
+		return err
+	}
+	if taken := withoutUnowned(sets[thisUpdate]); taken != nil {
+		set := taken.Set()
+		if former := sets[m.key()]; former != nil {
+			set = set.Union(former.Set())
+		}
+		sets[m.key()] = fieldpath.NewVersionedSet(set, onlyVersion, false)
+		owned.times[m.key()] = now()
+	}
+	delete(sets, thisUpdate)
+	owned.sets = sets
+	owned.write(content)
 	return nil
 }
 
-// setOwned makes a manager the owner of exactly these fields. The entry has no time if time is nil,
-// which is the case until an apply of the manager changes more than the ownership.
-func setOwned(content map[string]any, m manager, fields fieldSet, time any) {
-	metadata := metadataOf(content)
-	var rest []any
-	for _, each := range listOf(metadata, "managedFields") {
-		entry := each.(map[string]any)
-		set, _ := entry["fieldsV1"].(fieldSet)
-		if !m.is(entry) && len(set) > 0 {
-			withoutLoneParents(set)
-			rest = append(rest, entry)
+// apply returns live after an apply of wanted, without the fields that only a server sets. The error is
+// merge.Conflicts if other managers own fields that the apply changes and the apply is not forced.
+func (f *fieldOwnership) apply(m manager, live, wanted map[string]any, force bool) (map[string]any, error) {
+	owned, err := ownersOf(live)
+	if err != nil {
+		return nil, err
+	}
+	before, err := f.objects.FromUnstructured(managedPart(live, m.subresource), typed.AllowDuplicates)
+	if err != nil {
+		return nil, err
+	}
+	config, err := f.objects.FromUnstructured(managedPart(wanted, m.subresource))
+	if err != nil {
+		return nil, err
+	}
+	after, sets, err := f.updater.Apply(before, config, onlyVersion, owned.sets, m.key(), force)
+	if err != nil {
+		return nil, err
+	}
+	content := managedPart(live, m.subresource)
+	if after != nil { // the apply changes more than the ownership
+		content, _ = after.AsValue().Unstructured().(map[string]any)
+		if content = clone(content); content == nil {
+			content = map[string]any{}
+		}
+		owned.times[m.key()] = now()
+	}
+	owned.sets = sets
+	owned.write(content)
+	return content, nil
+}
+
+// managedPart returns a copy of the part of an object that requests to the object or to its status change.
+// It has the uid too, because an apply of a status may name another uid.
+func managedPart(content map[string]any, subresource string) map[string]any {
+	part := make(map[string]any, len(content))
+	for name, v := range content {
+		if name == "metadata" || name != "apiVersion" && name != "kind" && (name == "status") == (subresource == "status") {
+			part[name] = cloneAny(v)
 		}
 	}
-	if len(fields) > 0 {
-		entry := map[string]any{
-			"manager": m.name, "operation": m.operation, "apiVersion": m.apiVersion,
-			"fieldsType": "FieldsV1", "fieldsV1": withoutLoneParents(clone(fields)),
+	if metadata, ok := part["metadata"].(map[string]any); ok {
+		for name := range metadata {
+			isSystem := slices.Contains([]string{"name", "namespace", "resourceVersion", "generation", "creationTimestamp",
+				"deletionTimestamp", "deletionGracePeriodSeconds", "managedFields", "selfLink"}, name)
+			if isSystem || subresource == "status" && name != "uid" {
+				delete(metadata, name)
+			}
 		}
+	}
+	return part
+}
+
+// owners are the owners of an object's fields.
+type owners struct {
+	// sets are the fields by the keys of the managers.
+	sets fieldpath.ManagedFields
+	// times are the times of the last changes by the keys of the managers. A manager has no time until an
+	// apply of the manager changes more than the ownership.
+	times map[string]any
+}
+
+// ownersOf reads the owners from metadata.managedFields.
+func ownersOf(content map[string]any) (owners, error) {
+	o := owners{fieldpath.ManagedFields{}, make(map[string]any)}
+	metadata, _ := content["metadata"].(map[string]any)
+	for _, each := range listOf(metadata, "managedFields") {
+		entry := maps.Clone(each.(map[string]any))
+		set := &fieldpath.Set{}
+		if err := set.FromJSON(bytes.NewReader(encode(entry["fieldsV1"]))); err != nil {
+			return owners{}, err
+		}
+		time := entry["time"]
+		delete(entry, "fieldsV1")
+		delete(entry, "time")
+		key := string(encode(entry))
+		o.sets[key] = fieldpath.NewVersionedSet(set, onlyVersion, entry["operation"] == "Apply")
 		if time != nil {
+			o.times[key] = time
+		}
+	}
+	return o, nil
+}
+
+// write writes the owners into metadata.managedFields, in the order of servers.
+func (o owners) write(content map[string]any) {
+	var entries []any
+	for key, set := range o.sets {
+		if set = withoutUnowned(set); set == nil {
+			continue
+		}
+		entry := decoded([]byte(key))
+		fields, err := set.Set().ToJSON()
+		if err != nil {
+			panic(err) // each set was read from JSON or made from an object
+		}
+		entry["fieldsV1"] = decoded(fields)
+		if time := o.times[key]; time != nil {
 			entry["time"] = time
 		}
-		if m.subresource != "" {
-			entry["subresource"] = m.subresource
-		}
-		rest = append(rest, entry)
+		entries = append(entries, entry)
 	}
-	slices.SortStableFunc(rest, func(x, y any) int {
+	slices.SortFunc(entries, func(x, y any) int {
 		a, b := x.(map[string]any), y.(map[string]any)
 		return cmp.Or(cmp.Compare(textOf(a, "operation"), textOf(b, "operation")), cmp.Compare(textOf(a, "time"), textOf(b, "time")),
 			cmp.Compare(textOf(a, "manager"), textOf(b, "manager")), cmp.Compare(textOf(a, "subresource"), textOf(b, "subresource")))
 	})
-	if metadata["managedFields"] = rest; len(rest) == 0 {
+	metadata := metadataOf(content)
+	if metadata["managedFields"] = entries; len(entries) == 0 {
 		delete(metadata, "managedFields")
 	}
 }
 
-// restoreManaged gives content the owners of live.
-func restoreManaged(content, live map[string]any) {
-	if managed := listOf(metadataOf(live), "managedFields"); managed != nil {
-		metadataOf(content)["managedFields"] = clone(managed)
-	} else {
-		delete(metadataOf(content), "managedFields")
+// withoutUnowned returns a set without the fields that nobody owns, or nil if no field is left.
+func withoutUnowned(set fieldpath.VersionedSet) fieldpath.VersionedSet {
+	if set == nil {
+		return nil
 	}
-}
-
-// unmanaged returns content without managedFields.
-func unmanaged(content map[string]any) map[string]any {
-	rest := make(map[string]any, len(content))
-	for k, v := range content {
-		rest[k] = v
+	unowned := fieldpath.NewSet(fieldpath.MakePathOrDie("metadata"), fieldpath.MakePathOrDie("metadata", "uid"))
+	rest := set.Set().Difference(unowned)
+	if rest.Empty() {
+		return nil
 	}
-	metadata := make(map[string]any)
-	for k, v := range metadataOf(content) {
-		if k != "managedFields" && k != "resourceVersion" {
-			metadata[k] = v
-		}
-	}
-	rest["metadata"] = metadata
-	return rest
+	return fieldpath.NewVersionedSet(rest, set.APIVersion(), set.Applied())
 }

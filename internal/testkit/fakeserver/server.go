@@ -2,7 +2,6 @@ package fakeserver
 
 import (
 	"context"
-	"maps"
 	"net/http"
 	"slices"
 	"sync"
@@ -15,28 +14,13 @@ import (
 
 // Server is a scripted API server. It is safe for concurrent use.
 type Server struct {
-	mu sync.Mutex
-	state
-	// history holds the changes after the version compacted, oldest first.
-	history   []change
-	compacted int
-	// uids counts the uids that were given out. It never goes back.
-	uids    int
-	streams map[StreamID]*Stream
-	// pages holds the rest of each list that was answered in part.
-	pages map[string]pages
+	mu     sync.Mutex
+	store  *store
+	hub    *hub
+	writer *writer
 	// exchanges holds the requests since the last ForgetRequests.
-	exchanges []Exchange
-
+	exchanges     []Exchange
 	before, after func(context.Context, *kube.Request) error
-	bookmarks     time.Duration
-	statusGone    bool
-}
-
-// state is the content of a backup.
-type state struct {
-	version int
-	objects map[objectID]*object
 }
 
 // Exchange is one request that the server received.
@@ -49,10 +33,11 @@ type Exchange struct {
 
 // New returns an empty server at version 100.
 func New() *Server {
-	return &Server{
-		state:   state{version: 100, objects: make(map[objectID]*object)},
-		streams: make(map[StreamID]*Stream), pages: make(map[string]pages),
-	}
+	s := &Server{}
+	s.hub = newHub(&s.mu)
+	s.store = s.hub.store
+	s.writer = newWriter(s.store)
+	return s
 }
 
 // Client returns a client of the server.
@@ -78,7 +63,7 @@ func (s *Server) After(f func(context.Context, *kube.Request) error) {
 func (s *Server) Bookmarks(period time.Duration) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.bookmarks = period
+	s.hub.bookmarks = period
 }
 
 // RefuseExpiredWatches makes the server refuse a watch from a compacted version with the HTTP
@@ -86,7 +71,7 @@ func (s *Server) Bookmarks(period time.Duration) {
 func (s *Server) RefuseExpiredWatches() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.statusGone = true
+	s.hub.refusesExpiredWatches = true
 }
 
 // Do serves one request.
@@ -118,7 +103,7 @@ func (s *Server) do(ctx context.Context, r *kube.Request, before, after func(con
 	}
 	if r.Verb == kube.VerbWatch || r.Verb == kube.VerbList {
 		s.mu.Lock()
-		held := s.stream(streamOf(r)).held
+		held := s.hub.stream(streamOf(r)).held
 		s.mu.Unlock()
 		if held != nil {
 			select {
@@ -142,25 +127,25 @@ func (s *Server) serve(ctx context.Context, r *kube.Request) (*kube.Response, er
 	defer s.mu.Unlock()
 	switch r.Verb {
 	case kube.VerbWatch:
-		return s.watch(ctx, r)
+		return s.hub.watch(ctx, r)
 	case kube.VerbList:
-		return s.list(r)
+		return s.hub.list(r)
 	case kube.VerbGet:
-		live, err := s.live(r)
+		live, err := s.writer.liveObject(r)
 		if err != nil {
 			return nil, err
 		}
 		return answer(live, r), nil
 	case kube.VerbCreate:
-		return s.create(r)
+		return s.writer.create(r)
 	case kube.VerbUpdate:
-		return s.update(r)
+		return s.writer.update(r)
 	case kube.VerbPatch:
-		return s.patch(r)
+		return s.writer.patch(r)
 	case kube.VerbDelete:
-		return s.delete(r)
+		return s.writer.delete(r)
 	case kube.VerbDeleteCollection:
-		return s.deleteCollection(r)
+		return s.writer.deleteCollection(r)
 	}
 	return nil, Refusal(r, http.StatusMethodNotAllowed, metav1.StatusReasonMethodNotAllowed)
 }
@@ -169,14 +154,14 @@ func (s *Server) serve(ctx context.Context, r *kube.Request) (*kube.Response, er
 func (s *Server) Version() int {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return s.version
+	return s.store.version
 }
 
 // Advance raises the version by n, as writes of kinds that nobody watches do.
 func (s *Server) Advance(n int) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.version += n
+	s.store.version += n
 }
 
 // Compact forgets all history. Pages of lists expire, and watches from an older version end
@@ -184,12 +169,7 @@ func (s *Server) Advance(n int) {
 func (s *Server) Compact() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.compact()
-}
-
-func (s *Server) compact() {
-	s.compacted, s.history = s.version, nil
-	clear(s.pages)
+	s.hub.forgetHistory()
 }
 
 // Snapshot is a backup of a server's state.
@@ -199,7 +179,7 @@ type Snapshot struct{ state state }
 func (s *Server) Snapshot() Snapshot {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return Snapshot{state{version: s.version, objects: maps.Clone(s.objects)}}
+	return Snapshot{s.store.state.clone()}
 }
 
 // Restore replaces the state by the state of a backup. The version goes back, the history is empty,
@@ -207,11 +187,9 @@ func (s *Server) Snapshot() Snapshot {
 func (s *Server) Restore(b Snapshot) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.state = state{version: b.state.version, objects: maps.Clone(b.state.objects)}
-	s.compact()
-	for _, stream := range s.streams {
-		stream.cut(errReset)
-	}
+	s.store.state = b.state.clone()
+	s.hub.forgetHistory()
+	s.hub.cutWatches()
 }
 
 // Requests returns the requests since the last ForgetRequests, in the order of their arrival.
@@ -232,7 +210,7 @@ func (s *Server) ForgetRequests() {
 func (s *Server) Object(plural, namespace, name string) map[string]any {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if o := s.objects[objectID{plural, namespace, name}]; o != nil {
+	if o := s.store.objects[objectID{plural, namespace, name}]; o != nil {
 		return clone(o.content)
 	}
 	return nil
@@ -243,7 +221,7 @@ func (s *Server) Objects(plural string) []map[string]any {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	var all []map[string]any
-	for _, o := range s.sorted() {
+	for _, o := range s.store.sorted() {
 		if o.id.plural == plural {
 			all = append(all, clone(o.content))
 		}
@@ -251,55 +229,53 @@ func (s *Server) Objects(plural string) []map[string]any {
 	return all
 }
 
-// sorted returns the objects ordered by kind, namespace and name.
-func (s *Server) sorted() []*object {
-	return slices.SortedFunc(maps.Values(s.objects), func(a, b *object) int { return a.id.compare(b.id) })
+// Put stores an object unchanged, without the fields that a server adds, and returns its version. content
+// is called with that version.
+func (s *Server) Put(r kube.Resource, namespace, name string, content func(version int) []byte) int {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.store.putText(objectID{r.Plural, namespace, name}, content)
+	return s.store.version
 }
 
-// Refusal returns the error that a server answers r with. The fields are the causes.
-func Refusal(r *kube.Request, code int, reason metav1.StatusReason, fields ...string) *kube.Error {
-	e := &kube.Error{Verb: r.Verb, Ref: r.Ref(), Subresource: r.Subresource, Code: code, Answer: metav1.Status{
-		Status: metav1.StatusFailure, Code: int32(code), Reason: reason, Message: "refused",
-		Details: &metav1.StatusDetails{Name: r.Name, Group: r.Resource.Group, Kind: r.Resource.Plural},
-	}}
-	for _, field := range fields {
-		e.Answer.Details.Causes = append(e.Answer.Details.Causes, metav1.StatusCause{Field: field})
+// Store stores an object as if somebody had written it, with a new version, and a uid and a
+// generation if it has none. It reports whether anything changed.
+func (s *Server) Store(r kube.Resource, namespace, name string, content map[string]any) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	version := s.store.version
+	s.writer.storeObject(r, objectID{r.Plural, namespace, name}, clone(content))
+	return s.store.version > version
+}
+
+// Remove removes an object at once, whatever finalizers it has. content, if it is not nil,
+// returns the object's last state for its version.
+func (s *Server) Remove(plural, namespace, name string, content func(version int) []byte) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if live := s.store.objects[objectID{plural, namespace, name}]; live != nil {
+		s.store.removeObject(live, content)
 	}
-	return e
 }
 
-func refusalOf(r *kube.Request, code int, reason metav1.StatusReason, message string) *kube.Error {
-	e := Refusal(r, code, reason)
-	e.Answer.Message = message
-	return e
+// CollectGarbage deletes every object that has owners of which none exists, until no such object is
+// left, and returns the number of deleted objects.
+func (s *Server) CollectGarbage() int {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.writer.collectGarbage()
 }
 
-// badRequest returns the answer to a request that a server cannot read.
-func badRequest(r *kube.Request, message string) *kube.Error {
-	e := refusalOf(r, http.StatusBadRequest, metav1.StatusReasonBadRequest, message)
-	e.Answer.Details = nil
-	return e
+// Stream returns the stream with an identity. There need not have been a request for it.
+func (s *Server) Stream(id StreamID) *Stream {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.hub.stream(id)
 }
 
-// serverError returns the answer 500 without a reason, for a request that fails inside the server.
-func serverError(r *kube.Request, message string) *kube.Error {
-	e := refusalOf(r, http.StatusInternalServerError, "", message)
-	e.Answer.Details, e.Unknown = nil, r.Verb.IsWrite()
-	return e
-}
-
-// invalid returns the answer to a request whose object, or whose parameter, is not allowed. The
-// server names the kind and not the resource then.
-func invalid(r *kube.Request, cause metav1.CauseType, field string) *kube.Error {
-	e := refusalOf(r, http.StatusUnprocessableEntity, metav1.StatusReasonInvalid, field+": "+string(cause))
-	e.Answer.Details.Kind = r.Resource.Kind
-	e.Answer.Details.Causes = []metav1.StatusCause{{Type: cause, Field: field}}
-	return e
-}
-
-// invalidOptions returns the answer to a request with a parameter that is not allowed.
-func invalidOptions(r *kube.Request, kind string, cause metav1.CauseType, field string) *kube.Error {
-	e := invalid(r, cause, field)
-	e.Answer.Details.Name, e.Answer.Details.Group, e.Answer.Details.Kind = "", "meta.k8s.io", kind
-	return e
+// Streams returns all streams that were requested or asked for with Stream, in a fixed order.
+func (s *Server) Streams() []*Stream {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.hub.sortedStreams()
 }

@@ -3,13 +3,10 @@ package fakeserver
 import (
 	"cmp"
 	"errors"
-	"maps"
 	"net/http"
-	"slices"
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/labels"
 
 	"github.com/yare-go/yare/kube"
 )
@@ -36,8 +33,8 @@ func (id StreamID) compare(other StreamID) int {
 
 // Stream controls the lists and watches of one selection, for a test.
 type Stream struct {
-	server *Server
-	ID     StreamID
+	hub *hub
+	ID  StreamID
 
 	// The server's lock guards the rest.
 
@@ -55,36 +52,10 @@ type Stream struct {
 	watches map[*watch]bool
 }
 
-// Stream returns the stream with an identity. There need not have been a request for it.
-func (s *Server) Stream(id StreamID) *Stream {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.stream(id)
-}
-
-// Streams returns all streams that were requested or asked for with Stream, in a fixed order.
-func (s *Server) Streams() []*Stream {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return slices.SortedFunc(maps.Values(s.streams), func(a, b *Stream) int { return a.ID.compare(b.ID) })
-}
-
-func (s *Server) stream(id StreamID) *Stream {
-	if selector, err := labels.Parse(id.LabelSelector); err == nil {
-		id.LabelSelector = selector.String()
-	}
-	stream := s.streams[id]
-	if stream == nil {
-		stream = &Stream{server: s, ID: id, watches: make(map[*watch]bool)}
-		s.streams[id] = stream
-	}
-	return stream
-}
-
 // change calls f under the server's lock and wakes every open watch.
 func (s *Stream) change(f func()) {
-	s.server.mu.Lock()
-	defer s.server.mu.Unlock()
+	s.hub.mu.Lock()
+	defer s.hub.mu.Unlock()
 	f()
 	for w := range s.watches {
 		w.signal()
@@ -169,8 +140,8 @@ func (s *Stream) Bookmark() {
 
 // Watches returns how many watches are open.
 func (s *Stream) Watches() int {
-	s.server.mu.Lock()
-	defer s.server.mu.Unlock()
+	s.hub.mu.Lock()
+	defer s.hub.mu.Unlock()
 	return len(s.watches)
 }
 

@@ -51,8 +51,6 @@ package main
 import (
 	"bytes"
 	"context"
-	"crypto/sha256"
-	"encoding/hex"
 	"encoding/json"
 	"errors"
 	"flag"
@@ -195,17 +193,6 @@ func spread(all []mutation) []mutation {
 		}
 	}
 	return spread
-}
-
-// identifiers are the identifiers and wildcards of a pattern or replacement.
-var identifiers = regexp.MustCompile(`\b[A-Za-z_]\w*`)
-
-// hash returns a hash of the number of the mutation and of the shape of its code, without the names in the
-// code. So a rename does not change the hash, and the result of the mutation stays.
-func (m mutation) hash() string {
-	shape := func(code string) string { return identifiers.ReplaceAllString(code, "x") }
-	sum := sha256.Sum256([]byte(fmt.Sprintf("%d\x00%d\x00%s\x00%s", m.number, m.promise, shape(m.pattern), shape(m.replacement))))
-	return hex.EncodeToString(sum[:8])
 }
 
 // try applies a mutation in an overlay, and runs the tests of its promise until one fails.

@@ -10,15 +10,15 @@ func kubeMutations() []mutation {
 		{25, 6, "kube", "progressReader.Read", `_r._timeout.restart()`, `_ = _r._timeout`},
 		{26, 6, "kube", "transport.Do", `!_timeout._timer.Stop()`, `false`},
 
-		{40, 9, "kube", "retry.again", `_e._unknown && !isRepeatable(_r)`, `false && _e._unknown && !isRepeatable(_r)`},
+		{40, 9, "kube", "shouldRetry", `!_e._unknown || isRepeatable(_r)`, `true || !_e._unknown || isRepeatable(_r)`},
 		{41, 9, "kube", "isRepeatable", `_r.Preconditions.UID != ""`, `true`},
-		{42, 9, "kube", "retry.ownSuccess", `IsNotFound(_e) || IsUIDConflict(_e)`, `IsUIDConflict(_e)`},
+		{42, 9, "kube", "earlierSuccess.answer", `IsNotFound(_e) || IsUIDConflict(_e)`, `IsUIDConflict(_e)`},
 		{43, 9, "kube", "limitWrites", `!_Verb.IsWrite()`, `true || !_Verb.IsWrite()`},
 
 		{44, 10, "kube", "pruner.applyBody", `_name != "status" || _withStatus`, `true`},
-		{45, 10, "kube", "pruner.member", `string(_v) == "null" || _X`, `_X`},
-		{46, 10, "kube", "pruner.addMembers", `!_key._tagged || mayBeOmitted(_options)`, `true || !_key._tagged || mayBeOmitted(_options)`},
-		{47, 10, "kube", "mayRepeatStatus", `_X || _Live != _obj.GetGeneration()`, `_X`},
-		{48, 10, "kube", "resourceView.applyRequest", `len(_obj.GetManagedFields()) > 0`, `false`},
+		{45, 10, "kube", "pruner.appendMember", `string(_v) == "null" || _X`, `_X`},
+		{46, 10, "kube", "pruningTypes.addMembersLocked", `!_key._isInDefined || mayBeOmitted(_options)`, `true || !_key._isInDefined || mayBeOmitted(_options)`},
+		{47, 10, "kube", "statusApply.mayRepeat", `_X || _Live != _Object.GetGeneration()`, `_X`},
+		{48, 10, "kube", "applier.request", `len(_obj.GetManagedFields()) > 0`, `false`},
 	}
 }

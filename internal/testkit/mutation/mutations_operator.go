@@ -3,24 +3,24 @@ package main
 // operatorMutations returns the mutations of package operator and of the packages that only it uses.
 func operatorMutations() []mutation {
 	return []mutation{
-		{72, 16, "operator", "figures.recordRequest", `_Verb.IsWrite() && kube.IsConflict(_err)`, `false`},
+		{72, 16, "operator", "requestMetrics.recordRequest", `_Verb.IsWrite() && kube.IsConflict(_err)`, `false`},
 
 		{79, 18, "operator", "untilSignal", `!_first`, `!_first && false`},
 
-		{80, 19, "internal/lease", "Fence.leftLocked", `_Timing.Deadline`, `_Timing.Duration`},
+		{80, 19, "internal/lease", "term.leftLocked", `_Timing.Deadline`, `_Timing.Duration`},
 		{81, 19, "internal/lease", "Elector.renew", `_e._candidate.recordSuccess(_stored, _sent)`, `_e._candidate.recordSuccess(_stored, _e.clock())`},
 		{82, 19, "internal/lease", "candidate.untilFree", `_now.shortestSince(_SeenAt)`, `_now.longestSince(_SeenAt)`},
 		{83, 19, "internal/lease", "Fence.write", `_bounded._query = withTimeout(_Query, _left)`, ``},
-		{84, 19, "internal/lease", "Fence.releaseTerm", `!_f._hasDoubt || _X`, `true`},
+		{84, 19, "internal/lease", "term.release", `!_t._hasDoubt || _X`, `true`},
 
 		{89, 21, "internal/access", "Checker.allows", `_Namespace == _Own && slices.ContainsFunc(_Grants, _isAllowed)`, `slices.ContainsFunc(_Grants, _isAllowed)`},
 		{90, 21, "internal/access", "ruleAllows", `(len(_Names) == 0 || slices.Contains(_Names, objectName(_r)))`, `true`},
 		{91, 21, "operator", "refuseUndeclared", `len(_missing) == 0`, `len(_missing) < 2`},
 		{92, 21, "internal/access", "For", `len(_namespaces) == 0 && !_a._ownNamespace`, `len(_namespaces) == 0`},
 
-		{97, 23, "operator/internal/uninstall", "uninstaller.removeObjects", `case !_u._deleteObjects:`, `case false:`},
-		{98, 23, "operator/internal/uninstall", "uninstaller.advance", `_u._abandonCleanup && _u.needsCleanup(_o)`, `_u.needsCleanup(_o)`},
-		{99, 23, "operator/internal/uninstall", "uninstaller.removeDefinitions", `case _others != "":`, `case _others != "" && false:`},
-		{100, 23, "operator/internal/uninstall", "uninstaller.removeNamespace", `_X && isCreatedWithLabels(_namespace)`, `_X`},
+		{97, 23, "operator/internal/uninstall", "removeObjects", `case !_o._deleteObjects:`, `case false:`},
+		{98, 23, "operator/internal/uninstall", "deleteObjects", `_o._abandonCleanup && _x.hasFinalizer(_Finalizers)`, `_x.hasFinalizer(_Finalizers)`},
+		{99, 23, "operator/internal/uninstall", "removeDefinitions", `case _other != "":`, `case _other != "" && false:`},
+		{100, 23, "operator/internal/uninstall", "Run", `fmt.Fprintf(_c._out, _Format, _namespace._name)`, `_ = _c.remove(ctx, namespaces(), _namespace)`},
 	}
 }

@@ -1,8 +1,17 @@
 // Package jsonplan decodes JSON into the types of Kubernetes, two to three times as fast as a
-// decoder of all types. A [Decoder] looks at each type once, and makes a plan of it. A plan has no rules
-// of its own. It leaves types and values that are not plain to the decoder of all types: types such as
-// interfaces, floating-point numbers and tags with unusual options, and values such as members that come
-// twice, invalid UTF-8 and mistakes.
+// decoder of all types. A [Decoder] looks at each type once, and makes a plan of the type. The plan of
+//
+//	struct {
+//		Name string   `json:"name"`
+//		Args []string `json:"args"`
+//	}
+//
+// lists two fields: "name" decodes a string into field 0, and "args" decodes strings into field 1. The
+// input {"name":"web","port":80} sets field 0, skips port, and leaves field 1 nil.
+//
+// A plan adds no rules. It leaves what is not plain to the decoder of all types. Types that are not plain
+// are interfaces, floating-point numbers, and structs with unusual tags. Values that are not plain have
+// members that come twice, invalid UTF-8, or mistakes.
 package jsonplan
 
 import (
@@ -24,11 +33,8 @@ import (
 type Decoder struct {
 	// options are the options of the decoder of all types.
 	options json.Options
-	mu      sync.Mutex
-	// plans holds the plan of each type, and is guarded by mu. Types that contain themselves have a plan
-	// here before it is complete.
-	plans map[reflect.Type]*plan
-	// roots holds the complete plans of the types that were decoded. *plan by reflect.Type.
+	plans   planner
+	// roots holds the complete plans of the types that were decoded. *typePlan by reflect.Type.
 	roots sync.Map
 	// states holds decoders that are not in use.
 	states sync.Pool // of *state
@@ -37,7 +43,7 @@ type Decoder struct {
 // NewDecoder returns a Decoder. The options are the options of the decoder of all types. They must be the
 // options of encoding/json, except that the case of names must match.
 func NewDecoder(options json.Options) *Decoder {
-	return &Decoder{options: options, plans: make(map[reflect.Type]*plan)}
+	return &Decoder{options: options}
 }
 
 // Decode decodes data into the zero value that into points to, and reports whether it succeeded. If so, the
@@ -45,7 +51,7 @@ func NewDecoder(options json.Options) *Decoder {
 // be anything, and the decoder of all types has to decide.
 func (d *Decoder) Decode(data []byte, into any) bool {
 	v := reflect.ValueOf(into).Elem()
-	p := d.root(v.Type())
+	p := d.planOf(v.Type())
 	if p.kind == isOther {
 		return false
 	}
@@ -60,14 +66,12 @@ func (d *Decoder) Decode(data []byte, into any) bool {
 	return ok
 }
 
-// root returns the complete plan of a type.
-func (d *Decoder) root(t reflect.Type) *plan {
+// planOf returns the complete plan of a type.
+func (d *Decoder) planOf(t reflect.Type) *typePlan {
 	if p, ok := d.roots.Load(t); ok {
-		return p.(*plan)
+		return p.(*typePlan)
 	}
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	p := d.planOfLocked(t)
+	p := d.plans.plan(t)
 	d.roots.Store(t, p)
 	return p
 }
@@ -86,7 +90,7 @@ const maxShared = 32
 
 // decode decodes the value at s into v, a zero value, and reports whether it succeeded. The value is
 // nested in depth other values.
-func (s *state) decode(p *plan, v reflect.Value, depth int) bool {
+func (s *state) decode(p *typePlan, v reflect.Value, depth int) bool {
 	c := s.Next()
 	if c == 'n' && p.kind != isMethod && p.kind != isOther {
 		return s.SkipLiteral("null")
@@ -149,7 +153,7 @@ func (s *state) decode(p *plan, v reflect.Value, depth int) bool {
 }
 
 // decodeStruct decodes a struct, which has not more than maxFields fields.
-func (s *state) decodeStruct(p *plan, v reflect.Value, depth int) bool {
+func (s *state) decodeStruct(p *typePlan, v reflect.Value, depth int) bool {
 	if depth >= jsonscan.MaxDepth || !s.step('{') {
 		return false
 	}
@@ -188,19 +192,7 @@ func (s *state) decodeStruct(p *plan, v reflect.Value, depth int) bool {
 	}
 }
 
-// find returns the index of the field of that name, or -1.
-func (p *plan) find(name []byte) int {
-	if len(name) < len(p.byLength) {
-		for _, i := range p.byLength[len(name)] {
-			if p.fields[i].name == string(name) {
-				return int(i)
-			}
-		}
-	}
-	return -1
-}
-
-func (s *state) decodeSlice(p *plan, v reflect.Value, depth int) bool {
+func (s *state) decodeSlice(p *typePlan, v reflect.Value, depth int) bool {
 	if depth >= jsonscan.MaxDepth || !s.step('[') {
 		return false
 	}
@@ -224,7 +216,7 @@ func (s *state) decodeSlice(p *plan, v reflect.Value, depth int) bool {
 	}
 }
 
-func (s *state) decodeStrings(p *plan, to *[]string) bool {
+func (s *state) decodeStrings(p *typePlan, to *[]string) bool {
 	if !s.step('[') {
 		return false
 	}
@@ -249,7 +241,7 @@ func (s *state) decodeStrings(p *plan, to *[]string) bool {
 }
 
 // decodeMap decodes a map, whose keys are strings.
-func (s *state) decodeMap(p *plan, v reflect.Value, depth int) bool {
+func (s *state) decodeMap(p *typePlan, v reflect.Value, depth int) bool {
 	if depth >= jsonscan.MaxDepth || !s.step('{') {
 		return false
 	}

@@ -5,18 +5,19 @@ import (
 	stdjson "encoding/json"
 	"reflect"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/go-json-experiment/json"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// plan describes how to decode the values of one type.
-type plan struct {
+// typePlan describes how to decode the values of one type.
+type typePlan struct {
 	kind kind
 	t    reflect.Type
 	// elem is the plan of the elements of a pointer, a slice or a map.
-	elem *plan
+	elem *typePlan
 	// fields are the fields of a struct.
 	fields []field
 	// byLength holds the indexes of the fields by the lengths of their names.
@@ -30,7 +31,7 @@ type field struct {
 	name string
 	// index is the path to the field, as reflect has it.
 	index []int
-	plan  *plan
+	plan  *typePlan
 }
 
 type kind uint8
@@ -56,69 +57,9 @@ const (
 // maxFields is how many fields the plan of a struct has at most.
 const maxFields = 128
 
-// planOfLocked returns the plan of a type.
-func (d *Decoder) planOfLocked(t reflect.Type) *plan {
-	if p := d.plans[t]; p != nil {
-		return p
-	}
-	p := &plan{t: t}
-	d.plans[t] = p // before it is complete, for types that contain themselves
-	pointer := reflect.PointerTo(t)
-	switch {
-	case t == reflect.TypeFor[metav1.Time]():
-		p.kind = isTime
-	case isKnownToLibrary(t) || hasOtherMethods(t) || hasOtherMethods(pointer):
-	case t.Kind() != reflect.Pointer && pointer.Implements(reflect.TypeFor[stdjson.Unmarshaler]()):
-		p.kind = isMethod
-	case t == reflect.TypeFor[[]string]():
-		p.kind, p.firstCapacity = isStrings, 4
-	case t == reflect.TypeFor[map[string]string]():
-		p.kind = isStringMap
-	default:
-		d.fillLocked(p)
-	}
-	return p
-}
-
-// fillLocked fills in the plan of a type without methods.
-func (d *Decoder) fillLocked(p *plan) {
-	switch p.t.Kind() {
-	case reflect.String:
-		p.kind = isString
-	case reflect.Bool:
-		p.kind = isBool
-	case reflect.Int, reflect.Int8, reflect.Int16, reflect.Int32, reflect.Int64:
-		p.kind = isInt
-	case reflect.Uint, reflect.Uint8, reflect.Uint16, reflect.Uint32, reflect.Uint64:
-		p.kind = isUint
-	case reflect.Pointer:
-		p.kind, p.elem = isPointer, d.planOfLocked(p.t.Elem())
-	case reflect.Slice:
-		if p.t.Elem().Kind() == reflect.Uint8 { // it may be base64
-			return
-		}
-		p.kind, p.elem = isSlice, d.planOfLocked(p.t.Elem())
-		p.firstCapacity = 1
-		if p.t.Elem().Size() <= 256 {
-			p.firstCapacity = 2
-		}
-	case reflect.Map:
-		key := p.t.Key()
-		if key.Kind() != reflect.String || isKnownToLibrary(key) || hasMethods(key) || hasMethods(reflect.PointerTo(key)) {
-			return
-		}
-		p.kind, p.elem = isMap, d.planOfLocked(p.t.Elem())
-	case reflect.Struct:
-		if fields, ok := d.fieldsLocked(nil, p.t, nil); ok && len(fields) <= maxFields {
-			p.kind, p.fields = isStruct, fields
-			p.indexByLength()
-		}
-	}
-}
-
 // indexByLength fills in byLength. Two fields of one name make a plan of no use: the rules of Go
 // decide which one is meant.
-func (p *plan) indexByLength() {
+func (p *typePlan) indexByLength() {
 	names := make(map[string]bool)
 	for i, f := range p.fields {
 		for len(p.byLength) <= len(f.name) {
@@ -132,9 +73,99 @@ func (p *plan) indexByLength() {
 	}
 }
 
+// find returns the index of the field of that name, or -1.
+func (p *typePlan) find(name []byte) int {
+	if len(name) < len(p.byLength) {
+		for _, i := range p.byLength[len(name)] {
+			if p.fields[i].name == string(name) {
+				return int(i)
+			}
+		}
+	}
+	return -1
+}
+
+// planner makes the plans of types. It is safe for concurrent use.
+type planner struct {
+	mu sync.Mutex
+	// plans holds the plan of each type. While mu is locked, the plan of a type that contains itself
+	// may be incomplete.
+	plans map[reflect.Type]*typePlan
+}
+
+// plan returns the complete plan of a type.
+func (m *planner) plan(t reflect.Type) *typePlan {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return m.planLocked(t)
+}
+
+// planLocked returns the plan of a type, which is complete when the outermost call returns.
+func (m *planner) planLocked(t reflect.Type) *typePlan {
+	if p := m.plans[t]; p != nil {
+		return p
+	}
+	if m.plans == nil {
+		m.plans = make(map[reflect.Type]*typePlan)
+	}
+	p := &typePlan{t: t}
+	m.plans[t] = p
+	pointer := reflect.PointerTo(t)
+	switch {
+	case t == reflect.TypeFor[metav1.Time]():
+		p.kind = isTime
+	case isKnownToLibrary(t) || hasOtherMethods(t) || hasOtherMethods(pointer):
+	case t.Kind() != reflect.Pointer && pointer.Implements(reflect.TypeFor[stdjson.Unmarshaler]()):
+		p.kind = isMethod
+	case t == reflect.TypeFor[[]string]():
+		p.kind, p.firstCapacity = isStrings, 4
+	case t == reflect.TypeFor[map[string]string]():
+		p.kind = isStringMap
+	default:
+		m.fillLocked(p)
+	}
+	return p
+}
+
+// fillLocked fills in the plan of a type without methods.
+func (m *planner) fillLocked(p *typePlan) {
+	switch p.t.Kind() {
+	case reflect.String:
+		p.kind = isString
+	case reflect.Bool:
+		p.kind = isBool
+	case reflect.Int, reflect.Int8, reflect.Int16, reflect.Int32, reflect.Int64:
+		p.kind = isInt
+	case reflect.Uint, reflect.Uint8, reflect.Uint16, reflect.Uint32, reflect.Uint64:
+		p.kind = isUint
+	case reflect.Pointer:
+		p.kind, p.elem = isPointer, m.planLocked(p.t.Elem())
+	case reflect.Slice:
+		if p.t.Elem().Kind() == reflect.Uint8 { // it may be base64
+			return
+		}
+		p.kind, p.elem = isSlice, m.planLocked(p.t.Elem())
+		p.firstCapacity = 1
+		if p.t.Elem().Size() <= 256 {
+			p.firstCapacity = 2
+		}
+	case reflect.Map:
+		key := p.t.Key()
+		if key.Kind() != reflect.String || isKnownToLibrary(key) || hasMethods(key) || hasMethods(reflect.PointerTo(key)) {
+			return
+		}
+		p.kind, p.elem = isMap, m.planLocked(p.t.Elem())
+	case reflect.Struct:
+		if fields, ok := m.fieldsLocked(nil, p.t, nil); ok && len(fields) <= maxFields {
+			p.kind, p.fields = isStruct, fields
+			p.indexByLength()
+		}
+	}
+}
+
 // fieldsLocked appends the fields of a struct type, which is at index in another struct. It returns
 // false if a tag or an embedded type is unusual.
-func (d *Decoder) fieldsLocked(fields []field, t reflect.Type, index []int) (_ []field, ok bool) {
+func (m *planner) fieldsLocked(fields []field, t reflect.Type, index []int) (_ []field, ok bool) {
 	for i := range t.NumField() {
 		f := t.Field(i)
 		at := append(index[:len(index):len(index)], i)
@@ -152,14 +183,14 @@ func (d *Decoder) fieldsLocked(fields []field, t reflect.Type, index []int) (_ [
 			if f.Type.Kind() != reflect.Struct || hasMethods(f.Type) || hasMethods(reflect.PointerTo(f.Type)) {
 				return nil, false
 			}
-			if fields, ok = d.fieldsLocked(fields, f.Type, at); !ok {
+			if fields, ok = m.fieldsLocked(fields, f.Type, at); !ok {
 				return nil, false
 			}
 			continue
 		case name == "":
 			name = f.Name
 		}
-		fields = append(fields, field{name: name, index: at, plan: d.planOfLocked(f.Type)})
+		fields = append(fields, field{name: name, index: at, plan: m.planLocked(f.Type)})
 	}
 	return fields, true
 }

@@ -11,9 +11,10 @@ import (
 	"github.com/yare-go/yare/kube"
 )
 
-// CheckStoredVersions returns an error if the server would refuse the definitions in place of those
-// that it has: if one of them lacks a version in which objects may be stored, or has another scope.
-// See https://kubernetes.io/docs/tasks/extend-kubernetes/custom-resources/custom-resource-definition-versioning/.
+// CheckStoredVersions returns an error if the server would refuse an apply of the definitions. The server
+// refuses a definition that lacks a version in which objects may be stored, and a definition with another
+// scope. See
+// https://kubernetes.io/docs/tasks/extend-kubernetes/custom-resources/custom-resource-definition-versioning/.
 func CheckStoredVersions(ctx context.Context, client *kube.Client, definitions []*crd.CustomResourceDefinition) error {
 	var errs []error
 	for _, definition := range definitions {

@@ -5,7 +5,7 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/yare-go/yare/internal/yaml"
+	"sigs.k8s.io/yaml"
 )
 
 // The objects of a chart have placeholders for what the templates of Helm decide. YAML writes a
@@ -17,10 +17,9 @@ const (
 	helmService   = "{helm service}"
 )
 
-// ForHelm returns the options of the objects of a chart, from those with the name HelmRelease and the
-// namespace HelmNamespace. The values decide whether a release has the objects that are made on
-// request.
-func (o *Options) ForHelm() *Options {
+// ForHelm returns the options of the objects of a chart. o has the name HelmRelease and the namespace
+// HelmNamespace. The values of a release decide whether it has the objects that are made on request.
+func ForHelm(o *Options) *Options {
 	c := *o
 	c.ManagedBy, c.OwnNamespace = helmService, false
 	c.Replicas = max(o.Replicas, 2)
@@ -28,11 +27,12 @@ func (o *Options) ForHelm() *Options {
 	return &c
 }
 
-// WriteChart writes a chart of Helm into the folder dir. The objects are made with o.ForHelm().
+// WriteChart writes a chart of Helm into the folder dir. The objects are those of the options ForHelm(o). The
+// values of o are the defaults of the chart.
 //
-// The file templates/manifests.yaml is made anew each time. Chart.yaml and values.yaml belong to the
-// user once they exist. So the template works without the values that an older values.yaml lacks.
-func (o *Options) WriteChart(dir string, objects []Object) error {
+// Each call makes the file templates/manifests.yaml anew. Chart.yaml and values.yaml belong to the user once
+// they exist. So the template works without the values that an older values.yaml lacks.
+func WriteChart(dir string, o *Options, objects []Object) error {
 	c := chart{
 		values: Object{
 			"replicas": o.Replicas, "args": []any{},

@@ -11,9 +11,9 @@ import (
 func TestChartKeepsBracesOfAuthors(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
-	o := &Options{Program: "robots", Version: "v1"}
+	o := &Options{Installation: Installation{Program: "robots"}, Version: "v1"}
 	object := Object{"apiVersion": "v1", "kind": "ConfigMap", "metadata": Object{"name": HelmRelease + "-settings", "namespace": HelmNamespace}, "data": Object{"greeting": "{{ .Name }}"}}
-	if err := o.WriteChart(dir, []Object{object}); err != nil {
+	if err := WriteChart(dir, o, []Object{object}); err != nil {
 		t.Fatal(err)
 	}
 	text, err := os.ReadFile(filepath.Join(dir, "templates", "manifests.yaml"))

@@ -8,15 +8,14 @@ package manifests
 import (
 	"errors"
 	"fmt"
-	"maps"
 	"math"
 	"strconv"
 	"strings"
 
 	"k8s.io/apimachinery/pkg/util/json"
+	"sigs.k8s.io/yaml"
 
 	"github.com/yare-go/yare/crd"
-	"github.com/yare-go/yare/internal/yaml"
 	"github.com/yare-go/yare/kube"
 )
 
@@ -25,16 +24,12 @@ type Object = map[string]any
 
 // Options describe an installation of a program.
 type Options struct {
-	// Program is the name of the program, and Version its version.
-	Program, Version string
-	// Name is the name of the objects.
-	Name string
-	// Namespace is where the program is installed. OwnNamespace reports whether the program is the
-	// only one in the namespace, so that the namespace may have the restricted Pod security standard.
-	Namespace    string
+	Installation
+	// Version is the version of the program.
+	Version string
+	// OwnNamespace is true if the program is the only program in its namespace. The namespace then gets the
+	// restricted Pod security standard.
 	OwnNamespace bool
-	// ManagedBy is the value of the label app.kubernetes.io/managed-by.
-	ManagedBy string
 
 	Image       string
 	PullSecrets []string
@@ -56,23 +51,6 @@ type Options struct {
 	// Roles encode as Roles and ClusterRoles. Each is bound to the ServiceAccount.
 	Roles []any
 }
-
-// The labels of the objects. A CustomResourceDefinition belongs to all installations of the program,
-// and has the first and the third. A Namespace has the first three, whose values never change: see
-// package uninstall.
-const (
-	LabelName      = "app.kubernetes.io/name"
-	LabelInstance  = "app.kubernetes.io/instance"
-	LabelManagedBy = "app.kubernetes.io/managed-by"
-	// LabelNamespace is the namespace of the installation. An object outside of the namespace, such as
-	// a ClusterRole, has the label too.
-	LabelNamespace = "manifests.yare.dev/namespace"
-	// LabelRevision is a digest of all objects that were printed together.
-	LabelRevision = "manifests.yare.dev/revision"
-
-	// ManagedBy is the value of LabelManagedBy of what the command manifests prints.
-	ManagedBy = "yare"
-)
 
 // defaultMemory is the request for memory: WebApp has 16 MB with one object, and 45 MB with 10,000.
 // defaultCPU is the request for processor time: WebApp takes 7 % of a processor for 500 updates a
@@ -146,7 +124,7 @@ func (o *Options) values() []string {
 		endpoint["tlsConfig"] = Object{"insecureSkipVerify": true}
 	}
 	values := []any{
-		"name", o.Name, "namespace", o.Namespace, "selector", o.selector(), "port", o.Port, "scheme", scheme, "endpoint", endpoint,
+		"name", o.Name, "namespace", o.Namespace, "selector", o.podLabels(), "port", o.Port, "scheme", scheme, "endpoint", endpoint,
 		"replicas", o.Replicas, "grace", o.GraceSeconds, "architectures", o.Architectures, "image", o.Image, "args", o.Args,
 		"resources", resources,
 	}
@@ -159,32 +137,6 @@ func (o *Options) values() []string {
 		}
 	}
 	return pairs
-}
-
-// selector returns the labels of the Pods.
-func (o *Options) selector() Object {
-	return Object{LabelName: o.Program, LabelInstance: o.Name}
-}
-
-// Label adds the labels of the installation to objects. It changes no label that an object has.
-func (o *Options) Label(objects []Object) {
-	for _, object := range objects {
-		labels := Object{LabelName: o.Program, LabelManagedBy: o.ManagedBy}
-		switch Kind(object) {
-		case "CustomResourceDefinition":
-		case "Namespace":
-			labels[LabelInstance] = o.Name
-		default:
-			labels[LabelInstance], labels[LabelNamespace] = o.Name, o.Namespace
-		}
-		addLabels(object, labels)
-	}
-}
-
-func addLabels(object, labels Object) {
-	metadata := at(object, "metadata")
-	maps.Copy(labels, at(metadata, "labels"))
-	metadata["labels"] = labels
 }
 
 // Kind returns the kind of an object.
@@ -226,7 +178,7 @@ func (r *renderer) last() Object { return r.objects[len(r.objects)-1] }
 
 // add adds the object of a text.
 func (r *renderer) add(text string) {
-	content, err := yaml.ToJSON([]byte(r.replacer.Replace(text)))
+	content, err := yaml.YAMLToJSON([]byte(r.replacer.Replace(text)))
 	r.addJSON(content, err)
 }
 

@@ -17,13 +17,6 @@ type Counter struct {
 	counts map[string]int
 }
 
-// Counter registers a counter. Its name should end with _total.
-func (r *Registry) Counter(name, help string, labels ...string) *Counter {
-	c := &Counter{series: series{name, labels}, counts: make(map[string]int)}
-	r.add(family{name, help, KindCounter, c.writeTo})
-	return c
-}
-
 // Add adds n, which must not be negative, to the series with these values of the labels, in
 // their order. Adding 0 creates the series, so that its first increase is visible.
 func (c *Counter) Add(n int, values ...string) {

@@ -28,13 +28,6 @@ type observations struct {
 	sum    float64
 }
 
-// Histogram registers a histogram with these upper bounds of its buckets, in ascending order.
-func (r *Registry) Histogram(name, help string, bounds []float64, labels ...string) *Histogram {
-	h := &Histogram{series: series{name, labels}, bounds: bounds, observed: make(map[string]*observations)}
-	r.add(family{name, help, kindHistogram, h.writeTo})
-	return h
-}
-
 // Observe records v, which must not be negative, in the series with these values of the
 // labels, in their order.
 func (h *Histogram) Observe(v float64, values ...string) {

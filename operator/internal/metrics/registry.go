@@ -8,6 +8,8 @@ import (
 	"bytes"
 	"fmt"
 	"io"
+	"maps"
+	"slices"
 	"strings"
 	"sync"
 )
@@ -15,8 +17,8 @@ import (
 // ContentType is the content type of the text that [Registry.WriteTo] writes.
 const ContentType = "text/plain; version=0.0.4; charset=utf-8"
 
-// Registry is a set of metrics with different names. Its methods and those of its metrics may
-// be called concurrently.
+// Registry is a set of metrics with different names. The methods of a Registry and of its metrics may be
+// called concurrently.
 type Registry struct {
 	mu       sync.Mutex
 	families []family
@@ -50,6 +52,37 @@ func (r *Registry) add(f family) {
 		}
 	}
 	r.families = append(r.families, f)
+}
+
+// Counter registers a counter. Its name should end with _total.
+func (r *Registry) Counter(name, help string, labels ...string) *Counter {
+	c := &Counter{series: series{name, labels}, counts: make(map[string]int)}
+	r.add(family{name, help, KindCounter, c.writeTo})
+	return c
+}
+
+// Histogram registers a histogram with these upper bounds of its buckets, in ascending order.
+func (r *Registry) Histogram(name, help string, bounds []float64, labels ...string) *Histogram {
+	h := &Histogram{series: series{name, labels}, bounds: bounds, observed: make(map[string]*observations)}
+	r.add(family{name, help, kindHistogram, h.writeTo})
+	return h
+}
+
+// Emit records the value of one series, with the values of its labels in their order. Values of
+// the same series are added up.
+type Emit func(value float64, values ...string)
+
+// Collect registers a metric whose values belong to somebody else. Each read of the metric
+// calls collect, from several goroutines.
+func (r *Registry) Collect(kind Kind, name, help string, labels []string, collect func(Emit)) {
+	series := series{name, labels}
+	r.add(family{name, help, kind, func(w io.Writer) {
+		sums := make(map[string]float64)
+		collect(func(v float64, values ...string) { sums[series.labelsOf(values)] += v })
+		for _, labels := range slices.Sorted(maps.Keys(sums)) {
+			fmt.Fprintf(w, "%s %g\n", sample(name, labels), sums[labels])
+		}
+	}})
 }
 
 // WriteTo writes all metrics, in the order in which they were registered.

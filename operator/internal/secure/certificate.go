@@ -2,20 +2,9 @@ package secure
 
 import (
 	"crypto/tls"
-	"fmt"
 	"log/slog"
 	"net"
 	"sync"
-	"time"
-)
-
-const (
-	// certificateLifetime is how long a self-signed certificate is valid.
-	certificateLifetime = 30 * 24 * time.Hour
-	// renewBefore is how long before the end of a certificate its successor takes over.
-	renewBefore = 10 * 24 * time.Hour
-	// clockSkew is how far the clock of a client may be behind.
-	clockSkew = time.Hour
 )
 
 // Certificates returns the certificate of a handshake, for [tls.Config].
@@ -28,39 +17,6 @@ func Listen(next net.Listener, certificates Certificates) net.Listener {
 		NextProtos:     []string{"http/1.1"},
 		GetCertificate: certificates,
 	})
-}
-
-// SelfSigned returns certificates for these names. A new certificate is generated, in memory, before
-// the last one expires. Clients cannot verify the certificates, which keep the connection secret only
-// from somebody who does no more than listen.
-func SelfSigned(names ...string) Certificates {
-	s := selfSigned{names: names}
-	return s.certificate
-}
-
-// selfSigned generates certificates.
-type selfSigned struct {
-	names []string
-
-	mu      sync.Mutex
-	current *tls.Certificate
-	// renewal is when current gets a successor.
-	renewal time.Time
-}
-
-func (s *selfSigned) certificate(*tls.ClientHelloInfo) (*tls.Certificate, error) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	now := time.Now()
-	if s.current != nil && now.Before(s.renewal) {
-		return s.current, nil
-	}
-	made, err := generate(s.names, now)
-	if err != nil {
-		return nil, fmt.Errorf("generate a certificate: %w", err)
-	}
-	s.current, s.renewal = made, now.Add(certificateLifetime-renewBefore)
-	return made, nil
 }
 
 // FromFiles returns the certificate in two files in PEM, which are read again for each handshake.

@@ -26,10 +26,10 @@ const (
 	reviewTimeout = 10 * time.Second
 )
 
-// A Guard passes on the requests whose bearer token belongs to a user who may make them. It asks
-// the API server: a TokenReview names the user, and a SubjectAccessReview reports whether the user may
-// do what the request does to its path, such as get /metrics. The rules of RBAC have nonResourceURLs
-// for that purpose.
+// A Guard passes on a request if its bearer token belongs to a user with the permission for the request. It
+// asks the API server: a TokenReview names the user, and a SubjectAccessReview reports whether the user may do
+// what the request does to its path, such as get /metrics. The rules of RBAC have nonResourceURLs for that
+// purpose.
 //
 // A guard neither logs tokens nor keeps them.
 type Guard struct {

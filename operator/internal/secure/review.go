@@ -9,7 +9,7 @@ import (
 	"github.com/yare-go/yare/kube"
 )
 
-// TokenReviews returns the resource by which a guard asks who a token belongs to.
+// TokenReviews returns the resource by which a guard asks for the user of a token.
 func TokenReviews() kube.Resource {
 	return reviewResource("authentication.k8s.io", "TokenReview", "tokenreviews")
 }

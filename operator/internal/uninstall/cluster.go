@@ -3,168 +3,147 @@ package uninstall
 import (
 	"context"
 	"fmt"
-	"slices"
-	"strings"
+	"io"
 	"time"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/yare-go/yare/internal/clock"
 	"github.com/yare-go/yare/kube"
-	"github.com/yare-go/yare/operator/internal/manifests"
 )
 
-// removeDefinitions removes the CustomResourceDefinitions of the program, unless somebody else needs
-// them.
-func (u *uninstaller) removeDefinitions(ctx context.Context) error {
-	others, err := u.otherInstallations(ctx)
+// cluster reads and deletes objects of all kinds, as metadata.
+type cluster struct {
+	client *kube.Client
+	// out gets a line for each object that is removed.
+	out io.Writer
+	// isDryRun is true if remove only writes what it would remove.
+	isDryRun bool
+}
+
+// period is the time between two looks at what is being deleted.
+const period = 500 * time.Millisecond
+
+// get returns the metadata of an object.
+func (c cluster) get(ctx context.Context, r kube.Resource, namespace, name string) (*metadata, error) {
+	response, err := c.client.Do(ctx, &kube.Request{
+		Verb: kube.VerbGet, Resource: r, Namespace: namespace, Name: name, Representation: kube.MetadataOnly,
+	})
 	if err != nil {
+		return nil, err
+	}
+	o := new(metadata)
+	return o, kube.Unmarshal(response.Body, o)
+}
+
+// list returns the metadata of the objects of a stream. A resource that the server does not serve or
+// cannot list has no objects.
+func (c cluster) list(ctx context.Context, s kube.Stream) (all []*metadata, err error) {
+	s.Representation = kube.MetadataOnly
+	for page, err := range s.Pages(ctx, c.client) {
+		if e, ok := kube.AsError(err); ok && (kube.IsNoResource(err) || e.Code == 405) {
+			break
+		}
+		if err != nil {
+			return nil, err
+		}
+		for _, item := range page.Items {
+			o := new(metadata)
+			if err := kube.Unmarshal(item, o); err != nil {
+				return nil, fmt.Errorf("decode the metadata of an object of %s: %w", s, err)
+			}
+			all = append(all, o)
+		}
+	}
+	return all, nil
+}
+
+// listKinds returns the objects of kinds in these namespaces, or in all namespaces if there are none, and
+// the objects of kinds outside of namespaces.
+func (c cluster) listKinds(ctx context.Context, kinds []kube.Resource, in []string) ([]object, error) {
+	var all []object
+	for _, r := range kinds {
+		namespaces := in
+		if r.ClusterScoped || len(in) == 0 {
+			namespaces = []string{""}
+		}
+		for _, namespace := range namespaces {
+			found, err := c.list(ctx, kube.Stream{Resource: r, Namespace: namespace})
+			if err != nil {
+				return nil, err
+			}
+			for _, o := range found {
+				all = append(all, object{r, o})
+			}
+		}
+	}
+	return all, nil
+}
+
+// remove deletes an object. It returns when the object, and the Pods of a Deployment, are gone.
+func (c cluster) remove(ctx context.Context, r kube.Resource, o *metadata) error {
+	name := nameOf(r, o)
+	if c.isDryRun {
+		fmt.Fprintf(c.out, "would delete %s\n", name)
+		return nil
+	}
+	policy := metav1.DeletePropagationBackground
+	if r == deployments() {
+		policy = metav1.DeletePropagationForeground
+	}
+	if err := c.delete(ctx, r, o, policy); err != nil {
 		return err
 	}
-	for _, r := range u.Kinds {
-		definition, err := u.get(ctx, manifests.DefinitionResource(), "", r.String())
+	for looks := 0; ; looks++ {
+		now, err := c.get(ctx, r, o.Namespace, o.Name)
+		if isGone(err) || err == nil && now.UID != o.UID {
+			break
+		}
 		if err != nil {
 			return err
 		}
-		if definition == nil {
-			continue
+		if looks > 0 && looks%20 == 0 {
+			fmt.Fprintf(c.out, "waiting for the end of %s, with the finalizers %v\n", name, now.Finalizers)
 		}
-		reason := ""
-		switch {
-		case definition.Labels[manifests.LabelManagedBy] != manifests.ManagedBy:
-			reason = "it has not got the label of the command manifests, so somebody else applied it"
-		case others != "":
-			reason = "the program is also installed as " + others
-		default:
-			objects, err := (&uninstaller{Options: Options{Kinds: []kube.Resource{r}}, client: u.client}).objects(ctx, nil)
-			if err != nil {
-				return err
-			}
-			objects = slices.DeleteFunc(objects, func(o custom) bool { return u.DryRun && u.DeleteObjects && u.isWatched(o) })
-			if len(objects) > 0 {
-				reason = "objects exist:" + countsOf(objects)
-			}
-		}
-		if reason != "" {
-			fmt.Fprintf(u.Out, "kept %s: %s\n", nameOf(manifests.DefinitionResource(), definition), reason)
-			continue
-		}
-		if err := u.remove(ctx, manifests.DefinitionResource(), definition); err != nil {
-			return err
+		if err := clock.SleepReal(ctx, period); err != nil {
+			return fmt.Errorf("wait for the end of %s: %w", name, err)
 		}
 	}
+	fmt.Fprintf(c.out, "deleted %s\n", name)
 	return nil
 }
 
-// isWatched reports whether the program watches the namespace of an object.
-func (u *uninstaller) isWatched(o custom) bool {
-	return len(u.Watched) == 0 || o.object.Namespace == "" || slices.Contains(u.Watched, o.object.Namespace)
+// delete asks the server to delete exactly this object.
+func (c cluster) delete(ctx context.Context, r kube.Resource, o *metadata, policy metav1.DeletionPropagation) error {
+	body, err := kube.Marshal(metav1.DeleteOptions{
+		TypeMeta:          metav1.TypeMeta{APIVersion: "v1", Kind: "DeleteOptions"},
+		Preconditions:     &metav1.Preconditions{UID: &o.UID},
+		PropagationPolicy: &policy,
+	})
+	if err == nil {
+		_, err = c.client.Do(ctx, &kube.Request{
+			Verb: kube.VerbDelete, Resource: r, Namespace: o.Namespace, Name: o.Name, Body: body,
+			Preconditions: kube.Preconditions{UID: o.UID},
+		})
+	}
+	return kube.IgnoreNotFound(err)
 }
 
-// otherInstallations returns the name of another Deployment of the program, or nothing.
-func (u *uninstaller) otherInstallations(ctx context.Context) (string, error) {
-	all, err := u.list(ctx, kube.Stream{Resource: deployments(), LabelSelector: manifests.LabelName + "=" + u.Program})
-	if err != nil {
-		return "", fmt.Errorf("look for other installations of the program: %w", err)
-	}
-	for _, d := range all {
-		if d.Namespace != u.Namespace || d.Name != u.Name {
-			return nameOf(deployments(), d), nil
-		}
-	}
-	return "", nil
-}
+// isGone reports whether err means that an object does not exist, or that its whole resource does not.
+func isGone(err error) bool { return kube.IsNotFound(err) || kube.IsNoResource(err) }
 
-// removeNamespace removes the Namespace of the installation, if the manifests made it and it holds
-// nothing else.
-func (u *uninstaller) removeNamespace(ctx context.Context) error {
-	namespace, err := u.get(ctx, namespaces(), "", u.Namespace)
-	if err != nil || namespace == nil {
-		return err
-	}
-	reason := "it existed before the installation, or was changed since"
-	if namespace.Labels[manifests.LabelInstance] == u.Name && isCreatedWithLabels(namespace) {
-		if reason, err = u.contents(ctx); err != nil {
-			return err
-		}
-	}
-	if reason != "" {
-		fmt.Fprintf(u.Out, "kept %s: %s\n", nameOf(namespaces(), namespace), reason)
+// ignoreGone returns nil if err means that an object does not exist, and err otherwise.
+func ignoreGone(err error) error {
+	if isGone(err) {
 		return nil
 	}
-	return u.remove(ctx, namespaces(), namespace)
+	return err
 }
 
-// isCreatedWithLabels reports whether a Namespace got the labels of the installation when it was
-// created. The server records who set a field and when, in whole seconds, and it does so before it
-// sets the time of the creation. The labels never change, so an upgrade leaves that record alone.
-// Whoever set another field in the first second may have created the Namespace before.
-func isCreatedWithLabels(namespace *metadata) bool {
-	isCreated := false
-	for _, entry := range namespace.ManagedFields {
-		if entry.Subresource != "" {
-			continue
-		}
-		if entry.Time == nil || entry.FieldsV1 == nil {
-			return false
-		}
-		age := entry.Time.Sub(namespace.CreationTimestamp.Time)
-		if strings.Contains(entry.FieldsV1.GetRawString(), `"f:`+manifests.LabelInstance+`"`) {
-			isCreated = -time.Second <= age && age <= 0
-		} else if age <= time.Second {
-			return false
-		}
+// nameOf returns how messages name an object.
+func nameOf(r kube.Resource, o *metadata) string {
+	if o.Namespace == "" {
+		return r.String() + " " + o.Name
 	}
-	return isCreated
-}
-
-// contents returns what the namespace of the installation holds that nobody has deleted, or nothing.
-func (u *uninstaller) contents(ctx context.Context) (string, error) {
-	if u.discoveryErr != nil {
-		return fmt.Sprintf("nobody knows what it holds: %v", u.discoveryErr), nil
-	}
-	var left []custom
-	for _, r := range u.resources {
-		if r.ClusterScoped || isDerived(r) {
-			continue
-		}
-		objects, err := u.list(ctx, kube.Stream{Resource: r, Namespace: u.Namespace})
-		if err != nil {
-			return fmt.Sprintf("nobody knows what it holds: %v", err), nil
-		}
-		for _, o := range objects {
-			left = append(left, custom{r, o})
-		}
-	}
-	// What goes by itself can own objects that came before it.
-	for before := -1; before != len(left); {
-		before = len(left)
-		left = slices.DeleteFunc(left, u.isRemovedByOthers)
-	}
-	if len(left) > 0 {
-		return "it holds " + nameOf(left[0].resource, left[0].object), nil
-	}
-	return "", ctx.Err()
-}
-
-// isRemovedByOthers reports whether an object is one that each namespace has, was deleted, or is owned by
-// an object that goes by itself.
-func (u *uninstaller) isRemovedByOthers(o custom) bool {
-	switch {
-	case slices.Contains(u.deletedUIDs, string(o.object.UID)):
-		return true
-	case o.resource.Group == "" && o.resource.Plural == "configmaps" && o.object.Name == "kube-root-ca.crt",
-		o.resource.Group == "" && o.resource.Plural == "serviceaccounts" && o.object.Name == "default":
-		return true
-	}
-	for _, owner := range o.object.OwnerReferences {
-		if slices.Contains(u.deletedUIDs, string(owner.UID)) {
-			u.deletedUIDs = append(u.deletedUIDs, string(o.object.UID))
-			return true
-		}
-	}
-	return false
-}
-
-// isDerived reports whether the objects of a resource are made of others, and go by themselves:
-// Events, the Endpoints of Services, and the figures of Pods.
-func isDerived(r kube.Resource) bool {
-	return r.Plural == "events" || r.Group == "metrics.k8s.io" || r.Group == "" && r.Plural == "endpoints"
+	return r.String() + " " + o.Namespace + "/" + o.Name
 }

@@ -12,7 +12,20 @@ import (
 
 	"github.com/yare-go/yare/internal/testkit/fakeserver"
 	"github.com/yare-go/yare/kube"
+	"github.com/yare-go/yare/operator/internal/manifests"
 )
+
+// The namespaces that a program watches are found in its arguments, however they are written.
+func TestWatchedNamespacesOfADeployment(t *testing.T) {
+	t.Parallel()
+	var d deployment
+	d.Spec.Template.Spec.Containers = append(d.Spec.Template.Spec.Containers, struct {
+		Args []string `json:"args"`
+	}{[]string{"run", "--watch-namespace=b", "-watch-namespace", "a", "--watch-namespace=b", "--bucket=watch-namespace=c", "-v"}})
+	if got := d.watched(); len(got) != 2 || got[0] != "a" || got[1] != "b" {
+		t.Errorf("the namespaces are %q", got)
+	}
+}
 
 // The command waits for the cleanup of an object, for as long as it may run. It removes a finalizer
 // only if the user abandons the cleanup, and never a finalizer of others.
@@ -33,19 +46,21 @@ func TestFinalizersAreRemovedOnRequestOnly(t *testing.T) {
 				robots := kube.Resource{GroupVersionKind: schema.GroupVersionKind{Group: "example.com", Version: "v1", Kind: "Robot"}, Plural: "robots"}
 				server.Store(robots, "default", "a", map[string]any{"metadata": map[string]any{"finalizers": []any{own, foreign}}})
 				var out bytes.Buffer
-				u := &uninstaller{client: server.Client(), Options: Options{
-					Program: "robots", Name: "robots", Namespace: "robots", Watched: []string{"default"}, Kinds: []kube.Resource{robots},
+				c := cluster{client: server.Client(), out: &out}
+				options := Options{
+					Installation: manifests.Installation{Program: "robots", Name: "robots", Namespace: "robots"},
+					Watched:      []string{"default"}, Kinds: []kube.Resource{robots},
 					Finalizers: []string{own}, DeleteObjects: true, AbandonCleanup: test.isAbandoned, Out: &out,
-				}}
-				d := new(deployment)
-				d.Status.ReadyReplicas = 1
+				}
+				var d deployment
+				d.Metadata.UID, d.Status.ReadyReplicas = "u", 1
 				ctx, cancel := context.WithTimeout(t.Context(), readyLimit/2)
 				defer cancel()
-				if err := u.removeObjects(ctx, d); !errors.Is(err, context.DeadlineExceeded) {
+				if err := removeObjects(ctx, c, d, options); !errors.Is(err, context.DeadlineExceeded) {
 					t.Errorf("the error is %v", err)
 				}
-				o, err := u.get(t.Context(), robots, "default", "a")
-				if err != nil || o == nil {
+				o, err := c.get(t.Context(), robots, "default", "a")
+				if err != nil {
 					t.Fatalf("the object is %v: %v\n%s", o, err, &out)
 				}
 				if o.DeletionTimestamp == nil || fmt.Sprint(o.Finalizers) != fmt.Sprint(test.want) {

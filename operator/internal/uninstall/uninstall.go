@@ -1,10 +1,16 @@
 // Package uninstall removes an installation of a program from a cluster, and destroys no data that
 // the user did not name.
 //
-// The order is: the objects of the program's kinds, if the user wants them deleted, while the program
-// still runs and cleans up after them; the Deployment with its Pods; all other objects with the labels
-// of the installation, of whatever kind; the CustomResourceDefinitions; the Namespace. Each step that
-// fails ends the command. The next call goes on from there.
+// The order is:
+//
+//  1. The objects of the program's kinds, if the user wants them deleted. The program still runs, and
+//     cleans up after them.
+//  2. The Deployment with its Pods.
+//  3. All other objects with the labels of the installation, of whatever kind.
+//  4. The CustomResourceDefinitions, unless somebody else needs them.
+//
+// A Namespace is never deleted. The user gets the command that deletes it. Each step that fails ends the
+// command. The next call goes on from there.
 package uninstall
 
 import (
@@ -13,21 +19,18 @@ import (
 	"fmt"
 	"io"
 	"slices"
-	"strings"
-	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
-	"github.com/yare-go/yare/internal/clock"
+	"github.com/yare-go/yare/internal/lease"
 	"github.com/yare-go/yare/kube"
 	"github.com/yare-go/yare/operator/internal/manifests"
 )
 
 // Options describe what to remove.
 type Options struct {
-	// Program is the name of the program, and Name is the name of the objects of the installation.
-	Program, Name, Namespace string
+	manifests.Installation
 	// Watched holds the namespaces that the program watches. If it is empty, the arguments in the
 	// Deployment name them.
 	Watched []string
@@ -42,47 +45,139 @@ type Options struct {
 	Out io.Writer
 }
 
+// errStopped is the error of a command that has changed nothing.
+var errStopped = errors.New("nothing was removed")
+
 // Run removes the installation. The error contains what is left, and why.
 func Run(ctx context.Context, client *kube.Client, o Options) error {
-	u := &uninstaller{Options: o, client: client}
-	deployment, err := u.deployment(ctx)
+	c := cluster{client: client, out: o.Out, isDryRun: o.DryRun}
+	deployment, err := findDeployment(ctx, c, o.Installation)
 	if err != nil {
 		return err
 	}
-	if len(u.Watched) == 0 && deployment != nil {
-		u.Watched = deployment.watched()
+	if len(o.Watched) == 0 {
+		o.Watched = deployment.watched()
 	}
-	if err := u.removeObjects(ctx, deployment); err != nil {
+	if err := removeObjects(ctx, c, deployment, o); err != nil {
 		return err
 	}
-	if err := u.removeInstallation(ctx, deployment); err != nil {
+	if err := removeInstallation(ctx, c, deployment, o.Installation); err != nil {
 		return err
 	}
-	if err := u.removeDefinitions(ctx); err != nil {
+	if err := removeDefinitions(ctx, c, o); err != nil {
 		return err
 	}
-	return u.removeNamespace(ctx)
+	namespace, err := c.get(ctx, namespaces(), "", o.Namespace)
+	if err == nil { // only the user knows what else the namespace holds
+		fmt.Fprintf(c.out, "kept namespaces %[1]s, in which others may have objects. This command deletes it with everything in it:\n  kubectl delete namespace %[1]s\n", namespace.Name)
+	}
+	return ignoreGone(err)
 }
 
-// uninstaller removes one installation.
-type uninstaller struct {
-	Options
-	client *kube.Client
-	// resources are the resources that the server serves, after removeInstallation. discoveryErr is why
-	// some are missing, or nil.
-	resources    []kube.Resource
-	discoveryErr error
-	// deletedUIDs are the uids of what was deleted. What these objects own goes by itself.
-	deletedUIDs []string
+// removeInstallation removes the objects that have the labels of the installation, the Deployment and
+// its Pods first.
+func removeInstallation(ctx context.Context, c cluster, d deployment, i manifests.Installation) error {
+	if d.exists() {
+		if err := c.remove(ctx, deployments(), &metadata{ObjectMeta: d.Metadata}); err != nil {
+			return err
+		}
+	}
+	resources, err := kube.DiscoverAll(ctx, c.client)
+	if err != nil {
+		fmt.Fprintf(c.out, "left the objects of some resources as they are: %v\n", err)
+	}
+	for _, r := range resources {
+		if isLeftOut(r) {
+			continue
+		}
+		objects, err := c.list(ctx, kube.Stream{Resource: r, LabelSelector: i.Selector()})
+		if err != nil {
+			fmt.Fprintf(c.out, "left %s as they are: %v\n", r, err)
+			continue
+		}
+		for _, o := range objects {
+			// The labels of a Service are also those of its EndpointSlices, which go with it.
+			if len(o.OwnerReferences) > 0 || r == deployments() && o.UID == d.Metadata.UID {
+				continue
+			}
+			if err := c.remove(ctx, r, o); err != nil {
+				return err
+			}
+		}
+	}
+	l, err := c.get(ctx, lease.Resource(), i.Namespace, i.Program)
+	if err != nil {
+		return ignoreGone(err)
+	}
+	return c.remove(ctx, lease.Resource(), l)
+}
+
+// isLeftOut reports whether the removal by labels leaves out a resource: definitions have a step of their
+// own, namespaces stay, and Events, the Endpoints of Services and the metrics of Pods go by themselves.
+func isLeftOut(r kube.Resource) bool {
+	return r.GroupResource() == manifests.DefinitionResource().GroupResource() || r.GroupResource() == namespaces().GroupResource() ||
+		r.Plural == "events" || r.Group == "metrics.k8s.io" || r.Group == "" && r.Plural == "endpoints"
+}
+
+// removeDefinitions removes the CustomResourceDefinitions of the program, unless somebody else needs
+// them.
+func removeDefinitions(ctx context.Context, c cluster, o Options) error {
+	other, err := otherInstallation(ctx, c, o.Installation)
+	if err != nil {
+		return err
+	}
+	for _, r := range o.Kinds {
+		definition, err := c.get(ctx, manifests.DefinitionResource(), "", r.String())
+		if isGone(err) {
+			continue
+		}
+		if err != nil {
+			return err
+		}
+		reason := ""
+		switch {
+		case definition.Labels[manifests.LabelManagedBy] != manifests.ManagedBy:
+			reason = "it has not got the label of the command manifests, so somebody else applied it"
+		case other != "":
+			reason = "the program is also installed as " + other
+		default:
+			objects, err := c.listKinds(ctx, []kube.Resource{r}, nil)
+			if err != nil {
+				return err
+			}
+			if o.DryRun && o.DeleteObjects {
+				objects = slices.DeleteFunc(objects, func(x object) bool { return x.isIn(o.Watched) })
+			}
+			if len(objects) > 0 {
+				reason = "objects exist:" + countsOf(objects)
+			}
+		}
+		if reason != "" {
+			fmt.Fprintf(c.out, "kept %s: %s\n", nameOf(manifests.DefinitionResource(), definition), reason)
+		} else if err := c.remove(ctx, manifests.DefinitionResource(), definition); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// otherInstallation returns the name of another Deployment of the program, or nothing.
+func otherInstallation(ctx context.Context, c cluster, i manifests.Installation) (string, error) {
+	all, err := c.list(ctx, kube.Stream{Resource: deployments(), LabelSelector: manifests.LabelName + "=" + i.Program})
+	if err != nil {
+		return "", fmt.Errorf("look for other installations of the program: %w", err)
+	}
+	for _, d := range all {
+		if d.Namespace != i.Namespace || d.Name != i.Name {
+			return nameOf(deployments(), d), nil
+		}
+	}
+	return "", nil
 }
 
 // metadata is the metadata of an object.
 type metadata = metav1.PartialObjectMetadata
 
-// period is the time between two looks at what is being deleted.
-const period = 500 * time.Millisecond
-
-// deployments, namespaces and leases return the resources that have steps of their own.
 func deployments() kube.Resource {
 	return kube.Resource{GroupVersionKind: schema.GroupVersionKind{Group: "apps", Version: "v1", Kind: "Deployment"}, Plural: "deployments"}
 }
@@ -90,202 +185,3 @@ func deployments() kube.Resource {
 func namespaces() kube.Resource {
 	return kube.Resource{GroupVersionKind: schema.GroupVersionKind{Version: "v1", Kind: "Namespace"}, Plural: "namespaces", ClusterScoped: true}
 }
-
-func leases() kube.Resource {
-	return kube.Resource{GroupVersionKind: schema.GroupVersionKind{Group: "coordination.k8s.io", Version: "v1", Kind: "Lease"}, Plural: "leases"}
-}
-
-// removeInstallation removes the objects that have the labels of the installation, the Deployment and
-// its Pods first.
-func (u *uninstaller) removeInstallation(ctx context.Context, deployment *deployment) error {
-	if deployment != nil {
-		if err := u.remove(ctx, deployments(), &metadata{ObjectMeta: deployment.Metadata}); err != nil {
-			return err
-		}
-	}
-	u.resources, u.discoveryErr = kube.DiscoverAll(ctx, u.client)
-	selector := manifests.LabelInstance + "=" + u.Name + "," + manifests.LabelNamespace + "=" + u.Namespace
-	for _, r := range u.resources {
-		if isDerived(r) || r.GroupResource() == manifests.DefinitionResource().GroupResource() || r.GroupResource() == namespaces().GroupResource() {
-			continue
-		}
-		objects, err := u.list(ctx, kube.Stream{Resource: r, LabelSelector: selector})
-		if err != nil {
-			fmt.Fprintf(u.Out, "left %s as they are: %v\n", r, err)
-			continue
-		}
-		for _, o := range objects {
-			// The labels of a Service are also those of its EndpointSlices, which go with it.
-			if len(o.OwnerReferences) > 0 || r == deployments() && deployment != nil && o.UID == deployment.Metadata.UID {
-				continue
-			}
-			if err := u.remove(ctx, r, o); err != nil {
-				return err
-			}
-		}
-	}
-	lease, err := u.get(ctx, leases(), u.Namespace, u.Program)
-	if err != nil || lease == nil {
-		return err
-	}
-	return u.remove(ctx, leases(), lease)
-}
-
-// remove deletes an object. It returns when the object, and the Pods of a Deployment, are gone.
-func (u *uninstaller) remove(ctx context.Context, r kube.Resource, o *metadata) error {
-	name := nameOf(r, o)
-	if u.DryRun {
-		u.deletedUIDs = append(u.deletedUIDs, string(o.UID))
-		fmt.Fprintf(u.Out, "would delete %s\n", name)
-		return nil
-	}
-	policy := metav1.DeletePropagationBackground
-	if r == deployments() {
-		policy = metav1.DeletePropagationForeground
-	}
-	if err := u.delete(ctx, r, o, policy); err != nil {
-		return err
-	}
-	for blocked := 0; ; blocked++ {
-		now, err := u.get(ctx, r, o.Namespace, o.Name)
-		if err != nil {
-			return err
-		}
-		if now == nil || now.UID != o.UID {
-			break
-		}
-		if blocked > 0 && blocked%20 == 0 {
-			fmt.Fprintf(u.Out, "waiting for the end of %s, with the finalizers %v\n", name, now.Finalizers)
-		}
-		if err := clock.SleepReal(ctx, period); err != nil {
-			return fmt.Errorf("wait for the end of %s: %w", name, err)
-		}
-	}
-	fmt.Fprintf(u.Out, "deleted %s\n", name)
-	return nil
-}
-
-// delete asks the server to delete exactly this object.
-func (u *uninstaller) delete(ctx context.Context, r kube.Resource, o *metadata, policy metav1.DeletionPropagation) error {
-	u.deletedUIDs = append(u.deletedUIDs, string(o.UID))
-	body, err := kube.Marshal(metav1.DeleteOptions{
-		TypeMeta:          metav1.TypeMeta{APIVersion: "v1", Kind: "DeleteOptions"},
-		Preconditions:     &metav1.Preconditions{UID: &o.UID},
-		PropagationPolicy: &policy,
-	})
-	if err == nil {
-		_, err = u.client.Do(ctx, &kube.Request{
-			Verb: kube.VerbDelete, Resource: r, Namespace: o.Namespace, Name: o.Name, Body: body,
-			Preconditions: kube.Preconditions{UID: o.UID},
-		})
-	}
-	return kube.IgnoreNotFound(err)
-}
-
-// get returns the metadata of an object, or nil if it does not exist.
-func (u *uninstaller) get(ctx context.Context, r kube.Resource, namespace, name string) (*metadata, error) {
-	response, err := u.client.Do(ctx, &kube.Request{
-		Verb: kube.VerbGet, Resource: r, Namespace: namespace, Name: name, Representation: kube.MetadataOnly,
-	})
-	if kube.IsNotFound(err) || kube.IsNoResource(err) {
-		return nil, nil //nolint:nilnil // the object does not exist
-	}
-	if err != nil {
-		return nil, err
-	}
-	o := new(metadata)
-	return o, kube.Unmarshal(response.Body, o)
-}
-
-// list returns the metadata of the objects of a stream. A resource that the server does not serve or
-// cannot list has no objects.
-func (u *uninstaller) list(ctx context.Context, s kube.Stream) ([]*metadata, error) {
-	s.Representation = kube.MetadataOnly
-	var all []*metadata
-	for page, err := range s.Pages(ctx, u.client) {
-		if e, ok := kube.AsError(err); ok && (kube.IsNoResource(err) || e.Code == 405) {
-			return nil, nil
-		}
-		if err != nil {
-			return nil, err
-		}
-		for _, item := range page.Items {
-			o := new(metadata)
-			if err := kube.Unmarshal(item, o); err != nil {
-				return nil, fmt.Errorf("decode the metadata of one of %s: %w", s, err)
-			}
-			all = append(all, o)
-		}
-	}
-	return all, nil
-}
-
-// nameOf returns how messages name an object.
-func nameOf(r kube.Resource, o *metadata) string {
-	if o.Namespace == "" {
-		return r.String() + " " + o.Name
-	}
-	return r.String() + " " + o.Namespace + "/" + o.Name
-}
-
-// deployment is the Deployment of an installation.
-type deployment struct {
-	// Metadata is not embedded, because that would add methods to the binary.
-	Metadata metav1.ObjectMeta `json:"metadata"`
-
-	Spec struct {
-		Template struct {
-			Spec struct {
-				Containers []struct {
-					Args []string `json:"args"`
-				} `json:"containers"`
-			} `json:"spec"`
-		} `json:"template"`
-	} `json:"spec"`
-	Status struct {
-		ReadyReplicas int `json:"readyReplicas"`
-	} `json:"status"`
-}
-
-// deployment returns the Deployment of the installation, or nil if it does not exist.
-func (u *uninstaller) deployment(ctx context.Context) (*deployment, error) {
-	response, err := u.client.Do(ctx, &kube.Request{Verb: kube.VerbGet, Resource: deployments(), Namespace: u.Namespace, Name: u.Name})
-	if kube.IsNotFound(err) {
-		return nil, nil //nolint:nilnil // the Deployment does not exist
-	}
-	if err != nil {
-		return nil, err
-	}
-	d := new(deployment)
-	if err := kube.Unmarshal(response.Body, d); err != nil {
-		return nil, fmt.Errorf("decode the Deployment %s/%s: %w", u.Namespace, u.Name, err)
-	}
-	labels, name := d.Metadata.Labels, u.Namespace+"/"+u.Name
-	switch {
-	case labels[manifests.LabelManagedBy] == "Helm":
-		return nil, fmt.Errorf("the Deployment %s was installed by Helm: delete the objects of the program with kubectl, as long as it runs, and then run helm uninstall", name)
-	case labels[manifests.LabelName] != u.Program || labels[manifests.LabelManagedBy] != manifests.ManagedBy:
-		return nil, fmt.Errorf("the Deployment %s has not got the labels of %s, so the command manifests did not print it: give --namespace and --name-prefix of the installation", name, u.Program)
-	}
-	return d, nil
-}
-
-// watched returns the namespaces that the program watches by its arguments. None means all.
-func (d *deployment) watched() []string {
-	var names []string
-	for _, container := range d.Spec.Template.Spec.Containers {
-		for i, arg := range container.Args {
-			rest, ok := strings.CutPrefix(strings.TrimLeft(arg, "-"), "watch-namespace")
-			if value, hasValue := strings.CutPrefix(rest, "="); ok && hasValue {
-				names = append(names, value)
-			} else if ok && rest == "" && i+1 < len(container.Args) {
-				names = append(names, container.Args[i+1])
-			}
-		}
-	}
-	slices.Sort(names)
-	return slices.Compact(names)
-}
-
-// errStopped is the error of a command that has changed nothing.
-var errStopped = errors.New("nothing was removed")

@@ -28,12 +28,12 @@ func Make(name string) error {
 	for _, mount := range mounts {
 		dir := filepath.Join(mount, name)
 		if err := os.Mkdir(dir, 0o755); err != nil && !errors.Is(err, fs.ErrExist) {
-			return fmt.Errorf("making the control group %s: %w", name, err)
+			return fmt.Errorf("make the control group %s: %w", name, err)
 		}
 		// In version 1, a new group has no processors and no memory nodes, and takes no process.
 		for _, file := range []string{"cpuset.cpus", "cpuset.mems"} {
 			if err := inherit(mount, dir, file); err != nil {
-				return fmt.Errorf("making the control group %s: %w", name, err)
+				return fmt.Errorf("make the control group %s: %w", name, err)
 			}
 		}
 	}
@@ -68,7 +68,7 @@ func Remove(ctx context.Context, name string) error {
 	}
 	for _, mount := range mounts {
 		if err := removeTree(ctx, filepath.Join(mount, name)); err != nil {
-			return fmt.Errorf("removing the control group %s: %w", name, err)
+			return fmt.Errorf("remove the control group %s: %w", name, err)
 		}
 	}
 	return nil
@@ -78,7 +78,7 @@ func Remove(ctx context.Context, name string) error {
 func mountPoints() ([]string, error) {
 	data, err := os.ReadFile("/proc/self/mountinfo")
 	if err != nil {
-		return nil, fmt.Errorf("reading the mounts: %w", err)
+		return nil, fmt.Errorf("read the mounts: %w", err)
 	}
 	return cgroupMounts(string(data)), nil
 }
@@ -120,12 +120,12 @@ func removeTree(ctx context.Context, dir string) error {
 			return nil
 		}
 		if !errors.Is(err, syscall.EBUSY) {
-			return fmt.Errorf("removing %s: %w", dir, err)
+			return fmt.Errorf("remove %s: %w", dir, err)
 		}
 		killAll(dir)
 		select {
 		case <-ctx.Done():
-			return fmt.Errorf("removing %s: its processes do not end: %w", dir, ctx.Err())
+			return fmt.Errorf("remove %s: its processes do not end: %w", dir, ctx.Err())
 		case <-time.After(retryInterval):
 		}
 	}

@@ -21,7 +21,7 @@ import (
 	"github.com/yare-go/yare/realnode/internal/layout"
 )
 
-// A Server is a DNS server.
+// Server is a DNS server.
 type Server struct {
 	packets net.PacketConn
 	stream  net.Listener
@@ -34,12 +34,12 @@ func Listen(address netip.Addr) (*Server, error) {
 	target := netip.AddrPortFrom(address, port).String()
 	packets, err := net.ListenPacket("udp4", target)
 	if err != nil {
-		return nil, fmt.Errorf("listening for questions about names: %w", err)
+		return nil, fmt.Errorf("listen for questions about names: %w", err)
 	}
 	stream, err := net.Listen("tcp4", target)
 	if err != nil {
 		_ = packets.Close()
-		return nil, fmt.Errorf("listening for questions about names: %w", err)
+		return nil, fmt.Errorf("listen for questions about names: %w", err)
 	}
 	return &Server{packets: packets, stream: stream}, nil
 }
@@ -67,20 +67,20 @@ func (s *Server) Run(ctx context.Context, client kubernetes.Interface) error {
 	if !cache.WaitForCacheSync(ctx.Done(), synced...) {
 		return nil
 	}
-	serve(s.packets, s.stream, z)
+	serve(s.packets, s.stream, z.lookup)
 	if ctx.Err() == nil {
-		return fmt.Errorf("answering questions about names: the server stopped")
+		return fmt.Errorf("answer questions about names: the server stopped")
 	}
 	return nil
 }
 
-// A zone finds the addresses of names.
+// zone finds the addresses of names.
 type zone struct {
 	services corelisters.ServiceLister
 	slices   discoverylisters.EndpointSliceLister
 }
 
-// An answer holds the addresses or the alias of a name.
+// answer holds the addresses or the alias of a name.
 type answer struct {
 	exists    bool
 	addresses []netip.Addr

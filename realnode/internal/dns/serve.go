@@ -20,10 +20,13 @@ const (
 	streamTimeout = 30 * time.Second
 )
 
+// lookup finds the answer for a name.
+type lookup func(name string) answer
+
 // serve answers questions until both ends are closed.
-func serve(packets net.PacketConn, stream net.Listener, z *zone) {
+func serve(packets net.PacketConn, stream net.Listener, find lookup) {
 	var running sync.WaitGroup
-	running.Go(func() { servePackets(packets, z) })
+	running.Go(func() { servePackets(packets, find) })
 	var mu sync.Mutex
 	open := map[net.Conn]bool{}
 	for {
@@ -38,7 +41,7 @@ func serve(packets net.PacketConn, stream net.Listener, z *zone) {
 		open[conn] = true
 		mu.Unlock()
 		running.Go(func() {
-			serveStream(conn, z)
+			serveStream(conn, find)
 			mu.Lock()
 			defer mu.Unlock()
 			delete(open, conn)
@@ -52,7 +55,8 @@ func serve(packets net.PacketConn, stream net.Listener, z *zone) {
 	running.Wait()
 }
 
-func servePackets(packets net.PacketConn, z *zone) {
+// servePackets answers questions over UDP.
+func servePackets(packets net.PacketConn, find lookup) {
 	buffer := make([]byte, 1<<16)
 	for {
 		n, from, err := packets.ReadFrom(buffer)
@@ -62,13 +66,14 @@ func servePackets(packets net.PacketConn, z *zone) {
 		if err != nil {
 			continue
 		}
-		if response := z.respond(buffer[:n], maxPacket); response != nil {
+		if response := find.respond(buffer[:n], maxPacket); response != nil {
 			_, _ = packets.WriteTo(response, from) // a client that got no answer asks again
 		}
 	}
 }
 
-func serveStream(conn net.Conn, z *zone) {
+// serveStream answers questions over TCP.
+func serveStream(conn net.Conn, find lookup) {
 	defer conn.Close()
 	for {
 		if conn.SetDeadline(time.Now().Add(streamTimeout)) != nil {
@@ -83,7 +88,7 @@ func serveStream(conn net.Conn, z *zone) {
 			return
 		}
 		const maxMessage = 1<<16 - 1
-		response := z.respond(query, maxMessage)
+		response := find.respond(query, maxMessage)
 		if response == nil {
 			return
 		}
@@ -95,7 +100,7 @@ func serveStream(conn net.Conn, z *zone) {
 
 // respond returns the response to a query, of at most limit bytes. It returns nil if the query
 // cannot be read.
-func (z *zone) respond(query []byte, limit int) []byte {
+func (find lookup) respond(query []byte, limit int) []byte {
 	var parser dnsmessage.Parser
 	header, err := parser.Start(query)
 	if err != nil || header.Response {
@@ -112,7 +117,7 @@ func (z *zone) respond(query []byte, limit int) []byte {
 		},
 		Questions: []dnsmessage.Question{question},
 	}
-	switch found := z.lookup(question.Name.String()); {
+	switch found := find(question.Name.String()); {
 	case header.OpCode != 0:
 		message.RCode = dnsmessage.RCodeNotImplemented
 	case !found.exists:

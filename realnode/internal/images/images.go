@@ -22,7 +22,7 @@ import (
 	"github.com/yare-go/yare/realnode/internal/programs"
 )
 
-// A Store is the image store of one containerd.
+// Store is the image store of one containerd.
 type Store struct {
 	// Ctr is the path of containerd's client.
 	Ctr string
@@ -45,7 +45,7 @@ func (s Store) WaitReady(ctx context.Context) error {
 		const interval = 50 * time.Millisecond
 		select {
 		case <-ctx.Done():
-			return fmt.Errorf("waiting for containerd: %w (last: %w)", context.Cause(ctx), err)
+			return fmt.Errorf("wait for containerd: %w (last: %w)", context.Cause(ctx), err)
 		case <-time.After(interval):
 		}
 	}
@@ -59,7 +59,7 @@ func (s Store) Load(ctx context.Context, file string) ([]string, error) {
 		return nil, err
 	}
 	if _, err := s.run(ctx, "images", "import", "--snapshotter", s.Snapshotter, file); err != nil {
-		return nil, fmt.Errorf("loading %s: %w: it must be the tar file of an image for this machine, such as `yare image -o` writes", file, err)
+		return nil, fmt.Errorf("load %s: %w: it must be the tar file of an image for this machine, such as `yare image -o` writes", file, err)
 	}
 	after, err := s.list(ctx)
 	if err != nil {
@@ -76,7 +76,7 @@ func (s Store) Load(ctx context.Context, file string) ([]string, error) {
 				continue
 			}
 			if _, err := s.run(ctx, "images", "tag", "--force", name, alias); err != nil {
-				return nil, fmt.Errorf("naming the image %s: %w", alias, err)
+				return nil, fmt.Errorf("name the image %s: %w", alias, err)
 			}
 		}
 	}
@@ -88,7 +88,7 @@ func (s Store) Load(ctx context.Context, file string) ([]string, error) {
 func (s Store) list(ctx context.Context) (map[string]string, error) {
 	out, err := s.run(ctx, "images", "list")
 	if err != nil {
-		return nil, fmt.Errorf("listing the images of the node: %w", err)
+		return nil, fmt.Errorf("list the images of the node: %w", err)
 	}
 	return parseList(out), nil
 }
@@ -154,7 +154,7 @@ func (s Store) run(ctx context.Context, args ...string) (string, error) {
 func Snapshotter(dir string) (string, error) {
 	var stat syscall.Statfs_t
 	if err := syscall.Statfs(dir, &stat); err != nil {
-		return "", fmt.Errorf("reading the file system of %s: %w", dir, err)
+		return "", fmt.Errorf("read the file system of %s: %w", dir, err)
 	}
 	const overlay = 0x794c7630
 	if stat.Type == overlay {

@@ -21,7 +21,7 @@ import (
 // Command is the name of the command that is the first process of the namespaces.
 const Command = "init"
 
-// A Machine is the first process of new namespaces, with all others in them.
+// Machine is the first process of new namespaces, with all others in them.
 type Machine struct {
 	cmd  *exec.Cmd
 	done chan struct{}
@@ -33,7 +33,7 @@ type Machine struct {
 func Start(l layout.Layout, child string, stdin io.Reader, stdout, stderr *os.File) (*Machine, error) {
 	executable, err := os.Executable()
 	if err != nil {
-		return nil, fmt.Errorf("finding this program: %w", err)
+		return nil, fmt.Errorf("find this program: %w", err)
 	}
 	cmd := exec.Command(executable, Command, "--slot", strconv.Itoa(l.Slot), child)
 	cmd.Stdin, cmd.Stdout, cmd.Stderr = stdin, stdout, stderr
@@ -59,7 +59,7 @@ func Start(l layout.Layout, child string, stdin io.Reader, stdout, stderr *os.Fi
 		close(m.done)
 	}()
 	if err := <-started; err != nil {
-		return nil, fmt.Errorf("making the namespaces of the node: %w: root in a container may not do that unless the container is privileged", err)
+		return nil, fmt.Errorf("make the namespaces of the node: %w: root in a container may not do that unless the container is privileged", err)
 	}
 	return m, nil
 }
@@ -103,12 +103,12 @@ func run(l layout.Layout, child string) (status int, err error) {
 		return 0, err
 	}
 	if err := syscall.Sethostname([]byte(layout.NodeName)); err != nil {
-		return 0, fmt.Errorf("naming the node: %w", err)
+		return 0, fmt.Errorf("name the node: %w", err)
 	}
 	process, err := os.StartProcess("/proc/self/exe", []string{"realnode", child, "--slot", strconv.Itoa(l.Slot)},
 		&os.ProcAttr{Dir: "/", Env: os.Environ(), Files: []*os.File{os.Stdin, os.Stdout, os.Stderr}})
 	if err != nil {
-		return 0, fmt.Errorf("starting the node: %w", err)
+		return 0, fmt.Errorf("start the node: %w", err)
 	}
 	return reap(process.Pid)
 }
@@ -122,7 +122,7 @@ func reap(pid int) (int, error) {
 		switch {
 		case err == syscall.EINTR:
 		case err != nil:
-			return 0, fmt.Errorf("waiting for the node: %w", err)
+			return 0, fmt.Errorf("wait for the node: %w", err)
 		case ended == pid && status.Exited():
 			return status.ExitStatus(), nil
 		case ended == pid:

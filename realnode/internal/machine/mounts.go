@@ -35,26 +35,26 @@ func isolateMounts(l layout.Layout) error {
 	// can ask for the propagation of mounts.
 	for _, flag := range []uintptr{syscall.MS_PRIVATE, syscall.MS_SHARED} {
 		if err := syscall.Mount("", "/", "", flag|syscall.MS_REC, ""); err != nil {
-			return fmt.Errorf("separating the mounts of the node: %w", err)
+			return fmt.Errorf("separate the mounts of the node: %w", err)
 		}
 	}
 	const noPrograms = syscall.MS_NOSUID | syscall.MS_NODEV | syscall.MS_NOEXEC
 	if err := syscall.Mount("proc", "/proc", "proc", noPrograms, ""); err != nil {
-		return fmt.Errorf("mounting /proc: %w", err)
+		return fmt.Errorf("mount /proc: %w", err)
 	}
 	if err := hideTunables(l); err != nil {
 		return err
 	}
 	for target, folder := range map[string]string{"/var/lib": "lib", "/var/log": "log"} {
 		if err := os.MkdirAll(l.Path(folder), 0o755); err != nil {
-			return fmt.Errorf("making a folder of the node: %w", err)
+			return fmt.Errorf("make a folder of the node: %w", err)
 		}
 		if err := bind(l.Path(folder), target); err != nil {
 			return err
 		}
 	}
 	if err := syscall.Mount("tmpfs", "/run", "tmpfs", syscall.MS_NOSUID|syscall.MS_NODEV, "mode=755"); err != nil {
-		return fmt.Errorf("mounting /run: %w", err)
+		return fmt.Errorf("mount /run: %w", err)
 	}
 	// On most systems /var/run is a symbolic link to /run.
 	if info, err := os.Lstat("/var/run"); err == nil && info.IsDir() {
@@ -72,10 +72,10 @@ func hideTunables(l layout.Layout) error {
 		}
 		file := l.Path("tunables", name)
 		if err := os.MkdirAll(filepath.Dir(file), 0o755); err != nil {
-			return fmt.Errorf("making a folder of the node: %w", err)
+			return fmt.Errorf("make a folder of the node: %w", err)
 		}
 		if err := os.WriteFile(file, []byte(value+"\n"), 0o644); err != nil {
-			return fmt.Errorf("writing a setting of the node: %w", err)
+			return fmt.Errorf("write a setting of the node: %w", err)
 		}
 		if err := bind(file, setting); err != nil {
 			return err
@@ -86,7 +86,7 @@ func hideTunables(l layout.Layout) error {
 
 func bind(source, target string) error {
 	if err := syscall.Mount(source, target, "", syscall.MS_BIND, ""); err != nil {
-		return fmt.Errorf("mounting %s at %s: %w", source, target, err)
+		return fmt.Errorf("mount %s at %s: %w", source, target, err)
 	}
 	return nil
 }

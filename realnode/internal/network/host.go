@@ -32,7 +32,7 @@ func IsFree(l layout.Layout) bool {
 	return true
 }
 
-// A routedNet is a network that a route of this machine leads to.
+// routedNet is a network that a route of this machine leads to.
 type routedNet struct {
 	net  netip.Prefix
 	link string
@@ -43,7 +43,7 @@ type routedNet struct {
 func routedNets() ([]routedNet, error) {
 	routes, err := netlink.RouteList(nil, netlink.FAMILY_V4)
 	if err != nil {
-		return nil, fmt.Errorf("reading the routes of this machine: %w", err)
+		return nil, fmt.Errorf("read the routes of this machine: %w", err)
 	}
 	var nets []routedNet
 	for _, route := range routes {
@@ -73,7 +73,7 @@ func Connect(l layout.Layout, pid int) (hasServiceRoute bool, err error) {
 	attributes.Name = l.Link()
 	veth := &netlink.Veth{LinkAttrs: attributes, PeerName: layout.NodeLink, PeerNamespace: netlink.NsPid(pid)}
 	if err := netlink.LinkAdd(veth); err != nil {
-		return false, fmt.Errorf("making the link %s: %w", l.Link(), err)
+		return false, fmt.Errorf("make the link %s: %w", l.Link(), err)
 	}
 	link, err := configure(l.Link(), netip.PrefixFrom(l.HostAddress(), l.LinkNet().Bits()))
 	if err != nil {
@@ -112,7 +112,7 @@ func Remove(name string) error {
 		err = netlink.LinkDel(link)
 	}
 	if err != nil {
-		return fmt.Errorf("removing the link %s: %w", name, err)
+		return fmt.Errorf("remove the link %s: %w", name, err)
 	}
 	return nil
 }
@@ -125,7 +125,7 @@ func ConfigureNode(ctx context.Context, l layout.Layout) error {
 		err = netlink.LinkSetUp(loopback)
 	}
 	if err != nil {
-		return fmt.Errorf("setting up the loopback link: %w", err)
+		return fmt.Errorf("set up the loopback link: %w", err)
 	}
 	for {
 		if _, err := netlink.LinkByName(layout.NodeLink); err == nil {
@@ -134,7 +134,7 @@ func ConfigureNode(ctx context.Context, l layout.Layout) error {
 		const interval = 10 * time.Millisecond
 		select {
 		case <-ctx.Done():
-			return fmt.Errorf("waiting for the link %s: %w", layout.NodeLink, context.Cause(ctx))
+			return fmt.Errorf("wait for the link %s: %w", layout.NodeLink, context.Cause(ctx))
 		case <-time.After(interval):
 		}
 	}
@@ -149,13 +149,13 @@ func ConfigureNode(ctx context.Context, l layout.Layout) error {
 func configure(name string, address netip.Prefix) (netlink.Link, error) {
 	link, err := netlink.LinkByName(name)
 	if err != nil {
-		return nil, fmt.Errorf("finding the link %s: %w", name, err)
+		return nil, fmt.Errorf("find the link %s: %w", name, err)
 	}
 	if err := netlink.AddrAdd(link, &netlink.Addr{IPNet: ipNet(address)}); err != nil {
-		return nil, fmt.Errorf("giving the link %s the address %s: %w", name, address, err)
+		return nil, fmt.Errorf("give the link %s the address %s: %w", name, address, err)
 	}
 	if err := netlink.LinkSetUp(link); err != nil {
-		return nil, fmt.Errorf("starting the link %s: %w", name, err)
+		return nil, fmt.Errorf("start the link %s: %w", name, err)
 	}
 	return link, nil
 }
@@ -163,7 +163,7 @@ func configure(name string, address netip.Prefix) (netlink.Link, error) {
 func addRoute(link netlink.Link, target netip.Prefix, gateway netip.Addr) error {
 	err := netlink.RouteAdd(&netlink.Route{LinkIndex: link.Attrs().Index, Dst: ipNet(target), Gw: gateway.AsSlice()})
 	if err != nil {
-		return fmt.Errorf("adding the route to %s: %w", target, err)
+		return fmt.Errorf("add the route to %s: %w", target, err)
 	}
 	return nil
 }

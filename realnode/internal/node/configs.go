@@ -14,7 +14,7 @@ import (
 func writeConfigs(l layout.Layout, cniPlugins, snapshotter string) error {
 	for _, dir := range []string{l.Path("logs"), l.Path(layout.CNIFolder)} {
 		if err := os.MkdirAll(dir, 0o755); err != nil {
-			return fmt.Errorf("making a folder of the node: %w", err)
+			return fmt.Errorf("make a folder of the node: %w", err)
 		}
 	}
 	resolv := fmt.Sprintf("nameserver %s\n", l.NodeAddress())
@@ -29,13 +29,13 @@ func writeConfigs(l layout.Layout, cniPlugins, snapshotter string) error {
 	} {
 		text, err := json.MarshalIndent(config, "", "  ")
 		if err != nil {
-			return fmt.Errorf("encoding %s: %w", name, err)
+			return fmt.Errorf("encode %s: %w", name, err)
 		}
 		files[name] = text
 	}
 	for name, text := range files {
 		if err := os.WriteFile(l.Path(name), text, 0o644); err != nil {
-			return fmt.Errorf("writing the configuration of the node: %w", err)
+			return fmt.Errorf("write the configuration of the node: %w", err)
 		}
 	}
 	return nil

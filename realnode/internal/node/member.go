@@ -24,7 +24,7 @@ const (
 	giveUpAfter = 5
 )
 
-// A member is one component, which is started again whenever it ends.
+// member is one component, which is started again whenever it ends.
 type member struct {
 	name   string
 	layout layout.Layout
@@ -78,7 +78,7 @@ func (m member) runOnce(ctx context.Context) error {
 func openLog(l layout.Layout, component string) (*os.File, error) {
 	log, err := os.OpenFile(l.LogFile(component), os.O_APPEND|os.O_CREATE|os.O_WRONLY, 0o600)
 	if err != nil {
-		return nil, fmt.Errorf("opening the log of %s: %w", component, err)
+		return nil, fmt.Errorf("open the log of %s: %w", component, err)
 	}
 	return log, nil
 }

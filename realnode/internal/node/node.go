@@ -122,12 +122,12 @@ func (n *node) start(ctx context.Context, keep func(func(context.Context) error)
 func (n *node) join(keep func(func(context.Context) error)) error {
 	config, err := clientcmd.BuildConfigFromFlags("", n.layout.Kubeconfig())
 	if err != nil {
-		return fmt.Errorf("reading the kubeconfig of the node: %w", err)
+		return fmt.Errorf("read the kubeconfig of the node: %w", err)
 	}
 	config.UserAgent = "yare-node"
 	client, err := kubernetes.NewForConfig(config)
 	if err != nil {
-		return fmt.Errorf("making a client: %w", err)
+		return fmt.Errorf("make a client: %w", err)
 	}
 	// The DNS server is a client of the API server, whose end the client logs.
 	log, err := openLog(n.layout, "dns")

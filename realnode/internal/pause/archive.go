@@ -27,13 +27,13 @@ func Archive(reference, architecture string) ([]byte, error) {
 		"rootfs":       map[string]any{"type": "layers", "diff_ids": []string{"sha256:" + hex.EncodeToString(sum[:])}},
 	})
 	if err != nil {
-		return nil, fmt.Errorf("encoding the configuration of the pause image: %w", err)
+		return nil, fmt.Errorf("encode the configuration of the pause image: %w", err)
 	}
 	manifest, err := json.Marshal([]map[string]any{
 		{"Config": "config.json", "RepoTags": []string{reference}, "Layers": []string{"layer.tar"}},
 	})
 	if err != nil {
-		return nil, fmt.Errorf("encoding the manifest of the pause image: %w", err)
+		return nil, fmt.Errorf("encode the manifest of the pause image: %w", err)
 	}
 	return tarOf(file{"config.json", 0o644, config}, file{"layer.tar", 0o644, layer}, file{"manifest.json", 0o644, manifest})
 }
@@ -50,14 +50,14 @@ func tarOf(files ...file) ([]byte, error) {
 	for _, f := range files {
 		header := &tar.Header{Typeflag: tar.TypeReg, Name: f.name, Mode: f.mode, Size: int64(len(f.data))}
 		if err := writer.WriteHeader(header); err != nil {
-			return nil, fmt.Errorf("writing the pause image: %w", err)
+			return nil, fmt.Errorf("write the pause image: %w", err)
 		}
 		if _, err := writer.Write(f.data); err != nil {
-			return nil, fmt.Errorf("writing the pause image: %w", err)
+			return nil, fmt.Errorf("write the pause image: %w", err)
 		}
 	}
 	if err := writer.Close(); err != nil {
-		return nil, fmt.Errorf("writing the pause image: %w", err)
+		return nil, fmt.Errorf("write the pause image: %w", err)
 	}
 	return archive.Bytes(), nil
 }

@@ -60,7 +60,7 @@ type issuer struct {
 func newIssuer(name string, now time.Time) (*issuer, error) {
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	if err != nil {
-		return nil, fmt.Errorf("generating the key of the node's authority: %w", err)
+		return nil, fmt.Errorf("generate the key of the node's authority: %w", err)
 	}
 	i := &issuer{key: key, now: now}
 	template := &x509.Certificate{
@@ -74,7 +74,7 @@ func newIssuer(name string, now time.Time) (*issuer, error) {
 		return nil, err
 	}
 	if i.certificate, err = x509.ParseCertificate(der); err != nil {
-		return nil, fmt.Errorf("reading the certificate of the node's authority: %w", err)
+		return nil, fmt.Errorf("read the certificate of the node's authority: %w", err)
 	}
 	return i, nil
 }
@@ -83,7 +83,7 @@ func newIssuer(name string, now time.Time) (*issuer, error) {
 func (i *issuer) write(certFile, keyFile string, template *x509.Certificate) error {
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	if err != nil {
-		return fmt.Errorf("generating the key of %s: %w", template.Subject.CommonName, err)
+		return fmt.Errorf("generate the key of %s: %w", template.Subject.CommonName, err)
 	}
 	template.KeyUsage = x509.KeyUsageDigitalSignature
 	der, err := i.sign(template, i.certificate, key)
@@ -92,7 +92,7 @@ func (i *issuer) write(certFile, keyFile string, template *x509.Certificate) err
 	}
 	encoded, err := x509.MarshalECPrivateKey(key)
 	if err != nil {
-		return fmt.Errorf("encoding the key of %s: %w", template.Subject.CommonName, err)
+		return fmt.Errorf("encode the key of %s: %w", template.Subject.CommonName, err)
 	}
 	if err := writeFile(certFile, "CERTIFICATE", der); err != nil {
 		return err
@@ -103,23 +103,23 @@ func (i *issuer) write(certFile, keyFile string, template *x509.Certificate) err
 func (i *issuer) sign(template, parent *x509.Certificate, key *ecdsa.PrivateKey) ([]byte, error) {
 	serial, err := rand.Int(rand.Reader, new(big.Int).Lsh(big.NewInt(1), 127))
 	if err != nil {
-		return nil, fmt.Errorf("choosing a serial number: %w", err)
+		return nil, fmt.Errorf("choose a serial number: %w", err)
 	}
 	template.SerialNumber = serial
 	template.NotBefore, template.NotAfter = i.now.Add(-skew), i.now.Add(lifetime)
 	der, err := x509.CreateCertificate(rand.Reader, template, parent, key.Public(), i.key)
 	if err != nil {
-		return nil, fmt.Errorf("signing the certificate of %s: %w", template.Subject.CommonName, err)
+		return nil, fmt.Errorf("sign the certificate of %s: %w", template.Subject.CommonName, err)
 	}
 	return der, nil
 }
 
 func writeFile(name, kind string, der []byte) error {
 	if err := os.MkdirAll(filepath.Dir(name), 0o700); err != nil {
-		return fmt.Errorf("making the folder of the node's certificates: %w", err)
+		return fmt.Errorf("make the folder of the node's certificates: %w", err)
 	}
 	if err := os.WriteFile(name, pem.EncodeToMemory(&pem.Block{Type: kind, Bytes: der}), 0o600); err != nil {
-		return fmt.Errorf("writing the node's certificates: %w", err)
+		return fmt.Errorf("write the node's certificates: %w", err)
 	}
 	return nil
 }

@@ -41,7 +41,7 @@ func Find() (Programs, error) {
 		return Programs{}, errors.New("a real node needs root: run yare as root, " + advice)
 	}
 	if err := os.Setenv("PATH", Path()); err != nil {
-		return Programs{}, fmt.Errorf("setting PATH: %w", err)
+		return Programs{}, fmt.Errorf("set PATH: %w", err)
 	}
 	var missing []string
 	find := func(name string) string {

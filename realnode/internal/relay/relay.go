@@ -36,7 +36,7 @@ func Start(address netip.AddrPort, link, target string) (*Relay, error) {
 	listener, err := config.Listen(ctx, "tcp4", address.String())
 	if err != nil {
 		cancel()
-		return nil, fmt.Errorf("listening on the link %s: %w", link, err)
+		return nil, fmt.Errorf("listen on the link %s: %w", link, err)
 	}
 	r := &Relay{listener: listener, end: cancel}
 	r.running.Go(func() { r.accept(ctx, target) })

@@ -140,14 +140,14 @@ func (s *Slot) clear(ctx context.Context) error {
 	}
 	entries, err := os.ReadDir(s.Dir())
 	if err != nil {
-		return fmt.Errorf("reading the folder of the node: %w", err)
+		return fmt.Errorf("read the folder of the node: %w", err)
 	}
 	for _, entry := range entries {
 		if entry.Name() == lockName {
 			continue
 		}
 		if err := os.RemoveAll(filepath.Join(s.Dir(), entry.Name())); err != nil {
-			return fmt.Errorf("removing what a node left: %w", err)
+			return fmt.Errorf("remove what a node left: %w", err)
 		}
 	}
 	return nil
@@ -163,11 +163,11 @@ func (s *Slot) Release() error {
 func (s *Slot) removeFolder() error {
 	defer s.lock.Close()
 	if err := os.Remove(s.Path(lockName)); err != nil {
-		return fmt.Errorf("removing the lock of the node's folder: %w", err)
+		return fmt.Errorf("remove the lock of the node's folder: %w", err)
 	}
 	// Another process may just take the slot.
 	if err := os.Remove(s.Dir()); err != nil && !errors.Is(err, syscall.ENOTEMPTY) {
-		return fmt.Errorf("removing the node's folder: %w", err)
+		return fmt.Errorf("remove the node's folder: %w", err)
 	}
 	return nil
 }
@@ -177,11 +177,11 @@ func (s *Slot) removeFolder() error {
 func unmountBelow(dir string) error {
 	data, err := os.ReadFile("/proc/self/mountinfo")
 	if err != nil {
-		return fmt.Errorf("reading the mounts: %w", err)
+		return fmt.Errorf("read the mounts: %w", err)
 	}
 	for _, point := range mountsBelow(dir, string(data)) {
 		if err := syscall.Unmount(point, syscall.MNT_DETACH|umountNoFollow); err != nil {
-			return fmt.Errorf("unmounting %s: %w", point, err)
+			return fmt.Errorf("unmount %s: %w", point, err)
 		}
 	}
 	return nil

@@ -30,7 +30,7 @@ const (
 	readyInterval = 100 * time.Millisecond
 )
 
-// A cluster is the cluster that a node joins.
+// cluster is the cluster that a node joins.
 type cluster struct {
 	client kubernetes.Interface
 	relay  *relay.Relay
@@ -41,7 +41,7 @@ type cluster struct {
 func joinCluster(ctx context.Context, l layout.Layout, kubeconfig string) (cluster, error) {
 	config, err := clientcmd.LoadFromFile(kubeconfig)
 	if err != nil {
-		return cluster{}, fmt.Errorf("reading the kubeconfig file: %w", err)
+		return cluster{}, fmt.Errorf("read the kubeconfig file: %w", err)
 	}
 	current, ok := config.Contexts[config.CurrentContext]
 	if !ok || config.Clusters[current.Cluster] == nil {
@@ -50,16 +50,16 @@ func joinCluster(ctx context.Context, l layout.Layout, kubeconfig string) (clust
 	target := config.Clusters[current.Cluster]
 	server, err := url.Parse(target.Server)
 	if err != nil {
-		return cluster{}, fmt.Errorf("reading the kubeconfig file %s: %w", kubeconfig, err)
+		return cluster{}, fmt.Errorf("read the kubeconfig file %s: %w", kubeconfig, err)
 	}
 	restConfig, err := clientcmd.NewDefaultClientConfig(*config, &clientcmd.ConfigOverrides{}).ClientConfig()
 	if err != nil {
-		return cluster{}, fmt.Errorf("reading the kubeconfig file %s: %w", kubeconfig, err)
+		return cluster{}, fmt.Errorf("read the kubeconfig file %s: %w", kubeconfig, err)
 	}
 	restConfig.UserAgent = "yare-node"
 	client, err := kubernetes.NewForConfig(restConfig)
 	if err != nil {
-		return cluster{}, fmt.Errorf("making a client: %w", err)
+		return cluster{}, fmt.Errorf("make a client: %w", err)
 	}
 
 	address := netip.AddrPortFrom(l.HostAddress(), layout.APIPort)
@@ -68,7 +68,7 @@ func joinCluster(ctx context.Context, l layout.Layout, kubeconfig string) (clust
 	target.Server = "https://" + address.String()
 	target.TLSServerName = layout.APIServerName
 	if err := clientcmd.WriteToFile(*config, l.Kubeconfig()); err != nil {
-		return cluster{}, fmt.Errorf("writing the kubeconfig file of the node: %w", err)
+		return cluster{}, fmt.Errorf("write the kubeconfig file of the node: %w", err)
 	}
 	if err := publishAPIServer(ctx, client, address); err != nil {
 		return cluster{}, err
@@ -103,7 +103,7 @@ func publishAPIServer(ctx context.Context, client kubernetes.Interface, address 
 	}
 	_, err := client.DiscoveryV1().EndpointSlices(corev1.NamespaceDefault).Create(ctx, slice, metav1.CreateOptions{})
 	if err != nil {
-		return fmt.Errorf("publishing the address of the API server for Pods: %w", err)
+		return fmt.Errorf("publish the address of the API server for Pods: %w", err)
 	}
 	return nil
 }

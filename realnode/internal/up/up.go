@@ -97,7 +97,7 @@ func (u *up) run(ctx context.Context) (err error) {
 	}
 	for _, file := range u.load {
 		if _, err := os.Stat(file); err != nil {
-			return fmt.Errorf("loading an image: %w", err)
+			return fmt.Errorf("load an image: %w", err)
 		}
 	}
 	taken, err := slot.Take(ctx, network.IsFree)
@@ -131,7 +131,7 @@ var errNodeEnded = errors.New("the real node ended unexpectedly")
 func (u *up) runMachine(ctx context.Context, l layout.Layout, found programs.Programs) error {
 	input, requests, err := os.Pipe()
 	if err != nil {
-		return fmt.Errorf("making a pipe: %w", err)
+		return fmt.Errorf("make a pipe: %w", err)
 	}
 	m, err := machine.Start(l, node.Command, input, u.stdout, u.stderr)
 	_ = input.Close()
@@ -221,7 +221,7 @@ func (u *up) loadImages(ctx context.Context, l layout.Layout, found programs.Pro
 		return err
 	}
 	if err := os.WriteFile(l.Path(layout.PauseArchive), archive, 0o600); err != nil {
-		return fmt.Errorf("writing the pause image: %w", err)
+		return fmt.Errorf("write the pause image: %w", err)
 	}
 	if _, err := store.Load(ctx, l.Path(layout.PauseArchive)); err != nil {
 		return err

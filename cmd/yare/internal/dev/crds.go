@@ -75,10 +75,10 @@ func indented(text string) string {
 // apply applies the CRDs and waits until the API server serves them.
 func (c crds) apply(ctx context.Context, k kubectl) error {
 	if _, err := k.run(ctx, c.text, "apply", "--server-side", "--force-conflicts", "--field-manager=yare-dev", "-f", "-"); err != nil {
-		return fmt.Errorf("applying the CustomResourceDefinitions: %w", err)
+		return fmt.Errorf("apply the CustomResourceDefinitions: %w", err)
 	}
 	if err := c.waitUntilServed(ctx, k); err != nil {
-		return fmt.Errorf("waiting for the CustomResourceDefinitions to be served: %w", err)
+		return fmt.Errorf("wait for the CustomResourceDefinitions to be served: %w", err)
 	}
 	return nil
 }

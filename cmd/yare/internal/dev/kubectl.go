@@ -12,7 +12,7 @@ import (
 	"github.com/yare-go/yare/internal/plane/process"
 )
 
-// A kubectl is the kubectl in the control plane binary, with access to its cluster.
+// kubectl is the kubectl in the control plane binary, with access to its cluster.
 type kubectl struct {
 	binary     string
 	kubeconfig string

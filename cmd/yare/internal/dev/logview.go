@@ -10,7 +10,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/yare-go/yare/internal/textlog"
+	"github.com/yare-go/yare/internal/logctx"
 )
 
 const (
@@ -38,7 +38,7 @@ type logView struct {
 }
 
 func newLogView(out io.Writer, verbose bool) *logView {
-	return &logView{out: out, isVerbose: verbose, handler: textlog.New(out, slog.LevelDebug)}
+	return &logView{out: out, isVerbose: verbose, handler: logctx.NewTextHandler(out, slog.LevelDebug)}
 }
 
 // Write shows the lines that end in text.

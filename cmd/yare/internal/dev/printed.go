@@ -15,7 +15,7 @@ import (
 // printLimit is how long a subcommand of an operator that prints something may take.
 const printLimit = 20 * time.Second
 
-// An operatorError is the problem that an operator reports in place of its output, such as a mistake in a
+// operatorError is the problem that an operator reports in place of its output, such as a mistake in a
 // tag.
 type operatorError struct{ output string }
 

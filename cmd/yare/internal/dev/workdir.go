@@ -13,7 +13,7 @@ const (
 	lockName      = ".yare-dev-lock"
 )
 
-// A workdir is the folder the operator is built in. It is locked while it is in use, so that
+// workdir is the folder the operator is built in. It is locked while it is in use, so that
 // sweep can remove the folders of killed processes, and no others.
 type workdir struct {
 	path string
@@ -25,7 +25,7 @@ func newWorkdir(parent string) (*workdir, error) {
 	sweep(parent)
 	path, err := os.MkdirTemp(parent, workdirPrefix)
 	if err != nil {
-		return nil, fmt.Errorf("making a folder to build the operator in: %w", err)
+		return nil, fmt.Errorf("make a folder to build the operator in: %w", err)
 	}
 	w := &workdir{path: path}
 	// The lock gets its name when it is locked: sweep never finds an unlocked lock in the folder
@@ -38,7 +38,7 @@ func newWorkdir(parent string) (*workdir, error) {
 	}
 	if err != nil {
 		w.remove()
-		return nil, fmt.Errorf("locking the folder the operator is built in: %w", err)
+		return nil, fmt.Errorf("lock the folder the operator is built in: %w", err)
 	}
 	return w, nil
 }

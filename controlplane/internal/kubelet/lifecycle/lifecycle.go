@@ -10,7 +10,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/equality"
 )
 
-// phase is where a Pod is in its simulated life.
+// phase is where a Pod is between its creation and its removal.
 type phase int
 
 const (
@@ -37,12 +37,9 @@ type History struct {
 	// IP is the Pod's address. It must be set before the first call of Next.
 	IP string
 
-	phase    phase
-	since    time.Time // when the phase began
-	restarts int32
-	last     corev1.ContainerState // how the containers ended the last time
-	exitCode int32                 // how they ended for good
-	deleted  time.Time             // when the node saw that the Pod is being deleted
+	podState
+	// deleted is when the node saw that the Pod is being deleted.
+	deleted time.Time
 }
 
 // Node holds the fields of a Pod's status that describe its node.
@@ -75,7 +72,7 @@ func Next(pod *corev1.Pod, s Settings, h *History, node Node, now time.Time) Dec
 		remove, again = h.terminate(pod, s, again, now)
 	}
 	d := Decision{Remove: remove, Again: again}
-	if status := h.status(pod, s, node, now); !equality.Semantic.DeepEqual(*status, pod.Status) {
+	if status := h.podStatus(pod, s, h.IP, node, now); !equality.Semantic.DeepEqual(*status, pod.Status) {
 		d.Status = status
 	}
 	return d
@@ -213,10 +210,6 @@ func (h *History) readyIn(s Settings, now time.Time) time.Duration {
 	}
 	return max(0, h.since.Add(s.ReadyAfter).Sub(now))
 }
-
-// becomesReady reports whether the containers are ever ready. Containers that are to fail are
-// never ready. Otherwise a Deployment of them would be available now and then.
-func (s Settings) becomesReady() bool { return s.Outcome != Fail && s.Outcome != CrashLoop }
 
 // terminate stops the containers of a Pod that is being deleted when it is time.
 func (h *History) terminate(pod *corev1.Pod, s Settings, again time.Duration, now time.Time) (remove bool, next time.Duration) {

@@ -141,3 +141,7 @@ func (s Settings) exits(policy corev1.RestartPolicy) (ends bool, after time.Dura
 	ends = failing || s.CompleteAfter != nil || s.ExitCode != nil || policy != corev1.RestartPolicyAlways
 	return ends, after, code
 }
+
+// becomesReady reports whether the containers are ever ready. Containers that are to fail are
+// never ready. Otherwise a Deployment of them would be available now and then.
+func (s Settings) becomesReady() bool { return s.Outcome != Fail && s.Outcome != CrashLoop }

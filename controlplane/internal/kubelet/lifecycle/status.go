@@ -9,62 +9,113 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// status returns the whole status that the Pod should have now. It keeps what others wrote,
+// podState is what the status of a Pod is made of.
+type podState struct {
+	phase phase
+	// since is when the phase began.
+	since    time.Time
+	restarts int32
+	// last is how the containers ended the last time, and exitCode how they ended for good.
+	last     corev1.ContainerState
+	exitCode int32
+}
+
+// podStatus returns the whole status that the Pod should have now. It keeps what others wrote,
 // such as the conditions of readiness gates.
-func (h *History) status(pod *corev1.Pod, s Settings, node Node, now time.Time) *corev1.PodStatus {
+func (s podState) podStatus(pod *corev1.Pod, settings Settings, ip string, node Node, now time.Time) *corev1.PodStatus {
 	status := pod.Status.DeepCopy()
 	status.ObservedGeneration = pod.Generation
-	status.Phase = h.podPhase()
+	status.Phase = s.podPhase()
 	if status.StartTime == nil {
 		status.StartTime = stamp(now)
 	}
 	status.HostIP, status.HostIPs = node.IP, []corev1.HostIP{{IP: node.IP}}
-	status.PodIP = h.IP
+	status.PodIP = ip
 	if pod.Spec.HostNetwork {
 		status.PodIP = node.IP
 	}
 	status.PodIPs = []corev1.PodIP{{IP: status.PodIP}}
 
-	ready := h.areContainersReady(s, now)
-	status.InitContainerStatuses = h.initStatuses(pod, *status.StartTime)
+	ready := s.areContainersReady(settings, now)
+	status.InitContainerStatuses = s.initStatuses(pod, *status.StartTime)
 	status.ContainerStatuses = nil
 	for _, c := range pod.Spec.Containers {
-		status.ContainerStatuses = append(status.ContainerStatuses, h.containerStatus(pod, c, ready))
+		status.ContainerStatuses = append(status.ContainerStatuses, s.containerStatus(pod, c, ready))
 	}
 	status.EphemeralContainerStatuses = nil
 	for _, c := range pod.Spec.EphemeralContainers {
 		status.EphemeralContainerStatuses = append(status.EphemeralContainerStatuses,
-			h.auxiliaryStatus(pod, corev1.Container(c.EphemeralContainerCommon), *status.StartTime))
+			s.auxiliaryStatus(pod, corev1.Container(c.EphemeralContainerCommon), *status.StartTime))
 	}
-	h.setConditions(pod, status, ready, now)
+	s.setConditions(pod, status, ready, now)
 	return status
 }
 
-func (h *History) podPhase() corev1.PodPhase {
+func (s podState) podPhase() corev1.PodPhase {
 	switch {
-	case h.phase == held || h.phase == initializing:
+	case s.phase == held || s.phase == initializing:
 		return corev1.PodPending
-	case h.phase == ended && h.exitCode == 0:
+	case s.phase == ended && s.exitCode == 0:
 		return corev1.PodSucceeded
-	case h.phase == ended:
+	case s.phase == ended:
 		return corev1.PodFailed
 	default:
 		return corev1.PodRunning
 	}
 }
 
-func (h *History) areContainersReady(s Settings, now time.Time) bool {
-	return h.phase == running && s.becomesReady() && !now.Before(h.since.Add(s.ReadyAfter))
+func (s podState) areContainersReady(settings Settings, now time.Time) bool {
+	return s.phase == running && settings.becomesReady() && !now.Before(s.since.Add(settings.ReadyAfter))
+}
+
+// setConditions sets the conditions that a kubelet owns.
+func (s podState) setConditions(pod *corev1.Pod, status *corev1.PodStatus, ready bool, now time.Time) {
+	set := func(kind corev1.PodConditionType, is bool, reason, message string) {
+		setCondition(status, corev1.PodCondition{
+			Type: kind, Status: truth(is), Reason: reason, Message: message, ObservedGeneration: pod.Generation,
+		}, now)
+	}
+	set(corev1.PodReadyToStartContainers, s.phase != ended, "", "")
+
+	initialized := s.phase != initializing && (s.phase != held || len(initContainers(pod)) == 0)
+	switch {
+	case !initialized:
+		set(corev1.PodInitialized, false, "ContainersNotInitialized", "containers with incomplete status: "+names(initContainers(pod)))
+	case status.Phase == corev1.PodSucceeded:
+		set(corev1.PodInitialized, true, "PodCompleted", "")
+	default:
+		set(corev1.PodInitialized, true, "", "")
+	}
+
+	reason, message := "", ""
+	switch {
+	case ready:
+	case status.Phase == corev1.PodSucceeded:
+		reason = "PodCompleted"
+	case status.Phase == corev1.PodFailed:
+		reason = "PodFailed"
+	default:
+		reason, message = "ContainersNotReady", "containers with unready status: "+names(pod.Spec.Containers)
+	}
+	set(corev1.ContainersReady, ready, reason, message)
+	if closed := closedGates(pod); ready && len(closed) > 0 {
+		ready, reason = false, "ReadinessGatesNotReady"
+		message = fmt.Sprintf("conditions that are not True: %s", strings.Join(closed, ", "))
+	}
+	set(corev1.PodReady, ready, reason, message)
+
+	// The scheduler sets it, but not for a Pod that names its node.
+	set(corev1.PodScheduled, true, "", "")
 }
 
 // containerStatus returns the status of an ordinary container. All ordinary containers of a
-// Pod have the same fate.
-func (h *History) containerStatus(pod *corev1.Pod, c corev1.Container, ready bool) corev1.ContainerStatus {
+// Pod are in the same state.
+func (s podState) containerStatus(pod *corev1.Pod, c corev1.Container, ready bool) corev1.ContainerStatus {
 	status := newStatus(c)
-	status.RestartCount = h.restarts
-	status.Started = new(h.phase == running)
+	status.RestartCount = s.restarts
+	status.Started = new(s.phase == running)
 	status.Ready = ready
-	switch h.phase {
+	switch s.phase {
 	case held:
 		status.State = waiting("ImagePullBackOff", fmt.Sprintf("Back-off pulling image %q (simulated: annotation %s)", c.Image, OutcomeAnnotation))
 		return status
@@ -72,50 +123,50 @@ func (h *History) containerStatus(pod *corev1.Pod, c corev1.Container, ready boo
 		status.State = waiting("PodInitializing", "")
 		return status
 	case running:
-		status.State.Running = &corev1.ContainerStateRunning{StartedAt: *stamp(h.since)}
-		status.LastTerminationState = h.lastState(pod, c.Name, h.restarts-1)
+		status.State.Running = &corev1.ContainerStateRunning{StartedAt: *stamp(s.since)}
+		status.LastTerminationState = s.lastState(pod, c.Name, s.restarts-1)
 	case backingOff:
-		status.State = waiting("CrashLoopBackOff", fmt.Sprintf("back-off %v restarting failed container=%s (simulated)", backOff(h.restarts), c.Name))
-		status.LastTerminationState = h.lastState(pod, c.Name, h.restarts)
+		status.State = waiting("CrashLoopBackOff", fmt.Sprintf("back-off %v restarting failed container=%s (simulated)", backOff(s.restarts), c.Name))
+		status.LastTerminationState = s.lastState(pod, c.Name, s.restarts)
 	case ended:
-		status.State = h.lastState(pod, c.Name, h.restarts)
+		status.State = s.lastState(pod, c.Name, s.restarts)
 	}
 	status.ImageID = imageID(c.Image)
-	status.ContainerID = containerID(pod, c.Name, h.restarts)
+	status.ContainerID = containerID(pod, c.Name, s.restarts)
 	return status
 }
 
 // lastState returns how the container ended the last time, which was after that many
 // restarts.
-func (h *History) lastState(pod *corev1.Pod, container string, restarts int32) corev1.ContainerState {
-	if h.last.Terminated == nil {
+func (s podState) lastState(pod *corev1.Pod, container string, restarts int32) corev1.ContainerState {
+	if s.last.Terminated == nil {
 		return corev1.ContainerState{}
 	}
-	state := h.last.DeepCopy()
+	state := s.last.DeepCopy()
 	state.Terminated.ContainerID = containerID(pod, container, restarts)
 	return *state
 }
 
 // initStatuses returns the statuses of the init containers, sidecars included.
-func (h *History) initStatuses(pod *corev1.Pod, started metav1.Time) []corev1.ContainerStatus {
+func (s podState) initStatuses(pod *corev1.Pod, started metav1.Time) []corev1.ContainerStatus {
 	var statuses []corev1.ContainerStatus
 	for i, c := range pod.Spec.InitContainers {
-		statuses = append(statuses, h.initStatus(pod, c, i == 0, started))
+		statuses = append(statuses, s.initStatus(pod, c, i == 0, started))
 	}
 	return statuses
 }
 
-func (h *History) initStatus(pod *corev1.Pod, c corev1.Container, first bool, started metav1.Time) corev1.ContainerStatus {
+func (s podState) initStatus(pod *corev1.Pod, c corev1.Container, first bool, started metav1.Time) corev1.ContainerStatus {
 	if isSidecar(c) {
-		return h.auxiliaryStatus(pod, c, started)
+		return s.auxiliaryStatus(pod, c, started)
 	}
 	status := newStatus(c)
 	status.Started = new(false)
 	switch {
-	case h.phase == held || (h.phase == initializing && !first):
+	case s.phase == held || (s.phase == initializing && !first):
 		status.State = waiting("PodInitializing", "")
 		return status
-	case h.phase == initializing:
+	case s.phase == initializing:
 		status.State.Running = &corev1.ContainerStateRunning{StartedAt: started}
 		status.Started = new(true)
 	default:
@@ -130,15 +181,15 @@ func (h *History) initStatus(pod *corev1.Pod, c corev1.Container, first bool, st
 
 // auxiliaryStatus returns the status of a sidecar or an ephemeral container, which runs from
 // the Pod's start to its end.
-func (h *History) auxiliaryStatus(pod *corev1.Pod, c corev1.Container, started metav1.Time) corev1.ContainerStatus {
+func (s podState) auxiliaryStatus(pod *corev1.Pod, c corev1.Container, started metav1.Time) corev1.ContainerStatus {
 	status := newStatus(c)
 	status.Started = new(false)
-	switch h.phase {
+	switch s.phase {
 	case held:
 		status.State = waiting("PodInitializing", "")
 		return status
 	case ended:
-		status.State = h.lastState(pod, c.Name, 0)
+		status.State = s.lastState(pod, c.Name, 0)
 		if status.State.Terminated != nil {
 			status.State.Terminated.StartedAt = started
 			status.State.Terminated.ExitCode, status.State.Terminated.Reason = 0, "Completed"

@@ -1,0 +1,80 @@
+package controller
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"math/rand/v2"
+	"sync/atomic"
+	"time"
+
+	"github.com/yare-go/yare/internal/clock"
+	"github.com/yare-go/yare/internal/logctx"
+	"github.com/yare-go/yare/kube"
+)
+
+// Log returns the logger of the work that ctx belongs to. In a reconcile or a cleanup its lines
+// have the attributes controller, namespace, name and reconcileID, which differs between any two
+// reconciles. In an operator.Task the lines have the attribute task. The logger is derived from the
+// Log of the [Runtime]. Log returns [slog.Default] for every other ctx.
+func Log(ctx context.Context) *slog.Logger {
+	if s, ok := logctx.From(ctx); ok {
+		return s.Logger()
+	}
+	return slog.Default()
+}
+
+// Now returns the time by which requeues, delayed triggers and [Every] are due. ctx is the context
+// of a reconcile, a cleanup, a source or a part. Now is [time.Now] unless a test moves the time of
+// the program forward: see Advance in package yaretest.
+func Now(ctx context.Context) time.Time { return clock.From(ctx).Now() }
+
+// call is the context of one reconcile or cleanup. It is a part of the reconciliation, so that the
+// context costs no allocation.
+type call struct {
+	context.Context //nolint:containedctx // the call is a context itself
+	program         *slog.Logger
+	controller      string
+	key             kube.Key
+	// id is the reconcile ID, a random number.
+	id uint64
+	// logger is made when it is asked for.
+	logger atomic.Pointer[slog.Logger]
+}
+
+// start sets the fields of c, and gives it a new id.
+func (c *call) start(ctx context.Context, program *slog.Logger, controller string, key kube.Key) {
+	c.Context, c.program, c.controller, c.key, c.id = ctx, program, controller, key, rand.Uint64()
+}
+
+// Value returns c as the scope of log lines, and otherwise the value of the context that c is
+// derived from.
+func (c *call) Value(key any) any {
+	if key == (logctx.Key{}) {
+		return c
+	}
+	return c.Context.Value(key)
+}
+
+// LogAttrs returns the attributes that name the controller, the object and the reconcile.
+func (c *call) LogAttrs() []slog.Attr {
+	return []slog.Attr{
+		slog.String("controller", c.controller), slog.String("namespace", c.key.Namespace), slog.String("name", c.key.Name),
+		slog.String("reconcileID", fmt.Sprintf("%016x", c.id)),
+	}
+}
+
+// log logs a line with the attributes of c and others.
+func (c *call) log(level slog.Level, text string, others []slog.Attr) {
+	c.program.LogAttrs(context.Background(), level, text, append(c.LogAttrs(), others...)...)
+}
+
+// Logger returns the logger of the program with the attributes of c.
+func (c *call) Logger() *slog.Logger {
+	if l := c.logger.Load(); l != nil {
+		return l
+	}
+	l := slog.New(c.program.Handler().WithAttrs(c.LogAttrs()))
+	c.logger.Store(l)
+	return l
+}

@@ -1,0 +1,63 @@
+package controller
+
+import (
+	"context"
+	"fmt"
+	"slices"
+
+	"github.com/yare-go/yare/kube"
+)
+
+// deselectedObjects finds the objects that have a finalizer of the controller and no longer match the
+// selectors of [For]. The controller still has to clean them up, and its own streams do not show them.
+type deselectedObjects struct {
+	own        ownObjects
+	objects    objects
+	finalizers *finalizers
+	self       *watchedKind
+	// server reads from the server, and narrowed does that in the namespaces of the reconciled kind.
+	server, narrowed *kube.Client
+	// cluster is the cluster of the objects.
+	cluster string
+}
+
+// read returns the object of key if it is deselected. Otherwise the object is absent.
+func (d *deselectedObjects) read(ctx context.Context, key kube.Key) (kube.Object, presence, error) {
+	if d.finalizers.isEmpty() {
+		return nil, absent, nil
+	}
+	c := d.server.InCluster(key.Cluster)
+	obj, err := d.objects.get(ctx, c, key)
+	switch {
+	case kube.IsNotFound(err):
+		return nil, absent, nil
+	case err != nil:
+		return nil, absent, err
+	case !d.finalizers.hasAny(obj.GetFinalizers()):
+		return nil, absent, nil
+	}
+	// The object may match once more. Then its own stream is about to show it.
+	matches, err := d.objects.exists(ctx, c, key.Namespace, append(slices.Clone(d.self.selectors), kube.Field("metadata.name", key.Name)))
+	if err != nil || matches {
+		return nil, absent, err
+	}
+	return obj, deselected, nil
+}
+
+// Run emits a trigger for each object that stopped matching the selectors while the program was down.
+func (d *deselectedObjects) Run(ctx context.Context, emit func(Trigger)) error {
+	for m, err := range kube.Metadata(d.narrowed, d.self.kind.Resource, "").Each(ctx) {
+		if d.self.ifServed && kube.IsNoResource(err) {
+			return nil
+		}
+		if err != nil {
+			return fmt.Errorf("find objects that no longer match the selectors: %w", err)
+		}
+		k := kube.Key{Cluster: d.cluster, Namespace: m.Namespace, Name: m.Name}
+		_, isStored := d.own.stored(k)
+		if !isStored && d.finalizers.hasAny(m.Finalizers) {
+			emit(Trigger{Key: k, Cause: "no longer selected"})
+		}
+	}
+	return nil
+}

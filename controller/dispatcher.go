@@ -1,0 +1,218 @@
+package controller
+
+import (
+	"context"
+	"log/slog"
+	"slices"
+
+	"github.com/yare-go/yare/cache"
+	"github.com/yare-go/yare/controller/internal/echo"
+	"github.com/yare-go/yare/controller/internal/mapping"
+	"github.com/yare-go/yare/controller/internal/queue"
+	"github.com/yare-go/yare/controller/internal/relation"
+	"github.com/yare-go/yare/kube"
+)
+
+// dispatcher makes triggers of changes. The steps of a change are: the predicates accept the change,
+// the relation finds the keys of the objects to reconcile, the echoes are marked, and the triggers go
+// to the queue. A change whose relation is slow waits in the map queue before its keys are found: see
+// [mapper].
+type dispatcher struct {
+	log *slog.Logger
+	own ownObjects
+	// reconciled is the reconciled kind as relations need it that are not slow.
+	reconciled relation.Kind
+	// uids finds objects of the reconciled kind by uid. It is nil if no relation needs it.
+	uids     *relation.UIDIndex
+	pausedBy pauseAnnotation
+	echoes   *echo.Tracker
+	failures *failures
+	cancels  *cancels
+	// recordRestoration records that a backup was restored.
+	recordRestoration func()
+	mapQueue          *mapQueue
+	enqueue           func(queue.Trigger)
+	// doubt makes the next read of an object live: see [cache.Cache.Doubt].
+	doubt func(kube.Ref)
+}
+
+// mapQueue holds the changes whose relations are slow.
+type mapQueue = mapping.Queue[*subscription]
+
+// handleChange triggers the objects that a change concerns, or passes the change to the map queue. It
+// runs in the goroutine of the stream.
+func (d *dispatcher) handleChange(sub *subscription, change Change) {
+	switch change.Type {
+	case cache.Synced:
+		close(sub.synced)
+		return
+	case cache.Restored:
+		d.recordRestoration()
+		return
+	}
+	k := sub.keyOf(change.Record())
+	if sub.isOwn {
+		d.recordOwnChange(k, change)
+	}
+	isAccepted := d.isAccepted(sub, change)
+	b := newBatch(sub.watched.kind.Resource.Kind, change)
+	switch {
+	case sub.watched.relation.IsSlow():
+		d.addToMapQueue(mapping.Key[*subscription]{Subscription: sub, Object: k}, b, change, isAccepted)
+	case isAccepted:
+		d.triggerRelated(sub, k, b, d.keysOf(sub, change))
+	}
+}
+
+// recordOwnChange records a change of the object k of the reconciled kind.
+func (d *dispatcher) recordOwnChange(k kube.Key, change Change) {
+	uid := change.Record().UID
+	switch change.Type {
+	case Added:
+		d.uids.Add(k, uid)
+	case Deleted:
+		// A predicate may reject the change. Then no reconcile finds that the object is gone.
+		d.failures.forget(k, uid)
+		d.uids.Remove(k, uid)
+	}
+	if isDeletionStep(change) {
+		d.cancels.cancel(k, uid)
+	}
+}
+
+// isAccepted reports whether the predicates of the watched kind accept change. They decide which edits
+// matter. Three kinds of changes are accepted in any case: a step of the deletion of an object of the
+// reconciled kind, the end of its pause, and a change with missed states.
+func (d *dispatcher) isAccepted(sub *subscription, change Change) bool {
+	if change.Missed || sub.isOwn && (isDeletionStep(change) || d.pausedBy.mayHaveEnded(change)) {
+		return true
+	}
+	accepted, err := sub.watched.accepts(change)
+	if err != nil {
+		sub.logError(d.log, change.Record(), err)
+	}
+	return accepted
+}
+
+// addToMapQueue passes a change to the map queue.
+func (d *dispatcher) addToMapQueue(k mapping.Key[*subscription], b mapping.Batch, change Change, isAccepted bool) {
+	switch {
+	case !isAccepted && change.Type != Added:
+		d.mapQueue.AddReplaced(k, change.BeforeObject())
+	case !isAccepted:
+	case change.Type == Added:
+		d.mapQueue.Add(k, b, nil)
+	default:
+		before := change.BeforeObject()
+		d.mapQueue.Add(k, b, &before)
+	}
+}
+
+// keysOf returns the keys of the objects to reconcile after a change, by a relation that is not slow.
+// Both the state after the change and the state before it count, because the change may end what
+// connected two objects, such as an owner reference.
+func (d *dispatcher) keysOf(sub *subscription, change Change) []relation.Key {
+	var keys []relation.Key
+	if change.Type != Deleted {
+		keys = d.keysOfState(sub, change.AfterObject())
+	}
+	if change.Type == Added || sub.isOwn && change.Type == Modified {
+		return keys
+	}
+	for _, k := range d.keysOfState(sub, change.BeforeObject()) {
+		if !slices.Contains(keys, k) {
+			keys = append(keys, k)
+		}
+	}
+	return keys
+}
+
+func (d *dispatcher) keysOfState(sub *subscription, o cache.Object) []relation.Key {
+	keys, err := sub.relatedKeys(context.Background(), o.Record, o.Bytes, d.reconciled)
+	if err != nil {
+		sub.logError(d.log, o.Record, err)
+	}
+	return keys
+}
+
+// triggerRelated triggers the related objects of the object k of a subscription, which has
+// changed. A trigger is an echo only if each of the changes is an echo.
+func (d *dispatcher) triggerRelated(sub *subscription, k kube.Key, b mapping.Batch, keys []relation.Key) {
+	triggers := make([]queue.Trigger, 0, len(keys))
+	for _, related := range keys {
+		if related.UID == "" || d.mayHaveUID(related) {
+			triggers = append(triggers, queue.Trigger{Key: related.Key, Priority: b.Priority, Cause: b.Cause})
+		}
+	}
+	changed := echo.NewTarget(sub.watched.kind.Resource, k)
+	for _, version := range b.Earlier {
+		for _, t := range d.echoes.Classify(changed, version, slices.Clone(triggers)) {
+			d.enqueue(t)
+		}
+	}
+	for _, t := range d.echoes.Classify(changed, b.Last, triggers) {
+		if b.Last.IsDeletion() && t.Echo != queue.IsEcho {
+			d.doubtOwner(t.Key, keys)
+		}
+		d.enqueue(t)
+	}
+}
+
+// mayHaveUID reports whether the object of the key k may have the uid in k. It returns true if no
+// object of that key is known, because the object may come soon.
+func (d *dispatcher) mayHaveUID(k relation.Key) bool {
+	o, ok := d.own.stored(k.Key)
+	return !ok || o.UID == k.UID
+}
+
+// doubtOwner makes the next reconcile of the object k ask the server whether the object still exists,
+// if it is the owner that a deleted child named. Somebody else has deleted the child, perhaps the
+// garbage collector, because the owner is gone. While the watch of the owner lags, the reconcile
+// would create the child again, and the garbage collector would delete it again.
+func (d *dispatcher) doubtOwner(k kube.Key, keys []relation.Key) {
+	owner, ok := d.own.stored(k)
+	if !ok || owner.Deleting || !slices.Contains(keys, relation.Key{Key: k, UID: owner.UID}) {
+		return
+	}
+	d.doubt(kube.Ref{Cluster: k.Cluster, Resource: d.reconciled.Resource, Namespace: k.Namespace, Name: k.Name, UID: owner.UID})
+}
+
+// newBatch returns the Batch of change alone, which is of an object of a kind.
+func newBatch(kind string, change Change) mapping.Batch {
+	r := change.Record()
+	b := mapping.Batch{
+		Priority: queue.High, Last: shownVersion(change),
+		Cause: queue.Cause{Kind: kind, Namespace: r.Namespace, Name: r.Name, Change: changeText(change)},
+	}
+	// Somebody waits for a deletion, also if it began before the program started.
+	if change.Initial && !change.After.Deleting {
+		b.Priority = queue.Low
+	}
+	return b
+}
+
+// shownVersion returns the version that change shows.
+func shownVersion(change Change) echo.ShownVersion {
+	if change.Type == Deleted {
+		return echo.ShownVersion{Version: echo.Version{UID: change.Before.UID}, IsDeletionStep: true}
+	}
+	return echo.ShownVersion{
+		Version:        echo.Version{UID: change.After.UID, ResourceVersion: change.After.ResourceVersion},
+		IsDeletionStep: isDeletionStep(change),
+		ChangesSpec:    change.Type == Modified && change.Before.Generation != change.After.Generation,
+	}
+}
+
+// changeText returns the type of a change for the log.
+func changeText(change Change) string {
+	switch {
+	case change.Initial:
+		return "there at the start"
+	case change.Type == Added:
+		return "added"
+	case change.Type == Deleted:
+		return "deleted"
+	default:
+		return "modified"
+	}
+}

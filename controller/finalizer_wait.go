@@ -1,0 +1,50 @@
+package controller
+
+import (
+	"log/slog"
+	"slices"
+	"strings"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/yare-go/yare/internal/clock"
+	"github.com/yare-go/yare/kube"
+)
+
+// finalizerWaitLimit is how long a deleted object may wait for its finalizers before that is logged.
+const finalizerWaitLimit = time.Minute
+
+// finalizerWaits logs, once per object, that the deletion of an object waits for the finalizers of
+// others.
+type finalizerWaits struct {
+	log *slog.Logger
+	// clock is nil for the real clock.
+	clock *clock.Clock
+	// failures records which objects have been logged.
+	failures *failures
+}
+
+// check logs that obj has waited for too long. k is the key of obj. It reports whether obj waits, and
+// returns the time until the next check. 0 means that no check is needed.
+func (w *finalizerWaits) check(k kube.Key, obj kube.Object) (isWaiting bool, checkAfter time.Duration) {
+	deleted := obj.GetDeletionTimestamp()
+	waitsFor := slices.DeleteFunc(slices.Clone(obj.GetFinalizers()), func(name string) bool {
+		return name == metav1.FinalizerDeleteDependents || name == metav1.FinalizerOrphanDependents
+	})
+	if deleted == nil || len(waitsFor) == 0 {
+		return false, 0
+	}
+	f := w.failures.failureFor(k, obj.GetUID())
+	if f.isWaitLogged {
+		return true, 0
+	}
+	if waited := w.clock.Since(deleted.Time); waited < finalizerWaitLimit {
+		return true, finalizerWaitLimit - waited
+	}
+	f.isWaitLogged = true
+	w.log.Warn("an object that is being deleted waits for finalizers",
+		"namespace", obj.GetNamespace(), "name", obj.GetName(), "finalizers", strings.Join(waitsFor, ", "),
+		"hint", "if an earlier version of this program added one, name it in RetiredFinalizers")
+	return true, 0
+}

@@ -1,0 +1,141 @@
+package controller
+
+import (
+	"context"
+	"fmt"
+	"slices"
+
+	"github.com/yare-go/yare/kube"
+)
+
+// finalizerAttempts is how often a change of the finalizers is decided, when others change
+// them at the same time.
+const finalizerAttempts = 5
+
+// finalizers adds and removes the finalizers of a controller.
+type finalizers struct {
+	// name is the finalizer, or empty.
+	name string
+	// retired holds the finalizers of earlier versions of the program.
+	retired []string
+	objects objects
+	// server reads from the server.
+	server *kube.Client
+}
+
+// isEmpty reports whether the controller has no finalizers.
+func (f *finalizers) isEmpty() bool { return f.name == "" && len(f.retired) == 0 }
+
+// has reports whether obj has the finalizer.
+func (f *finalizers) has(obj kube.Object) bool {
+	return f.name != "" && slices.Contains(obj.GetFinalizers(), f.name)
+}
+
+// hasAny reports whether the finalizer, or a retired one, is among names.
+func (f *finalizers) hasAny(names []string) bool {
+	return slices.ContainsFunc(names, func(name string) bool { return name == f.name || f.isRetired(name) })
+}
+
+func (f *finalizers) isRetired(name string) bool { return slices.Contains(f.retired, name) }
+
+// add adds the finalizer, and returns the updated object. It reports whether the object has the
+// finalizer: a finalizer is not added to an object that is being deleted or gone.
+func (f *finalizers) add(ctx context.Context, c *kube.Client, obj kube.Object) (updated kube.Object, hasIt bool, err error) {
+	for attempt := 1; ; attempt++ {
+		switch {
+		case obj.GetDeletionTimestamp() != nil:
+			return obj, false, nil
+		case f.has(obj):
+			return obj, true, nil // another instance of this program was quicker
+		}
+		patched, err := f.set(ctx, c, obj, append(slices.Clone(obj.GetFinalizers()), f.name))
+		if err == nil {
+			return patched, true, nil
+		}
+		live, exists, err := f.readRefused(ctx, obj, err, attempt)
+		if !exists {
+			return obj, false, err
+		}
+		obj = live
+	}
+}
+
+// remove removes the finalizer. If no other finalizer is left, the server deletes an object that is
+// being deleted.
+func (f *finalizers) remove(ctx context.Context, c *kube.Client, obj kube.Object) error {
+	for attempt := 1; f.has(obj); attempt++ {
+		_, err := f.set(ctx, c, obj,
+			slices.DeleteFunc(slices.Clone(obj.GetFinalizers()), func(name string) bool { return name == f.name }))
+		if err == nil {
+			return nil
+		}
+		live, exists, err := f.readRefused(ctx, obj, err, attempt)
+		if !exists {
+			return err
+		}
+		obj = live
+	}
+	return nil
+}
+
+// removeRetired removes the retired finalizers from obj, and returns the updated object. It
+// reports whether the object still exists.
+func (f *finalizers) removeRetired(ctx context.Context, c *kube.Client, obj kube.Object) (updated kube.Object, exists bool, err error) {
+	for attempt := 1; ; attempt++ {
+		before := obj.GetFinalizers()
+		if len(f.retired) == 0 || !slices.ContainsFunc(before, f.isRetired) {
+			return obj, true, nil
+		}
+		patched, err := f.set(ctx, c, obj, slices.DeleteFunc(slices.Clone(before), f.isRetired))
+		if err == nil {
+			return patched, true, nil
+		}
+		live, exists, err := f.readRefused(ctx, obj, err, attempt)
+		if !exists {
+			return obj, false, err
+		}
+		obj = live
+	}
+}
+
+// set replaces the finalizers of obj by a patch. The patch tests the uid and the replaced list.
+func (f *finalizers) set(ctx context.Context, c *kube.Client, obj kube.Object, wanted []string) (kube.Object, error) {
+	// A test of a JSON patch reads a list that does not exist as null.
+	var before any
+	if names := obj.GetFinalizers(); len(names) > 0 {
+		before = names
+	}
+	return f.objects.patch(ctx, c, kube.Key{Namespace: obj.GetNamespace(), Name: obj.GetName()}, kube.JSONPatch(
+		kube.TestAt("/metadata/uid", obj.GetUID()),
+		kube.TestAt("/metadata/finalizers", before),
+		kube.AddAt("/metadata/finalizers", wanted),
+	))
+}
+
+// readRefused makes a live read of the object whose finalizers the server refused to set. It reports
+// whether the object still exists under its uid, so that the caller can decide once more. The
+// server answers a failed test with 422 and without details, so only a read shows the reason.
+func (f *finalizers) readRefused(ctx context.Context, obj kube.Object, refused error, attempt int) (live kube.Object, exists bool, err error) {
+	if kube.IsNotFound(refused) {
+		return nil, false, nil
+	}
+	failed := fmt.Errorf("set the finalizers: %w", refused)
+	if !kube.IsInvalid(refused) && !kube.IsConflict(refused) || attempt == finalizerAttempts {
+		return nil, false, failed
+	}
+	now, err := f.objects.get(ctx, f.server, kube.Key{Namespace: obj.GetNamespace(), Name: obj.GetName()})
+	if kube.IsNotFound(err) {
+		return nil, false, nil
+	}
+	if err != nil {
+		return nil, false, err
+	}
+	switch {
+	case now.GetUID() != obj.GetUID():
+		return nil, false, nil // the object is gone, and another object has its name
+	case kube.IsInvalid(refused) && slices.Equal(now.GetFinalizers(), obj.GetFinalizers()) &&
+		(now.GetDeletionTimestamp() == nil) == (obj.GetDeletionTimestamp() == nil):
+		return nil, false, failed // the tests would have passed: the server has another reason
+	}
+	return now, true, nil
+}

@@ -1,0 +1,422 @@
+// Package adoption protects objects that somebody else made. A reconcile cannot make such an
+// object a child of the reconciled object, unless the author asks for that. The garbage collector
+// would delete the object together with its owner.
+//
+// A [Guard] checks each apply whose body has a controlling owner reference to the reconciled
+// object, or its uid in a label of controller.OwnsByLabel. The reconciled object then is the owner.
+// The live object of that name decides:
+//
+//   - An object that another owner controls is refused, also with [kube.Adopt].
+//   - An object that an earlier owner of the same group, kind and name controls is about to
+//     be deleted by the garbage collector. The apply is refused with a conflict, which is
+//     retried quietly until the object is gone. If the field managers of this controller
+//     have not written the object since its creation, it came from a backup, together with
+//     the owner that has a new uid: then its reference is corrected.
+//   - An object is a child if an owner reference names the owner or an earlier owner, if a label
+//     has the uid of the owner, or if a field manager of this controller has fields in it, as
+//     after a deletion of an owner that left its children behind (kubectl delete
+//     --cascade=orphan).
+//   - Every other object is refused, unless the apply has [kube.Adopt].
+//
+// An example. The WebApp "shop" with uid 7 applies the Deployment "shop" as the field manager
+// "webapp". What the Guard does with the apply depends on the live Deployment "shop":
+//
+//	controlled by          fields of webapp        the apply
+//	nobody: none exists                            creates the Deployment
+//	WebApp "shop", uid 7   any                     is sent
+//	WebApp "blog", uid 9   any                     is refused
+//	WebApp "shop", uid 3   since its creation      is a conflict, until the Deployment is gone
+//	WebApp "shop", uid 3   older, or none          is sent, after uid 3 was replaced by uid 7
+//	nobody                 some                    is sent
+//	nobody                 none                    is refused without kube.Adopt
+//
+// The decision still holds when the apply arrives, because the apply names the uid of the child. If no
+// object exists, the apply names a resourceVersion that no object ever has. The server ignores that
+// version if it creates the object, and refuses the apply with a conflict if it finds one. Then the
+// decision is made again, by a live read. One window remains: between the decision and the apply,
+// somebody may change the owner references or managedFields of the same object.
+package adoption
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"slices"
+	"sync"
+
+	"github.com/go-json-experiment/json/jsontext"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/yare-go/yare/cache"
+	"github.com/yare-go/yare/internal/jsonscan"
+	"github.com/yare-go/yare/kube"
+)
+
+// ErrForeignChild is wrapped by the error of an apply that was refused because it would have taken
+// over somebody else's object. The apply was not sent.
+var ErrForeignChild = errors.New("the object exists and is not its child")
+
+// Guard refuses the applies of one controller that would take over an object. It is safe for
+// concurrent use.
+type Guard struct {
+	view View
+	// formerManagers holds the former field managers of the controller, and labels holds the labels of
+	// controller.OwnsByLabel.
+	formerManagers, labels []string
+
+	mu sync.Mutex
+	// children holds the children that no cache shows.
+	children map[kube.Ref]child
+}
+
+// View is the cache as the controller may see it: see [cache.View].
+type View interface {
+	Live(ref kube.Ref) cache.Live
+}
+
+// child is an object that is known to be a child, and its owner.
+type child struct{ uid, owner types.UID }
+
+// NewGuard returns a Guard that finds live objects in view.
+func NewGuard(view View, formerManagers, labels []string) *Guard {
+	return &Guard{view: view, formerManagers: formerManagers, labels: labels, children: make(map[kube.Ref]child)}
+}
+
+// maxChildren limits the memory of a Guard. A forgotten child costs one read.
+const maxChildren = 4096
+
+// maxDecisions is how often an apply is decided when the object changes meanwhile.
+const maxDecisions = 3
+
+// neverVersion is no object's resourceVersion: etcd has its first revision while it is empty.
+const neverVersion = "1"
+
+// Handler returns a handler for the reconcile of owner. It belongs behind the no-op check: an apply
+// that would change nothing needs no decision. A decision costs one request if no cache shows the
+// child. The handler then remembers the decision for the uid of the child.
+func (g *Guard) Handler(next kube.Handler, owner kube.Ref) kube.Handler {
+	return &handler{guard: g, next: next, owner: owner}
+}
+
+// handler guards the applies of one reconcile.
+type handler struct {
+	guard *Guard
+	next  kube.Handler
+	owner kube.Ref
+}
+
+// Do serves one request.
+func (h *handler) Do(ctx context.Context, r *kube.Request) (*kube.Response, error) {
+	if r.Verb != kube.VerbPatch || r.ContentType != kube.ContentApply || r.Subresource != "" ||
+		!hasController(r.Body, h.owner.UID) && !hasOwnerLabel(r.Body, h.owner.UID, h.guard.labels) {
+		return h.next.Do(ctx, r)
+	}
+	for attempt := 1; ; attempt++ {
+		d, err := h.guard.decide(ctx, h.next, r, h.owner, attempt > 1 || r.Live)
+		if err != nil {
+			return nil, err
+		}
+		if err = d.replaceOwner(ctx, h.next, r, h.owner); err == nil {
+			var response *kube.Response
+			if response, err = d.send(ctx, h.next, r); err == nil {
+				h.guard.recordChild(r, h.owner, d, response)
+				return response, nil
+			}
+		}
+		if !isOutdated(err) || attempt == maxDecisions || r.Preconditions != (kube.Preconditions{}) {
+			return nil, err
+		}
+	}
+}
+
+// isOutdated reports whether a request was refused because the object is not the object of the
+// decision.
+func isOutdated(err error) bool {
+	e, ok := kube.AsError(err)
+	return ok && (kube.IsConflict(err) && !kube.IsApplyConflict(err) || kube.IsUIDConflict(e))
+}
+
+// hasController reports whether the object in body has a controlling owner reference to owner.
+func hasController(body []byte, owner types.UID) (found bool) {
+	if owner == "" || !bytes.Contains(body, []byte(owner)) {
+		return false
+	}
+	s := jsonscan.New(body)
+	for _, member := range []string{"metadata", "ownerReferences"} {
+		if ok, err := s.Find(member); err != nil || !ok {
+			return false
+		}
+	}
+	more, err := s.Enter('[')
+	for more && err == nil {
+		if more, err = s.NextElement(']'); !more || err != nil {
+			break
+		}
+		var uid []byte
+		var controls bool
+		err = s.Members(func(name []byte) (err error) {
+			switch string(name) {
+			case "uid":
+				uid, err = s.TextOrNull()
+			case "controller":
+				controls, err = s.Boolean()
+			default:
+				err = s.Skip()
+			}
+			return err
+		})
+		found = found || controls && string(uid) == string(owner)
+	}
+	return found && err == nil
+}
+
+// Forget drops the decisions about children that no cache shows.
+func (g *Guard) Forget() {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	clear(g.children)
+}
+
+// decision is about an apply that may be sent.
+type decision struct {
+	// uid is the uid of the child. It is empty if no object of that name exists.
+	uid types.UID
+	// isCached is true if a cache shows the child.
+	isCached bool
+	// stale is the index of the owner reference to an earlier owner, which must be corrected first.
+	// staleUID is the uid in it, or empty if there is no such reference.
+	stale    int
+	staleUID types.UID
+}
+
+// decide finds the child of r, and returns an error if r must not be sent. With mustRead, neither the
+// cache nor an earlier decision counts.
+func (g *Guard) decide(ctx context.Context, next kube.Handler, r *kube.Request, owner kube.Ref, mustRead bool) (decision, error) {
+	ref := childRef(r)
+	var metadata []byte
+	var err error
+	live := g.view.Live(ref)
+	switch {
+	case live.Known && !mustRead:
+		if !live.Present {
+			return decision{isCached: true}, nil
+		}
+		if isOwnedBy(live.Record.Owners, owner) {
+			return decision{uid: live.Record.UID, isCached: true}, nil
+		}
+		metadata, err = live.Metadata()
+	default:
+		if known, ok := g.child(ref); ok && !mustRead && known.owner == owner.UID {
+			return decision{uid: known.uid}, nil
+		}
+		var response *kube.Response
+		response, err = next.Do(ctx, &kube.Request{
+			Cluster: r.Cluster, Verb: kube.VerbGet, Resource: r.Resource, Namespace: r.Namespace, Name: r.Name,
+			Representation: kube.MetadataOnly, Live: r.Live,
+		})
+		if kube.IsNotFound(err) {
+			return decision{isCached: live.Known}, nil
+		}
+		if err == nil {
+			metadata = response.Body
+		}
+	}
+	if err != nil {
+		return decision{}, fmt.Errorf("apply %s: find out whether it is a child of %s: %w", r.Ref(), owner, err)
+	}
+	var object metav1.PartialObjectMetadata
+	if err := kube.Unmarshal(metadata, &object); err != nil {
+		return decision{}, fmt.Errorf("apply %s: find out whether it is a child of %s: %w", r.Ref(), owner, err)
+	}
+	d, err := g.decideByMetadata(&object.ObjectMeta, r, owner)
+	d.isCached = live.Known
+	return d, err
+}
+
+// isOwnedBy reports whether owners name owner, and no other owner controls the object.
+func isOwnedBy(owners []cache.Owner, owner kube.Ref) bool {
+	named := false
+	for _, o := range owners {
+		if o.UID == owner.UID {
+			named = true
+		} else if o.Controller {
+			return false
+		}
+	}
+	return named
+}
+
+// decideByMetadata returns the decision about an apply to object, or an error if the apply must not be
+// sent.
+func (g *Guard) decideByMetadata(object *metav1.ObjectMeta, r *kube.Request, owner kube.Ref) (decision, error) {
+	named, earlier := namesOwner(object.Labels, owner.UID, g.labels), -1
+	for i, o := range object.OwnerReferences {
+		switch isEarlier, controls := isEarlierOwner(o, owner), o.Controller != nil && *o.Controller; {
+		case o.UID == owner.UID:
+			named = true
+		case isEarlier && controls:
+			earlier = i
+		case isEarlier:
+			named = true
+		case controls:
+			return decision{}, fmt.Errorf("apply %s for %s: %w: %s %q controls it: choose another name, or remove that owner reference first",
+				r.Ref(), owner, ErrForeignChild, o.Kind, o.Name)
+		}
+	}
+	switch {
+	case earlier >= 0 && (named || object.DeletionTimestamp != nil || g.hasWritten(r, object, true)):
+		return decision{}, predecessorConflict(r, owner)
+	case earlier >= 0:
+		return decision{uid: object.UID, stale: earlier, staleUID: object.OwnerReferences[earlier].UID}, nil
+	case named || r.Adopt || g.hasWritten(r, object, false):
+		return decision{uid: object.UID}, nil
+	}
+	return decision{}, fmt.Errorf("apply %s for %s: %w: it has no owner reference to it or label with its uid, and no field of the field manager %q: choose another name, or pass kube.Adopt() to Apply to adopt it; if the field manager was renamed, name the former one with controller.FormerFieldManagers",
+		r.Ref(), owner, ErrForeignChild, r.Query.Get("fieldManager"))
+}
+
+// isEarlierOwner reports whether the reference names an object that had the name of owner.
+func isEarlierOwner(o metav1.OwnerReference, owner kube.Ref) bool {
+	group, err := schema.ParseGroupVersion(o.APIVersion)
+	return err == nil && o.UID != owner.UID && group.Group == owner.Resource.Group && o.Kind == owner.Resource.Kind && o.Name == owner.Name
+}
+
+// hasWritten reports whether the field manager of r, or a former one, has fields in the object.
+// With sinceCreation, entries that are older than the object do not count, because they came with
+// the object from a backup.
+func (g *Guard) hasWritten(r *kube.Request, object *metav1.ObjectMeta, sinceCreation bool) bool {
+	manager := r.Query.Get("fieldManager")
+	return slices.ContainsFunc(object.ManagedFields, func(e metav1.ManagedFieldsEntry) bool {
+		return (e.Manager == manager || slices.Contains(g.formerManagers, e.Manager)) && e.Subresource == "" &&
+			e.FieldsV1 != nil && len(e.FieldsV1.GetRawBytes()) > len("{}") &&
+			!(sinceCreation && e.Time.Before(&object.CreationTimestamp))
+	})
+}
+
+// predecessorConflict returns the refusal of an apply to a child of an earlier owner. An apply
+// by the same field manager would replace the owner, and the new one would inherit the child.
+func predecessorConflict(r *kube.Request, owner kube.Ref) error {
+	return &kube.Error{Verb: r.Verb, Ref: r.Ref(), Code: http.StatusConflict, Answer: metav1.Status{
+		Status: metav1.StatusFailure, Code: http.StatusConflict, Reason: metav1.StatusReasonConflict,
+		Message: fmt.Sprintf("it belongs to an earlier %s %q, with which it is about to be deleted", owner.Resource.Kind, owner.Name),
+	}}
+}
+
+// replaceOwner corrects the reference to an earlier owner.
+func (d decision) replaceOwner(ctx context.Context, next kube.Handler, r *kube.Request, owner kube.Ref) error {
+	if d.staleUID == "" {
+		return nil
+	}
+	path := fmt.Sprintf("/metadata/ownerReferences/%d/uid", d.stale)
+	body, err := kube.Marshal([]kube.PatchOperation{
+		kube.TestAt("/metadata/uid", d.uid), kube.TestAt(path, d.staleUID), kube.ReplaceAt(path, owner.UID),
+	})
+	if err != nil {
+		return fmt.Errorf("encode a patch: %w", err)
+	}
+	patch := *r
+	patch.ContentType, patch.Body, patch.Preconditions = kube.ContentJSONPatch, body, kube.Preconditions{}
+	patch.Query = nil
+	if manager := r.Query.Get("fieldManager"); manager != "" {
+		patch.Query = map[string][]string{"fieldManager": {manager}}
+	}
+	_, err = next.Do(ctx, &patch)
+	if kube.IsInvalid(err) || kube.IsNotFound(err) {
+		// A test failed: the object has changed.
+		return predecessorConflict(r, owner)
+	}
+	return err
+}
+
+// send sends r for exactly the object of the decision.
+func (d decision) send(ctx context.Context, next kube.Handler, r *kube.Request) (*kube.Response, error) {
+	if r.Preconditions != (kube.Preconditions{}) {
+		return next.Do(ctx, r) // the author's own preconditions name the object
+	}
+	guarded := *r
+	member, value := "uid", string(d.uid)
+	if d.uid == "" {
+		member, value = "resourceVersion", neverVersion
+		guarded.Preconditions.ResourceVersion = value
+	} else {
+		guarded.Preconditions.UID = d.uid
+	}
+	var err error
+	if guarded.Body, err = withMetadata(r.Body, member, value); err != nil {
+		return nil, fmt.Errorf("apply %s: %w", r.Ref(), err)
+	}
+	return next.Do(ctx, &guarded)
+}
+
+// withMetadata returns the object with another member in its metadata.
+func withMetadata(object []byte, member, value string) ([]byte, error) {
+	s := jsonscan.New(object)
+	result := append(make([]byte, 0, len(object)+len(member)+len(value)+len(`"":"",`)), '{')
+	err := s.Members(func(name []byte) error {
+		raw, err := s.Raw()
+		if err != nil {
+			return err
+		}
+		if len(result) > 1 {
+			result = append(result, ',')
+		}
+		if result, err = jsontext.AppendQuote(result, name); err != nil {
+			return err
+		}
+		result = append(result, ':')
+		if string(name) == "metadata" && len(raw) > 0 && raw[0] == '{' {
+			result = append(result, '{')
+			if result, err = jsontext.AppendQuote(result, member); err != nil {
+				return err
+			}
+			if result, err = jsontext.AppendQuote(append(result, ':'), value); err != nil {
+				return err
+			}
+			raw = raw[1:]
+			if next := bytes.TrimLeft(raw, " \t\r\n"); next[0] != '}' {
+				result = append(result, ',')
+			}
+		}
+		result = append(result, raw...)
+		return nil
+	})
+	return append(result, '}'), err
+}
+
+// childRef returns the object that r is about, without a uid.
+func childRef(r *kube.Request) kube.Ref {
+	ref := r.Ref()
+	ref.UID = ""
+	return ref
+}
+
+func (g *Guard) child(ref kube.Ref) (child, bool) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	known, ok := g.children[ref]
+	return known, ok
+}
+
+// recordChild records a child that no cache shows.
+func (g *Guard) recordChild(r *kube.Request, owner kube.Ref, d decision, response *kube.Response) {
+	if d.isCached || r.Query.Get("dryRun") != "" {
+		return
+	}
+	if d.uid == "" {
+		var created metav1.PartialObjectMetadata
+		if kube.Unmarshal(response.Body, &created) != nil {
+			return
+		}
+		d.uid = created.UID
+	}
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if len(g.children) >= maxChildren {
+		clear(g.children)
+	}
+	g.children[childRef(r)] = child{d.uid, owner.UID}
+}

@@ -1,0 +1,81 @@
+package adoption
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/yare-go/yare/kube"
+)
+
+// RefuseForbiddenOwners returns a handler that refuses forbidden owner references to owner: from
+// another namespace, or from a cluster-scoped object. The garbage collector would find no such owner,
+// and delete the child. markTerminal marks an error that no retry cures.
+func RefuseForbiddenOwners(next kube.Handler, owner kube.Ref, markTerminal func(error) error) kube.Handler {
+	return &ownerCheck{next: next, owner: owner, markTerminal: markTerminal}
+}
+
+// ownerCheck refuses the forbidden owner references of one reconcile.
+type ownerCheck struct {
+	next         kube.Handler
+	owner        kube.Ref
+	markTerminal func(error) error
+}
+
+// Do serves one request.
+func (h *ownerCheck) Do(ctx context.Context, r *kube.Request) (*kube.Response, error) {
+	if h.owner.Namespace != "" && h.owner.UID != "" && r.Verb.IsWrite() && bytes.Contains(r.Body, []byte(h.owner.UID)) {
+		if err := checkOwners(r, h.owner); err != nil {
+			return nil, h.markTerminal(err)
+		}
+	}
+	return h.next.Do(ctx, r)
+}
+
+// checkOwners returns an error if r adds a forbidden owner reference to owner: in an object of a
+// cluster-scoped kind, or in an object of another namespace.
+func checkOwners(r *kube.Request, owner kube.Ref) error {
+	if !r.Resource.ClusterScoped && r.Namespace == owner.Namespace {
+		return nil
+	}
+	var child metav1.PartialObjectMetadata
+	if kube.Unmarshal(r.Body, &child) != nil {
+		return nil
+	}
+	ref := r.Ref()
+	ref.Name = r.ObjectName()
+	for _, reference := range child.OwnerReferences {
+		if reference.UID != owner.UID {
+			continue
+		}
+		if r.Resource.ClusterScoped {
+			return fmt.Errorf("%s %s: it is cluster-scoped, so %s cannot own it: use kube.OwnedByLabel and controller.OwnsByLabel instead, and delete it in a cleanup",
+				r.Verb, ref, owner)
+		}
+		return fmt.Errorf("%s %s: %s cannot own it across namespaces: use kube.OwnedByLabel and controller.OwnsByLabel instead, and delete it in a cleanup",
+			r.Verb, ref, owner)
+	}
+	return nil
+}
+
+// hasOwnerLabel reports whether the object in body has the uid of owner in one of labels.
+func hasOwnerLabel(body []byte, owner types.UID, labels []string) bool {
+	if len(labels) == 0 || owner == "" || !bytes.Contains(body, []byte(owner)) {
+		return false
+	}
+	var object metav1.PartialObjectMetadata
+	return kube.Unmarshal(body, &object) == nil && namesOwner(object.Labels, owner, labels)
+}
+
+// namesOwner reports whether one of labels has the uid of owner as its value in values.
+func namesOwner(values map[string]string, owner types.UID, labels []string) bool {
+	for _, label := range labels {
+		if owner != "" && values[label] == string(owner) {
+			return true
+		}
+	}
+	return false
+}

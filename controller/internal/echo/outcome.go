@@ -1,0 +1,100 @@
+package echo
+
+import (
+	"time"
+
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/yare-go/yare/controller/internal/queue"
+	"github.com/yare-go/yare/internal/ident"
+	"github.com/yare-go/yare/kube"
+)
+
+// outcome is what a write did.
+type outcome struct {
+	// version is the version that the write made. It is empty if the write made none, or if
+	// that is not known.
+	version Version
+	// echo is how certain it is that the write made the version.
+	echo queue.Echo
+	// isUncertain is true if it is not known what the write did.
+	isUncertain bool
+}
+
+// outcomeOf returns what a write did, by its answer. before is the newest version of the object
+// that a stream had shown when the write began.
+//
+// The answer to a write without effect has the version from before. Somebody else made that version.
+// Only three kinds of writes certainly made the version of their answer: a create, a delete, and a
+// write that named the replaced version.
+func outcomeOf(r *kube.Request, response *kube.Response, err error, before Version) outcome {
+	switch {
+	case err != nil:
+		e, ok := kube.AsError(err)
+		return outcome{isUncertain: !ok || e.Unknown}
+	case r.Verb == kube.VerbDeleteCollection:
+		return outcome{isUncertain: true}
+	}
+	var answer struct {
+		Kind     string `json:"kind"`
+		Metadata struct {
+			UID               types.UID `json:"uid"`
+			ResourceVersion   string    `json:"resourceVersion"`
+			DeletionTimestamp *string   `json:"deletionTimestamp"`
+		} `json:"metadata"`
+		Details struct {
+			UID types.UID `json:"uid"`
+		} `json:"details"`
+	}
+	if kube.Unmarshal(response.Body, &answer) != nil {
+		return outcome{isUncertain: true}
+	}
+	uid, version := answer.Metadata.UID, answer.Metadata.ResourceVersion
+	replaced := r.Preconditions.ResourceVersion
+	switch {
+	case answer.Kind == "Status" && answer.Details.UID != "":
+		return outcome{version: Version{UID: answer.Details.UID}, echo: queue.IsEcho}
+	case r.Verb == kube.VerbDelete && answer.Metadata.DeletionTimestamp == nil:
+		return outcome{version: Version{UID: uid}, echo: queue.IsEcho}
+	case uid == "" || version == "":
+		return outcome{isUncertain: true} // the answer of a subresource, or no object
+	case uid == before.UID && !ident.IsNewer(version, before.ResourceVersion), version == replaced:
+		return outcome{} // nothing has changed
+	case r.Verb == kube.VerbCreate, r.Verb == kube.VerbDelete, replaced != "":
+		return outcome{version: Version{uid, version}, echo: queue.IsEcho}
+	default:
+		return outcome{version: Version{uid, version}, echo: queue.PossibleEcho}
+	}
+}
+
+// uncertainWrite is a write of unknown outcome. If a stream shows a change of the target after the
+// write, and the write can explain the change, then the write may have made the change. The write
+// explains one change at most. A write to a collection may be the origin of each change in the
+// collection.
+type uncertainWrite struct {
+	Target
+	ended time.Time
+	// isDelete is true if the write deletes, and isOfStatus if it goes to the status subresource.
+	isDelete, isOfStatus bool
+}
+
+// newUncertainWrite returns the write r to t, which has just ended.
+func newUncertainWrite(t Target, r *kube.Request) uncertainWrite {
+	return uncertainWrite{
+		Target: t, ended: time.Now(), isOfStatus: r.Subresource == "status",
+		isDelete: r.Verb == kube.VerbDelete || r.Verb == kube.VerbDeleteCollection,
+	}
+}
+
+// canExplain reports whether the write may have led to a change of its target. Only a delete can
+// begin a deletion, and a write of a status changes nothing else.
+func (w uncertainWrite) canExplain(v ShownVersion) bool {
+	switch {
+	case w.isDelete:
+		return v.IsDeletionStep
+	case w.isOfStatus:
+		return !v.IsDeletionStep && !v.ChangesSpec
+	}
+	// The removal of the last finalizer deletes an object.
+	return !v.IsDeletionStep || v.ResourceVersion == ""
+}

@@ -1,0 +1,294 @@
+// Package echo finds out which changes of objects are echoes. An echo is a change that a reconcile made
+// itself. It comes back as a trigger of the same key.
+//
+// An example. The reconcile of the WebApp "shop" applies the Deployment "shop":
+//
+//	version   what happens                                     the trigger of the WebApp "shop"
+//	11        the stream shows version 11 of the Deployment
+//	          the reconcile applies; the write is under way
+//	12        the stream shows MODIFIED at version 12          is held
+//	          the apply is answered with version 12            is added as a possible echo
+//	13        somebody scales the Deployment: MODIFIED at 13   is no echo
+//
+// The answer came at version 12. The stream had shown version 11, which is older. So the apply, or
+// another write after version 11, made version 12. An answer at version 11 would mean that the apply
+// changed nothing. A trigger of the WebApp "blog" by version 12 would be no echo, because the reconcile
+// of another key made the change.
+//
+// If the answer is lost, the outcome of the apply is unknown. Then the first change of the
+// Deployment that the apply can explain is a possible echo: version 12. Version 13 is no echo.
+package echo
+
+import (
+	"context"
+	"slices"
+	"sync"
+	"time"
+
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/yare-go/yare/controller/internal/queue"
+	"github.com/yare-go/yare/kube"
+)
+
+const (
+	// maxVersions is how many versions are remembered. Streams show a write within moments.
+	maxVersions = 256
+	// maxUncertain limits the writes of unknown outcome of one key.
+	maxUncertain = 16
+	// maxUncertainAge is how long a stream may take to show a write of unknown outcome.
+	maxUncertainAge = 2 * time.Minute
+)
+
+// Version is one version of one object. An empty ResourceVersion stands for the deletion.
+type Version struct {
+	UID             types.UID
+	ResourceVersion string
+}
+
+// ShownVersion is a version that a stream has shown.
+type ShownVersion struct {
+	Version
+	// IsDeletionStep is true if the object is gone, or its deletion begins with the version.
+	IsDeletionStep bool
+	// ChangesSpec is true if the object has another generation than before.
+	ChangesSpec bool
+}
+
+// IsDeletion reports whether the object is gone.
+func (v ShownVersion) IsDeletion() bool { return v.UID != "" && v.ResourceVersion == "" }
+
+// Target names the object of a write, in all versions of its resource. The Target of a write to a
+// collection has no name.
+type Target struct {
+	cluster, group, plural, namespace, name string
+}
+
+// NewTarget returns the Target of the object k of the resource r.
+func NewTarget(r kube.Resource, k kube.Key) Target {
+	return Target{k.Cluster, r.Group, r.Plural, k.Namespace, k.Name}
+}
+
+// IsCollection reports whether t is a collection.
+func (t Target) IsCollection() bool { return t.name == "" }
+
+// IsOf reports whether t is of the resource r in a cluster, in any version of the resource.
+func (t Target) IsOf(cluster string, r kube.Resource) bool {
+	return t.cluster == cluster && t.group == r.Group && t.plural == r.Plural
+}
+
+// InCluster returns the key of t without its cluster.
+func (t Target) InCluster() kube.Key { return kube.Key{Namespace: t.namespace, Name: t.name} }
+
+// contains reports whether other is t, or part of the collection t.
+func (t Target) contains(other Target) bool {
+	if t.name == "" {
+		other.name = ""
+		if t.namespace == "" {
+			other.namespace = ""
+		}
+	}
+	return t == other
+}
+
+// Tracker records the latest writes of a controller's reconciles, and classifies the changes that
+// streams show. A change is an echo only for the key whose reconcile made the change. Another key may
+// wait for the change. A Tracker is safe for concurrent use.
+//
+// A stream may show a change before the answer of the write has arrived. Therefore the Tracker holds
+// the triggers of the writing key while the write is under way. The answer decides whether the
+// triggers are echoes.
+type Tracker struct {
+	mu sync.Mutex
+	// versions holds the versions in the answers to writes, and the origin of each. The versions of
+	// writes without effect are left out: see outcomeOf.
+	versions map[Version]origin
+	// ring holds the keys of versions in the order of their writes. The oldest is at ring[next].
+	ring [maxVersions]Version
+	next int
+	// inFlight holds the writes that have not been answered.
+	inFlight map[writeID]*heldTriggers
+	// uncertain holds, for each key, the writes of unknown outcome since the last reconcile that
+	// succeeded, the oldest first.
+	uncertain map[queue.Key][]uncertainWrite
+}
+
+// origin is the key whose reconcile made a version. echo is how certain this is.
+type origin struct {
+	key  queue.Key
+	echo queue.Echo
+}
+
+// writeID identifies the writes of a key's reconcile to one object.
+type writeID struct {
+	key    queue.Key
+	target Target
+}
+
+// heldTriggers holds the triggers that may be echoes of unanswered writes.
+type heldTriggers struct {
+	// writes is the number of writes that are under way.
+	writes   int
+	triggers []heldTrigger
+}
+
+type heldTrigger struct {
+	trigger queue.Trigger
+	version ShownVersion
+}
+
+// NewTracker returns a Tracker without any writes.
+func NewTracker() *Tracker {
+	return &Tracker{
+		versions: make(map[Version]origin, maxVersions), inFlight: make(map[writeID]*heldTriggers),
+		uncertain: make(map[queue.Key][]uncertainWrite),
+	}
+}
+
+// Handler returns a handler that records the writes of a reconcile of key. It belongs directly above
+// the handler that sends the writes, so that skipped applies are not recorded. newestShown returns
+// the newest version of an object that the controller's streams have shown. add adds a trigger to
+// the queue that was held.
+func (t *Tracker) Handler(next kube.Handler, key queue.Key, newestShown func(Target) Version, add func(queue.Trigger)) kube.Handler {
+	return &handler{tracker: t, next: next, key: key, newestShown: newestShown, add: add}
+}
+
+// handler records the writes of one reconcile.
+type handler struct {
+	tracker     *Tracker
+	next        kube.Handler
+	key         queue.Key
+	newestShown func(Target) Version
+	add         func(queue.Trigger)
+}
+
+// Do serves one request.
+func (h *handler) Do(ctx context.Context, r *kube.Request) (*kube.Response, error) {
+	if !r.Verb.IsWrite() {
+		return h.next.Do(ctx, r)
+	}
+	id := writeID{h.key, NewTarget(r.Resource, kube.Key{Cluster: r.Cluster, Namespace: r.Namespace, Name: r.ObjectName()})}
+	before := h.newestShown(id.target)
+	h.tracker.beginWrite(id)
+	var o outcome
+	defer func() {
+		for _, t := range h.tracker.endWrite(id, r, o) {
+			h.add(t)
+		}
+	}()
+	response, err := h.next.Do(ctx, r)
+	o = outcomeOf(r, response, err, before)
+	return response, err
+}
+
+// beginWrite records that a write is under way.
+func (t *Tracker) beginWrite(id writeID) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	held := t.inFlight[id]
+	if held == nil {
+		held = &heldTriggers{}
+		t.inFlight[id] = held
+	}
+	held.writes++
+}
+
+// endWrite records the outcome of a write. It returns the triggers that were held because of the
+// write, unless other writes still hold them.
+func (t *Tracker) endWrite(id writeID, r *kube.Request, o outcome) []queue.Trigger {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if o.isUncertain {
+		t.recordUncertainLocked(id.key, newUncertainWrite(id.target, r))
+	}
+	t.recordVersionLocked(o.version, origin{id.key, o.echo})
+	held := t.inFlight[id]
+	if held.writes--; held.writes > 0 {
+		return nil
+	}
+	delete(t.inFlight, id)
+	triggers := make([]queue.Trigger, 0, len(held.triggers))
+	for _, h := range held.triggers {
+		h.trigger.Echo = t.classifyLocked(id, h.version)
+		triggers = append(triggers, h.trigger)
+	}
+	return triggers
+}
+
+// recordVersionLocked records the origin of a version, unless it is known already.
+func (t *Tracker) recordVersionLocked(v Version, by origin) {
+	if _, isKnown := t.versions[v]; v.UID == "" || isKnown {
+		return
+	}
+	delete(t.versions, t.ring[t.next])
+	t.versions[v] = by
+	t.ring[t.next] = v
+	t.next = (t.next + 1) % maxVersions
+}
+
+func (t *Tracker) recordUncertainLocked(k queue.Key, w uncertainWrite) {
+	writes := t.uncertain[k]
+	if len(writes) == maxUncertain {
+		writes = writes[1:]
+	}
+	t.uncertain[k] = append(writes, w)
+}
+
+// classifyLocked returns whether a change of id's target to a version is an echo for id's key. If a
+// write of unknown outcome may have made the version, the write explains no other version from now
+// on.
+func (t *Tracker) classifyLocked(id writeID, v ShownVersion) queue.Echo {
+	if by, isKnown := t.versions[v.Version]; isKnown {
+		if by.key == id.key {
+			return by.echo
+		}
+		return queue.NotEcho
+	}
+	writes := t.uncertain[id.key]
+	for i, w := range writes {
+		if !w.contains(id.target) || time.Since(w.ended) > maxUncertainAge || !w.canExplain(v) {
+			continue
+		}
+		if w.name != "" {
+			t.uncertain[id.key] = slices.Delete(writes, i, i+1)
+			t.recordVersionLocked(v.Version, origin{id.key, queue.PossibleEcho})
+		}
+		return queue.PossibleEcho
+	}
+	return queue.NotEcho
+}
+
+// Classify sets the Echo of the triggers that a change of target to the version v has led to. It
+// returns the triggers that can be added to the queue, and holds the others.
+func (t *Tracker) Classify(target Target, v ShownVersion, triggers []queue.Trigger) []queue.Trigger {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	rest := triggers[:0]
+	for _, trigger := range triggers {
+		id := writeID{trigger.Key, target}
+		trigger.Echo = t.classifyLocked(id, v)
+		if held := t.inFlight[id]; held != nil && trigger.Echo == queue.NotEcho {
+			held.triggers = append(held.triggers, heldTrigger{trigger, v})
+			continue
+		}
+		rest = append(rest, trigger)
+	}
+	return rest
+}
+
+// Forget drops all versions that writes have made. Later changes to these versions are no echoes.
+func (t *Tracker) Forget() {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	clear(t.versions)
+	clear(t.ring[:])
+	t.next = 0
+}
+
+// ForgetUncertain drops the writes of unknown outcome of a key. It is called after a reconcile that
+// succeeded.
+func (t *Tracker) ForgetUncertain(k queue.Key) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	delete(t.uncertain, k)
+}

@@ -1,0 +1,90 @@
+package echo
+
+import (
+	"context"
+	"errors"
+	"testing"
+
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/yare-go/yare/controller/internal/queue"
+	"github.com/yare-go/yare/kube"
+)
+
+var deployments = kube.Resource{GroupVersionKind: schema.GroupVersionKind{Group: "apps", Version: "v1", Kind: "Deployment"}, Plural: "deployments"}
+
+func key(name string) kube.Key { return kube.Key{Namespace: "default", Name: name} }
+
+// tracked is a Tracker whose one stream has shown version 11 of the Deployment "shop".
+type tracked struct {
+	*Tracker
+	added []queue.Trigger
+}
+
+// apply applies the Deployment in the reconcile of the WebApp "shop". answer returns the answer of the server.
+func (t *tracked) apply(answer func() (*kube.Response, error)) {
+	h := t.Handler(kube.HandlerFunc(func(context.Context, *kube.Request) (*kube.Response, error) { return answer() }),
+		key("shop"), func(Target) Version { return Version{"7", "11"} }, func(trigger queue.Trigger) { t.added = append(t.added, trigger) })
+	_, _ = h.Do(context.Background(), &kube.Request{
+		Verb: kube.VerbPatch, ContentType: kube.ContentApply, Resource: deployments, Namespace: "default", Name: "shop",
+	})
+}
+
+// show returns the trigger of a WebApp by a version of the Deployment. It returns false if the trigger is held.
+func (t *tracked) show(webApp, version string) (echo queue.Echo, ok bool) {
+	triggers := t.Classify(NewTarget(deployments, key("shop")), ShownVersion{Version: Version{"7", version}}, []queue.Trigger{{Key: key(webApp)}})
+	if len(triggers) == 0 {
+		return 0, false
+	}
+	return triggers[0].Echo, true
+}
+
+func (t *tracked) expect(test *testing.T, webApp, version string, want queue.Echo) {
+	test.Helper()
+	if got, ok := t.show(webApp, version); got != want || !ok {
+		test.Errorf("version %s for %s: %v, added: %t", version, webApp, got, ok)
+	}
+}
+
+func answerAt(version string) (*kube.Response, error) {
+	return &kube.Response{Code: 200, Body: []byte(`{"metadata":{"uid":"7","resourceVersion":"` + version + `"}}`)}, nil
+}
+
+// It is the example of the package comment.
+func TestATriggerIsHeldUntilTheWriteIsAnswered(t *testing.T) {
+	tr := &tracked{Tracker: NewTracker()}
+	tr.apply(func() (*kube.Response, error) {
+		if _, ok := tr.show("shop", "12"); ok {
+			t.Error("the trigger is not held while the write is under way")
+		}
+		tr.expect(t, "blog", "12", queue.NotEcho)
+		return answerAt("12")
+	})
+	if len(tr.added) != 1 || tr.added[0].Echo != queue.PossibleEcho {
+		t.Errorf("after the answer: %v", tr.added)
+	}
+	tr.expect(t, "shop", "13", queue.NotEcho)
+	tr.expect(t, "blog", "12", queue.NotEcho)
+}
+
+func TestAnApplyThatChangesNothingMakesNoEcho(t *testing.T) {
+	tr := &tracked{Tracker: NewTracker()}
+	tr.apply(func() (*kube.Response, error) { return answerAt("11") })
+	tr.expect(t, "shop", "11", queue.NotEcho)
+}
+
+func TestAWriteWithoutAnAnswerExplainsOneChange(t *testing.T) {
+	tr := &tracked{Tracker: NewTracker()}
+	tr.apply(func() (*kube.Response, error) { return nil, errors.New("the connection is closed") })
+	tr.expect(t, "shop", "12", queue.PossibleEcho)
+	tr.expect(t, "shop", "13", queue.NotEcho)
+	tr.Forget()
+	tr.expect(t, "shop", "12", queue.NotEcho)
+}
+
+func TestASuccessForgetsWritesWithoutAnAnswer(t *testing.T) {
+	tr := &tracked{Tracker: NewTracker()}
+	tr.apply(func() (*kube.Response, error) { return nil, errors.New("the connection is closed") })
+	tr.ForgetUncertain(key("shop"))
+	tr.expect(t, "shop", "12", queue.NotEcho)
+}

@@ -1,0 +1,220 @@
+package mapping
+
+import (
+	"context"
+	"sync"
+	"time"
+
+	"github.com/yare-go/yare/cache"
+	"github.com/yare-go/yare/kube"
+)
+
+const (
+	// maxFormerStates is how many former states of one object are kept.
+	maxFormerStates = 16
+	// smallPeak is a number of jobs whose memory is kept.
+	smallPeak = 1024
+)
+
+// Queue holds the changes of watched objects whose related objects are not known yet. One goroutine
+// takes the objects one after the other, in the order of their changes. Changes of one object are
+// merged until the object is taken. S identifies the subscription of an object.
+//
+// The state that an object has now is in the store. So the Queue keeps only the replaced states. Of an
+// added object it keeps only the key.
+//
+// An example. A Policy is added at version 5, modified to version 6 and modified to version 7, before
+// the goroutine takes the Policy. The Queue then has one [Task] with the replaced states 5 and 6. The
+// goroutine finds state 7 in the store, and maps 7, 5 and 6: the change may concern an object that only
+// state 6 named.
+type Queue[S comparable] struct {
+	mu   sync.Mutex
+	jobs map[Key[S]]*job
+	// peak is the greatest length of jobs since the map was made.
+	peak int
+	// ready holds the keys of the jobs that wait for the goroutine, the next one first. Each zero
+	// key stands for one of barriers, in their order.
+	ready    []Key[S]
+	barriers []chan struct{}
+	// wake has an element whenever ready has become longer.
+	wake chan struct{}
+	// backoff returns the wait after a number of failures in a row.
+	backoff func(failures int) time.Duration
+}
+
+// Key names a watched object. The zero Key names none.
+type Key[S comparable] struct {
+	Subscription S
+	Object       kube.Key
+}
+
+// Task is the work that one watched object makes.
+type Task struct {
+	Changes Batch
+	// Former holds the states that changes have replaced, the oldest first.
+	Former []cache.Object
+	// HasOverflowed is true if a state did not fit into Former. Then the changes may concern
+	// any object.
+	HasOverflowed bool
+}
+
+// keep adds states to Former.
+func (t *Task) keep(states ...cache.Object) {
+	fitting := min(len(states), maxFormerStates-len(t.Former))
+	t.Former = append(t.Former, states[:fitting]...)
+	t.HasOverflowed = t.HasOverflowed || fitting < len(states)
+}
+
+// job is a watched object whose changes have not been handled. It is in Queue.ready, or running, or
+// waits for retry.
+type job struct {
+	Task
+	isRunning bool
+	// isChanged is true if a change came while the job was running.
+	isChanged bool
+	// failures counts the failures in a row.
+	failures int
+	// retry puts the job into Queue.ready when its back-off is over.
+	retry *time.Timer
+}
+
+// NewQueue returns an empty Queue. backoff returns the wait after a number of failures in a row.
+func NewQueue[S comparable](backoff func(failures int) time.Duration) *Queue[S] {
+	return &Queue[S]{jobs: make(map[Key[S]]*job), wake: make(chan struct{}, 1), backoff: backoff}
+}
+
+// Add adds a change of an object. before is the state that the change has replaced, or nil.
+func (q *Queue[S]) Add(k Key[S], c Batch, before *cache.Object) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	j := q.jobs[k]
+	if j == nil {
+		j = &job{}
+		q.jobs[k] = j
+		q.peak = max(q.peak, len(q.jobs))
+		q.pushLocked(k)
+	} else {
+		q.recordChangeLocked(k, j)
+	}
+	j.Changes.Merge(c)
+	if before != nil {
+		j.keep(*before)
+	}
+}
+
+// AddReplaced adds the replaced state of a change that does not count. The state counts only if an
+// earlier change of the object has not been handled.
+func (q *Queue[S]) AddReplaced(k Key[S], before cache.Object) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	if j := q.jobs[k]; j != nil {
+		q.recordChangeLocked(k, j)
+		j.keep(before)
+	}
+}
+
+// recordChangeLocked records a change of the object of a job. The change ends the back-off of the job.
+func (q *Queue[S]) recordChangeLocked(k Key[S], j *job) {
+	if j.isRunning {
+		j.isChanged = true
+	} else if j.retry != nil && j.retry.Stop() {
+		q.pushLocked(k)
+	}
+}
+
+func (q *Queue[S]) pushLocked(k Key[S]) {
+	q.ready = append(q.ready, k)
+	select {
+	case q.wake <- struct{}{}:
+	default:
+	}
+}
+
+// Barrier returns a channel. The channel is closed once each job that is ready now has been tried.
+func (q *Queue[S]) Barrier() <-chan struct{} {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	reached := make(chan struct{})
+	q.barriers = append(q.barriers, reached)
+	q.pushLocked(Key[S]{})
+	return reached
+}
+
+// Begin waits for a job and returns its task, which ends with [Queue.End]. It returns false
+// once ctx has ended. Begin must not be called concurrently.
+func (q *Queue[S]) Begin(ctx context.Context) (k Key[S], t Task, ok bool) {
+	for ctx.Err() == nil {
+		if k, t, ok = q.startNext(); ok {
+			return k, t, true
+		}
+		select {
+		case <-q.wake:
+		case <-ctx.Done():
+		}
+	}
+	return Key[S]{}, Task{}, false
+}
+
+// startNext starts the first job of ready. It returns false if there is none.
+func (q *Queue[S]) startNext() (k Key[S], t Task, ok bool) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	for len(q.ready) > 0 {
+		k, q.ready = q.ready[0], q.ready[1:]
+		if k == (Key[S]{}) {
+			close(q.barriers[0])
+			q.barriers = q.barriers[1:]
+			continue
+		}
+		j := q.jobs[k]
+		t, j.Task = j.Task, Task{}
+		j.isRunning, j.retry = true, nil
+		return k, t, true
+	}
+	return Key[S]{}, Task{}, false
+}
+
+// End ends a task. If it failed, rest is what has to be handled again.
+func (q *Queue[S]) End(k Key[S], rest Task, failed bool) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	j := q.jobs[k]
+	j.isRunning = false
+	isChanged := j.isChanged
+	j.isChanged = false
+	if failed {
+		rest.Changes.Merge(j.Changes)
+		rest.HasOverflowed = rest.HasOverflowed || j.HasOverflowed
+		rest.keep(j.Former...)
+		j.Task = rest
+		j.failures++
+	} else {
+		j.failures = 0
+	}
+	switch {
+	case isChanged:
+		q.pushLocked(k)
+	case failed:
+		j.retry = time.AfterFunc(q.backoff(j.failures), func() {
+			q.mu.Lock()
+			defer q.mu.Unlock()
+			q.pushLocked(k)
+		})
+	default:
+		delete(q.jobs, k)
+		if len(q.jobs) == 0 && q.peak > smallPeak { // a map does not shrink
+			q.jobs, q.peak = make(map[Key[S]]*job), 0
+		}
+	}
+}
+
+// Stop stops all retries.
+func (q *Queue[S]) Stop() {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	for _, j := range q.jobs {
+		if j.retry != nil {
+			j.retry.Stop()
+		}
+	}
+}

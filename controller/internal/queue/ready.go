@@ -1,0 +1,102 @@
+package queue
+
+// The guaranteed share of a class is one of so many reconciles, while the class has work. High
+// has the rest.
+const (
+	lowShare = 5
+	dueShare = 3
+)
+
+// readyKeys holds the keys that a worker can take, and picks the next key.
+type readyKeys struct {
+	// classes holds the keys of each class, in the order in which they came into it. Each key is in one
+	// list only, and none is running.
+	classes [3]list
+	// overtaken is, for each class, how many reconciles of classes above were handed out in a
+	// row while the class had work.
+	overtaken [2]int
+}
+
+func (r *readyKeys) len() int { return r.classes[Low].len + r.classes[Due].len + r.classes[High].len }
+
+// pick removes the next key and returns it. It returns nil if there is none.
+func (r *readyKeys) pick() *entry {
+	class := High
+	for class > Low && r.classes[class].len == 0 {
+		class--
+	}
+	switch {
+	case r.classes[Low].len > 0 && r.overtaken[Low] >= lowShare-1:
+		class = Low
+	case r.classes[Due].len > 0 && r.overtaken[Due] >= dueShare-1:
+		class = Due
+	}
+	for c := range r.overtaken {
+		if r.classes[c].len == 0 || Priority(c) >= class {
+			r.overtaken[c] = 0
+		} else {
+			r.overtaken[c]++
+		}
+	}
+	e := r.classes[class].first
+	if e != nil {
+		r.classes[class].remove(e)
+	}
+	return e
+}
+
+// oldest returns since when the key that has waited longest is ready, or now if there is none.
+func (r *readyKeys) oldest(now instant) instant {
+	oldest := now
+	if e := r.classes[Low].first; e != nil {
+		oldest = e.readyAt
+	}
+	// An entry that came from a list below stands behind younger ones.
+	for _, class := range []Priority{Due, High} {
+		for e := r.classes[class].first; e != nil; e = e.next {
+			oldest = min(oldest, e.readyAt)
+		}
+	}
+	return oldest
+}
+
+// restartWaits makes all keys ready since now.
+func (r *readyKeys) restartWaits(now instant) {
+	for _, class := range []Priority{Low, Due, High} {
+		for e := r.classes[class].first; e != nil; e = e.next {
+			e.readyAt = now
+		}
+	}
+}
+
+// list is a list of entries in the order in which they came. Any entry can be removed.
+type list struct {
+	first, last *entry
+	len         int
+}
+
+func (l *list) push(e *entry) {
+	e.prev, e.next = l.last, nil
+	if l.last == nil {
+		l.first = e
+	} else {
+		l.last.next = e
+	}
+	l.last = e
+	l.len++
+}
+
+func (l *list) remove(e *entry) {
+	if e.prev == nil {
+		l.first = e.next
+	} else {
+		e.prev.next = e.next
+	}
+	if e.next == nil {
+		l.last = e.prev
+	} else {
+		e.next.prev = e.prev
+	}
+	e.prev, e.next = nil, nil
+	l.len--
+}

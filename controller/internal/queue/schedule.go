@@ -1,0 +1,44 @@
+package queue
+
+// schedule is when the next reconcile of a key is wanted: at once and before all other work (high), at
+// once and behind all other work (low), at a certain time (due), or several of these. They do not
+// replace one another, because a Low trigger must not delay a retry that is due soon.
+//
+// An example. The reconcile of a key has failed at 10:00:00, and its retry is due at 10:00:30:
+//
+//	what comes                            schedule
+//	the retry                             due 10:00:30 (byRetry)
+//	a resync (Low)                        low, due 10:00:30 (byRetry)
+//	a delayed trigger for 10:00:20        low, due 10:00:20 (byTrigger)
+//	a change (High)                       high, low, due 10:00:20 (byTrigger)
+//
+// The change is reconciled first. After the resync alone, the key would be reconciled when no other
+// work is left, and at 10:00:30 at the latest.
+type schedule struct {
+	high, low bool
+	due       instant // never: no certain time
+	dueReason dueReason
+}
+
+// dueReason is what asked for a due time.
+type dueReason uint8
+
+const (
+	byTrigger dueReason = iota // the trigger holds its cause
+	byRequeue
+	byRetry
+)
+
+// noSchedule asks for no reconcile.
+func noSchedule() schedule { return schedule{due: never} }
+
+func (s *schedule) isEmpty() bool { return !s.high && !s.low && s.due == never }
+
+// merge makes s the earliest of both.
+func (s *schedule) merge(o schedule) {
+	s.high = s.high || o.high
+	s.low = s.low || o.low
+	if o.due < s.due {
+		s.due, s.dueReason = o.due, o.dueReason
+	}
+}

@@ -1,0 +1,87 @@
+package relation
+
+import (
+	"context"
+	"sync"
+
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/yare-go/yare/kube"
+)
+
+// Label connects a child with the owner whose uid is the value of the label Name of the child.
+type Label struct{ Name string }
+
+// Check returns nil.
+func (Label) Check(_, _ kube.Resource) error { return nil }
+
+// Index returns nil.
+func (Label) Index() *kube.Index { return nil }
+
+// WriteVerbs returns the verbs of an apply that may create its object, and of the deletion in the
+// cleanup.
+func (Label) WriteVerbs() []kube.Verb {
+	return []kube.Verb{kube.VerbCreate, kube.VerbPatch, kube.VerbDelete}
+}
+
+// IsSlow returns true, because Keys needs the owners, which are known once all streams are synced.
+func (Label) IsSlow() bool { return true }
+
+// Keys returns the owner of o.
+func (r Label) Keys(_ context.Context, o Object, to Kind) ([]Key, error) {
+	uid := types.UID(o.Record.Labels.Get(r.Name))
+	if uid == "" {
+		return nil, nil
+	}
+	k, ok := to.KeyOfUID(o.Cluster, uid)
+	if !ok {
+		return nil, nil
+	}
+	return []Key{{Key: k, UID: uid}}, nil
+}
+
+// UIDIndex finds the objects of the reconciled kind by uid. A nil *UIDIndex finds none. It is safe for
+// concurrent use.
+type UIDIndex struct {
+	mu   sync.Mutex
+	keys map[clusterUID]kube.Key
+}
+
+type clusterUID struct {
+	cluster string
+	uid     types.UID
+}
+
+// NewUIDIndex returns an index without objects.
+func NewUIDIndex() *UIDIndex { return &UIDIndex{keys: make(map[clusterUID]kube.Key)} }
+
+// Add adds the object k.
+func (x *UIDIndex) Add(k kube.Key, uid types.UID) {
+	if x == nil {
+		return
+	}
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	x.keys[clusterUID{k.Cluster, uid}] = k
+}
+
+// Remove removes the object k.
+func (x *UIDIndex) Remove(k kube.Key, uid types.UID) {
+	if x == nil {
+		return
+	}
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	delete(x.keys, clusterUID{k.Cluster, uid})
+}
+
+// Key returns the key of the object that has a uid. It returns false if no object has it.
+func (x *UIDIndex) Key(cluster string, uid types.UID) (kube.Key, bool) {
+	if x == nil {
+		return kube.Key{}, false
+	}
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	k, ok := x.keys[clusterUID{cluster, uid}]
+	return k, ok
+}

@@ -1,0 +1,94 @@
+package controller
+
+import (
+	"context"
+	"errors"
+
+	"github.com/yare-go/yare/cache"
+	"github.com/yare-go/yare/controller/internal/adoption"
+	"github.com/yare-go/yare/controller/internal/echo"
+	"github.com/yare-go/yare/controller/internal/noop"
+	"github.com/yare-go/yare/controller/internal/queue"
+	"github.com/yare-go/yare/controller/internal/relation"
+	"github.com/yare-go/yare/kube"
+)
+
+// ErrForeignChild is wrapped by the error of an apply that was refused because it would have taken
+// over somebody else's object. The apply was not sent. See [kube.Adopt].
+var ErrForeignChild = adoption.ErrForeignChild
+
+// pipeline makes the clients of reconciles.
+type pipeline struct {
+	// client is the client of the program, with the field manager of the controller.
+	client   *kube.Client
+	view     *cache.View
+	applies  *noop.Checker
+	adoption *adoption.Guard
+	echoes   *echo.Tracker
+	// subscriptions holds the subscriptions of all watched kinds.
+	subscriptions []*subscription
+	// reconciled is the reconciled kind, with the client of map functions.
+	reconciled relation.Kind
+	// newestShown returns the newest version of an object that the streams have shown.
+	newestShown func(echo.Target) echo.Version
+	enqueue     func(queue.Trigger)
+}
+
+// clientFor returns the client of one reconcile, whose context is ctx.
+func (p *pipeline) clientFor(ctx context.Context, key kube.Key, self kube.Ref, trace *requestTrace) *kube.Client {
+	return p.client.InCluster(key.Cluster).With(func(program kube.Handler) kube.Handler {
+		return p.handlers(ctx, program, key, self, trace)
+	})
+}
+
+// handlers returns the handlers of the client of one reconcile. The whole order of the handlers that a
+// controller adds stands here. A request passes from the first to the last:
+//
+//  1. requestTrace records the request for the result, and refuses it after the end of the reconcile.
+//  2. adoption.RefuseForbiddenOwners refuses owner references that Kubernetes forbids.
+//  3. noop.Checker answers an apply that would change nothing.
+//  4. adoption.Guard refuses an apply to an object that is not a child.
+//  5. echo.Tracker records the versions that writes make.
+//  6. cache.View answers reads from the cache, and records the answers to writes.
+//  7. program holds the handlers of the program.
+//
+// The echoes and the adoption stand below the no-op check, because a skipped apply makes no version and
+// takes over no object. Each handler is a struct whose field next holds the next handler, so that a test
+// can list the chain.
+func (p *pipeline) handlers(ctx context.Context, program kube.Handler, key kube.Key, self kube.Ref, trace *requestTrace) kube.Handler {
+	isTrigger := func(r kube.Resource, live *cache.Live) bool { return p.triggersSelf(ctx, key, self, r, live) }
+	next := p.view.Handler(program)
+	next = p.echoes.Handler(next, key, p.newestShown, p.enqueue)
+	next = p.adoption.Handler(next, self)
+	next = p.applies.Handler(next, isTrigger)
+	trace.next = adoption.RefuseForbiddenOwners(next, self, Terminal)
+	return trace
+}
+
+// triggersSelf reports whether a change to the object live of resource r would trigger the reconcile of
+// key. Predicates do not count: the author has decided that rejected changes do not matter.
+func (p *pipeline) triggersSelf(ctx context.Context, key kube.Key, self kube.Ref, r kube.Resource, live *cache.Live) bool {
+	for _, sub := range p.subscriptions {
+		if sub.watched.kind.Resource != r || sub.stream.Cluster != self.Cluster || len(sub.watched.selectors) > 0 && !sub.contains(live.Record) {
+			continue
+		}
+		// A map function receives an object in the representation of its own stream.
+		object := live.Bytes
+		switch {
+		case sub.stream.Representation == kube.MetadataOnly:
+			object = live.Metadata
+		case live.Representation == kube.MetadataOnly:
+			object = func() ([]byte, error) { return nil, errors.New("only the metadata is cached") }
+		}
+		keys, err := sub.relatedKeys(ctx, live.Record, object, p.reconciled)
+		if err != nil {
+			continue
+		}
+		for _, related := range keys {
+			if related.Key == key && (related.UID == "" || related.UID == self.UID) {
+				return true
+			}
+		}
+	}
+	return false
+}

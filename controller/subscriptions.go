@@ -1,0 +1,255 @@
+package controller
+
+import (
+	"context"
+	"fmt"
+	"iter"
+	"log/slog"
+	"slices"
+	"sync"
+
+	"github.com/yare-go/yare/cache"
+	"github.com/yare-go/yare/controller/internal/echo"
+	"github.com/yare-go/yare/controller/internal/relation"
+	"github.com/yare-go/yare/internal/ident"
+	"github.com/yare-go/yare/kube"
+)
+
+// subscriptions holds the subscriptions of a controller: one for each stream of each watched kind.
+type subscriptions struct {
+	// all holds the subscriptions of all kinds, and own those of the reconciled kind, which are the first
+	// in all. They are opened in this order, because relations read the stores of own.
+	all, own []*subscription
+}
+
+// newSubscriptions returns subscriptions, not yet open, of the reconciled kind and the other kinds.
+func newSubscriptions(reconciled *watchedKind, others []*watchedKind, rt *Runtime) (*subscriptions, error) {
+	s := new(subscriptions)
+	for i, w := range append([]*watchedKind{reconciled}, others...) {
+		c, err := w.client(rt)
+		if err != nil {
+			return nil, err
+		}
+		streams, err := w.streams(c)
+		if err != nil {
+			return nil, err
+		}
+		for _, stream := range streams {
+			if stream.Resource.IsSecret() && !w.keepSecrets {
+				stream.Representation = kube.MetadataOnly
+			}
+			stream.IfServed = w.ifServed
+			s.all = append(s.all, &subscription{watched: w, isOwn: i == 0, stream: stream, synced: make(chan struct{})})
+		}
+		if i == 0 {
+			s.own = slices.Clip(s.all)
+		}
+	}
+	return s, nil
+}
+
+// open opens all subscriptions, and passes their changes to handle. Changes come from the first
+// subscription while others are not open yet.
+func (s *subscriptions) open(ctx context.Context, caches *cache.Cache, handle func(*subscription, Change)) error {
+	// Calls that are under way when ctx ends go on reading from the stores.
+	ctx = context.WithoutCancel(ctx)
+	for _, sub := range s.all {
+		open, err := caches.Open(ctx, sub.stream, func(change cache.Change) { handle(sub, change) })
+		if err != nil {
+			return fmt.Errorf("follow %s: %w", sub.stream, err)
+		}
+		sub.open = open
+		if err := sub.index(); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// view returns the cache as the controller may see it. All subscriptions must be open.
+func (s *subscriptions) view(caches *cache.Cache) *cache.View {
+	opened := make([]*cache.Subscription, len(s.all))
+	for i, sub := range s.all {
+		opened[i] = sub.open
+	}
+	return caches.View(opened...)
+}
+
+// close closes the subscriptions that are open.
+func (s *subscriptions) close() {
+	for _, sub := range s.all {
+		if sub.open != nil {
+			sub.open.Close()
+		}
+	}
+}
+
+// waitSynced waits until all streams are synced. It returns false if ctx ends first.
+func (s *subscriptions) waitSynced(ctx context.Context) bool {
+	for _, sub := range s.all {
+		select {
+		case <-sub.synced:
+		case <-ctx.Done():
+			return false
+		}
+	}
+	return true
+}
+
+// keys returns the keys of all objects of the reconciled kind.
+func (s *subscriptions) keys() iter.Seq[kube.Key] {
+	return func(yield func(kube.Key) bool) {
+		for _, sub := range s.own {
+			for o := range sub.open.Store().All(cache.Filter{}) {
+				if !yield(sub.keyOf(o.Record)) {
+					return
+				}
+			}
+		}
+	}
+}
+
+// covers reports whether the streams of the reconciled kind can show an object of that key. A
+// program that is narrowed to some namespaces must not ask for objects in others, whatever a
+// map function returns.
+func (s *subscriptions) covers(k kube.Key) bool {
+	return k.Name != "" && slices.ContainsFunc(s.own, func(sub *subscription) bool { return sub.covers(k) })
+}
+
+// stored returns an object of the reconciled kind as its own stream shows it.
+func (s *subscriptions) stored(k kube.Key) (cache.Object, bool) {
+	for _, sub := range s.own {
+		if sub.covers(k) {
+			return sub.open.Store().Get(k)
+		}
+	}
+	return cache.Object{}, false
+}
+
+// referrers returns the objects of the reconciled kind that have a value in x.
+func (s *subscriptions) referrers(x *kube.Index, cluster, namespace, value string) (keys []relation.Key) {
+	for _, sub := range s.own {
+		if sub.stream.Cluster != cluster {
+			continue
+		}
+		for o := range sub.open.Store().All(cache.Filter{Namespace: namespace, Index: x, Value: value}) {
+			keys = append(keys, relation.Key{Key: sub.keyOf(o.Record)})
+		}
+	}
+	return keys
+}
+
+// newestShown returns the newest version of an object that the streams have shown.
+func (s *subscriptions) newestShown(t echo.Target) (newest echo.Version) {
+	if t.IsCollection() {
+		return echo.Version{}
+	}
+	for _, sub := range s.all {
+		if !t.IsOf(sub.stream.Cluster, sub.stream.Resource) {
+			continue
+		}
+		o, isShown := sub.open.Store().Get(t.InCluster())
+		if isShown && (newest.UID == "" || ident.IsNewer(o.ResourceVersion, newest.ResourceVersion)) {
+			newest = echo.Version{UID: o.UID, ResourceVersion: o.ResourceVersion}
+		}
+	}
+	return newest
+}
+
+// coversRead reports whether a stream shows what r reads.
+func (s *subscriptions) coversRead(r *kube.Request) bool {
+	if r.Verb == kube.VerbWatch || r.Subresource != "" || r.Live {
+		return false
+	}
+	for _, sub := range s.all {
+		stream := sub.stream
+		switch {
+		case stream.Cluster != r.Cluster || stream.Resource != r.Resource:
+		case stream.Representation != kube.Full && stream.Representation != r.Representation:
+		case stream.Namespace != "" && stream.Namespace != r.Namespace:
+		case stream.LabelSelector == "" && stream.FieldSelector == "" && stream.ShardSelector == "":
+			return true
+		case r.Verb == kube.VerbGet:
+			if _, ok := sub.open.Store().Get(kube.Key{Namespace: r.Namespace, Name: r.Name}); ok {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// subscription is one stream of a watched kind.
+type subscription struct {
+	watched *watchedKind
+	// isOwn is true for a stream of the reconciled kind.
+	isOwn  bool
+	stream kube.Stream
+	// synced is closed once the subscription has received all objects.
+	synced chan struct{}
+	open   *cache.Subscription
+
+	// throttleMu guards throttle, which limits the log lines about errors of predicates and relations.
+	throttleMu sync.Mutex
+	throttle   logThrottle
+}
+
+// index adds the indexes of the watched kind to the store.
+func (s *subscription) index() error {
+	store := s.open.Store()
+	for _, key := range s.watched.labelIndexes {
+		store.IndexLabel(key)
+	}
+	for _, x := range s.watched.indexes {
+		if err := store.Index(x); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// contains reports whether the stream selects an object. Then the stream shows the next change
+// of the object, whatever it is.
+func (s *subscription) contains(r cache.Record) bool {
+	o, ok := s.open.Store().Get(r.Key())
+	return ok && o.UID == r.UID
+}
+
+// covers reports whether the stream can show an object of that key.
+func (s *subscription) covers(k kube.Key) bool {
+	switch {
+	case k.Cluster != s.stream.Cluster:
+		return false
+	case s.stream.Namespace != "":
+		return k.Namespace == s.stream.Namespace
+	default:
+		return k.Namespace != "" || s.stream.Resource.ClusterScoped
+	}
+}
+
+// keyOf returns the key of an object of the stream.
+func (s *subscription) keyOf(r cache.Record) kube.Key {
+	return kube.Key{Cluster: s.stream.Cluster, Namespace: r.Namespace, Name: r.Name}
+}
+
+// relatedKeys returns the objects that one state of an object of the stream concerns.
+func (s *subscription) relatedKeys(ctx context.Context, r cache.Record, content func() ([]byte, error), to relation.Kind) ([]relation.Key, error) {
+	return s.watched.relation.Keys(ctx, relation.Object{Cluster: s.stream.Cluster, Record: r, Content: content}, to)
+}
+
+// logError logs an error of the search for the objects that r concerns. A fault of a function concerns
+// thousands of objects, so repetitions are throttled.
+func (s *subscription) logError(log *slog.Logger, r cache.Record, err error) {
+	s.throttleMu.Lock()
+	times := s.throttle.record(err.Error())
+	s.throttleMu.Unlock()
+	if !shouldLog(times) {
+		return
+	}
+	attributes := []slog.Attr{
+		slog.String("kind", s.watched.kind.Resource.Kind), slog.String("namespace", r.Namespace), slog.String("name", r.Name), slog.Any("error", err),
+	}
+	if times > 1 {
+		attributes = append(attributes, slog.Int("times", times))
+	}
+	log.LogAttrs(context.Background(), slog.LevelError, "the objects that a change concerns are not known", append(attributes, panicAttrs(err, times == 1)...)...)
+}

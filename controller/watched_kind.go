@@ -1,0 +1,190 @@
+package controller
+
+import (
+	"errors"
+	"fmt"
+	"reflect"
+	"slices"
+
+	"github.com/yare-go/yare/controller/internal/relation"
+	"github.com/yare-go/yare/kube"
+)
+
+// watchedKind is a kind whose changes trigger reconciles.
+type watchedKind struct {
+	kind kube.Type
+	// named is the kind that the author has named by [Kind], or nil.
+	named *kube.Resource
+	// relation finds the objects that a change concerns.
+	relation   relation.Relation
+	selectors  []kube.Selector
+	predicates []Predicate
+	// objectPredicates holds the predicates of [Changed]. predicates contains them once the kind is bound.
+	objectPredicates []objectPredicate
+	// indexes and labelIndexes are the indexes that the stores of the streams keep.
+	indexes      []*kube.Index
+	labelIndexes []string
+	keepSecrets  bool
+	// isNarrowed is true if the kind is watched in namespaces, and in the program's own namespace if
+	// isInOwn is true, and nowhere else.
+	isNarrowed, isInOwn bool
+	namespaces          []string
+	// isAnyOwner is true with [AnyOwner].
+	isAnyOwner bool
+	// writing holds the verbs of [Writing]. hasWriting is true with that option.
+	writing    []kube.Verb
+	hasWriting bool
+	ifServed   bool
+}
+
+// SourceOption configures how a kind is watched: see [Owns], [Watches] and [For].
+type SourceOption func(*watchedKind)
+
+// newWatchOption returns the option that watches objects such as zero. The relation of connect connects
+// them with the reconciled kind.
+func newWatchOption(zero kube.Object, options []SourceOption, connect func(*watchedKind) (relation.Relation, error)) Option {
+	w := new(watchedKind)
+	err := w.apply(options)
+	err = errors.Join(err, w.bind(zero))
+	var relationErr error
+	w.relation, relationErr = connect(w)
+	err = errors.Join(err, relationErr)
+	if _, ok := w.relation.(relation.Owner); w.isAnyOwner && !ok {
+		err = errors.Join(err, errNoOwners)
+	}
+	if w.hasWriting && w.relation.WriteVerbs() == nil {
+		err = errors.Join(err, errNoChildren)
+	}
+	return optionFunc(func(settings *settings) {
+		settings.reject(err)
+		settings.watched = append(settings.watched, w)
+	})
+}
+
+// apply applies options to w.
+func (w *watchedKind) apply(options []SourceOption) error {
+	for _, option := range options {
+		if option == nil {
+			return errors.New("a source option is nil: leave it out")
+		}
+		option(w)
+	}
+	return nil
+}
+
+// bind sets the kind of w, whose objects are such as zero, once the options are applied. It returns an
+// error if the options do not fit the kind.
+func (w *watchedKind) bind(zero kube.Object) error {
+	kind, err := typeOf(zero, w.named)
+	w.kind = kind
+	if err != nil {
+		return err
+	}
+	return w.check()
+}
+
+// streams returns the streams of the objects that match the selectors.
+func (w *watchedKind) streams(c *kube.Client) ([]kube.Stream, error) {
+	return w.kind.Streams(c, w.selectors...)
+}
+
+// typeOf returns the type of an object. named is the kind that the object stands for, or nil.
+func typeOf(obj kube.Object, named *kube.Resource) (kube.Type, error) {
+	t := reflect.TypeOf(obj).Elem()
+	isAnyKind := kube.StandsForAnyKind(t)
+	switch {
+	case named == nil && isAnyKind:
+		return kube.Type{}, fmt.Errorf("%s stands for any kind: name the kind by the option controller.Kind, which for the reconciled kind is given to controller.For",
+			kube.TypeName(t))
+	case named == nil:
+		return kube.TypeOfObject(obj)
+	case !isAnyKind:
+		return kube.Type{}, fmt.Errorf("controller.Kind names %s, and the Go type %s has a kind of its own: leave controller.Kind out, or use unstructured.Unstructured",
+			named, kube.TypeName(t))
+	default:
+		return kube.TypeOfKind(obj, *named)
+	}
+}
+
+// check returns an error if the options do not fit the kind, or one another.
+func (w *watchedKind) check() error {
+	for _, x := range w.indexes {
+		if err := x.Check(w.kind.Resource, w.kind.Representation); err != nil {
+			return err
+		}
+	}
+	if slices.ContainsFunc(w.predicates, func(p Predicate) bool { return p == nil }) {
+		return errors.New("a predicate is nil: leave it out, because all changes matter without one")
+	}
+	// They are asked after the predicates on records, which cost less.
+	for _, p := range w.objectPredicates {
+		bound, err := p.bind(w)
+		if err != nil {
+			return err
+		}
+		w.predicates = append(w.predicates, bound)
+	}
+	if err := checkWrites(w.writing); err != nil {
+		return fmt.Errorf("controller.Writing: %w", err)
+	}
+	if w.isNarrowed && w.kind.Resource.ClusterScoped {
+		return fmt.Errorf("%s live outside of namespaces: leave controller.InNamespaces and controller.InOwnNamespace out", w.kind.Resource)
+	}
+	// Mistakes in selectors and namespaces show without any request.
+	c, err := w.client(&Runtime{Client: kube.NewClientFromHandler(nil), Namespace: "default"})
+	if err == nil {
+		_, err = w.streams(c)
+	}
+	return err
+}
+
+// access returns the permissions to use verbs on the kind, or on a subresource, where it is watched.
+func (w *watchedKind) access(subresource string, verbs []kube.Verb) []kube.Access {
+	return placed(kube.Access{Resource: w.kind.Resource, Subresource: subresource, Verbs: verbs}, w.namespaces, w.isInOwn)
+}
+
+// writeVerbs returns the verbs with which the program writes the objects of a source.
+func (w *watchedKind) writeVerbs() []kube.Verb {
+	if w.hasWriting {
+		return w.writing
+	}
+	return w.relation.WriteVerbs()
+}
+
+// client returns the client of a program, narrowed to the namespaces in which the kind is watched.
+func (w *watchedKind) client(rt *Runtime) (*kube.Client, error) {
+	if !w.isNarrowed {
+		return rt.Client, nil
+	}
+	namespaces := slices.Clone(w.namespaces)
+	if w.isInOwn {
+		if rt.Namespace == "" {
+			return nil, fmt.Errorf("%s are to be watched in the namespace of the program, which is not known: set the environment variable POD_NAMESPACE, or Namespace of controller.Runtime",
+				w.kind.Resource)
+		}
+		namespaces = append(namespaces, rt.Namespace)
+	}
+	return rt.Client.InNamespaces(namespaces...), nil
+}
+
+// accepts reports whether all predicates accept c. A panic in one of them accepts c and is
+// returned as an error: an unneeded reconcile does no harm.
+func (w *watchedKind) accepts(c Change) (accepted bool, err error) {
+	what := "a predicate"
+	accepted = true
+	err = guard(&what, func() error {
+		accepted = !slices.ContainsFunc(w.predicates, func(p Predicate) bool { return !p(c) })
+		return nil
+	})
+	return accepted, err
+}
+
+// ownerLabels returns the labels of [OwnsByLabel].
+func ownerLabels(watched []*watchedKind) (labels []string) {
+	for _, w := range watched {
+		if r, ok := w.relation.(relation.Label); ok {
+			labels = append(labels, r.Name)
+		}
+	}
+	return labels
+}

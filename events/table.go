@@ -1,0 +1,231 @@
+package events
+
+import (
+	"slices"
+	"sync"
+	"time"
+)
+
+const (
+	// maxOpen is how many series there are at a time. It bounds their memory to about 3 MB.
+	maxOpen = 2048
+	// maxNotes is how many series there are at a time that differ by their note only.
+	maxNotes = 8
+)
+
+// table holds the series of a recorder. Its methods may be called concurrently. Only the writer changes which
+// occurrences of a series the cluster knows.
+type table struct {
+	// wake receives a value when a series may be due earlier than before.
+	wake chan struct{}
+
+	mu    sync.Mutex
+	byKey map[seriesKey][]*series // the newest last
+	open  int                     // the number of all series
+	stats Stats
+	// isClosed is true if the table takes no occurrences, because nobody writes them any more.
+	isClosed bool
+}
+
+func newTable() *table {
+	return &table{wake: make(chan struct{}, 1), byKey: make(map[seriesKey][]*series)}
+}
+
+// currentStats returns the counts up to now.
+func (t *table) currentStats() Stats {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	s := t.stats
+	s.Open = t.open
+	return s
+}
+
+// drop counts an occurrence that cannot be written.
+func (t *table) drop() {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.stats.Recorded++
+	t.stats.Dropped++
+}
+
+// count counts an occurrence. It returns false if the table is closed.
+func (t *table) count(k seriesKey, note, resourceVersion string, now time.Time) bool {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.stats.Recorded++
+	if t.isClosed {
+		t.stats.Dropped++
+		return false
+	}
+	t.countLocked(k, note, resourceVersion, now)
+	select {
+	case t.wake <- struct{}{}:
+	default: // it has a value already
+	}
+	return true
+}
+
+// countLocked counts an occurrence. It belongs to the series of its key and note. If the key has maxNotes
+// series, the occurrence belongs to the newest of them.
+func (t *table) countLocked(k seriesKey, note, resourceVersion string, now time.Time) {
+	siblings := t.byKey[k]
+	var s *series
+	if i := slices.IndexFunc(siblings, func(o *series) bool { return o.note == note }); i >= 0 {
+		s = siblings[i]
+	} else if len(siblings) == maxNotes {
+		s = siblings[maxNotes-1]
+	}
+	if s != nil {
+		s.count++
+		s.last = now
+		if s.isRefused {
+			t.stats.Dropped++
+		}
+		return
+	}
+	if t.open == maxOpen && !t.evictLocked() {
+		t.stats.Dropped++
+		return
+	}
+	t.byKey[k] = append(siblings, &series{
+		seriesKey: k, note: note, resourceVersion: resourceVersion, first: now, last: now, count: 1,
+		name: newEventName(k.regarding),
+	})
+	t.open++
+}
+
+// evictLocked removes a series to make room: of the series that the cluster knows completely, the series whose
+// last occurrence is the oldest. It returns false if each series has occurrences that the cluster does not know.
+func (t *table) evictLocked() bool {
+	var oldest *series
+	for s := range t.allLocked {
+		if !s.isPending() && (oldest == nil || s.last.Before(oldest.last)) {
+			oldest = s
+		}
+	}
+	if oldest == nil {
+		return false
+	}
+	t.removeLocked(oldest)
+	return true
+}
+
+// allLocked yields all series.
+func (t *table) allLocked(yield func(*series) bool) {
+	for _, siblings := range t.byKey {
+		for _, s := range siblings {
+			if !yield(s) {
+				return
+			}
+		}
+	}
+}
+
+// removeLocked removes a series.
+func (t *table) removeLocked(s *series) {
+	rest := slices.DeleteFunc(t.byKey[s.seriesKey], func(o *series) bool { return o == s })
+	if len(rest) == 0 {
+		delete(t.byKey, s.seriesKey)
+	} else {
+		t.byKey[s.seriesKey] = rest
+	}
+	t.open--
+}
+
+// next returns a series to write now, or nil and when to call next again. It removes the
+// series that are over.
+func (t *table) next(now time.Time) (*series, time.Time) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	var first *series
+	var over []*series
+	at := now.Add(24 * time.Hour) // Event wakes the writer earlier
+	for s := range t.allLocked {
+		due := s.due()
+		switch {
+		case !s.isPending() && !due.After(now):
+			over = append(over, s)
+		case due.Before(at):
+			first, at = s, due
+		}
+	}
+	for _, s := range over {
+		t.removeLocked(s)
+	}
+	if first == nil || at.After(now) {
+		return nil, at
+	}
+	return first, now
+}
+
+// snapshot returns what s is now.
+func (t *table) snapshot(s *series) series {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return *s
+}
+
+// recordWrite records that the cluster knows count occurrences of s.
+func (t *table) recordWrite(s *series, count int32, now time.Time) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	s.recordWrite(count, now)
+	t.stats.Writes++
+}
+
+// recordGone records that the cluster has no Event of s any more.
+func (t *table) recordGone(s *series) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	s.recordGone()
+}
+
+// recordFailure records that the server failed with s. The next attempt is later each time.
+func (t *table) recordFailure(s *series, now time.Time) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	s.failures++
+	s.retryAt = now.Add(firstPause << s.failures)
+}
+
+// recordRefusal records that the server does not accept s.
+func (t *table) recordRefusal(s *series) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	s.isRefused = true
+	t.stats.Dropped += uint64(s.count - s.written)
+}
+
+// close makes the table take no more occurrences. It returns the series that the cluster does not know
+// completely.
+func (t *table) close() (pending []*series) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.isClosed = true
+	for s := range t.allLocked {
+		if s.isPending() {
+			pending = append(pending, s)
+		}
+	}
+	return pending
+}
+
+// clear removes all series. Occurrences that the cluster does not know are dropped.
+func (t *table) clear() {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	for s := range t.allLocked {
+		if s.isPending() {
+			t.stats.Dropped += uint64(s.count - s.written)
+		}
+	}
+	clear(t.byKey)
+	t.open = 0
+}
+
+// reopen makes the table take occurrences.
+func (t *table) reopen() {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.isClosed = false
+}

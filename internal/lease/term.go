@@ -1,0 +1,187 @@
+package lease
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"time"
+)
+
+// ErrOver is the error of requests after the term of this process.
+var ErrOver = errors.New("this process does not lead any more: the deadline of its lease has passed, or it has released the lease")
+
+// errLittleLeft is the error of writes at the end of the term.
+var errLittleLeft = fmt.Errorf("less than %s is left of the term, because the lease could not be renewed: a write needs more", LeastWriteTime)
+
+// term is the term of one process: its phase, its deadline, and the writes that are under way. It makes no
+// requests. All methods may be called concurrently.
+//
+// An example with the default times. A lease lasts for 15 s, and a term for 10 s:
+//
+//	 0.0 s  a renewal is sent. The answer at 0.3 s makes the deadline 10.0 s
+//	 2.0 s  the next renewal is sent. The answer at 2.1 s makes the deadline 12.0 s
+//	 3.0 s  the network breaks. No later renewal is answered
+//	10.0 s  a write begins, and may take 2 s
+//	11.5 s  a write is refused, because less than LeastWriteTime is left. A read passes
+//	12.0 s  the write of 10.0 s is given up, and all later requests are refused
+//	17.0 s  another replica takes the lease. It saw the renewal of 2.0 s, at 2.0 s at the earliest
+type term struct {
+	clock  Clock
+	timing Timing
+
+	mu    sync.Mutex
+	phase phase
+	// sent is when the last successful renewal was sent.
+	sent Reading
+	// openWrites is the number of writes that are under way.
+	openWrites int
+	// writesEnded is closed when openWrites becomes 0. It is nil before the end of the term.
+	writesEnded chan struct{}
+	// hasDoubt is true after a write that may have been carried out although it failed. doubtAt is when the
+	// last write of this kind failed.
+	hasDoubt bool
+	doubtAt  Reading
+}
+
+// phase is the state of a process with respect to its term. The phases follow each other in this order. The
+// phase released may be missing.
+type phase int
+
+const (
+	// beforeTerm is the phase of a standby.
+	beforeTerm phase = iota
+	// inTerm is the phase of a leader.
+	inTerm
+	// released is the phase after the orderly end of the term. Only the elector sends requests then, until
+	// the deadline.
+	released
+	// lost is the phase after the deadline.
+	lost
+)
+
+// check returns an error if no request may be sent.
+func (t *term) check() error {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	_, err := t.leftLocked()
+	return err
+}
+
+// leftLocked returns what is left of the term, or an error if no request may be sent. Before the term
+// it returns zero.
+func (t *term) leftLocked() (time.Duration, error) {
+	switch t.phase {
+	case beforeTerm:
+		return 0, nil
+	case inTerm:
+		if left := t.timing.Deadline - t.clock().longestSince(t.sent); left > 0 {
+			return left, nil
+		}
+		t.phase = lost
+	}
+	return 0, ErrOver
+}
+
+// beginWrite records that a write begins. It returns how long the write may take, or an error if the write must
+// not begin. A time of zero means that there is no bound. It is returned before the term.
+func (t *term) beginWrite() (time.Duration, error) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	left, err := t.leftLocked()
+	switch {
+	case err != nil:
+		return 0, err
+	case left > 0 && left < LeastWriteTime:
+		return 0, errLittleLeft
+	}
+	t.openWrites++
+	return left, nil
+}
+
+// endWrite records that a write has ended with err, which may be nil.
+func (t *term) endWrite(err error) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.openWrites--; t.openWrites == 0 && t.writesEnded != nil {
+		close(t.writesEnded)
+		t.writesEnded = nil
+	}
+	if err != nil && isDoubtful(err) {
+		t.hasDoubt, t.doubtAt = true, t.clock()
+	}
+}
+
+// extend records that a renewal was successful. sent is the reading when the renewal was sent. The first
+// renewal begins the term. It returns false if the term is over: the renewal comes too late.
+func (t *term) extend(sent Reading) bool {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.phase == beforeTerm {
+		t.phase, t.sent = inTerm, sent
+	}
+	if _, err := t.leftLocked(); err != nil {
+		return false
+	}
+	t.sent = sent
+	_, err := t.leftLocked()
+	return err == nil
+}
+
+// lose ends the term because the lease is lost.
+func (t *term) lose() {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.phase = lost
+}
+
+// release ends the term in an orderly way, and waits for writes that are under way until ctx ends. It returns
+// false if the server may still carry out a write. The lease must then expire before another process gets it.
+func (t *term) release(ctx context.Context) bool {
+	writesEnded, ok := t.beginRelease()
+	if !ok {
+		return false
+	}
+	select {
+	case <-writesEnded:
+	case <-ctx.Done():
+		return false
+	}
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	// The server ends each write by the deadline that was in force when the write was sent.
+	return !t.hasDoubt || t.clock().shortestSince(t.doubtAt) > t.timing.Duration
+}
+
+// beginRelease ends the term in an orderly way. It returns a channel that is closed when no write is under
+// way, or false if there is no term.
+func (t *term) beginRelease() (writesEnded <-chan struct{}, ok bool) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if _, err := t.leftLocked(); err != nil || t.phase != inTerm {
+		return nil, false
+	}
+	t.phase = released
+	ended := make(chan struct{})
+	if t.openWrites == 0 {
+		close(ended)
+	} else {
+		t.writesEnded = ended
+	}
+	return ended, true
+}
+
+// isOpen reports whether bytes may leave the process.
+func (t *term) isOpen() bool {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	switch t.phase {
+	case inTerm:
+		_, err := t.leftLocked()
+		return err == nil
+	case released:
+		return t.clock().longestSince(t.sent) < t.timing.Deadline
+	default:
+		return t.phase == beforeTerm
+	}
+}

@@ -1,0 +1,242 @@
+package kube
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"math/rand/v2"
+	"time"
+)
+
+// asObject returns t as an Object, or an error if t is nil.
+func (a API[T]) asObject(verb Verb, t *T) (Object, error) {
+	if a.target.err != nil {
+		return nil, a.target.err
+	}
+	if t == nil {
+		return nil, fmt.Errorf("%s %s: the object is nil", verb, a.target.resource)
+	}
+	return a.object(t), nil
+}
+
+// Create creates t, and returns the object that the server stored. If an object of its name exists,
+// [IsAlreadyExists] reports the error.
+func (a API[T]) Create(ctx context.Context, t *T, options ...WriteOption) (*T, error) {
+	obj, err := a.asObject(VerbCreate, t)
+	if err != nil {
+		return nil, err
+	}
+	if err := cmp.Or(a.target.rejectSubresource(VerbCreate, obj.GetName()), a.target.rejectProjection(VerbCreate, obj.GetName())); err != nil {
+		return nil, err
+	}
+	if a.target, err = a.target.inNamespaceOf(VerbCreate, obj); err != nil {
+		return nil, err
+	}
+	if obj.GetName() == "" && obj.GetGenerateName() == "" && !a.target.resource.isReview() {
+		return nil, fmt.Errorf("create %s: it has neither a name nor a generateName", a.target.resource)
+	}
+	r := a.target.request(VerbCreate, "")
+	r.Query = newWriteOptions(a.client.manager, options).query()
+	if r.Body, err = a.target.encode(obj); err != nil {
+		return nil, err
+	}
+	created, err := a.do(ctx, r)
+	if e, ok := AsError(err); ok && e.Ref.Name == "" {
+		e.Ref.Name = obj.GetName() // the request has it in its body only
+	}
+	return created, err
+}
+
+// Replace puts t in place of the object of its name, and returns the object that the server stored.
+// If t has a resourceVersion, as an object that was read has, Replace fails if the object has changed
+// since: see [IsConflict].
+func (a API[T]) Replace(ctx context.Context, t *T, options ...WriteOption) (*T, error) {
+	obj, err := a.asObject(VerbUpdate, t)
+	if err != nil {
+		return nil, err
+	}
+	if a.target, err = a.target.inNamespaceOf(VerbUpdate, obj); err == nil {
+		err = a.target.requireName(VerbUpdate, obj.GetName())
+	}
+	if err != nil {
+		return nil, err
+	}
+	r := a.target.request(VerbUpdate, obj.GetName())
+	r.Query = newWriteOptions(a.client.manager, options).query()
+	r.Preconditions = Preconditions{UID: obj.GetUID(), ResourceVersion: obj.GetResourceVersion()}
+	if r.Body, err = a.target.encode(obj); err != nil {
+		return nil, err
+	}
+	return a.do(ctx, r)
+}
+
+// Patch changes parts of the object of that name, and returns the object that the server stored.
+func (a API[T]) Patch(ctx context.Context, name string, patch Patch, options ...WriteOption) (*T, error) {
+	if err := a.target.requireName(VerbPatch, name); err != nil {
+		return nil, err
+	}
+	if err := patch.check(); err != nil {
+		return nil, fmt.Errorf("patch %s %s: %w", a.target.resource, quoted(a.target.namespace, name), err)
+	}
+	r := a.target.request(VerbPatch, name)
+	r.Query = newWriteOptions(a.client.manager, options).query()
+	r.ContentType, r.Body = patch.contentType, patch.body
+	return a.do(ctx, r)
+}
+
+// Apply declares the fields of t by server-side apply, and returns the live object. It does not
+// change t. The server removes the fields that this manager applied before, if t lacks them.
+//
+// Empty parts of t are not sent: nil values; the zero values of structs that encode
+// themselves, such as an IntOrString or a Quantity; and structs without any content. Behind a
+// pointer, in a list or in a map, all of these are sent. Numbers, strings and booleans follow
+// their json tags, so that a zero without omitempty is sent. The structs of a type with a [Definition]
+// follow their json tags too, because the schema of the type requires every field without omitempty. So an
+// empty struct is sent as {}. With the tag omitzero, an empty struct is not sent, and the server removes
+// its fields.
+//
+// t must be built for the apply. An object that was read has the fields of all managers. An apply of this
+// object would take over all these fields. Therefore an object with managedFields or a creationTimestamp is
+// an error. A uid and a resourceVersion are preconditions.
+//
+// The status of a resource with a status subresource is not sent: see [Client.ApplyStatus].
+//
+// The client of a reconcile skips an apply that would change nothing, and returns the cached
+// object. If only the metadata is cached, as of a Secret, the result is t with the live metadata.
+func (a API[T]) Apply(ctx context.Context, t *T, options ...ApplyOption) (*T, error) {
+	obj, err := a.asObject(VerbPatch, t)
+	if err != nil {
+		return nil, err
+	}
+	if a.target, err = a.target.inNamespaceOf(VerbPatch, obj); err == nil {
+		err = a.target.requireName(VerbPatch, obj.GetName())
+	}
+	if err != nil {
+		return nil, err
+	}
+	r, err := newApplier(a.target, a.client).request(obj, options)
+	if err != nil {
+		return nil, err
+	}
+	return a.do(ctx, r)
+}
+
+// Apply declares t in its own namespace. See [API.Apply].
+func Apply[T any, P ObjectOf[T]](ctx context.Context, c *Client, t *T, options ...ApplyOption) (*T, error) {
+	return All[T, P](c).Apply(ctx, t, options...)
+}
+
+const (
+	// modifyAttempts bounds how often Modify sends the object.
+	modifyAttempts = 6
+	// firstModifyDelay is the mean wait before the second attempt. Each further wait is twice as long.
+	firstModifyDelay = 10 * time.Millisecond
+)
+
+// Modify reads the object of that name as [API.Get] does, calls modify with it, and puts the result
+// in place of the object. It returns what the server stored. If the object has changed meanwhile, Modify
+// waits for a short random time, reads the object from the server, and calls modify with the new object.
+// After five such repetitions Modify returns the conflict: see [IsConflict]. If modify changes nothing,
+// nothing is sent. An error of modify ends Modify, and is returned.
+//
+// Modify may call modify several times, each time with another copy of the object. modify must change
+// neither name nor namespace. The view of a subresource modifies that subresource: a change of the
+// status needs [API.Status].
+//
+// The object is replaced as a whole. Fields that T lacks are removed, such as fields of a newer version
+// of the kind: [API.PatchDifference] leaves these fields alone.
+func (a API[T]) Modify(ctx context.Context, name string, modify func(*T) error, options ...WriteOption) (*T, error) {
+	if err := a.target.requireName(VerbUpdate, name); err != nil {
+		return nil, err
+	}
+	if modify == nil {
+		return nil, fmt.Errorf("modify %s %s: the function is nil", a.target.resource, quoted(a.target.namespace, name))
+	}
+	for attempt := 1; ; attempt++ {
+		read := a.target.request(VerbGet, name)
+		read.Live = attempt > 1
+		t, err := a.do(ctx, read)
+		if err != nil {
+			return nil, err
+		}
+		stored, err := a.modifyOnce(ctx, t, modify, options)
+		if !IsConflict(err) || attempt == modifyAttempts {
+			return stored, err
+		}
+		delay := firstModifyDelay << (attempt - 1)
+		select {
+		case <-time.After(delay/2 + rand.N(delay)):
+		case <-ctx.Done():
+			return nil, fmt.Errorf("%w, after: %w", contextError(ctx), err)
+		}
+	}
+}
+
+// modifyOnce calls modify with t, which was read, and replaces the object if t has changed.
+func (a API[T]) modifyOnce(ctx context.Context, t *T, modify func(*T) error, options []WriteOption) (*T, error) {
+	m, err := newModification(a.target, a.object(t))
+	if err != nil {
+		return nil, err
+	}
+	if err := modify(t); err != nil {
+		return nil, err
+	}
+	if hasChanged, err := m.compare(); err != nil || !hasChanged {
+		return t, err
+	}
+	return a.Replace(ctx, t, options...)
+}
+
+// PatchDifference changes the object as it changed from before to after, by a merge patch, and
+// returns what the server stored. before is the object as it was read, and after is the same object
+// with the changes: see [DeepCopy] for a copy. If nothing has changed, nothing is sent, and after is
+// returned.
+//
+// Fields that T lacks stay as they are, and so do fields with equal values in before and after, whoever
+// changes these fields meanwhile. The uid of before is a precondition: see [IsUIDConflict]. A list is
+// replaced as a whole. Therefore the resourceVersion of before is a precondition too if the difference has
+// a list: see [IsConflict].
+//
+// The view of a subresource patches that subresource: a difference in the status needs [API.Status].
+func (a API[T]) PatchDifference(ctx context.Context, before, after *T, options ...WriteOption) (*T, error) {
+	old, err := a.asObject(VerbPatch, before)
+	if err != nil {
+		return nil, err
+	}
+	changed, err := a.asObject(VerbPatch, after)
+	if err != nil {
+		return nil, err
+	}
+	if a.target, err = a.target.inNamespaceOf(VerbPatch, old); err == nil {
+		err = a.target.requireName(VerbPatch, old.GetName())
+	}
+	if err != nil {
+		return nil, err
+	}
+	r, err := differenceRequest(a.target, old, changed, newWriteOptions(a.client.manager, options))
+	switch {
+	case err != nil:
+		return nil, fmt.Errorf("patch %s %s: %w", a.target.resource, quoted(a.target.namespace, old.GetName()), err)
+	case r == nil:
+		return after, nil
+	}
+	return a.do(ctx, r)
+}
+
+// SetScale sets the wanted number of replicas, and returns what the server stored.
+func (a API[T]) SetScale(ctx context.Context, name string, replicas int32, options ...WriteOption) (*Replicas, error) {
+	return setScale(ctx, a.client, a.target, name, replicas, options)
+}
+
+// Delete deletes the object of that name. If there is no such object, [IsNotFound] reports the error,
+// and [IgnoreNotFound] drops the error.
+func (a API[T]) Delete(ctx context.Context, name string, options ...DeleteOption) error {
+	return deleteObject(ctx, a.client, a.target, name, options)
+}
+
+// DeleteAll deletes all objects that match, one namespace at a time. The first error ends DeleteAll.
+// The namespaces must be named, by [Namespaced] or [Client.InNamespaces], unless T is cluster-scoped. The
+// selectors must select by labels or fields; [Everything] deletes all objects of the namespaces.
+func (a API[T]) DeleteAll(ctx context.Context, selectors []Selector, options ...DeleteOption) error {
+	return deleteAll(ctx, a.client, a.target, selectors, options)
+}

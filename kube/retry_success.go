@@ -1,0 +1,130 @@
+package kube
+
+import (
+	"context"
+	"net/http"
+
+	utiljson "k8s.io/apimachinery/pkg/util/json"
+
+	"github.com/yare-go/yare/internal/ident"
+)
+
+// earlierSuccess finds out whether an earlier attempt of a write was carried out, when the server refuses
+// the repetition.
+//
+// A replace names the resource version 5. The connection breaks, and the repetition is refused with a
+// conflict. If the live object, now of version 6, has the content of the replace, the first attempt was
+// carried out. Otherwise somebody else has changed the object.
+type earlierSuccess struct{ next Handler }
+
+// answer returns the answer of a write whose repetition was refused with e. It reports false unless the
+// refusal only shows that an earlier attempt was carried out.
+func (h earlierSuccess) answer(ctx context.Context, r *Request, e *Error) (*Response, bool) {
+	switch r.Verb {
+	case VerbDelete:
+		// The object of that uid is gone, or is being deleted.
+		if IsNotFound(e) || IsUIDConflict(e) || IsConflict(e) && h.isDeleted(ctx, r) {
+			return &Response{Code: http.StatusOK, Body: []byte(`{"kind":"Status","apiVersion":"v1","status":"Success"}`)}, true
+		}
+	case VerbUpdate:
+		if IsNotFound(e) && removesObject(r.Body) {
+			return &Response{Code: http.StatusOK, Body: r.Body}, true
+		}
+		if !IsConflict(e) {
+			return nil, false
+		}
+		live, err := h.next.Do(ctx, readOf(r))
+		if err == nil && r.Representation == Full && isSameObject(live.Body, r.Body) {
+			return live, true
+		}
+	}
+	return nil, false
+}
+
+// readOf returns the request that reads the object of the write r.
+func readOf(r *Request) *Request {
+	return &Request{
+		Cluster: r.Cluster, Verb: VerbGet, Resource: r.Resource, Namespace: r.Namespace,
+		Name: r.Name, Subresource: r.Subresource, Representation: r.Representation,
+	}
+}
+
+// isDeleted reports whether the object of the delete r is gone or is being deleted. An example is a
+// Namespace, which refuses a second delete while it is being deleted. It reports false for a delete with a
+// resourceVersion, because somebody else may have deleted the object first.
+func (h earlierSuccess) isDeleted(ctx context.Context, r *Request) bool {
+	if r.Preconditions.ResourceVersion != "" {
+		return false
+	}
+	live, err := h.next.Do(ctx, readOf(r))
+	if err != nil {
+		return IsNotFound(err)
+	}
+	var object ident.Answer
+	return Unmarshal(live.Body, &object) == nil &&
+		(object.Metadata.DeletionTimestamp != nil || object.Metadata.UID != r.Preconditions.UID)
+}
+
+// removesObject reports whether body is an object that is being deleted and has no finalizer any
+// more: storing it removes the object.
+func removesObject(body []byte) bool {
+	var object ident.Answer
+	return Unmarshal(body, &object) == nil &&
+		object.Metadata.DeletionTimestamp != nil && len(object.Metadata.Finalizers) == 0
+}
+
+// isSameObject reports whether two encodings are equal, apart from the fields that the server sets in
+// stored objects. A null equals a missing member. In doubt it reports false: {} does not equal a missing
+// member, because they differ in a label selector.
+func isSameObject(live, wanted []byte) bool {
+	var l, w map[string]any
+	// Not Unmarshal: in a float64, two large integers can be the same.
+	if utiljson.Unmarshal(live, &l) != nil || utiljson.Unmarshal(wanted, &w) != nil {
+		return false
+	}
+	for _, o := range []map[string]any{l, w} {
+		if metadata, ok := o["metadata"].(map[string]any); ok {
+			for _, own := range []string{"resourceVersion", "generation", "managedFields", "creationTimestamp"} {
+				delete(metadata, own)
+			}
+		}
+		if status, ok := o["status"].(map[string]any); ok && len(status) == 0 {
+			delete(o, "status") // a Go struct that was never set encodes as {}
+		}
+	}
+	return isSameValue(l, w)
+}
+
+func isSameValue(a, b any) bool {
+	switch a := a.(type) {
+	case map[string]any:
+		b, ok := b.(map[string]any)
+		if !ok {
+			return false
+		}
+		for k, v := range a {
+			if !isSameValue(v, b[k]) {
+				return false
+			}
+		}
+		for k, v := range b {
+			if _, known := a[k]; !known && v != nil {
+				return false
+			}
+		}
+		return true
+	case []any:
+		b, ok := b.([]any)
+		if !ok || len(a) != len(b) {
+			return false
+		}
+		for i := range a {
+			if !isSameValue(a[i], b[i]) {
+				return false
+			}
+		}
+		return true
+	default:
+		return a == b
+	}
+}

@@ -1,0 +1,137 @@
+package kube
+
+import (
+	"fmt"
+)
+
+// target is what the requests of an [API] are about: the objects of one resource, or one subresource of
+// them. Its methods check input and make requests. They send nothing.
+type target struct {
+	resource Resource
+	// namespace is empty for all namespaces, and for resources outside of namespaces.
+	namespace      string
+	subresource    string
+	representation Representation
+	// hasStatus is true for a type with a status.
+	hasStatus bool
+	// hasStatusSubresource is true if the resource is known to have a status subresource. Then a write of
+	// the object leaves the status alone.
+	hasStatusSubresource bool
+	// err is what is wrong with the type, the client, the namespace or the subresource.
+	err error
+}
+
+// in returns t in a namespace of the server of c, or in all namespaces of c if namespace is empty. The
+// namespace of t is empty.
+func (t target) in(c *Client, namespace string) target {
+	t.namespace = namespace
+	r := t.resource
+	switch {
+	case t.err != nil:
+	case c == nil:
+		t.err = fmt.Errorf("%s: the client is nil", r)
+	case r.ClusterScoped && namespace != "":
+		t.err = fmt.Errorf("%s live outside of namespaces, so there are none in %q: use kube.All", r, namespace)
+	case namespace != "":
+		t.err = checkSegment("namespace", namespace)
+	case !r.ClusterScoped:
+		t.err = c.scope.err
+	}
+	return t
+}
+
+// inNamespaceOf returns t in the namespace of obj, or an error if obj is not one of the objects of t.
+func (t target) inNamespaceOf(verb Verb, obj Object) (target, error) {
+	if t.err != nil {
+		return t, t.err
+	}
+	namespace := obj.GetNamespace()
+	switch {
+	case t.resource.ClusterScoped && namespace != "":
+		return t, fmt.Errorf("%s %s %q: it lives outside of namespaces but has the namespace %q", verb, t.resource, obj.GetName(), namespace)
+	case t.namespace == "":
+		t.namespace = namespace
+	case namespace != "" && namespace != t.namespace:
+		return t, fmt.Errorf("%s %s %s: it is not in the namespace %q", verb, t.resource, quoted(namespace, obj.GetName()), t.namespace)
+	}
+	if t.namespace == "" && !t.resource.ClusterScoped {
+		return t, fmt.Errorf("%s %s %q: it has no namespace", verb, t.resource, obj.GetName())
+	}
+	if t.namespace != "" {
+		if err := checkSegment("namespace", t.namespace); err != nil {
+			return t, fmt.Errorf("%s %s %q: %w", verb, t.resource, obj.GetName(), err)
+		}
+	}
+	return t, nil
+}
+
+// request returns a request for one object.
+func (t target) request(verb Verb, name string) *Request {
+	return &Request{
+		Verb: verb, Resource: t.resource, Namespace: t.namespace, Name: name,
+		Subresource: t.subresource, Representation: t.representation,
+	}
+}
+
+// requireName returns an error unless t and the name together name one object.
+func (t target) requireName(verb Verb, name string) error {
+	switch {
+	case t.err != nil:
+		return t.err
+	case name == "":
+		return fmt.Errorf("%s %s: the name is empty", verb, t.resource)
+	case t.namespace == "" && !t.resource.ClusterScoped:
+		return fmt.Errorf("%s %s %q: the namespace is missing: use kube.Namespaced", verb, t.resource, name)
+	}
+	if err := checkSegment("name", name); err != nil {
+		return fmt.Errorf("%s %s: %w", verb, t.resource, err)
+	}
+	return t.rejectProjection(verb, name)
+}
+
+// rejectSubresource returns an error if t is a subresource, which can be read and changed, but neither
+// created nor deleted.
+func (t target) rejectSubresource(verb Verb, name string) error {
+	if t.err == nil && t.subresource != "" {
+		return fmt.Errorf("%s %s/%s %q: this can be done to the whole object only", verb, t.resource, t.subresource, name)
+	}
+	return nil
+}
+
+// rejectProjection returns an error if t is read as a projection and verb would write it.
+func (t target) rejectProjection(verb Verb, name string) error {
+	if _, ok := t.representation.ProjectedFields(); !ok || !verb.IsWrite() || verb == VerbDelete || verb == VerbDeleteCollection {
+		return nil
+	}
+	return fmt.Errorf("%s %s %q: the type is a projection, which lacks fields of the kind: write the whole type", verb, t.resource, name)
+}
+
+// encode returns the body of a write of obj, with its kind filled in. The kind goes into the
+// JSON and not into a copy of the object, because a copy of an unstructured object is not deep enough. The
+// same is true of an object that embeds a pointer.
+func (t target) encode(obj Object) ([]byte, error) {
+	data, err := Marshal(obj)
+	if err == nil {
+		data, err = withKind(data, t.resource)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("encode %s %s: %w", t.resource, quoted(obj.GetNamespace(), obj.GetName()), err)
+	}
+	return data, nil
+}
+
+// codec returns the codec of the objects of t. c may be nil.
+func (t target) codec(c *Client) objectCodec {
+	if c == nil {
+		return objectCodec{resource: t.resource, representation: t.representation}
+	}
+	return objectCodec{c.scope.cluster, t.resource, t.representation, c.decoder}
+}
+
+// streams returns the streams of the objects of t that selectors select.
+func (t target) streams(c *Client, selectors []Selector) ([]Stream, error) {
+	if t.err != nil {
+		return nil, t.err
+	}
+	return c.scope.streams(t, selectors)
+}

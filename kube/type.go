@@ -1,0 +1,203 @@
+package kube
+
+import (
+	"errors"
+	"fmt"
+	"reflect"
+	"strings"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+)
+
+// Type is a Go type and the resource it stands for.
+type Type struct {
+	Resource Resource
+	// Definition is set for types that define themselves, and nil for all others.
+	Definition *Definition
+	// Go is the struct type.
+	Go reflect.Type
+	// Representation is how the type is read: Full, the representation of a projection (see
+	// [Projected]), or MetadataOnly for the PartialObjectMetadata of [TypeOfKind].
+	Representation Representation
+}
+
+// TypeOf returns the Type of a Go type. The resource comes from its Definition or its Projection
+// or, for a type of k8s.io/api, from a table. The error of any other type names what to write
+// instead.
+func TypeOf[T any, P ObjectOf[T]]() (Type, error) {
+	return typeOf(reflect.TypeFor[T](), any(P(new(T))))
+}
+
+// ResourceOf returns the resource of T.
+func ResourceOf[T any, P ObjectOf[T]]() (Resource, error) {
+	t, err := TypeOf[T, P]()
+	return t.Resource, err
+}
+
+// TypeOfObject returns the Type of obj as [TypeOf] does, for a type that is known only at run time.
+// It returns an error for unstructured.Unstructured and PartialObjectMetadata, which have no
+// resource by themselves: see [TypeOfKind].
+func TypeOfObject(obj Object) (Type, error) {
+	t := reflect.TypeOf(obj)
+	if t == nil || t.Kind() != reflect.Pointer {
+		return Type{}, fmt.Errorf("%v is no pointer to an object", t)
+	}
+	return typeOf(t.Elem(), reflect.New(t.Elem()).Interface())
+}
+
+// TypeOfKind returns the Type of the objects of r with the Go type of obj, which must stand for any kind.
+// The server sends only the metadata of a PartialObjectMetadata. TypeOfKind returns an error if obj is of
+// one kind, or if r lacks its version, kind or plural.
+func TypeOfKind(obj Object, r Resource) (Type, error) {
+	t := reflect.TypeOf(obj).Elem()
+	if !StandsForAnyKind(t) {
+		return Type{}, fmt.Errorf("%s is not a type for any kind, so it takes no resource such as %s", TypeName(t), r)
+	}
+	kind := Type{Resource: r, Go: t}
+	if t == reflect.TypeFor[metav1.PartialObjectMetadata]() {
+		kind.Representation = MetadataOnly
+	}
+	return kind, r.check()
+}
+
+// StandsForAnyKind reports whether a Go type stands for objects of any kind: it is
+// unstructured.Unstructured or metav1.PartialObjectMetadata.
+func StandsForAnyKind(t reflect.Type) bool {
+	// Naming Unstructured here would link it into every program.
+	return t == reflect.TypeFor[metav1.PartialObjectMetadata]() ||
+		t.PkgPath() == unstructuredPackage && t.Name() == "Unstructured"
+}
+
+const unstructuredPackage = "k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+// HasStatus reports whether the type has a status that is not [None].
+func (t Type) HasStatus() bool {
+	f, ok := t.Go.FieldByName("Status")
+	return ok && f.Type != reflect.TypeFor[None]()
+}
+
+// Streams returns the streams of the objects of t that match, as [API.Streams] does: one for each namespace
+// that the client is narrowed to, or one for all namespaces.
+func (t Type) Streams(c *Client, selectors ...Selector) ([]Stream, error) {
+	return t.target(nil).in(c, "").streams(c, selectors)
+}
+
+// checkGoType returns an error if t is the Type of another Go type than want.
+func (t Type) checkGoType(want reflect.Type) error {
+	if t.Go == want {
+		return nil
+	}
+	return fmt.Errorf("%s is not the type of %s, but of %v", t.Resource, TypeName(want), t.Go)
+}
+
+// target returns the target of the objects of t, without a namespace. err is what is wrong with t, or nil.
+func (t Type) target(err error) target {
+	to := target{resource: t.Resource, representation: t.Representation, err: err}
+	if err == nil {
+		isAnyKind := StandsForAnyKind(t.Go)
+		to.hasStatus = isAnyKind && t.Representation == Full || t.HasStatus()
+		to.hasStatusSubresource = to.hasStatus && !isAnyKind && (t.Definition == nil || !t.Definition.Foreign)
+	}
+	return to
+}
+
+// typeOfObject returns the Type of obj, or an error if obj is nil.
+func typeOfObject(verb Verb, obj Object) (Type, error) {
+	t, err := TypeOfObject(obj)
+	if err == nil && reflect.ValueOf(obj).IsNil() {
+		err = fmt.Errorf("%s %s: the object is nil", verb, t.Resource)
+	}
+	return t, err
+}
+
+// typeOf returns the Type of t. zero is a pointer to the zero value of t.
+func typeOf(t reflect.Type, zero any) (Type, error) {
+	if p, ok := zero.(Projected); ok {
+		return projectionOf(t, p)
+	}
+	if d, ok := zero.(Defined); ok {
+		definition, err := definitionOf(d)
+		if err == nil {
+			err = checkEmbedding(t)
+		}
+		if err != nil {
+			return Type{}, fmt.Errorf("%s: %w", TypeName(t), err)
+		}
+		r, err := definition.Resource()
+		if err != nil {
+			return Type{}, fmt.Errorf("%s: %w", TypeName(t), err)
+		}
+		return Type{Resource: r, Definition: &definition, Go: t}, nil
+	}
+	if pkg, ok := strings.CutPrefix(t.PkgPath(), "k8s.io/api/"); ok {
+		if r, ok := builtinResource(pkg, t.Name()); ok {
+			return Type{Resource: r, Go: t}, nil
+		}
+		return Type{}, fmt.Errorf("%s: an API server does not serve this type as a resource of its own", TypeName(t))
+	}
+	if t == reflect.TypeFor[metav1.PartialObjectMetadata]() {
+		return Type{}, fmt.Errorf("%s stands for any kind: use kube.Metadata and name the resource", TypeName(t))
+	}
+	if t.PkgPath() == unstructuredPackage {
+		return Type{}, fmt.Errorf("%s stands for any kind: use kube.Dynamic and name the resource", TypeName(t))
+	}
+	return Type{}, fmt.Errorf("the resource of %s is not known: wrap it, as in type %s struct{ %s }, and give that a Definition method",
+		TypeName(t), t.Name(), TypeName(t))
+}
+
+// checkEmbedding returns an error if t embeds a custom resource and has other JSON fields.
+func checkEmbedding(t reflect.Type) error {
+	embedded := ""
+	for i := range t.NumField() {
+		if f := t.Field(i); f.Anonymous && isCustomResource(f.Type) {
+			embedded = f.Name
+		}
+	}
+	if embedded == "" {
+		return nil
+	}
+	for i := range t.NumField() {
+		f := t.Field(i)
+		if f.Name != embedded && (f.IsExported() || f.Anonymous) && f.Tag.Get("json") != "-" {
+			return fmt.Errorf("the field %s stands beside the embedded %s: put it into the Spec or the Status, or tag it json:\"-\"", f.Name, embedded)
+		}
+	}
+	return nil
+}
+
+// isCustomResource reports whether t is a [CustomResource], or a type that was declared from one.
+func isCustomResource(t reflect.Type) bool {
+	if t.Kind() != reflect.Struct {
+		return false
+	}
+	for i := range t.NumField() {
+		f := t.Field(i)
+		if f.Anonymous && f.Type.PkgPath() == reflect.TypeFor[Definition]().PkgPath() && strings.HasPrefix(f.Type.Name(), "DefinedBy[") {
+			return true
+		}
+	}
+	return false
+}
+
+// definitionOf returns the Definition of a zero value. A panic of the method, such as for an embedded
+// pointer that is nil, becomes an error.
+func definitionOf(d Defined) (definition Definition, err error) {
+	defer func() {
+		if p := recover(); p != nil {
+			err = errors.Join(errors.New("its Definition method must work on the zero value"), fmt.Errorf("panic: %v", p))
+		}
+	}()
+	return d.Definition(), nil
+}
+
+// TypeName returns the name of a Go type as its user knows it. A custom resource is named
+// after its spec.
+func TypeName(t reflect.Type) string {
+	name := t.String()
+	if strings.HasPrefix(name, "kube.CustomResource[") {
+		if spec, ok := t.FieldByName("Spec"); ok {
+			return "the custom resource of " + spec.Type.String()
+		}
+	}
+	return name
+}

@@ -1,0 +1,111 @@
+package operator
+
+import (
+	"flag"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"runtime/debug"
+	"strings"
+
+	"github.com/yare-go/yare/kube"
+)
+
+const (
+	// helpIndent is the column of the texts about flags.
+	helpIndent = 22
+	// helpWidth is the longest line of the texts about flags, without their indent.
+	helpWidth = 72
+)
+
+// writeHelp prints how to call a program of that name. parts and defined are nil if the parts of the program
+// cannot be made.
+func writeHelp(w io.Writer, program string, builtIn []flagSpec, own []*flag.Flag, parts []Part, defined []kube.Type) {
+	kinds := ""
+	for _, t := range defined {
+		kinds += fmt.Sprintf(", %s (%s, %s)", t.Resource.Kind, t.Resource, t.Resource.Version)
+	}
+	if kinds != "" {
+		kinds = " for " + strings.TrimPrefix(kinds, ", ")
+	}
+	indent := "\n" + strings.Repeat(" ", len(program)+18)
+	command := ownCommand(program)
+	fmt.Fprintf(w, "%s is a Kubernetes operator%s.\n\nUsage:\n", program, kinds)
+	for _, c := range [][2]string{
+		{"[run] [flags]", "run until a signal"},
+		{"crd", "print its CustomResourceDefinitions; to apply them:" + indent + command + " crd | kubectl apply -f -"},
+		{"permissions", "print the Roles and the ClusterRole that it needs with these flags of run"},
+		{"manifests", "print what installs it in a cluster with these flags of run; to apply it:" + indent + command + " manifests --image IMAGE | kubectl apply --server-side -f -"},
+		{"uninstall", "remove it from a cluster"},
+		{"version", "print its version"},
+	} {
+		fmt.Fprintf(w, "  %s %-13s %s\n", program, c[0], c[1])
+	}
+	_, err := secureOpenerIn(parts)
+	commands := ""
+	for _, s := range builtIn {
+		if err != nil && (s.name == "listen-secure" || strings.HasPrefix(s.name, "tls-")) {
+			continue // the program lacks the part SecureListener
+		}
+		if s.commands != commands {
+			commands = s.commands
+			fmt.Fprintf(w, "\nFlags of %s:\n", strings.ReplaceAll(commands, " ", ", "))
+		}
+		dashes := "--"
+		if len(s.name) == 1 {
+			dashes = "-"
+		}
+		set := newFlagSet(program)
+		s.addTo(set)
+		writeFlag(w, dashes+s.name+" "+s.argument, s.help, set.Lookup(s.name).DefValue)
+	}
+	if len(own) > 0 {
+		fmt.Fprint(w, "\nFlags of this program, for run, crd, permissions, manifests and uninstall:\n")
+	}
+	for _, f := range own {
+		value, usage := flag.UnquoteUsage(f)
+		writeFlag(w, "--"+f.Name+" "+value, usage, f.DefValue)
+	}
+}
+
+// writeFlag prints the help for a flag.
+func writeFlag(w io.Writer, name, text, defaultValue string) {
+	if defaultValue != "" && defaultValue != "false" && defaultValue != "0" {
+		text += fmt.Sprintf(" (default %s)", defaultValue)
+	}
+	name = "  " + strings.TrimSpace(name)
+	indent := strings.Repeat(" ", helpIndent)
+	if len(name) < helpIndent {
+		name += indent[len(name):]
+	} else {
+		name += "\n" + indent
+	}
+	for i, paragraph := range strings.Split(text, "\n") {
+		if i > 0 {
+			name += "\n" + indent
+		}
+		column := 0
+		for _, word := range strings.Fields(paragraph) {
+			if column > 0 && column+len(word) >= helpWidth {
+				name, column = name+"\n"+indent, 0
+			} else if column > 0 {
+				name, column = name+" ", column+1
+			}
+			name, column = name+word, column+len(word)
+		}
+	}
+	fmt.Fprintln(w, strings.TrimRight(name, " \n"))
+}
+
+// programName returns the name of the executable.
+func programName() string { return strings.TrimSuffix(filepath.Base(os.Args[0]), ".exe") }
+
+// ownCommand returns how to call this program: its name, or go run and its package. Nobody finds the
+// executables of go run.
+func ownCommand(name string) string {
+	if info, ok := debug.ReadBuildInfo(); ok && strings.Contains(filepath.ToSlash(os.Args[0]), "/go-build") && info.Path != "" && info.Path != "command-line-arguments" {
+		return "go run " + info.Path
+	}
+	return name
+}

@@ -1,0 +1,106 @@
+package manifests
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"fmt"
+	"maps"
+	"strings"
+)
+
+// The labels of the objects. A CustomResourceDefinition belongs to all installations of the program,
+// and has the first and the third. A Namespace has the first three.
+const (
+	LabelName      = "app.kubernetes.io/name"
+	LabelInstance  = "app.kubernetes.io/instance"
+	LabelManagedBy = "app.kubernetes.io/managed-by"
+	// LabelNamespace is the namespace of the installation. An object outside of the namespace, such as
+	// a ClusterRole, has the label too.
+	LabelNamespace = "manifests.yare.dev/namespace"
+	// LabelRevision is a digest of all objects that were printed together.
+	LabelRevision = "manifests.yare.dev/revision"
+
+	// ManagedBy is the value of LabelManagedBy of what the command manifests prints.
+	ManagedBy = "yare"
+)
+
+// Installation identifies the objects of one installation of a program by their labels.
+type Installation struct {
+	// Program is the name of the program.
+	Program string
+	// Name is the name of the objects.
+	Name string
+	// Namespace is where the program is installed.
+	Namespace string
+	// ManagedBy is the value of LabelManagedBy.
+	ManagedBy string
+}
+
+// podLabels returns the labels of the Pods.
+func (i Installation) podLabels() Object {
+	return Object{LabelName: i.Program, LabelInstance: i.Name}
+}
+
+// Selector returns the label selector of all objects of the installation but its CustomResourceDefinitions
+// and its Namespace.
+func (i Installation) Selector() string {
+	return LabelInstance + "=" + i.Name + "," + LabelNamespace + "=" + i.Namespace
+}
+
+// Label adds the labels of the installation to objects. It changes no label that an object has.
+func (i Installation) Label(objects []Object) {
+	for _, object := range objects {
+		labels := Object{LabelName: i.Program, LabelManagedBy: i.ManagedBy}
+		switch Kind(object) {
+		case "CustomResourceDefinition":
+		case "Namespace":
+			labels[LabelInstance] = i.Name
+		default:
+			labels[LabelInstance], labels[LabelNamespace] = i.Name, i.Namespace
+		}
+		addLabels(object, labels)
+	}
+}
+
+func addLabels(object, labels Object) {
+	metadata := at(object, "metadata")
+	maps.Copy(labels, at(metadata, "labels"))
+	metadata["labels"] = labels
+}
+
+// SetRevision adds the label of their revision to the objects of the installation, which have the other
+// labels. It returns the command line that deletes the objects of other revisions. A
+// CustomResourceDefinition and a Namespace have no revision, so that this command does not delete them.
+func (i Installation) SetRevision(objects []Object) (prune string, err error) {
+	text, err := Stream(objects)
+	if err != nil {
+		return "", err
+	}
+	digest := sha256.Sum256(text)
+	revision := hex.EncodeToString(digest[:5])
+	kinds := []string{"networkpolicy", "poddisruptionbudget", "clusterrolebinding", "clusterrole", "rolebinding", "role", "service", "serviceaccount", "deployment"}
+	for _, object := range objects {
+		if _, ok := at(object, "metadata", "labels")[LabelNamespace]; !ok {
+			continue
+		}
+		addLabels(object, Object{LabelRevision: revision})
+		version, _ := object["apiVersion"].(string)
+		kinds = appendKind(kinds, version, Kind(object))
+	}
+	return fmt.Sprintf("kubectl delete --all-namespaces -l '%s,%s!=%s' %s", i.Selector(), LabelRevision, revision, strings.Join(kinds, ",")), nil
+}
+
+// appendKind appends the name of a kind for kubectl, such as certificate.v1.cert-manager.io, unless
+// kinds has it.
+func appendKind(kinds []string, apiVersion, kind string) []string {
+	name := strings.ToLower(kind)
+	for _, k := range kinds {
+		if k == name || strings.HasPrefix(k, name+".") {
+			return kinds
+		}
+	}
+	if group, version, ok := strings.Cut(apiVersion, "/"); ok {
+		name += "." + version + "." + group
+	}
+	return append(kinds, name)
+}

@@ -1,0 +1,75 @@
+package uninstall
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/yare-go/yare/kube"
+	"github.com/yare-go/yare/operator/internal/manifests"
+)
+
+// deployment is the Deployment of an installation. It is zero if the Deployment does not exist.
+type deployment struct {
+	// Metadata is not embedded, because that would add methods to the binary.
+	Metadata metav1.ObjectMeta `json:"metadata"`
+
+	Spec struct {
+		Template struct {
+			Spec struct {
+				Containers []struct {
+					Args []string `json:"args"`
+				} `json:"containers"`
+			} `json:"spec"`
+		} `json:"template"`
+	} `json:"spec"`
+	Status struct {
+		ReadyReplicas int `json:"readyReplicas"`
+	} `json:"status"`
+}
+
+// findDeployment returns the Deployment of an installation. A Deployment of the same name that the command
+// manifests did not print is an error.
+func findDeployment(ctx context.Context, c cluster, i manifests.Installation) (d deployment, err error) {
+	response, err := c.client.Do(ctx, &kube.Request{Verb: kube.VerbGet, Resource: deployments(), Namespace: i.Namespace, Name: i.Name})
+	if err != nil {
+		return d, kube.IgnoreNotFound(err)
+	}
+	name := i.Namespace + "/" + i.Name
+	if err := kube.Unmarshal(response.Body, &d); err != nil {
+		return d, fmt.Errorf("decode the Deployment %s: %w", name, err)
+	}
+	switch labels := d.Metadata.Labels; {
+	case labels[manifests.LabelManagedBy] == "Helm":
+		return d, fmt.Errorf("the Deployment %s was installed by Helm: delete the objects of the program with kubectl, as long as it runs, and then run helm uninstall", name)
+	case labels[manifests.LabelName] != i.Program || labels[manifests.LabelManagedBy] != manifests.ManagedBy:
+		return d, fmt.Errorf("the Deployment %s has not got the labels of %s, so the command manifests did not print it: give --namespace and --name-prefix of the installation", name, i.Program)
+	}
+	return d, nil
+}
+
+// exists reports whether the cluster has the Deployment.
+func (d deployment) exists() bool { return d.Metadata.UID != "" }
+
+// isReady reports whether a replica of the program is ready.
+func (d deployment) isReady() bool { return d.Status.ReadyReplicas > 0 }
+
+// watched returns the namespaces that the program watches by its arguments. None means all.
+func (d deployment) watched() []string {
+	var names []string
+	for _, container := range d.Spec.Template.Spec.Containers {
+		for i, arg := range container.Args {
+			rest, ok := strings.CutPrefix(strings.TrimLeft(arg, "-"), "watch-namespace")
+			if value, hasValue := strings.CutPrefix(rest, "="); ok && hasValue {
+				names = append(names, value)
+			} else if ok && rest == "" && i+1 < len(container.Args) {
+				names = append(names, container.Args[i+1])
+			}
+		}
+	}
+	slices.Sort(names)
+	return slices.Compact(names)
+}

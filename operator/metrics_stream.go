@@ -1,0 +1,66 @@
+package operator
+
+import (
+	"github.com/yare-go/yare/cache"
+	"github.com/yare-go/yare/kube"
+	"github.com/yare-go/yare/operator/internal/metrics"
+)
+
+// registerStreamMetrics registers the metrics of the streams of a cache. stats returns what they are.
+func registerStreamMetrics(r *metrics.Registry, stats func() []cache.Stats) {
+	for _, each := range []struct {
+		kind       metrics.Kind
+		name, help string
+		value      func(cache.Stats) float64
+	}{
+		{metrics.KindGauge, "yare_stream_synced", "1 once the stream has been listed, else 0.",
+			func(s cache.Stats) float64 {
+				if s.Synced {
+					return 1
+				}
+				return 0
+			}},
+		{metrics.KindGauge, "yare_stream_objects", "Objects in the cache.",
+			func(s cache.Stats) float64 { return float64(s.Objects) }},
+		{metrics.KindGauge, "yare_stream_bytes", "What the contents of the objects take in memory, compressed, with their dictionaries.",
+			func(s cache.Stats) float64 { return float64(s.Bytes + s.Dictionary) }},
+		{metrics.KindGauge, "yare_stream_json_bytes", "What the server sent for the objects in the cache.",
+			func(s cache.Stats) float64 { return float64(s.JSON) }},
+		{metrics.KindCounter, "yare_stream_restarts_total", "Lists after the first: each time a watch could not be resumed.",
+			func(s cache.Stats) float64 { return float64(s.Restarts) }},
+		{metrics.KindCounter, "yare_stream_errors_total", "Errors of the stream, without those of single objects.",
+			func(s cache.Stats) float64 { return float64(s.Errors) }},
+		{metrics.KindCounter, "yare_stream_decode_failures_total", "Versions of objects that could not be read.",
+			func(s cache.Stats) float64 { return float64(s.DecodeFailures) }},
+	} {
+		labels := []string{"resource", "namespace", "selector", "form"}
+		r.Collect(each.kind, each.name, each.help, labels, func(emit metrics.Emit) {
+			for _, s := range stats() {
+				emit(each.value(s), s.Stream.Resource.String(), s.Stream.Namespace, selectorOf(s.Stream), representationOf(s.Stream))
+			}
+		})
+	}
+}
+
+// selectorOf returns the selectors of a stream, as its requests have them.
+func selectorOf(s kube.Stream) string {
+	text := ""
+	for _, selector := range []string{s.LabelSelector, s.FieldSelector, s.ShardSelector} {
+		if selector == "" {
+			continue
+		}
+		if text != "" {
+			text += ";"
+		}
+		text += selector
+	}
+	return text
+}
+
+// representationOf returns the representation of the objects of a stream, in words.
+func representationOf(s kube.Stream) string {
+	if s.Representation == kube.Full {
+		return "full"
+	}
+	return string(s.Representation)
+}

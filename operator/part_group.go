@@ -1,0 +1,78 @@
+package operator
+
+import (
+	"context"
+	"errors"
+	"sync"
+
+	"github.com/yare-go/yare/controller"
+	"github.com/yare-go/yare/watch"
+)
+
+// partGroup runs the parts of a program. The first error ends them all.
+type partGroup struct {
+	runtime *controller.Runtime
+	// tracker knows the streams that parts follow by themselves, without the cache.
+	tracker *watch.SyncTracker
+	// stop ends the work of all parts.
+	stop context.CancelFunc
+
+	mu   sync.Mutex
+	errs []error
+}
+
+// runAll runs all parts, and returns their errors when the last part has ended.
+func (g *partGroup) runAll(ctx context.Context, parts []Part) error {
+	// Services go on while the other parts come to their end.
+	serviceCtx, stopServices := context.WithCancel(context.WithoutCancel(ctx))
+	defer stopServices()
+	var others, services sync.WaitGroup
+	for _, part := range parts {
+		if _, ok := part.(Service); ok {
+			services.Go(func() { g.start(serviceCtx, part) })
+		} else {
+			others.Go(func() { g.start(ctx, part) })
+		}
+	}
+	others.Wait()
+	g.stop()
+	stopServices()
+	services.Wait()
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	return errors.Join(g.errs...)
+}
+
+// start runs one part. The end of its context is no error of the part.
+func (g *partGroup) start(ctx context.Context, part Part) {
+	// A part with names is ready when its controllers have subscribed. Streams that the functions
+	// of a controller follow for a while do not affect its readiness.
+	if needs, err := part.Needs(); err == nil && len(needs.Names) == 0 {
+		ctx = watch.WithSyncTracker(ctx, g.tracker)
+	}
+	if !startsOnEveryReplica(part) && g.runtime.WaitElected(ctx) != nil {
+		return
+	}
+	err := part.Start(ctx, g.runtime)
+	if err == nil || ctx.Err() != nil && (errors.Is(err, context.Canceled) || errors.Is(err, ctx.Err())) {
+		return
+	}
+	g.fail(err)
+}
+
+// startsOnEveryReplica reports whether part starts before its replica leads.
+func startsOnEveryReplica(part Part) bool {
+	switch part.(type) {
+	case Service, Standby:
+		return true
+	}
+	return false
+}
+
+// fail records an error of the program, and ends it.
+func (g *partGroup) fail(err error) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	g.errs = append(g.errs, err)
+	g.stop()
+}

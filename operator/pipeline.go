@@ -1,0 +1,62 @@
+package operator
+
+import (
+	"slices"
+
+	"github.com/yare-go/yare/internal/access"
+	"github.com/yare-go/yare/internal/lease"
+	"github.com/yare-go/yare/kube"
+)
+
+// newFencedClient returns the client of a program with its own connections. fence may be nil.
+//
+// It puts the fence at the lower end of the pipeline of requests: see [addHandlers]. So the fence checks each
+// repetition of a request.
+func newFencedClient(config *kube.Config, fence *lease.Fence) (*kube.Client, error) {
+	if fence == nil {
+		return kube.NewClient(config)
+	}
+	return kube.NewClient(config, kube.AboveTransport(fence.Handler))
+}
+
+// addHandlers returns c with the handlers that this package adds to all requests of the parts. A request
+// passes the handlers in the order of the list below. They stand below those of the packages cache and
+// controller, and above the handlers that kube.NewClient brings:
+//
+//	controller, cache   such as the no-op check, adoption, cached reads
+//	refuseUndeclared    in tests and yare dev, refuses what no part declares
+//	requestMetrics      counts, if the program serves metrics
+//	kube.Trace          records a span, if the program has a Tracer
+//	problemReporter     logs lasting problems
+//	kube.NewClient      repeats requests, and limits the number of writes
+//	lease.Fence         refuses requests after the term, with leader election
+//	transport           HTTP
+//
+// So a request that is refused as undeclared is not counted. A request that is repeated counts once.
+func addHandlers(c *kube.Client, env environment, needs kube.Needs, requests *requestMetrics) *kube.Client {
+	var handlers []func(kube.Handler) kube.Handler
+	if env.isChecked {
+		handlers = append(handlers, refuseUndeclared(access.NewChecker(needs, c.Namespaces(), env.namespace)))
+	}
+	if requests != nil {
+		handlers = append(handlers, requests.handler)
+	}
+	handlers = append(handlers, kube.Trace(env.tracer))
+	if env.problems != nil {
+		handlers = append(handlers, env.problems.handler)
+	}
+	for _, handler := range slices.Backward(handlers) {
+		c = c.With(handler)
+	}
+	return c
+}
+
+// newGuardClient returns a client for the guard of --listen-secure. The guard can ask the server while the
+// client of the program is busy, or is the client of a standby, which may write nothing.
+func newGuardClient(config *kube.Config, problems *problemReporter) (*kube.Client, error) {
+	c, err := kube.NewClient(config)
+	if err != nil {
+		return nil, err
+	}
+	return c.With(problems.handler), nil
+}
