@@ -2,8 +2,6 @@ package store
 
 import (
 	"fmt"
-	"hash/maphash"
-	"slices"
 	"unique"
 
 	"k8s.io/apimachinery/pkg/types"
@@ -12,13 +10,12 @@ import (
 	"github.com/yare-go/yare/kube"
 )
 
-// builder holds what a [Writer] needs to build entries that share what they have in common.
+// builder makes entries that share what they have in common.
 type builder struct {
 	metadata metadata
 	// namespace and labelKeys hold the last handles, which mostly fit the next entry too.
 	namespace namedHandle
 	labelKeys namedHandle
-	buffer    []byte
 }
 
 // namedHandle is a handle and the text that it stands for.
@@ -48,25 +45,6 @@ func NewItem(k kube.Key, uid types.UID, resourceVersion string, json []byte) Ite
 	return Item{k, ident.NewVersion(uid, resourceVersion), json}
 }
 
-// Build returns an entry of i that no store has. The error is about metadata that could not be
-// read; the entry is without them.
-func (w *Writer) Build(i Item) (e *Entry, err error) {
-	b := &w.builder
-	err = b.metadata.read(i.json)
-	// The item has the names, whatever the metadata contain.
-	e = b.entry([]byte(i.key.Namespace), i.key.Name, i.version, len(i.json))
-	if len(b.metadata.owners) > 0 {
-		e.owners = w.sharedOwners(&b.metadata)
-	}
-	b.buffer = append(b.buffer[:0], b.metadata.labelValues...)
-	b.buffer, e.codec = w.append(b.buffer, i.json)
-	e.data = string(b.buffer)
-	if cap(b.buffer) > largeBuffer {
-		b.buffer = nil
-	}
-	return e, err
-}
-
 // MetadataOf returns an entry of an object, which is JSON. The entry has no content.
 func MetadataOf(object []byte) (*Entry, error) {
 	var b builder
@@ -74,7 +52,7 @@ func MetadataOf(object []byte) (*Entry, error) {
 	if err := m.read(object); err != nil {
 		return nil, fmt.Errorf("read the metadata of an object: %w", err)
 	}
-	e := b.entry(m.namespace, string(m.name), ident.NewVersion(types.UID(m.uid), string(m.version)), len(object))
+	e := b.build(m.namespace, string(m.name), ident.NewVersion(types.UID(m.uid), string(m.version)), len(object))
 	e.data = string(m.labelValues)
 	if owners := m.ownerList(); owners != nil {
 		e.owners = &owners
@@ -82,8 +60,8 @@ func MetadataOf(object []byte) (*Entry, error) {
 	return e, nil
 }
 
-// entry returns an entry with the metadata that were read, without data and owners.
-func (b *builder) entry(namespace []byte, name string, version ident.Version, size int) *Entry {
+// build returns an entry with the metadata that were read, without data and owners.
+func (b *builder) build(namespace []byte, name string, version ident.Version, size int) *Entry {
 	m := &b.metadata
 	e := &Entry{
 		namespace: b.namespace.handleOf(namespace), name: name, version: version, generation: m.generation, deleting: m.deleting,
@@ -93,19 +71,4 @@ func (b *builder) entry(namespace []byte, name string, version ident.Version, si
 		e.labelKeys = b.labelKeys.handleOf(m.labelKeys)
 	}
 	return e
-}
-
-// largeBuffer is how large a buffer may be to be kept, in bytes.
-const largeBuffer = 64 << 10
-
-// sharedOwners returns the owners that were read. It returns the list of another entry if that entry
-// has the same owners.
-func (w *Writer) sharedOwners(m *metadata) *[]kube.Owner {
-	if found := w.store.owners.Slots(maphash.Bytes(hashSeed, m.owners[0].uid)); len(found) > 0 {
-		if shared := w.store.slots[found[0]].owners; m.isSameOwners(*shared) {
-			return shared
-		}
-	}
-	owners := slices.Clip(m.ownerList())
-	return &owners
 }

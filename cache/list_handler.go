@@ -19,37 +19,44 @@ import (
 // are more, the whole list is read live.
 const maxUncertain = 8
 
-func (h *handler) list(ctx context.Context, r *kube.Request) (*kube.Response, error) {
-	c, in := h.view.cache, overlay.KeyOf(r.Ref()).Collection
+// listHandler answers lists from stores and the overlay.
+type listHandler struct {
+	view *View
+	live liveHandler
+}
+
+// list answers a list.
+func (l *listHandler) list(ctx context.Context, r *kube.Request) (*kube.Response, error) {
+	in := overlay.KeyOf(r.Ref()).Collection
 	match, ok := matcherOf(r)
 	if !ok {
-		return h.next.Do(ctx, r)
+		return l.live.next.Do(ctx, r)
 	}
-	store := h.view.coveringStore(r.Cluster, r.Resource, in.Namespace, r.Representation, anyStore)
-	if store == nil || !h.resolveCollectionDoubts(ctx, r, store) {
-		return h.listLive(ctx, r)
+	store := l.view.coveringStore(r.Cluster, r.Resource, in.Namespace, r.Representation, anyStore)
+	if store == nil || !l.live.resolveCollectionDoubts(ctx, r, store) {
+		return l.live.list(ctx, r)
 	}
 	// A written object counts by itself: its labels may differ from the labels that the store shows.
 	written, uncertain := make(map[kube.Key]lookupResult), []overlay.Key(nil)
-	for _, k := range c.overlay.Keys(in) {
-		l := c.lookup(store, k, r.Resource, r.Representation)
-		if !l.certain {
+	for _, k := range l.view.overlay.Keys(in) {
+		found := l.view.overlay.lookup(store, k, r.Resource, r.Representation)
+		if !found.isCertain {
 			uncertain = append(uncertain, k)
 		}
-		written[k.In()] = l
+		written[k.In()] = found
 	}
 	if len(uncertain) > maxUncertain {
-		return h.listLive(ctx, r)
+		return l.live.list(ctx, r)
 	}
 	for _, k := range uncertain {
 		get := *r
 		get.Verb, get.Namespace, get.Name, get.Query = kube.VerbGet, k.Namespace, k.Name, nil
-		response, err := h.readLive(ctx, &get, k, store)
+		response, err := l.live.get(ctx, &get, k, store)
 		switch {
 		case err == nil:
-			written[k.In()] = lookupResult{certain: true, present: true, written: response.Body}
+			written[k.In()] = lookupResult{isCertain: true, isPresent: true, written: response.Body}
 		case kube.IsNotFound(err):
-			written[k.In()] = lookupResult{certain: true}
+			written[k.In()] = lookupResult{isCertain: true}
 		default:
 			return nil, err
 		}
@@ -63,15 +70,15 @@ func (h *handler) list(ctx context.Context, r *kube.Request) (*kube.Response, er
 		}
 	}
 	return &kube.Response{Code: http.StatusOK, Cached: true, Items: func(yield func(jsontext.Value, error) bool) {
-		for _, l := range written {
-			if !l.present {
+		for _, found := range written {
+			if !found.isPresent {
 				continue
 			}
-			record, err := l.record()
+			record, err := found.record()
 			if err == nil && !match.matchesRecord(record) {
 				continue
 			}
-			if !yieldMatching(yield, r, record, l, match.matches, err) {
+			if !yieldMatching(yield, r, record, found, match.matches, err) {
 				return
 			}
 		}
@@ -125,18 +132,7 @@ func meetsAll(matches []kube.Match, r Record, object []byte) (bool, error) {
 	return true, nil
 }
 
-// listLive reads a list from the server. Its version may settle what is in doubt.
-func (h *handler) listLive(ctx context.Context, r *kube.Request) (*kube.Response, error) {
-	o := h.view.cache.overlay
-	began := o.Begin()
-	response, err := h.next.Do(ctx, r)
-	if err == nil && o.HasUnbounded() {
-		o.RecordVersion(overlay.KeyOf(r.Ref()).Collection, began, versionOfList(response.Body))
-	}
-	return response, err
-}
-
-// matcher decides which objects a list asks for.
+// matcher selects the objects that a list asks for.
 type matcher struct {
 	namespace string
 	labels    labels.Selector

@@ -27,8 +27,8 @@ func TestDictionaryIsMade(t *testing.T) {
 	if st.Dictionaries != 1 || st.Dictionary == 0 || st.Dictionary > codec.MaxDictionarySize || st.Bytes > st.JSON/3 {
 		t.Errorf("%+v", st)
 	}
-	for slot, e := range s.slots {
-		if e.codec != s.writer.compressor.Current() {
+	for slot, e := range s.objects.slots {
+		if e.codec != s.writer.compression.compressor.Current() {
 			t.Errorf("slot %d is not written with it", slot)
 		}
 	}
@@ -43,7 +43,7 @@ func TestDictionaryIsMade(t *testing.T) {
 func TestDictionaryIsReplaced(t *testing.T) {
 	t.Parallel()
 	s := filled(samples.Random.WebApp, 700)
-	before := s.writer.compressor.Current()
+	before := s.writer.compression.compressor.Current()
 	random := samples.New(9)
 	objects := s.contents(t, Filter{})
 	for i := range 900 {
@@ -57,7 +57,7 @@ func TestDictionaryIsReplaced(t *testing.T) {
 		s.writer.Maintain(true)
 	}
 	st := s.Stats()
-	if s.writer.compressor.Current() == before || st.Dictionary > codec.MaxDictionarySize || len(s.codecs) != 1 {
+	if s.writer.compression.compressor.Current() == before || st.Dictionary > codec.MaxDictionarySize || len(s.objects.codecs) != 1 {
 		t.Errorf("the first dictionary is in use: %+v", st)
 	}
 	if st.Dictionaries > 6 {
@@ -121,7 +121,7 @@ func TestPlainContentsAreInNoDictionary(t *testing.T) {
 	if st := s.Stats(); st.Dictionaries != 0 || st.Bytes != st.JSON || st.Objects != 200 {
 		t.Errorf("%+v", st)
 	}
-	for _, e := range s.writer.recent {
+	for _, e := range s.writer.compression.recent {
 		if e != nil {
 			t.Fatal("a content is kept for a dictionary")
 		}

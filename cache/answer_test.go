@@ -4,6 +4,7 @@ import (
 	"testing"
 
 	"github.com/yare-go/yare/cache/internal/overlay"
+	"github.com/yare-go/yare/internal/ident"
 	"github.com/yare-go/yare/kube"
 )
 
@@ -34,9 +35,9 @@ func TestEntryOfAnswers(t *testing.T) {
 	} {
 		r := &kube.Request{Verb: test.verb, Resource: pods.Resource, Namespace: "ns", Name: "a"}
 		r.Resource.Plural = test.plural
-		var answer writeAnswer
+		var answer ident.Answer
 		_ = kube.Unmarshal([]byte(test.answer), &answer)
-		if got := c.entryOf(r, overlay.KeyOf(r.Ref()), answer, []byte(test.answer)).Kind; got != test.want {
+		if got := c.overlay.entryOf(r, overlay.KeyOf(r.Ref()), answer, []byte(test.answer)).Kind; got != test.want {
 			t.Errorf("%s %s answered %s: %d, want %d", test.verb, test.plural, test.answer, got, test.want)
 		}
 	}
