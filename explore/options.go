@@ -15,8 +15,8 @@ import (
 // Option changes what [Run] does. An option that is wrong fails the test.
 type Option func(*exploration) error
 
-// Only limits the exploration to kinds of faults: crash, request, watch, foreign, leader, plane and transition,
-// or single ones such as watch-missed.
+// Only limits the exploration to kinds of faults: groups such as crash and watch, or single kinds such as watch-missed.
+// The guide "Exploring" lists them, and so does the error for an unknown name.
 func Only(kinds ...string) Option {
 	return func(e *exploration) (err error) {
 		e.settings.Only, err = parseKinds(kinds)
@@ -24,9 +24,8 @@ func Only(kinds ...string) Option {
 	}
 }
 
-// Beyond adds kinds of faults that are not among the default ones: foreign-recreate and strip-finalizers, for which
-// few operators are made; watch-twice, which no API server does; unreadable objects of the operator's kind; and
-// restored, a backup that is restored, which needs [Plane].
+// Beyond adds kinds of faults that are not among the default ones, such as watch-twice, which no API server does, and
+// restored, which needs [Plane]. The guide "Exploring" lists them.
 func Beyond(kinds ...string) Option {
 	return func(e *exploration) (err error) {
 		e.settings.Beyond, err = parseKinds(kinds)
