@@ -76,11 +76,10 @@ var layers = map[string][]string{
 	"operator":              {"kube", "crd", "watch", "cache", "controller", "internal/lease", "internal/clock", "internal/logctx", "internal/access"},
 	"internal/plane":        {"internal/access"},
 	"cmd/yare/internal/dev": append([]string{"internal/plane", "internal/logctx", "internal/access", "internal/manifest"}, library...),
+	"yaretest":              append([]string{"internal/plane", "internal/clock", "internal/logctx", "internal/access", "internal/proxy"}, library...),
 	// The exploration of programs under faults.
-	"internal/explore": append([]string{"internal/plane", "internal/clock", "internal/logctx", "internal/access", "internal/manifest", "internal/proxy", "internal/ident"}, library...),
-	"yaretest":         append([]string{"internal/plane", "internal/clock", "internal/logctx", "internal/access", "internal/proxy"}, library...),
-	"explore":          append([]string{"internal/plane", "internal/proxy", "internal/explore", "yaretest"}, library...),
-	"cmd/yare":         append([]string{"internal/plane", "cmd/yare/internal/dev", "explore"}, library...),
+	"explore":  append([]string{"internal/plane", "internal/clock", "internal/logctx", "internal/access", "internal/manifest", "internal/proxy", "internal/ident", "yaretest"}, library...),
+	"cmd/yare": append([]string{"internal/plane", "cmd/yare/internal/dev", "explore"}, library...),
 
 	// The tests of the examples share it.
 	"examples/internal/operatortest": append([]string{"yaretest", "explore"}, library...),
@@ -114,7 +113,6 @@ var forbidden = map[string]string{
 	"testing":                                   "it is for tests",
 	modulePath + "/internal/plane":              "it is for the command line and for tests",
 	modulePath + "/cmd/yare/internal/dev":       "it is for the command line",
-	modulePath + "/internal/explore":            "it is for tests and the command line",
 	modulePath + "/internal/proxy":              "it is for tests and the command line",
 	modulePath + "/explore":                     "it is for tests and the command line",
 	modulePath + "/yaretest":                    "it is for tests",

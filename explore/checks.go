@@ -4,8 +4,8 @@ import (
 	"errors"
 	"fmt"
 
-	engine "github.com/yare-go/yare/internal/explore"
-	"github.com/yare-go/yare/internal/explore/history"
+	"github.com/yare-go/yare/explore/internal/engine"
+	"github.com/yare-go/yare/explore/internal/history"
 	"github.com/yare-go/yare/kube"
 )
 

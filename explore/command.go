@@ -11,8 +11,8 @@ import (
 
 	"github.com/spf13/cobra"
 
-	engine "github.com/yare-go/yare/internal/explore"
-	"github.com/yare-go/yare/internal/explore/finding"
+	"github.com/yare-go/yare/explore/internal/engine"
+	"github.com/yare-go/yare/explore/internal/finding"
 	"github.com/yare-go/yare/internal/plane"
 	"github.com/yare-go/yare/internal/plane/console"
 	"github.com/yare-go/yare/internal/plane/process"

@@ -1,6 +1,6 @@
 package explore
 
-import "github.com/yare-go/yare/internal/explore/finding"
+import "github.com/yare-go/yare/explore/internal/finding"
 
 // Coverage counts what an exploration has run. The report of [ReportTo] has more.
 type Coverage struct {

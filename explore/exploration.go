@@ -6,9 +6,9 @@ import (
 	"fmt"
 	"io"
 
-	engine "github.com/yare-go/yare/internal/explore"
-	"github.com/yare-go/yare/internal/explore/finding"
-	"github.com/yare-go/yare/internal/explore/report"
+	"github.com/yare-go/yare/explore/internal/engine"
+	"github.com/yare-go/yare/explore/internal/finding"
+	"github.com/yare-go/yare/explore/internal/report"
 	"github.com/yare-go/yare/yaretest"
 )
 

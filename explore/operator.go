@@ -8,7 +8,7 @@ import (
 	"path/filepath"
 	"strings"
 
-	engine "github.com/yare-go/yare/internal/explore"
+	"github.com/yare-go/yare/explore/internal/engine"
 	"github.com/yare-go/yare/internal/plane/process"
 	"github.com/yare-go/yare/operator"
 )

@@ -6,8 +6,8 @@ import (
 	"strings"
 	"time"
 
-	engine "github.com/yare-go/yare/internal/explore"
-	"github.com/yare-go/yare/internal/explore/finding"
+	"github.com/yare-go/yare/explore/internal/engine"
+	"github.com/yare-go/yare/explore/internal/finding"
 	"github.com/yare-go/yare/internal/proxy/faults"
 	"github.com/yare-go/yare/yaretest"
 )

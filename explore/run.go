@@ -4,7 +4,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/yare-go/yare/internal/explore/report"
+	"github.com/yare-go/yare/explore/internal/report"
 	"github.com/yare-go/yare/yaretest"
 )
 

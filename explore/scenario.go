@@ -3,8 +3,8 @@ package explore
 import (
 	"fmt"
 
-	engine "github.com/yare-go/yare/internal/explore"
-	"github.com/yare-go/yare/internal/explore/schedule"
+	"github.com/yare-go/yare/explore/internal/engine"
+	"github.com/yare-go/yare/explore/internal/schedule"
 	"github.com/yare-go/yare/internal/proxy/faults"
 	"github.com/yare-go/yare/kube"
 )
