@@ -163,6 +163,7 @@ func TestRequestFaults(t *testing.T) {
 	}{
 		{faults.Crash, 0, false},
 		{faults.Reset, 0, false},
+		{faults.Refused403, 403, false},
 		{faults.Refused429, 429, false},
 		{faults.Refused500, 500, false},
 		{faults.Refused503, 503, false},
@@ -210,6 +211,22 @@ func TestRequestFaults(t *testing.T) {
 				t.Errorf("the next request is answered with %d", code)
 			}
 		})
+	}
+}
+
+// TestForbiddenIsPlannedIfNamed checks that a refusal by the authorizer is planned at each request, and not by default.
+func TestForbiddenIsPlannedIfNamed(t *testing.T) {
+	t.Parallel()
+	points := []proxy.Point{{Verb: "patch", Resource: "configmaps", Name: "page"}, {Verb: "list", Resource: "configmaps"}}
+	for _, test := range []struct {
+		kinds []faults.Kind
+		want  int
+	}{{faults.DefaultKinds(), 0}, {[]faults.Kind{faults.Refused403}, len(points)}} {
+		runs := planned(t, &faults.References{Kinds: test.kinds, Points: points, Steps: make([]faults.Step, 1)})
+		runs = slices.DeleteFunc(runs, func(run []faults.Fault) bool { return run[0].Kind != faults.Refused403 })
+		if len(runs) != test.want {
+			t.Errorf("of the kinds %v, refused-403 is planned in the runs %v, want %d", test.kinds, runs, test.want)
+		}
 	}
 }
 

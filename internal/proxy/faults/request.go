@@ -22,6 +22,8 @@ const (
 	Refused500 Kind = "refused-500"
 	Refused503 Kind = "refused-503"
 	Refused504 Kind = "refused-504"
+	// Refused403 answers with 403, as an authorizer does while a role is not granted yet.
+	Refused403 Kind = "refused-403"
 	// Committed500, Committed504 and CommittedReset let the server carry out the request, and lose the
 	// answer: the program receives the status, or its connection breaks.
 	Committed500   Kind = "committed-500"
@@ -62,6 +64,7 @@ func requestKinds() []requestKind {
 		{kind: Refused504, handle: refuse(timeout())},
 		{kind: Committed504, canHappen: isWrite, handle: loseAnswer(timeout())},
 		{kind: Reset, handle: reset},
+		{kind: Refused403, isBeyond: true, handle: refuse(forbidden())},
 	}
 }
 
@@ -195,6 +198,10 @@ func changeBefore(a *Armed, s site) handler {
 
 func tooManyRequests() *metav1.Status {
 	return newStatus(http.StatusTooManyRequests, metav1.StatusReasonTooManyRequests, "too many requests, please try again later")
+}
+
+func forbidden() *metav1.Status {
+	return newStatus(http.StatusForbidden, metav1.StatusReasonForbidden, "forbidden: no role allows the request")
 }
 
 func internalError() *metav1.Status {
