@@ -1,0 +1,77 @@
+package engine
+
+import (
+	"fmt"
+	"os"
+	"slices"
+
+	"sigs.k8s.io/yaml"
+
+	"github.com/yare-go/yare/explore/internal/finding"
+	"github.com/yare-go/yare/explore/internal/history"
+	"github.com/yare-go/yare/internal/proxy/faults"
+)
+
+// ReadAcceptances returns the intended differences in a file of YAML or JSON, which is a list. An entry
+// without a path accepts whole objects. The kinds of faults may be groups, as for [faults.ParseKinds]. Error: the
+// file has another form, or an entry lacks its reason, names an unknown kind, or names neither objects nor a
+// path.
+func ReadAcceptances(path string) ([]finding.Acceptance, error) {
+	data, err := os.ReadFile(path)
+	if err != nil {
+		return nil, err
+	}
+	var entries []finding.Acceptance
+	if err := yaml.UnmarshalStrict(data, &entries); err != nil {
+		return nil, fmt.Errorf("%s is no list of intended differences: %w", path, err)
+	}
+	for i := range entries {
+		if err := complete(&entries[i]); err != nil {
+			return nil, fmt.Errorf("%s: entry %d: %w", path, i+1, err)
+		}
+	}
+	return entries, nil
+}
+
+// complete fills in what an entry of a file leaves out, and returns an error if the entry is invalid.
+func complete(a *finding.Acceptance) error {
+	if a.Path == "" && a.Objects != "" {
+		a.Path = "*"
+	}
+	if _, err := history.Accept(*a); err != nil {
+		return err
+	}
+	var all []faults.Kind
+	for _, name := range a.Faults {
+		kinds, err := faults.ParseKinds(string(name))
+		if err != nil {
+			return err
+		}
+		all = append(all, kinds...)
+	}
+	a.Faults = all
+	return nil
+}
+
+// acceptedOf returns the intended differences of an exploration, and the differences that the faults make.
+func acceptedOf(acceptances []finding.Acceptance) (*history.Accepted, error) {
+	return history.Accept(append(ownAcceptances(), acceptances...)...)
+}
+
+// ownAcceptances returns the differences that the faults themselves make.
+func ownAcceptances() []finding.Acceptance {
+	return []finding.Acceptance{
+		{Path: "metadata.annotations[" + faults.ChangedAnnotation + "]", Reason: "the faults themselves write it"},
+		{Objects: "*" + faults.UnreadableSuffix, Path: "*", Faults: []faults.Kind{faults.Unreadable}, Reason: "the fault itself makes it"},
+	}
+}
+
+// unusedAcceptances returns the intended differences of the user that no run has shown.
+func unusedAcceptances(accepted *history.Accepted) (unused []string) {
+	for _, a := range accepted.Unused() {
+		if !slices.ContainsFunc(ownAcceptances(), func(own finding.Acceptance) bool { return own.Reason == a.Reason }) {
+			unused = append(unused, a.String())
+		}
+	}
+	return unused
+}

@@ -1,0 +1,10 @@
+// Package engine runs an operator against a real API server under the faults that Kubernetes allows,
+// and compares the objects that the operator leaves with the objects that it leaves without faults.
+//
+// The reference runs come first. They make the steps of a user three times without faults, once with slow
+// answers. Differences between references are masked. The requests of the references are the points
+// at which faults can happen. Then each planned run makes the same steps with one fault, or with
+// other values of the declared state. At the rest after each step, and over the whole history of the
+// run, the objects are compared with the references. A run with a difference is repeated with more
+// patience, before the difference is a finding.
+package engine

@@ -1,0 +1,178 @@
+package engine
+
+import (
+	"context"
+	"slices"
+	"time"
+
+	"github.com/yare-go/yare/explore/internal/finding"
+	"github.com/yare-go/yare/explore/internal/schedule"
+	"github.com/yare-go/yare/internal/proxy/faults"
+)
+
+const (
+	// maxTries is how often a run is tried if its fault does not happen.
+	maxTries = 3
+	// confirmations is how often a finding must repeat.
+	confirmations = 2
+	// minimizeBudget is how long a schedule is minimized.
+	minimizeBudget = time.Minute
+)
+
+// examiner makes planned runs, and confirms and minimizes what they find.
+type examiner struct {
+	run     runFunc
+	judge   *judge
+	results *results
+	wait    patience
+}
+
+func newExaminer(run runFunc, j *judge, results *results, wait patience) *examiner {
+	return &examiner{run, j, results, wait}
+}
+
+// examine makes a planned run, and confirms what the run finds. It repeats a run whose fault has not happened.
+func (e *examiner) examine(ctx context.Context, j job) error {
+	compare, err := e.judge.comparison(ctx, j)
+	if err != nil {
+		return err
+	}
+	wait := e.wait
+	if faults.StopsComponents(j.schedule.Faults) {
+		wait = wait.confirming() // the controllers of the control plane back off after an outage
+	}
+	var out *outcome
+	for try := 0; try < maxTries; try++ {
+		out, err = e.run(ctx, j.schedule, wait, compare)
+		if fewer, ok := j.withoutRefused(err); ok {
+			e.results.update(func(c *finding.Coverage) { c.Refused++ })
+			if j, try = fewer, try-1; len(j.schedule.Steps) == 1 {
+				return nil
+			}
+			if compare, err = e.judge.comparison(ctx, j); err != nil {
+				return err
+			}
+			continue
+		}
+		if err != nil {
+			return err
+		}
+		e.results.update(func(c *finding.Coverage) { c.Runs++ })
+		if len(out.missed) == 0 && (len(out.history.Gaps) == 0 || faults.StopsComponents(j.schedule.Faults)) || out.problem != "" {
+			break
+		}
+	}
+	e.judge.judgeHistory(j, out)
+	if out.problem != "" && !e.results.isKnown(out.problem, out.differences) {
+		if err := e.confirm(ctx, j, compare, out); err != nil {
+			return err
+		}
+	}
+	e.results.addRun(j, out)
+	return nil
+}
+
+// confirm repeats a run with more patience, and adds a finding if the verdict is the same.
+func (e *examiner) confirm(ctx context.Context, j job, compare compareState, first *outcome) error {
+	f := finding.Finding{
+		Verdict: first.problem, Schedule: j.schedule, Differences: first.differences,
+		Seen: 1, Tries: 1, Trace: first.trace,
+	}
+	for range confirmations {
+		out, err := e.repeat(ctx, j, compare, &f)
+		if err != nil {
+			return err
+		}
+		e.results.update(func(c *finding.Coverage) { c.Runs, c.Repeats = c.Runs+1, c.Repeats+1 })
+		if out.problem == finding.Late && f.Verdict != finding.Late { // the state was wrong with less patience
+			f.Verdict, f.Seen = finding.Late, f.Seen+1
+		}
+	}
+	switch {
+	case f.Seen > 1 || f.Verdict.IsCertain():
+	case first.isViolated: // one state that must never be is enough
+		f.Verdict = finding.CheckFailed
+		f.Differences = slices.DeleteFunc(f.Differences, func(d finding.Difference) bool { return d.Check == "" })
+	default:
+		return nil
+	}
+	if err := e.minimize(ctx, j, &f); err != nil {
+		return err
+	}
+	e.results.addFinding(f)
+	return nil
+}
+
+// repeat makes the run of a finding once more, with more patience, and counts whether the run has the same verdict.
+func (e *examiner) repeat(ctx context.Context, j job, compare compareState, f *finding.Finding) (*outcome, error) {
+	out, err := e.run(ctx, j.schedule, e.wait.confirming(), compare)
+	if err != nil {
+		return nil, err
+	}
+	e.judge.judgeHistory(j, out)
+	f.Tries++
+	if out.problem == f.Verdict {
+		f.Seen++
+		f.Differences, f.Trace = out.differences, out.trace
+	}
+	return out, nil
+}
+
+// replay makes the run of a finding again, and returns the finding with the results of these runs.
+func (e *examiner) replay(ctx context.Context, f finding.Finding, tries int) (finding.Finding, error) {
+	f.Seen, f.Tries = 0, 0
+	j := job{schedule: f.Schedule}
+	if len(f.Schedule.Faults) == 0 {
+		j.field = "the steps"
+	}
+	compare, err := e.judge.comparison(ctx, j)
+	if err != nil {
+		return f, err
+	}
+	for range tries {
+		if _, err := e.repeat(ctx, j, compare, &f); err != nil {
+			return f, err
+		}
+	}
+	return f, nil
+}
+
+// minimize removes steps from the schedule of a finding, as long as the verdict stays the same. The
+// first step and the step after which the verdict was found stay. Runs with faults keep all steps. For example,
+// of the steps 1 to 9, minimize first leaves out 2 to 5, then 6 to 9, then two steps at a time, then one.
+func (e *examiner) minimize(ctx context.Context, j job, f *finding.Finding) error {
+	if len(f.Schedule.Steps) < 3 || j.field == "" {
+		return nil
+	}
+	steps := f.Schedule.Steps
+	for size, until := len(steps)/2, time.Now().Add(minimizeBudget); size > 0; size /= 2 {
+		for from := 1; from+size < len(steps); {
+			if time.Now().After(until) {
+				return nil
+			}
+			fewer := slices.Delete(slices.Clone(steps), from, from+size)
+			s := schedule.Schedule{Seed: f.Schedule.Seed, Steps: fewer}
+			compare, err := e.judge.fresh.comparison(ctx, fewer)
+			if err != nil {
+				return err
+			}
+			out, err := e.run(ctx, s, e.wait, compare)
+			if _, refused := j.withoutRefused(err); refused {
+				from += size
+				continue
+			}
+			if err != nil {
+				return err
+			}
+			e.results.update(func(c *finding.Coverage) { c.Runs++ })
+			e.judge.judgeHistory(j, out)
+			if out.problem != f.Verdict {
+				from += size
+				continue
+			}
+			steps = fewer[:out.problemStep+1]
+			f.Schedule, f.Differences, f.Trace = schedule.Schedule{Seed: s.Seed, Steps: steps}, out.differences, out.trace
+		}
+	}
+	return nil
+}

@@ -1,0 +1,138 @@
+package engine
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/yare-go/yare/explore/internal/finding"
+	"github.com/yare-go/yare/explore/internal/report"
+	"github.com/yare-go/yare/explore/internal/schedule"
+	"github.com/yare-go/yare/internal/proxy/faults"
+	"github.com/yare-go/yare/kube"
+)
+
+// Settings are the settings of an exploration.
+type Settings struct {
+	// Config is the access to the cluster, with an administrator's rights. The kinds of the steps are
+	// defined there.
+	Config *kube.Config
+	// Samples are the objects that the user applies, and deletes in the end.
+	Samples []json.RawMessage
+	// Steps are the steps of the user. The first step applies the samples. Default: Samples are applied and
+	// deleted.
+	Steps []schedule.Step
+	// Only are the kinds of faults. Default: all that [faults.DefaultKinds] returns, and transitions.
+	Only []faults.Kind
+	// Beyond are kinds that happen in addition to the default ones.
+	Beyond []faults.Kind
+	// Budget is the time during which new runs begin. Default: no limit.
+	Budget time.Duration
+	// Seed chooses among what is planned, and its order.
+	Seed uint64
+	// Parallel is the number of runs at a time. Default: two for each processor, and up to eight while the
+	// processors have time left.
+	Parallel int
+	// Values are values of fields, by their path, such as spec.schedule. A field without any value, and
+	// all fields below it, keep the values of the sample.
+	Values map[string][]any
+	// Plane is the control plane of Config, for the faults that stop its components. Default: no faults
+	// of the control plane.
+	Plane faults.Plane
+	// Accepted are the differences that are intended.
+	Accepted []finding.Acceptance
+	// Checks are the checks of the user's own.
+	Checks []Check
+	// Progress is called after each run. Runs are concurrent, and the calls are not. It may be nil.
+	Progress func(Progress)
+}
+
+// ErrNoReference means that the references differ, or do not come to rest, so that nothing can be
+// judged.
+var ErrNoReference = errors.New("there is no stable reference")
+
+// Explore explores an operator. Error: the exploration could not be made; [ErrNoReference].
+func Explore(ctx context.Context, l Launcher, s Settings) (record finding.Record, err error) {
+	began := time.Now()
+	e, err := newExplorer(ctx, l, s)
+	if err != nil {
+		return finding.Record{}, err
+	}
+	defer func() { err = errors.Join(err, e.close()) }()
+	if err := e.makeReferences(ctx); err != nil {
+		return finding.Record{}, err
+	}
+	jobs, err := newPlanner(e.settings, e.cluster, e.references, e.results).plan(ctx)
+	if err != nil {
+		return finding.Record{}, err
+	}
+	e.results.addPlan(jobs)
+	if err := e.runAll(ctx, jobs, began); err != nil {
+		return e.results.record(), err
+	}
+	err = e.completeCoverage(ctx, began)
+	return e.results.record(), err
+}
+
+// List returns the runs that an exploration would make after the reference runs, one text each, in their order.
+func List(ctx context.Context, l Launcher, s Settings) (all []string, err error) {
+	e, err := newExplorer(ctx, l, s)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { err = errors.Join(err, e.close()) }()
+	if err := e.makeReferences(ctx); err != nil {
+		return nil, err
+	}
+	jobs, err := newPlanner(e.settings, e.cluster, e.references, e.results).plan(ctx)
+	for _, j := range jobs {
+		all = append(all, j.String())
+	}
+	return all, err
+}
+
+// Replay makes the run of a finding again, tries times, and returns the finding with the results of these runs.
+// Seen is 0 if no run has the verdict.
+func Replay(ctx context.Context, l Launcher, s Settings, f finding.Finding, tries int) (seen finding.Finding, err error) {
+	s.Steps = f.Schedule.Steps
+	e, err := newExplorer(ctx, l, s)
+	if err != nil {
+		return f, err
+	}
+	defer func() { err = errors.Join(err, e.close()) }()
+	if err := e.makeReferences(ctx); err != nil {
+		return f, err
+	}
+	e.checks.includeFailed() // a check that fails without faults is replayed too
+	return e.newExaminer().replay(ctx, f, tries)
+}
+
+// ReplayFile replays the findings in a file of [report.WriteFile], and returns the findings that are seen again.
+// Checks that are not among the options cannot fail. A condition that never held is no run, and is left out.
+func ReplayFile(ctx context.Context, l Launcher, s Settings, path string, tries int) (finding.Record, error) {
+	again := finding.Record{Coverage: finding.Coverage{Operator: l.String(), Complete: true}}
+	record, err := report.ReadFile(path)
+	if err != nil {
+		return again, err
+	}
+	record.Findings = slices.DeleteFunc(record.Findings, func(f finding.Finding) bool { return f.Verdict == finding.NeverHeld })
+	if len(record.Findings) == 0 {
+		return again, fmt.Errorf("%s has no finding that can be replayed", path)
+	}
+	for _, f := range record.Findings {
+		got, err := Replay(ctx, l, s, f, tries)
+		if err != nil {
+			return again, err
+		}
+		again.Coverage.Runs += got.Tries
+		if got.Seen > 0 {
+			again.Findings = append(again.Findings, got)
+		} else {
+			again.Coverage.NotSeenAgain = append(again.Coverage.NotSeenAgain, report.Summary(got))
+		}
+	}
+	return again, nil
+}

@@ -1,0 +1,195 @@
+package engine
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"time"
+
+	"github.com/yare-go/yare/explore/internal/finding"
+	"github.com/yare-go/yare/explore/internal/history"
+	"github.com/yare-go/yare/explore/internal/schedule"
+	"github.com/yare-go/yare/internal/proxy/faults"
+	"github.com/yare-go/yare/kube"
+)
+
+// explorer makes one exploration. First come the references, which show what to plan and what to expect of all other
+// runs.
+type explorer struct {
+	settings   Settings
+	cluster    *cluster
+	recorder   *history.Recorder
+	namespaces *namespaces
+	checks     *checks
+	results    *results
+	options    history.Options
+	runner     *runner
+
+	// references and wait are set by makeReferences.
+	references *references
+	wait       patience
+}
+
+func newExplorer(ctx context.Context, l Launcher, s Settings) (*explorer, error) {
+	if len(s.Samples) == 0 && len(s.Steps) == 0 {
+		return nil, errors.New("there is nothing to explore: no sample, and no step")
+	}
+	client, err := kube.NewClient(s.Config, kube.Timeout(maxRemoval)) // a busy machine needs minutes
+	if err != nil {
+		return nil, err
+	}
+	accepted, err := acceptedOf(s.Accepted)
+	if err != nil {
+		return nil, err
+	}
+	permissions := newPermissions(client, s.Config, l.account())
+	if err := permissions.check(ctx); err != nil {
+		return nil, err
+	}
+	resources, err := history.Resources(ctx, client)
+	if err != nil {
+		return nil, err
+	}
+	quiet, err := kube.NewClient(s.Config, kube.Timeout(maxRemoval), kube.OnWarning(nil)) // all kinds are deleted, also deprecated ones
+	if err != nil {
+		return nil, err
+	}
+	e := &explorer{
+		settings: s, cluster: &cluster{client: client, resources: resources},
+		namespaces: &namespaces{client: quiet, resources: resources}, checks: newChecks(s.Checks),
+		results: newResults(l.String(), s.Seed, s.Progress),
+		options: history.Options{Users: []string{userManager, faults.ForeignManager}, Accepted: accepted},
+	}
+	if len(s.Steps) == 0 {
+		if e.settings.Steps, err = e.cluster.stepsOf(s.Samples); err != nil {
+			return nil, err
+		}
+	}
+	if e.recorder, err = history.NewRecorder(ctx, s.Config, resources...); err != nil {
+		return nil, err
+	}
+	e.runner = &runner{
+		launcher: l, cluster: e.cluster, permissions: permissions, namespaces: e.namespaces, recorder: e.recorder,
+		checks: e.checks, results: e.results, options: e.options, plane: s.Plane, steps: e.settings.Steps,
+	}
+	return e, nil
+}
+
+// close removes the namespaces of the runs, and ends the recorder.
+func (e *explorer) close() error {
+	defer e.recorder.Close()
+	return e.namespaces.close()
+}
+
+// makeReferences makes the reference runs. The first one shows whether the others can be made at the same time.
+func (e *explorer) makeReferences(ctx context.Context) error {
+	wait := patience{window: referenceWindow, rest: time.Minute}
+	outcomes, errs := make([]*outcome, referenceCount), make([]error, referenceCount)
+	var running sync.WaitGroup
+	for i := range referenceCount {
+		wait := wait
+		if i == referenceCount-1 {
+			wait.delay = slowDelay
+		}
+		running.Go(func() {
+			outcomes[i], errs[i] = e.runner.run(ctx, schedule.Schedule{Steps: e.settings.Steps}, wait, expectNothing)
+		})
+		if i == 0 || e.mustRunAlone() {
+			running.Wait()
+		}
+	}
+	running.Wait()
+	if err := errors.Join(errs...); err != nil {
+		return err
+	}
+	r, err := newReferences(outcomes, e.settings.Steps, e.options)
+	if err != nil {
+		return err
+	}
+	e.results.update(func(c *finding.Coverage) {
+		c.Runs, c.References = c.Runs+len(outcomes), c.References+len(outcomes)
+		c.Masked, c.Warnings = r.masked(), append(c.Warnings, r.warnings()...)
+	})
+	if f := e.checks.checkReferences(outcomes); f.Seen > 0 {
+		f.Schedule = schedule.Schedule{Seed: e.settings.Seed, Steps: e.settings.Steps}
+		e.results.addFinding(f)
+	}
+	if e.mustRunAlone() {
+		e.settings.Parallel = 1
+	}
+	e.references, e.wait, e.runner.election = r, r.patience(), r.election
+	return nil
+}
+
+// mustRunAlone reports whether one run is made at a time: objects in no namespace would be shared by
+// runs at the same time.
+func (e *explorer) mustRunAlone() bool {
+	return e.settings.Parallel == 1 || e.results.hasClusterScopedWrites()
+}
+
+// newExaminer returns the examiner of the runs after the references.
+func (e *explorer) newExaminer() *examiner {
+	fresh := newFreshStates(e.runner.run, e.cluster, e.results, e.options, e.wait.confirming())
+	return newExaminer(e.runner.run, newJudge(e.references, e.checks, fresh, e.options), e.results, e.wait)
+}
+
+// runAll makes the planned runs until the budget ends: first the runs that share the control plane, some at a time, and
+// then the others, one after the other.
+func (e *explorer) runAll(ctx context.Context, jobs []job, began time.Time) error {
+	examiner := e.newExaminer()
+	shared, alone := splitJobs(jobs)
+	budget := e.settings.Budget
+	if len(alone) > 0 {
+		budget = budget * 2 / 3
+	}
+	group := newJobGroup(e.settings.Parallel, examiner.examine)
+	isComplete, err := group.run(ctx, shared, until(began, budget))
+	if err == nil {
+		var isAloneComplete bool
+		isAloneComplete, err = newJobGroup(1, examiner.examine).run(ctx, alone, until(began, e.settings.Budget))
+		isComplete = isComplete && isAloneComplete
+	}
+	e.results.update(func(c *finding.Coverage) { c.Complete = isComplete && err == nil })
+	return err
+}
+
+// until returns the end of a budget. The zero time means that there is none.
+func until(began time.Time, budget time.Duration) time.Time {
+	if budget == 0 {
+		return time.Time{}
+	}
+	return began.Add(budget)
+}
+
+// completeCoverage adds what is known after the last run: the time, the statements, the conditions that have held in no
+// run, and the intended differences that no run has shown.
+func (e *explorer) completeCoverage(ctx context.Context, began time.Time) (err error) {
+	var statements map[string]finding.Count
+	if folder := e.runner.launcher.coverFolder(); folder != "" {
+		statements, err = codeCoverage(ctx, folder)
+	}
+	total, unheld := e.checks.conditions()
+	record := e.results.record()
+	for _, d := range unheld {
+		d.Reason = fmt.Sprintf("the condition never held in %d runs: %s", record.Coverage.Runs, d.Reason)
+		if !record.Coverage.Complete {
+			e.results.update(func(c *finding.Coverage) {
+				c.Warnings = append(c.Warnings, fmt.Sprintf("condition %q: %s. Not all planned runs were made.", d.Check, d.Reason))
+			})
+			continue
+		}
+		e.results.addFinding(finding.Finding{
+			Verdict: finding.NeverHeld, Seen: record.Coverage.Runs, Tries: record.Coverage.Runs,
+			Schedule: schedule.Schedule{Seed: e.settings.Seed, Steps: e.settings.Steps}, Differences: []finding.Difference{d},
+		})
+	}
+	e.results.update(func(c *finding.Coverage) {
+		c.Statements, c.Took = statements, time.Since(began)
+		c.Conditions = finding.Count{Done: total - len(unheld), Total: total}
+		if c.Complete {
+			c.UnusedAcceptances = unusedAcceptances(e.options.Accepted)
+		}
+	})
+	return err
+}

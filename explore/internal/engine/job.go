@@ -1,0 +1,55 @@
+package engine
+
+import (
+	"errors"
+	"slices"
+
+	"github.com/yare-go/yare/explore/internal/schedule"
+	"github.com/yare-go/yare/internal/proxy/faults"
+	"github.com/yare-go/yare/kube"
+)
+
+// job is one planned run.
+type job struct {
+	schedule schedule.Schedule
+	// kind is the kind of the fault, or [faults.Transition].
+	kind faults.Kind
+	// field is the field of a transition.
+	field string
+	// changed are the steps in which the run makes a transition.
+	changed []int
+}
+
+// String returns the job in a line.
+func (j job) String() string {
+	if j.field != "" {
+		return "transition of " + j.field
+	}
+	for _, f := range j.schedule.Faults {
+		return f.String()
+	}
+	return string(j.kind)
+}
+
+// withoutRefused returns the run without the step whose values the server has refused. It reports whether that is the
+// error. A dry run does not show that the server refuses the way from one value to the next.
+func (j job) withoutRefused(err error) (job, bool) {
+	failed, ok := errors.AsType[*stepError](err)
+	if !ok || j.field == "" || failed.index == 0 || !kube.IsInvalid(failed) {
+		return j, false
+	}
+	j.schedule.Steps = slices.Delete(slices.Clone(j.schedule.Steps), failed.index, failed.index+1)
+	return j, true
+}
+
+// splitJobs returns the jobs that share the control plane, and the jobs that need it for themselves.
+func splitJobs(jobs []job) (shared, alone []job) {
+	for _, j := range jobs {
+		if faults.IsAlone(j.schedule.Faults) {
+			alone = append(alone, j)
+		} else {
+			shared = append(shared, j)
+		}
+	}
+	return shared, alone
+}

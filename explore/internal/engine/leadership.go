@@ -1,0 +1,160 @@
+package engine
+
+import (
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/yare-go/yare/explore/internal/finding"
+	"github.com/yare-go/yare/internal/ident"
+	"github.com/yare-go/yare/internal/proxy"
+	"github.com/yare-go/yare/internal/proxy/faults"
+)
+
+// election describes the election of a leader among the replicas of a program.
+type election struct {
+	// lease is the normalized name of the Lease.
+	lease string
+	// duration is how long a replica that is gone keeps the lease.
+	duration time.Duration
+}
+
+// electionOf returns the election of a program that made these requests. It reports whether the program
+// elects a leader.
+func electionOf(requests []proxy.Request) (e election, isElecting bool) {
+	for _, r := range requests {
+		if r.Point.Resource != proxy.Leases || r.Holder == "" {
+			continue
+		}
+		if !isElecting {
+			e.lease, isElecting = r.Point.Name, true
+		}
+		if r.Point.Name == e.lease {
+			e.duration = max(e.duration, r.LeaseDuration)
+		}
+	}
+	return e, isElecting
+}
+
+// takeOverTime returns how long another replica may take to get the lease of a replica that is gone. Client-go
+// polls, and a machine may be slow.
+func (e *election) takeOverTime() time.Duration { return 3*e.duration + 10*time.Second }
+
+// term is the time from a claim of the lease to the next claim of another replica.
+type term struct {
+	// session is the session of the leader. It is empty for the time after a release.
+	session string
+	// version is the resource version of the claim, whose answer was forwarded at the time answered.
+	version  string
+	answered time.Time
+	step     int
+}
+
+// claims returns the requests that have written the Lease, in the order of the server.
+func (e *election) claims(requests []proxy.Request) []proxy.Request {
+	var claims []proxy.Request
+	for _, r := range requests {
+		if r.Point.Resource == proxy.Leases && r.Point.Name == e.lease && r.Version != "" {
+			claims = append(claims, r)
+		}
+	}
+	slices.SortStableFunc(claims, func(a, b proxy.Request) int {
+		switch {
+		case ident.IsNewer(a.Version, b.Version):
+			return 1
+		case ident.IsNewer(b.Version, a.Version):
+			return -1
+		}
+		return 0
+	})
+	return claims
+}
+
+// terms returns the terms of the leaders, in their order.
+func (e *election) terms(requests []proxy.Request) (all []term) {
+	for _, c := range e.claims(requests) {
+		session := c.Session
+		if c.Holder == "" {
+			session = ""
+		}
+		if n := len(all); n == 0 || all[n-1].session != session {
+			all = append(all, term{session: session, version: c.Version, answered: c.Ended, step: c.Point.Step})
+		}
+	}
+	return all
+}
+
+// leader returns the session of the replica that has taken the lease last. The session is empty if no replica has
+// taken the lease, or if the lease was released.
+func (e *election) leader(requests []proxy.Request) string {
+	terms := e.terms(requests)
+	if len(terms) == 0 {
+		return ""
+	}
+	return terms[len(terms)-1].session
+}
+
+// hasLost reports whether a session has led, and either another session has the lease now, or the last renewal is
+// so long ago that the program may have given the lease up.
+func (e *election) hasLost(session string, requests []proxy.Request) bool {
+	claims := e.claims(requests)
+	own := func(c proxy.Request) bool { return c.Session == session && c.Holder != "" }
+	if !slices.ContainsFunc(claims, own) {
+		return false
+	}
+	last := claims[len(claims)-1]
+	return !own(last) || time.Since(last.Began) > e.duration/2
+}
+
+// lateWrites returns the writes that the server carried out for a former leader after another replica had
+// taken the lease.
+func (e *election) lateWrites(requests []proxy.Request) (late []finding.Difference, step int) {
+	terms := e.terms(requests)
+	for _, r := range requests {
+		if !isCarriedOut(r) {
+			continue
+		}
+		present := -1 // the term in which the server carried out r
+		for i, t := range terms {
+			if isAfterClaim(r, t) {
+				present = i
+			}
+		}
+		if present < 0 || terms[present].session == "" || terms[present].session == r.Session {
+			continue
+		}
+		if !slices.ContainsFunc(terms[:present], func(t term) bool { return t.session == r.Session }) {
+			continue // it has never led: all replicas may write such an object
+		}
+		d := finding.Difference{
+			Object: faults.Object{Resource: r.Point.Resource, Name: r.Point.Name}.String(),
+			Reason: fmt.Sprintf("The server carried out a %s of a former leader after another replica had taken the lease.", r.Point.Verb),
+		}
+		if len(late) == 0 {
+			step = r.Point.Step
+		}
+		if !slices.Contains(late, d) {
+			late = append(late, d)
+		}
+	}
+	return late, step
+}
+
+// isCarriedOut reports whether a request is a write that the server has carried out, of an object that a
+// leader alone writes.
+func isCarriedOut(r proxy.Request) bool {
+	switch r.Point.Resource {
+	case "", proxy.Leases, "events", "events.events.k8s.io":
+		return false
+	}
+	switch r.Point.Verb {
+	case "delete", "deletecollection": // the answer may have no version
+		return r.Version != "" || !r.Sent.IsZero() && r.Code >= 200 && r.Code <= 299
+	}
+	return r.Point.IsWrite() && r.Version != ""
+}
+
+// isAfterClaim reports whether the server has carried out a write after a claim of the lease.
+func isAfterClaim(r proxy.Request, t term) bool {
+	return ident.IsNewer(r.Version, t.version) || !t.answered.IsZero() && r.Sent.After(t.answered)
+}

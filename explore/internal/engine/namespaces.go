@@ -1,0 +1,204 @@
+package engine
+
+import (
+	"context"
+	"crypto/rand"
+	"errors"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/yare-go/yare/explore/internal/history"
+	"github.com/yare-go/yare/internal/clock"
+	"github.com/yare-go/yare/kube"
+)
+
+const (
+	// maxRemoval is how long the removal of a namespace may take. A busy machine needs minutes.
+	maxRemoval = 3 * time.Minute
+	// maxEmptying is how long a namespace may take to become empty, before it is removed instead.
+	maxEmptying = 30 * time.Second
+)
+
+// namespaces are the namespaces of the runs. A namespace is emptied after its run, and used again: the
+// removal of a namespace costs the control plane more requests than most runs. The methods are safe
+// for concurrent use.
+type namespaces struct {
+	client *kube.Client
+	// resources are the namespaced resources of the server.
+	resources []kube.Resource
+	// emptying is of the goroutines that empty namespaces.
+	emptying sync.WaitGroup
+
+	mu sync.Mutex
+	// free holds the names of the namespaces that are empty.
+	free []string
+	errs []error
+}
+
+// acquire returns the name of a namespace for a run. isNew reports that the namespace does not exist yet.
+func (n *namespaces) acquire() (name string, isNew bool) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	if last := len(n.free) - 1; last >= 0 {
+		name, n.free = n.free[last], n.free[:last]
+		return name, false
+	}
+	return "explore-" + strings.ToLower(rand.Text()[:8]), true
+}
+
+// create makes a namespace with its guard.
+func (n *namespaces) create(ctx context.Context, name string) error {
+	_, err := kube.All[corev1.Namespace](n.client).Create(ctx, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: name}})
+	if err != nil {
+		return err
+	}
+	_, err = kube.Namespaced[corev1.ResourceQuota](n.client, name).Create(ctx, &corev1.ResourceQuota{
+		ObjectMeta: metav1.ObjectMeta{Name: history.Guard},
+		Spec:       corev1.ResourceQuotaSpec{Hard: guardLimits()},
+	})
+	return err
+}
+
+// guardLimits returns how many objects a run may have at a time. The limits keep a program that makes
+// objects without end from filling the control plane.
+func guardLimits() corev1.ResourceList {
+	limits := make(corev1.ResourceList)
+	for name, most := range map[corev1.ResourceName]int64{
+		corev1.ResourcePods: 100, corev1.ResourcePersistentVolumeClaims: 100, corev1.ResourceServices: 100,
+		corev1.ResourceSecrets: 500, corev1.ResourceConfigMaps: 500, "count/jobs.batch": 100,
+	} {
+		limits[name] = *resource.NewQuantity(most, resource.DecimalSI)
+	}
+	return limits
+}
+
+// release empties a namespace after its run, in the background, and closes the recording of the run. It
+// removes a namespace that is not reusable, or that does not become empty.
+func (n *namespaces) release(name string, recording *history.Recording, isReusable bool) {
+	n.emptying.Go(func() {
+		defer recording.Close()
+		// The context of the exploration may have ended.
+		ctx, cancel := context.WithTimeoutCause(context.Background(), maxEmptying, errors.New("the namespace does not become empty"))
+		defer cancel()
+		if isReusable && n.empty(ctx, name, recording) == nil {
+			n.mu.Lock()
+			defer n.mu.Unlock()
+			n.free = append(n.free, name)
+			return
+		}
+		if err := n.remove(name, recording); err != nil {
+			n.mu.Lock()
+			defer n.mu.Unlock()
+			n.errs = append(n.errs, err)
+		}
+	})
+}
+
+// empty deletes the objects in a namespace, until the recording shows that none is left.
+func (n *namespaces) empty(ctx context.Context, name string, recording *history.Recording) error {
+	for {
+		if err := recording.CatchUp(ctx); err != nil {
+			return err
+		}
+		left := leftIn(recording.State())
+		if len(left) == 0 {
+			return kube.Namespaced[corev1.Event](n.client, name).DeleteAll(ctx, []kube.Selector{kube.Everything()})
+		}
+		for _, v := range left {
+			if err := n.delete(ctx, v); err != nil {
+				return err
+			}
+		}
+		if err := clock.SleepReal(ctx, pollInterval); err != nil {
+			return err
+		}
+	}
+}
+
+// leftIn returns the objects that a run has left, besides Events and what each namespace has. Objects without an
+// owner come first, because controllers replace what they own.
+func leftIn(state history.State) []history.Version {
+	var owners, owned []history.Version
+	for _, v := range state.Objects() {
+		switch {
+		case v.Resource == "events" || v.Resource == "events.events.k8s.io":
+		case v.Resource == "serviceaccounts" && v.Name == "default":
+		case v.Resource == "configmaps" && v.Name == "kube-root-ca.crt":
+		case len(contentOf(v).GetOwnerReferences()) > 0:
+			owned = append(owned, v)
+		default:
+			owners = append(owners, v)
+		}
+	}
+	return append(owners, owned...)
+}
+
+// contentOf returns the object of a version.
+func contentOf(v history.Version) *unstructured.Unstructured {
+	return &unstructured.Unstructured{Object: v.Object}
+}
+
+// delete deletes an object at once, without its finalizers.
+func (n *namespaces) delete(ctx context.Context, v history.Version) error {
+	r, isServed := n.resourceOf(v)
+	if !isServed {
+		return nil // its definition is gone, and with it the object
+	}
+	api := kube.Dynamic(n.client, r, v.Namespace)
+	if len(contentOf(v).GetFinalizers()) > 0 {
+		_, err := api.Patch(ctx, v.Name, kube.MergePatch(map[string]any{"metadata": map[string]any{"finalizers": nil}}))
+		if kube.IgnoreNotFound(err) != nil {
+			return err
+		}
+	}
+	err := api.Delete(ctx, v.Name, kube.GracePeriod(0), kube.Propagation(metav1.DeletePropagationBackground))
+	return kube.IgnoreNotFound(err)
+}
+
+// resourceOf returns the resource of a version. It reports false if the server does not serve the resource.
+func (n *namespaces) resourceOf(v history.Version) (kube.Resource, bool) {
+	i := slices.IndexFunc(n.resources, func(r kube.Resource) bool { return resourceName(r) == v.Resource })
+	if i < 0 {
+		return kube.Resource{}, false
+	}
+	return n.resources[i], true
+}
+
+// remove deletes the namespace of a run, and removes the finalizers that keep objects in it: the program
+// that would have removed them has ended.
+func (n *namespaces) remove(name string, recording *history.Recording) error {
+	// The context of the exploration may have ended.
+	ctx, cancel := context.WithTimeout(context.Background(), maxRemoval)
+	defer cancel()
+	if err := kube.IgnoreNotFound(kube.All[corev1.Namespace](n.client).Delete(ctx, name)); err != nil {
+		return err
+	}
+	for _, v := range recording.State().Objects() {
+		if len(contentOf(v).GetFinalizers()) == 0 {
+			continue
+		}
+		if err := n.delete(ctx, v); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// close removes the namespaces that are left, and returns what has failed in the background.
+func (n *namespaces) close() error {
+	n.emptying.Wait()
+	ctx, cancel := context.WithTimeout(context.Background(), maxRemoval)
+	defer cancel()
+	errs := n.errs
+	for _, name := range n.free {
+		errs = append(errs, kube.IgnoreNotFound(kube.All[corev1.Namespace](n.client).Delete(ctx, name)))
+	}
+	return errors.Join(errs...)
+}

@@ -1,0 +1,174 @@
+package engine
+
+import (
+	"context"
+	"encoding/json"
+	"maps"
+	"math/rand/v2"
+	"slices"
+
+	"github.com/yare-go/yare/explore/internal/finding"
+	"github.com/yare-go/yare/explore/internal/schedule"
+	"github.com/yare-go/yare/internal/proxy"
+	"github.com/yare-go/yare/internal/proxy/faults"
+)
+
+// planner plans the runs of an exploration.
+type planner struct {
+	settings   Settings
+	cluster    *cluster
+	references *references
+	results    *results
+	random     *rand.Rand
+}
+
+func newPlanner(s Settings, c *cluster, r *references, results *results) *planner {
+	return &planner{s, c, r, results, rand.New(rand.NewPCG(s.Seed, 1))}
+}
+
+// plan returns the runs of the exploration, in the order in which they begin. With a budget the seed chooses the
+// order, so that runs of each kind are made. The runs that need the control plane for themselves come last.
+func (p *planner) plan(ctx context.Context) ([]job, error) {
+	references, err := p.opportunities()
+	if err != nil {
+		return nil, err
+	}
+	jobs, err := p.planFamilies(ctx, references, false)
+	if err != nil {
+		return nil, err
+	}
+	if slices.Contains(references.Kinds, faults.Transition) {
+		transitions, err := newTransitionPlanner(p.cluster, p.settings, p.results).plan(ctx)
+		if err != nil {
+			return nil, err
+		}
+		jobs = append(jobs, transitions...)
+		if p.appliesTwice() {
+			jobs = append(jobs, p.newJob(faults.Transition, "the steps"))
+		}
+	}
+	p.random.Shuffle(len(jobs), func(i, j int) { jobs[i], jobs[j] = jobs[j], jobs[i] })
+	if p.settings.Budget == 0 {
+		// The longest runs come first. At the end the exploration would wait for them.
+		slices.SortStableFunc(jobs, func(a, b job) int { return len(b.schedule.Steps) - len(a.schedule.Steps) })
+	}
+	alone, err := p.planFamilies(ctx, references, true)
+	p.results.update(func(c *finding.Coverage) { maps.Copy(c.NotApplicable, references.NotApplicable) })
+	return append(jobs, alone...), err
+}
+
+// planFamilies returns the runs of the families of faults that need the control plane for themselves, or of all others.
+func (p *planner) planFamilies(ctx context.Context, r *faults.References, areAlone bool) (jobs []job, err error) {
+	for _, family := range faults.Families() {
+		if family.Describe().IsAlone != areAlone {
+			continue
+		}
+		runs, err := family.Plan(ctx, r)
+		if err != nil {
+			return nil, err
+		}
+		for _, all := range runs {
+			jobs = append(jobs, p.newJob(all[0].Kind, "", all...))
+		}
+	}
+	return jobs, nil
+}
+
+// newJob returns a run of the steps.
+func (p *planner) newJob(kind faults.Kind, field string, all ...faults.Fault) job {
+	return job{schedule: schedule.Schedule{Seed: p.settings.Seed, Steps: p.settings.Steps, Faults: all}, kind: kind, field: field}
+}
+
+// opportunities returns what the references have shown.
+func (p *planner) opportunities() (*faults.References, error) {
+	kinds := p.settings.Only
+	if len(kinds) == 0 {
+		kinds = faults.DefaultKinds()
+	}
+	later, err := p.laterRestarts()
+	if err != nil {
+		return nil, err
+	}
+	points, unrepeated := p.references.points()
+	p.results.update(func(c *finding.Coverage) {
+		c.Points.Total += countWrites(points)
+		c.Unrepeated = append(c.Unrepeated, unrepeated...)
+	})
+	r := &faults.References{
+		Kinds: slices.Concat(kinds, p.settings.Beyond), Points: points, Codes: p.references.codes(), IsElecting: p.references.election != nil,
+		HasPlane: p.settings.Plane != nil, IsLimited: p.settings.Budget > 0, Random: p.random, Cluster: p.cluster,
+		NotApplicable: make(map[faults.Kind]string), Sample: firstSample(p.settings.Steps),
+	}
+	for i := range p.settings.Steps {
+		r.Steps = append(r.Steps, faults.Step{Streams: p.references.streams(i), CanRestartLater: later[i]})
+	}
+	r.Objects, err = p.writtenObjects(r.Points)
+	return r, err
+}
+
+// firstSample returns the first object that the user applies in the first step, or nil.
+func firstSample(steps []schedule.Step) json.RawMessage {
+	if len(steps[0].Apply) == 0 {
+		return nil
+	}
+	return steps[0].Apply[0]
+}
+
+func countWrites(points []proxy.Point) (n int) {
+	for _, p := range points {
+		if p.IsWrite() {
+			n++
+		}
+	}
+	return n
+}
+
+// writtenObjects returns the objects that the program has written in the first step and not deleted, besides the
+// objects that the user has applied.
+func (p *planner) writtenObjects(points []proxy.Point) (all []faults.WrittenObject, err error) {
+	for _, point := range points {
+		o := faults.Object{Resource: point.Resource, Name: point.Name}
+		isKnown := slices.ContainsFunc(all, func(w faults.WrittenObject) bool { return w.Object == o })
+		if point.Step != 0 || !point.IsWrite() || point.Subresource != "" || point.Name == "" || isKnown {
+			continue
+		}
+		applied, err := p.cluster.applies(p.settings.Steps[0], o)
+		if err != nil {
+			return nil, err
+		}
+		if content := p.references.contentOf(o); content != nil && !applied {
+			all = append(all, faults.WrittenObject{Object: o, Content: content, Edit: editOf(o.Resource, content)})
+		}
+	}
+	return all, nil
+}
+
+// appliesTwice reports whether the steps themselves change what they have applied. Then the state after
+// each step is also compared with the state of a program that has seen only the objects of the step.
+func (p *planner) appliesTwice() bool {
+	count := 0
+	for _, step := range p.settings.Steps {
+		if len(step.Apply) > 0 {
+			count++
+		}
+	}
+	return count > 1
+}
+
+// laterRestarts returns for each step whether a program that crashes in the step can start again after
+// the next step. A program that is down keeps objects with its finalizers, so that the user cannot make an
+// object again in the next step.
+func (p *planner) laterRestarts() ([]bool, error) {
+	later := make([]bool, len(p.settings.Steps))
+	for i := range len(later) - 1 {
+		later[i] = true
+		for _, o := range p.settings.Steps[i].Delete {
+			again, err := p.cluster.applies(p.settings.Steps[i+1], o)
+			if err != nil {
+				return nil, err
+			}
+			later[i] = later[i] && !again
+		}
+	}
+	return later, nil
+}

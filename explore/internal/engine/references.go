@@ -1,0 +1,208 @@
+package engine
+
+import (
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/yare-go/yare/explore/internal/finding"
+	"github.com/yare-go/yare/explore/internal/history"
+	"github.com/yare-go/yare/explore/internal/schedule"
+	"github.com/yare-go/yare/internal/proxy"
+	"github.com/yare-go/yare/internal/proxy/faults"
+)
+
+const (
+	// minWindow is the least time without a change after which a run is at rest.
+	minWindow = 300 * time.Millisecond
+	// referenceWindow is that time in the reference runs, and the longest such time in other runs.
+	referenceWindow = 1500 * time.Millisecond
+	// slowDelay is added to each request of the slow reference.
+	slowDelay = 40 * time.Millisecond
+	// referenceCount is the number of references, the last of which is slow.
+	referenceCount = 3
+)
+
+// references are the runs without faults. The last one is slow.
+type references struct {
+	outcomes []*outcome
+	// masks are what the comparison after each step ignores.
+	masks []*history.Masks
+	// election is the election of the program, or nil if the program elects no leader.
+	election *election
+}
+
+// newReferences returns the references of these outcomes. Error: [ErrNoReference].
+func newReferences(outcomes []*outcome, steps []schedule.Step, o history.Options) (*references, error) {
+	r := &references{outcomes: outcomes}
+	for i, out := range outcomes {
+		if out.problem != "" {
+			return nil, fmt.Errorf("%w: reference run %d: %s: %s", ErrNoReference, i+1, out.problem, out.differences)
+		}
+	}
+	for i, step := range steps {
+		var states []history.State
+		for _, out := range outcomes {
+			states = append(states, out.states[i])
+		}
+		masks, err := history.Mask(states, o)
+		if err != nil {
+			return nil, fmt.Errorf("%w: after step %d (%s): %w", ErrNoReference, i+1, step.Name, err)
+		}
+		r.masks = append(r.masks, masks)
+	}
+	if election, isElecting := electionOf(outcomes[0].requests); isElecting {
+		r.election = &election
+	}
+	return r, nil
+}
+
+// masked returns the fields that differ between the references.
+func (r *references) masked() (paths []string) {
+	for _, masks := range r.masks {
+		for _, path := range masks.Varying() {
+			if !slices.Contains(paths, path) {
+				paths = append(paths, path)
+			}
+		}
+	}
+	return paths
+}
+
+// patience returns how long other runs wait. It follows from the longest pause in a reference that is not slow.
+func (r *references) patience() patience {
+	var pause time.Duration
+	for _, out := range r.outcomes[:len(r.outcomes)-1] {
+		pause = max(pause, out.longestPause())
+	}
+	p := patience{
+		window: min(max(pause+pause/2, minWindow), referenceWindow),
+		rest:   20 * time.Second,
+		heal:   12 * time.Second,
+	}
+	if r.election != nil {
+		p.rest += r.election.takeOverTime()
+	}
+	return p
+}
+
+// histories returns the histories of the references.
+func (r *references) histories() (all []history.History) {
+	for _, out := range r.outcomes {
+		all = append(all, out.history)
+	}
+	return all
+}
+
+// comparison returns the comparison of a run with faults: the state after a step must be the state of the references.
+func (r *references) comparison(all []faults.Fault) compareState {
+	var kinds []faults.Kind
+	for _, f := range all {
+		kinds = append(kinds, f.Kind)
+	}
+	return func(step int, state history.State) []finding.Difference {
+		return r.masks[step].Compare(r.outcomes[0].states[step], state, kinds...)
+	}
+}
+
+// points returns the requests that the first two references have in common, in the order of the first one. The writes
+// that they do not have in common are unrepeated.
+func (r *references) points() (points []proxy.Point, unrepeated []string) {
+	second := make(map[proxy.Point]bool)
+	for _, request := range r.outcomes[1].requests {
+		second[request.Point] = true
+	}
+	for _, request := range r.outcomes[0].requests {
+		switch {
+		case !isPoint(request) || slices.Contains(points, request.Point):
+		case second[request.Point]:
+			points = append(points, request.Point)
+		case request.Point.IsWrite():
+			unrepeated = append(unrepeated, request.Point.String())
+		}
+	}
+	return points, unrepeated
+}
+
+// codes returns the HTTP statuses of the answers to the requests of the first reference.
+func (r *references) codes() map[proxy.Point]int {
+	codes := make(map[proxy.Point]int)
+	for _, request := range r.outcomes[0].requests {
+		codes[request.Point] = request.Code
+	}
+	return codes
+}
+
+// streams returns the resources of which the program received changes on a watch during a step, in each of
+// the first two references. Without a change no fault of a watch can happen.
+func (r *references) streams(step int) (resources []string) {
+	has := func(reference *outcome, resource string) bool {
+		return slices.ContainsFunc(reference.deliveries, func(d proxy.Delivery) bool {
+			return d.Resource == resource && d.Step == step && d.Type != ""
+		})
+	}
+	for _, d := range r.outcomes[0].deliveries {
+		if !slices.Contains(resources, d.Resource) && has(r.outcomes[0], d.Resource) && has(r.outcomes[1], d.Resource) {
+			resources = append(resources, d.Resource)
+		}
+	}
+	return resources
+}
+
+// contentOf returns an object as the first reference shows it after the first step, or nil.
+func (r *references) contentOf(o faults.Object) map[string]any {
+	first := r.outcomes[0]
+	names := history.NewNames(first.history.Namespaces...)
+	for _, v := range first.states[0].Objects() {
+		if v.Resource == o.Resource && names.Normalize(v.Name) == o.Name {
+			return v.Object
+		}
+	}
+	return nil
+}
+
+// warnings returns why the references may prove nothing: a program that does nothing right without faults does
+// the same with them.
+func (r *references) warnings() (warnings []string) {
+	writes, failures, lastFailure := 0, 0, ""
+	errorLine, linesCount := "", 0
+	for _, reference := range r.outcomes {
+		for _, request := range reference.requests {
+			if !isPoint(request) || !request.Point.IsWrite() {
+				continue
+			}
+			writes++
+			if request.Code/100 != 2 {
+				failures++
+				lastFailure = fmt.Sprintf("%s, was answered with %d", request.Point, request.Code)
+				if request.Code == 0 {
+					lastFailure = fmt.Sprintf("%s, got no answer", request.Point)
+				}
+			}
+		}
+		if reference.errorLine != "" {
+			linesCount++
+			errorLine = reference.errorLine
+		}
+	}
+	switch {
+	case writes == 0:
+		warnings = append(warnings, "The program wrote no object in the reference runs. Their end states are those of a program that does nothing.")
+	case writes == failures:
+		warnings = append(warnings, fmt.Sprintf("Each of the %d writes of the reference runs failed: the last one, %s. Their end states are those of a program that does nothing.", writes, lastFailure))
+	}
+	if linesCount == len(r.outcomes) {
+		warnings = append(warnings, "The program logged an error in each reference run. What fails without faults is not compared with anything right. The last error: "+errorLine)
+	}
+	return warnings
+}
+
+// isPoint reports whether faults happen at a request: discovery, leases, Events, reviews and what the program
+// asks before the first step are left out, and watches have kinds of their own.
+func isPoint(r proxy.Request) bool {
+	switch r.Point.Resource {
+	case "", "events", "events.events.k8s.io", "leases.coordination.k8s.io":
+		return false
+	}
+	return r.Point.Step >= 0 && r.Point.Verb != "watch" && !proxy.IsReview(r.Point.Resource)
+}

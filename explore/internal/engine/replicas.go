@@ -1,0 +1,348 @@
+package engine
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/yare-go/yare/explore/internal/finding"
+	"github.com/yare-go/yare/internal/clock"
+	"github.com/yare-go/yare/internal/proxy"
+	"github.com/yare-go/yare/internal/proxy/faults"
+)
+
+// replicas are the replicas of the program of a run. Its methods are safe for concurrent use.
+type replicas struct {
+	launcher Launcher
+	proxy    *faults.Proxy
+	trace    *trace
+	// election is the election of the program, or nil if the program elects no leader, or if that is not known yet.
+	election *election
+	// settings are the settings of all processes, without their connection.
+	settings processSettings
+	// releaseLease releases the Lease of a name.
+	releaseLease func(ctx context.Context, name string) error
+	// outages counts the faults because of which the control plane may be down. Replicas are not supervised then.
+	outages *atomic.Int32
+
+	mu  sync.Mutex
+	all []*replica
+	// processCount counts the processes so far.
+	processCount int
+	// numbers are the numbers of the replicas, by the sessions of their processes.
+	numbers map[string]int
+	// restartDue is true while a program that has crashed waits for its restart.
+	restartDue bool
+	// isHandingOver is true while a fault takes the lease from a leader.
+	isHandingOver bool
+	// released is the session whose lease was released last, because its process had ended.
+	released string
+}
+
+func newReplicas(l Launcher, p *faults.Proxy, t *trace, e *election, s processSettings, releaseLease func(context.Context, string) error, outages *atomic.Int32) *replicas {
+	return &replicas{launcher: l, proxy: p, trace: t, election: e, settings: s, releaseLease: releaseLease, outages: outages, numbers: make(map[string]int)}
+}
+
+// pollInterval is the time between two looks at who leads.
+const pollInterval = 100 * time.Millisecond
+
+// start starts the program: one replica, and a standby if a fault takes the lease from a leader.
+func (r *replicas) start(ctx context.Context, needsStandby bool) error {
+	first, err := r.addReplica()
+	if err != nil || !needsStandby {
+		return err
+	}
+	election := r.election
+	if election == nil {
+		return errors.New("the schedule has a fault of a leader, and the program elects none")
+	}
+	err = r.waitForRequests(ctx, first, func(requests []proxy.Request) bool { return election.leader(requests) == first.session.Name() })
+	if err != nil {
+		return err
+	}
+	second, err := r.addReplica()
+	if err != nil {
+		return err
+	}
+	return r.waitForRequests(ctx, second, func(requests []proxy.Request) bool {
+		return slices.ContainsFunc(requests, func(q proxy.Request) bool {
+			return q.Session == second.session.Name() && q.Point.Resource == proxy.Leases
+		})
+	})
+}
+
+// addReplica starts another replica.
+func (r *replicas) addReplica() (*replica, error) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	p := &replica{number: len(r.all) + 1}
+	r.all = append(r.all, p)
+	return p, r.startReplicaLocked(p)
+}
+
+// waitForRequests waits until a condition on the requests of the run holds, or a replica has ended. It
+// gives up after some time, because the rest of the run shows what is wrong.
+func (r *replicas) waitForRequests(ctx context.Context, p *replica, holds func([]proxy.Request) bool) error {
+	for until := time.Now().Add(r.election.takeOverTime()); time.Now().Before(until) && p.isRunning(); {
+		if holds(r.proxy.Requests()) {
+			return nil
+		}
+		if err := clock.SleepReal(ctx, pollInterval); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// startReplicaLocked starts a process of a replica.
+func (r *replicas) startReplicaLocked(p *replica) error {
+	r.processCount++
+	session, err := r.proxy.Session(fmt.Sprint("process-", r.processCount))
+	if err != nil {
+		return err
+	}
+	settings := r.settings
+	settings.config, settings.kubeconfig = session.Config(), filepath.Join(settings.folder, fmt.Sprintf("kubeconfig-%d", r.processCount))
+	if err := os.WriteFile(settings.kubeconfig, session.Kubeconfig(), 0o600); err != nil {
+		return err
+	}
+	r.numbers[session.Name()] = p.number
+	p.session, p.mayEnd = session, false
+	p.process, err = r.launcher.launch(settings)
+	return err
+}
+
+// startLocked starts a process of each replica.
+func (r *replicas) startLocked() error {
+	r.restartDue = false
+	for _, p := range r.all {
+		if err := r.startReplicaLocked(p); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// stopLocked kills the processes of all replicas.
+func (r *replicas) stopLocked() {
+	for _, p := range r.all {
+		p.stop()
+	}
+}
+
+// crash kills the processes of the program. The program starts again at once, or when
+// restart is called.
+func (r *replicas) crash(why string, now bool) error {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.trace.record(finding.Event{Lane: finding.Operator, Text: why, Fault: true})
+	r.stopLocked()
+	if !now {
+		r.restartDue = true
+		return nil
+	}
+	return r.startLocked()
+}
+
+// restart starts a program that waits for its restart.
+func (r *replicas) restart() error {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if !r.restartDue {
+		return nil
+	}
+	r.trace.record(finding.Event{Lane: finding.Operator, Text: "the program starts again"})
+	return r.startLocked()
+}
+
+// isDown reports whether no process of the program runs because of a crash.
+func (r *replicas) isDown() bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.restartDue
+}
+
+// exit returns why the program ended by itself, or nil. A replica that has lost its lease may end.
+func (r *replicas) exit() error {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	for _, p := range r.all {
+		if p.process != nil && !p.isRunning() && !r.hasLostLease(p) {
+			return p.process.err()
+		}
+	}
+	return nil
+}
+
+// hasLostLease reports whether a replica may have ended because it has lost its lease.
+func (r *replicas) hasLostLease(p *replica) bool {
+	e := r.election
+	return e != nil && (p.mayEnd || e.hasLost(p.session.Name(), r.proxy.Requests()))
+}
+
+// supervise starts replicas again that have ended because they have lost their lease, as a kubelet
+// does. If the lease belongs to a process that a crash has ended, it releases the lease, so that the program
+// need not wait until the lease expires.
+func (r *replicas) supervise(ctx context.Context) error {
+	if r.election == nil {
+		return nil
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.isHandingOver || r.restartDue || r.outages.Load() > 0 {
+		return nil
+	}
+	for _, p := range r.all {
+		if p.process == nil || p.isRunning() || !r.hasLostLease(p) {
+			continue
+		}
+		r.trace.record(finding.Event{Lane: finding.Operator, Text: fmt.Sprintf("replica %d, which has lost the lease, has ended and starts again", p.number)})
+		p.stop()
+		if err := r.startReplicaLocked(p); err != nil {
+			return err
+		}
+	}
+	return r.releaseLeaseLocked(ctx)
+}
+
+// releaseLeaseLocked releases the lease if it belongs to a process that has ended.
+func (r *replicas) releaseLeaseLocked(ctx context.Context) error {
+	claims := r.election.claims(r.proxy.Requests())
+	if len(claims) == 0 || r.hasLeaderLocked() {
+		return nil
+	}
+	last := claims[len(claims)-1]
+	if last.Holder == "" || last.Session == r.released {
+		return nil
+	}
+	if err := r.releaseLease(ctx, last.Name); err != nil {
+		return err
+	}
+	r.released = last.Session
+	return nil
+}
+
+// advanceClock lets time pass for the program. It reports false if the program has the time of the machine.
+func (r *replicas) advanceClock(ctx context.Context) (bool, error) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	for _, p := range r.all {
+		if p.process == nil {
+			continue
+		}
+		r.trace.record(finding.Event{Lane: finding.Operator, Text: "time passes for the program"})
+		if advanced, err := p.process.advance(ctx); !advanced || err != nil {
+			return advanced, err
+		}
+	}
+	return true, nil
+}
+
+// hasLeaderLocked reports whether a replica that runs has the lease.
+func (r *replicas) hasLeaderLocked() bool {
+	session := r.election.leader(r.proxy.Requests())
+	return slices.ContainsFunc(r.all, func(p *replica) bool {
+		return p.isRunning() && p.session.Name() == session
+	})
+}
+
+// isUnsettled reports whether the run cannot be at rest, although nothing may happen for long: a fault
+// takes the lease from a leader, no replica leads yet, or the control plane is down.
+func (r *replicas) isUnsettled() bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.isHandingOver || r.outages.Load() > 0 {
+		return true
+	}
+	return r.election != nil && !r.restartDue && !r.hasLeaderLocked()
+}
+
+// handOver waits until another replica leads in place of the replica of an armed fault, and ends the fault. It kills
+// the replica before if isKilled is true, and starts the replica again after. It returns early if the channel over is
+// closed. Error: a [handOverError] if no other replica takes the lease in time.
+func (r *replicas) handOver(armed *faults.Armed, isKilled bool, over <-chan struct{}) error {
+	session := armed.Session()
+	former := r.beginHandOver(session, isKilled)
+	defer r.endHandOver()
+	defer armed.End()
+	election := r.election
+	limit := time.NewTimer(election.takeOverTime())
+	defer limit.Stop()
+	tick := time.NewTicker(pollInterval)
+	defer tick.Stop()
+	for successor := ""; successor == "" || successor == session.Name(); {
+		select {
+		case <-over:
+			return nil
+		case <-limit.C:
+			return &handOverError{fmt.Sprintf("No other replica takes the lease within %s, although it lasts for %s only.", election.takeOverTime(), election.duration)}
+		case <-tick.C:
+			successor = election.leader(r.proxy.Requests())
+		}
+	}
+	if !isKilled || former == nil {
+		return nil
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.trace.record(finding.Event{Lane: finding.Operator, Text: fmt.Sprintf("replica %d starts again", former.number)})
+	return r.startReplicaLocked(former)
+}
+
+// beginHandOver records that the leader loses its lease, and kills the leader if isKilled is true. It
+// returns the replica of the session.
+func (r *replicas) beginHandOver(session *proxy.Session, isKilled bool) *replica {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.isHandingOver = true
+	for _, p := range r.all {
+		if p.session == session {
+			p.mayEnd = true
+			if isKilled {
+				p.stop()
+			}
+			return p
+		}
+	}
+	return nil
+}
+
+func (r *replicas) endHandOver() {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.isHandingOver = false
+}
+
+// numberOf returns the number of the replica of a session. It is 0 if the run has one replica only.
+func (r *replicas) numberOf(session string) int {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if len(r.all) < 2 {
+		return 0
+	}
+	return r.numbers[session]
+}
+
+// end ends all replicas. Programs whose statements are counted end in order.
+func (r *replicas) end() {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	for _, p := range r.all {
+		if p.process != nil {
+			p.process.stop()
+		}
+	}
+	r.stopLocked()
+}
+
+// handOverError is a problem that the hand-over of a lease has shown.
+type handOverError struct{ text string }
+
+// Error implements error.
+func (e *handOverError) Error() string { return e.text }

@@ -1,0 +1,165 @@
+package engine
+
+import (
+	"fmt"
+	"slices"
+	"sync"
+
+	"github.com/yare-go/yare/explore/internal/finding"
+	"github.com/yare-go/yare/internal/proxy"
+	"github.com/yare-go/yare/internal/proxy/faults"
+)
+
+// Progress is the state of an exploration after a run.
+type Progress struct {
+	Done, Total, Findings int
+	// Text describes the run that has just ended.
+	Text string
+}
+
+// results collects what an exploration covers and finds. Its methods are safe for concurrent use.
+type results struct {
+	// report is called after each planned run. It may be nil.
+	report func(Progress)
+
+	mu       sync.Mutex
+	coverage finding.Coverage
+	findings []finding.Finding
+	// done counts the planned runs that were made, of total runs.
+	done, total int
+}
+
+func newResults(operator string, seed uint64, report func(Progress)) *results {
+	return &results{report: report, coverage: finding.Coverage{
+		Operator: operator, Seed: seed, Complete: true, Kinds: make(map[faults.Kind]finding.Count),
+		NotApplicable: make(map[faults.Kind]string), FieldsWithoutValues: make(map[string]string),
+	}}
+}
+
+// update changes the coverage.
+func (r *results) update(change func(c *finding.Coverage)) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	change(&r.coverage)
+}
+
+// record returns a copy of what was covered and found.
+func (r *results) record() finding.Record {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return finding.Record{Coverage: r.coverage, Findings: slices.Clone(r.findings)}
+}
+
+// hasClusterScopedWrites reports whether the program has written objects in no namespace.
+func (r *results) hasClusterScopedWrites() bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return len(r.coverage.ClusterScoped) > 0
+}
+
+// isKnown reports whether a finding has the same verdict and differences.
+func (r *results) isKnown(v finding.Verdict, differences []finding.Difference) bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.isKnownLocked(v, differences)
+}
+
+func (r *results) isKnownLocked(v finding.Verdict, differences []finding.Difference) bool {
+	return slices.ContainsFunc(r.findings, func(f finding.Finding) bool {
+		return f.Verdict == v && slices.EqualFunc(f.Differences, differences, finding.Difference.IsSame)
+	})
+}
+
+// addFinding adds a finding, unless another run was quicker with the same verdict and differences.
+func (r *results) addFinding(f finding.Finding) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	f.Operator = r.coverage.Operator
+	if !r.isKnownLocked(f.Verdict, f.Differences) {
+		r.findings = append(r.findings, f)
+	}
+}
+
+// addPlan adds planned runs.
+func (r *results) addPlan(jobs []job) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.total += len(jobs)
+	for _, j := range jobs {
+		count := r.coverage.Kinds[j.kind]
+		count.Total++
+		r.coverage.Kinds[j.kind] = count
+	}
+}
+
+// addRun adds what a planned run has covered.
+func (r *results) addRun(j job, out *outcome) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	c := &r.coverage
+	r.done++
+	for _, f := range out.notApplicable {
+		c.NotApplicable[f.Kind] = "the program never asks for the past"
+	}
+	if len(out.missed) == 0 && len(out.notApplicable) == 0 {
+		count := c.Kinds[j.kind]
+		count.Done++
+		c.Kinds[j.kind] = count
+		for _, step := range j.changed {
+			if step < len(out.states) {
+				c.Transitions.Done++
+			}
+		}
+		if j.kind == faults.Crash && j.schedule.Faults[0].At != nil && j.schedule.Faults[0].Restart == faults.RestartNow {
+			c.Points.Done++
+		}
+	}
+	for _, write := range out.refused {
+		if text := j.String() + ": " + write; out.problem == "" && !slices.Contains(c.RefusedWrites, text) {
+			c.RefusedWrites = append(c.RefusedWrites, text)
+		}
+	}
+	for _, f := range out.missed {
+		c.NotReached = append(c.NotReached, f.String())
+	}
+	if r.report != nil {
+		r.report(Progress{Done: r.done, Total: r.total, Findings: len(r.findings), Text: j.String()})
+	}
+}
+
+// addOutsideWrites adds the writes of a program outside of the namespace of its run: in other namespaces, which were
+// refused, and in no namespace.
+func (r *results) addOutsideWrites(requests []proxy.Request) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	for _, request := range requests {
+		switch {
+		case request.OutOfBounds:
+			r.coverage.OutOfBounds = insert(r.coverage.OutOfBounds, describeWrite(request))
+		case request.ClusterScoped:
+			r.coverage.ClusterScoped = insert(r.coverage.ClusterScoped, describeWrite(request))
+		}
+	}
+}
+
+// describeWrite returns a write in short, such as: create configmaps a in kube-system.
+func describeWrite(r proxy.Request) string {
+	what := r.Point.Resource
+	if r.Point.Subresource != "" {
+		what += "/" + r.Point.Subresource
+	}
+	text := fmt.Sprintf("%s %s %s", r.Point.Verb, what, r.Point.Name)
+	if r.Namespace != "" {
+		text += " in " + r.Namespace
+	}
+	return text
+}
+
+// insert adds a text to sorted texts, unless it is among them.
+func insert(texts []string, text string) []string {
+	i, found := slices.BinarySearch(texts, text)
+	if found {
+		return texts
+	}
+	return slices.Insert(texts, i, text)
+}

@@ -1,0 +1,405 @@
+package engine
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"sync/atomic"
+	"time"
+
+	"github.com/yare-go/yare/explore/internal/finding"
+	"github.com/yare-go/yare/explore/internal/history"
+	"github.com/yare-go/yare/explore/internal/schedule"
+	"github.com/yare-go/yare/internal/clock"
+	"github.com/yare-go/yare/internal/proxy"
+	"github.com/yare-go/yare/internal/proxy/faults"
+	"github.com/yare-go/yare/kube"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+)
+
+// run is one run of an operator in a namespace of its own.
+type run struct {
+	runner    *runner
+	schedule  schedule.Schedule
+	namespace string
+	// folder is for the files of the run.
+	folder    string
+	recording *history.Recording
+	proxy     *faults.Proxy
+	names     *history.Names
+	output    *output
+	trace     *trace
+	replicas  *replicas
+	// outages counts the faults because of which the control plane may be down.
+	outages atomic.Int32
+	// acted is when the user or a fault did something last.
+	acted time.Time
+
+	outcome outcome
+}
+
+// begin acquires the namespace of the run, and starts the recording, the proxy and the program.
+func (r *run) begin(ctx context.Context, wait patience) error {
+	name, isNew := r.runner.namespaces.acquire()
+	r.namespace, r.names = name, history.NewNames(name)
+	r.recording = r.runner.recorder.Record(name)
+	if isNew {
+		if err := r.runner.namespaces.create(ctx, name); err != nil {
+			return err
+		}
+	}
+	if err := r.runner.permissions.grant(ctx, r.namespace); err != nil {
+		return err
+	}
+	var err error
+	r.proxy, err = faults.New(faults.Options{
+		Target: r.runner.permissions.target(), Admin: r.runner.permissions.admin, Namespace: r.namespace, Normalize: r.names.Normalize,
+		Delay: wait.delay,
+	})
+	if err != nil {
+		return err
+	}
+	r.replicas = newReplicas(r.runner.launcher, r.proxy, r.trace, r.runner.election, r.processSettings(), r.releaseLease, &r.outages)
+	return r.replicas.start(ctx, faults.NeedsStandby(r.schedule.Faults))
+}
+
+// processSettings returns what the settings of all processes of the run have in common.
+func (r *run) processSettings() processSettings {
+	return processSettings{namespace: r.namespace, folder: r.folder, output: r.output}
+}
+
+// releaseLease releases the Lease of a name, as a leader that ends in order does.
+func (r *run) releaseLease(ctx context.Context, name string) error {
+	resource, err := r.runner.cluster.resource(proxy.Leases)
+	if err != nil {
+		return err
+	}
+	api := kube.Dynamic(r.runner.cluster.client.WithFieldManager(faults.ForeignManager), resource, r.namespace)
+	_, err = api.Patch(ctx, name, kube.MergePatch(map[string]any{"spec": map[string]any{"holderIdentity": "", "leaseDurationSeconds": 1}}))
+	return kube.IgnoreNotFound(err)
+}
+
+// end ends the program and the run, and releases the namespace.
+func (r *run) end() error {
+	if r.replicas != nil {
+		r.replicas.end()
+	}
+	var removal error
+	if r.proxy != nil {
+		r.outcome.requests, r.outcome.deliveries = r.proxy.Requests(), r.proxy.Deliveries()
+		r.runner.results.addOutsideWrites(r.outcome.requests)
+		removal = removeCreated(r.proxy)
+		r.proxy.Close()
+	}
+	r.outcome.history = r.recording.History()
+	if r.replicas != nil {
+		r.trace.addElections(r.replicas, r.outcome.requests)
+		r.trace.addRequests(r.replicas, r.outcome.requests)
+	}
+	r.trace.addVersions(r.outcome.history.Versions, r.names)
+	r.trace.addDeliveries(r.outcome.deliveries, r.names)
+	r.outcome.began, r.outcome.trace, r.outcome.errorLine = r.trace.began, r.trace.all(), r.output.lastError()
+	r.runner.namespaces.release(r.namespace, r.recording, r.isNamespaceReusable())
+	return removal
+}
+
+// removeCreated removes the objects in no namespace that the program has created in a run.
+func removeCreated(p *faults.Proxy) error {
+	// The context of the exploration may have ended.
+	ctx, cancel := context.WithTimeout(context.Background(), maxRemoval)
+	defer cancel()
+	return p.RemoveCreated(ctx)
+}
+
+// isNamespaceReusable reports whether another run may use the namespace. What a binding of the account allows
+// would be known to the server for a while after its deletion.
+func (r *run) isNamespaceReusable() bool {
+	return r.outcome.problem == "" && !faults.StopsComponents(r.schedule.Faults) && r.runner.permissions.account == nil
+}
+
+// runStep makes one step of the user, with its faults, and judges the rest after the step.
+func (r *run) runStep(ctx context.Context, i int, step schedule.Step, wait patience, compare compareState) error {
+	r.trace.setStep(i)
+	r.recording.BeginStep(i)
+	if err := r.proxy.BeginStep(ctx, i); err != nil {
+		return err
+	}
+	over := make(chan struct{})
+	inject := newStepInjector(r.schedule.Faults, i, r.faultRun(wait, over), over)
+	defer inject.end()
+	if err := inject.arm(ctx); err != nil {
+		return err
+	}
+	if err := inject.beforeStep(ctx); err != nil {
+		return err
+	}
+	if err := r.takeStep(ctx, step); err != nil {
+		return err
+	}
+	r.acted = time.Now()
+	if err := r.replicas.restart(); err != nil { // after a crash in the step before
+		return err
+	}
+	if err := r.waitForRest(ctx, wait); err != nil {
+		return err
+	}
+	missed, err := inject.disarm()
+	if err := r.recordHandOver(err); err != nil {
+		return err
+	}
+	r.outcome.missed = append(r.outcome.missed, missed...)
+	if inject.hasFaults() {
+		if err := inject.afterStep(ctx); err != nil {
+			return err
+		}
+		r.acted = time.Now()
+		if err := r.waitForRest(ctx, wait); err != nil {
+			return err
+		}
+	}
+	return r.compareStep(ctx, i, wait, compare)
+}
+
+// compareStep compares the state at rest, and waits for a wrong state to become right.
+func (r *run) compareStep(ctx context.Context, i int, wait patience, compare compareState) error {
+	state := r.recording.State()
+	r.outcome.states = append(r.outcome.states, state)
+	if r.outcome.problem != "" || r.replicas.isDown() {
+		return nil
+	}
+	check := func(state history.State) []finding.Difference {
+		return append(compare(i, state), r.runner.checks.checkRest(i, i == len(r.schedule.Steps)-1, state)...)
+	}
+	differences := check(state)
+	for until := time.Now().Add(wait.heal); len(differences) > 0 && time.Now().Before(until); {
+		if err := clock.SleepReal(ctx, wait.window); err != nil {
+			return err
+		}
+		if err := r.catchUp(ctx); err != nil {
+			return err
+		}
+		if differences = check(r.recording.State()); len(differences) == 0 && time.Since(until.Add(-wait.heal)) > lateAfter {
+			r.recordProblem(finding.Late, i, nil)
+		}
+	}
+	if len(differences) == 0 {
+		return nil
+	}
+	if refused := refusedWrites(r.proxy.Requests(), i); len(refused) > 0 && len(r.schedule.Faults) == 0 && i+1 < len(r.schedule.Steps) && r.hasReported(i) {
+		// Some fields cannot change. The program has reported that, and the next step shows whether it recovers.
+		r.outcome.refused = append(r.outcome.refused, refused...)
+		return nil
+	}
+	if err := r.replicas.crash("the program is restarted, to see whether that heals", true); err != nil {
+		return err
+	}
+	if err := r.waitForRest(ctx, wait); err != nil {
+		return err
+	}
+	switch state = r.recording.State(); {
+	case len(check(state)) == 0:
+		r.recordProblem(finding.NeedsRestart, i, differences)
+	case len(compare(i, state)) == 0:
+		r.recordProblem(finding.CheckFailed, i, differences)
+	default:
+		r.recordProblem(finding.Wrong, i, differences)
+	}
+	return nil
+}
+
+// lateAfter is the time after which a state that became right is late.
+const lateAfter = 30 * time.Second
+
+// recordProblem records the first problem of the run.
+func (r *run) recordProblem(v finding.Verdict, step int, differences []finding.Difference) {
+	if r.outcome.problem == "" {
+		r.outcome.problem, r.outcome.problemStep, r.outcome.differences = v, step, differences
+	}
+}
+
+// exitLines is how many lines of the log are shown for a program that ended by itself.
+const exitLines = 5
+
+// waitForRest returns when the run has come to rest, or records that it does not.
+func (r *run) waitForRest(ctx context.Context, wait patience) error {
+	for until := time.Now().Add(wait.rest); ; {
+		if err := r.replicas.supervise(ctx); err != nil {
+			return err
+		}
+		if err := r.replicas.exit(); err != nil {
+			r.recordProblem(finding.Exited, r.trace.currentStep(), []finding.Difference{{Object: r.runner.launcher.String(), Reason: fmt.Sprintf("the program ended by itself: %v; its last lines: %s", err, r.output.last(exitLines))}})
+			return nil
+		}
+		if r.replicas.isUnsettled() && time.Now().Before(until) {
+			r.acted = time.Now()
+			if err := clock.SleepReal(ctx, pollInterval); err != nil {
+				return err
+			}
+			continue
+		}
+		quiet, busy := r.quietTime()
+		if !busy && quiet >= wait.window {
+			if err := r.catchUp(ctx); err != nil {
+				return err
+			}
+			if quiet, busy = r.quietTime(); !busy && quiet >= wait.window { // nothing has happened meanwhile
+				return nil
+			}
+		}
+		if time.Now().After(until) {
+			r.recordProblem(finding.Busy, r.trace.currentStep(), []finding.Difference{{Object: r.runner.launcher.String(), Reason: fmt.Sprintf("the run does not come to rest within %s: the last request was %s", wait.rest, r.lastRequest())}})
+			return nil
+		}
+		if err := clock.SleepReal(ctx, min(max(wait.window-quiet, 10*time.Millisecond), wait.window)); err != nil {
+			return err
+		}
+	}
+}
+
+// writtenResources returns the resources that the program has written.
+func (r *run) writtenResources() (written []string) {
+	for _, request := range r.proxy.Requests() {
+		if p := request.Point; p.IsWrite() && !slices.Contains(written, p.Resource) {
+			written = append(written, p.Resource)
+		}
+	}
+	return written
+}
+
+// quietTime returns how long nothing has happened. It reports whether something is under way.
+func (r *run) quietTime() (quiet time.Duration, busy bool) {
+	activity := r.proxy.Activity()
+	last := r.recording.LastChange()
+	for _, t := range []time.Time{activity.LastRequest, activity.LastEvent, r.acted} {
+		if t.After(last) {
+			last = t
+		}
+	}
+	return time.Since(last), activity.InFlight > 0 || activity.StreamsBehind > 0 && activity.Held == 0
+}
+
+func (r *run) lastRequest() string {
+	requests := r.proxy.Requests()
+	if len(requests) == 0 {
+		return "none"
+	}
+	return requests[len(requests)-1].Point.String()
+}
+
+// takeStep makes the changes of the user in a step.
+func (r *run) takeStep(ctx context.Context, step schedule.Step) error {
+	for _, raw := range step.Apply {
+		object, err := r.runner.cluster.decode(raw, r.namespace)
+		if err != nil {
+			return err
+		}
+		api, err := r.runner.cluster.apiOf(object.GroupVersionKind(), r.namespace)
+		if err != nil {
+			return err
+		}
+		r.trace.record(finding.Event{Lane: finding.User, To: finding.Server, Text: fmt.Sprintf("applies %s/%s", object.GetKind(), object.GetName())})
+		if _, err := api.For(r.runner.cluster.client.WithFieldManager(userManager), r.namespace).Apply(ctx, object); err != nil {
+			return err
+		}
+	}
+	for _, o := range step.Delete {
+		r.trace.record(finding.Event{Lane: finding.User, To: finding.Server, Text: "deletes " + o.String()})
+		if err := r.runner.cluster.delete(ctx, o, r.namespace); err != nil && !kube.IsNotFound(err) {
+			return err
+		}
+	}
+	return nil
+}
+
+// waitUntilServing waits until the API server answers a read that needs etcd.
+func (r *run) waitUntilServing(ctx context.Context) error {
+	for {
+		_, err := kube.All[corev1.Namespace](r.runner.cluster.client).Get(ctx, r.namespace)
+		if err == nil {
+			r.trace.record(finding.Event{Lane: finding.Server, Text: "serves again"})
+			return nil
+		}
+		if waited := clock.SleepReal(ctx, pollInterval); waited != nil {
+			return fmt.Errorf("the control plane does not serve again within %s: %w", faults.MaxReturn, err)
+		}
+	}
+}
+
+// catchUp waits until the recorder has all objects that the server has. The server may be away for a time in a
+// run that stops components of the control plane.
+func (r *run) catchUp(ctx context.Context) error {
+	written := r.writtenResources()
+	err := r.recording.CatchUp(ctx, written...)
+	if !faults.StopsComponents(r.schedule.Faults) {
+		return err
+	}
+	for until := time.Now().Add(faults.MaxReturn); err != nil && time.Now().Before(until); {
+		if err := clock.SleepReal(ctx, pollInterval); err != nil {
+			return err
+		}
+		err = r.recording.CatchUp(ctx, written...)
+	}
+	return err
+}
+
+// recordHandOver records the problem of a hand-over as the problem of the run. It returns all other errors.
+func (r *run) recordHandOver(err error) error {
+	problem, ok := errors.AsType[*handOverError](err)
+	if !ok {
+		return err
+	}
+	r.recordProblem(finding.Wrong, r.trace.currentStep(), []finding.Difference{{Object: proxy.Leases, Reason: problem.text}})
+	return nil
+}
+
+// hasReported reports whether the program has reported something to its user in a step.
+func (r *run) hasReported(step int) bool {
+	return hasReported(r.recording.History(), step, r.runner.options, func(resource string) bool {
+		return r.runner.cluster.appliesKind(r.runner.steps, resource)
+	})
+}
+
+// faultRun returns what faults do to the run. The channel over is closed when the step is over.
+func (r *run) faultRun(wait patience, over <-chan struct{}) *faults.Run {
+	waitForRest := func(ctx context.Context) error {
+		r.acted = time.Now()
+		return r.waitForRest(ctx, wait)
+	}
+	return &faults.Run{
+		Cluster: r.runner.cluster, Namespace: r.namespace, Folder: r.folder, Sample: firstSample(r.schedule.Steps),
+		Plane: r.runner.plane, Injector: r.proxy.Injector,
+		Object: func(ctx context.Context, o faults.Object) (*unstructured.Unstructured, kube.API[unstructured.Unstructured], bool, error) {
+			return r.runner.cluster.find(ctx, o, r.namespace, r.names)
+		},
+		TakeStep:     func(ctx context.Context, step int) error { return r.takeStep(ctx, r.schedule.Steps[step]) },
+		CrashProgram: r.replicas.crash, RestartProgram: r.replicas.restart, AdvanceClock: r.replicas.advanceClock,
+		HandOver:    func(a *faults.Armed, isKilled bool) error { return r.replicas.handOver(a, isKilled, over) },
+		WaitForRest: waitForRest,
+		ExpectNoChange: func(ctx context.Context, act func() error) error {
+			before := len(r.recording.Versions())
+			if err := act(); err != nil {
+				return err
+			}
+			if err := waitForRest(ctx); err != nil {
+				return err
+			}
+			if changes := history.Changes(r.recording.History(), before, r.runner.options); len(changes) > 0 {
+				r.recordProblem(finding.ChangesAtRest, r.trace.currentStep(), changes)
+			}
+			return nil
+		},
+		Outage: func(ctx context.Context, work func() error) error {
+			r.outages.Add(1)
+			defer r.outages.Add(-1)
+			if err := work(); err != nil {
+				return err
+			}
+			return r.waitUntilServing(ctx)
+		},
+		RecordFault:         r.trace.recordFault,
+		RecordMissed:        func(f faults.Fault) { r.outcome.missed = append(r.outcome.missed, f) },
+		RecordNotApplicable: func(f faults.Fault) { r.outcome.notApplicable = append(r.outcome.notApplicable, f) },
+	}
+}

@@ -1,0 +1,256 @@
+// Package finding has the types of the file that an exploration writes: its findings, and what it has covered. The
+// file is one [Record] as JSON:
+//
+//	{
+//	  "coverage": {
+//	    "operator": "webapp", "seed": 1, "took": 45000000000,
+//	    "runs": 75, "references": 3, "repeats": 2,
+//	    "kinds": {"crash": {"done": 12, "total": 12}},
+//	    "complete": true
+//	  },
+//	  "findings": [{
+//	    "operator": "webapp", "verdict": "wrong",
+//	    "schedule": {"steps": [...], "faults": [{"kind": "crash", "step": 0}]},
+//	    "differences": [{"object": "deployments.apps/web", "path": "spec.replicas", "want": "2", "got": "1"}],
+//	    "seen": 3, "tries": 3,
+//	    "trace": [{"at": 120000000, "step": 0, "lane": "operator", "to": "server", "text": "patch ..."}]
+//	  }]
+//	}
+//
+// Durations are in nanoseconds. The schedule of a finding is all that a replay needs.
+package finding
+
+import (
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/yare-go/yare/explore/internal/schedule"
+	"github.com/yare-go/yare/internal/proxy/faults"
+)
+
+// Verdict is the kind of a problem.
+type Verdict string
+
+// The verdicts. Late and Busy are warnings.
+const (
+	// Destroyed means that an object was deleted or created twice, which no reference run did. The end
+	// state may look right.
+	Destroyed Verdict = "destroyed"
+	// Exited means that the program ended by itself.
+	Exited Verdict = "exited"
+	// Wrong means that the end state differs from the end state of the reference runs, for good.
+	Wrong Verdict = "wrong"
+	// NeedsRestart means that the end state was wrong until the program was restarted.
+	NeedsRestart Verdict = "needs restart"
+	// ChangesAtRest means that a program at rest changed something, when time passed or when the program
+	// was restarted.
+	ChangesAtRest Verdict = "changes at rest"
+	// Late means that the end state became right after longer than the references allow.
+	Late Verdict = "late"
+	// Busy means that the program never came to rest.
+	Busy Verdict = "busy"
+	// CheckFailed means that a check of the user's own failed.
+	CheckFailed Verdict = "check failed"
+	// TwoLeaders means that the server carried out a write of a former leader after another replica had
+	// taken the lease. The end state may look right.
+	TwoLeaders Verdict = "two leaders"
+	// NeverHeld means that a condition of the user's own held in no version of any run.
+	NeverHeld Verdict = "never held"
+)
+
+// IsCertain reports whether one run is enough for a verdict: time cannot undo what has happened.
+func (v Verdict) IsCertain() bool { return v == Destroyed || v == TwoLeaders }
+
+// IsWarning reports whether a verdict does not fail the exploration.
+func (v Verdict) IsWarning() bool { return v == Late || v == Busy }
+
+// Finding is one problem of an operator.
+type Finding struct {
+	// Operator names the program, such as ./examples/webapp.
+	Operator string  `json:"operator"`
+	Verdict  Verdict `json:"verdict"`
+	// Schedule is the run, minimized if it had several faults. A replay needs nothing else.
+	Schedule schedule.Schedule `json:"schedule"`
+	// Differences describe what is wrong.
+	Differences Differences `json:"differences,omitempty"`
+	// Seen is the number of runs with the same verdict, among Tries runs of the schedule.
+	Seen  int `json:"seen"`
+	Tries int `json:"tries"`
+	// Trace holds the events of a run, in the order of time.
+	Trace []Event `json:"trace,omitempty"`
+}
+
+// Differences are what is wrong after a step of a run.
+type Differences []Difference
+
+// String returns the differences in a line.
+func (all Differences) String() string {
+	var texts []string
+	for _, d := range all {
+		texts = append(texts, d.String())
+	}
+	return strings.Join(texts, "; ")
+}
+
+// Difference is one difference between an expected state and the state of a run.
+type Difference struct {
+	// Object is resource/name, with the name normalized. It is empty if no object is concerned.
+	Object string `json:"object,omitempty"`
+	// Path is the path of a field, such as spec.replicas. It is empty if the whole object is meant.
+	Path string `json:"path,omitempty"`
+	// Check is the name of a check of the user's own, which has failed.
+	Check string `json:"check,omitempty"`
+	// Want and Got are JSON. An empty text means that there is no value. If the whole object
+	// is meant, one text is [Exists], and the other text is empty.
+	Want string `json:"want,omitempty"`
+	Got  string `json:"got,omitempty"`
+	// Reason is a sentence in place of Want and Got, such as: the object was created twice.
+	Reason string `json:"reason,omitempty"`
+}
+
+// Exists stands for a whole object in a [Difference].
+const Exists = "exists"
+
+// IsSame reports whether two differences concern the same field of the same object, or the same check.
+func (d Difference) IsSame(other Difference) bool {
+	if d.Check != "" || other.Check != "" {
+		return d.Check == other.Check
+	}
+	return d.Object == other.Object && d.Path == other.Path
+}
+
+// String returns the difference in a line.
+func (d Difference) String() string {
+	switch {
+	case d.Check != "":
+		return fmt.Sprintf("check %q: %s", d.Check, d.Reason)
+	case d.Reason != "":
+		return d.Object + ": " + d.Reason
+	case d.Path == "" && d.Got == "":
+		return d.Object + " is missing"
+	case d.Path == "":
+		return d.Object + " should not exist"
+	case d.Got == "":
+		return fmt.Sprintf("%s: %s is missing, want %s", d.Object, d.Path, d.Want)
+	case d.Want == "":
+		return fmt.Sprintf("%s: %s should not be set, and is %s", d.Object, d.Path, d.Got)
+	default:
+		return fmt.Sprintf("%s: %s is %s, want %s", d.Object, d.Path, d.Got, d.Want)
+	}
+}
+
+// Acceptance is a difference that is intended, with the differences below it.
+type Acceptance struct {
+	// Objects is a resource, such as deployments.apps, or a resource and a normalized name, such as
+	// secrets/web. An asterisk stands for any text. Default: all objects.
+	Objects string `json:"objects,omitempty"`
+	// Path is the path of a field, such as status.lastBackup or spec.containers[name=web].image. An
+	// asterisk stands for any text. The path * is the whole object.
+	Path string `json:"path"`
+	// Faults are the kinds of the faults in whose runs the difference is intended. Default: all runs,
+	// and the reference runs.
+	Faults []faults.Kind `json:"faults,omitempty"`
+	// Reason is why the difference is intended.
+	Reason string `json:"reason"`
+}
+
+// String returns the objects, the path and the reason.
+func (a Acceptance) String() string {
+	what := a.Path
+	if a.Objects != "" {
+		what = a.Objects + " " + a.Path
+	}
+	return fmt.Sprintf("%s (%s)", what, a.Reason)
+}
+
+// Lane is the actor of an event in a trace.
+type Lane string
+
+// The lanes.
+const (
+	User     Lane = "user"
+	Operator Lane = "operator"
+	Server   Lane = "server"
+)
+
+// Event is one event of a trace.
+type Event struct {
+	// At is the time since the start of the run.
+	At   time.Duration `json:"at"`
+	Step int           `json:"step"`
+	// Lane is where the event happens. To is the lane that an arrow leads to; it is empty for an event
+	// without an arrow.
+	Lane Lane   `json:"lane"`
+	To   Lane   `json:"to,omitempty"`
+	Text string `json:"text"`
+	// Fault reports whether the event is a fault.
+	Fault bool `json:"fault,omitempty"`
+}
+
+// Coverage counts what an exploration has run, each count with its denominator.
+type Coverage struct {
+	Operator string        `json:"operator"`
+	Seed     uint64        `json:"seed"`
+	Took     time.Duration `json:"took"`
+	// Runs counts all runs. References, Repeats and Minimizing are among them.
+	Runs       int `json:"runs"`
+	References int `json:"references"`
+	Repeats    int `json:"repeats"`
+	// Kinds counts, by the kind of the fault, the planned runs, and the runs in which the fault happened.
+	Kinds map[faults.Kind]Count `json:"kinds"`
+	// Points counts the writes of the reference runs, and the writes before which a crash happened.
+	Points Count `json:"points"`
+	// Fields counts the fields of the custom resources, and the fields that had another value in a run.
+	Fields Count `json:"fields"`
+	// Transitions counts the changes of the declared state that the schema suggests, and the changes that the
+	// user made in a run.
+	Transitions Count `json:"transitions"`
+	// Refused counts the transitions among them that the API server refused.
+	Refused int `json:"refused"`
+	// NotSeenAgain are the findings that a replay has not seen.
+	NotSeenAgain []string `json:"notSeenAgain,omitempty"`
+	// Conditions counts the conditions that must hold sometimes, and the conditions that have held.
+	Conditions Count `json:"conditions"`
+	// Warnings are the reasons why the exploration may prove less than it seems to.
+	Warnings []string `json:"warnings,omitempty"`
+	// UnusedAcceptances are the intended differences that no run has shown.
+	UnusedAcceptances []string `json:"unusedAcceptances,omitempty"`
+	// Unrepeated are the writes that only one reference run has made, so that no fault can happen at
+	// them.
+	Unrepeated []string `json:"unrepeated,omitempty"`
+	// RefusedWrites are the program's writes that the API server found invalid after a change of the
+	// declared state, such as changes of fields that cannot change. The program has reported each of them,
+	// and recovered when the change was undone.
+	RefusedWrites []string `json:"refusedWrites,omitempty"`
+	// NotReached are the faults that did not happen in three tries.
+	NotReached []string `json:"notReached,omitempty"`
+	// NotApplicable are the kinds of faults for which this program gives no opportunity, with the reason.
+	NotApplicable map[faults.Kind]string `json:"notApplicable,omitempty"`
+	// Masked are the fields that no comparison looks at, because they differ between references.
+	Masked []string `json:"masked,omitempty"`
+	// OutOfBounds are the writes in other namespaces than the run's namespace. They were refused.
+	OutOfBounds []string `json:"outOfBounds,omitempty"`
+	// ClusterScoped are the writes of objects in no namespace. These objects are not compared. The objects that
+	// a run has made are removed after the run. One run is made at a time if the references make such writes.
+	ClusterScoped []string `json:"clusterScoped,omitempty"`
+	// Statements counts, by package, the statements of a program that was compiled with go build -cover, and the
+	// statements that have run. Processes that crashed are not counted. It is empty for other programs.
+	Statements map[string]Count `json:"statements,omitempty"`
+	// Complete reports whether all planned runs were made before the budget ended.
+	Complete bool `json:"complete"`
+	// FieldsWithoutValues are the fields that had no other value, with the reason.
+	FieldsWithoutValues map[string]string `json:"fieldsWithoutValues,omitempty"`
+}
+
+// Count is a number of things that were done, out of a number of things that were planned or found.
+type Count struct {
+	Done  int `json:"done"`
+	Total int `json:"total"`
+}
+
+// Record is the file of an exploration: the findings and the coverage.
+type Record struct {
+	Coverage Coverage  `json:"coverage"`
+	Findings []Finding `json:"findings,omitempty"`
+}

@@ -1,0 +1,103 @@
+package history
+
+import (
+	"errors"
+	"fmt"
+	"regexp"
+	"slices"
+	"strings"
+	"sync/atomic"
+
+	"github.com/yare-go/yare/explore/internal/finding"
+	"github.com/yare-go/yare/internal/proxy/faults"
+)
+
+// Accepted are the differences that are intended. Its methods are safe for concurrent use. A nil
+// *Accepted accepts nothing.
+type Accepted struct {
+	entries []finding.Acceptance
+	// isUsed holds for each entry whether a difference has matched the entry.
+	isUsed []atomic.Bool
+}
+
+// Accept returns the Accepted of acceptances. Error: an acceptance has no path, or no reason.
+func Accept(acceptances ...finding.Acceptance) (*Accepted, error) {
+	var errs []error
+	for _, a := range acceptances {
+		switch {
+		case a.Path == "":
+			errs = append(errs, fmt.Errorf("an accepted path is empty (its reason is %q): the path * is the whole object", a.Reason))
+		case strings.TrimSpace(a.Reason) == "":
+			errs = append(errs, fmt.Errorf("the accepted path %s has no reason", strings.TrimSpace(a.Objects+" "+a.Path)))
+		}
+	}
+	if err := errors.Join(errs...); err != nil {
+		return nil, err
+	}
+	return &Accepted{entries: slices.Clone(acceptances), isUsed: make([]atomic.Bool, len(acceptances))}, nil
+}
+
+// Unused returns the acceptances that no difference has matched.
+func (a *Accepted) Unused() (unused []finding.Acceptance) {
+	if a == nil {
+		return nil
+	}
+	for i, entry := range a.entries {
+		if !a.isUsed[i].Load() {
+			unused = append(unused, entry)
+		}
+	}
+	return unused
+}
+
+// accept reports whether a difference is intended in a run with faults of these kinds, and records the
+// acceptances that match. A reference run has no kinds. The path of a whole object is empty.
+func (a *Accepted) accept(object faults.Object, path string, kinds ...faults.Kind) bool {
+	if a == nil {
+		return false
+	}
+	accepted := false
+	for i, entry := range a.entries {
+		if isMatch(entry, object, path, kinds) {
+			a.isUsed[i].Store(true)
+			accepted = true
+		}
+	}
+	return accepted
+}
+
+// isMatch reports whether an acceptance covers a difference in a run with faults of these kinds.
+func isMatch(a finding.Acceptance, object faults.Object, path string, kinds []faults.Kind) bool {
+	isKind := func(k faults.Kind) bool { return slices.Contains(a.Faults, k) }
+	switch {
+	case len(a.Faults) > 0 && !slices.ContainsFunc(kinds, isKind):
+		return false
+	case a.Objects != "" && !matches(a.Objects, object.Resource) && !matches(a.Objects, object.String()):
+		return false
+	}
+	return a.Path == "*" || isBelow(a.Path, path)
+}
+
+// isBelow reports whether a path names a field, or a part of the field. The field may contain
+// asterisks.
+func isBelow(field, path string) bool {
+	if path == "" {
+		return false
+	}
+	for i := range len(path) + 1 {
+		if (i == len(path) || path[i] == '.' || path[i] == '[') && matches(field, path[:i]) {
+			return true
+		}
+	}
+	return false
+}
+
+// matches reports whether text matches a pattern, in which an asterisk stands for any text.
+func matches(pattern, text string) bool {
+	parts := strings.Split(pattern, "*")
+	for i := range parts {
+		parts[i] = regexp.QuoteMeta(parts[i])
+	}
+	ok, err := regexp.MatchString("^"+strings.Join(parts, ".*")+"$", text)
+	return err == nil && ok
+}

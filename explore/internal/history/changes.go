@@ -1,0 +1,70 @@
+package history
+
+import (
+	"cmp"
+	"fmt"
+	"maps"
+	"slices"
+
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/yare-go/yare/explore/internal/finding"
+	"github.com/yare-go/yare/internal/proxy/faults"
+)
+
+// Changes returns the changes by the versions of h after the first count versions: objects that were created or
+// deleted, and fields that have another value. An object that was written without a change counts as a change of
+// its resource version.
+func Changes(h History, count int, o Options) []finding.Difference {
+	w := wordsOf(h)
+	before, after := make(map[types.UID]Version), make(map[types.UID]Version)
+	written := make(map[types.UID]int)
+	for i, v := range h.Versions {
+		switch {
+		case i < count:
+			before[v.UID] = v
+		case !isNoise(v.Resource):
+			after[v.UID] = v
+			written[v.UID]++
+		}
+	}
+	var all []finding.Difference
+	for uid, v := range after {
+		object := w.objectOf(v)
+		if o.Accepted.accept(object, "", faults.Idle) {
+			continue
+		}
+		old, existed := before[uid]
+		switch {
+		case !existed || old.Deleted:
+			all = append(all, finding.Difference{Object: object.String(), Got: finding.Exists})
+		case v.Deleted:
+			all = append(all, finding.Difference{Object: object.String(), Want: finding.Exists})
+		default:
+			changed, isAccepted := changedFields(object, fieldsOf(old, w, claims{}), fieldsOf(v, w, claims{}), o)
+			if len(changed) == 0 && !isAccepted {
+				changed = []finding.Difference{{Object: object.String(), Path: "metadata.resourceVersion", Want: "unchanged", Got: fmt.Sprintf("%d more versions with the same content", written[uid])}}
+			}
+			all = append(all, changed...)
+		}
+	}
+	slices.SortFunc(all, func(a, b finding.Difference) int { return cmp.Compare(a.String(), b.String()) })
+	return all
+}
+
+// changedFields returns the fields that have another value. isAccepted reports whether fields have changed
+// whose changes are intended.
+func changedFields(object faults.Object, before, after fields, o Options) (changed []finding.Difference, isAccepted bool) {
+	paths := maps.Clone(before)
+	maps.Copy(paths, after)
+	for path := range paths {
+		switch old, now := before[path].value, after[path].value; {
+		case old == now:
+		case o.Accepted.accept(object, path, faults.Idle):
+			isAccepted = true
+		default:
+			changed = append(changed, finding.Difference{Object: object.String(), Path: path, Want: old, Got: now})
+		}
+	}
+	return changed, isAccepted
+}

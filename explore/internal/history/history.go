@@ -1,0 +1,111 @@
+package history
+
+import (
+	"iter"
+	"maps"
+	"slices"
+	"time"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/yare-go/yare/internal/ident"
+)
+
+// Version is one version of one object.
+type Version struct {
+	// Resource is the plural name and the group, such as deployments.apps.
+	Resource        string
+	Namespace       string
+	Name            string
+	UID             types.UID
+	ResourceVersion string
+	// Object is the object as the server sent it, as [unstructured.Unstructured] holds it. For a
+	// deletion it is the last state. Nobody may change it.
+	Object map[string]any
+	// Deleted is true if this version is the deletion.
+	Deleted bool
+	// At is when the recorder received the version.
+	At time.Time
+	// Step is the index of the user's step during which the version came. It is -1 before the
+	// first step.
+	Step int
+	// Manager is the field manager that wrote the version, as far as managedFields show it. It is
+	// empty for deletions.
+	Manager string
+}
+
+// content returns the object with the methods of unstructured.
+func (v Version) content() *unstructured.Unstructured {
+	return &unstructured.Unstructured{Object: v.Object}
+}
+
+// compareVersions orders versions by their resource versions.
+func compareVersions(a, b Version) int {
+	switch {
+	case ident.IsNewer(a.ResourceVersion, b.ResourceVersion):
+		return 1
+	case ident.IsNewer(b.ResourceVersion, a.ResourceVersion):
+		return -1
+	}
+	return 0
+}
+
+// History is all versions of the objects of a run.
+type History struct {
+	// Namespaces are the namespaces of the run.
+	Namespaces []string
+	// Versions are in the order in which the recorder received them. The versions of one object are in
+	// their own order.
+	Versions []Version
+	// Gaps are the resources of which versions may be missing, because the server could not resume
+	// a watch.
+	Gaps []string
+}
+
+// State returns the objects that exist after the last version.
+func (h History) State() State {
+	return h.stateOf(h.Versions)
+}
+
+// StateAt returns the objects that exist at the end of a step.
+func (h History) StateAt(step int) State {
+	end := len(h.Versions)
+	if i := slices.IndexFunc(h.Versions, func(v Version) bool { return v.Step > step }); i >= 0 {
+		end = i
+	}
+	return h.stateOf(h.Versions[:end])
+}
+
+func (h History) stateOf(versions []Version) State {
+	present := make(map[types.UID]Version)
+	for _, v := range versions {
+		if v.Deleted {
+			delete(present, v.UID)
+		} else {
+			present[v.UID] = v
+		}
+	}
+	// The words of the whole history include the words of deleted objects, because other objects refer to them.
+	return newState(maps.Values(present), wordsOf(h))
+}
+
+// States returns each version of the run with the state right after the version, in the order in which the
+// server made the versions. The recorder may have received versions of different resources in another
+// order, and so may have seen states that never were. A history with gaps has no such order.
+func (h History) States() iter.Seq2[Version, State] {
+	return func(yield func(Version, State) bool) {
+		versions := slices.SortedStableFunc(slices.Values(h.Versions), compareVersions)
+		w, present := wordsOf(h), make(map[types.UID]Version)
+		for _, v := range versions {
+			if v.Deleted {
+				delete(present, v.UID)
+			} else {
+				present[v.UID] = v
+			}
+			if !yield(v, newState(maps.Values(present), w)) {
+				return
+			}
+		}
+	}
+}

@@ -1,0 +1,247 @@
+// Package report writes the record of an exploration: [Text] for a terminal, [HTML] for a browser, and [WriteFile] to
+// a file. [ReadFile] reads a record for a replay.
+//
+// A report begins with a line that counts the findings. The findings follow, with the warnings last, and then the
+// coverage:
+//
+//	webapp: 1 finding
+//
+//	1. wrong, seen in 3 of 3 runs
+//	   The end state differs from the end state of the reference runs, and stays so.
+//	   steps
+//	     1. apply the samples (WebApp web)
+//	   faults
+//	     crash after the last write of step 1, restart at once
+//	   differences
+//	     deployments.apps/web spec.replicas
+//	       want 2
+//	       got  1
+//
+//	coverage
+//	  75 runs in 45s with seed 1, among them 3 reference runs and 2 repeats. All planned runs were made.
+//	  runs with crash   12 of 12
+//
+// Texts of objects cannot control the terminal or the page: invisible characters are replaced, and the page has no
+// scripts.
+package report
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"time"
+	"unicode"
+
+	"github.com/yare-go/yare/explore/internal/finding"
+	"github.com/yare-go/yare/explore/internal/schedule"
+)
+
+// sortedFindings returns the findings with the warnings last.
+func sortedFindings(r finding.Record) []finding.Finding {
+	return slices.SortedStableFunc(slices.Values(r.Findings), func(a, b finding.Finding) int {
+		return rank(a.Verdict) - rank(b.Verdict)
+	})
+}
+
+func rank(v finding.Verdict) int {
+	if v.IsWarning() {
+		return 1
+	}
+	return 0
+}
+
+// summary returns how many findings and warnings the record has. An exploration that is not complete
+// does not count as an exploration that found nothing.
+func summary(r finding.Record) string {
+	warnings := 0
+	for _, f := range r.Findings {
+		warnings += rank(f.Verdict)
+	}
+	failures := len(r.Findings) - warnings
+	if len(r.Findings) == 0 && len(r.Coverage.Warnings) > 0 {
+		return "nothing found, but the exploration proves little: see the warnings"
+	}
+	switch {
+	case len(r.Findings) == 0 && !r.Coverage.Complete:
+		return "incomplete, nothing found so far"
+	case len(r.Findings) == 0:
+		return "nothing found"
+	case warnings == 0:
+		return counted(failures, "finding")
+	case failures == 0:
+		return counted(warnings, "warning")
+	}
+	return counted(failures, "finding") + ", " + counted(warnings, "warning")
+}
+
+// counted returns a number with its noun.
+func counted(n int, noun string) string {
+	if n == 1 {
+		return "1 " + noun
+	}
+	return fmt.Sprintf("%d %ss", n, noun)
+}
+
+// title returns the heading of a finding. Numbers count from 1.
+func title(number int, f finding.Finding) string {
+	severity := ""
+	if f.Verdict.IsWarning() {
+		severity = " (a warning)"
+	}
+	return fmt.Sprintf("%d. %s%s, seen in %d of %s", number, f.Verdict, severity, f.Seen, counted(f.Tries, "run"))
+}
+
+// meaning returns a sentence that explains a verdict.
+func meaning(v finding.Verdict) string {
+	switch v {
+	case finding.Destroyed:
+		return "An object was deleted, was created twice, or lost a value. No reference run did that."
+	case finding.Exited:
+		return "The program ended by itself."
+	case finding.Wrong:
+		return "The end state differs from the end state of the reference runs, and stays so."
+	case finding.NeedsRestart:
+		return "The end state was wrong until the program was restarted."
+	case finding.Late:
+		return "The end state became right, but later than the reference runs allow."
+	case finding.Busy:
+		return "The program never came to rest."
+	case finding.CheckFailed:
+		return "A check of the test failed."
+	case finding.TwoLeaders:
+		return "A former leader wrote after another replica had taken the lease."
+	case finding.NeverHeld:
+		return "A condition of the test held in no version of any run."
+	}
+	return ""
+}
+
+// describeStep returns the name of a step and what the user does in the step. A name that begins with the only
+// verb of the step is not followed by the verb again.
+func describeStep(s schedule.Step) string {
+	var applied, deleted []string
+	for _, object := range s.Apply {
+		applied = append(applied, kindAndName(object))
+	}
+	for _, object := range s.Delete {
+		deleted = append(deleted, object.String())
+	}
+	switch {
+	case len(deleted) == 0 && strings.HasPrefix(s.Name, "apply "):
+		return fmt.Sprintf("%s (%s)", s.Name, strings.Join(applied, ", "))
+	case len(applied) == 0 && strings.HasPrefix(s.Name, "delete "):
+		return fmt.Sprintf("%s (%s)", s.Name, strings.Join(deleted, ", "))
+	}
+	var actions []string
+	if len(applied) > 0 {
+		actions = append(actions, "apply "+strings.Join(applied, ", "))
+	}
+	if len(deleted) > 0 {
+		actions = append(actions, "delete "+strings.Join(deleted, ", "))
+	}
+	return strings.TrimPrefix(s.Name+": ", ": ") + strings.Join(actions, "; ")
+}
+
+// kindAndName returns the kind and the name of an object.
+func kindAndName(object json.RawMessage) string {
+	var meta struct {
+		Kind     string
+		Metadata struct{ Name string }
+	}
+	if err := json.Unmarshal(object, &meta); err != nil {
+		return "an object that is not valid: " + err.Error()
+	}
+	return meta.Kind + " " + meta.Metadata.Name
+}
+
+// count is a row of the coverage.
+type count struct {
+	Name string
+	finding.Count
+}
+
+// IsShort reports whether less was done than planned.
+func (c count) IsShort() bool { return c.Done < c.Total }
+
+// counts returns the rows of the coverage, each with its denominator.
+func counts(c finding.Coverage) []count {
+	rows := []count{
+		{"writes before which the program crashed", c.Points},
+		{"fields that had another value", c.Fields},
+		{"transitions that the user made", c.Transitions},
+	}
+	if c.Conditions.Total > 0 {
+		rows = append(rows, count{"conditions that held sometimes", c.Conditions})
+	}
+	for _, kind := range slices.Sorted(maps.Keys(c.Kinds)) {
+		rows = append(rows, count{"runs with " + string(kind), c.Kinds[kind]})
+	}
+	return rows
+}
+
+// runs returns how much was run.
+func runs(c finding.Coverage) string {
+	end := "All planned runs were made."
+	if !c.Complete {
+		end = "The budget ended before all planned runs were made."
+	}
+	return fmt.Sprintf("%s in %s with seed %d, among them %s and %s. %s", counted(c.Runs, "run"), c.Took.Round(100*time.Millisecond), c.Seed,
+		counted(c.References, "reference run"), counted(c.Repeats, "repeat"), end)
+}
+
+// list is a part of the coverage: lines below a title.
+type list struct {
+	Title string
+	Lines []string
+}
+
+// lists returns what the exploration did not cover, with reasons. Empty lists are left out.
+func lists(c finding.Coverage) []list {
+	all := []list{
+		{"Findings that no run of the replay has shown", c.NotSeenAgain},
+		{"Writes at which no fault happened, because the other reference runs did not make them", c.Unrepeated},
+		{"Faults that did not happen in three tries", c.NotReached},
+		{"Kinds of faults that are not applicable", withReasons(c.NotApplicable)},
+		{"Writes that the API server found invalid, which the program reported, and recovered from", c.RefusedWrites},
+		{"Fields that had no other value", withReasons(c.FieldsWithoutValues)},
+		{"Fields that are not compared, because they differ between reference runs", c.Masked},
+		{"Intended differences that no run has shown", c.UnusedAcceptances},
+		{"Writes in other namespaces, which were refused", c.OutOfBounds},
+		{"Writes of objects in no namespace, which are not compared", c.ClusterScoped},
+		{"Statements that have run, without lives that crashed", statements(c.Statements)},
+	}
+	return slices.DeleteFunc(all, func(l list) bool { return len(l.Lines) == 0 })
+}
+
+// statements returns a line for each package, sorted by name.
+func statements(packages map[string]finding.Count) []string {
+	var lines []string
+	for _, name := range slices.Sorted(maps.Keys(packages)) {
+		c := packages[name]
+		lines = append(lines, fmt.Sprintf("%s: %d of %d (%.0f %%)", name, c.Done, c.Total, 100*float64(c.Done)/float64(max(c.Total, 1))))
+	}
+	return lines
+}
+
+// withReasons returns a line for each name, sorted by name.
+func withReasons[K ~string](reasons map[K]string) []string {
+	var lines []string
+	for _, name := range slices.Sorted(maps.Keys(reasons)) {
+		lines = append(lines, fmt.Sprintf("%s: %s", name, reasons[name]))
+	}
+	return lines
+}
+
+// replaceInvisible replaces the characters that a reader does not see. Text of an object could
+// otherwise control a terminal, or change the order in which a line is read.
+func replaceInvisible(text []byte) []byte {
+	return bytes.Map(func(r rune) rune {
+		if r == '\n' || r == '\t' || unicode.IsGraphic(r) {
+			return r
+		}
+		return unicode.ReplacementChar
+	}, text)
+}

@@ -1,0 +1,44 @@
+// Package schedule has the types that describe a run of an exploration: the steps of the user of an operator, and
+// the faults. A [Schedule] is JSON in the file of a finding, so that the run can be replayed:
+//
+//	{
+//	  "seed": 1,
+//	  "steps": [
+//	    {"name": "apply the samples", "apply": [{"apiVersion": "example.com/v1", "kind": "WebApp", ...}]},
+//	    {"name": "delete the samples", "delete": [{"resource": "webapps.example.com", "name": "web"}]}
+//	  ],
+//	  "faults": [{
+//	    "kind": "crash", "restart": "at-rest",
+//	    "at": {"step": 0, "verb": "patch", "resource": "deployments.apps", "name": "web", "changeHash": "5f0c", "occurrence": 1}
+//	  }]
+//	}
+//
+// The fault of this run happens at a [Point]: the first such request of the program in step 0. The program crashes
+// before the server receives the request, and starts again at rest.
+package schedule
+
+import (
+	"encoding/json"
+
+	"github.com/yare-go/yare/internal/proxy/faults"
+)
+
+// Schedule is everything that happens in a run. A replay arms the same triggers again. A replay is
+// not exact to the bit, because the program and the control plane have threads of their own.
+type Schedule struct {
+	// Seed is the seed of the exploration that planned the run.
+	Seed uint64 `json:"seed,omitempty"`
+	// Steps are the steps of the user. A step begins when the program has come to rest after the step
+	// before.
+	Steps  []Step         `json:"steps"`
+	Faults []faults.Fault `json:"faults,omitempty"`
+}
+
+// Step is one thing that the user does: the user applies objects, deletes objects, or both.
+type Step struct {
+	Name string `json:"name"`
+	// Apply are the objects that the user applies, by server-side apply.
+	Apply []json.RawMessage `json:"apply,omitempty"`
+	// Delete are the objects that the user deletes. The step does not wait until they are gone.
+	Delete []faults.Object `json:"delete,omitempty"`
+}

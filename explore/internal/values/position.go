@@ -1,0 +1,278 @@
+package values
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/api/resource"
+)
+
+// errKept is the reason of a field that the options list without values.
+var errKept = errors.New("the options keep the value of the sample")
+
+// optionValues returns the values of a field in the options. A nil stands for the absent field.
+func optionValues(contents []any, at position) []value {
+	var all []value
+	for _, content := range contents {
+		if content == nil {
+			all = append(all, absent())
+			continue
+		}
+		all = append(all, value{name: nameOf("value", content), content: content})
+	}
+	return at.distinct(all)
+}
+
+// absent returns the value of a field that is removed.
+func absent() value { return value{name: "absent", absent: true} }
+
+// nameOf returns the name of a value among several of one kind, such as enum:Always.
+func nameOf(kind string, content any) string {
+	if text, ok := content.(string); ok {
+		return kind + ":" + text
+	}
+	data, err := encode(content)
+	if err != nil {
+		return kind
+	}
+	return kind + ":" + string(data)
+}
+
+// position is a field in the walk.
+type position struct {
+	path     path
+	schema   *Schema
+	sample   any  // the value in the sample, if present
+	present  bool // the sample has the field
+	required bool // the value that contains the field cannot do without the field
+	// invented is set within an object that the sample does not have.
+	invented bool
+}
+
+// distinct returns those values that differ from the sample's and from each other.
+func (at position) distinct(all []value) []value {
+	var kept []value
+	for _, v := range all {
+		isSample := v.absent && !at.present || !v.absent && at.present && isEqual(v.content, at.sample)
+		isKept := slices.ContainsFunc(kept, func(k value) bool {
+			return k.absent == v.absent && isEqual(k.content, v.content)
+		})
+		if !isSample && !isKept {
+			kept = append(kept, v)
+		}
+	}
+	return kept
+}
+
+// suggest returns the values of a field that its schema suggests. It also returns the reason if there are no
+// values, or only the absent one.
+func (at position) suggest() ([]value, error) {
+	var all []value
+	// A server fills an absent field with its default, so both are the same declared state.
+	if at.present && !at.required && len(at.schema.Default) == 0 {
+		all = append(all, absent())
+	}
+	if len(at.schema.Default) > 0 {
+		content, err := decode(at.schema.Default)
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, value{name: "default", content: content})
+	}
+	more, err := at.suggestPresent()
+	kept := at.distinct(append(all, more...))
+	if err == nil && len(kept) == 0 {
+		err = errOnly
+	}
+	return kept, err
+}
+
+// suggestPresent returns the values that are neither absent nor the default.
+func (at position) suggestPresent() ([]value, error) {
+	s := at.schema
+	switch {
+	case len(s.Enum) > 0:
+		return enumValues(s.Enum)
+	case s.isQuantity():
+		return at.quantityValues()
+	case s.IntOrString:
+		other := int64(1)
+		if isEqual(at.sample, other) {
+			other = 2
+		}
+		return []value{{name: "other", content: other}}, nil
+	}
+	switch s.Type {
+	case typeBoolean:
+		return []value{{name: "true", content: true}, {name: "false", content: false}}, nil
+	case typeInteger, typeNumber:
+		return at.numberValues()
+	case typeObject:
+		return at.objectValues()
+	case typeArray:
+		return at.listValues()
+	case typeString:
+		return nil, errOpaque
+	}
+	return nil, errAnyType
+}
+
+func enumValues(enum []json.RawMessage) ([]value, error) {
+	var all []value
+	for _, data := range enum {
+		content, err := decode(data)
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, value{name: nameOf("enum", content), content: content})
+	}
+	return all, nil
+}
+
+// numberValues returns the least and the greatest number, and another number near the sample's number.
+func (at position) numberValues() ([]value, error) {
+	s := at.schema
+	low, high, err := s.bounds()
+	if err != nil {
+		return nil, err
+	}
+	all := []value{{name: "minimum", content: s.number(low)}, {name: "maximum", content: s.number(high)}}
+	step := s.step()
+	if step == 0 {
+		step = (high - low) / 4
+	}
+	near := low
+	if n, ok := numberOf(at.sample); ok && low <= n && n <= high {
+		near = n
+	}
+	for _, n := range []float64{near + step, near - step, near + 2*step, near - 2*step} {
+		if low < n && n < high {
+			all = append(all, value{name: "other", content: s.number(n)})
+			break
+		}
+	}
+	return all, nil
+}
+
+// numberOf returns a number of JSON, which Go has in several types.
+func numberOf(v any) (float64, bool) {
+	switch n := v.(type) {
+	case int64:
+		return float64(n), true
+	case int:
+		return float64(n), true
+	case float64:
+		return n, true
+	}
+	return 0, false
+}
+
+// quantityValues returns half and twice the quantity of the sample, or of the default.
+func (at position) quantityValues() ([]value, error) {
+	text := fmt.Sprint(at.sample)
+	if !at.present {
+		if len(at.schema.Default) == 0 {
+			return nil, errQuantity
+		}
+		text = strings.Trim(string(at.schema.Default), `"`)
+	}
+	q, err := resource.ParseQuantity(text)
+	if err != nil {
+		return nil, fmt.Errorf("the quantity %s: %w", text, err)
+	}
+	half := resource.NewMilliQuantity(q.MilliValue()/2, q.Format)
+	if q.Value() >= 2 { // whole bytes stay whole
+		half = resource.NewQuantity(q.Value()/2, q.Format)
+	}
+	double := q.DeepCopy()
+	double.Add(q)
+	return []value{{name: "minimum", content: half.String()}, {name: "maximum", content: double.String()}}, nil
+}
+
+// objectValues returns the values of an object as a whole. The members of an object have values of their own.
+func (at position) objectValues() ([]value, error) {
+	s := at.schema
+	members, _ := at.sample.(map[string]any)
+	if s.isMap() {
+		return at.mapValues(members)
+	}
+	if at.present {
+		if len(s.Properties) == 0 {
+			return nil, errAnyType
+		}
+		return []value{}, nil
+	}
+	minimal, err := s.minimal()
+	if err != nil {
+		return nil, err
+	}
+	return []value{{name: "present", content: minimal}}, nil
+}
+
+// mapValues returns the map without entries, the map with one entry less, and the map with one entry more. The
+// new entry has the value of another entry.
+func (at position) mapValues(entries map[string]any) ([]value, error) {
+	s, names := at.schema, slices.Sorted(maps.Keys(entries))
+	if len(names) == 0 {
+		return nil, errMap
+	}
+	var all []value
+	if s.MinProperties == 0 {
+		all = append(all, value{name: "empty", content: map[string]any{}})
+	}
+	if fewer := len(names) - 1; fewer > 0 && fewer >= s.MinProperties {
+		shorter := maps.Clone(entries)
+		delete(shorter, names[fewer])
+		all = append(all, value{name: "fewer", content: shorter})
+	}
+	const added = "explored"
+	if _, exists := entries[added]; !exists && (s.MaxProperties == nil || len(names) < *s.MaxProperties) {
+		longer := maps.Clone(entries)
+		longer[added] = entries[names[0]]
+		all = append(all, value{name: "more", content: longer})
+	}
+	return all, nil
+}
+
+// listValues returns the empty list, a list with one item less, and a list with one item more, if the schema
+// shows what an item can be.
+func (at position) listValues() ([]value, error) {
+	s := at.schema
+	items, _ := at.sample.([]any)
+	var all []value
+	if s.MinItems == 0 && len(items) > 0 {
+		all = append(all, value{name: "empty", content: []any{}})
+	}
+	if fewer := len(items) - 1; fewer > 0 && fewer >= s.MinItems {
+		all = append(all, value{name: "fewer", content: slices.Clone(items[:fewer])})
+	}
+	if s.Items != nil && (s.MaxItems == nil || len(items) < *s.MaxItems) {
+		for _, item := range at.newItems() {
+			if !slices.ContainsFunc(items, func(i any) bool { return isEqual(i, item) }) {
+				all = append(all, value{name: "more", content: append(slices.Clone(items), item)})
+				break
+			}
+		}
+	}
+	if len(all) == 0 {
+		return nil, errList
+	}
+	return all, nil
+}
+
+// newItems returns the candidates for a new item of a list.
+func (at position) newItems() []any {
+	values, err := position{schema: at.schema.Items, required: true}.suggestPresent()
+	if err != nil {
+		return nil
+	}
+	var all []any
+	for _, v := range values {
+		all = append(all, v.content)
+	}
+	return all
+}

@@ -1,0 +1,254 @@
+package values
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"maps"
+	"math/rand/v2"
+	"slices"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	utiljson "k8s.io/apimachinery/pkg/util/json"
+
+	"github.com/yare-go/yare/kube"
+)
+
+// Options change which values fields take. Fields are named by their path, such as
+// spec.listeners[0].port.
+type Options struct {
+	// Values replace what the schema suggests for a field. nil stands for the absent field. A field
+	// without any value keeps the value of the sample, with all fields below it.
+	Values map[string][]any
+	// Pairs is how many pairs of fields change at once.
+	Pairs int
+	// Seed chooses the pairs of fields.
+	Seed uint64
+}
+
+// sampleName is the name of the value that the sample has.
+const sampleName = "sample"
+
+// Transition is a change of the declared state: a field, or a pair of fields, goes from one value to
+// another, and then back to the value of the sample.
+type Transition struct {
+	// Field is the path of the field. A pair of fields is joined by a comma.
+	Field string
+	// From is the name of the value before: sample, or another value of the field.
+	From string
+	// Value is the name of the value after: absent, default, minimum, maximum, other, true, false,
+	// empty, fewer, more, present, enum:X, or value:X of the options.
+	Value string
+	// Start is the merge patch that leads from the sample to From. It is empty if From is the sample.
+	Start json.RawMessage
+	// Patch is the merge patch that leads from From to Value.
+	Patch json.RawMessage
+	// Back is the merge patch that leads from Value to the sample.
+	Back json.RawMessage
+}
+
+// String returns the transition in a line, such as: spec.size: sample -> minimum.
+func (t Transition) String() string { return t.Field + ": " + t.From + " -> " + t.Value }
+
+// state is a sample in which a field, or a pair of fields, has another value.
+type state struct {
+	field  string
+	value  string
+	object map[string]any
+	data   json.RawMessage // the object as JSON
+}
+
+// Transitions returns the transitions of a sample, and the fields of its declared state. The transitions of
+// each field come first, fields of the author before fields of embedded kinds. The ordered pairs of
+// values of a field follow, and then the pairs of fields. Error: an option names a field that is not in
+// the schema, or that the sample does not reach.
+func Transitions(s *Schema, sample map[string]any, o Options) ([]Transition, []Field, error) {
+	sample, err := normalized(sample)
+	if err != nil {
+		return nil, nil, err
+	}
+	w := walker{options: o, known: map[string]bool{}}
+	w.visitMembers(position{schema: s, sample: sample, present: true})
+	if err := o.check(w.known); err != nil {
+		return nil, nil, err
+	}
+	start, err := newState("", sampleName, sample)
+	if err != nil {
+		return nil, nil, err
+	}
+	b := builder{schema: s, sample: start, seen: map[string]bool{string(start.data): true}}
+	fields := w.sorted()
+	var report []Field
+	var states [][]state // by the index of the field
+	for _, f := range fields {
+		ofField, err := b.states(f)
+		if err != nil {
+			return nil, nil, err
+		}
+		states = append(states, ofField)
+		report = append(report, newField(f, ofField))
+	}
+	for _, ofField := range states {
+		for _, to := range ofField {
+			if err := b.addTransition(start, to); err != nil {
+				return nil, nil, err
+			}
+		}
+	}
+	for _, ofField := range states {
+		if err := b.addOrderedPairs(ofField); err != nil {
+			return nil, nil, err
+		}
+	}
+	if err := b.addFieldPairs(fields, o); err != nil {
+		return nil, nil, err
+	}
+	return b.transitions, report, nil
+}
+
+// normalized returns a copy of an object with the Go types of JSON.
+func normalized(object map[string]any) (map[string]any, error) {
+	data, err := encode(object)
+	if err != nil {
+		return nil, fmt.Errorf("the sample: %w", err)
+	}
+	var same map[string]any
+	if err := utiljson.Unmarshal(data, &same); err != nil {
+		return nil, fmt.Errorf("the sample: %w", err)
+	}
+	return same, nil
+}
+
+// check returns an error if the options name a field that does not exist.
+func (o Options) check(known map[string]bool) error {
+	for _, name := range slices.Sorted(maps.Keys(o.Values)) {
+		if !known[name] {
+			return fmt.Errorf("the field %s, which an option names, is not in the schema, or is in an object or a list that the sample does not have", name)
+		}
+	}
+	return nil
+}
+
+// newField returns the report of a field.
+func newField(f field, states []state) Field {
+	report := Field{Path: f.path.String()}
+	for _, s := range states {
+		report.Values = append(report.Values, s.value)
+	}
+	reason := f.reason
+	if reason == nil && len(states) == 0 {
+		reason = errOnly
+	}
+	if reason != nil {
+		report.Reason = reason.Error()
+	}
+	return report
+}
+
+// builder makes transitions.
+type builder struct {
+	schema      *Schema
+	sample      state
+	seen        map[string]bool // the JSON of all states
+	transitions []Transition
+}
+
+func newState(field, value string, object map[string]any) (state, error) {
+	data, err := encode(object)
+	return state{field: field, value: value, object: object, data: data}, err
+}
+
+// states returns the sample with each of the values of a field, without the states that other fields led to
+// already.
+func (b *builder) states(f field) ([]state, error) {
+	var states []state
+	for _, v := range f.values {
+		object, _ := withValue(b.sample.object, b.schema, f.path, v).(map[string]any)
+		s, err := newState(f.path.String(), v.name, object)
+		if err != nil {
+			return nil, fmt.Errorf("the value %s of the field %s: %w", v.name, f.path, err)
+		}
+		if !b.seen[string(s.data)] {
+			b.seen[string(s.data)] = true
+			states = append(states, s)
+		}
+	}
+	return states, nil
+}
+
+// addTransition adds the transition between two states.
+func (b *builder) addTransition(from, to state) error {
+	t := Transition{Field: to.field, From: from.value, Value: to.value}
+	var err error
+	if from.value != sampleName {
+		if t.Start, err = mergePatch(b.sample.object, from.object); err != nil {
+			return err
+		}
+	}
+	if t.Patch, err = mergePatch(from.object, to.object); err != nil {
+		return err
+	}
+	if t.Back, err = mergePatch(to.object, b.sample.object); err != nil {
+		return err
+	}
+	b.transitions = append(b.transitions, t)
+	return nil
+}
+
+// addOrderedPairs adds the transitions between all values of a field.
+func (b *builder) addOrderedPairs(states []state) error {
+	for _, from := range states {
+		for _, to := range states {
+			if from.value == to.value {
+				continue
+			}
+			if err := b.addTransition(from, to); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// addFieldPairs adds transitions of two fields at once, which the seed chooses.
+func (b *builder) addFieldPairs(fields []field, o Options) error {
+	fields = slices.DeleteFunc(slices.Clone(fields), func(f field) bool { return len(f.values) == 0 })
+	if len(fields) < 2 {
+		return nil
+	}
+	random := rand.New(rand.NewPCG(o.Seed, 0))
+	const tries = 10 // most pairs are new and independent; a small schema has few
+	for added, try := 0, 0; added < o.Pairs && try < tries*o.Pairs; try++ {
+		f, g := fields[random.IntN(len(fields))], fields[random.IntN(len(fields))]
+		if f.path.contains(g.path) || g.path.contains(f.path) {
+			continue
+		}
+		v, u := f.values[random.IntN(len(f.values))], g.values[random.IntN(len(g.values))]
+		first := withValue(b.sample.object, b.schema, f.path, v)
+		object, _ := withValue(first, b.schema, g.path, u).(map[string]any)
+		to, err := newState(f.path.String()+", "+g.path.String(), v.name+", "+u.name, object)
+		if err != nil {
+			return err
+		}
+		if b.seen[string(to.data)] {
+			continue
+		}
+		b.seen[string(to.data)] = true
+		if err := b.addTransition(b.sample, to); err != nil {
+			return err
+		}
+		added++
+	}
+	return nil
+}
+
+// DryRun applies an object without storing it, as the field manager of the api. If the object exists,
+// the server checks the change, otherwise the creation. The refusal is the reason of the server for
+// which it does not accept the object, and is empty if the server accepts it. Error: everything else.
+func DryRun(ctx context.Context, api kube.API[unstructured.Unstructured], object map[string]any) (refusal string, err error) {
+	_, err = api.Apply(ctx, &unstructured.Unstructured{Object: object}, kube.DryRun())
+	if kube.IsInvalid(err) || kube.IsBadRequest(err) || kube.IsForbidden(err) {
+		return err.Error(), nil
+	}
+	return "", err
+}
