@@ -144,7 +144,7 @@ func (c *checks) checkReferences(references []*outcome) (f finding.Finding) {
 	return f
 }
 
-// includeFailed makes the checks again that have failed in the references.
+// includeFailed ends the exclusion of the checks that have failed in the references.
 func (c *checks) includeFailed() {
 	c.mu.Lock()
 	defer c.mu.Unlock()

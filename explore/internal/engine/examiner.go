@@ -118,7 +118,7 @@ func (e *examiner) repeat(ctx context.Context, j job, compare compareState, f *f
 	return out, nil
 }
 
-// replay makes the run of a finding again, and returns the finding with the results of these runs.
+// replay repeats the run of a finding, tries times, and returns the finding with the results of these runs.
 func (e *examiner) replay(ctx context.Context, f finding.Finding, tries int) (finding.Finding, error) {
 	f.Seen, f.Tries = 0, 0
 	j := job{schedule: f.Schedule}

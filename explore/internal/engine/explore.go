@@ -94,7 +94,7 @@ func List(ctx context.Context, l Launcher, s Settings) (all []string, err error)
 	return all, err
 }
 
-// Replay makes the run of a finding again, tries times, and returns the finding with the results of these runs.
+// Replay repeats the run of a finding, tries times, and returns the finding with the results of these runs.
 // Seen is 0 if no run has the verdict.
 func Replay(ctx context.Context, l Launcher, s Settings, f finding.Finding, tries int) (seen finding.Finding, err error) {
 	s.Steps = f.Schedule.Steps
@@ -110,7 +110,7 @@ func Replay(ctx context.Context, l Launcher, s Settings, f finding.Finding, trie
 	return e.newExaminer().replay(ctx, f, tries)
 }
 
-// ReplayFile replays the findings in a file of [report.WriteFile], and returns the findings that are seen again.
+// ReplayFile replays the findings in a file of [report.WriteFile], and returns the findings that a repetition shows.
 // Checks that are not among the options cannot fail. A condition that never held is no run, and is left out.
 func ReplayFile(ctx context.Context, l Launcher, s Settings, path string, tries int) (finding.Record, error) {
 	again := finding.Record{Coverage: finding.Coverage{Operator: l.String(), Complete: true}}

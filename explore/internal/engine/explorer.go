@@ -150,7 +150,7 @@ func (e *explorer) runAll(ctx context.Context, jobs []job, began time.Time) erro
 		isAloneComplete, err = newJobGroup(1, examiner.examine).run(ctx, alone, until(began, e.settings.Budget))
 		isComplete = isComplete && isAloneComplete
 	}
-	e.results.update(func(c *finding.Coverage) { c.Complete = isComplete && err == nil })
+	e.results.update(func(c *finding.Coverage) { c.Complete = isComplete })
 	return err
 }
 

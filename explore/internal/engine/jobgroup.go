@@ -31,9 +31,8 @@ func (g *jobGroup) run(ctx context.Context, jobs []job, until time.Time) (isComp
 		if !g.limiter.acquire(ctx) {
 			break
 		}
-		if !until.IsZero() && time.Now().After(until) {
+		if isComplete = until.IsZero() || time.Now().Before(until); !isComplete {
 			g.limiter.release()
-			isComplete = false
 			break
 		}
 		running.Go(func() {
@@ -46,5 +45,6 @@ func (g *jobGroup) run(ctx context.Context, jobs []job, until time.Time) (isComp
 	running.Wait()
 	stopLoad()
 	adjusting.Wait()
-	return isComplete, context.Cause(ctx)
+	err = context.Cause(ctx)
+	return isComplete && err == nil, err
 }

@@ -26,7 +26,7 @@ const (
 	maxEmptying = 30 * time.Second
 )
 
-// namespaces are the namespaces of the runs. A namespace is emptied after its run, and used again: the
+// namespaces are the namespaces of the runs. A namespace is emptied after its run, and reused: the
 // removal of a namespace costs the control plane more requests than most runs. The methods are safe
 // for concurrent use.
 type namespaces struct {

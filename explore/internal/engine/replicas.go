@@ -186,7 +186,7 @@ func (r *replicas) hasLostLease(p *replica) bool {
 	return e != nil && (p.mayEnd || e.hasLost(p.session.Name(), r.proxy.Requests()))
 }
 
-// supervise starts replicas again that have ended because they have lost their lease, as a kubelet
+// supervise restarts replicas that have ended because they have lost their lease, as a kubelet
 // does. If the lease belongs to a process that a crash has ended, it releases the lease, so that the program
 // need not wait until the lease expires.
 func (r *replicas) supervise(ctx context.Context) error {

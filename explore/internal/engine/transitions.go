@@ -141,7 +141,7 @@ const dryRunNamespace = "default"
 // pairs is how many pairs of fields are changed at once.
 const pairs = 4
 
-// stepsOf returns the objects that the user applies one after the other, before the sample again.
+// stepsOf returns the objects that the user applies one after the other to make a transition.
 func stepsOf(sample map[string]any, t values.Transition) (objects []map[string]any, err error) {
 	object := sample
 	for _, patch := range []json.RawMessage{t.Start, t.Patch} {

@@ -211,7 +211,7 @@ func lists(c finding.Coverage) []list {
 		{"Intended differences that no run has shown", c.UnusedAcceptances},
 		{"Writes in other namespaces, which were refused", c.OutOfBounds},
 		{"Writes of objects in no namespace, which are not compared", c.ClusterScoped},
-		{"Statements that have run, without lives that crashed", statements(c.Statements)},
+		{"Statements that have run, without processes that crashed", statements(c.Statements)},
 	}
 	return slices.DeleteFunc(all, func(l list) bool { return len(l.Lines) == 0 })
 }

@@ -1,0 +1,82 @@
+package engine
+
+import (
+	"errors"
+	"testing"
+	"time"
+
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/yare-go/yare/explore/internal/finding"
+	"github.com/yare-go/yare/explore/internal/history"
+)
+
+// fewPages fails in a state with more than one page.
+func fewPages(s history.State) error {
+	if len(s.Objects()) > 1 {
+		return errors.New("there are two pages")
+	}
+	return nil
+}
+
+// twoPages is the outcome of a run that makes two pages.
+func twoPages() *outcome {
+	page := func(name, version string) history.Version {
+		return history.Version{
+			Resource: "configmaps", Name: name, UID: types.UID(name), ResourceVersion: version, At: time.Now(), Object: map[string]any{},
+		}
+	}
+	return &outcome{began: time.Now(), history: history.History{Versions: []history.Version{page("a", "1"), page("b", "2")}}}
+}
+
+// A check that fails in a history is a finding with the object, and replaces a warning.
+func TestChecksOfAHistory(t *testing.T) {
+	t.Parallel()
+	c := newChecks([]Check{
+		{Name: "few", Moment: Always, Run: fewPages},
+		{Name: "many", Moment: Sometimes, Run: func(s history.State) error {
+			if len(s.Objects()) > 2 {
+				return nil
+			}
+			return errors.New("at most two")
+		}},
+	})
+	out := twoPages()
+	out.problem = finding.Late
+	c.checkHistory(out)
+	if out.problem != finding.CheckFailed || !out.isViolated || len(out.differences) != 1 || out.differences[0].Object != "configmaps/b" {
+		t.Errorf("the problem is %q: %v", out.problem, out.differences)
+	}
+	if total, unheld := c.conditions(); total != 1 || len(unheld) != 1 || unheld[0].Reason != "at most two" {
+		t.Errorf("of %d conditions these have not held: %v", total, unheld)
+	}
+}
+
+// A check that fails without faults is reported once.
+func TestChecksThatFailInReferences(t *testing.T) {
+	t.Parallel()
+	c := newChecks([]Check{{Name: "few", Moment: Always, Run: fewPages}})
+	if f := c.checkReferences([]*outcome{twoPages(), twoPages()}); f.Seen != 2 || f.Tries != 2 {
+		t.Errorf("the check has failed in %d of %d references", f.Seen, f.Tries)
+	}
+	out := twoPages()
+	if c.checkHistory(out); out.problem != "" {
+		t.Errorf("the check has failed again: %v", out.differences)
+	}
+	c.includeFailed()
+	if c.checkHistory(out); out.problem != finding.CheckFailed {
+		t.Error("the check is left out after includeFailed")
+	}
+}
+
+func TestChecksAtRest(t *testing.T) {
+	t.Parallel()
+	state := twoPages().history.State()
+	c := newChecks([]Check{{Name: "rest", Moment: AtRest, Run: fewPages}, {Name: "end", Moment: AtEnd, Run: fewPages}})
+	if failed := c.checkRest(0, false, state); len(failed) != 1 || failed[0].Check != "rest" {
+		t.Errorf("after a step these checks fail: %v", failed)
+	}
+	if failed := c.checkRest(1, true, state); len(failed) != 2 {
+		t.Errorf("after the last step these checks fail: %v", failed)
+	}
+}

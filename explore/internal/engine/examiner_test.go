@@ -1,0 +1,66 @@
+package engine
+
+import (
+	"context"
+	"slices"
+	"testing"
+
+	"github.com/yare-go/yare/explore/internal/finding"
+	"github.com/yare-go/yare/explore/internal/history"
+	"github.com/yare-go/yare/explore/internal/schedule"
+	"github.com/yare-go/yare/internal/proxy/faults"
+)
+
+// examine examines a run with a crash whose runs have these verdicts in turn, and returns what was recorded.
+func examine(t *testing.T, verdicts ...finding.Verdict) finding.Record {
+	t.Helper()
+	makeRun := func(context.Context, schedule.Schedule, patience, compareState) (*outcome, error) {
+		out := &outcome{problem: verdicts[0]}
+		if out.problem != "" {
+			out.differences = finding.Differences{{Object: "configmaps/a"}}
+		}
+		verdicts = verdicts[1:]
+		return out, nil
+	}
+	results := newResults("operator", 0, nil)
+	judge := newJudge(&references{}, newChecks(nil), nil, history.Options{})
+	j := job{kind: faults.Crash, schedule: schedule.Schedule{Faults: []faults.Fault{{Kind: faults.Crash}}}}
+	if err := newExaminer(makeRun, judge, results, patience{}).examine(t.Context(), j); err != nil {
+		t.Fatal(err)
+	}
+	if len(verdicts) > 0 {
+		t.Errorf("%d runs were not made", len(verdicts))
+	}
+	return results.record()
+}
+
+// A finding is a verdict that at least one of two repetitions shows.
+func TestFindingsAreConfirmed(t *testing.T) {
+	t.Parallel()
+	for name, test := range map[string]struct {
+		verdicts []finding.Verdict
+		want     []finding.Verdict
+	}{
+		"nothing":                   {[]finding.Verdict{""}, nil},
+		"seen once":                 {[]finding.Verdict{finding.Wrong, "", ""}, nil},
+		"seen twice":                {[]finding.Verdict{finding.Wrong, "", finding.Wrong}, []finding.Verdict{finding.Wrong}},
+		"destroyed once":            {[]finding.Verdict{finding.Destroyed, "", ""}, []finding.Verdict{finding.Destroyed}},
+		"late with more patience":   {[]finding.Verdict{finding.Wrong, finding.Late, finding.Late}, []finding.Verdict{finding.Late}},
+		"another verdict each time": {[]finding.Verdict{finding.Wrong, finding.Busy, finding.Exited}, nil},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			record := examine(t, slices.Clone(test.verdicts)...)
+			var got []finding.Verdict
+			for _, f := range record.Findings {
+				got = append(got, f.Verdict)
+			}
+			if !slices.Equal(got, test.want) {
+				t.Errorf("the findings are %q, want %q", got, test.want)
+			}
+			if record.Coverage.Runs != len(test.verdicts) || record.Coverage.Kinds[faults.Crash].Done != 1 {
+				t.Errorf("the coverage is %+v", record.Coverage)
+			}
+		})
+	}
+}
