@@ -40,8 +40,8 @@ const (
 	Synced
 	// Restored means that a server of the cluster turned out to be restored from a backup, or
 	// that a store has recovered from that. It concerns no object, and comes after the changes
-	// that show what a restoration did to the stream. Several of them may follow one restoration.
-	// What was derived from resource versions no longer holds, and what was decided by a read of
+	// of the stream that follow from the restoration. Several of them may follow one restoration.
+	// What was derived from resource versions no longer holds. What was decided by a read of
 	// another store may have been decided by a state that the restoration has undone.
 	Restored
 )

@@ -1,8 +1,8 @@
 // Package cache keeps the objects of streams, as bytes.
 //
-// An informer decodes every object that it receives, and keeps the decoded form. A [Store]
-// keeps what the server sent, compressed against a dictionary made of other objects, beside a
-// small [Record]: enough to match selectors, owners and predicates. So
+// An informer decodes every object that it receives, and keeps the decoded object. A [Store]
+// keeps the JSON of the server, compressed against a dictionary made of other objects. Beside it is a
+// small [Record], which is enough to match selectors, owners and predicates. So
 //
 //   - memory is a fraction of what the decoded objects take;
 //   - every read is a private copy: [Object.Bytes] makes it on demand;
@@ -21,8 +21,26 @@
 //
 // The stores answer the reads through [Cache.Handler]. Such a read is at least as new as every write
 // through the handler. A read through [View.Handler] is also at least as new as every change that
-// the streams of one controller have published: a reconcile never reads a state that is older than
+// the streams of one controller have published. So a reconcile never reads a state that is older than
 // what triggered it.
 //
 // No stream starts by itself: an object that no stream covers is read from the server.
+//
+// # How a change and a read flow
+//
+//	API server
+//	    │ kube.Frame: one line of a watch
+//	package watch: watcher, sequence, objectTracker
+//	    │ watch.Change: what the line means for the stream
+//	updater ──── store.Item, store.Entry ────► Store ◄──┐
+//	    │ Change: the records before and after          │ Object
+//	published                                           │
+//	    │ Change                           View.Handler ┤
+//	Subscriber, such as a controller            ▲       │ overlay.Entry
+//	                                            │       ▼
+//	                              reads and writes of   overlay: the answers to requests,
+//	                              the program           until all stores show them
+//
+// Beside this flow, package restoration watches for a server that was restored from a backup. While it doubts
+// a store, reads go to the server.
 package cache

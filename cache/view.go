@@ -63,9 +63,9 @@ func (v *View) knownState(ref kube.Ref, representation kube.Representation) Know
 	return KnownState{Known: true, Present: l.isPresent, Record: record, Representation: representation, found: l}
 }
 
-// isCurrent reports whether a read may use the store of s for a namespace: the store has every change that the
-// own streams of v have published there, and is not in doubt because of a restoration. An empty namespace
-// stands for all. The streams count and not the object, because an object may have left the
+// isCurrent reports whether a read in a namespace may use the store of s. The store must have every change that
+// the own streams of v have published there, and must not be in doubt because of a restoration. An empty
+// namespace stands for all. The changes of all objects count, because the object may have left the
 // selector of an own stream.
 func (v *View) isCurrent(s *stream, namespace string) bool {
 	if s.detector.IsDoubted() {
@@ -85,8 +85,8 @@ func (v *View) isCurrent(s *stream, namespace string) bool {
 }
 
 // isWatching reports whether every own stream of v that can show an object has an open watch.
-// What happens to the object while no watch is open may never be shown: an object that is created
-// and deleted meanwhile is in neither the store nor the list that follows.
+// The stream may miss what happens to the object while no watch is open. Example: an object that is created
+// and deleted in that time is in neither the store nor the list that follows.
 func (v *View) isWatching(k overlay.Key) bool {
 	for _, own := range v.own {
 		if own.store.mayHold(k) && !own.store.isWatching() {
@@ -99,10 +99,9 @@ func (v *View) isWatching(k overlay.Key) bool {
 // anyStore returns true: it is the condition on stores that every store meets.
 func anyStore(*Store) bool { return true }
 
-// coveringStore returns a synced store that v may see, that meets the condition, and that
-// holds every object of r in that namespace, each as fully as asked for. An empty namespace
-// stands for all. A store that keeps no more than what is asked for comes first. coveringStore
-// returns nil if there is no such store.
+// coveringStore returns a synced store that holds every object of r in a namespace, in that representation or
+// whole. v may see the store, and the store meets the condition. An empty namespace stands for all. A store in
+// exactly that representation comes first. coveringStore returns nil if there is no such store.
 func (v *View) coveringStore(cluster string, r kube.Resource, namespace string, representation kube.Representation, condition func(*Store) bool) *Store {
 	if r.ClusterScoped {
 		namespace = ""
@@ -124,9 +123,9 @@ func (v *View) coveringStore(cluster string, r kube.Resource, namespace string, 
 	return found
 }
 
-// storeFor returns a store to read one object from, that v may see and that meets the condition. A store that
-// holds every object of the kind and namespace comes first, then one with a selector that contains the object.
-// In the second case isPartial is true: an object that is missing from such a store may exist nevertheless.
+// storeFor returns a store to read one object from. v may see the store, and the store meets the condition. A
+// store with every object of the kind and namespace comes first. Next comes a store with a selector that
+// contains the object, and then isPartial is true: an object that is not in such a store may exist all the same.
 // The store is nil if there is neither.
 func (v *View) storeFor(k overlay.Key, r kube.Resource, representation kube.Representation, condition func(*Store) bool) (store *Store, isPartial bool) {
 	if store = v.coveringStore(k.Cluster, r, k.Namespace, representation, condition); store != nil {

@@ -20,9 +20,9 @@
 //
 //   - A watch that ends, breaks or falls silent is followed by a watch from the last resource
 //     version that was seen. Bookmarks advance that version.
-//   - A resource version that is too old (410 Gone, as an answer or in the stream), or that is
-//     refused four times in a row for another reason, leads to a fresh list. The sequence shows
-//     the difference: objects that vanished in the gap are Deleted, unchanged objects are not
+//   - A resource version that is too old (410 Gone, as an answer or in the stream) leads to a fresh list.
+//     A version that is refused four times in a row for another reason does so too. The sequence shows
+//     the difference: objects that are not in the list are Deleted, unchanged objects are not
 //     mentioned, and another object under an old name is a deletion and an addition.
 //   - The list comes as a stream where the server can do that (KEP-3157), and in pages
 //     otherwise. A list that breaks off leaves nothing behind.
@@ -40,34 +40,41 @@
 // # A restored server
 //
 // When etcd is restored from a backup, resource versions go back. An API server does not refuse
-// a watch from a version that it has not reached: it is silent until it reaches the version, and what
-// happens in between is lost. Therefore a watch that was reopened after an unexpected end, and
-// brings no new event for 12 seconds, is followed by one list of at most one object, its metadata
-// only. Everything is listed again if the server's version is lower than the last one seen, or
-// if the newest known object is older, is another one, has changed without an event, or is gone
-// without a deletion, or if the object of the newest deletion is back.
+// a watch from a version that it has not reached. The watch is silent until the server reaches the version,
+// and the changes until then are lost. Therefore a watch that was reopened after an unexpected end is
+// probed if it brings no new event for 12 seconds: the metadata of at most one object are listed. Everything
+// is listed again in each of these cases:
+//
+//   - The version of the server is lower than the last version of the stream.
+//   - The newest known object is older or another one. It has changed without an event. It is gone without a
+//     deletion.
+//   - The object of the newest deletion exists.
+//
+// Example: the stream has reached version 120, and the server is restored to version 105. The list of the probe
+// has a version below 120, so everything is listed again.
 //
 // One stream finds a restoration earlier than another one. Package cache then asks, through a
-// [Relister], for fresh lists of the streams that have seen more than the restored server has, and
+// [Relister], for fresh lists of the streams that have reached more than the restored server has. It
 // publishes the restoration to all subscribers, whose controllers reconcile all their objects.
 //
-// An answer to a read or a write that is older than an object that a store has shown proves a
-// restoration too, and leads to a fresh list at once, at most once a minute.
+// Package cache finds restorations in two further ways. An answer to a request can be older than an object
+// in a store. A watch can pass a version that a request was answered with, without showing the object. Both
+// lead to a fresh list at once, at most once a minute.
 //
-// One case remains. The server has passed the last version seen before it is asked, and the
-// newest change that was seen is also in the backup, or a new event came within the 12 seconds.
-// Then the changes between the backup and the last version seen are not noticed until
+// One case remains. The server has passed the last version of the stream before the probe, and the
+// newest change of the stream is also in the backup. Or a new event came within the 12 seconds.
+// Then the stream does not show what was undone until
 // those objects change again, or until the next list. Whoever restores etcd avoids this
-// with etcdutl snapshot restore --bump-revision and --mark-compacted, after which an API server
+// with etcdutl snapshot restore --bump-revision and --mark-compacted. After that an API server
 // answers old versions with 410 Gone.
 //
 // # What a new process may assume
 //
 // A process that starts sees at least what its predecessor wrote and was answered for. Lists,
-// streamed or in pages, name no resource version, and least of all "0", which an API server
-// answers from its own past. For a list without a version, an API server that lags behind etcd
-// waits until it has caught up, or answers that the version is too large, and the list is repeated.
-// A watch that is resumed on such a server is silent until the server has caught up. So no state
+// streamed or in pages, name no resource version. In particular they do not name "0", because an API server
+// answers such a list from its cache, however old. For a list without a version, an API server that lags
+// behind etcd waits until it has caught up, or answers that the version is too large. Then the list is
+// repeated. A watch that is resumed on such a server is silent until the server has caught up. So no state
 // is Synced that is older than the start of its list.
 //
 // What remains:

@@ -6,6 +6,19 @@
 // when a request began, what an answer means (an [Entry]) and what a store shows (an
 // [Observation]), and the overlay decides what to read.
 //
+// # Example
+//
+// The store of a stream is at version 10, and shows no object a.
+//
+//	create a      is answered at version 12   the entry of a is a value at 12
+//	read a        the store is at 10          the content of the value is read
+//	delete a      is answered with a at 13    the entry of a is a tombstone about the object at 13
+//	watch         shows a at 12               a read finds no object: the tombstone is about a
+//	watch         shows the deletion at 13    the store has reached 13, and the entry is dropped
+//
+// If the answer to the deletion is lost, the entry is a doubt. Then one read goes to the server. It finds
+// nothing, and the entry is a tombstone.
+//
 // # Entries
 //
 // There is at most one entry for an object. It is one of
@@ -19,8 +32,8 @@
 //	the write succeeded and was answered with the object     value
 //	… and the answer means that nothing is left of it         tombstone
 //	… and the answer is no object, or has no version          doubt
-//	the fate of the write is not known                        doubt
-//	the refusal contradicts what reads show                   doubt
+//	it is not known whether the write has happened            doubt
+//	the refusal does not fit what reads show                  doubt
 //	a read for a doubt was answered                           value or tombstone
 //
 // A caller that has learned by other means that an object may be gone records a doubt too.
@@ -49,7 +62,7 @@
 //
 // While an entry counts, a read finds
 //
-//	value        the content of the entry, if it has the form that is asked for
+//	value        the content of the entry, if it has the representation that is asked for
 //	tombstone    no object, if the store shows none, or one that the tombstone is about
 //	otherwise    that the state is uncertain: the caller reads it live, once
 //
@@ -59,7 +72,7 @@
 //
 // # Collections
 //
-// A deleted collection, or a create whose name and fate are not known, leaves a doubt about a
+// A deleted collection, or a create with an unknown name and no answer, leaves a doubt about a
 // whole [Collection]. A version after all effects settles it for each store that reaches it:
 // that of a list that began later, or of an object that a later create has made. The same
 // version settles the doubts and tombstones without a version.

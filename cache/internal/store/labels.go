@@ -102,7 +102,7 @@ func (l Labels) String() string {
 	return b.String()
 }
 
-// labelWriter collects labels in the form that Labels has. It can be used again.
+// labelWriter collects labels, and writes them as Labels keeps them. It can be used again.
 type labelWriter struct {
 	pairs        [][2][]byte
 	keys, values []byte
