@@ -17,7 +17,7 @@ import (
 )
 
 // public lists the packages whose exported names users write.
-var public = append([]string{"kube/clientgo", "kube/pods", "otel", "yaretest"}, library...)
+var public = append([]string{"kube/clientgo", "kube/pods", "otel", "yaretest", "explore"}, library...)
 
 // TestExportedNames compares the exported names with docs/api.txt, so that a review sees each
 // addition and each change. UPDATE_API=1 go test . -run TestExportedNames writes the file.

@@ -44,8 +44,8 @@ var layers = map[string][]string{
 	"kube/internal/kubeconfig": {},
 	// It reads objects from YAML and JSON.
 	"internal/manifest": {},
-	// It parses requests, for proxies.
-	"internal/access/apirequest": {"kube"},
+	// It is the proxy in front of an API server, with the faults that it injects.
+	"internal/proxy": {"kube", "internal/clock"},
 	// It is for tests.
 	"internal/testkit/bound": {},
 	// It carries what log lines are about, describes panics, and writes logs for people.
@@ -77,12 +77,13 @@ var layers = map[string][]string{
 	"internal/plane":        {"internal/access"},
 	"cmd/yare/internal/dev": append([]string{"internal/plane", "internal/logctx", "internal/access", "internal/manifest"}, library...),
 	// The exploration of programs under faults.
-	"internal/explore": append([]string{"internal/plane", "internal/clock", "internal/logctx", "internal/access", "internal/manifest", "internal/access/apirequest", "internal/ident"}, library...),
-	"yaretest":         append([]string{"internal/plane", "internal/clock", "internal/logctx", "internal/access", "internal/access/apirequest", "internal/explore"}, library...),
-	"cmd/yare":         append([]string{"internal/plane", "cmd/yare/internal/dev", "internal/explore"}, library...),
+	"internal/explore": append([]string{"internal/plane", "internal/clock", "internal/logctx", "internal/access", "internal/manifest", "internal/proxy", "internal/ident"}, library...),
+	"yaretest":         append([]string{"internal/plane", "internal/clock", "internal/logctx", "internal/access", "internal/proxy"}, library...),
+	"explore":          append([]string{"internal/plane", "internal/proxy", "internal/explore", "yaretest"}, library...),
+	"cmd/yare":         append([]string{"internal/plane", "cmd/yare/internal/dev", "explore"}, library...),
 
 	// The tests of the examples share it.
-	"examples/internal/operatortest": append([]string{"yaretest"}, library...),
+	"examples/internal/operatortest": append([]string{"yaretest", "explore"}, library...),
 	// A kind for tests on a real API server.
 	"internal/testkit/gadget": {"kube", "yaretest"},
 	// An API server in memory, for tests.
@@ -94,7 +95,7 @@ var layers = map[string][]string{
 
 	"examples": library,
 	// The code that the pages of the guide show.
-	"docs/guide/code": append([]string{"yaretest"}, library...),
+	"docs/guide/code": append([]string{"yaretest", "explore"}, library...),
 }
 
 // forbidden lists packages that no operator links, with the reason. An entry includes the
@@ -114,6 +115,8 @@ var forbidden = map[string]string{
 	modulePath + "/internal/plane":              "it is for the command line and for tests",
 	modulePath + "/cmd/yare/internal/dev":       "it is for the command line",
 	modulePath + "/internal/explore":            "it is for tests and the command line",
+	modulePath + "/internal/proxy":              "it is for tests and the command line",
+	modulePath + "/explore":                     "it is for tests and the command line",
 	modulePath + "/yaretest":                    "it is for tests",
 	modulePath + "/internal/testkit/fakeserver": "it is for tests",
 	modulePath + "/internal/testkit/gadget":     "it is for tests",

@@ -11,9 +11,9 @@ import (
 	"sync"
 	"time"
 
-	"github.com/yare-go/yare/bench/internal/loopback"
 	"github.com/yare-go/yare/bench/internal/replay"
 	"github.com/yare-go/yare/internal/clock"
+	"github.com/yare-go/yare/internal/proxy/loopback"
 )
 
 // row is one kind of work that all programs do.
@@ -165,12 +165,12 @@ func syncReplay(ctx context.Context, b *bench, r row, programs []*program, _ int
 		b.store = nil // before its successor is made
 		b.store = replay.NewStore(r.objects)
 	}
-	server, err := loopback.Start(b.dir, replay.New(b.store))
+	server, kubeconfig, err := loopback.StartWithFile(b.dir, replay.New(b.store))
 	if err != nil {
 		return nil, err
 	}
 	defer server.Close()
-	s := syncing{kubeconfig: server.Kubeconfig(), work: "shops", objects: r.objects}
+	s := syncing{kubeconfig: kubeconfig, work: "shops", objects: r.objects}
 	return s.round(ctx, programs)
 }
 

@@ -3,19 +3,16 @@ package main
 import (
 	"context"
 	"fmt"
-	"log"
-	"net/http"
-	"net/http/httputil"
-	"net/url"
-	"sync/atomic"
+	"os"
+	"path/filepath"
 	"time"
 
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 
-	"github.com/yare-go/yare/bench/internal/loopback"
 	"github.com/yare-go/yare/bench/internal/workload"
 	"github.com/yare-go/yare/internal/clock"
+	"github.com/yare-go/yare/internal/proxy"
 	"github.com/yare-go/yare/kube"
 )
 
@@ -49,16 +46,24 @@ func runWebApps(ctx context.Context, b *bench, p *program, n int) (figures, erro
 	if err != nil {
 		return nil, err
 	}
-	counter, err := newRequestCounter(b.cluster.plane.Kubeconfig())
+	config, err := loadConfig(b.cluster.plane.Kubeconfig())
 	if err != nil {
 		return nil, err
 	}
-	server, err := loopback.Start(b.dir, counter)
+	counter, err := proxy.New(proxy.Options{Target: config})
 	if err != nil {
 		return nil, err
 	}
-	defer server.Close()
-	running, err := start(p, server.Kubeconfig(), "webapps")
+	defer counter.Close()
+	session, err := counter.Session(p.name)
+	if err != nil {
+		return nil, err
+	}
+	kubeconfig := filepath.Join(b.dir, "kubeconfig")
+	if err := os.WriteFile(kubeconfig, session.Kubeconfig(), 0o600); err != nil {
+		return nil, err
+	}
+	running, err := start(p, kubeconfig, "webapps")
 	if err != nil {
 		return nil, err
 	}
@@ -84,7 +89,12 @@ func runWebApps(ctx context.Context, b *bench, p *program, n int) (figures, erro
 		return nil, err
 	}
 	f["cpu10"] = cpu10.Seconds()
-	f["requests"], f["writes"] = float64(counter.requests.Load()), float64(counter.writes.Load())
+	for _, r := range counter.Requests() {
+		f["requests"]++
+		if r.Point.IsWrite() {
+			f["writes"]++
+		}
+	}
 	running.kill()
 	return f, b.cluster.deleteWebApps(ctx)
 }
@@ -118,50 +128,4 @@ func (c *cluster) deleteWebApps(ctx context.Context) error {
 func countObjects[T any](ctx context.Context, api kube.API[T]) (int, error) {
 	objects, err := api.List(ctx)
 	return len(objects), err
-}
-
-// requestCounter passes requests on to an API server, and counts them.
-type requestCounter struct {
-	forward          *httputil.ReverseProxy
-	requests, writes atomic.Int64
-}
-
-// newRequestCounter returns a counter in front of the server of a kubeconfig.
-func newRequestCounter(kubeconfig string) (*requestCounter, error) {
-	config, err := loadConfig(kubeconfig)
-	if err != nil {
-		return nil, err
-	}
-	transport, err := kube.NewRoundTripper(config)
-	if err != nil {
-		return nil, err
-	}
-	target, err := url.Parse(config.Host)
-	if err != nil {
-		return nil, err
-	}
-	return &requestCounter{forward: &httputil.ReverseProxy{
-		Rewrite: func(r *httputil.ProxyRequest) {
-			r.SetURL(target)
-			r.Out.Header.Del("Authorization") // the transport has the rights
-		},
-		Transport:     transport,
-		FlushInterval: -1, // watches
-		// A program that is killed leaves requests behind.
-		ErrorHandler: func(w http.ResponseWriter, r *http.Request, err error) {
-			if r.Context().Err() == nil {
-				log.Printf("passing on %s %s: %v", r.Method, r.URL.Path, err)
-			}
-			w.WriteHeader(http.StatusBadGateway)
-		},
-	}}, nil
-}
-
-// ServeHTTP passes on a request.
-func (c *requestCounter) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	c.requests.Add(1)
-	if r.Method != http.MethodGet && r.Method != http.MethodHead {
-		c.writes.Add(1)
-	}
-	c.forward.ServeHTTP(w, r)
 }

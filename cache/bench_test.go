@@ -39,7 +39,7 @@ func changeOf(object string) watch.Change {
 
 // alone returns a stream that follows nothing.
 func alone(handle kube.Stream, options ...Option) *stream {
-	return newStream(New(nil, options...), handle, func() {})
+	return newStream(New(nil, options...).shared, handle, func() {})
 }
 
 // heap returns the bytes in use after one garbage collection. That frees what is unreachable.

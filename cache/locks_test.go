@@ -15,13 +15,14 @@ func TestTheAuthorsFunctionsRunWithoutLocks(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		server := newServer(webApps.Resource)
+		var c *Cache
 		var sub *Subscription
 		ready := make(chan struct{})
 		// join subscribes once more, and waits until that is synced.
 		join := func() {
 			<-ready
 			synced := make(chan struct{})
-			other := open(t, t.Context(), sub.stream.cache, webApps, func(c Change) {
+			other := open(t, t.Context(), c, webApps, func(c Change) {
 				if c.Type == Synced {
 					close(synced)
 				}
@@ -31,7 +32,7 @@ func TestTheAuthorsFunctionsRunWithoutLocks(t *testing.T) {
 			sub.Store().IndexLabel("team")
 		}
 		var reported atomic.Int32
-		c := New(server, OnError(func(kube.Stream, error) { reported.Add(1); join() }))
+		c = New(server, OnError(func(kube.Stream, error) { reported.Add(1); join() }))
 		defer c.Close()
 		server.put(a, small(a, "1", ""))
 		sub = open(t, t.Context(), c, webApps, func(Change) {})

@@ -13,8 +13,8 @@ import (
 // reaches the server fails the benchmark.
 func benchClient(b *testing.B, s *stream) (*Cache, kube.Handler) {
 	b.Helper()
-	c := s.cache
-	c.streams = []*stream{s}
+	c := &Cache{s.shared}
+	c.streams.open = []*stream{s}
 	return c, c.Handler(kube.HandlerFunc(func(_ context.Context, r *kube.Request) (*kube.Response, error) {
 		b.Fatalf("a request was made: %s %s", r.Verb, r.Ref())
 		return nil, nil

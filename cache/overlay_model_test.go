@@ -180,7 +180,7 @@ func (run *overlayRun) compareAtRest() {
 		synctest.Wait()
 	}
 	for _, k := range run.caches.overlayKeys() {
-		run.caches.dropObserved(k)
+		run.caches.overlay.dropObserved(k)
 	}
 	for _, k := range run.caches.overlayKeys() {
 		e, _ := run.caches.overlay.Get(k)
@@ -188,7 +188,7 @@ func (run *overlayRun) compareAtRest() {
 	}
 	if before := run.server.requests; before > 0 {
 		for _, k := range run.keys {
-			for _, s := range run.caches.snapshot() {
+			for _, s := range run.caches.streams.snapshot() {
 				if s.store.selects() || s.id.Namespace != "" && s.id.Namespace != k.Namespace {
 					continue
 				}

@@ -9,6 +9,7 @@ import (
 
 	"github.com/yare-go/yare/cache/internal/overlay"
 	"github.com/yare-go/yare/cache/internal/progress"
+	"github.com/yare-go/yare/cache/internal/restoration"
 	"github.com/yare-go/yare/cache/internal/store"
 	"github.com/yare-go/yare/kube"
 )
@@ -97,6 +98,24 @@ func (s *Store) Version() string { return s.objects.Version() }
 // that it contains.
 func (s *Store) selects() bool {
 	return s.stream.LabelSelector != "" || s.stream.FieldSelector != "" || s.stream.ShardSelector != ""
+}
+
+// collection returns the collection of the objects of the stream, without regard to its selectors.
+func (s *Store) collection() overlay.Collection {
+	r := s.stream.Resource
+	return overlay.Collection{Cluster: s.stream.Cluster, Group: r.Group, Plural: r.Plural, Namespace: s.stream.Namespace}
+}
+
+// mayHold reports whether an object is in the stream, unless a selector leaves it out.
+func (s *Store) mayHold(k overlay.Key) bool { return s.collection().Contains(k) }
+
+// state returns what the store shows of an object, for a comparison with the answer to a request.
+func (s *Store) state(k kube.Key) restoration.StoreState {
+	e, version := s.objects.State(k)
+	if e == nil {
+		return restoration.StoreState{Reached: version}
+	}
+	return restoration.StoreState{Object: e.Version(), Reached: version}
 }
 
 // observe returns what the store shows of an object, and the object.

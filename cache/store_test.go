@@ -18,7 +18,7 @@ func TestIndex(t *testing.T) {
 	s := alone(webApps, OnError(func(_ kube.Stream, err error) { reports = append(reports, err) }))
 	insert := func(k kube.Key, version int) {
 		s.apply(changeOf(small(k, "u", "")(version)))
-		s.reportFailed()
+		s.reportFailures()
 	}
 	insert(a, 1)
 	byName := kube.NewIndex("name", func(w *samples.WebApp) []string {

@@ -7,19 +7,15 @@ import (
 
 // Subscription is one use of a stream: see [Cache.Open].
 type Subscription struct {
-	stream *stream
+	streams *registry
+	stream  *stream
 	// unhook stops the function that waits for the end of the context of Open.
 	unhook func() bool
 	once   sync.Once
 
-	// leaving is true from the beginning of Close: a call under way is the last one.
-	leaving atomic.Bool
-	// mu is held while the subscriber is called.
-	mu sync.Mutex
-	// subscriber is nil once the subscription is closed. Guarded by mu.
-	subscriber Subscriber
-	// synced is true once the subscriber has received Synced. Guarded by mu.
-	synced bool
+	// isClosing is true from the beginning of Close: a call under way is the last one.
+	isClosing atomic.Bool
+	receiver  receiver
 }
 
 // Store returns the store of the stream. It changes as long as the stream has subscriptions.
@@ -40,26 +36,45 @@ func (s *Subscription) Close() {
 
 // leave ends the subscription, without waiting for the function that watches its context.
 func (s *Subscription) leave() {
-	last := s.stream.cache.release(s.stream)
-	s.leaving.Store(true)
-	s.mu.Lock()
-	s.subscriber = nil // and what it holds on to
-	s.mu.Unlock()
-	if last {
+	isLast := s.streams.release(s.stream)
+	s.isClosing.Store(true)
+	s.receiver.close()
+	if isLast {
 		s.stream.cancel()
 		s.stream.running.Wait()
 	}
 }
 
 // publish passes c to the subscriber. It reports whether the subscription is still open.
-func (s *Subscription) publish(c Change) (open bool) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.leaving.Load() {
+func (s *Subscription) publish(c Change) (isOpen bool) {
+	return s.receiver.publish(c, &s.isClosing)
+}
+
+// receiver calls a Subscriber, which is called by one goroutine at a time.
+type receiver struct {
+	mu sync.Mutex
+	// subscriber is nil once the subscription is closed.
+	subscriber Subscriber
+	// isSynced is true once the subscriber has received Synced.
+	isSynced bool
+}
+
+// publish passes c to the subscriber, unless isClosing. It reports whether it did so.
+func (r *receiver) publish(c Change, isClosing *atomic.Bool) (isOpen bool) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if isClosing.Load() {
 		return false
 	}
-	c.Initial = !s.synced && c.Type != Synced && c.Type != Restored
-	s.synced = s.synced || c.Type == Synced
-	s.subscriber(c)
+	c.Initial = !r.isSynced && c.Type != Synced && c.Type != Restored
+	r.isSynced = r.isSynced || c.Type == Synced
+	r.subscriber(c)
 	return true
+}
+
+// close waits for a running call of the subscriber, and drops the subscriber with what it refers to.
+func (r *receiver) close() {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.subscriber = nil
 }

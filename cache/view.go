@@ -1,47 +1,80 @@
 package cache
 
 import (
-	"errors"
-
 	"github.com/yare-go/yare/cache/internal/overlay"
 	"github.com/yare-go/yare/kube"
 )
 
 // View is the cache as one controller may see it. It never answers from a store that is behind
-// the changes that the controller's own streams have published. Otherwise a reconcile could read
-// the state before the change that triggered it, from the store of another stream, and nothing
-// would trigger it again when that store has caught up. A View is safe for concurrent use.
+// the changes that the controller's own streams have published.
+//
+// Otherwise a reconcile could read the state before the change that triggered it, from the store of another
+// stream. Nothing would trigger the reconcile again when that store has caught up.
+//
+// A View is safe for concurrent use.
 type View struct {
-	cache *Cache
+	overlay *programOverlay
 	// own holds the streams whose changes trigger the controller.
 	own []*stream
 }
 
-// View returns the cache as one controller may see it. The triggers of the controller come from own.
-func (c *Cache) View(own ...*Subscription) *View {
-	v := &View{cache: c}
-	for _, sub := range own {
-		v.own = append(v.own, sub.stream)
-	}
-	return v
-}
-
 // Handler returns a handler like that of [Cache.Handler], whose reads use only stores that v
 // may see.
-func (v *View) Handler(next kube.Handler) kube.Handler { return &handler{view: v, next: next} }
+func (v *View) Handler(next kube.Handler) kube.Handler {
+	live := liveHandler{view: v, next: next}
+	return &handler{view: v, next: next, live: live, lister: listHandler{view: v, live: live}, writer: writeHandler{view: v, next: next}}
+}
 
-// isCurrent reports whether the store of s has every change in a namespace that the own streams
-// of v have published, and is not of a past that a restoration has undone. An empty namespace
+// KnownState returns the current state of the object that ref names, as far as it is certain. The UID of ref
+// does not count. KnownState makes no request.
+//
+// The state comes from a synced store with an open watch, and from the answers to this program's own writes. A
+// store of whole objects precedes a store of metadata. The state is not known if there is no such store, or
+// if a write has left the state in doubt. It is not known either while the watch is away: the store does not
+// change before another watch opens.
+func (v *View) KnownState(ref kube.Ref) KnownState {
+	for _, representation := range []kube.Representation{kube.Full, kube.MetadataOnly} {
+		if state := v.knownState(ref, representation); state.Known {
+			return state
+		}
+	}
+	return KnownState{}
+}
+
+func (v *View) knownState(ref kube.Ref, representation kube.Representation) KnownState {
+	k := overlay.KeyOf(ref)
+	store, isPartial := v.storeFor(k, ref.Resource, representation, (*Store).isWatching)
+	if store == nil || !v.isWatching(k) {
+		return KnownState{}
+	}
+	for _, d := range v.overlay.Doubts(k.Collection) {
+		if !d.IsObservedBy(store.reached()) {
+			return KnownState{}
+		}
+	}
+	l := v.overlay.lookup(store, k, ref.Resource, representation)
+	if !l.isCertain || !l.isPresent && isPartial {
+		return KnownState{}
+	}
+	record, err := l.record()
+	if err != nil {
+		return KnownState{}
+	}
+	return KnownState{Known: true, Present: l.isPresent, Record: record, Representation: representation, found: l}
+}
+
+// isCurrent reports whether a read may use the store of s for a namespace: the store has every change that the
+// own streams of v have published there, and is not in doubt because of a restoration. An empty namespace
 // stands for all. The streams count and not the object, because an object may have left the
 // selector of an own stream.
 func (v *View) isCurrent(s *stream, namespace string) bool {
-	if !v.cache.isOfPresent(s) {
+	if s.detector.IsDoubted() {
 		return false
 	}
-	c := s.collection()
+	c := s.store.collection()
 	c.Namespace = namespace
 	for _, own := range v.own {
-		if own == s || !own.collection().Overlaps(c) {
+		if own == s || !own.store.collection().Overlaps(c) {
 			continue
 		}
 		if !own.store.progress.HasNewest(s.store.Version(), namespace) {
@@ -56,7 +89,7 @@ func (v *View) isCurrent(s *stream, namespace string) bool {
 // and deleted meanwhile is in neither the store nor the list that follows.
 func (v *View) isWatching(k overlay.Key) bool {
 	for _, own := range v.own {
-		if own.mayHold(k) && !own.store.isWatching() {
+		if own.store.mayHold(k) && !own.store.isWatching() {
 			return false
 		}
 	}
@@ -70,122 +103,62 @@ func anyStore(*Store) bool { return true }
 // holds every object of r in that namespace, each as fully as asked for. An empty namespace
 // stands for all. A store that keeps no more than what is asked for comes first. coveringStore
 // returns nil if there is no such store.
-func (v *View) coveringStore(cluster string, r kube.Resource, namespace string, form kube.Representation, condition func(*Store) bool) *Store {
+func (v *View) coveringStore(cluster string, r kube.Resource, namespace string, representation kube.Representation, condition func(*Store) bool) *Store {
 	if r.ClusterScoped {
 		namespace = ""
 	}
 	var found *Store
-	var exact bool
-	for _, s := range v.cache.snapshot() {
-		h := s.id
-		if h.Cluster != cluster || !isSameResource(h.Resource, r) ||
+	var isExact bool
+	for _, s := range v.overlay.streams.snapshot() {
+		if s.id.Cluster != cluster || !isSameResource(s.id.Resource, r) ||
 			s.store.selects() ||
-			h.Namespace != "" && h.Namespace != namespace ||
-			h.Representation != form && h.Representation != kube.Full ||
+			s.id.Namespace != "" && s.id.Namespace != namespace ||
+			s.id.Representation != representation && s.id.Representation != kube.Full ||
 			!s.store.Synced() || !v.isCurrent(s, namespace) || !condition(s.store) {
 			continue
 		}
-		if found == nil || !exact {
-			found, exact = s.store, h.Representation == form
+		if found == nil || !isExact {
+			found, isExact = s.store, s.id.Representation == representation
 		}
 	}
 	return found
 }
 
-// storeFor returns a store to read one object from, that v may see and that meets the condition.
-// A store that holds every object of the kind and namespace comes first, then one with a selector
-// that contains the object. In the second case partial is true: if the object is missing from
-// such a store, it may exist nevertheless. The store is nil if there is neither.
-func (v *View) storeFor(k overlay.Key, r kube.Resource, form kube.Representation, condition func(*Store) bool) (store *Store, partial bool) {
-	if store = v.coveringStore(k.Cluster, r, k.Namespace, form, condition); store != nil {
+// storeFor returns a store to read one object from, that v may see and that meets the condition. A store that
+// holds every object of the kind and namespace comes first, then one with a selector that contains the object.
+// In the second case isPartial is true: an object that is missing from such a store may exist nevertheless.
+// The store is nil if there is neither.
+func (v *View) storeFor(k overlay.Key, r kube.Resource, representation kube.Representation, condition func(*Store) bool) (store *Store, isPartial bool) {
+	if store = v.coveringStore(k.Cluster, r, k.Namespace, representation, condition); store != nil {
 		return store, false
 	}
-	for _, s := range v.cache.snapshot() {
-		if !s.mayHold(k) || !s.store.selects() || !isSameResource(s.id.Resource, r) ||
-			s.id.Representation != form && s.id.Representation != kube.Full ||
+	for _, s := range v.overlay.streams.snapshot() {
+		if !s.store.mayHold(k) || !s.store.selects() || !isSameResource(s.id.Resource, r) ||
+			s.id.Representation != representation && s.id.Representation != kube.Full ||
 			!s.store.Synced() || !v.isCurrent(s, k.Namespace) || !condition(s.store) {
 			continue
 		}
-		if _, there := s.store.Get(k.In()); there {
+		if _, has := s.store.Get(k.In()); has {
 			return s.store, true
 		}
 	}
 	return nil, false
 }
 
-// Live is the state of one object, as far as it is certain without a request.
-type Live struct {
-	// Known reports whether the state is certain. If it is not, nothing else is set.
-	Known bool
-	// Present reports whether the object exists. If it does not, nothing below is set.
-	Present bool
-	Record  Record
-	// Representation is the form of the bytes: the whole object, or its metadata only.
-	Representation kube.Representation
-
-	found lookupResult
-}
-
-var errNotPresent = errors.New("the cache shows no such object")
-
-// Bytes returns a copy of the JSON of the object, in the form that Representation names.
-// Each call decompresses it. Bytes returns an error if the object is not present or cannot be read.
-func (l *Live) Bytes() ([]byte, error) {
-	if !l.Present {
-		return nil, errNotPresent
-	}
-	object, err := l.found.bytes()
-	if err != nil || l.Representation == kube.Full {
-		return object, err
-	}
-	return metadataOf(object)
-}
-
-// Metadata returns the metadata of the object as the JSON of a PartialObjectMetadata. It returns an
-// error if the object is not present or cannot be read.
-func (l *Live) Metadata() ([]byte, error) {
-	if !l.Present {
-		return nil, errNotPresent
-	}
-	object, err := l.found.bytes()
-	if err != nil {
-		return nil, err
-	}
-	return metadataOf(object)
-}
-
-// Live returns the current state of the object that ref names, as far as it is certain. The UID
-// of ref does not count. The state comes from a synced store with an open watch, and from the
-// answers to this program's own writes. A store of whole objects precedes a store of metadata. The
-// state is not known if there is no such store, or if a write has left it in doubt: a store
-// whose watch has ended does not change before another one opens. Live makes no request.
-func (v *View) Live(ref kube.Ref) Live {
-	for _, form := range []kube.Representation{kube.Full, kube.MetadataOnly} {
-		if live := v.live(ref, form); live.Known {
-			return live
+// lookupMetadata returns the record that a read of the metadata would show. isPresent is false if
+// the read would show no object. ok is false if the read would need a request.
+func (v *View) lookupMetadata(k overlay.Key, r kube.Resource) (record Record, isPresent, ok bool) {
+	for _, representation := range []kube.Representation{kube.MetadataOnly, kube.Full} {
+		store, isPartial := v.storeFor(k, r, representation, anyStore)
+		if store == nil {
+			continue
 		}
-	}
-	return Live{}
-}
-
-func (v *View) live(ref kube.Ref, form kube.Representation) Live {
-	k := overlay.KeyOf(ref)
-	store, partial := v.storeFor(k, ref.Resource, form, (*Store).isWatching)
-	if store == nil || !v.isWatching(k) {
-		return Live{}
-	}
-	for _, d := range v.cache.overlay.Doubts(k.Collection) {
-		if !d.IsObservedBy(store.reached()) {
-			return Live{}
+		l := v.overlay.lookup(store, k, r, representation)
+		if !l.isCertain || !l.isPresent && isPartial {
+			return Record{}, false, false
 		}
+		record, err := l.record()
+		return record, l.isPresent, err == nil
 	}
-	l := v.cache.lookup(store, k, ref.Resource, form)
-	if !l.certain || !l.present && partial {
-		return Live{}
-	}
-	record, err := l.record()
-	if err != nil {
-		return Live{}
-	}
-	return Live{Known: true, Present: l.present, Record: record, Representation: form, found: l}
+	return Record{}, false, false
 }

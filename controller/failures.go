@@ -30,7 +30,7 @@ type failure struct {
 	// first of them.
 	conflictCount  int
 	conflictsSince time.Time
-	// conflictReportAfter is how long conflicts must last before they are logged (again).
+	// conflictReportAfter is how long conflicts must last before they are logged once more.
 	conflictReportAfter time.Duration
 	// isWaitLogged is true once a log line reports that the deleted object waits for finalizers.
 	isWaitLogged bool

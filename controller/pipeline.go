@@ -56,7 +56,7 @@ func (p *pipeline) clientFor(ctx context.Context, key kube.Key, self kube.Ref, t
 // takes over no object. Each handler is a struct whose field next holds the next handler, so that a test
 // can list the chain.
 func (p *pipeline) handlers(ctx context.Context, program kube.Handler, key kube.Key, self kube.Ref, trace *requestTrace) kube.Handler {
-	isTrigger := func(r kube.Resource, live *cache.Live) bool { return p.triggersSelf(ctx, key, self, r, live) }
+	isTrigger := func(r kube.Resource, live *cache.KnownState) bool { return p.triggersSelf(ctx, key, self, r, live) }
 	next := p.view.Handler(program)
 	next = p.echoes.Handler(next, key, p.newestShown, p.enqueue)
 	next = p.adoption.Handler(next, self)
@@ -67,7 +67,7 @@ func (p *pipeline) handlers(ctx context.Context, program kube.Handler, key kube.
 
 // triggersSelf reports whether a change to the object live of resource r would trigger the reconcile of
 // key. Predicates do not count: the author has decided that rejected changes do not matter.
-func (p *pipeline) triggersSelf(ctx context.Context, key kube.Key, self kube.Ref, r kube.Resource, live *cache.Live) bool {
+func (p *pipeline) triggersSelf(ctx context.Context, key kube.Key, self kube.Ref, r kube.Resource, live *cache.KnownState) bool {
 	for _, sub := range p.subscriptions {
 		if sub.watched.kind.Resource != r || sub.stream.Cluster != self.Cluster || len(sub.watched.selectors) > 0 && !sub.contains(live.Record) {
 			continue

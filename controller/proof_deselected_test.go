@@ -187,7 +187,7 @@ func TestProofQueueGrowsWhileASourceIsNotSynced(t *testing.T) {
 		s.mu.Unlock()
 		caches := cache.New(c)
 		ctx, cancel := context.WithCancel(context.Background())
-		f := new(figures)
+		f := new(queueStats)
 		ended := make(chan error, 1)
 		part := controller.New(func(context.Context, *Garden, *kube.Client) (controller.Action, error) {
 			return controller.Done(), nil

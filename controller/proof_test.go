@@ -108,19 +108,19 @@ func TestProofChildByLabelIsDestroyedWithAnotherOwner(t *testing.T) {
 	})
 }
 
-// figures receives the figures of queues.
-type figures struct {
+// queueStats receives the stats of queues.
+type queueStats struct {
 	mu sync.Mutex
 	of func() controller.QueueStats
 }
 
-func (f *figures) Queue(_ string, of func() controller.QueueStats) {
+func (f *queueStats) Queue(_ string, of func() controller.QueueStats) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.of = of
 }
 
-func (f *figures) Result(controller.Result) {}
+func (f *queueStats) Result(controller.Result) {}
 
 // A replica that does not lead keeps the key of each object that was ever created while it waits, although
 // the objects are gone. The queue of a standby grows without an end.
@@ -131,7 +131,7 @@ func TestProofQueueOfAStandbyGrows(t *testing.T) {
 		c := s.client()
 		caches := cache.New(c)
 		ctx, cancel := context.WithCancel(context.Background())
-		f := new(figures)
+		f := new(queueStats)
 		ended := make(chan error, 1)
 		part := controller.New(func(context.Context, *Garden, *kube.Client) (controller.Action, error) {
 			return controller.Done(), nil

@@ -16,7 +16,7 @@ type Runtime struct {
 	Cache *cache.Cache
 	// Log receives results and errors, and the lines of [Log].
 	Log *slog.Logger
-	// Observer receives the figures and results of the controllers. It may be nil.
+	// Observer receives the stats and results of the controllers. It may be nil.
 	Observer Observer
 	// Tracer records a span for each reconcile and cleanup. It may be nil. With package operator it
 	// records the requests of Client too.

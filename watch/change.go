@@ -1,11 +1,8 @@
 package watch
 
 import (
-	"errors"
-
 	"k8s.io/apimachinery/pkg/types"
 
-	"github.com/yare-go/yare/internal/jsonscan"
 	"github.com/yare-go/yare/kube"
 )
 
@@ -55,49 +52,3 @@ const (
 	// this change.
 	ChangeWatchEnded
 )
-
-var errNoName = errors.New("it has no name")
-
-// readIdentity returns key, uid and resource version of an object, which is well-formed JSON.
-// It does not read what follows the metadata. The error is a *kube.DecodeError; named then
-// reports whether the key could be read all the same.
-func readIdentity(s kube.Stream, object []byte) (id Change, named bool, err error) {
-	id.Key.Cluster = s.Cluster
-	scan := jsonscan.New(object)
-	_, err = scan.Find("metadata")
-	if err == nil {
-		err = scan.Members(func(name []byte) error {
-			switch string(name) {
-			case "namespace":
-				return readText(&scan, &id.Key.Namespace)
-			case "name":
-				return readText(&scan, &id.Key.Name)
-			case "uid":
-				return readText(&scan, &id.UID)
-			case "resourceVersion":
-				return readText(&scan, &id.ResourceVersion)
-			}
-			return scan.Skip()
-		})
-	}
-	if err == nil && id.Key.Name == "" {
-		err = errNoName
-	}
-	if err != nil {
-		named = id.Key.Name != "" && (id.Key.Namespace != "") != s.Resource.ClusterScoped
-		return id, named, &kube.DecodeError{
-			Ref: refOf(s, id.Key, id.UID), ResourceVersion: id.ResourceVersion, Err: err,
-		}
-	}
-	return id, true, nil
-}
-
-func readText[S ~string](scan *jsonscan.Scanner, into *S) error {
-	text, err := scan.TextOrNull()
-	*into = S(text)
-	return err
-}
-
-func refOf(s kube.Stream, k kube.Key, uid types.UID) kube.Ref {
-	return kube.Ref{Cluster: s.Cluster, Resource: s.Resource, Namespace: k.Namespace, Name: k.Name, UID: uid}
-}

@@ -8,6 +8,35 @@ import (
 	"github.com/yare-go/yare/kube"
 )
 
+// Event is one of Added, Modified, Deleted and Synced.
+type Event[T any] interface{ event(*T) }
+
+type (
+	// Added is an object that the sequence has not shown before, or not since its deletion.
+	Added[T any] struct{ Object *T }
+
+	// Modified is a newer state of an object that the sequence has shown.
+	Modified[T any] struct{ Object *T }
+
+	// Deleted is an object that was deleted, or that no longer matches the selectors.
+	Deleted[T any] struct {
+		// Object is the last state. If Stale is true, it has only kind, namespace, name, uid,
+		// and the last resource version that was seen.
+		Object *T
+		// Stale is true if the deletion itself was not observed: the object was missing from a
+		// later list.
+		Stale bool
+	}
+
+	// Synced follows the last object of the initial state. It comes once.
+	Synced[T any] struct{}
+)
+
+func (Added[T]) event(*T)    {}
+func (Modified[T]) event(*T) {}
+func (Deleted[T]) event(*T)  {}
+func (Synced[T]) event(*T)   {}
+
 // Events watches the objects that api names and selectors select, until ctx ends or the
 // consumer leaves the loop. An error comes with a nil event, and reports a failure that Events is
 // dealing with. The sequence goes on after it. Only an error of api itself, or of a selector,
@@ -37,28 +66,26 @@ func streamEvents[T any](ctx context.Context, api kube.API[T], s kube.Stream) it
 		// undecodable holds the objects that the consumer has not seen in any state, because
 		// no state of them could be decoded so far.
 		undecodable := make(map[kube.Key]bool)
-		synced := false
+		isSynced := false
 		for change, err := range Follow(ctx, api.Client(), s) {
 			var event Event[T]
+			isEvent := false
 			if err == nil {
-				event, err = decode(api, change, undecodable)
+				event, isEvent, err = decode(api, change, undecodable)
 			}
-			if change.Type == ChangeListed && !synced {
-				synced, event = true, Synced[T]{}
+			if change.Type == ChangeListed && !isSynced {
+				isSynced, event, isEvent = true, Synced[T]{}, true
 			}
-			if event == nil && err == nil {
-				continue
-			}
-			if !yield(event, err) {
+			if (isEvent || err != nil) && !yield(event, err) {
 				return
 			}
 		}
 	}
 }
 
-// decode returns the event of a change, or nil if the change concerns no object that the
+// decode returns the event of a change. ok is false if the change concerns no object that the
 // consumer has seen or can see.
-func decode[T any](api kube.API[T], c Change, undecodable map[kube.Key]bool) (Event[T], error) {
+func decode[T any](api kube.API[T], c Change, undecodable map[kube.Key]bool) (event Event[T], ok bool, err error) {
 	switch c.Type {
 	case ChangeAdded, ChangeModified:
 		t, err := api.Decode(c.Object)
@@ -66,27 +93,27 @@ func decode[T any](api kube.API[T], c Change, undecodable map[kube.Key]bool) (Ev
 			if c.Type == ChangeAdded {
 				undecodable[c.Key] = true
 			}
-			return nil, err
+			return nil, false, err
 		}
 		if c.Type == ChangeAdded || undecodable[c.Key] {
 			delete(undecodable, c.Key)
-			return Added[T]{t}, nil
+			return Added[T]{t}, true, nil
 		}
-		return Modified[T]{t}, nil
+		return Modified[T]{t}, true, nil
 	case ChangeDeleted:
 		if undecodable[c.Key] {
 			delete(undecodable, c.Key)
-			return nil, nil
+			return nil, false, nil
 		}
 		if c.Object != nil {
 			if t, err := api.Decode(c.Object); err == nil {
-				return Deleted[T]{Object: t}, nil
+				return Deleted[T]{Object: t}, true, nil
 			}
 		}
 		o := api.Named(c.Key.Namespace, c.Key.Name, c.UID, c.ResourceVersion)
-		return Deleted[T]{Object: o, Stale: true}, nil
+		return Deleted[T]{Object: o, Stale: true}, true, nil
 	}
-	return nil, nil
+	return nil, false, nil
 }
 
 // mergeEvents yields the events of several streams. Synced comes when all streams are synced.

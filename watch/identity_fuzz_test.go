@@ -19,8 +19,8 @@ func FuzzIdentity(f *testing.F) {
 		f.Add([]byte(text))
 	}
 	f.Fuzz(func(t *testing.T, object []byte) {
-		id, named, err := readIdentity(kube.Stream{}, object)
-		if err == nil && (!named || id.Key.Name == "") {
+		id, err := readIdentity(kube.Stream{}, object)
+		if err == nil && (!id.isKeyKnown || id.key.Name == "") {
 			t.Errorf("%q: an object without a name has the identity %+v", object, id)
 		}
 		var want struct {
@@ -42,7 +42,7 @@ func FuzzIdentity(f *testing.F) {
 			}
 			return
 		}
-		if err != nil || id.Key.Namespace != m.Namespace || id.Key.Name != m.Name || id.UID != m.UID || id.ResourceVersion != m.ResourceVersion {
+		if err != nil || id.key.Namespace != m.Namespace || id.key.Name != m.Name || id.uid != m.UID || id.resourceVersion != m.ResourceVersion {
 			t.Errorf("%q: the identity is %+v, with the error %v", object, id, err)
 		}
 	})

@@ -10,6 +10,19 @@ import (
 
 // objectTracker holds the version of each object that a stream has published. It finds the
 // difference that a fresh list makes, and drops what a server repeats.
+//
+// Example: a list shows a at version 3 and b at version 5, and a watch shows b at version 7. A fresh list
+// shows a at version 3 and c at version 9:
+//
+//	first list    a 3, b 5    put returns ChangeAdded for both
+//	watch         b 7         put returns ChangeModified
+//	              b 5, again  put returns 0, because 5 precedes 7
+//	fresh list    a 3         put returns 0, because a has not changed
+//	              c 9         put returns ChangeAdded
+//	              the end     takeMissing returns b at version 7, which the list did not show
+//
+// If the fresh list shows b at version 6, put returns ChangeModified, because a fresh list may be of a
+// restored server.
 type objectTracker struct {
 	// cluster is the cluster of all keys.
 	cluster string
@@ -21,9 +34,9 @@ type objectTracker struct {
 	// undecodable holds the objects that the current list has shown, but whose metadata cannot
 	// be read.
 	undecodable map[trackedKey]bool
-	// unnamed is true if the current list has shown an object whose name cannot be read. That
+	// hasUnnamed is true if the current list has shown an object whose name cannot be read. That
 	// object may be any object that the list has not shown by name.
-	unnamed bool
+	hasUnnamed bool
 	// deleted holds the deletions that were published within the current list. The version
 	// that the list ends with may precede them. A watch from that version shows again what
 	// preceded each deletion.
@@ -60,11 +73,11 @@ func newObjectTracker(cluster string) objectTracker {
 	}
 }
 
-// startList begins a list. The versions that were published before it are no measure for what
-// it shows: a server that was restored from a backup has gone back in time.
+// startList begins a list. Versions from before the list are not compared with those of the list, because the
+// versions of a restored server are lower.
 func (t *objectTracker) startList() {
 	t.list++
-	t.listed, t.unnamed, t.newestDeletion = 0, false, trackedVersion{}
+	t.listed, t.hasUnnamed, t.newestDeletion = 0, false, trackedVersion{}
 	clear(t.deleted)
 	clear(t.undecodable)
 }
@@ -79,7 +92,8 @@ func (t *objectTracker) advance(version string) {
 	maps.DeleteFunc(t.deleted, func(_ trackedKey, deletion ident.Version) bool { return !to.Before(deletion) })
 }
 
-func (t *objectTracker) key(k kube.Key) trackedKey {
+// keyOf returns k in little memory.
+func (t *objectTracker) keyOf(k kube.Key) trackedKey {
 	if t.namespace.Value() != k.Namespace {
 		t.namespace = unique.Make(k.Namespace)
 	}
@@ -90,7 +104,7 @@ func (t *objectTracker) key(k kube.Key) trackedKey {
 // is 0 if there is nothing to publish: v is known, or precedes the known version. If another
 // object had the name, replaced is its last known version.
 func (t *objectTracker) put(k kube.Key, v ident.Version) (replaced trackedVersion, change ChangeType) {
-	key := t.key(k)
+	key := t.keyOf(k)
 	old, known := t.objects[key]
 	if known && t.isRepeated(v, old) {
 		return trackedVersion{}, 0
@@ -115,21 +129,21 @@ func (t *objectTracker) put(k kube.Key, v ident.Version) (replaced trackedVersio
 }
 
 // putUndecodable records that the current list has shown an object whose metadata cannot be
-// read, so that the object is not missing. named is false if k is not certain to be its key.
-func (t *objectTracker) putUndecodable(k kube.Key, named bool) {
+// read, so that the object is not missing.
+func (t *objectTracker) putUndecodable(id identity) {
 	t.listed++
-	if named {
-		t.undecodable[t.key(k)] = true
+	if id.isKeyKnown {
+		t.undecodable[t.keyOf(id.key)] = true
 	} else {
-		t.unnamed = true
+		t.hasUnnamed = true
 	}
 }
 
 // remove records that an object was deleted in version v, and reports whether the deletion is to
 // be published. The late deletion of an object whose name another one has taken is not published.
-func (t *objectTracker) remove(k kube.Key, v ident.Version, listing bool) bool {
-	key := t.key(k)
-	if listing {
+func (t *objectTracker) remove(k kube.Key, v ident.Version, isListing bool) bool {
+	key := t.keyOf(k)
+	if isListing {
 		t.deleted[key] = v
 	}
 	old, known := t.objects[key]
@@ -149,26 +163,26 @@ func (t *objectTracker) isRepeated(v ident.Version, known trackedObject) bool {
 	return known.list == t.list && v.Before(known.version)
 }
 
-// missing forgets the objects that the current list has not shown, and yields them. It yields
-// nothing if the list has shown an object without a readable name. The next list decides then.
-func (t *objectTracker) missing(yield func(trackedVersion) bool) {
-	if t.unnamed {
-		return
+// takeMissing removes and returns the objects that the current list has not shown. It returns nothing if the
+// list has shown an object without a readable name. The next list decides then.
+func (t *objectTracker) takeMissing() []trackedVersion {
+	if t.hasUnnamed {
+		return nil
 	}
+	var missing []trackedVersion
 	for key, o := range t.objects {
 		if o.list == t.list || t.undecodable[key] {
 			continue
 		}
 		delete(t.objects, key)
-		if !yield(t.trackedVersion(key, o.version)) {
-			return
-		}
+		missing = append(missing, t.trackedVersion(key, o.version))
 	}
+	return missing
 }
 
 // newest returns the newest change that the stream has published: an object, or a deletion
 // since the last list began. ok is false if there is none.
-func (t *objectTracker) newest() (newest trackedVersion, deleted, ok bool) {
+func (t *objectTracker) newest() (newest trackedVersion, isDeleted, ok bool) {
 	var at trackedKey
 	var latest ident.Version
 	for key, o := range t.objects {

@@ -116,6 +116,9 @@ func (a *ServiceAccount) removeAfter(t testing.TB, client *kube.Client, obj kube
 	})
 }
 
+// String returns the namespace and the name of the account, as NAMESPACE/NAME.
+func (a *ServiceAccount) String() string { return a.namespace + "/" + a.name }
+
 // Kubeconfig returns the path of a kubeconfig file with the account's rights.
 func (a *ServiceAccount) Kubeconfig() string { return a.kubeconfig }
 

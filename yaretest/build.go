@@ -4,13 +4,11 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"slices"
-	"strings"
 	"sync"
 	"testing"
 )
 
-// built holds the programs that tests of this process use at the moment, by source folder and flags.
+// built holds the programs that tests of this process use at the moment, by source folder.
 var built = struct {
 	sync.Mutex
 	programs map[string]*program
@@ -30,51 +28,44 @@ type program struct {
 // which is removed after t. Tests that run at the same time share it. An error of the compiler fails t.
 func Build(t testing.TB, folder string) string {
 	t.Helper()
-	return build(t, folder)
-}
-
-// build does what Build does, with flags for go build.
-func build(t testing.TB, folder string, flags ...string) string {
-	t.Helper()
 	source, err := filepath.Abs(folder)
 	if err != nil {
 		t.Fatal(err)
 	}
-	key := strings.Join(append(flags, source), " ")
 	built.Lock()
-	p := built.programs[key]
+	p := built.programs[source]
 	if p == nil {
 		p = new(program)
-		built.programs[key] = p
+		built.programs[source] = p
 	}
 	p.users++
 	built.Unlock()
-	t.Cleanup(func() { p.release(key) })
-	p.once.Do(func() { p.build(source, flags) })
+	t.Cleanup(func() { p.release(source) })
+	p.once.Do(func() { p.build(source) })
 	if p.err != nil {
 		t.Fatalf("build %s: %v\n%s", folder, p.err, p.said)
 	}
 	return p.path
 }
 
-func (p *program) build(source string, flags []string) {
+func (p *program) build(source string) {
 	if p.dir, p.err = os.MkdirTemp("", "yaretest-"); p.err != nil {
 		return
 	}
 	p.path = filepath.Join(p.dir, filepath.Base(source))
-	cmd := exec.Command("go", slices.Concat([]string{"build", "-buildvcs=false", "-o", p.path}, flags, []string{"."})...)
+	cmd := exec.Command("go", "build", "-buildvcs=false", "-o", p.path, ".")
 	cmd.Dir = source
 	p.said, p.err = cmd.CombinedOutput()
 }
 
 // release gives up the use of the program. The last user removes it.
-func (p *program) release(key string) {
+func (p *program) release(source string) {
 	built.Lock()
 	defer built.Unlock()
 	if p.users--; p.users > 0 {
 		return
 	}
-	delete(built.programs, key)
+	delete(built.programs, source)
 	if p.dir != "" {
 		os.RemoveAll(p.dir)
 	}

@@ -30,7 +30,6 @@ type Target interface {
 
 func (c *Cluster) home() *Cluster        { return c }
 func (a *ServiceAccount) home() *Cluster { return a.cluster }
-func (p *Proxy) home() *Cluster          { return p.cluster }
 
 // Program is a program that [RunParts] has started.
 type Program struct {

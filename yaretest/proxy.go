@@ -1,18 +1,15 @@
 package yaretest
 
 import (
-	"context"
-	"crypto/rand"
-	"encoding/pem"
-	"errors"
-	"io"
-	"log"
-	"net/http"
-	"net/http/httptest"
-	"net/http/httputil"
-	"net/url"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
 	"testing"
+	"time"
 
+	"github.com/yare-go/yare/internal/proxy"
 	"github.com/yare-go/yare/kube"
 )
 
@@ -32,8 +29,8 @@ import (
 type Proxy struct {
 	cluster    *Cluster
 	kubeconfig string
-	journal    journal
-	fault      fault
+	proxy      *proxy.Proxy
+	cutter     *cutter
 }
 
 // Proxy starts a proxy of the API server with an administrator's rights. It ends after t.
@@ -50,78 +47,129 @@ func (a *ServiceAccount) Proxy(t testing.TB) *Proxy {
 
 func newProxy(t testing.TB, cluster *Cluster, config *kube.Config, namespace string) *Proxy {
 	t.Helper()
-	target, err := url.Parse(config.Host)
+	p := &Proxy{cluster: cluster, kubeconfig: filepath.Join(t.TempDir(), "kubeconfig"), cutter: newCutter()}
+	var err error
+	if p.proxy, err = proxy.New(proxy.Options{Target: config, Namespace: namespace, Hooks: []proxy.Hook{p.cutter}}); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(p.proxy.Close)
+	session, err := p.proxy.Session("test")
 	if err != nil {
 		t.Fatal(err)
 	}
-	transport, err := kube.NewRoundTripper(config)
-	if err != nil {
+	if err := os.WriteFile(p.kubeconfig, session.Kubeconfig(), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	p := &Proxy{cluster: cluster}
-	p.fault.init()
-	forward := &httputil.ReverseProxy{
-		Rewrite: func(r *httputil.ProxyRequest) {
-			r.SetURL(target)
-			// The transport adds its own credentials.
-			r.Out.Header.Del("Authorization")
-		},
-		Transport:     transport,
-		FlushInterval: -1, // so that each event of a watch is forwarded at once
-		ErrorLog:      log.New(io.Discard, "", 0),
-		ModifyResponse: func(response *http.Response) error {
-			e := entryOf(response.Request.Context())
-			p.journal.answered(e, response.StatusCode)
-			if p.fault.cutsAt(e.write, AfterWrite) {
-				return errCut
-			}
-			return nil
-		},
-		// If the server gives no answer, the client gets none either: its connection breaks.
-		ErrorHandler: func(http.ResponseWriter, *http.Request, error) { panic(http.ErrAbortHandler) },
-	}
-	// Other users of this machine must not use the proxy.
-	secret := rand.Text()
-	server := httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if r.Header.Get("Authorization") != "Bearer "+secret {
-			http.Error(w, "this proxy belongs to a test", http.StatusUnauthorized)
-			return
-		}
-		p.serve(forward, w, r)
-	}))
-	server.Config.ErrorLog = forward.ErrorLog // clients are killed while they connect
-	server.StartTLS()
-	t.Cleanup(func() {
-		p.fault.cut() // ends the watches, which Close would wait for
-		server.Close()
-		if idle, ok := transport.(interface{ CloseIdleConnections() }); ok {
-			idle.CloseIdleConnections()
-		}
-	})
-	p.kubeconfig = writeKubeconfig(t, credentials{
-		server: server.URL, ca: pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: server.Certificate().Raw}),
-		user: "proxy", token: secret, namespace: namespace,
-	})
 	return p
 }
 
-func (p *Proxy) serve(forward http.Handler, w http.ResponseWriter, r *http.Request) {
-	e := p.journal.begin(r)
-	defer p.journal.end(e)
-	ctx, release, ok := p.fault.admit(r.Context(), e.write)
-	if !ok {
-		panic(http.ErrAbortHandler)
-	}
-	defer release()
-	forward.ServeHTTP(w, r.WithContext(context.WithValue(ctx, entryKey{}, e)))
-}
-
-// entryKey is the key of a request's entry in its context.
-type entryKey struct{}
-
-func entryOf(ctx context.Context) *entry { return ctx.Value(entryKey{}).(*entry) }
+func (p *Proxy) home() *Cluster { return p.cluster }
 
 // Kubeconfig returns the path of a kubeconfig file whose server is the proxy.
 func (p *Proxy) Kubeconfig() string { return p.kubeconfig }
 
-var errCut = errors.New("the connection was cut")
+// CutAtWrite cuts the proxy at the n-th write from now on, counted from 1.
+func (p *Proxy) CutAtWrite(n int, when Moment) { p.cutter.cutAt(n, when) }
+
+// CutNow breaks all connections, and refuses new ones until Mend.
+func (p *Proxy) CutNow() { p.cutter.cutNow() }
+
+// Cut returns a channel that is closed when the proxy has been cut.
+func (p *Proxy) Cut() <-chan struct{} { return p.cutter.isCutChannel() }
+
+// Mend ends a cut, and cancels a CutAtWrite that has not happened yet.
+func (p *Proxy) Mend() { p.cutter.mend() }
+
+// Requests returns all requests so far, in the order in which they came. Requests that were
+// refused because of a cut are included, with the code 0.
+func (p *Proxy) Requests() []Request {
+	var all []Request
+	for _, r := range p.proxy.Requests() {
+		all = append(all, newRequest(r))
+	}
+	return all
+}
+
+// Writes returns the requests so far whose verb is a write.
+func (p *Proxy) Writes() []Request {
+	var writes []Request
+	for _, r := range p.Requests() {
+		if r.Verb.IsWrite() {
+			writes = append(writes, r)
+		}
+	}
+	return writes
+}
+
+// requestsButWatches returns the requests so far whose verb is not watch.
+func (p *Proxy) requestsButWatches() []Request {
+	return slices.DeleteFunc(p.Requests(), func(r Request) bool { return r.Verb == kube.VerbWatch })
+}
+
+// lastRequest returns the last request that is no watch, and when it was over.
+func (p *Proxy) lastRequest() (last Request, over time.Time) {
+	for _, r := range p.requestsButWatches() {
+		end := r.Ended
+		if end.IsZero() {
+			end = time.Now()
+		}
+		if !end.Before(over) {
+			last, over = r, end
+		}
+	}
+	return last, over
+}
+
+// Count returns the number of requests so far, by user agent and verb.
+func (p *Proxy) Count() map[Caller]int {
+	count := make(map[Caller]int)
+	for _, r := range p.Requests() {
+		agent, _, _ := strings.Cut(r.UserAgent, "/")
+		count[Caller{agent, r.Verb}]++
+	}
+	return count
+}
+
+// settled is how long nothing may have happened before a program counts as idle.
+const settled = time.Second
+
+// RequireIdle waits until the programs are idle: for a second they have made no request but
+// watches, and reconciled nothing but what they had requeued with controller.RequeueAfter. Then
+// it fails t if such a request or reconcile happens within d. It finds reconciles in the logs of
+// programs, which must run with -v. Without programs it looks at requests only.
+func (p *Proxy) RequireIdle(t testing.TB, d time.Duration, programs ...*Process) {
+	t.Helper()
+	count, since := 0, time.Now()
+	Eventually(t, func() error {
+		last, asked := p.lastRequest()
+		if time.Since(asked) < settled {
+			return fmt.Errorf("it does not become idle: the last request was %s", last)
+		}
+		calls := unrequested(t, programs)
+		if len(calls) != count {
+			count, since = len(calls), time.Now()
+		}
+		if len(calls) > 0 && time.Since(since) < settled {
+			return fmt.Errorf("it does not become idle: the last reconcile was %s", calls[len(calls)-1])
+		}
+		return nil
+	})
+	before := p.requestsButWatches()
+	select {
+	case <-time.After(d):
+	case <-t.Context().Done():
+		t.Fatal("the test ended before its program had been idle")
+	}
+	if more := p.requestsButWatches(); len(more) > len(before) {
+		t.Errorf("within %s it made %d requests besides its watches:", d, len(more)-len(before))
+		for _, r := range more[len(before):] {
+			t.Errorf("  %s", r)
+		}
+	}
+	if calls := unrequested(t, programs); len(calls) > count {
+		t.Errorf("within %s it reconciled %d times without a requeue:", d, len(calls)-count)
+		for _, call := range calls[count:] {
+			t.Errorf("  %s", call)
+		}
+	}
+}

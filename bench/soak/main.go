@@ -118,8 +118,8 @@ func run(ctx context.Context, o options) error {
 	if err != nil {
 		return err
 	}
-	defer front.close()
-	program, err := startProgram(binary, front.kubeconfig(), dir)
+	defer front.proxy.Close()
+	program, err := startProgram(binary, front.kubeconfig, dir)
 	if err != nil {
 		return err
 	}

@@ -12,6 +12,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/yare-go/yare/explore"
 	"github.com/yare-go/yare/internal/plane/console"
 )
 
@@ -30,7 +31,7 @@ func run() int {
 	if err := newRoot(out).ExecuteContext(ctx); err != nil {
 		out.Printf("%v", err)
 		if exit, ok := errors.AsType[exitError](err); ok {
-			return exit.status
+			return exit.ExitStatus()
 		}
 		return 1
 	}
@@ -38,13 +39,10 @@ func run() int {
 }
 
 // exitError is an error with an exit status of its own.
-type exitError struct {
-	status int
+type exitError interface {
 	error
+	ExitStatus() int
 }
-
-// Unwrap returns the error.
-func (e exitError) Unwrap() error { return e.error }
 
 func newRoot(out *console.Console) *cobra.Command {
 	root := &cobra.Command{
@@ -78,6 +76,6 @@ kept in your cache folder.`,
 	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error {
 		return fmt.Errorf("%w: see `%s --help`", err, cmd.CommandPath())
 	})
-	root.AddCommand(newNew(out), newUp(out), newDev(out), newKubectl(out), newImage(out), newExplore(out), newLoad(), newVersion())
+	root.AddCommand(newNew(out), newUp(out), newDev(out), newKubectl(out), newImage(out), explore.Command(), newLoad(), newVersion())
 	return root
 }

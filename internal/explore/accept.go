@@ -9,11 +9,11 @@ import (
 
 	"github.com/yare-go/yare/internal/explore/finding"
 	"github.com/yare-go/yare/internal/explore/history"
-	"github.com/yare-go/yare/internal/explore/schedule"
+	"github.com/yare-go/yare/internal/proxy/faults"
 )
 
 // ReadAcceptances returns the intended differences in a file of YAML or JSON, which is a list. An entry
-// without a path accepts whole objects. The kinds of faults may be groups, as for [ParseKinds]. Error: the
+// without a path accepts whole objects. The kinds of faults may be groups, as for [faults.ParseKinds]. Error: the
 // file has another form, or an entry lacks its reason, names an unknown kind, or names neither objects nor a
 // path.
 func ReadAcceptances(path string) ([]finding.Acceptance, error) {
@@ -41,9 +41,9 @@ func complete(a *finding.Acceptance) error {
 	if _, err := history.Accept(*a); err != nil {
 		return err
 	}
-	var all []schedule.Kind
+	var all []faults.Kind
 	for _, name := range a.Faults {
-		kinds, err := ParseKinds(string(name))
+		kinds, err := faults.ParseKinds(string(name))
 		if err != nil {
 			return err
 		}
@@ -53,9 +53,6 @@ func complete(a *finding.Acceptance) error {
 	return nil
 }
 
-// changedAnnotation is the path of the annotation that faults write.
-const changedAnnotation = "metadata.annotations[explore.yare.dev/changed]"
-
 // acceptedOf returns the intended differences of an exploration, and the differences that the faults make.
 func acceptedOf(acceptances []finding.Acceptance) (*history.Accepted, error) {
 	return history.Accept(append(ownAcceptances(), acceptances...)...)
@@ -64,8 +61,8 @@ func acceptedOf(acceptances []finding.Acceptance) (*history.Accepted, error) {
 // ownAcceptances returns the differences that the faults themselves make.
 func ownAcceptances() []finding.Acceptance {
 	return []finding.Acceptance{
-		{Path: changedAnnotation, Reason: "the faults themselves write it"},
-		{Objects: "*" + unreadableSuffix, Path: "*", Faults: []schedule.Kind{schedule.Unreadable}, Reason: "the fault itself makes it"},
+		{Path: "metadata.annotations[" + faults.ChangedAnnotation + "]", Reason: "the faults themselves write it"},
+		{Objects: "*" + faults.UnreadableSuffix, Path: "*", Faults: []faults.Kind{faults.Unreadable}, Reason: "the fault itself makes it"},
 	}
 }
 

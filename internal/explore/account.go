@@ -63,17 +63,9 @@ func (a *Account) isBoundBy(b *rbacv1.RoleBinding) bool {
 	return false
 }
 
-// accountOf returns the account of an operator, or nil if it has the permissions of an administrator.
-func accountOf(o Operator) *Account {
-	if b, ok := o.(Binary); ok {
-		return b.Account
-	}
-	return nil
-}
-
 // checkAccount returns an error if the operator has an account that does not exist.
 func (e *explorer) checkAccount(ctx context.Context) error {
-	a := accountOf(e.operator)
+	a := e.operator.account()
 	if a == nil {
 		return nil
 	}
@@ -86,7 +78,7 @@ func (e *explorer) checkAccount(ctx context.Context) error {
 
 // target returns the configuration by which the proxy reaches the server for the program.
 func (e *explorer) target() *kube.Config {
-	if a := accountOf(e.operator); a != nil {
+	if a := e.operator.account(); a != nil {
 		return a.config(e.options.Config)
 	}
 	return e.options.Config
@@ -95,7 +87,7 @@ func (e *explorer) target() *kube.Config {
 // grant gives the account of the operator, in the namespace of a run, the permissions that the account has in
 // its own namespace, and waits until the server has observed them.
 func (e *explorer) grant(ctx context.Context, namespace string) error {
-	a := accountOf(e.operator)
+	a := e.operator.account()
 	if a == nil {
 		return nil
 	}

@@ -15,8 +15,8 @@ import (
 	"github.com/yare-go/yare/internal/explore/finding"
 )
 
-// codeCoverage returns, by package, how many statements have run in the lives that wrote to a folder. A life
-// writes to the folder if its program was compiled with go build -cover, and has ended in an orderly way.
+// codeCoverage returns, by package, how many statements have run in the processes that wrote to a folder. A
+// process writes to the folder if its program was compiled with go build -cover, and if it has ended in an orderly way.
 func codeCoverage(ctx context.Context, folder string) (map[string]finding.Count, error) {
 	written, err := filepath.Glob(filepath.Join(folder, "covcounters.*"))
 	if err != nil || len(written) == 0 {

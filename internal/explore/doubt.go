@@ -2,8 +2,6 @@ package explore
 
 import (
 	"fmt"
-	"regexp"
-	"strings"
 )
 
 // doubts returns why the references may prove nothing: a program that does nothing right without faults does
@@ -40,24 +38,4 @@ func (e *explorer) doubts() (doubts []string) {
 		doubts = append(doubts, "The program logged an error in each reference run. What fails without faults is not compared with anything right. The last error: "+errorLine)
 	}
 	return doubts
-}
-
-// errorPattern matches the lines with errors in the logs of slog, of yare at a terminal, of klog, of zap and
-// of logrus.
-const errorPattern = `^E\d{4} |^\d\d:\d\d:\d\d ERR |level=(ERROR|error)\b|"level":"(ERROR|error)"|\tERROR\t`
-
-// maxErrorLine is how many bytes of a line with an error are shown.
-const maxErrorLine = 300
-
-// lastError returns the last line with an error, or nothing.
-func (l *lines) lastError() string {
-	pattern := regexp.MustCompile(errorPattern)
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	for i := len(l.kept) - 1; i >= 0; i-- {
-		if line := l.kept[i]; pattern.MatchString(line) {
-			return strings.ToValidUTF8(line[:min(len(line), maxErrorLine)], "")
-		}
-	}
-	return ""
 }

@@ -6,18 +6,18 @@ import (
 	"errors"
 	"math/rand/v2"
 	"slices"
-	"strings"
 	"sync"
 	"time"
 
 	"github.com/yare-go/yare/internal/explore/finding"
 	"github.com/yare-go/yare/internal/explore/history"
 	"github.com/yare-go/yare/internal/explore/schedule"
+	"github.com/yare-go/yare/internal/proxy/faults"
 	"github.com/yare-go/yare/kube"
 )
 
-// Options are the settings of an exploration.
-type Options struct {
+// Settings are the settings of an exploration.
+type Settings struct {
 	// Config is the access to the cluster, with an administrator's rights. The kinds of the steps are
 	// defined there.
 	Config *kube.Config
@@ -26,10 +26,10 @@ type Options struct {
 	// Steps are the steps of the user. The first step applies the samples. Default: Samples are applied and
 	// deleted.
 	Steps []schedule.Step
-	// Only are the kinds of faults. Default: all that [DefaultKinds] returns, and transitions.
-	Only []schedule.Kind
+	// Only are the kinds of faults. Default: all that [faults.DefaultKinds] returns, and transitions.
+	Only []faults.Kind
 	// Beyond are kinds that happen in addition to the default ones.
-	Beyond []schedule.Kind
+	Beyond []faults.Kind
 	// Budget is the time during which new runs begin. Default: no limit.
 	Budget time.Duration
 	// Seed chooses among what is planned, and its order.
@@ -42,7 +42,7 @@ type Options struct {
 	Values map[string][]any
 	// Plane is the control plane of Config, for the faults that stop its components. Default: no faults
 	// of the control plane.
-	Plane Plane
+	Plane faults.Plane
 	// Accepted are the differences that are intended.
 	Accepted []finding.Acceptance
 	// Checks are the checks of the user's own.
@@ -64,12 +64,10 @@ var ErrNoReference = errors.New("there is no stable reference")
 
 // explorer is one exploration.
 type explorer struct {
-	operator Operator
-	options  Options
-	client   *kube.Client
-	random   *rand.Rand
-	// resources are the namespaced resources of the server.
-	resources []kube.Resource
+	operator Launcher
+	options  Settings
+	*cluster
+	random *rand.Rand
 	// recorder follows the objects of all runs.
 	recorder   *history.Recorder
 	namespaces *namespaces
@@ -93,7 +91,7 @@ type explorer struct {
 }
 
 // Explore explores an operator. Error: the exploration could not be made; [ErrNoReference].
-func Explore(ctx context.Context, operator Operator, o Options) (record finding.Record, err error) {
+func Explore(ctx context.Context, operator Launcher, o Settings) (record finding.Record, err error) {
 	e, err := newExplorer(ctx, operator, o)
 	if err != nil {
 		return finding.Record{}, err
@@ -108,8 +106,8 @@ func Explore(ctx context.Context, operator Operator, o Options) (record finding.
 		return finding.Record{}, err
 	}
 	err = e.runAll(ctx, jobs, began)
-	if b, ok := operator.(Binary); ok && b.CoverFolder != "" && err == nil {
-		e.coverage.Statements, err = codeCoverage(ctx, b.CoverFolder)
+	if folder := operator.coverFolder(); folder != "" && err == nil {
+		e.coverage.Statements, err = codeCoverage(ctx, folder)
 	}
 	e.coverage.Took = time.Since(began)
 	if err == nil {
@@ -122,7 +120,7 @@ func Explore(ctx context.Context, operator Operator, o Options) (record finding.
 }
 
 // List returns the runs that an exploration would make after the reference runs, one text each, in their order.
-func List(ctx context.Context, operator Operator, o Options) (all []string, err error) {
+func List(ctx context.Context, operator Launcher, o Settings) (all []string, err error) {
 	e, err := newExplorer(ctx, operator, o)
 	if err != nil {
 		return nil, err
@@ -138,7 +136,7 @@ func List(ctx context.Context, operator Operator, o Options) (all []string, err 
 	return all, err
 }
 
-func newExplorer(ctx context.Context, operator Operator, o Options) (*explorer, error) {
+func newExplorer(ctx context.Context, operator Launcher, o Settings) (*explorer, error) {
 	if len(o.Samples) == 0 && len(o.Steps) == 0 {
 		return nil, errors.New("there is nothing to explore: no sample, and no step")
 	}
@@ -151,12 +149,12 @@ func newExplorer(ctx context.Context, operator Operator, o Options) (*explorer, 
 		return nil, err
 	}
 	e := &explorer{
-		operator: operator, options: o, client: client, random: rand.New(rand.NewPCG(o.Seed, 1)),
+		operator: operator, options: o, cluster: &cluster{client: client}, random: rand.New(rand.NewPCG(o.Seed, 1)),
 		fresh: make(map[string]*freshState), accepted: accepted,
 		checks: checksOf{hasFailed: make(map[int]bool), hasHeld: make(map[int]bool), failures: make(map[int]error)},
 		coverage: finding.Coverage{
-			Operator: operator.String(), Seed: o.Seed, Kinds: make(map[schedule.Kind]finding.Count),
-			NotApplicable: make(map[schedule.Kind]string), FieldsWithoutValues: make(map[string]string),
+			Operator: operator.String(), Seed: o.Seed, Kinds: make(map[faults.Kind]finding.Count),
+			NotApplicable: make(map[faults.Kind]string), FieldsWithoutValues: make(map[string]string),
 		},
 	}
 	if err := e.checkAccount(ctx); err != nil {
@@ -189,7 +187,7 @@ func (e *explorer) close() error {
 
 // historyOptions returns the field managers that are not the operator, and the accepted differences.
 func (e *explorer) historyOptions() history.Options {
-	return history.Options{Users: []string{userManager, foreignManager}, Accepted: e.accepted}
+	return history.Options{Users: []string{userManager, faults.ForeignManager}, Accepted: e.accepted}
 }
 
 // patient returns the patience of a run that confirms a finding.
@@ -202,8 +200,8 @@ func (e *explorer) patient() patience {
 // job is one planned run.
 type job struct {
 	schedule schedule.Schedule
-	// kind is the kind of the fault, or [Transition].
-	kind schedule.Kind
+	// kind is the kind of the fault, or [faults.Transition].
+	kind faults.Kind
 	// field is the field of a transition.
 	field string
 	// changed are the steps in which the run makes a transition.
@@ -223,24 +221,24 @@ func (e *explorer) runAll(ctx context.Context, jobs []job, began time.Time) erro
 	jobs, alone := splitJobs(jobs)
 	budget := e.sharedBudget(alone)
 	var load loadMeter
-	p := newPace(e.options.Parallel)
+	limiter := newRunLimiter(e.options.Parallel)
 	var running sync.WaitGroup
 	following, stopFollowing := context.WithCancel(ctx)
 	defer running.Wait()
 	defer stopFollowing()
-	running.Go(func() { p.follow(following, load.measure) })
+	running.Go(func() { limiter.adjustToLoad(following, load.measure) })
 	var workers sync.WaitGroup
 	for _, j := range jobs {
-		if !p.begin(ctx) {
+		if !limiter.acquire(ctx) {
 			break
 		}
 		if budget > 0 && time.Since(began) > budget {
-			p.end()
+			limiter.release()
 			e.coverage.Complete = false
 			break
 		}
 		workers.Go(func() {
-			defer p.end()
+			defer limiter.release()
 			if err := e.makeRun(ctx, j); err != nil {
 				e.recordError(err)
 				cancel()
@@ -286,7 +284,7 @@ func (e *explorer) makeRun(ctx context.Context, j job) error {
 			return err
 		}
 		e.countRun(&e.coverage.Runs)
-		if len(out.missed) == 0 && (len(out.history.Gaps) == 0 || needsPlane(j.schedule)) || out.problem != "" {
+		if len(out.missed) == 0 && (len(out.history.Gaps) == 0 || faults.StopsComponents(j.schedule.Faults)) || out.problem != "" {
 			break
 		}
 	}
@@ -375,7 +373,7 @@ func (e *explorer) recordCoverage(j job, out *outcome) {
 				e.coverage.Transitions.Done++
 			}
 		}
-		if j.kind == schedule.Crash && j.schedule.Faults[0].At != nil && j.schedule.Faults[0].Restart == schedule.RestartNow {
+		if j.kind == faults.Crash && j.schedule.Faults[0].At != nil && j.schedule.Faults[0].Restart == faults.RestartNow {
 			e.coverage.Points.Done++
 		}
 	}
@@ -415,12 +413,4 @@ func textOfJob(j job) string {
 		return f.String()
 	}
 	return string(j.kind)
-}
-
-func textOf(differences []finding.Difference) string {
-	var texts []string
-	for _, d := range differences {
-		texts = append(texts, d.String())
-	}
-	return strings.Join(texts, "; ")
 }

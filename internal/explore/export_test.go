@@ -14,7 +14,7 @@ func GrantAccount(ctx context.Context, admin *kube.Config, account *Account, nam
 	if err != nil {
 		return nil, err
 	}
-	e := &explorer{operator: Binary{Account: account}, options: Options{Config: admin}, client: client}
+	e := &explorer{operator: Binary{Account: account}, options: Settings{Config: admin}, cluster: &cluster{client: client}}
 	if err := e.checkAccount(ctx); err != nil {
 		return nil, err
 	}

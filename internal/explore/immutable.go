@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/yare-go/yare/internal/explore/finding"
+	"github.com/yare-go/yare/internal/explore/history"
 )
 
 // refusedWrites returns the writes of the program in a step that the API server found invalid: as a
@@ -35,7 +36,7 @@ func (r *run) hasReported(step int) bool {
 			return true
 		}
 	}
-	return slices.ContainsFunc(h.ChangesAfter(before, r.explorer.historyOptions()), func(d finding.Difference) bool {
+	return slices.ContainsFunc(history.Changes(h, before, r.explorer.historyOptions()), func(d finding.Difference) bool {
 		resource, _, _ := strings.Cut(d.Object, "/")
 		return strings.HasPrefix(d.Path, "status.") && d.Path != "status.observedGeneration" && r.explorer.isOfUser(resource)
 	})

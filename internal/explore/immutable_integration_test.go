@@ -12,7 +12,9 @@ import (
 	"github.com/yare-go/yare/controller"
 	"github.com/yare-go/yare/internal/explore"
 	"github.com/yare-go/yare/internal/explore/finding"
+	"github.com/yare-go/yare/internal/explore/report"
 	"github.com/yare-go/yare/internal/explore/schedule"
+	"github.com/yare-go/yare/internal/proxy/faults"
 	"github.com/yare-go/yare/kube"
 	"github.com/yare-go/yare/operator"
 	"github.com/yare-go/yare/yaretest"
@@ -73,9 +75,9 @@ func TestRefusedChange(t *testing.T) {
 			json.RawMessage(`{"apiVersion":"explore.example.com/v1","kind":"Seal","metadata":{"name":"web"},"spec":{"text":"` + text + `"}}`),
 		}}
 	}
-	options := explore.Options{
+	options := explore.Settings{
 		Config: cluster.Config(), Steps: []schedule.Step{applying("a"), applying("b"), applying("a")},
-		Only: []schedule.Kind{explore.Transition},
+		Only: []faults.Kind{faults.Transition},
 	}
 	t.Run("reported", func(t *testing.T) {
 		t.Parallel()
@@ -84,7 +86,7 @@ func TestRefusedChange(t *testing.T) {
 			t.Fatal(err)
 		}
 		for _, f := range record.Findings {
-			t.Errorf("%s: %s", f.Verdict, explore.Summary(f))
+			t.Errorf("%s: %s", f.Verdict, report.Summary(f))
 		}
 		if len(record.Coverage.RefusedWrites) == 0 {
 			t.Error("the refused write is not reported")

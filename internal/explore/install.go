@@ -2,7 +2,6 @@ package explore
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"os"
@@ -19,28 +18,6 @@ import (
 	"github.com/yare-go/yare/internal/manifest"
 	"github.com/yare-go/yare/kube"
 )
-
-// ReadSamples returns the objects in a file of YAML or JSON. The namespaces of the objects do not count, because
-// each run has a namespace of its own.
-func ReadSamples(path string) ([]json.RawMessage, error) {
-	data, err := os.ReadFile(path)
-	if err != nil {
-		return nil, err
-	}
-	objects, err := manifest.Parse(data)
-	if err != nil {
-		return nil, fmt.Errorf("%s: %w", path, err)
-	}
-	var samples []json.RawMessage
-	for _, o := range objects {
-		raw, err := o.MarshalJSON()
-		if err != nil {
-			return nil, fmt.Errorf("%s: %w", path, err)
-		}
-		samples = append(samples, raw)
-	}
-	return samples, nil
-}
 
 // ReadInstall returns the objects in files of YAML or JSON, and in the files of folders, as YAML documents.
 func ReadInstall(paths []string) ([]byte, error) {

@@ -9,6 +9,7 @@ import (
 	"github.com/yare-go/yare/internal/explore/finding"
 	"github.com/yare-go/yare/internal/explore/history"
 	"github.com/yare-go/yare/internal/explore/schedule"
+	"github.com/yare-go/yare/internal/proxy/faults"
 )
 
 // judgeOf returns the judge of a run.
@@ -21,7 +22,7 @@ func (e *explorer) judgeOf(ctx context.Context, j job) (judge, error) {
 
 // judgeFaults returns a judge of a run with faults: the state after a step must be the state of the references.
 func (e *explorer) judgeFaults(s schedule.Schedule) judge {
-	var kinds []schedule.Kind
+	var kinds []faults.Kind
 	for _, f := range s.Faults {
 		kinds = append(kinds, f.Kind)
 	}
@@ -37,11 +38,11 @@ func (e *explorer) judgeHistory(j job, out *outcome) {
 	if e.judgeTerms(j, out) {
 		return
 	}
-	if isRestored(j.schedule) { // objects come again with other uids, and versions go back
+	if faults.IsRestored(j.schedule.Faults) { // objects come again with other uids, and versions go back
 		return
 	}
 	hasGaps := len(out.history.Gaps) > 0
-	if j.field == "" && (!hasGaps || needsPlane(j.schedule)) { // other values may replace objects
+	if j.field == "" && (!hasGaps || faults.StopsComponents(j.schedule.Faults)) { // other values may replace objects
 		e.judgeLives(j, out)
 	}
 	if !hasGaps {

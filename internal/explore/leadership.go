@@ -5,22 +5,11 @@ import (
 	"slices"
 	"time"
 
-	"github.com/yare-go/yare/internal/explore/faults"
 	"github.com/yare-go/yare/internal/explore/finding"
-	"github.com/yare-go/yare/internal/explore/schedule"
 	"github.com/yare-go/yare/internal/ident"
+	"github.com/yare-go/yare/internal/proxy"
+	"github.com/yare-go/yare/internal/proxy/faults"
 )
-
-// leaderGroup is the name of all faults that take the lease from a leader.
-const leaderGroup schedule.Kind = "leader"
-
-// leaderKinds returns the ways in which a leader loses its lease.
-func leaderKinds() []schedule.Kind {
-	return []schedule.Kind{schedule.LeaderLost, schedule.LeaderCut, schedule.LeaderKilled, schedule.LeaderHung}
-}
-
-// leases is the resource of the objects by which replicas elect their leader.
-const leases = "leases.coordination.k8s.io"
 
 // election describes the election of a leader among the replicas of a program.
 type election struct {
@@ -32,9 +21,9 @@ type election struct {
 
 // electionOf returns the election of a program that made these requests. It reports whether the program
 // elects a leader.
-func electionOf(requests []faults.Request) (e election, isElecting bool) {
+func electionOf(requests []proxy.Request) (e election, isElecting bool) {
 	for _, r := range requests {
-		if r.Point.Resource != leases || r.Holder == "" {
+		if r.Point.Resource != proxy.Leases || r.Holder == "" {
 			continue
 		}
 		if !isElecting {
@@ -62,14 +51,14 @@ type term struct {
 }
 
 // claims returns the requests that have written the Lease, in the order of the server.
-func (e *election) claims(requests []faults.Request) []faults.Request {
-	var claims []faults.Request
+func (e *election) claims(requests []proxy.Request) []proxy.Request {
+	var claims []proxy.Request
 	for _, r := range requests {
-		if r.Point.Resource == leases && r.Point.Name == e.lease && r.Version != "" {
+		if r.Point.Resource == proxy.Leases && r.Point.Name == e.lease && r.Version != "" {
 			claims = append(claims, r)
 		}
 	}
-	slices.SortStableFunc(claims, func(a, b faults.Request) int {
+	slices.SortStableFunc(claims, func(a, b proxy.Request) int {
 		switch {
 		case ident.IsNewer(a.Version, b.Version):
 			return 1
@@ -82,7 +71,7 @@ func (e *election) claims(requests []faults.Request) []faults.Request {
 }
 
 // terms returns the terms of the leaders, in their order.
-func (e *election) terms(requests []faults.Request) (all []term) {
+func (e *election) terms(requests []proxy.Request) (all []term) {
 	for _, c := range e.claims(requests) {
 		session := c.Session
 		if c.Holder == "" {
@@ -97,7 +86,7 @@ func (e *election) terms(requests []faults.Request) (all []term) {
 
 // leader returns the session of the replica that has taken the lease last. The session is empty if no replica has
 // taken the lease, or if the lease was released.
-func (e *election) leader(requests []faults.Request) string {
+func (e *election) leader(requests []proxy.Request) string {
 	terms := e.terms(requests)
 	if len(terms) == 0 {
 		return ""
@@ -107,9 +96,9 @@ func (e *election) leader(requests []faults.Request) string {
 
 // hasLost reports whether a session has led, and either another session has the lease now, or the last renewal is
 // so long ago that the program may have given the lease up.
-func (e *election) hasLost(session string, requests []faults.Request) bool {
+func (e *election) hasLost(session string, requests []proxy.Request) bool {
 	claims := e.claims(requests)
-	own := func(c faults.Request) bool { return c.Session == session && c.Holder != "" }
+	own := func(c proxy.Request) bool { return c.Session == session && c.Holder != "" }
 	if !slices.ContainsFunc(claims, own) {
 		return false
 	}
@@ -119,7 +108,7 @@ func (e *election) hasLost(session string, requests []faults.Request) bool {
 
 // lateWrites returns the writes that the server carried out for a former leader after another replica had
 // taken the lease.
-func (e *election) lateWrites(requests []faults.Request) (late []finding.Difference, step int) {
+func (e *election) lateWrites(requests []proxy.Request) (late []finding.Difference, step int) {
 	terms := e.terms(requests)
 	for _, r := range requests {
 		if !isCarriedOut(r) {
@@ -138,7 +127,7 @@ func (e *election) lateWrites(requests []faults.Request) (late []finding.Differe
 			continue // it has never led: all replicas may write such an object
 		}
 		d := finding.Difference{
-			Object: schedule.Object{Resource: r.Point.Resource, Name: r.Point.Name}.String(),
+			Object: faults.Object{Resource: r.Point.Resource, Name: r.Point.Name}.String(),
 			Reason: fmt.Sprintf("The server carried out a %s of a former leader after another replica had taken the lease.", r.Point.Verb),
 		}
 		if len(late) == 0 {
@@ -153,9 +142,9 @@ func (e *election) lateWrites(requests []faults.Request) (late []finding.Differe
 
 // isCarriedOut reports whether a request is a write that the server has carried out, of an object that a
 // leader alone writes.
-func isCarriedOut(r faults.Request) bool {
+func isCarriedOut(r proxy.Request) bool {
 	switch r.Point.Resource {
-	case "", leases, "events", "events.events.k8s.io":
+	case "", proxy.Leases, "events", "events.events.k8s.io":
 		return false
 	}
 	switch r.Point.Verb {
@@ -166,14 +155,14 @@ func isCarriedOut(r faults.Request) bool {
 }
 
 // isAfterClaim reports whether the server has carried out a write after a claim of the lease.
-func isAfterClaim(r faults.Request, t term) bool {
+func isAfterClaim(r proxy.Request, t term) bool {
 	return ident.IsNewer(r.Version, t.version) || !t.answered.IsZero() && r.Sent.After(t.answered)
 }
 
 // judgeTerms looks for writes of former leaders in a run whose faults take the lease from a leader, and
-// reports whether there are any. In other runs the exploration itself releases leases.
+// reports whether there are any. In other runs the exploration itself releases proxy.Leases.
 func (e *explorer) judgeTerms(j job, out *outcome) bool {
-	if e.election == nil || !needsStandby(j.schedule) {
+	if e.election == nil || !faults.NeedsStandby(j.schedule.Faults) {
 		return false
 	}
 	late, step := e.election.lateWrites(out.requests)
@@ -182,38 +171,4 @@ func (e *explorer) judgeTerms(j job, out *outcome) bool {
 	}
 	out.problem, out.problemStep, out.differences = finding.TwoLeaders, step, late
 	return true
-}
-
-// leaderKindsPerPoint is the number of ways in which a leader loses its lease at each write. The ways rotate.
-const leaderKindsPerPoint = 2
-
-// planLeader returns the faults that take the lease from a leader: at each write of the references, or,
-// within a budget, at one write for each kind, because such a run lasts longer than the lease.
-func (e *explorer) planLeader(points []schedule.Point, has func(schedule.Kind) bool) (all []schedule.Fault) {
-	kinds := slices.DeleteFunc(leaderKinds(), func(k schedule.Kind) bool { return !has(k) })
-	writes := slices.DeleteFunc(slices.Clone(points), func(p schedule.Point) bool { return !p.IsWrite() })
-	switch {
-	case len(kinds) == 0:
-		return nil
-	case e.election == nil:
-		e.coverage.NotApplicable[leaderGroup] = "the program elects no leader; start it with --leader-elect if it has that flag"
-		return nil
-	case len(writes) == 0:
-		e.coverage.NotApplicable[leaderGroup] = "the program writes nothing"
-		return nil
-	}
-	rotation := e.random.IntN(len(kinds))
-	if e.options.Budget > 0 {
-		for _, k := range kinds {
-			all = append(all, schedule.Fault{Kind: k, At: &writes[e.random.IntN(len(writes))]})
-		}
-		return all
-	}
-	for i := range writes {
-		for range min(leaderKindsPerPoint, len(kinds)) {
-			all = append(all, schedule.Fault{Kind: kinds[rotation%len(kinds)], At: &writes[i]})
-			rotation++
-		}
-	}
-	return all
 }

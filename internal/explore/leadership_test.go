@@ -4,25 +4,24 @@ import (
 	"testing"
 	"time"
 
-	"github.com/yare-go/yare/internal/explore/faults"
-	"github.com/yare-go/yare/internal/explore/schedule"
+	"github.com/yare-go/yare/internal/proxy"
 )
 
 // at returns a time of the tests.
 func at(second int) time.Time { return time.Unix(1000+int64(second), 0) }
 
 // claim returns a write of the Lease, which is answered a second after it is sent.
-func claim(session, holder, version string, second int) faults.Request {
-	return faults.Request{
-		Point: schedule.Point{Verb: "update", Resource: leases, Name: "operator"}, Session: session,
+func claim(session, holder, version string, second int) proxy.Request {
+	return proxy.Request{
+		Point: proxy.Point{Verb: "update", Resource: proxy.Leases, Name: "operator"}, Session: session,
 		Code: 200, Sent: at(second), Ended: at(second + 1), Version: version, Holder: holder, LeaseDuration: 15 * time.Second,
 	}
 }
 
 // write returns a write of an object.
-func write(session, verb, resource, version string, second int) faults.Request {
-	return faults.Request{
-		Point: schedule.Point{Verb: verb, Resource: resource, Name: "web", Step: 1}, Session: session,
+func write(session, verb, resource, version string, second int) proxy.Request {
+	return proxy.Request{
+		Point: proxy.Point{Verb: verb, Resource: resource, Name: "web", Step: 1}, Session: session,
 		Code: 200, Sent: at(second), Ended: at(second), Version: version,
 	}
 }
@@ -31,31 +30,31 @@ func write(session, verb, resource, version string, second int) faults.Request {
 func TestLateWrites(t *testing.T) {
 	t.Parallel()
 	e := election{lease: "operator", duration: 15 * time.Second}
-	claims := []faults.Request{
-		claim("life-1", "a", "10", 0), claim("life-1", "a", "12", 2), claim("life-2", "b", "20", 20),
+	claims := []proxy.Request{
+		claim("process-1", "a", "10", 0), claim("process-1", "a", "12", 2), claim("process-2", "b", "20", 20),
 	}
-	refused := write("life-1", "delete", "configmaps", "", 30)
+	refused := write("process-1", "delete", "configmaps", "", 30)
 	refused.Code = 409
 	for name, test := range map[string]struct {
-		requests []faults.Request
+		requests []proxy.Request
 		isLate   bool
 	}{
-		"in its term":                   {[]faults.Request{write("life-1", "patch", "configmaps", "19", 19)}, false},
-		"answered late":                 {[]faults.Request{write("life-1", "patch", "configmaps", "19", 20)}, false},
-		"after the claim":               {[]faults.Request{write("life-1", "patch", "configmaps", "21", 20)}, true},
-		"without a change":              {[]faults.Request{write("life-1", "patch", "configmaps", "11", 30)}, true},
-		"a deletion after the claim":    {[]faults.Request{write("life-1", "delete", "configmaps", "", 30)}, true},
-		"a deletion during the claim":   {[]faults.Request{write("life-1", "delete", "configmaps", "", 20)}, false},
-		"refused":                       {[]faults.Request{refused}, false},
-		"an Event":                      {[]faults.Request{write("life-1", "create", "events", "30", 30)}, false},
-		"of the present leader":         {[]faults.Request{write("life-2", "patch", "configmaps", "30", 30)}, false},
-		"of a standby":                  {[]faults.Request{write("life-3", "patch", "configmaps", "30", 30)}, false},
-		"of a standby that leads later": {[]faults.Request{write("life-2", "patch", "configmaps", "15", 15)}, false},
-		"after the lease was released": {[]faults.Request{
-			claim("life-2", "", "25", 25), write("life-2", "patch", "configmaps", "26", 26),
+		"in its term":                   {[]proxy.Request{write("process-1", "patch", "configmaps", "19", 19)}, false},
+		"answered late":                 {[]proxy.Request{write("process-1", "patch", "configmaps", "19", 20)}, false},
+		"after the claim":               {[]proxy.Request{write("process-1", "patch", "configmaps", "21", 20)}, true},
+		"without a change":              {[]proxy.Request{write("process-1", "patch", "configmaps", "11", 30)}, true},
+		"a deletion after the claim":    {[]proxy.Request{write("process-1", "delete", "configmaps", "", 30)}, true},
+		"a deletion during the claim":   {[]proxy.Request{write("process-1", "delete", "configmaps", "", 20)}, false},
+		"refused":                       {[]proxy.Request{refused}, false},
+		"an Event":                      {[]proxy.Request{write("process-1", "create", "events", "30", 30)}, false},
+		"of the present leader":         {[]proxy.Request{write("process-2", "patch", "configmaps", "30", 30)}, false},
+		"of a standby":                  {[]proxy.Request{write("process-3", "patch", "configmaps", "30", 30)}, false},
+		"of a standby that leads later": {[]proxy.Request{write("process-2", "patch", "configmaps", "15", 15)}, false},
+		"after the lease was released": {[]proxy.Request{
+			claim("process-2", "", "25", 25), write("process-2", "patch", "configmaps", "26", 26),
 		}, false},
-		"after it leads again": {[]faults.Request{
-			claim("life-1", "a", "40", 40), write("life-1", "patch", "configmaps", "41", 41), write("life-2", "patch", "configmaps", "42", 42),
+		"after it leads again": {[]proxy.Request{
+			claim("process-1", "a", "40", 40), write("process-1", "patch", "configmaps", "41", 41), write("process-2", "patch", "configmaps", "42", 42),
 		}, true},
 	} {
 		late, step := e.lateWrites(append(claims[:len(claims):len(claims)], test.requests...))
@@ -71,15 +70,15 @@ func TestLateWrites(t *testing.T) {
 // A program elects a leader if it has written a Lease with a holder.
 func TestElectionOf(t *testing.T) {
 	t.Parallel()
-	other := claim("life-1", "a", "3", 3)
+	other := claim("process-1", "a", "3", 3)
 	other.Point.Name, other.LeaseDuration = "other", time.Minute
-	e, isElecting := electionOf([]faults.Request{
-		write("life-1", "patch", "configmaps", "1", 1), claim("life-1", "a", "2", 2), other,
+	e, isElecting := electionOf([]proxy.Request{
+		write("process-1", "patch", "configmaps", "1", 1), claim("process-1", "a", "2", 2), other,
 	})
 	if !isElecting || e.lease != "operator" || e.duration != 15*time.Second {
 		t.Errorf("the election is %+v, %t", e, isElecting)
 	}
-	if _, isElecting := electionOf([]faults.Request{write("life-1", "patch", "configmaps", "1", 1)}); isElecting {
+	if _, isElecting := electionOf([]proxy.Request{write("process-1", "patch", "configmaps", "1", 1)}); isElecting {
 		t.Error("a program without a Lease elects")
 	}
 }
@@ -88,21 +87,21 @@ func TestElectionOf(t *testing.T) {
 func TestHasLost(t *testing.T) {
 	t.Parallel()
 	e := election{lease: "operator", duration: 15 * time.Second}
-	fresh := claim("life-1", "a", "10", 0)
+	fresh := claim("process-1", "a", "10", 0)
 	fresh.Began = time.Now()
 	stale := fresh
 	stale.Began = time.Now().Add(-e.duration)
-	next := claim("life-2", "b", "20", 20)
+	next := claim("process-2", "b", "20", 20)
 	next.Began = time.Now()
 	for name, test := range map[string]struct {
 		session  string
-		requests []faults.Request
+		requests []proxy.Request
 		want     bool
 	}{
-		"that has never led":            {"life-2", []faults.Request{fresh}, false},
-		"that leads":                    {"life-1", []faults.Request{fresh}, false},
-		"that cannot renew":             {"life-1", []faults.Request{stale}, true},
-		"that another one has replaced": {"life-1", []faults.Request{fresh, next}, true},
+		"that has never led":            {"process-2", []proxy.Request{fresh}, false},
+		"that leads":                    {"process-1", []proxy.Request{fresh}, false},
+		"that cannot renew":             {"process-1", []proxy.Request{stale}, true},
+		"that another one has replaced": {"process-1", []proxy.Request{fresh, next}, true},
 	} {
 		if got := e.hasLost(test.session, test.requests); got != test.want {
 			t.Errorf("a replica %s has lost the lease: %t", name, got)

@@ -5,12 +5,13 @@ import (
 	"fmt"
 	"slices"
 
-	"github.com/yare-go/yare/internal/explore/faults"
+	"github.com/yare-go/yare/internal/proxy"
+	"github.com/yare-go/yare/internal/proxy/faults"
 )
 
 // recordOutside records what a program has written outside of the namespace of its run: in other namespaces,
 // which was refused, and in no namespace.
-func (e *explorer) recordOutside(requests []faults.Request) {
+func (e *explorer) recordOutside(requests []proxy.Request) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	for _, r := range requests {
@@ -24,7 +25,7 @@ func (e *explorer) recordOutside(requests []faults.Request) {
 }
 
 // textOfWrite returns a write in short, such as: create configmaps a in kube-system.
-func textOfWrite(r faults.Request) string {
+func textOfWrite(r proxy.Request) string {
 	what := r.Point.Resource
 	if r.Point.Subresource != "" {
 		what += "/" + r.Point.Subresource
@@ -45,10 +46,10 @@ func insert(texts []string, text string) []string {
 	return slices.Insert(texts, i, text)
 }
 
-// removeMade removes the objects in no namespace that the program has made in a run.
-func removeMade(p *faults.Proxy) error {
+// removeCreated removes the objects in no namespace that the program has created in a run.
+func removeCreated(p *faults.Proxy) error {
 	// The context of the exploration may have ended.
 	ctx, cancel := context.WithTimeout(context.Background(), maxRemoval)
 	defer cancel()
-	return p.RemoveMade(ctx)
+	return p.RemoveCreated(ctx)
 }

@@ -2,7 +2,6 @@ package explore
 
 import (
 	"fmt"
-	"net/http"
 	"os"
 	"path/filepath"
 	"slices"
@@ -11,68 +10,20 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/yare-go/yare/internal/explore/faults"
 	"github.com/yare-go/yare/internal/explore/finding"
-	"github.com/yare-go/yare/internal/explore/schedule"
+	"github.com/yare-go/yare/internal/proxy"
+	"github.com/yare-go/yare/internal/proxy/faults"
 )
-
-// A fault that cannot happen is not planned, such as a conflict at an apply that creates the object.
-func TestFaultsThatCannotHappenAreNotPlanned(t *testing.T) {
-	t.Parallel()
-	patch := schedule.Point{Verb: "patch", Resource: "configmaps", Name: "page"}
-	for _, test := range []struct {
-		kind  schedule.Kind
-		point schedule.Point
-		code  int
-		want  bool
-	}{
-		{schedule.Conflict, patch, http.StatusOK, true},
-		{schedule.Conflict, patch, http.StatusConflict, true},
-		{schedule.Conflict, patch, http.StatusCreated, false},
-		{schedule.Conflict, schedule.Point{Verb: "delete", Resource: "configmaps", Name: "page"}, http.StatusOK, true},
-		{schedule.Conflict, schedule.Point{Verb: "delete", Resource: "configmaps", Name: "page"}, http.StatusNotFound, false},
-		{schedule.Conflict, schedule.Point{Verb: "deletecollection", Resource: "configmaps"}, http.StatusOK, false},
-		{schedule.Conflict, schedule.Point{Verb: "create", Resource: "configmaps", Name: "page"}, http.StatusConflict, false},
-		{schedule.Conflict, schedule.Point{Verb: "get", Resource: "configmaps", Name: "page"}, http.StatusOK, false},
-		{schedule.CommittedReset, patch, http.StatusCreated, true},
-		{schedule.CommittedReset, schedule.Point{Verb: "get"}, http.StatusOK, false},
-		{schedule.Refused429, schedule.Point{Verb: "get"}, http.StatusOK, true},
-	} {
-		if got := canHappen(test.kind, test.point, test.code); got != test.want {
-			t.Errorf("%s of %s, which was answered with %d: %t, want %t", test.kind, test.point, test.code, got, test.want)
-		}
-	}
-}
-
-func TestForeignFaultsThatChangeNothingAreNotPlanned(t *testing.T) {
-	t.Parallel()
-	bare := map[string]any{"metadata": map[string]any{"name": "page"}}
-	full := map[string]any{"metadata": map[string]any{
-		"labels": map[string]any{"a": "b"}, "finalizers": []any{"f"},
-		"ownerReferences": []any{map[string]any{"apiVersion": "v1", "kind": "ConfigMap", "name": "o", "uid": "u"}},
-	}}
-	for kind, wantOfBare := range map[schedule.Kind]bool{
-		schedule.ForeignEdit: false, schedule.StripLabels: false, schedule.StripOwners: false, schedule.StripFinalizers: false,
-		schedule.ForeignDelete: true, schedule.ForeignRecreate: true,
-	} {
-		if got := canMeddle(schedule.Fault{Kind: kind}, bare); got != wantOfBare {
-			t.Errorf("%s of a bare object: %t, want %t", kind, got, wantOfBare)
-		}
-		if !canMeddle(schedule.Fault{Kind: kind, Edit: []byte("{}")}, full) {
-			t.Errorf("%s of an object with labels, owners and finalizers is not planned", kind)
-		}
-	}
-}
 
 // A fault of a watch is planned in the steps in which both references received a change of the resource.
 func TestWatchFaultsArePlannedWhereChangesCome(t *testing.T) {
 	t.Parallel()
 	e := &explorer{references: []*outcome{
-		{deliveries: []faults.Delivery{
+		{deliveries: []proxy.Delivery{
 			{Resource: "pods", Step: 0, Type: "ADDED"}, {Resource: "secrets", Step: 0}, {Resource: "pods", Step: 1, Type: "DELETED"},
 			{Resource: "services", Step: 1, Type: "ADDED"}, {Resource: "pods", Step: 1, Type: "DELETED"},
 		}},
-		{deliveries: []faults.Delivery{{Resource: "pods", Step: 0, Type: "ADDED"}, {Resource: "services", Step: 1, Type: "MODIFIED"}, {Resource: "pods", Step: 1, Type: "ADDED"}}},
+		{deliveries: []proxy.Delivery{{Resource: "pods", Step: 0, Type: "ADDED"}, {Resource: "services", Step: 1, Type: "MODIFIED"}, {Resource: "pods", Step: 1, Type: "ADDED"}}},
 	}}
 	for step, want := range [][]string{{"pods"}, {"pods", "services"}, nil} {
 		if got := e.streams(step); !slices.Equal(got, want) {
@@ -84,12 +35,12 @@ func TestWatchFaultsArePlannedWhereChangesCome(t *testing.T) {
 // A write of random content has another hash in each run. The coverage reports such a write.
 func TestWritesOfOneReferenceAreReported(t *testing.T) {
 	t.Parallel()
-	request := func(verb, hash string) faults.Request {
-		return faults.Request{Point: schedule.Point{Verb: verb, Resource: "configmaps", Name: "page", ChangeHash: hash, Occurrence: 1}}
+	request := func(verb, hash string) proxy.Request {
+		return proxy.Request{Point: proxy.Point{Verb: verb, Resource: "configmaps", Name: "page", ChangeHash: hash, Occurrence: 1}}
 	}
 	e := &explorer{references: []*outcome{
-		{requests: []faults.Request{request("patch", "same"), request("patch", "one"), request("get", "one")}},
-		{requests: []faults.Request{request("patch", "same"), request("patch", "other")}},
+		{requests: []proxy.Request{request("patch", "same"), request("patch", "one"), request("get", "one")}},
+		{requests: []proxy.Request{request("patch", "same"), request("patch", "other")}},
 	}}
 	if points := e.points(); len(points) != 1 || points[0].ChangeHash != "same" {
 		t.Errorf("the points are %v", points)
@@ -101,19 +52,19 @@ func TestWritesOfOneReferenceAreReported(t *testing.T) {
 
 func TestDoubtsAboutReferences(t *testing.T) {
 	t.Parallel()
-	patch := func(code int) faults.Request {
-		return faults.Request{Point: schedule.Point{Verb: "patch", Resource: "configmaps", Name: "page", Occurrence: 1}, Code: code}
+	patch := func(code int) proxy.Request {
+		return proxy.Request{Point: proxy.Point{Verb: "patch", Resource: "configmaps", Name: "page", Occurrence: 1}, Code: code}
 	}
 	for name, test := range map[string]struct {
-		requests  []faults.Request
+		requests  []proxy.Request
 		errorLine string
 		want      []string
 	}{
-		"a right program":             {[]faults.Request{patch(200), patch(409)}, "", nil},
-		"a program that only reads":   {[]faults.Request{{Point: schedule.Point{Verb: "get", Resource: "configmaps"}, Code: 200}}, "", []string{"wrote no object"}},
-		"a program of Events":         {[]faults.Request{{Point: schedule.Point{Verb: "create", Resource: "events"}, Code: 201}}, "", []string{"wrote no object"}},
-		"a program whose writes fail": {[]faults.Request{patch(403), patch(0)}, "", []string{"Each of the 6 writes of the reference runs failed: the last one, patch configmaps page (step 1, occurrence 1), got no answer"}},
-		"a program that logs errors":  {[]faults.Request{patch(200)}, "level=ERROR msg=x", []string{"level=ERROR msg=x"}},
+		"a right program":             {[]proxy.Request{patch(200), patch(409)}, "", nil},
+		"a program that only reads":   {[]proxy.Request{{Point: proxy.Point{Verb: "get", Resource: "configmaps"}, Code: 200}}, "", []string{"wrote no object"}},
+		"a program of Events":         {[]proxy.Request{{Point: proxy.Point{Verb: "create", Resource: "events"}, Code: 201}}, "", []string{"wrote no object"}},
+		"a program whose writes fail": {[]proxy.Request{patch(403), patch(0)}, "", []string{"Each of the 6 writes of the reference runs failed: the last one, patch configmaps page (step 1, occurrence 1), got no answer"}},
+		"a program that logs errors":  {[]proxy.Request{patch(200)}, "level=ERROR msg=x", []string{"level=ERROR msg=x"}},
 	} {
 		o := &outcome{requests: test.requests, errorLine: test.errorLine}
 		got := (&explorer{references: []*outcome{o, o, o}}).doubts()
@@ -134,7 +85,7 @@ func TestLastError(t *testing.T) {
 		"12:39:18 INF no ERROR here":                            false,
 		`level=INFO msg="the level is not level ERROR"`:         false,
 	} {
-		l := &lines{}
+		l := &output{}
 		fmt.Fprintln(l, line)
 		fmt.Fprintln(l, "12:39:19 INF later")
 		if got := l.lastError() == line; got != want {
@@ -187,7 +138,7 @@ func TestReadAcceptances(t *testing.T) {
 		t.Fatal(err)
 	}
 	want := []finding.Acceptance{
-		{Objects: "secrets/web", Path: "data.password", Faults: append([]schedule.Kind{schedule.Crash}, foreignKinds()...), Reason: "nobody keeps it"},
+		{Objects: "secrets/web", Path: "data.password", Faults: append([]faults.Kind{faults.Crash}, faults.FamilyOf(faults.ForeignEdit).Describe().Kinds...), Reason: "nobody keeps it"},
 		{Objects: "configmaps/cache-*", Path: "*", Reason: "it is a cache"},
 	}
 	if diff := cmp.Diff(want, got); diff != "" {

@@ -53,7 +53,7 @@ func (e *explorer) makeReferences(ctx context.Context) error {
 		e.coverage.Runs++
 		e.coverage.References++
 		if out.problem != "" {
-			return fmt.Errorf("%w: reference run %d: %s: %s", ErrNoReference, i+1, out.problem, textOf(out.differences))
+			return fmt.Errorf("%w: reference run %d: %s: %s", ErrNoReference, i+1, out.problem, out.differences)
 		}
 		if i < referenceCount-1 {
 			silence = max(silence, out.silence())

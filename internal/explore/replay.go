@@ -7,11 +7,12 @@ import (
 	"slices"
 
 	"github.com/yare-go/yare/internal/explore/finding"
+	"github.com/yare-go/yare/internal/explore/report"
 )
 
 // Replay makes the run of a finding again, tries times, and returns the finding with the results of these runs.
 // Seen is 0 if no run has the verdict.
-func Replay(ctx context.Context, operator Operator, o Options, f finding.Finding, tries int) (seen finding.Finding, err error) {
+func Replay(ctx context.Context, operator Launcher, o Settings, f finding.Finding, tries int) (seen finding.Finding, err error) {
 	o.Steps = f.Schedule.Steps
 	e, err := newExplorer(ctx, operator, o)
 	if err != nil {
@@ -46,11 +47,11 @@ func Replay(ctx context.Context, operator Operator, o Options, f finding.Finding
 	return f, nil
 }
 
-// ReplayFile replays the findings in a file of [WriteReport], and returns the findings that are seen again.
+// ReplayFile replays the findings in a file of [report.WriteFile], and returns the findings that are seen again.
 // Checks that are not among the options cannot fail. A condition that never held is no run, and is left out.
-func ReplayFile(ctx context.Context, operator Operator, o Options, path string, tries int) (finding.Record, error) {
+func ReplayFile(ctx context.Context, operator Launcher, o Settings, path string, tries int) (finding.Record, error) {
 	again := finding.Record{Coverage: finding.Coverage{Operator: operator.String(), Complete: true}}
-	record, err := ReadRecord(path)
+	record, err := report.ReadFile(path)
 	if err != nil {
 		return again, err
 	}
@@ -67,7 +68,7 @@ func ReplayFile(ctx context.Context, operator Operator, o Options, path string, 
 		if got.Seen > 0 {
 			again.Findings = append(again.Findings, got)
 		} else {
-			again.Coverage.NotSeenAgain = append(again.Coverage.NotSeenAgain, Summary(got))
+			again.Coverage.NotSeenAgain = append(again.Coverage.NotSeenAgain, report.Summary(got))
 		}
 	}
 	return again, nil

@@ -10,51 +10,45 @@ import (
 	"time"
 
 	"github.com/yare-go/yare/internal/clock"
-	"github.com/yare-go/yare/internal/explore/faults"
 	"github.com/yare-go/yare/internal/explore/finding"
-	"github.com/yare-go/yare/internal/explore/schedule"
+	"github.com/yare-go/yare/internal/proxy"
+	"github.com/yare-go/yare/internal/proxy/faults"
 	"github.com/yare-go/yare/kube"
 )
 
-// replica is one of the programs of a run that can stand in for one another. It has several lives, one
-// after the other.
+// replica is one of the programs of a run that can stand in for one another. It has one process at a time.
 type replica struct {
 	// number counts the replicas of the run from 1.
 	number int
-	// session and life belong to the present life. Both are nil while the replica has no life.
-	session *faults.Session
-	life    instance
-	// mayEnd is true for a life whose lease a fault has taken. It may end by itself.
+	// session is the connection of process. Both are nil while the replica is down.
+	session *proxy.Session
+	process process
+	// mayEnd is true for a process whose lease a fault has taken. The process may end by itself.
 	mayEnd bool
 }
 
-// isRunning reports whether the replica has a life that has not ended by itself.
+// isRunning reports whether the replica has a process that has not ended by itself.
 func (p *replica) isRunning() bool {
-	if p.life == nil {
+	if p.process == nil {
 		return false
 	}
 	select {
-	case <-p.life.ended():
+	case <-p.process.ended():
 		return false
 	default:
 		return true
 	}
 }
 
-// stop cuts the life off from the server, and ends it.
+// stop cuts the process off from the server, and kills it.
 func (p *replica) stop() {
 	if p.session != nil {
 		p.session.CutOff()
 	}
-	if p.life != nil {
-		p.life.kill()
+	if p.process != nil {
+		p.process.kill()
 	}
-	p.session, p.life = nil, nil
-}
-
-// needsStandby reports whether a schedule has a fault for which another replica stands by.
-func needsStandby(s schedule.Schedule) bool {
-	return slices.ContainsFunc(s.Faults, func(f schedule.Fault) bool { return f.Kind.IsOfLeader() })
+	p.session, p.process = nil, nil
 }
 
 // pollInterval is the time between two looks at who leads.
@@ -64,14 +58,14 @@ const pollInterval = 100 * time.Millisecond
 // second one that stands by.
 func (r *run) startReplicas(ctx context.Context) error {
 	first, err := r.addReplica()
-	if err != nil || !needsStandby(r.schedule) {
+	if err != nil || !faults.NeedsStandby(r.schedule.Faults) {
 		return err
 	}
 	election := r.explorer.election
 	if election == nil {
 		return errors.New("the schedule has a fault of a leader, and the program elects none")
 	}
-	err = r.waitForRequests(ctx, first, func(requests []faults.Request) bool { return election.leader(requests) == first.session.Name() })
+	err = r.waitForRequests(ctx, first, func(requests []proxy.Request) bool { return election.leader(requests) == first.session.Name() })
 	if err != nil {
 		return err
 	}
@@ -79,17 +73,17 @@ func (r *run) startReplicas(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	return r.waitForRequests(ctx, second, func(requests []faults.Request) bool {
-		return slices.ContainsFunc(requests, func(q faults.Request) bool {
-			return q.Session == second.session.Name() && q.Point.Resource == leases
+	return r.waitForRequests(ctx, second, func(requests []proxy.Request) bool {
+		return slices.ContainsFunc(requests, func(q proxy.Request) bool {
+			return q.Session == second.session.Name() && q.Point.Resource == proxy.Leases
 		})
 	})
 }
 
 // addReplica starts another replica.
 func (r *run) addReplica() (*replica, error) {
-	r.lives.Lock()
-	defer r.lives.Unlock()
+	r.replicasMu.Lock()
+	defer r.replicasMu.Unlock()
 	p := &replica{number: len(r.replicas) + 1}
 	r.replicas = append(r.replicas, p)
 	return p, r.startReplicaLocked(p)
@@ -97,7 +91,7 @@ func (r *run) addReplica() (*replica, error) {
 
 // waitForRequests waits until a condition on the requests of the run holds, or a replica has ended. It
 // gives up after some time, because the rest of the run shows what is wrong.
-func (r *run) waitForRequests(ctx context.Context, p *replica, holds func([]faults.Request) bool) error {
+func (r *run) waitForRequests(ctx context.Context, p *replica, holds func([]proxy.Request) bool) error {
 	for until := time.Now().Add(r.explorer.election.takeOverTime()); time.Now().Before(until) && p.isRunning(); {
 		if holds(r.proxy.Requests()) {
 			return nil
@@ -109,15 +103,15 @@ func (r *run) waitForRequests(ctx context.Context, p *replica, holds func([]faul
 	return nil
 }
 
-// startReplicaLocked starts a life of a replica.
+// startReplicaLocked starts a process of a replica.
 func (r *run) startReplicaLocked(p *replica) error {
-	r.lifeCount++
-	name := fmt.Sprint("life-", r.lifeCount)
+	r.processCount++
+	name := fmt.Sprint("process-", r.processCount)
 	session, err := r.proxy.Session(name)
 	if err != nil {
 		return err
 	}
-	path := filepath.Join(r.folder, fmt.Sprintf("kubeconfig-%d", r.lifeCount))
+	path := filepath.Join(r.folder, fmt.Sprintf("kubeconfig-%d", r.processCount))
 	if err := os.WriteFile(path, session.Kubeconfig(), 0o600); err != nil {
 		return err
 	}
@@ -126,11 +120,11 @@ func (r *run) startReplicaLocked(p *replica) error {
 	}
 	r.replicaOfSession[name] = p.number
 	p.session, p.mayEnd = session, false
-	p.life, err = r.explorer.operator.start(life{config: session.Config(), kubeconfig: path, namespace: r.namespace, log: r.log})
+	p.process, err = r.explorer.operator.launch(processSettings{config: session.Config(), kubeconfig: path, namespace: r.namespace, output: r.output})
 	return err
 }
 
-// startLocked starts a life of each replica.
+// startLocked starts a process of each replica.
 func (r *run) startLocked() error {
 	r.restartDue = false
 	for _, p := range r.replicas {
@@ -141,18 +135,18 @@ func (r *run) startLocked() error {
 	return nil
 }
 
-// stopLocked ends the lives of all replicas.
+// stopLocked kills the processes of all replicas.
 func (r *run) stopLocked() {
 	for _, p := range r.replicas {
 		p.stop()
 	}
 }
 
-// crashProgram ends the lives of the program. The program starts again at once, or when
+// crashProgram kills the processes of the program. The program starts again at once, or when
 // restartProgram is called.
 func (r *run) crashProgram(why string, now bool) error {
-	r.lives.Lock()
-	defer r.lives.Unlock()
+	r.replicasMu.Lock()
+	defer r.replicasMu.Unlock()
 	r.recordFault(why)
 	r.stopLocked()
 	if !now {
@@ -164,8 +158,8 @@ func (r *run) crashProgram(why string, now bool) error {
 
 // restartProgram starts a program that waits for its restart.
 func (r *run) restartProgram() error {
-	r.lives.Lock()
-	defer r.lives.Unlock()
+	r.replicasMu.Lock()
+	defer r.replicasMu.Unlock()
 	if !r.restartDue {
 		return nil
 	}
@@ -173,20 +167,20 @@ func (r *run) restartProgram() error {
 	return r.startLocked()
 }
 
-// isDown reports whether no life of the program runs because of a crash.
+// isDown reports whether no process of the program runs because of a crash.
 func (r *run) isDown() bool {
-	r.lives.Lock()
-	defer r.lives.Unlock()
+	r.replicasMu.Lock()
+	defer r.replicasMu.Unlock()
 	return r.restartDue
 }
 
 // exit returns why the program ended by itself, or nil. A replica that has lost its lease may end.
 func (r *run) exit() error {
-	r.lives.Lock()
-	defer r.lives.Unlock()
+	r.replicasMu.Lock()
+	defer r.replicasMu.Unlock()
 	for _, p := range r.replicas {
-		if p.life != nil && !p.isRunning() && !r.hasLostLease(p) {
-			return p.life.err()
+		if p.process != nil && !p.isRunning() && !r.hasLostLease(p) {
+			return p.process.err()
 		}
 	}
 	return nil
@@ -199,19 +193,19 @@ func (r *run) hasLostLease(p *replica) bool {
 }
 
 // superviseReplicas starts replicas again that have ended because they have lost their lease, as a kubelet
-// does. If the lease belongs to a life that a crash has ended, it releases the lease, so that the program
+// does. If the lease belongs to a process that a crash has ended, it releases the lease, so that the program
 // need not wait until the lease expires.
 func (r *run) superviseReplicas(ctx context.Context) error {
 	if r.explorer.election == nil {
 		return nil
 	}
-	r.lives.Lock()
-	defer r.lives.Unlock()
+	r.replicasMu.Lock()
+	defer r.replicasMu.Unlock()
 	if r.isHandingOver || r.restartDue || r.outages.Load() > 0 {
 		return nil
 	}
 	for _, p := range r.replicas {
-		if p.life == nil || p.isRunning() || !r.hasLostLease(p) {
+		if p.process == nil || p.isRunning() || !r.hasLostLease(p) {
 			continue
 		}
 		r.recordEvent(finding.Event{Lane: finding.Operator, Text: fmt.Sprintf("replica %d, which has lost the lease, has ended and starts again", p.number)})
@@ -223,7 +217,7 @@ func (r *run) superviseReplicas(ctx context.Context) error {
 	return r.releaseLeaseLocked(ctx)
 }
 
-// releaseLeaseLocked releases the lease if it belongs to a life that has ended.
+// releaseLeaseLocked releases the lease if it belongs to a process that has ended.
 func (r *run) releaseLeaseLocked(ctx context.Context) error {
 	claims := r.explorer.election.claims(r.proxy.Requests())
 	if len(claims) == 0 || r.hasLeaderLocked() {
@@ -233,11 +227,11 @@ func (r *run) releaseLeaseLocked(ctx context.Context) error {
 	if last.Holder == "" || last.Session == r.released {
 		return nil
 	}
-	resource, err := r.explorer.resource(leases)
+	resource, err := r.explorer.resource(proxy.Leases)
 	if err != nil {
 		return err
 	}
-	api := kube.Dynamic(r.explorer.client.WithFieldManager(foreignManager), resource, r.namespace)
+	api := kube.Dynamic(r.explorer.client.WithFieldManager(faults.ForeignManager), resource, r.namespace)
 	// A leader that ends in order writes the same.
 	_, err = api.Patch(ctx, last.Name, kube.MergePatch(map[string]any{"spec": map[string]any{"holderIdentity": "", "leaseDurationSeconds": 1}}))
 	if kube.IgnoreNotFound(err) != nil {
@@ -245,6 +239,22 @@ func (r *run) releaseLeaseLocked(ctx context.Context) error {
 	}
 	r.released = last.Session
 	return nil
+}
+
+// advanceClock lets time pass for the program. It reports false if the program has the time of the machine.
+func (r *run) advanceClock(ctx context.Context) (bool, error) {
+	r.replicasMu.Lock()
+	defer r.replicasMu.Unlock()
+	for _, p := range r.replicas {
+		if p.process == nil {
+			continue
+		}
+		r.recordEvent(finding.Event{Lane: finding.Operator, Text: "time passes for the program"})
+		if advanced, err := p.process.advance(ctx); !advanced || err != nil {
+			return advanced, err
+		}
+	}
+	return true, nil
 }
 
 // hasLeaderLocked reports whether a replica that runs has the lease.
@@ -258,20 +268,22 @@ func (r *run) hasLeaderLocked() bool {
 // isUnsettled reports whether the run cannot be at rest, although nothing may happen for long: a fault
 // takes the lease from a leader, no replica leads yet, or the control plane is down.
 func (r *run) isUnsettled() bool {
-	r.lives.Lock()
-	defer r.lives.Unlock()
+	r.replicasMu.Lock()
+	defer r.replicasMu.Unlock()
 	if r.isHandingOver || r.outages.Load() > 0 {
 		return true
 	}
 	return r.explorer.election != nil && !r.restartDue && !r.hasLeaderLocked()
 }
 
-// handOver takes the lease from the leader, as its fault says, and waits until another replica has the lease. It
-// returns the problem, or an empty text. It returns early if the channel over is closed.
-func (r *run) handOver(f schedule.Fault, session *faults.Session, over <-chan struct{}) (problem string, err error) {
-	former := r.beginHandOver(f, session)
+// handOver waits until another replica leads in place of the replica of an armed fault, and ends the fault. It kills
+// the replica before if isKilled is true, and starts the replica again after. It returns early if the channel over is
+// closed. Error: a [handOverError] if no other replica takes the lease in time.
+func (r *run) handOver(armed *faults.Armed, isKilled bool, over <-chan struct{}) error {
+	session := armed.Session()
+	former := r.beginHandOver(session, isKilled)
 	defer r.endHandOver()
-	defer session.Reconnect()
+	defer armed.End()
 	election := r.explorer.election
 	limit := time.NewTimer(election.takeOverTime())
 	defer limit.Stop()
@@ -280,32 +292,32 @@ func (r *run) handOver(f schedule.Fault, session *faults.Session, over <-chan st
 	for successor := ""; successor == "" || successor == session.Name(); {
 		select {
 		case <-over:
-			return "", nil
+			return nil
 		case <-limit.C:
-			return fmt.Sprintf("No other replica takes the lease within %s, although it lasts for %s only.", election.takeOverTime(), election.duration), nil
+			return &handOverError{fmt.Sprintf("No other replica takes the lease within %s, although it lasts for %s only.", election.takeOverTime(), election.duration)}
 		case <-tick.C:
 			successor = election.leader(r.proxy.Requests())
 		}
 	}
-	if f.Kind != schedule.LeaderKilled || former == nil {
-		return "", nil
+	if !isKilled || former == nil {
+		return nil
 	}
-	r.lives.Lock()
-	defer r.lives.Unlock()
+	r.replicasMu.Lock()
+	defer r.replicasMu.Unlock()
 	r.recordEvent(finding.Event{Lane: finding.Operator, Text: fmt.Sprintf("replica %d starts again", former.number)})
-	return "", r.startReplicaLocked(former)
+	return r.startReplicaLocked(former)
 }
 
-// beginHandOver records that the leader loses its lease, and kills the leader if the fault says so. It
+// beginHandOver records that the leader loses its lease, and kills the leader if isKilled is true. It
 // returns the replica of the session.
-func (r *run) beginHandOver(f schedule.Fault, session *faults.Session) *replica {
-	r.lives.Lock()
-	defer r.lives.Unlock()
+func (r *run) beginHandOver(session *proxy.Session, isKilled bool) *replica {
+	r.replicasMu.Lock()
+	defer r.replicasMu.Unlock()
 	r.isHandingOver = true
 	for _, p := range r.replicas {
 		if p.session == session {
 			p.mayEnd = true
-			if f.Kind == schedule.LeaderKilled {
+			if isKilled {
 				p.stop()
 			}
 			return p
@@ -315,8 +327,8 @@ func (r *run) beginHandOver(f schedule.Fault, session *faults.Session) *replica 
 }
 
 func (r *run) endHandOver() {
-	r.lives.Lock()
-	defer r.lives.Unlock()
+	r.replicasMu.Lock()
+	defer r.replicasMu.Unlock()
 	r.isHandingOver = false
 }
 

@@ -12,10 +12,11 @@ import (
 	"time"
 
 	"github.com/yare-go/yare/internal/clock"
-	"github.com/yare-go/yare/internal/explore/faults"
 	"github.com/yare-go/yare/internal/explore/finding"
 	"github.com/yare-go/yare/internal/explore/history"
 	"github.com/yare-go/yare/internal/explore/schedule"
+	"github.com/yare-go/yare/internal/proxy"
+	"github.com/yare-go/yare/internal/proxy/faults"
 	"github.com/yare-go/yare/kube"
 )
 
@@ -25,24 +26,24 @@ type run struct {
 	schedule  schedule.Schedule
 	namespace string
 	began     time.Time
-	// folder holds the kubeconfig files of the lives.
+	// folder holds the kubeconfig files of the processes.
 	folder    string
 	recording *history.Recording
 	proxy     *faults.Proxy
 	names     *history.Names
-	log       *lines
+	output    *output
 
-	// lives guards the replicas of the program, whose lives a crash replaces.
-	lives    sync.Mutex
-	replicas []*replica
-	// lifeCount counts the lives so far. replicaOfSession holds the number of the replica of each session.
-	lifeCount        int
+	// replicasMu guards the following fields up to released.
+	replicasMu sync.Mutex
+	replicas   []*replica
+	// processCount counts the processes so far. replicaOfSession holds the number of the replica of each session.
+	processCount     int
 	replicaOfSession map[string]int
 	// restartDue is true while a program that has crashed waits for its restart.
 	restartDue bool
 	// isHandingOver is true while a fault takes the lease from a leader.
 	isHandingOver bool
-	// released is the session whose lease was released last, because its life had ended.
+	// released is the session whose lease was released last, because its process had ended.
 	released string
 	// outages counts the faults because of which the control plane may be down.
 	outages atomic.Int32
@@ -63,23 +64,23 @@ type outcome struct {
 	// states are the objects at the rest after each step.
 	states   []history.State
 	history  history.History
-	requests []faults.Request
+	requests []proxy.Request
 	// problem is the verdict that ended the run, or empty. differences are the differences after problemStep.
 	problem     finding.Verdict
 	problemStep int
-	differences []finding.Difference
+	differences finding.Differences
 	// isViolated is true if a check that must always hold has failed.
 	isViolated bool
 	// missed are the faults that did not happen.
-	missed []schedule.Fault
+	missed []faults.Fault
 	// refused are the writes of the program that the API server found invalid, and which the program has
 	// reported to the user.
 	refused []string
 	// notApplicable are the faults that the program gave no opportunity for.
-	notApplicable []schedule.Fault
+	notApplicable []faults.Fault
 	began         time.Time
 	trace         []finding.Event
-	deliveries    []faults.Delivery
+	deliveries    []proxy.Delivery
 	// errorLine is the last line with an error in the log of the program, or empty.
 	errorLine string
 }
@@ -107,7 +108,7 @@ func (e *explorer) run(ctx context.Context, s schedule.Schedule, wait patience, 
 		return nil, err
 	}
 	defer os.RemoveAll(folder)
-	r := &run{explorer: e, schedule: s, folder: folder, began: time.Now(), log: &lines{}}
+	r := &run{explorer: e, schedule: s, folder: folder, began: time.Now(), output: &output{}}
 	if err := r.begin(ctx, wait); err != nil {
 		return nil, errors.Join(err, r.end())
 	}
@@ -141,33 +142,33 @@ func (r *run) begin(ctx context.Context, wait patience) error {
 	var err error
 	r.proxy, err = faults.New(faults.Options{
 		Target: r.explorer.target(), Admin: r.explorer.options.Config, Namespace: r.namespace, Normalize: r.names.Normalize,
+		Delay: wait.delay,
 	})
 	if err != nil {
 		return err
 	}
-	r.proxy.Delay(wait.delay)
 	return r.startReplicas(ctx)
 }
 
 // end ends the program and the run, and releases the namespace.
 func (r *run) end() error {
-	r.lives.Lock()
+	r.replicasMu.Lock()
 	for _, p := range r.replicas {
-		if counted, ok := p.life.(*binaryInstance); ok {
-			counted.endOrderly()
+		if p.process != nil {
+			p.process.stop()
 		}
 	}
 	r.stopLocked()
-	r.lives.Unlock()
+	r.replicasMu.Unlock()
 	var removal error
 	if r.proxy != nil {
 		r.outcome.requests, r.outcome.deliveries = r.proxy.Requests(), r.proxy.Deliveries()
 		r.explorer.recordOutside(r.outcome.requests)
-		removal = removeMade(r.proxy)
+		removal = removeCreated(r.proxy)
 		r.proxy.Close()
 	}
 	r.outcome.history = r.recording.History()
-	r.outcome.began, r.outcome.trace, r.outcome.errorLine = r.began, r.allEvents(), r.log.lastError()
+	r.outcome.began, r.outcome.trace, r.outcome.errorLine = r.began, r.allEvents(), r.output.lastError()
 	r.explorer.namespaces.release(r.namespace, r.recording, r.isNamespaceReusable())
 	return removal
 }
@@ -175,7 +176,7 @@ func (r *run) end() error {
 // isNamespaceReusable reports whether another run may use the namespace. What a binding of the account allows
 // would be known to the server for a while after its deletion.
 func (r *run) isNamespaceReusable() bool {
-	return r.outcome.problem == "" && !needsPlane(r.schedule) && accountOf(r.explorer.operator) == nil
+	return r.outcome.problem == "" && !faults.StopsComponents(r.schedule.Faults) && r.explorer.operator.account() == nil
 }
 
 // runStep makes one step of the user, with its faults, and judges the rest after the step.
@@ -185,12 +186,12 @@ func (r *run) runStep(ctx context.Context, i int, step schedule.Step, wait patie
 	if err := r.proxy.BeginStep(ctx, i); err != nil {
 		return err
 	}
-	armed, err := r.armFaults(ctx, i)
+	armed, err := r.armFaults(ctx, i, wait)
 	defer armed.wait()
 	if err != nil {
 		return err
 	}
-	if err := r.before(ctx, i); err != nil {
+	if err := r.injectBeforeStep(ctx, i, wait); err != nil {
 		return err
 	}
 	if err := r.takeStep(ctx, step); err != nil {
@@ -204,12 +205,12 @@ func (r *run) runStep(ctx context.Context, i int, step schedule.Step, wait patie
 		return err
 	}
 	missed, err := armed.disarm()
-	if err != nil {
+	if err := r.recordHandOver(err); err != nil {
 		return err
 	}
 	r.outcome.missed = append(r.outcome.missed, missed...)
 	if r.hasFaultIn(i) {
-		if err := r.afterwards(ctx, i, wait); err != nil {
+		if err := r.injectAfterStep(ctx, i, wait); err != nil {
 			return err
 		}
 		r.acted = time.Now()
@@ -222,7 +223,7 @@ func (r *run) runStep(ctx context.Context, i int, step schedule.Step, wait patie
 
 // hasFaultIn reports whether a fault happens in a step.
 func (r *run) hasFaultIn(step int) bool {
-	return slices.ContainsFunc(r.schedule.Faults, func(f schedule.Fault) bool { return stepOf(f) == step })
+	return slices.ContainsFunc(r.schedule.Faults, func(f faults.Fault) bool { return f.StepIndex() == step })
 }
 
 // judgeStep compares the state at rest, and waits for a wrong state to become right.
@@ -292,7 +293,7 @@ func (r *run) waitForRest(ctx context.Context, wait patience) error {
 			return err
 		}
 		if err := r.exit(); err != nil {
-			r.recordProblem(finding.Exited, int(r.current.Load()), []finding.Difference{{Object: r.explorer.operator.String(), Reason: fmt.Sprintf("the program ended by itself: %v; its last lines: %s", err, r.log.last(exitLines))}})
+			r.recordProblem(finding.Exited, int(r.current.Load()), []finding.Difference{{Object: r.explorer.operator.String(), Reason: fmt.Sprintf("the program ended by itself: %v; its last lines: %s", err, r.output.last(exitLines))}})
 			return nil
 		}
 		if r.isUnsettled() && time.Now().Before(until) {

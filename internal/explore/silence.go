@@ -3,6 +3,8 @@ package explore
 import (
 	"slices"
 	"time"
+
+	"github.com/yare-go/yare/internal/proxy"
 )
 
 // silence returns the longest time in which nothing happened within a step.
@@ -10,7 +12,7 @@ func (o *outcome) silence() (longest time.Duration) {
 	for step := range o.states {
 		var times []time.Time
 		for _, v := range o.history.Versions {
-			if v.Step == step && v.Resource != leases {
+			if v.Step == step && v.Resource != proxy.Leases {
 				times = append(times, v.At)
 			}
 		}

@@ -5,8 +5,8 @@ import (
 	"fmt"
 	"slices"
 
-	"github.com/yare-go/yare/internal/explore/faults"
 	"github.com/yare-go/yare/internal/explore/finding"
+	"github.com/yare-go/yare/internal/proxy"
 )
 
 // allEvents returns the events of the run, in the order of time: the actions of the user and of the faults, the
@@ -56,7 +56,7 @@ func (r *run) allEvents() []finding.Event {
 }
 
 // textOfDelivery returns a delivery on a watch, in a line.
-func textOfDelivery(d faults.Delivery, normalize func(string) string) string {
+func textOfDelivery(d proxy.Delivery, normalize func(string) string) string {
 	if d.Type == "" {
 		return fmt.Sprintf("watch %s: begins, objects: %d", d.Resource, d.ObjectCount)
 	}

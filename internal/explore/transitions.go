@@ -10,20 +10,12 @@ import (
 	"slices"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/yare-go/yare/internal/explore/schedule"
 	"github.com/yare-go/yare/internal/explore/values"
+	"github.com/yare-go/yare/internal/proxy/faults"
 	"github.com/yare-go/yare/kube"
 )
-
-// definitions returns the resource of CustomResourceDefinitions.
-func definitions() kube.Resource {
-	return kube.Resource{
-		GroupVersionKind: schema.GroupVersionKind{Group: "apiextensions.k8s.io", Version: "v1", Kind: "CustomResourceDefinition"},
-		Plural:           "customresourcedefinitions", ClusterScoped: true,
-	}
-}
 
 // maxChain is how many changes of the declared state follow one another in a run.
 const maxChain = 10
@@ -36,11 +28,11 @@ func (e *explorer) planTransitions(ctx context.Context) (jobs []job, err error) 
 		if err != nil {
 			return nil, err
 		}
-		crd, err := e.definitionOf(ctx, sample)
+		crd, isCustom, err := e.definitionOf(ctx, sample)
 		if err != nil {
 			return nil, err
 		}
-		if crd == nil {
+		if !isCustom {
 			continue
 		}
 		transitions, err := e.transitionsOf(ctx, sample, crd)
@@ -62,20 +54,21 @@ func (e *explorer) planTransitions(ctx context.Context) (jobs []job, err error) 
 	return jobs, nil
 }
 
-// definitionOf returns the CRD of an object, or nil if the kind has none.
-func (e *explorer) definitionOf(ctx context.Context, object *unstructured.Unstructured) ([]byte, error) {
+// definitionOf returns the CRD of an object. It reports whether the object is of a custom kind.
+func (e *explorer) definitionOf(ctx context.Context, object *unstructured.Unstructured) (crd []byte, isCustom bool, err error) {
 	api, err := e.apiOf(object.GroupVersionKind(), "")
 	if err != nil {
-		return nil, err
+		return nil, false, err
 	}
-	crd, err := kube.Dynamic(e.client, definitions(), "").Get(ctx, resourceName(api.Resource()))
+	definition, err := e.Definitions().Get(ctx, resourceName(api.Resource()))
 	switch {
 	case kube.IsNotFound(err):
-		return nil, nil
+		return nil, false, nil
 	case err != nil:
-		return nil, err
+		return nil, false, err
 	}
-	return crd.MarshalJSON()
+	crd, err = definition.MarshalJSON()
+	return crd, true, err
 }
 
 // transitionsOf returns the transitions of a sample that the server accepts, and records what is
@@ -122,7 +115,7 @@ func (e *explorer) transitionsOf(ctx context.Context, sample *unstructured.Unstr
 		if slices.ContainsFunc(accepted, func(t values.Transition) bool { return t.Field == field.Path }) {
 			e.coverage.Fields.Done++
 		} else {
-			e.coverage.FieldsWithoutValues[field.Path] = cmp.Or(field.Why, "the server refused all values")
+			e.coverage.FieldsWithoutValues[field.Path] = cmp.Or(field.Reason, "the server refused all values")
 		}
 	}
 	return accepted, nil
@@ -189,7 +182,7 @@ func (e *explorer) chain(index int, sample json.RawMessage, transitions []values
 		changed = append(changed, len(steps)-1)
 		steps = append(steps, schedule.Step{Name: t.Field + ": as in the sample", Apply: first.Apply})
 	}
-	return job{schedule: schedule.Schedule{Seed: e.options.Seed, Steps: steps}, kind: Transition, field: transitions[0].Field, changed: changed}, nil
+	return job{schedule: schedule.Schedule{Seed: e.options.Seed, Steps: steps}, kind: faults.Transition, field: transitions[0].Field, changed: changed}, nil
 }
 
 // stepError is an error in a step of the user.

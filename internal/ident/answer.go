@@ -32,3 +32,6 @@ type Metadata struct {
 	OwnerReferences            jsontext.Value `json:"ownerReferences"`
 	ManagedFields              jsontext.Value `json:"managedFields"`
 }
+
+// Version returns the uid and the resource version.
+func (m Metadata) Version() Version { return NewVersion(m.UID, m.ResourceVersion) }

@@ -11,8 +11,8 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/yare-go/yare/bench/internal/loopback"
 	"github.com/yare-go/yare/bench/internal/workload"
+	"github.com/yare-go/yare/internal/proxy/loopback"
 	"github.com/yare-go/yare/kube"
 	"github.com/yare-go/yare/watch"
 )
@@ -20,12 +20,12 @@ import (
 // newClient returns yare's own client of a replay server with n Shops.
 func newClient(t *testing.T, n int) *kube.Client {
 	t.Helper()
-	server, err := loopback.Start(t.TempDir(), New(NewStore(n)))
+	server, path, err := loopback.StartWithFile(t.TempDir(), New(NewStore(n)))
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(server.Close)
-	config, _, err := kube.ConfigSource{Kubeconfig: server.Kubeconfig()}.Load()
+	config, _, err := kube.ConfigSource{Kubeconfig: path}.Load()
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -38,53 +38,62 @@ func (d CollectionDoubt) NeedsVersion() bool {
 	return !d.Incomparable && (d.Version == "" || time.Since(d.bounded) > MaxAge)
 }
 
-// DoubtCollection records that it is not known what has happened in a collection.
-func (o *Overlay) DoubtCollection(c Collection) {
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	o.tick++
-	now := time.Now()
-	o.doubts[c] = CollectionDoubt{tick: o.tick, recorded: now, bounded: now}
-}
-
-// Doubts returns the doubts that c, or an object in it, may be part of.
-func (o *Overlay) Doubts(c Collection) map[Collection]CollectionDoubt {
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	var all map[Collection]CollectionDoubt
-	for other, d := range o.doubts {
-		if c.Overlaps(other) {
-			if all == nil {
-				all = make(map[Collection]CollectionDoubt)
-			}
-			all[other] = d
-		}
-	}
-	return all
-}
-
-// BoundDoubt records the version after all effects of d, unless another doubt has taken its
-// place. It returns the updated d.
-func (o *Overlay) BoundDoubt(c Collection, d CollectionDoubt, version string) CollectionDoubt {
+// withVersion returns d with a version after all effects, which was asked for now.
+func (d CollectionDoubt) withVersion(version string) CollectionDoubt {
 	if ident.IsComparable(version) {
 		d.Version = version
 	} else {
 		d.Incomparable = true
 	}
 	d.bounded = time.Now()
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	if now, had := o.doubts[c]; had && now.tick == d.tick {
-		o.doubts[c] = d
-	}
 	return d
 }
 
-// DropDoubt removes d, unless another doubt has taken its place.
-func (o *Overlay) DropDoubt(c Collection, d CollectionDoubt) {
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	if now, had := o.doubts[c]; had && now.tick == d.tick {
-		delete(o.doubts, c)
+// collectionDoubts are the doubts of an [Overlay], at most one for each collection.
+type collectionDoubts map[Collection]CollectionDoubt
+
+// add adds a doubt that is recorded now, at a tick.
+func (all collectionDoubts) add(c Collection, tick Tick) {
+	now := time.Now()
+	all[c] = CollectionDoubt{tick: tick, recorded: now, bounded: now}
+}
+
+// has reports whether no other doubt has taken the place of d.
+func (all collectionDoubts) has(c Collection, d CollectionDoubt) bool {
+	current, ok := all[c]
+	return ok && current.tick == d.tick
+}
+
+// overlapping returns the doubts about collections that have objects in common with c.
+func (all collectionDoubts) overlapping(c Collection) map[Collection]CollectionDoubt {
+	var found map[Collection]CollectionDoubt
+	for other, d := range all {
+		if c.Overlaps(other) {
+			if found == nil {
+				found = make(map[Collection]CollectionDoubt)
+			}
+			found[other] = d
+		}
 	}
+	return found
+}
+
+// recordVersion records a version after all effects of the doubts about c that were recorded before a tick.
+func (all collectionDoubts) recordVersion(c Collection, before Tick, version string) {
+	for other, d := range all {
+		if c.Overlaps(other) && d.Version == "" && d.tick < before {
+			d.Version = version
+			all[other] = d
+		}
+	}
+}
+
+// hasUnbounded reports whether a doubt has no version.
+func (all collectionDoubts) hasUnbounded() bool {
+	for _, d := range all {
+		if d.Version == "" {
+			return true
+		}
+	}
+	return false
 }

@@ -32,34 +32,28 @@ type Entry struct {
 	// Version is a resource version from which on every store is right. A value has its own;
 	// other entries mostly get one later, and have none until then.
 	Version string
-	// Observed holds the objects that had the name so far, at most one for each UID. A tombstone
-	// is about all of them.
-	Observed []ObservedVersion
+	// Observed holds the objects that had the name so far, at most one version for each UID. The
+	// resource version is one at which the object existed. It is empty if none is known. A tombstone
+	// is about all of these objects.
+	Observed []ident.Version
 	// Former holds values that had the name before, at most one for each UID and Labels. A stream
-	// that lists anew after them has to publish that they have vanished.
+	// that lists anew after them has to publish that these objects were deleted.
 	Former []Entry
 	// Labels are the labels of a value, as the JSON that the server answered. They decide which
 	// streams the value is in.
 	Labels string
 	// Object is the content of a value as the server answered, in the version of Resource and
-	// in this form. It is nil if it is not kept.
-	Object   []byte
-	Resource kube.Resource
-	Form     kube.Representation
+	// in this representation. It is nil if it is not kept.
+	Object         []byte
+	Resource       kube.Resource
+	Representation kube.Representation
 
 	// tick is when the entry was recorded, in the order of all that was recorded and begun.
 	tick Tick
 	// recorded is the time at which the entry was recorded.
 	recorded time.Time
-	// isDistrusted is true if a watch has ended since, so that the entry counts as old.
-	isDistrusted bool
-}
-
-// ObservedVersion is an object that existed under a name.
-type ObservedVersion struct {
-	UID types.UID
-	// Version is a resource version at which the object existed. It is empty if none is known.
-	Version string
+	// isMarkedOld is true if a watch has ended since, so that the entry counts as old.
+	isMarkedOld bool
 }
 
 const (
@@ -104,8 +98,8 @@ const (
 	Absent
 )
 
-// Read returns what a read of r in a form finds, given what the store shows.
-func (e Entry) Read(o Observation, r kube.Resource, form kube.Representation) Finding {
+// Read returns what a read of r in a representation finds, given what the store shows.
+func (e Entry) Read(o Observation, r kube.Resource, representation kube.Representation) Finding {
 	switch {
 	case e.IsObservedBy(o):
 		return Stored
@@ -126,7 +120,7 @@ func (e Entry) Read(o Observation, r kube.Resource, form kube.Representation) Fi
 			return Absent
 		}
 		return Uncertain
-	case e.hasContent(r, form):
+	case e.hasContent(r, representation):
 		return Written
 	default:
 		return Uncertain
@@ -164,16 +158,17 @@ func hasShownAllSince(o Observation, recorded time.Time) bool {
 	return time.Since(since) > MaxSilence
 }
 
-func (e Entry) isOld() bool { return e.isDistrusted || time.Since(e.recorded) > MaxAge }
+func (e Entry) isOld() bool { return e.isMarkedOld || time.Since(e.recorded) > MaxAge }
 
 // isNewer reports whether the entry is about anything that happened after a version.
 func (e Entry) isNewer(version string) bool {
 	return ident.IsNewer(e.Version, version) ||
-		slices.ContainsFunc(e.Observed, func(o ObservedVersion) bool { return ident.IsNewer(o.Version, version) })
+		slices.ContainsFunc(e.Observed, func(o ident.Version) bool { return ident.IsNewer(o.ResourceVersion(), version) })
 }
 
 func (e Entry) hasObserved(uid types.UID) bool {
-	return slices.ContainsFunc(e.Observed, func(o ObservedVersion) bool { return o.UID == uid })
+	object := ident.NewVersion(uid, "")
+	return slices.ContainsFunc(e.Observed, object.HasSameUID)
 }
 
 // lastObserved returns a version after which only objects that are not gone can have the name of
@@ -183,33 +178,40 @@ func (e Entry) lastObserved() (version string, known bool) {
 	if e.UID == "" {
 		return "", false
 	}
+	var last ident.Version
 	for _, o := range e.Observed {
-		if o.Version == "" {
+		if o.ResourceVersion() == "" {
 			return "", false
 		}
-		if version == "" || ident.IsNewer(o.Version, version) {
-			version = o.Version
+		if last.ResourceVersion() == "" || last.Before(o) {
+			last = o
 		}
 	}
+	version = last.ResourceVersion()
 	return version, version != ""
 }
 
 // hasContent reports whether the entry has what a read asks for. The metadata are the same in
 // all versions.
-func (e Entry) hasContent(r kube.Resource, form kube.Representation) bool {
-	return e.Object != nil && (form == kube.MetadataOnly || e.Form == kube.Full &&
+func (e Entry) hasContent(r kube.Resource, representation kube.Representation) bool {
+	return e.Object != nil && (representation == kube.MetadataOnly || e.Representation == kube.Full &&
 		e.Resource.Group == r.Group && e.Resource.Version == r.Version && e.Resource.Plural == r.Plural)
 }
 
-// after returns the state known once e is recorded over old. later reports whether the request
-// of e began after old was recorded; if not, they overlapped.
-func (e Entry) after(old Entry, later bool) Entry {
-	answer := e
-	if !later {
-		e = overlapping(old, e)
-	}
+// merge returns the state that is known once e is recorded over old. The request of e began after old was
+// recorded, so e counts. Example: a value at version 5 over a value at version 6 is the value at version 5,
+// because the server was restored.
+func (e Entry) merge(old Entry) Entry { return e.withHistory(old, e) }
+
+// mergeOverlapping returns the state that is known once e is recorded over old. The request of e began before old was
+// recorded, so either answer may be the later one. Example: a value at version 5 over a value at version 6 is
+// the value at version 6.
+func (e Entry) mergeOverlapping(old Entry) Entry { return overlapping(old, e).withHistory(old, e) }
+
+// withHistory returns e with the objects and the values of the two entries that it was made of.
+func (e Entry) withHistory(old, answer Entry) Entry {
 	for _, o := range old.Observed {
-		e.Observed = AddObserved(e.Observed, o)
+		e.Observed = addObserved(e.Observed, o)
 	}
 	e.Former = formerValues(e, old, answer)
 	return e
@@ -264,7 +266,7 @@ func overlapping(a, b Entry) Entry {
 	}
 	both := b.Observed
 	for _, o := range a.Observed {
-		both = AddObserved(both, o)
+		both = addObserved(both, o)
 	}
 	switch {
 	case a.Kind == Doubt || b.Kind == Doubt:
@@ -303,11 +305,11 @@ func overlapping(a, b Entry) Entry {
 	}
 }
 
-// AddObserved returns observed with o added. It keeps the latest version of each UID.
-func AddObserved(observed []ObservedVersion, o ObservedVersion) []ObservedVersion {
-	i := slices.IndexFunc(observed, func(other ObservedVersion) bool { return other.UID == o.UID })
+// addObserved returns observed with o added. It keeps the latest version of each UID.
+func addObserved(observed []ident.Version, o ident.Version) []ident.Version {
+	i := slices.IndexFunc(observed, o.HasSameUID)
 	switch {
-	case o.UID == "" || i >= 0 && (o.Version == "" || ident.IsNewer(observed[i].Version, o.Version)):
+	case o.UID() == "" || i >= 0 && (o.ResourceVersion() == "" || o.Before(observed[i])):
 		return observed
 	case i >= 0:
 		observed = slices.Clone(observed)
@@ -320,13 +322,13 @@ func AddObserved(observed []ObservedVersion, o ObservedVersion) []ObservedVersio
 // withoutOldest removes the oldest of too many versions: a store that has reached the latest of
 // them cannot show it any more. Objects without a known version stay, because of them that is
 // not known.
-func withoutOldest(observed []ObservedVersion) []ObservedVersion {
+func withoutOldest(observed []ident.Version) []ident.Version {
 	oldest, known := -1, 0
 	for i, o := range observed {
-		if o.Version == "" {
+		if o.ResourceVersion() == "" {
 			continue
 		}
-		if known++; oldest < 0 || ident.IsNewer(observed[oldest].Version, o.Version) {
+		if known++; oldest < 0 || o.Before(observed[oldest]) {
 			oldest = i
 		}
 	}

@@ -8,6 +8,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"k8s.io/apimachinery/pkg/types"
 
+	"github.com/yare-go/yare/internal/ident"
 	"github.com/yare-go/yare/kube"
 )
 
@@ -16,13 +17,13 @@ import (
 func TestOrderOfAnswers(t *testing.T) {
 	t.Parallel()
 	val := func(uid types.UID, version string) Entry {
-		return Entry{Kind: Value, UID: uid, Version: version, Observed: []ObservedVersion{{uid, version}}}
+		return Entry{Kind: Value, UID: uid, Version: version, Observed: []ident.Version{ident.NewVersion(uid, version)}}
 	}
 	gone := func(uid types.UID, version string) Entry {
-		return Entry{Kind: Tombstone, UID: uid, Observed: []ObservedVersion{{uid, version}}}
+		return Entry{Kind: Tombstone, UID: uid, Observed: []ident.Version{ident.NewVersion(uid, version)}}
 	}
 	missing := func(uid types.UID, version string) Entry { // a read has found nothing
-		return Entry{Kind: Tombstone, Observed: []ObservedVersion{{uid, version}}}
+		return Entry{Kind: Tombstone, Observed: []ident.Version{ident.NewVersion(uid, version)}}
 	}
 	unknown := Entry{Kind: Doubt}
 	for _, c := range []struct {
@@ -49,7 +50,10 @@ func TestOrderOfAnswers(t *testing.T) {
 		{"not found, and a deletion", missing("u", "5"), gone("v", "7"), false, "gone @"},
 		{"two deletions", gone("u", "5"), gone("v", "7"), false, "gone v@"},
 	} {
-		got := c.new.after(c.old, c.later)
+		got := c.new.mergeOverlapping(c.old)
+		if c.later {
+			got = c.new.merge(c.old)
+		}
 		text := fmt.Sprintf("%s %s@%s", [...]string{"doubt", "value", "gone"}[got.Kind], got.UID, got.Version)
 		if diff := cmp.Diff(c.want, text); diff != "" {
 			t.Errorf("%s: %s", c.name, diff)
@@ -62,7 +66,7 @@ func TestOrderOfAnswers(t *testing.T) {
 func TestPassedTombstones(t *testing.T) {
 	t.Parallel()
 	for uid, want := range map[types.UID]bool{"u": true, "": false} {
-		e := Entry{Kind: Tombstone, UID: uid, Observed: []ObservedVersion{{"u", "5"}}}
+		e := Entry{Kind: Tombstone, UID: uid, Observed: []ident.Version{ident.NewVersion("u", "5")}}
 		if got := e.IsObservedBy(Observation{Version: "9", Present: true, UID: "v", ResourceVersion: "9", Selects: false}); got != want {
 			t.Errorf("of %q: %t, want %t", uid, got, want)
 		}
@@ -77,7 +81,7 @@ func TestPassedTombstones(t *testing.T) {
 // the stream received a version in between, which matched, and reads showed it.
 func TestWhatASelectorLeavesOutIsNotPassed(t *testing.T) {
 	t.Parallel()
-	e := Entry{Kind: Tombstone, UID: "u", Observed: []ObservedVersion{{"u", "5"}}}
+	e := Entry{Kind: Tombstone, UID: "u", Observed: []ident.Version{ident.NewVersion("u", "5")}}
 	if e.IsObservedBy(Observation{Version: "6", Selects: true}) {
 		t.Error("that it is not shown counts as its end")
 	}
@@ -94,9 +98,9 @@ func TestWhatASelectorLeavesOutIsNotPassed(t *testing.T) {
 // still to see it counted as having seen all.
 func TestTheLatestSightingStays(t *testing.T) {
 	t.Parallel()
-	e := Entry{Kind: Tombstone, UID: "latest", Observed: AddObserved(nil, ObservedVersion{"latest", "100"})}
+	e := Entry{Kind: Tombstone, UID: "latest", Observed: []ident.Version{ident.NewVersion("latest", "100")}}
 	for i := range 3 * maxObserved {
-		e.Observed = AddObserved(e.Observed, ObservedVersion{types.UID(fmt.Sprint("older", i)), fmt.Sprint(10 + i)})
+		e.Observed = addObserved(e.Observed, ident.NewVersion(types.UID(fmt.Sprint("older", i)), fmt.Sprint(10+i)))
 	}
 	if last, known := e.lastObserved(); last != "100" || !known || len(e.Observed) != maxObserved {
 		t.Errorf("the last was seen at %q (%t), of %d", last, known, len(e.Observed))
@@ -104,9 +108,9 @@ func TestTheLatestSightingStays(t *testing.T) {
 	if e.IsObservedBy(Observation{Version: "99", Present: true, UID: "older0", ResourceVersion: "", Selects: false}) || !e.IsObservedBy(Observation{Version: "100", Selects: false}) {
 		t.Error("a stream has passed it before it has got there, or not when it has")
 	}
-	e.Observed = AddObserved(e.Observed, ObservedVersion{UID: "undated"})
+	e.Observed = addObserved(e.Observed, ident.NewVersion("undated", ""))
 	for i := range 3 * maxObserved {
-		e.Observed = AddObserved(e.Observed, ObservedVersion{types.UID(fmt.Sprint("newer", i)), fmt.Sprint(110 + i)})
+		e.Observed = addObserved(e.Observed, ident.NewVersion(types.UID(fmt.Sprint("newer", i)), fmt.Sprint(110+i)))
 	}
 	if last, known := e.lastObserved(); known {
 		t.Errorf("what is not known is known to be %q", last)
@@ -118,7 +122,7 @@ func TestTheLatestSightingStays(t *testing.T) {
 // program. Nothing triggered the reconcile again.
 func TestTombstoneDoesNotHideASuccessorWithinAList(t *testing.T) {
 	t.Parallel()
-	e := Entry{Kind: Tombstone, UID: "old", Observed: []ObservedVersion{{"old", "140"}}, recorded: time.Now()}
+	e := Entry{Kind: Tombstone, UID: "old", Observed: []ident.Version{ident.NewVersion("old", "140")}, recorded: time.Now()}
 	successor := Observation{Version: "119", Present: true, UID: "new", ResourceVersion: "145"}
 	if got := e.Read(successor, podsOfV1, kube.Full); got != Stored {
 		t.Errorf("the successor is %v, want what is stored", got)

@@ -18,7 +18,7 @@ type Overlay struct {
 	entries map[Key]Entry
 	// unbounded holds the keys of the entries without a version.
 	unbounded map[Key]struct{}
-	doubts    map[Collection]CollectionDoubt
+	doubts    collectionDoubts
 	// restored holds, for each cluster that was restored from a backup, the tick at which that was
 	// found.
 	restored map[string]Tick
@@ -38,7 +38,7 @@ const minSweepSize = 64
 // New returns an empty Overlay.
 func New() *Overlay {
 	return &Overlay{
-		entries: make(map[Key]Entry), unbounded: make(map[Key]struct{}), doubts: make(map[Collection]CollectionDoubt),
+		entries: make(map[Key]Entry), unbounded: make(map[Key]struct{}), doubts: make(collectionDoubts),
 		restored:  make(map[string]Tick),
 		sweepSize: minSweepSize,
 	}
@@ -67,21 +67,24 @@ func (o *Overlay) Len() int {
 	return len(o.entries)
 }
 
-// Record records e, the meaning of the answer to a request that began at a tick. If a restoration was
-// found since, the answer may be of the past that was lost: then the entry is a doubt. Record reports
-// whether the answer is not known to be from before a restoration.
-func (o *Overlay) Record(k Key, began Tick, e Entry) (isOfPresent bool) {
+// Record records e, the meaning of the answer to a request that began at a tick. It reports whether it did
+// so. If a restoration was found after the request began, the restoration may have undone what the answer
+// shows. Then Record records a doubt.
+func (o *Overlay) Record(k Key, began Tick, e Entry) (isRecorded bool) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	isOfPresent = began >= o.restored[k.Cluster]
-	if !isOfPresent {
+	isRecorded = began >= o.restored[k.Cluster]
+	if !isRecorded {
 		e = Entry{Kind: Doubt}
 	}
-	if old, had := o.entries[k]; had {
-		e = e.after(old, began > old.tick)
+	switch old, had := o.entries[k]; {
+	case had && began > old.tick:
+		e = e.merge(old)
+	case had:
+		e = e.mergeOverlapping(old)
 	}
 	o.setLocked(k, e)
-	return isOfPresent
+	return isRecorded
 }
 
 // DoubtObject records that the object of that UID may be gone. A tombstone of the object stays.
@@ -93,26 +96,26 @@ func (o *Overlay) DoubtObject(k Key, uid types.UID) {
 	case !had:
 		o.setLocked(k, Entry{Kind: Doubt})
 	case old.Kind != Tombstone || !old.hasObserved(uid):
-		o.setLocked(k, Entry{Kind: Doubt}.after(old, true))
+		o.setLocked(k, Entry{Kind: Doubt}.merge(old))
 	}
 }
 
 // Settle puts the result of a live read that began at a tick in place of the entry, unless
 // something was recorded since. Settle reports whether it did so.
-func (o *Overlay) Settle(k Key, began Tick, e Entry) (settled bool) {
+func (o *Overlay) Settle(k Key, began Tick, e Entry) (isSettled bool) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	old, had := o.entries[k]
 	if !had || began <= old.tick || began <= o.restored[k.Cluster] {
 		return false
 	}
-	o.setLocked(k, e.after(old, true))
+	o.setLocked(k, e.merge(old))
 	return true
 }
 
 func (o *Overlay) setLocked(k Key, e Entry) {
 	o.tick++
-	e.tick, e.recorded, e.isDistrusted = o.tick, time.Now(), false
+	e.tick, e.recorded, e.isMarkedOld = o.tick, time.Now(), false
 	o.entries[k] = e
 	if e.Version == "" {
 		o.unbounded[k] = struct{}{}
@@ -179,12 +182,7 @@ func (o *Overlay) RecordVersion(c Collection, began Tick, version string) {
 			delete(o.unbounded, k)
 		}
 	}
-	for other, d := range o.doubts {
-		if c.Overlaps(other) && d.Version == "" && d.tick < began {
-			d.Version = version
-			o.doubts[other] = d
-		}
-	}
+	o.doubts.recordVersion(c, began, version)
 }
 
 // DoubtNewer puts a doubt in place of each entry of a cluster that a server at this version need
@@ -202,26 +200,28 @@ func (o *Overlay) DoubtNewer(cluster, version string) {
 	}
 }
 
-// DoubtUntil puts a doubt in place of e that each store at version settles, unless another entry has
-// taken the place of e. The values of e stay: a stream that lists after the doubt may have to publish
-// that they have vanished.
-func (o *Overlay) DoubtUntil(k Key, e Entry, version string) {
+// DoubtUntil puts a doubt in place of each entry of a collection that was recorded before a tick. Each store
+// that reaches version settles the doubt. The values of the entries stay: a stream that lists after the doubt
+// may have to publish that an object was deleted.
+func (o *Overlay) DoubtUntil(c Collection, before Tick, version string) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	if now, ok := o.entries[k]; ok && now.tick == e.tick {
-		o.setLocked(k, Entry{Kind: Doubt, Version: version, Former: e.Values()})
+	for k, e := range o.entries {
+		if c.Contains(k) && e.IsRecordedBefore(before) {
+			o.setLocked(k, Entry{Kind: Doubt, Version: version, Former: e.Values()})
+		}
 	}
 }
 
-// Distrust makes reads of the objects in a collection uncertain, as far as no store has observed
-// their entries: a watch has ended, and the server may be restored from a backup before the next one
-// opens. The entries keep their content, because a list may show that an object has vanished.
-func (o *Overlay) Distrust(c Collection) {
+// MarkOld makes the entries of a collection count as older than [MaxAge]. It is called at the end of a watch:
+// the server may be restored from a backup before the next watch opens. The entries keep their content,
+// because a stream may have to publish that an object was deleted.
+func (o *Overlay) MarkOld(c Collection) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	for k, e := range o.entries {
 		if c.Contains(k) {
-			e.isDistrusted = true
+			e.isMarkedOld = true
 			o.entries[k] = e
 		}
 	}
@@ -231,21 +231,49 @@ func (o *Overlay) Distrust(c Collection) {
 func (o *Overlay) HasUnbounded() bool {
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	if len(o.unbounded) > 0 {
-		return true
-	}
-	for _, d := range o.doubts {
-		if d.Version == "" {
-			return true
-		}
-	}
-	return false
+	return len(o.unbounded) > 0 || o.doubts.hasUnbounded()
 }
 
-// Sweep calls isNeeded for every entry and isDoubted for every doubt, and removes those for
+// DoubtCollection records that it is not known what has happened in a collection.
+func (o *Overlay) DoubtCollection(c Collection) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	o.tick++
+	o.doubts.add(c, o.tick)
+}
+
+// Doubts returns the doubts that c, or an object in it, may be part of.
+func (o *Overlay) Doubts(c Collection) map[Collection]CollectionDoubt {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	return o.doubts.overlapping(c)
+}
+
+// BoundDoubt records the version after all effects of d, unless another doubt has taken its
+// place. It returns the updated d.
+func (o *Overlay) BoundDoubt(c Collection, d CollectionDoubt, version string) CollectionDoubt {
+	bounded := d.withVersion(version)
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if o.doubts.has(c, d) {
+		o.doubts[c] = bounded
+	}
+	return bounded
+}
+
+// DropDoubt removes d, unless another doubt has taken its place.
+func (o *Overlay) DropDoubt(c Collection, d CollectionDoubt) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if o.doubts.has(c, d) {
+		delete(o.doubts, c)
+	}
+}
+
+// Sweep calls isNeeded for every entry and isDoubtNeeded for every doubt, and removes those for
 // which they report false, if that was not done for a while. A value that is too old to be read
-// keeps its content: a list that misses the object is published with it.
-func (o *Overlay) Sweep(isNeeded func(Key, Entry) bool, isDoubted func(Collection, CollectionDoubt) bool) {
+// keeps its content: if the object is not in a later list, the deletion is published with this content.
+func (o *Overlay) Sweep(isNeeded func(Key, Entry) bool, isDoubtNeeded func(Collection, CollectionDoubt) bool) {
 	o.mu.Lock()
 	size := len(o.entries) + len(o.doubts)
 	if size < o.sweepSize && (size == 0 || time.Since(o.swept) < MaxAge) {
@@ -262,7 +290,7 @@ func (o *Overlay) Sweep(isNeeded func(Key, Entry) bool, isDoubted func(Collectio
 		}
 	}
 	for c, d := range doubts {
-		if !isDoubted(c, d) {
+		if !isDoubtNeeded(c, d) {
 			o.DropDoubt(c, d)
 		}
 	}

@@ -5,6 +5,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/yare-go/yare/internal/ident"
 	"github.com/yare-go/yare/kube"
 )
 
@@ -58,7 +59,7 @@ func TestEndOfAWatchDoesNotMakeAStoreCurrent(t *testing.T) {
 		open := Observation{Version: "5", Present: true, UID: "u", ResourceVersion: "5", OpenSince: time.Now()}
 		time.Sleep(MaxSilence + time.Minute)
 		o.Record(pod, o.Begin(), Entry{Kind: Tombstone, UID: "u"})
-		o.Distrust(pod.Collection)
+		o.MarkOld(pod.Collection)
 		e, _ := o.Get(pod)
 		if e.IsObservedBy(open) || e.Read(open, podsOfV1, kube.Full) == Stored {
 			t.Errorf("the store counts as current: %+v", e)
@@ -128,7 +129,7 @@ func TestContentStaysUntilAllStreamsHaveObservedIt(t *testing.T) {
 func TestAnswerFromBeforeARestorationIsADoubt(t *testing.T) {
 	t.Parallel()
 	o := New()
-	value := Entry{Kind: Value, UID: "u", Version: "1005", Observed: []ObservedVersion{{"u", "1005"}}}
+	value := Entry{Kind: Value, UID: "u", Version: "1005", Observed: []ident.Version{ident.NewVersion("u", "1005")}}
 	before := o.Begin()
 	o.DoubtNewer("", "50")
 	o.Record(pod, before, value)
@@ -153,7 +154,7 @@ func TestRestorationPutsDeletionsInDoubt(t *testing.T) {
 	t.Parallel()
 	o := New()
 	before := Observation{Version: "40", Present: true, UID: "u", ResourceVersion: "40"}
-	o.Record(pod, o.Begin(), Entry{Kind: Tombstone, UID: "u", Observed: []ObservedVersion{{"u", "40"}}})
+	o.Record(pod, o.Begin(), Entry{Kind: Tombstone, UID: "u", Observed: []ident.Version{ident.NewVersion("u", "40")}})
 	if e, _ := o.Get(pod); e.Read(before, podsOfV1, kube.Full) != Absent {
 		t.Errorf("the deletion is not read: %+v", e)
 	}
@@ -169,7 +170,7 @@ func TestDoubtObject(t *testing.T) {
 	t.Parallel()
 	o := New()
 	shown := Observation{Version: "40", Present: true, UID: "u", ResourceVersion: "40"}
-	value := Entry{Kind: Value, UID: "u", Version: "40", Observed: []ObservedVersion{{"u", "40"}}}
+	value := Entry{Kind: Value, UID: "u", Version: "40", Observed: []ident.Version{ident.NewVersion("u", "40")}}
 	read := func() Finding {
 		e, ok := o.Get(pod)
 		if !ok {
@@ -187,7 +188,7 @@ func TestDoubtObject(t *testing.T) {
 		t.Error("a read has not settled the doubt")
 	}
 	o.DoubtObject(pod, "u")
-	o.Settle(pod, o.Begin(), Entry{Kind: Tombstone, Observed: []ObservedVersion{{"u", "40"}}})
+	o.Settle(pod, o.Begin(), Entry{Kind: Tombstone, Observed: []ident.Version{ident.NewVersion("u", "40")}})
 	if o.DoubtObject(pod, "u"); read() != Absent {
 		t.Error("an object that is known to be gone is in doubt")
 	}

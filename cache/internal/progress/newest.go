@@ -3,17 +3,31 @@ package progress
 import "github.com/yare-go/yare/internal/ident"
 
 // newestChanges are the resource versions of the newest changes that a stream has published,
-// by namespace. A store that is behind one of them must not answer whoever saw that change.
+// by namespace. A store that is behind one of them must not answer whoever has received that change.
 //
 // Bookmarks and the versions of lists are no changes. An object that a list brings counts by
-// its own version, and an object that a list misses counts by the version of the list.
+// its own version, and a deletion that a list shows counts by the version of the list.
+//
+// The namespaces are kept in two generations, so that their number is bounded. Example with a bound of two
+// namespaces for each generation, and changes in the namespaces a, b, c, a, d and e at the versions 1 to 6:
+//
+//	change   current      previous     evicted
+//	a 1      a 1
+//	b 2      a 1, b 2
+//	c 3      c 3          a 1, b 2
+//	a 4      c 3, a 4     b 2
+//	d 5      d 5          c 3, a 4     2
+//	e 6      d 5, e 6     c 3, a 4     2
+//
+// The newest change in c is at 3. For b, and for each namespace that is in no generation, the answer is 2. That is
+// too high for a namespace without changes, but never too low.
 type newestChanges struct {
-	// recent and older together hold the namespaces with the newest changes, none of them twice.
-	// When recent is full, it takes the place of older, whose changes base then covers.
-	recent, older map[string]newestChange
-	// base is at least as new as each change in the namespaces that neither map holds. Its version
+	// current and previous hold the newest change of each namespace, none of them twice. When current is
+	// full, it becomes previous.
+	current, previous map[string]newestChange
+	// evicted is at least as new as each change in the namespaces of former generations. Its version
 	// is empty if there is no such change.
-	base newestChange
+	evicted newestChange
 	// list counts the lists that were begun.
 	list uint32
 }
@@ -29,15 +43,15 @@ type newestChange struct {
 	list uint32
 }
 
-// maxRecentNamespaces bounds each of the maps of newestChanges.
-const maxRecentNamespaces = 64
+// maxNamespaces is the number of namespaces at which a generation of newestChanges is full.
+const maxNamespaces = 64
 
-// beginList records that a list was asked for: until listed, changes come in no order.
+// beginList records that a list was asked for. Until endList, changes come in no order.
 func (n *newestChanges) beginList() { n.list++ }
 
 // record records a change at version.
 func (n *newestChanges) record(namespace, version string, listing bool) {
-	old := n.in(namespace)
+	old := n.newestIn(namespace)
 	switch {
 	case old.unknown && listing: // the end of the list settles it
 	case !ident.IsComparable(version):
@@ -52,29 +66,30 @@ func (n *newestChanges) recordUnknown(namespace string) {
 	n.set(namespace, newestChange{unknown: true, list: n.list})
 }
 
+// set replaces the newest change in a namespace.
 func (n *newestChanges) set(namespace string, c newestChange) {
-	if _, has := n.recent[namespace]; !has && len(n.recent) >= maxRecentNamespaces {
-		for _, evicted := range n.older {
-			n.base = n.base.later(evicted)
+	if _, has := n.current[namespace]; !has && len(n.current) >= maxNamespaces {
+		for _, old := range n.previous {
+			n.evicted = n.evicted.later(old)
 		}
-		n.recent, n.older = nil, n.recent
+		n.current, n.previous = nil, n.current
 	}
-	delete(n.older, namespace)
-	if n.recent == nil {
-		n.recent = make(map[string]newestChange)
+	delete(n.previous, namespace)
+	if n.current == nil {
+		n.current = make(map[string]newestChange)
 	}
-	n.recent[namespace] = c
+	n.current[namespace] = c
 }
 
-// listed records that a list is complete. What was published before the list began is part of
+// endList records that a list is complete. What was published before the list began is part of
 // it, or was undone by the restoration of a backup.
-func (n *newestChanges) listed(version string) {
-	for _, changes := range []map[string]newestChange{n.recent, n.older} {
+func (n *newestChanges) endList(version string) {
+	for _, changes := range []map[string]newestChange{n.current, n.previous} {
 		for namespace, c := range changes {
 			changes[namespace] = c.boundBy(version, n.list)
 		}
 	}
-	n.base = n.base.boundBy(version, n.list)
+	n.evicted = n.evicted.boundBy(version, n.list)
 }
 
 // boundBy returns c as it counts once the list of that number is complete.
@@ -85,19 +100,19 @@ func (c newestChange) boundBy(version string, list uint32) newestChange {
 	return c
 }
 
-// in returns the newest change in a namespace. The empty namespace means the newest change in any namespace.
-func (n *newestChanges) in(namespace string) newestChange {
+// newestIn returns the newest change in a namespace. The empty namespace means the newest change in any namespace.
+func (n *newestChanges) newestIn(namespace string) newestChange {
 	if namespace != "" {
-		if c, has := n.recent[namespace]; has {
+		if c, has := n.current[namespace]; has {
 			return c
 		}
-		if c, has := n.older[namespace]; has {
+		if c, has := n.previous[namespace]; has {
 			return c
 		}
-		return n.base
+		return n.evicted
 	}
-	newest := n.base
-	for _, changes := range []map[string]newestChange{n.older, n.recent} {
+	newest := n.evicted
+	for _, changes := range []map[string]newestChange{n.previous, n.current} {
 		for _, c := range changes {
 			newest = newest.later(c)
 		}

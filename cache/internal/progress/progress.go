@@ -36,7 +36,7 @@ func (p *Progress) OpenSince() time.Time {
 func (p *Progress) HasNewest(version, namespace string) bool {
 	p.mu.RLock()
 	defer p.mu.RUnlock()
-	return p.newest.in(namespace).isIn(version)
+	return p.newest.newestIn(namespace).isIn(version)
 }
 
 // RecordWatch records that a watch is open from now on, or that the watch has ended.
@@ -70,5 +70,5 @@ func (r *Recorder) RecordListStarted() {
 func (r *Recorder) RecordListed(version string) {
 	r.progress.mu.Lock()
 	defer r.progress.mu.Unlock()
-	r.progress.newest.listed(version)
+	r.progress.newest.endList(version)
 }

@@ -81,6 +81,9 @@ func (e *Entry) Namespace() string { return e.namespace.Value() }
 // Name returns the name of the object.
 func (e *Entry) Name() string { return e.name }
 
+// Version returns the uid and the resource version of the object.
+func (e *Entry) Version() ident.Version { return e.version }
+
 // UID returns the uid of the object.
 func (e *Entry) UID() types.UID { return e.version.UID() }
 

@@ -1,12 +1,9 @@
 package store
 
 import (
-	"hash/maphash"
 	"slices"
 	"sync"
 
-	"github.com/yare-go/yare/cache/internal/codec"
-	"github.com/yare-go/yare/cache/internal/slots"
 	"github.com/yare-go/yare/kube"
 )
 
@@ -16,28 +13,16 @@ type Store struct {
 	// report receives the errors of index functions that Index calls.
 	report func(error)
 
-	mu sync.RWMutex
-	// slots holds the entries. It is nil at the slots in free. An object keeps its slot for as
-	// long as it exists.
-	slots []*Entry
-	free  []uint32
-	table slots.Table
-	// namespaces is nil if there can be only one.
-	namespaces *recordIndex
-	// owners finds slots by the UIDs of all owners.
-	owners *recordIndex
-	// labels finds slots by key and value, for the keys of IndexLabel.
-	labels map[string]*recordIndex
-	// recordIndexes are namespaces, owners and labels.
-	recordIndexes  []*recordIndex
-	contentIndexes []*contentIndex
+	// mu guards the fields below. The Writer reads them without mu, because nobody else changes them. Only
+	// indexes are added by others too.
+	mu      sync.RWMutex
+	objects *objectTable
 	// version is the resource version that the store has reached, or empty.
 	version string
-	// complete is true once the store has held every object of its selection.
-	complete bool
-	stats    Stats
-	// codecs holds, for each codec that contents are written with, their number.
-	codecs map[*codec.Codec]int
+	// isComplete is true once the store has held every object of its selection.
+	isComplete bool
+	// dictionaries counts the dictionaries that were made so far.
+	dictionaries uint64
 }
 
 // Options are the properties of a Store.
@@ -54,7 +39,7 @@ type Options struct {
 	ReportWrite func(error)
 }
 
-// Stats are the figures of a Store.
+// Stats are the numbers of a Store.
 type Stats struct {
 	// Objects is the number of objects.
 	Objects int
@@ -69,21 +54,8 @@ type Stats struct {
 
 // New returns an empty Store and its Writer.
 func New(o Options) (*Store, *Writer) {
-	s := &Store{report: o.Report, labels: make(map[string]*recordIndex), codecs: make(map[*codec.Codec]int)}
-	s.owners = newRecordIndex(func(dst []uint64, e *Entry) []uint64 {
-		for _, o := range e.Owners() {
-			dst = append(dst, hashOfValue(string(o.UID)))
-		}
-		return dst
-	})
-	s.recordIndexes = []*recordIndex{s.owners}
-	if !o.OneNamespace {
-		s.namespaces = newRecordIndex(func(dst []uint64, e *Entry) []uint64 {
-			return append(dst, hashOfValue(e.Namespace()))
-		})
-		s.recordIndexes = append(s.recordIndexes, s.namespaces)
-	}
-	return s, &Writer{store: s, report: o.ReportWrite, plain: o.Plain}
+	s := &Store{report: o.Report, objects: newObjectTable(o.OneNamespace)}
+	return s, &Writer{store: s, objects: s.objects, report: o.ReportWrite, compression: compression{isPlain: o.Plain}}
 }
 
 // Get returns the entry of the object of that key, or nil if the store has no such object. The
@@ -98,42 +70,21 @@ func (s *Store) Get(k kube.Key) *Entry {
 func (s *Store) State(k kube.Key) (e *Entry, version string) {
 	s.mu.RLock()
 	defer s.mu.RUnlock()
-	return s.find(k), s.version
-}
-
-// find returns the entry of k, or nil. The caller holds the lock, or is the writer.
-func (s *Store) find(k kube.Key) *Entry {
-	if slot, ok := s.slotOf(k); ok {
-		return s.slots[slot]
-	}
-	return nil
-}
-
-// slotOf returns the slot of k. The caller holds the lock, or is the writer.
-func (s *Store) slotOf(k kube.Key) (slot uint32, ok bool) {
-	return s.table.Find(hashOfKey(k), func(slot uint32) bool { return s.slots[slot].hasKey(k) })
-}
-
-// hashOfSlot returns the hash of the key in a slot. The caller is the writer.
-func (s *Store) hashOfSlot(slot uint32) uint64 { return hashOfKey(s.slots[slot].Key()) }
-
-func hashOfKey(k kube.Key) uint64 {
-	// The names in one namespace differ, and the names in all namespaces mostly differ too.
-	return maphash.String(hashSeed, k.Name) ^ 31*maphash.String(hashSeed, k.Namespace)
+	return s.objects.find(k), s.version
 }
 
 // Len returns the number of objects.
 func (s *Store) Len() int {
 	s.mu.RLock()
 	defer s.mu.RUnlock()
-	return s.table.Len()
+	return s.objects.table.Len()
 }
 
 // IsComplete reports whether the store has held every object of its selection at some time.
 func (s *Store) IsComplete() bool {
 	s.mu.RLock()
 	defer s.mu.RUnlock()
-	return s.complete
+	return s.isComplete
 }
 
 // Version returns the resource version that the store has reached: all changes up to it are in
@@ -144,16 +95,13 @@ func (s *Store) Version() string {
 	return s.version
 }
 
-// Stats returns the figures of the store.
+// Stats returns the Stats of the store.
 func (s *Store) Stats() Stats {
 	s.mu.RLock()
 	defer s.mu.RUnlock()
-	st := s.stats
-	st.Objects = s.table.Len()
-	for c := range s.codecs {
-		st.Dictionary += int64(c.DictionarySize())
-	}
-	return st
+	stats := s.objects.stats()
+	stats.Dictionaries = s.dictionaries
+	return stats
 }
 
 // Index adds x to the store, which then keeps every object under the values that the function of x
@@ -162,15 +110,15 @@ func (s *Store) Stats() Stats {
 // can be used once Index has returned. Adding an index twice has no effect.
 func (s *Store) Index(x *kube.Index) {
 	s.mu.Lock()
-	if existing := s.contentIndex(x); existing != nil {
+	if existing := s.objects.contentIndex(x); existing != nil {
 		s.mu.Unlock()
 		<-existing.ready
 		return
 	}
 	// From now on the writer indexes what changes.
 	added := newContentIndex(x)
-	s.contentIndexes = append(s.contentIndexes, added)
-	entries := slices.Clone(s.slots)
+	s.objects.contentIndexes = append(s.objects.contentIndexes, added)
+	entries := slices.Clone(s.objects.slots)
 	s.mu.Unlock()
 	for slot, e := range entries {
 		if e == nil {
@@ -185,7 +133,7 @@ func (s *Store) Index(x *kube.Index) {
 			s.report(err)
 		}
 		s.mu.Lock()
-		if now := s.slots[slot]; now != nil && now.name == e.name && now.version.Equal(e.version) {
+		if current := s.objects.slots[slot]; current != nil && current.name == e.name && current.version.Equal(e.version) {
 			added.set(uint32(slot), values, err != nil)
 		}
 		s.mu.Unlock()
@@ -193,22 +141,12 @@ func (s *Store) Index(x *kube.Index) {
 	close(added.ready)
 }
 
-// contentIndex returns the index of x, or nil. The caller holds the lock.
-func (s *Store) contentIndex(x *kube.Index) *contentIndex {
-	for _, each := range s.contentIndexes {
-		if each.of == x {
-			return each
-		}
-	}
-	return nil
-}
-
 // HasIndex reports whether x is kept and can be used, and whether its function has panicked: then
 // the objects under a value include some that may not have it.
 func (s *Store) HasIndex(x *kube.Index) (kept, panicked bool) {
 	s.mu.RLock()
 	defer s.mu.RUnlock()
-	existing := s.contentIndex(x)
+	existing := s.objects.contentIndex(x)
 	if existing == nil || !existing.isReady() {
 		return false, false
 	}
@@ -220,20 +158,13 @@ func (s *Store) HasIndex(x *kube.Index) (kept, panicked bool) {
 func (s *Store) IndexLabel(key string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.labels[key] != nil {
-		return
-	}
-	x := newRecordIndex(func(dst []uint64, e *Entry) []uint64 {
-		if v, ok := e.Labels().Lookup(key); ok {
-			dst = append(dst, hashOfValue(v))
-		}
-		return dst
-	})
-	for slot, e := range s.slots {
-		if e != nil {
-			x.replace(uint32(slot), nil, e)
-		}
-	}
-	s.labels[key] = x
-	s.recordIndexes = append(s.recordIndexes, x)
+	s.objects.indexLabel(key)
+}
+
+// Select returns the objects that match now. It decompresses nothing. It panics if f names an index
+// that the store does not keep.
+func (s *Store) Select(f Filter) Selection {
+	s.mu.RLock()
+	defer s.mu.RUnlock()
+	return Selection{f, s.objects.candidates(f)}
 }

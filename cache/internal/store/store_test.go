@@ -121,7 +121,7 @@ func compareSelection(t *testing.T, objects map[kube.Key]string, s *Store, f Fil
 func TestSelectionDecodesNothing(t *testing.T) {
 	t.Parallel()
 	s := filled(samples.Random.WebApp, 500)
-	for slot, e := range s.slots {
+	for slot, e := range s.objects.slots {
 		if e.codec == nil {
 			t.Fatalf("slot %d is not compressed", slot)
 		}

@@ -75,7 +75,7 @@ type Guard struct {
 
 // View is the cache as the controller may see it: see [cache.View].
 type View interface {
-	Live(ref kube.Ref) cache.Live
+	KnownState(ref kube.Ref) cache.KnownState
 }
 
 // child is an object that is known to be a child, and its owner.
@@ -199,7 +199,7 @@ func (g *Guard) decide(ctx context.Context, next kube.Handler, r *kube.Request, 
 	ref := childRef(r)
 	var metadata []byte
 	var err error
-	live := g.view.Live(ref)
+	live := g.view.KnownState(ref)
 	switch {
 	case live.Known && !mustRead:
 		if !live.Present {

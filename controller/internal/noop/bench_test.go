@@ -87,11 +87,11 @@ func newSkipping(t testing.TB) *skipping {
 	<-s.changes
 	view := c.View(sub)
 	ref := kube.Ref{Resource: webApps, Namespace: "ns", Name: "a"}
-	for !view.Live(ref).Known { // an object is certain only once the watch after its list is open
+	for !view.KnownState(ref).Known { // an object is certain only once the watch after its list is open
 		time.Sleep(time.Millisecond)
 	}
 	s.checker = NewChecker(view)
-	s.client = s.checker.Handler(c.Handler(s.server), func(kube.Resource, *cache.Live) bool { return true })
+	s.client = s.checker.Handler(c.Handler(s.server), func(kube.Resource, *cache.KnownState) bool { return true })
 	s.request = &kube.Request{
 		Verb: kube.VerbPatch, Resource: webApps, Namespace: "ns", Name: "a", ContentType: kube.ContentApply, Body: []byte(body),
 		Query: url.Values{"fieldManager": {"us"}, "force": {"true"}},

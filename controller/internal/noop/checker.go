@@ -43,12 +43,12 @@ import (
 
 // View is the cache as the controller may see it: see [cache.View].
 type View interface {
-	Live(ref kube.Ref) cache.Live
+	KnownState(ref kube.Ref) cache.KnownState
 }
 
 // IsTrigger reports whether a change to the object live of resource r would trigger the
 // reconcile that is under way.
-type IsTrigger func(r kube.Resource, live *cache.Live) bool
+type IsTrigger func(r kube.Resource, live *cache.KnownState) bool
 
 // Checker remembers the applies of one controller, to find those that would change nothing.
 // It is safe for concurrent use.
@@ -139,7 +139,7 @@ func (c *Checker) put(k applyKey, now applied) {
 // sweep forgets the applies to objects that the cache does not show any more.
 func (c *Checker) sweep(all map[applyKey]applied) {
 	for k, last := range all {
-		if live := c.view.Live(k.object); live.Present && live.Record.UID == last.uid {
+		if live := c.view.KnownState(k.object); live.Present && live.Record.UID == last.uid {
 			delete(all, k)
 		}
 	}
@@ -209,7 +209,7 @@ func (h *handler) remember(k applyKey, a *apply, object []byte) {
 
 // live returns the object as it certainly is, or nil.
 func (h *handler) live(ref kube.Ref) *liveObject {
-	live := h.view.Live(ref)
+	live := h.view.KnownState(ref)
 	// The server decides what an apply can do to an object that is being deleted.
 	if !live.Present || live.Record.Deleting || !h.isTrigger(ref.Resource, &live) {
 		return nil

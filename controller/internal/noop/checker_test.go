@@ -134,7 +134,7 @@ func (a *applier) reopen(stream kube.Stream) {
 // restart forgets all applies, as a new process has.
 func (a *applier) restart() {
 	a.checker = NewChecker(a.cache.View(a.stream))
-	a.client = a.checker.Handler(a.cache.Handler(a.server), func(kube.Resource, *cache.Live) bool { return a.triggers })
+	a.client = a.checker.Handler(a.cache.Handler(a.server), func(kube.Resource, *cache.KnownState) bool { return a.triggers })
 }
 
 // live puts an object with further members of its metadata, and with the rest of the object.

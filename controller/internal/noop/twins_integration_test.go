@@ -77,7 +77,7 @@ func newTwins(t *testing.T, r kube.Resource) *twins {
 func (p *twins) restart() {
 	checker := noop.NewChecker(p.caches.View(p.stream))
 	p.checked = p.cached.With(func(next kube.Handler) kube.Handler {
-		return checker.Handler(next, func(kube.Resource, *cache.Live) bool { return true })
+		return checker.Handler(next, func(kube.Resource, *cache.KnownState) bool { return true })
 	})
 }
 

@@ -1,11 +1,32 @@
-// Package finding describes what an exploration found, and what it covered. Both are JSON.
+// Package finding has the types of the file that an exploration writes: its findings, and what it has covered. The
+// file is one [Record] as JSON:
+//
+//	{
+//	  "coverage": {
+//	    "operator": "webapp", "seed": 1, "took": 45000000000,
+//	    "runs": 75, "references": 3, "repeats": 2,
+//	    "kinds": {"crash": {"done": 12, "total": 12}},
+//	    "complete": true
+//	  },
+//	  "findings": [{
+//	    "operator": "webapp", "verdict": "wrong",
+//	    "schedule": {"steps": [...], "faults": [{"kind": "crash", "step": 0}]},
+//	    "differences": [{"object": "deployments.apps/web", "path": "spec.replicas", "want": "2", "got": "1"}],
+//	    "seen": 3, "tries": 3,
+//	    "trace": [{"at": 120000000, "step": 0, "lane": "operator", "to": "server", "text": "patch ..."}]
+//	  }]
+//	}
+//
+// Durations are in nanoseconds. The schedule of a finding is all that a replay needs.
 package finding
 
 import (
 	"fmt"
+	"strings"
 	"time"
 
 	"github.com/yare-go/yare/internal/explore/schedule"
+	"github.com/yare-go/yare/internal/proxy/faults"
 )
 
 // Verdict is the kind of a problem.
@@ -13,7 +34,7 @@ type Verdict string
 
 // The verdicts. Late and Busy are warnings.
 const (
-	// Destroyed means that an object died or was created twice, which no reference run did. The end
+	// Destroyed means that an object was deleted or created twice, which no reference run did. The end
 	// state may look right.
 	Destroyed Verdict = "destroyed"
 	// Exited means that the program ended by itself.
@@ -38,14 +59,13 @@ const (
 	NeverHeld Verdict = "never held"
 )
 
-// IsCertain reports whether one run is enough for a verdict, because what happened cannot become right
-// again.
+// IsCertain reports whether one run is enough for a verdict: time cannot undo what has happened.
 func (v Verdict) IsCertain() bool { return v == Destroyed || v == TwoLeaders }
 
 // IsWarning reports whether a verdict does not fail the exploration.
 func (v Verdict) IsWarning() bool { return v == Late || v == Busy }
 
-// Finding is one thing that an exploration found.
+// Finding is one problem of an operator.
 type Finding struct {
 	// Operator names the program, such as ./examples/webapp.
 	Operator string  `json:"operator"`
@@ -53,12 +73,24 @@ type Finding struct {
 	// Schedule is the run, minimized if it had several faults. A replay needs nothing else.
 	Schedule schedule.Schedule `json:"schedule"`
 	// Differences describe what is wrong.
-	Differences []Difference `json:"differences,omitempty"`
+	Differences Differences `json:"differences,omitempty"`
 	// Seen is the number of runs with the same verdict, among Tries runs of the schedule.
 	Seen  int `json:"seen"`
 	Tries int `json:"tries"`
 	// Trace holds the events of a run, in the order of time.
 	Trace []Event `json:"trace,omitempty"`
+}
+
+// Differences are what is wrong after a step of a run.
+type Differences []Difference
+
+// String returns the differences in a line.
+func (all Differences) String() string {
+	var texts []string
+	for _, d := range all {
+		texts = append(texts, d.String())
+	}
+	return strings.Join(texts, "; ")
 }
 
 // Difference is one difference between an expected state and the state of a run.
@@ -118,7 +150,7 @@ type Acceptance struct {
 	Path string `json:"path"`
 	// Faults are the kinds of the faults in whose runs the difference is intended. Default: all runs,
 	// and the reference runs.
-	Faults []schedule.Kind `json:"faults,omitempty"`
+	Faults []faults.Kind `json:"faults,omitempty"`
 	// Reason is why the difference is intended.
 	Reason string `json:"reason"`
 }
@@ -165,8 +197,8 @@ type Coverage struct {
 	Runs       int `json:"runs"`
 	References int `json:"references"`
 	Repeats    int `json:"repeats"`
-	// Kinds counts, by the kind of the fault, the planned runs and those in which the fault happened.
-	Kinds map[schedule.Kind]Count `json:"kinds"`
+	// Kinds counts, by the kind of the fault, the planned runs, and the runs in which the fault happened.
+	Kinds map[faults.Kind]Count `json:"kinds"`
 	// Points counts the writes of the reference runs, and the writes before which a crash happened.
 	Points Count `json:"points"`
 	// Fields counts the fields of the custom resources, and the fields that had another value in a run.
@@ -194,7 +226,7 @@ type Coverage struct {
 	// NotReached are the faults that did not happen in three tries.
 	NotReached []string `json:"notReached,omitempty"`
 	// NotApplicable are the kinds of faults for which this program gives no opportunity, with the reason.
-	NotApplicable map[schedule.Kind]string `json:"notApplicable,omitempty"`
+	NotApplicable map[faults.Kind]string `json:"notApplicable,omitempty"`
 	// Masked are the fields that no comparison looks at, because they differ between references.
 	Masked []string `json:"masked,omitempty"`
 	// OutOfBounds are the writes in other namespaces than the run's namespace. They were refused.
@@ -203,7 +235,7 @@ type Coverage struct {
 	// a run has made are removed after the run. One run is made at a time if the references make such writes.
 	ClusterScoped []string `json:"clusterScoped,omitempty"`
 	// Statements counts, by package, the statements of a program that was compiled with go build -cover, and the
-	// statements that have run. Lives that ended in a crash are not counted. It is empty for other programs.
+	// statements that have run. Processes that crashed are not counted. It is empty for other programs.
 	Statements map[string]Count `json:"statements,omitempty"`
 	// Complete reports whether all planned runs were made before the budget ended.
 	Complete bool `json:"complete"`

@@ -9,7 +9,7 @@ import (
 	"sync/atomic"
 
 	"github.com/yare-go/yare/internal/explore/finding"
-	"github.com/yare-go/yare/internal/explore/schedule"
+	"github.com/yare-go/yare/internal/proxy/faults"
 )
 
 // Accepted are the differences that are intended. Its methods are safe for concurrent use. A nil
@@ -52,7 +52,7 @@ func (a *Accepted) Unused() (unused []finding.Acceptance) {
 
 // accept reports whether a difference is intended in a run with faults of these kinds, and records the
 // acceptances that match. A reference run has no kinds. The path of a whole object is empty.
-func (a *Accepted) accept(object schedule.Object, path string, kinds ...schedule.Kind) bool {
+func (a *Accepted) accept(object faults.Object, path string, kinds ...faults.Kind) bool {
 	if a == nil {
 		return false
 	}
@@ -67,8 +67,8 @@ func (a *Accepted) accept(object schedule.Object, path string, kinds ...schedule
 }
 
 // isMatch reports whether an acceptance covers a difference in a run with faults of these kinds.
-func isMatch(a finding.Acceptance, object schedule.Object, path string, kinds []schedule.Kind) bool {
-	isKind := func(k schedule.Kind) bool { return slices.Contains(a.Faults, k) }
+func isMatch(a finding.Acceptance, object faults.Object, path string, kinds []faults.Kind) bool {
+	isKind := func(k faults.Kind) bool { return slices.Contains(a.Faults, k) }
 	switch {
 	case len(a.Faults) > 0 && !slices.ContainsFunc(kinds, isKind):
 		return false

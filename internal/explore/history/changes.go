@@ -9,13 +9,13 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/yare-go/yare/internal/explore/finding"
-	"github.com/yare-go/yare/internal/explore/schedule"
+	"github.com/yare-go/yare/internal/proxy/faults"
 )
 
-// ChangesAfter returns the changes by the versions after the first count versions: objects that were
-// created or deleted, and fields that have another value. An object that was written, and has the same
-// content as before, has more versions.
-func (h History) ChangesAfter(count int, o Options) []finding.Difference {
+// Changes returns the changes by the versions of h after the first count versions: objects that were created or
+// deleted, and fields that have another value. An object that was written without a change counts as a change of
+// its resource version.
+func Changes(h History, count int, o Options) []finding.Difference {
 	w := wordsOf(h)
 	before, after := make(map[types.UID]Version), make(map[types.UID]Version)
 	written := make(map[types.UID]int)
@@ -31,7 +31,7 @@ func (h History) ChangesAfter(count int, o Options) []finding.Difference {
 	var all []finding.Difference
 	for uid, v := range after {
 		object := w.objectOf(v)
-		if o.Accepted.accept(object, "", schedule.Idle) {
+		if o.Accepted.accept(object, "", faults.Idle) {
 			continue
 		}
 		old, existed := before[uid]
@@ -54,13 +54,13 @@ func (h History) ChangesAfter(count int, o Options) []finding.Difference {
 
 // changedFields returns the fields that have another value. isAccepted reports whether fields have changed
 // whose changes are intended.
-func changedFields(object schedule.Object, before, after fields, o Options) (changed []finding.Difference, isAccepted bool) {
+func changedFields(object faults.Object, before, after fields, o Options) (changed []finding.Difference, isAccepted bool) {
 	paths := maps.Clone(before)
 	maps.Copy(paths, after)
 	for path := range paths {
 		switch old, now := before[path].value, after[path].value; {
 		case old == now:
-		case o.Accepted.accept(object, path, schedule.Idle):
+		case o.Accepted.accept(object, path, faults.Idle):
 			isAccepted = true
 		default:
 			changed = append(changed, finding.Difference{Object: object.String(), Path: path, Want: old, Got: now})

@@ -5,7 +5,7 @@ import (
 
 	"github.com/yare-go/yare/internal/explore/finding"
 	"github.com/yare-go/yare/internal/explore/history"
-	"github.com/yare-go/yare/internal/explore/schedule"
+	"github.com/yare-go/yare/internal/proxy/faults"
 )
 
 func TestDestroyed(t *testing.T) {
@@ -30,36 +30,36 @@ func TestDestroyed(t *testing.T) {
 	}
 	for name, test := range map[string]struct {
 		middle func(r *run)
-		faults []schedule.Fault
+		faults []faults.Fault
 		accept finding.Acceptance
 		want   []string
 	}{
 		"nothing": {middle: func(*run) {}},
 		"the claim dies": {
 			middle: func(r *run) { r.delete("persistentvolumeclaims", "data-web-0") },
-			want:   []string{"persistentvolumeclaims/data-web-0 died in step 2"},
+			want:   []string{"persistentvolumeclaims/data-web-0 was deleted in step 2"},
 		},
 		"the Secret dies too early, and comes back": {
 			middle: func(r *run) {
 				r.delete("secrets", "web").write("secrets", "web", `{"data":{"password":"ZA=="}}`, "data.password")
 			},
 			want: []string{
-				"secrets/web died in step 2", "secrets/web was created again in step 2", "secrets/web died in step 3",
+				"secrets/web was deleted in step 2", "secrets/web was created again in step 2", "secrets/web was deleted in step 3",
 			},
 		},
 		"a fault kills the Secret": {
 			middle: func(r *run) {
 				r.delete("secrets", "web").write("secrets", "web", `{"data":{"password":"ZA=="}}`, "data.password")
 			},
-			faults: []schedule.Fault{{Kind: schedule.ForeignDelete, Object: &schedule.Object{Resource: "secrets", Name: "web"}}},
+			faults: []faults.Fault{{Kind: faults.ForeignDelete, Object: &faults.Object{Resource: "secrets", Name: "web"}}},
 		},
 		"the Secret dies after somebody has edited it": {
 			middle: func(r *run) {
 				r.delete("secrets", "web").write("secrets", "web", `{"data":{"password":"ZA=="}}`, "data.password")
 			},
-			faults: []schedule.Fault{{Kind: schedule.ForeignEdit, Object: &schedule.Object{Resource: "secrets", Name: "web"}}},
+			faults: []faults.Fault{{Kind: faults.ForeignEdit, Object: &faults.Object{Resource: "secrets", Name: "web"}}},
 			want: []string{
-				"secrets/web died in step 2", "secrets/web was created again in step 2", "secrets/web died in step 3",
+				"secrets/web was deleted in step 2", "secrets/web was created again in step 2", "secrets/web was deleted in step 3",
 			},
 		},
 		"somebody changes the password, and the operator makes another one": {middle: func(r *run) {
@@ -100,14 +100,14 @@ func TestDestroyed(t *testing.T) {
 		},
 		"the password changes, which is accepted in runs with other faults": {
 			middle: func(r *run) { r.write("secrets", "web", `{"data":{"password":"ZA=="}}`, "data.password") },
-			faults: []schedule.Fault{{Kind: schedule.Crash}},
-			accept: finding.Acceptance{Path: "data.password", Faults: []schedule.Kind{schedule.Stale}},
+			faults: []faults.Fault{{Kind: faults.Crash}},
+			accept: finding.Acceptance{Path: "data.password", Faults: []faults.Kind{faults.Stale}},
 			want:   []string{"secrets/web data.password changed in step 2"},
 		},
 		"the claim dies, which is accepted in runs with this fault": {
 			middle: func(r *run) { r.delete("persistentvolumeclaims", "data-web-0") },
-			faults: []schedule.Fault{{Kind: schedule.Crash}},
-			accept: finding.Acceptance{Objects: "persistentvolumeclaims", Path: "*", Faults: []schedule.Kind{schedule.Stale, schedule.Crash}},
+			faults: []faults.Fault{{Kind: faults.Crash}},
+			accept: finding.Acceptance{Objects: "persistentvolumeclaims", Path: "*", Faults: []faults.Kind{faults.Stale, faults.Crash}},
 		},
 		"a second Pod with a generated name": {
 			middle: func(r *run) { r.write("pods", "web-c4c4c", `{"metadata":{"generateName":"web-"},"spec":{}}`, "spec") },
@@ -126,7 +126,7 @@ func TestDestroyed(t *testing.T) {
 				i = len(r.Versions)
 				r.writeAs("user", "apps.example.com", "o", `{}`, "spec").write("configmaps", "c", ownedBy(r, i), "data")
 			},
-			want: []string{"apps.example.com/o died in step 2", "apps.example.com/o was created again in step 2"},
+			want: []string{"apps.example.com/o was deleted in step 2", "apps.example.com/o was created again in step 2"},
 		},
 		"a finished Job vanishes": {middle: func(r *run) {
 			r.write("jobs.batch", "j", `{"status":{"conditions":[{"type":"Complete","status":"True"}]}}`, "spec").delete("jobs.batch", "j")
@@ -190,7 +190,7 @@ func TestDestroyedDistinguishesDeathsWithOwners(t *testing.T) {
 				create(r.next())
 				r.delete("configmaps", "page").write("configmaps", "page", `{}`, "data")
 			},
-			want: []string{"configmaps/page died in step 3", "configmaps/page was created again in step 3"},
+			want: []string{"configmaps/page was deleted in step 3", "configmaps/page was created again in step 3"},
 		},
 		"the page dies without its owner's death": {
 			reference: func(r *run) { create(r); remove(r.next()) },
@@ -203,7 +203,7 @@ func TestDestroyedDistinguishesDeathsWithOwners(t *testing.T) {
 				remove(r)
 				r.write("configmaps", "page", `{}`, "data").next().delete("configmaps", "page")
 			},
-			want: []string{"apps.example.com/web died"},
+			want: []string{"apps.example.com/web was deleted"},
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -225,22 +225,22 @@ func TestDestroyedDistinguishesDeathsWithOwners(t *testing.T) {
 // exploration once took that for a destruction.
 func TestReplacementOfAnEditedObjectIsNoDestruction(t *testing.T) {
 	t.Parallel()
-	page := schedule.Object{Resource: "configmaps", Name: "page"}
+	page := faults.Object{Resource: "configmaps", Name: "page"}
 	replace := func(r *run) { r.delete("configmaps", "page").write("configmaps", "page", `{}`, "data") }
-	edit := schedule.Fault{Kind: schedule.ForeignEdit, Object: &page}
+	edit := faults.Fault{Kind: faults.ForeignEdit, Object: &page}
 	for name, test := range map[string]struct {
 		replacements int // before the step in which the references replace the page
-		faults       []schedule.Fault
+		faults       []faults.Fault
 		want         []string
 	}{
-		"once after an edit": {replacements: 1, faults: []schedule.Fault{edit}},
+		"once after an edit": {replacements: 1, faults: []faults.Fault{edit}},
 		"twice after an edit": {
-			replacements: 2, faults: []schedule.Fault{edit},
-			want: []string{"configmaps/page died in step 1", "configmaps/page died in step 2", "configmaps/page was created again in step 2"},
+			replacements: 2, faults: []faults.Fault{edit},
+			want: []string{"configmaps/page was deleted in step 1", "configmaps/page was deleted in step 2", "configmaps/page was created again in step 2"},
 		},
 		"without an edit": {
 			replacements: 1,
-			want:         []string{"configmaps/page died in step 1", "configmaps/page died in step 2", "configmaps/page was created again in step 2"},
+			want:         []string{"configmaps/page was deleted in step 1", "configmaps/page was deleted in step 2", "configmaps/page was created again in step 2"},
 		},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -1,7 +1,6 @@
 package history
 
 import (
-	"cmp"
 	"iter"
 	"maps"
 	"slices"
@@ -10,7 +9,6 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
 
-	"github.com/yare-go/yare/internal/explore/schedule"
 	"github.com/yare-go/yare/internal/ident"
 )
 
@@ -40,6 +38,17 @@ type Version struct {
 // content returns the object with the methods of unstructured.
 func (v Version) content() *unstructured.Unstructured {
 	return &unstructured.Unstructured{Object: v.Object}
+}
+
+// compareVersions orders versions by their resource versions.
+func compareVersions(a, b Version) int {
+	switch {
+	case ident.IsNewer(a.ResourceVersion, b.ResourceVersion):
+		return 1
+	case ident.IsNewer(b.ResourceVersion, a.ResourceVersion):
+		return -1
+	}
+	return 0
 }
 
 // History is all versions of the objects of a run.
@@ -81,26 +90,12 @@ func (h History) stateOf(versions []Version) State {
 	return newState(maps.Values(present), wordsOf(h))
 }
 
-func newState(present iter.Seq[Version], w *words) State {
-	return State{words: w, objects: slices.SortedFunc(present, func(a, b Version) int {
-		return cmp.Or(cmp.Compare(a.Resource, b.Resource), cmp.Compare(a.Namespace, b.Namespace), cmp.Compare(a.Name, b.Name))
-	})}
-}
-
 // States returns each version of the run with the state right after the version, in the order in which the
 // server made the versions. The recorder may have received versions of different resources in another
 // order, and so may have seen states that never were. A history with gaps has no such order.
 func (h History) States() iter.Seq2[Version, State] {
 	return func(yield func(Version, State) bool) {
-		versions := slices.SortedStableFunc(slices.Values(h.Versions), func(a, b Version) int {
-			switch {
-			case ident.IsNewer(a.ResourceVersion, b.ResourceVersion):
-				return 1
-			case ident.IsNewer(b.ResourceVersion, a.ResourceVersion):
-				return -1
-			}
-			return 0
-		})
+		versions := slices.SortedStableFunc(slices.Values(h.Versions), compareVersions)
 		w, present := wordsOf(h), make(map[types.UID]Version)
 		for _, v := range versions {
 			if v.Deleted {
@@ -114,15 +109,3 @@ func (h History) States() iter.Seq2[Version, State] {
 		}
 	}
 }
-
-// State is the objects of a run at one moment.
-type State struct {
-	objects []Version
-	words   *words
-}
-
-// ObjectOf returns the resource and the normalized name of an object of the run.
-func (s State) ObjectOf(v Version) schedule.Object { return s.words.objectOf(v) }
-
-// Objects returns the newest version of each object, by resource, namespace and name.
-func (s State) Objects() []Version { return slices.Clone(s.objects) }

@@ -14,7 +14,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/yare-go/yare/internal/explore/history"
-	"github.com/yare-go/yare/internal/explore/schedule"
+	"github.com/yare-go/yare/internal/proxy/faults"
 	"github.com/yare-go/yare/kube"
 	"github.com/yare-go/yare/yaretest"
 )
@@ -123,9 +123,9 @@ func TestEqualRunsOnARealServer(t *testing.T) {
 	catchUp(t, runs[1])
 	expect(t, lines(masks.Compare(states[0], runs[1].State())), "deployments.apps/web: spec.replicas is 3, want 2")
 	expect(t, lines(history.Destroyed(references, runs[1].History(), history.Options{})),
-		"secrets/web died in step 2", "secrets/web was created again in step 2")
+		"secrets/web was deleted in step 2", "secrets/web was created again in step 2")
 	expect(t, lines(history.Destroyed(references, runs[1].History(), history.Options{},
-		schedule.Fault{Kind: schedule.ForeignDelete, Object: &schedule.Object{Resource: "secrets", Name: "web"}})))
+		faults.Fault{Kind: faults.ForeignDelete, Object: &faults.Object{Resource: "secrets", Name: "web"}})))
 	expect(t, lines(masks.Compare(states[0], runs[1].History().StateAt(0))))
 }
 

@@ -8,25 +8,25 @@ import (
 	"strings"
 
 	"github.com/yare-go/yare/internal/explore/finding"
-	"github.com/yare-go/yare/internal/explore/schedule"
+	"github.com/yare-go/yare/internal/proxy/faults"
 )
 
 // Masks are the parts of objects that are not compared between runs that should be equal.
 type Masks struct {
 	options Options
 	// varying holds the paths of the fields that differ between the references.
-	varying map[schedule.Object]map[string]bool
+	varying map[faults.Object]map[string]bool
 }
 
 // Mask returns the masks that follow from the states of reference runs: at least two runs of the same
 // steps without faults. Each object and each field that only some of the references have is in the
 // error, because a comparison with them would be luck. Masks beside such an error can be used.
 func Mask(references []State, o Options) (*Masks, error) {
-	m := &Masks{options: o, varying: make(map[schedule.Object]map[string]bool)}
+	m := &Masks{options: o, varying: make(map[faults.Object]map[string]bool)}
 	if len(references) < 2 {
 		return nil, fmt.Errorf("there is %d reference run: what differs between runs shows only in two", len(references))
 	}
-	objects := make(map[schedule.Object][]comparedObject)
+	objects := make(map[faults.Object][]comparedObject)
 	for _, s := range references {
 		for object, compared := range s.comparedObjects(o) {
 			objects[object] = append(objects[object], compared)
@@ -47,7 +47,7 @@ func Mask(references []State, o Options) (*Masks, error) {
 }
 
 // addVarying adds the fields of an object that differ between the references.
-func (m *Masks) addVarying(object schedule.Object, seen []comparedObject) error {
+func (m *Masks) addVarying(object faults.Object, seen []comparedObject) error {
 	values := make(map[string][]string)
 	owned := make(map[string]bool)
 	for _, c := range seen {
@@ -102,7 +102,7 @@ func (m *Masks) String() string {
 }
 
 // Compare returns the differences between an expected state and the state of a run with faults of these kinds.
-func (m *Masks) Compare(want, got State, kinds ...schedule.Kind) []finding.Difference {
+func (m *Masks) Compare(want, got State, kinds ...faults.Kind) []finding.Difference {
 	wanted, found := want.comparedObjects(m.options), got.comparedObjects(m.options)
 	all := maps.Clone(wanted)
 	maps.Copy(all, found)
@@ -126,7 +126,7 @@ func (m *Masks) Compare(want, got State, kinds ...schedule.Kind) []finding.Diffe
 
 // compareFields returns the differences between the fields of an object in two states. A field counts if the
 // operator has written the field in one of the states.
-func (m *Masks) compareFields(object schedule.Object, want, got fields, kinds []schedule.Kind) []finding.Difference {
+func (m *Masks) compareFields(object faults.Object, want, got fields, kinds []faults.Kind) []finding.Difference {
 	all := maps.Clone(want)
 	maps.Copy(all, got)
 	var differences []finding.Difference

@@ -11,7 +11,7 @@ import (
 
 	"github.com/yare-go/yare/internal/explore/finding"
 	"github.com/yare-go/yare/internal/explore/history"
-	"github.com/yare-go/yare/internal/explore/schedule"
+	"github.com/yare-go/yare/internal/proxy/faults"
 )
 
 // exampleRun returns a run of an operator that makes a Deployment, a Secret, a Service and two Pods for a custom object.
@@ -61,7 +61,7 @@ func TestMask(t *testing.T) {
 		"a field in one reference": {options, []*run{a, b, exampleRun(t, "run-333", "").write("secrets", "web", `{"data":{"password":"","more":""}}`, "data.more")},
 			"secrets/web: data.more is in 1 of 3 reference runs"},
 		"an object that is accepted in runs with faults": {
-			history.Options{Accepted: accept(t, finding.Acceptance{Objects: "configmaps", Path: "*", Faults: []schedule.Kind{schedule.Crash}})},
+			history.Options{Accepted: accept(t, finding.Acceptance{Objects: "configmaps", Path: "*", Faults: []faults.Kind{faults.Crash}})},
 			[]*run{a, b, exampleRun(t, "run-333", "").write("configmaps", "more", `{"data":{"k":"v"}}`, "data.k")}, "configmaps/more is in 1 of 3 reference runs",
 		},
 	} {
@@ -95,7 +95,7 @@ func TestUnusedAcceptances(t *testing.T) {
 	accepted := accept(t,
 		finding.Acceptance{Objects: "secrets", Path: "data"},
 		finding.Acceptance{Objects: "deployments.apps/web", Path: "spec.replicas"},
-		finding.Acceptance{Path: "spec.size", Faults: []schedule.Kind{schedule.Crash}},
+		finding.Acceptance{Path: "spec.size", Faults: []faults.Kind{faults.Crash}},
 	)
 	m, err := history.Mask([]history.State{a.State(), b.State()}, history.Options{Users: []string{"user"}, Accepted: accepted})
 	if err != nil {
@@ -103,7 +103,7 @@ func TestUnusedAcceptances(t *testing.T) {
 	}
 	expect(t, lines(accepted.Unused()), "deployments.apps/web spec.replicas (it is the test)", "spec.size")
 	c := exampleRun(t, "run-333", "").write("deployments.apps", "web", `{"spec":{"replicas":2}}`, "spec.replicas")
-	expect(t, lines(onlyBelow(m.Compare(a.State(), c.State(), schedule.Stale), "spec.replicas")))
+	expect(t, lines(onlyBelow(m.Compare(a.State(), c.State(), faults.Stale), "spec.replicas")))
 	expect(t, lines(accepted.Unused()), "spec.size")
 }
 

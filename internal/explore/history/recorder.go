@@ -132,17 +132,6 @@ func (r *Recorder) Record(namespaces ...string) *Recording {
 	return recording
 }
 
-// compareVersions orders versions of objects by their age.
-func compareVersions(a, b Version) int {
-	switch {
-	case ident.IsNewer(a.ResourceVersion, b.ResourceVersion):
-		return 1
-	case ident.IsNewer(b.ResourceVersion, a.ResourceVersion):
-		return -1
-	}
-	return 0
-}
-
 // follow follows a stream until ctx ends.
 func (r *Recorder) follow(ctx context.Context, s *stream) {
 	for change, err := range watch.Follow(ctx, r.client, s.Stream) {

@@ -6,7 +6,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
-	"github.com/yare-go/yare/internal/explore/schedule"
+	"github.com/yare-go/yare/internal/proxy/faults"
 )
 
 // words replaces the words of a run that differ between runs: namespaces, uids, generated names
@@ -38,8 +38,8 @@ func wordsOf(h History) *words {
 
 // objectOf returns the resource and the normalized name of an object. The object shows whether its
 // name was generated.
-func (w *words) objectOf(v Version) schedule.Object {
-	o := schedule.Object{Resource: v.Resource}
+func (w *words) objectOf(v Version) faults.Object {
+	o := faults.Object{Resource: v.Resource}
 	u := v.content()
 	switch generateName := u.GetGenerateName(); {
 	case generateName != "" && strings.HasPrefix(v.Name, generateName):

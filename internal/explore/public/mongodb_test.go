@@ -13,6 +13,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 
+	"github.com/yare-go/yare/explore"
 	"github.com/yare-go/yare/kube"
 	"github.com/yare-go/yare/yaretest"
 )
@@ -23,7 +24,7 @@ func TestMongoDBOperator(t *testing.T) {
 	const folder, module = "mongodboperator", "github.com/mongodb/mongodb-kubernetes-operator"
 	budget := budgetOf(t)
 	simulateAgents(t, yaretest.Start(t))
-	yaretest.Explore(t, yaretest.Binary{
+	explore.Run(t, explore.Binary{
 		Path: compile(t, folder, module+"/cmd/manager",
 			"-ldflags=-X sigs.k8s.io/controller-runtime/pkg/metrics.DefaultBindAddress=127.0.0.1:0"),
 		Env: []string{
@@ -32,8 +33,8 @@ func TestMongoDBOperator(t *testing.T) {
 		},
 		Install: []string{filepath.Join(sourceOf(t, folder, module), "config", "crd", "bases")},
 	},
-		yaretest.SampleFile(filepath.Join(folder, "sample.yaml")),
-		yaretest.Budget(budget),
+		explore.SampleFile(filepath.Join(folder, "sample.yaml")),
+		explore.Budget(budget),
 	)
 }
 

@@ -8,7 +8,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/yare-go/yare/yaretest"
+	"github.com/yare-go/yare/explore"
 )
 
 // The environment variables of the tests.
@@ -25,14 +25,14 @@ const defaultBudget = 15 * time.Minute
 func TestPrometheusOperator(t *testing.T) {
 	const folder, module = "prometheusoperator", "github.com/prometheus-operator/prometheus-operator"
 	budget := budgetOf(t)
-	yaretest.Explore(t, yaretest.Binary{
+	explore.Run(t, explore.Binary{
 		Path:    compile(t, folder, module+"/cmd/operator"),
 		Args:    []string{"--namespaces={namespace}", "--web.listen-address=127.0.0.1:{port1}"},
 		Install: []string{filepath.Join(sourceOf(t, folder, module), "example", "prometheus-operator-crd")},
 	},
-		yaretest.SampleFile(filepath.Join(folder, "sample.yaml")),
-		yaretest.Budget(budget),
-		yaretest.Ignore("statefulsets.apps/* metadata.annotations.prometheus-operator-input-hash",
+		explore.SampleFile(filepath.Join(folder, "sample.yaml")),
+		explore.Budget(budget),
+		explore.Ignore("statefulsets.apps/* metadata.annotations.prometheus-operator-input-hash",
 			"the operator hashes metadata.generation, which counts the changes of the user"),
 	)
 }

@@ -11,6 +11,7 @@ import (
 
 	"github.com/yare-go/yare/internal/explore/finding"
 	"github.com/yare-go/yare/internal/explore/schedule"
+	"github.com/yare-go/yare/internal/proxy/faults"
 )
 
 //go:embed page.tmpl
@@ -65,7 +66,7 @@ type section struct {
 	Title, Meaning string
 	IsWarning      bool
 	Steps          []string
-	Faults         []schedule.Fault
+	Faults         []faults.Fault
 	// Schedule is indented JSON. Accept is YAML that accepts the finding, or empty.
 	Schedule    string
 	Accept      string

@@ -1,5 +1,28 @@
-// Package report writes what an exploration found and covered: as text for a terminal, and as a page
-// for a browser.
+// Package report writes the record of an exploration: [Text] for a terminal, [HTML] for a browser, and [WriteFile] to
+// a file. [ReadFile] reads a record for a replay.
+//
+// A report begins with a line that counts the findings. The findings follow, with the warnings last, and then the
+// coverage:
+//
+//	webapp: 1 finding
+//
+//	1. wrong, seen in 3 of 3 runs
+//	   The end state differs from the end state of the reference runs, and stays so.
+//	   steps
+//	     1. apply the samples (WebApp web)
+//	   faults
+//	     crash after the last write of step 1, restart at once
+//	   differences
+//	     deployments.apps/web spec.replicas
+//	       want 2
+//	       got  1
+//
+//	coverage
+//	  75 runs in 45s with seed 1, among them 3 reference runs and 2 repeats. All planned runs were made.
+//	  runs with crash   12 of 12
+//
+// Texts of objects cannot control the terminal or the page: invisible characters are replaced, and the page has no
+// scripts.
 package report
 
 import (
@@ -75,7 +98,7 @@ func title(number int, f finding.Finding) string {
 func meaning(v finding.Verdict) string {
 	switch v {
 	case finding.Destroyed:
-		return "An object died, was created twice, or lost a value. No reference run did that."
+		return "An object was deleted, was created twice, or lost a value. No reference run did that."
 	case finding.Exited:
 		return "The program ended by itself."
 	case finding.Wrong:

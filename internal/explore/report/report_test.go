@@ -17,6 +17,8 @@ import (
 	"github.com/yare-go/yare/internal/explore/finding"
 	"github.com/yare-go/yare/internal/explore/report"
 	"github.com/yare-go/yare/internal/explore/schedule"
+	"github.com/yare-go/yare/internal/proxy"
+	"github.com/yare-go/yare/internal/proxy/faults"
 )
 
 func TestTextOfSample(t *testing.T) {
@@ -82,7 +84,7 @@ func TestWarnings(t *testing.T) {
 // The lines that accept a finding have the form of a file of intended differences.
 func TestTextHasLinesThatAcceptAFinding(t *testing.T) {
 	t.Parallel()
-	crash := []schedule.Fault{{Kind: schedule.Crash}, {Kind: schedule.Crash, Step: 1}}
+	crash := []faults.Fault{{Kind: faults.Crash}, {Kind: faults.Crash, Step: 1}}
 	for name, test := range map[string]struct {
 		finding finding.Finding
 		want    string
@@ -133,15 +135,15 @@ func TestTextNamesAFailedCheck(t *testing.T) {
 func TestTextDescribesSteps(t *testing.T) {
 	t.Parallel()
 	site := json.RawMessage(`{"kind":"Site","metadata":{"name":"web"}}`)
-	page := schedule.Object{Resource: "pages.example.com", Name: "main"}
+	page := faults.Object{Resource: "pages.example.com", Name: "main"}
 	for _, test := range []struct {
 		step schedule.Step
 		want string
 	}{
 		{schedule.Step{Name: "apply web", Apply: []json.RawMessage{site}}, "apply web (Site web)"},
-		{schedule.Step{Name: "delete the samples", Delete: []schedule.Object{page, page}}, "delete the samples (pages.example.com/main, pages.example.com/main)"},
+		{schedule.Step{Name: "delete the samples", Delete: []faults.Object{page, page}}, "delete the samples (pages.example.com/main, pages.example.com/main)"},
 		{schedule.Step{Name: "create", Apply: []json.RawMessage{site, site}}, "create: apply Site web, Site web"},
-		{schedule.Step{Name: "apply web", Apply: []json.RawMessage{site}, Delete: []schedule.Object{page}}, "apply web: apply Site web; delete pages.example.com/main"},
+		{schedule.Step{Name: "apply web", Apply: []json.RawMessage{site}, Delete: []faults.Object{page}}, "apply web: apply Site web; delete pages.example.com/main"},
 		{schedule.Step{Apply: []json.RawMessage{site}}, "apply Site web"},
 	} {
 		got := text(t, recordOf(finding.Finding{Schedule: schedule.Schedule{Steps: []schedule.Step{test.step}}}))
@@ -300,13 +302,13 @@ func TestPageEscapesTextOfObjects(t *testing.T) {
 	record := recordOf(hostileFinding(hostile))
 	record.Coverage = finding.Coverage{
 		Operator:            hostile,
-		Kinds:               map[schedule.Kind]finding.Count{hostile: {}},
+		Kinds:               map[faults.Kind]finding.Count{hostile: {}},
 		NotReached:          []string{hostile},
 		NotSeenAgain:        []string{hostile},
 		Unrepeated:          []string{hostile},
 		UnusedAcceptances:   []string{hostile},
 		Warnings:            []string{hostile},
-		NotApplicable:       map[schedule.Kind]string{hostile: hostile},
+		NotApplicable:       map[faults.Kind]string{hostile: hostile},
 		Masked:              []string{hostile},
 		FieldsWithoutValues: map[string]string{hostile: hostile},
 	}
@@ -405,10 +407,10 @@ func hostileFinding(text string) finding.Finding {
 		Operator: text,
 		Verdict:  finding.Wrong,
 		Schedule: schedule.Schedule{
-			Steps: []schedule.Step{{Name: text, Delete: []schedule.Object{{Resource: text, Name: text}}}},
-			Faults: []schedule.Fault{
-				{Kind: schedule.Reset, At: &schedule.Point{Verb: text, Resource: text, Subresource: text, Name: text}},
-				{Kind: schedule.WatchCut, Stream: text},
+			Steps: []schedule.Step{{Name: text, Delete: []faults.Object{{Resource: text, Name: text}}}},
+			Faults: []faults.Fault{
+				{Kind: faults.Reset, At: &proxy.Point{Verb: text, Resource: text, Subresource: text, Name: text}},
+				{Kind: faults.WatchCut, Stream: text},
 			},
 		},
 		Differences: []finding.Difference{{Object: text, Path: text, Want: text, Got: text}, {Object: text, Reason: text}, {Check: text, Reason: text}},

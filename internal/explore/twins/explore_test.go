@@ -11,9 +11,10 @@ import (
 	"testing"
 	"time"
 
-	"github.com/yare-go/yare/internal/explore"
+	engine "github.com/yare-go/yare/internal/explore"
 	"github.com/yare-go/yare/internal/explore/finding"
-	"github.com/yare-go/yare/internal/explore/schedule"
+	"github.com/yare-go/yare/internal/explore/report"
+	"github.com/yare-go/yare/internal/proxy/faults"
 	"github.com/yare-go/yare/yaretest"
 )
 
@@ -79,22 +80,22 @@ func TestExplore(t *testing.T) {
 		if os.Getenv(modeVariable) != modeAll && twin.name != "keeps progress in memory only" {
 			continue
 		}
-		options := explore.Options{Config: cluster.Config(), Steps: twin.steps, Values: twin.values, Seed: seed, Only: twin.kinds()}
+		options := engine.Settings{Config: cluster.Config(), Steps: twin.steps, Values: twin.values, Seed: seed, Only: twin.kinds()}
 		t.Run(twin.name+"/wrong", func(t *testing.T) {
 			t.Parallel()
 			found.add(requireFound(t, twin, options))
 		})
 		t.Run(twin.name+"/right", func(t *testing.T) {
 			t.Parallel()
-			requireNotFound(t, explore.Parts("twin", twin.right), options)
+			requireNotFound(t, engine.Parts("twin", twin.right), options)
 		})
 	}
 }
 
 // kinds returns the kinds of faults that show the mistake.
-func (t twin) kinds() []schedule.Kind {
+func (t twin) kinds() []faults.Kind {
 	if len(t.finds) == 0 {
-		return []schedule.Kind{explore.Transition}
+		return []faults.Kind{faults.Transition}
 	}
 	return t.finds
 }
@@ -112,22 +113,22 @@ type detection struct {
 
 // requireFound fails t unless an exploration of the wrong operator finds the mistake. The exploration
 // ends with its first finding.
-func requireFound(t *testing.T, twin twin, o explore.Options) detection {
+func requireFound(t *testing.T, twin twin, o engine.Settings) detection {
 	t.Helper()
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
 	began := time.Now()
 	d := detection{twin: twin, seed: o.Seed, runs: 1, shown: "no fault"}
-	o.Progress = func(p explore.Progress) {
+	o.Progress = func(p engine.Progress) {
 		if p.Findings > 0 && d.took == 0 {
 			d.took = time.Since(began)
 			cancel()
 		}
 	}
-	record, err := explore.Explore(ctx, explore.Parts("twin", twin.wrong), o)
+	record, err := engine.Explore(ctx, engine.Parts("twin", twin.wrong), o)
 	switch {
 	case twin.verdict == finding.Busy:
-		if !errors.Is(err, explore.ErrNoReference) {
+		if !errors.Is(err, engine.ErrNoReference) {
 			t.Fatalf("the operator comes to rest: %v", err)
 		}
 		d.took = time.Since(began)
@@ -142,7 +143,7 @@ func requireFound(t *testing.T, twin twin, o explore.Options) detection {
 	for _, f := range found.Schedule.Faults {
 		d.shown = string(f.Kind)
 	}
-	t.Logf("seed %d: %s after %s, in %d runs: %s", o.Seed, found.Verdict, d.took.Round(time.Second), d.runs, explore.Summary(found))
+	t.Logf("seed %d: %s after %s, in %d runs: %s", o.Seed, found.Verdict, d.took.Round(time.Second), d.runs, report.Summary(found))
 	if found.Verdict != twin.verdict {
 		t.Errorf("the verdict is %s, want %s", found.Verdict, twin.verdict)
 	}
@@ -150,23 +151,23 @@ func requireFound(t *testing.T, twin twin, o explore.Options) detection {
 }
 
 // requireSeenAgain fails t unless a replay of what was found in the wrong operator shows it again.
-func requireSeenAgain(t *testing.T, twin twin, o explore.Options, d detection) {
+func requireSeenAgain(t *testing.T, twin twin, o engine.Settings, d detection) {
 	t.Helper()
-	again, err := explore.Replay(t.Context(), explore.Parts("twin", twin.wrong), o, d.found, 3)
+	again, err := engine.Replay(t.Context(), engine.Parts("twin", twin.wrong), o, d.found, 3)
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Logf("seen again in %d of %d replays", again.Seen, again.Tries)
 	if again.Seen == 0 {
-		t.Errorf("no replay shows %s", explore.Summary(d.found))
+		t.Errorf("no replay shows %s", report.Summary(d.found))
 	}
 }
 
 // requireNotFound fails t if an exploration finds something in an operator that is right, or is not
 // complete.
-func requireNotFound(t *testing.T, operator explore.Operator, o explore.Options) finding.Record {
+func requireNotFound(t *testing.T, operator engine.Launcher, o engine.Settings) finding.Record {
 	t.Helper()
-	record, err := explore.Explore(t.Context(), operator, o)
+	record, err := engine.Explore(t.Context(), operator, o)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -174,11 +175,11 @@ func requireNotFound(t *testing.T, operator explore.Operator, o explore.Options)
 	findings, warnings := count(record)
 	t.Logf("%s: seed %d, runs %d, findings %d, warnings %d, seconds %.0f, complete %t", t.Name(), o.Seed, c.Runs, findings, warnings, c.Took.Seconds(), c.Complete)
 	for _, found := range record.Findings {
-		report := t.Errorf
+		fail := t.Errorf
 		if found.Verdict.IsWarning() {
-			report = t.Logf
+			fail = t.Logf
 		}
-		report("%s: %s", found.Verdict, explore.Summary(found))
+		fail("%s: %s", found.Verdict, report.Summary(found))
 	}
 	for _, missed := range c.NotReached {
 		t.Logf("did not happen: %s", missed)

@@ -13,10 +13,13 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/yare-go/yare/controller"
-	"github.com/yare-go/yare/internal/explore"
+	"github.com/yare-go/yare/explore"
+	engine "github.com/yare-go/yare/internal/explore"
 	"github.com/yare-go/yare/internal/explore/finding"
+	"github.com/yare-go/yare/internal/explore/report"
 	"github.com/yare-go/yare/internal/explore/schedule"
 	"github.com/yare-go/yare/internal/lease"
+	"github.com/yare-go/yare/internal/proxy/faults"
 	"github.com/yare-go/yare/kube"
 	"github.com/yare-go/yare/operator"
 	"github.com/yare-go/yare/yaretest"
@@ -158,7 +161,7 @@ func leadership() twin {
 			applying("web", SiteSpec{Text: "one"}), applying("web", SiteSpec{Text: "two"}),
 			applying("web", SiteSpec{Text: "three"}), applying("web", SiteSpec{Text: "four"}),
 		},
-		finds: []schedule.Kind{schedule.LeaderLost, schedule.LeaderHung, schedule.LeaderCut, schedule.LeaderKilled}, verdict: finding.TwoLeaders,
+		finds: []faults.Kind{faults.LeaderLost, faults.LeaderHung, faults.LeaderCut, faults.LeaderKilled}, verdict: finding.TwoLeaders,
 	}
 }
 
@@ -170,20 +173,20 @@ func TestLeadership(t *testing.T) {
 	cluster := yaretest.Start(t)
 	yaretest.Define[Site](t, cluster)
 	twin := leadership()
-	options := explore.Options{Config: cluster.Config(), Steps: twin.steps, Seed: 1, Only: twin.kinds()}
+	options := engine.Settings{Config: cluster.Config(), Steps: twin.steps, Seed: 1, Only: twin.kinds()}
 	t.Run("wrong", func(t *testing.T) {
 		t.Parallel()
 		requireSeenAgain(t, twin, options, requireFound(t, twin, options))
 	})
 	t.Run("right", func(t *testing.T) {
 		t.Parallel()
-		record, err := explore.Explore(t.Context(), explore.Parts("twin", twin.right), options)
+		record, err := engine.Explore(t.Context(), engine.Parts("twin", twin.right), options)
 		if err != nil {
 			t.Fatal(err)
 		}
 		t.Logf("seed %d: %d runs in %s", options.Seed, record.Coverage.Runs, record.Coverage.Took.Round(time.Second))
 		for _, found := range record.Findings {
-			t.Errorf("%s: %s", found.Verdict, explore.Summary(found))
+			t.Errorf("%s: %s", found.Verdict, report.Summary(found))
 		}
 		for _, k := range twin.finds {
 			if count := record.Coverage.Kinds[k]; count.Total == 0 || count.Done < count.Total {
@@ -199,11 +202,11 @@ func TestLeadershipOfWebApp(t *testing.T) {
 		t.Skipf("each run lasts longer than a lease: set %s=%s", modeVariable, modeAll)
 	}
 	t.Parallel()
-	coverage := yaretest.Explore(t, yaretest.Binary{Path: "../../../examples/webapp", Args: []string{"--leader-elect"}},
-		yaretest.Only("leader", "crash"), yaretest.Budget(2*time.Minute))
+	coverage := explore.Run(t, explore.Binary{Path: "../../../examples/webapp", Args: []string{"--leader-elect"}},
+		explore.Only("leader", "crash"), explore.Budget(2*time.Minute))
 	for _, k := range leadership().finds {
-		if coverage.Kinds[k].Done == 0 {
-			t.Errorf("no run with %s: %+v", k, coverage.Kinds[k])
+		if coverage.Kinds[string(k)].Done == 0 {
+			t.Errorf("no run with %s: %+v", k, coverage.Kinds[string(k)])
 		}
 	}
 }

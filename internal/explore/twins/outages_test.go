@@ -8,12 +8,14 @@ import (
 
 	"github.com/yare-go/yare/controller"
 	"github.com/yare-go/yare/crd"
-	"github.com/yare-go/yare/internal/explore"
+	"github.com/yare-go/yare/explore"
+	engine "github.com/yare-go/yare/internal/explore"
 	"github.com/yare-go/yare/internal/explore/finding"
 	"github.com/yare-go/yare/internal/explore/schedule"
 	"github.com/yare-go/yare/internal/lease"
 	"github.com/yare-go/yare/internal/plane"
 	"github.com/yare-go/yare/internal/plane/console"
+	"github.com/yare-go/yare/internal/proxy/faults"
 	"github.com/yare-go/yare/kube"
 	"github.com/yare-go/yare/yaretest"
 )
@@ -25,9 +27,9 @@ func TestOutages(t *testing.T) {
 	}
 	t.Parallel()
 	cluster := yaretest.New(t)
-	coverage := yaretest.Explore(t, yaretest.Binary{Path: "../../../examples/webapp"}, yaretest.Plane(cluster), yaretest.Only("plane", "restored"))
-	for _, k := range []schedule.Kind{schedule.ServerKilled, schedule.EtcdKilled, schedule.EtcdPaused, schedule.Restored} {
-		if count := coverage.Kinds[k]; count.Total == 0 || count.Done < count.Total {
+	coverage := explore.Run(t, explore.Binary{Path: "../../../examples/webapp"}, explore.Plane(cluster), explore.Only("plane", "restored"))
+	for _, k := range []faults.Kind{faults.ServerKilled, faults.EtcdKilled, faults.EtcdPaused, faults.Restored} {
+		if count := coverage.Kinds[string(k)]; count.Total == 0 || count.Done < count.Total {
 			t.Errorf("runs with %s: %+v", k, count)
 		}
 	}
@@ -100,15 +102,15 @@ func TestOutagesAreFound(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := explore.Install(t.Context(), config, text); err != nil {
+	if err := engine.Install(t.Context(), config, text); err != nil {
 		t.Fatal(err)
 	}
 	twin := twin{
 		name: "ends with the API server", wrong: electing(endWithServer), right: electing(outliveServer),
 		steps: []schedule.Step{applying("web", SiteSpec{Text: "one"}), applying("web", SiteSpec{Text: "two"})},
-		finds: []schedule.Kind{schedule.ServerKilled}, verdict: finding.Exited,
+		finds: []faults.Kind{faults.ServerKilled}, verdict: finding.Exited,
 	}
-	options := explore.Options{Config: config, Plane: control, Steps: twin.steps, Seed: 1, Only: twin.kinds()}
+	options := engine.Settings{Config: config, Plane: control, Steps: twin.steps, Seed: 1, Only: twin.kinds()}
 	requireSeenAgain(t, twin, options, requireFound(t, twin, options))
-	requireNotFound(t, explore.Parts("twin", twin.right), options)
+	requireNotFound(t, engine.Parts("twin", twin.right), options)
 }

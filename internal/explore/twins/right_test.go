@@ -7,7 +7,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/yare-go/yare/internal/explore"
+	engine "github.com/yare-go/yare/internal/explore"
 	"github.com/yare-go/yare/internal/explore/finding"
 	"github.com/yare-go/yare/yaretest"
 )
@@ -53,30 +53,30 @@ func TestExploreRight(t *testing.T) {
 	for _, twin := range append(twins(), leadership()) {
 		t.Run(twin.name, func(t *testing.T) {
 			t.Parallel()
-			options := explore.Options{Config: cluster.Config(), Steps: twin.steps, Values: twin.values, Seed: seed, Budget: budget}
-			total.add(requireNotFound(t, explore.Parts("twin", twin.right), options))
+			options := engine.Settings{Config: cluster.Config(), Steps: twin.steps, Values: twin.values, Seed: seed, Budget: budget}
+			total.add(requireNotFound(t, engine.Parts("twin", twin.right), options))
 		})
 	}
 	for _, e := range examples() {
 		t.Run(e.name, func(t *testing.T) {
 			t.Parallel()
 			folder := "../../../examples/" + e.name
-			binary := explore.Binary{Path: yaretest.Build(t, folder)}
+			binary := engine.Binary{Path: yaretest.Build(t, folder)}
 			crds, err := binary.CRDs(t.Context())
 			if err != nil {
 				t.Fatal(err)
 			}
-			if err := explore.Install(t.Context(), cluster.Config(), crds); err != nil {
+			if err := engine.Install(t.Context(), cluster.Config(), crds); err != nil {
 				t.Fatal(err)
 			}
 			if e.sample == "" {
 				e.sample = folder + "/sample.yaml"
 			}
-			samples, err := explore.ReadSamples(e.sample)
+			samples, err := engine.ReadSamples(e.sample)
 			if err != nil {
 				t.Fatal(err)
 			}
-			options := explore.Options{Config: cluster.Config(), Samples: samples, Values: e.values, Seed: seed, Budget: budget}
+			options := engine.Settings{Config: cluster.Config(), Samples: samples, Values: e.values, Seed: seed, Budget: budget}
 			total.add(requireNotFound(t, binary, options))
 		})
 	}

@@ -13,6 +13,7 @@ import (
 
 	"github.com/yare-go/yare/internal/explore/finding"
 	"github.com/yare-go/yare/internal/explore/schedule"
+	"github.com/yare-go/yare/internal/proxy/faults"
 	"github.com/yare-go/yare/kube"
 	"github.com/yare-go/yare/operator"
 	"github.com/yare-go/yare/yaretest"
@@ -27,7 +28,7 @@ type twin struct {
 	values map[string][]any
 	// finds are the kinds of faults of which each can show the mistake. It is empty if the steps alone
 	// show the mistake.
-	finds []schedule.Kind
+	finds []faults.Kind
 	// verdict is the worst that an exploration finds in the wrong operator.
 	verdict finding.Verdict
 	// published names the issues that the operator was reduced from, if there are any.
@@ -67,7 +68,7 @@ func applying(name string, spec SiteSpec) schedule.Step {
 
 // deleting returns a step in which the user deletes a Site.
 func deleting(name string) schedule.Step {
-	return schedule.Step{Name: "delete " + name, Delete: []schedule.Object{{Resource: "sites.twins.example.com", Name: name}}}
+	return schedule.Step{Name: "delete " + name, Delete: []faults.Object{{Resource: "sites.twins.example.com", Name: name}}}
 }
 
 // changed returns the steps of a Site whose text changes.
@@ -125,10 +126,10 @@ func annotated() []schedule.Step {
 // twins returns all twins.
 func twins() []twin {
 	var (
-		crash   = []schedule.Kind{schedule.Crash}
-		stale   = []schedule.Kind{schedule.Stale}
-		foreign = []schedule.Kind{schedule.ForeignDelete, schedule.ForeignEdit}
-		lost    = []schedule.Kind{schedule.Crash, schedule.CommittedReset}
+		crash   = []faults.Kind{faults.Crash}
+		stale   = []faults.Kind{faults.Stale}
+		foreign = []faults.Kind{faults.ForeignDelete, faults.ForeignEdit}
+		lost    = []faults.Kind{faults.Crash, faults.CommittedReset}
 	)
 	return []twin{
 		{

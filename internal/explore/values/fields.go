@@ -14,9 +14,8 @@ type Field struct {
 	Path string
 	// Values are the names of the other values: see [Transition.Value].
 	Values []string
-	// Why is the reason why the field takes no other value, or is only removed. It is empty
-	// otherwise.
-	Why string
+	// Reason is why the field takes no other value, or why it is only removed. It is empty otherwise.
+	Reason string
 }
 
 // firstItem is the element of a path that stands for the first item of a list.
@@ -47,7 +46,7 @@ func (p path) contains(q path) bool { return len(p) <= len(q) && slices.Equal(p,
 type field struct {
 	path   path
 	values []value
-	why    error
+	reason error
 }
 
 // value is a value that a field can be set to.
@@ -92,16 +91,16 @@ func isServerField(name string) bool {
 func (w *walker) visit(at position) {
 	name := at.path.String()
 	w.known[name] = true
-	given, isGiven := w.options.Values[name]
-	if isGiven && len(given) == 0 {
-		w.fields = append(w.fields, field{path: at.path, why: errKept})
+	contents, isInOptions := w.options.Values[name]
+	if isInOptions && len(contents) == 0 {
+		w.fields = append(w.fields, field{path: at.path, reason: errKept})
 		return
 	}
 	f := field{path: at.path}
-	if isGiven {
-		f.values = givenValues(given, at)
+	if isInOptions {
+		f.values = optionValues(contents, at)
 	} else {
-		f.values, f.why = at.suggest()
+		f.values, f.reason = at.suggest()
 	}
 	descends := w.visitBelow(at)
 	if len(f.values) > 0 || !descends {

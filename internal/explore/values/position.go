@@ -11,13 +11,13 @@ import (
 	"k8s.io/apimachinery/pkg/api/resource"
 )
 
-// errKept is the reason of a field for which the options give no value.
+// errKept is the reason of a field that the options list without values.
 var errKept = errors.New("the options keep the value of the sample")
 
-// givenValues returns the values that the options give for a field. A nil stands for the absent field.
-func givenValues(given []any, at position) []value {
+// optionValues returns the values of a field in the options. A nil stands for the absent field.
+func optionValues(contents []any, at position) []value {
 	var all []value
-	for _, content := range given {
+	for _, content := range contents {
 		if content == nil {
 			all = append(all, absent())
 			continue
@@ -198,13 +198,13 @@ func (at position) objectValues() ([]value, error) {
 	s := at.schema
 	members, _ := at.sample.(map[string]any)
 	if s.isMap() {
-		return s.mapValues(members)
+		return at.mapValues(members)
 	}
 	if at.present {
 		if len(s.Properties) == 0 {
 			return nil, errAnyType
 		}
-		return nil, nil
+		return []value{}, nil
 	}
 	minimal, err := s.minimal()
 	if err != nil {
@@ -215,8 +215,8 @@ func (at position) objectValues() ([]value, error) {
 
 // mapValues returns the map without entries, the map with one entry less, and the map with one entry more. The
 // new entry has the value of another entry.
-func (s *Schema) mapValues(entries map[string]any) ([]value, error) {
-	names := slices.Sorted(maps.Keys(entries))
+func (at position) mapValues(entries map[string]any) ([]value, error) {
+	s, names := at.schema, slices.Sorted(maps.Keys(entries))
 	if len(names) == 0 {
 		return nil, errMap
 	}
@@ -251,7 +251,7 @@ func (at position) listValues() ([]value, error) {
 		all = append(all, value{name: "fewer", content: slices.Clone(items[:fewer])})
 	}
 	if s.Items != nil && (s.MaxItems == nil || len(items) < *s.MaxItems) {
-		for _, item := range s.Items.newItems() {
+		for _, item := range at.newItems() {
 			if !slices.ContainsFunc(items, func(i any) bool { return isEqual(i, item) }) {
 				all = append(all, value{name: "more", content: append(slices.Clone(items), item)})
 				break
@@ -265,8 +265,8 @@ func (at position) listValues() ([]value, error) {
 }
 
 // newItems returns the candidates for a new item of a list.
-func (s *Schema) newItems() []any {
-	values, err := position{schema: s, required: true}.suggestPresent()
+func (at position) newItems() []any {
+	values, err := position{schema: at.schema.Items, required: true}.suggestPresent()
 	if err != nil {
 		return nil
 	}

@@ -1,6 +1,3 @@
-// Package values finds other values for the declared state of a custom resource: from its schema, from
-// a sample, and from what the author gives. The values are candidates, because rules in CEL, webhooks
-// and admission can refuse them: see [DryRun].
 package values
 
 import (
@@ -138,12 +135,12 @@ func newField(f field, states []state) Field {
 	for _, s := range states {
 		report.Values = append(report.Values, s.value)
 	}
-	why := f.why
-	if why == nil && len(states) == 0 {
-		why = errOnly
+	reason := f.reason
+	if reason == nil && len(states) == 0 {
+		reason = errOnly
 	}
-	if why != nil {
-		report.Why = why.Error()
+	if reason != nil {
+		report.Reason = reason.Error()
 	}
 	return report
 }

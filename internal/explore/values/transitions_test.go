@@ -32,7 +32,7 @@ func TestExamples(t *testing.T) {
 			`spec.replicas: sample -> minimum {"spec":{"replicas":0}}`,
 			`spec.replicas: sample -> other {"spec":{"replicas":2}}`,
 		}, []values.Field{
-			{Path: "spec.image", Why: "opaque string: needs Values"},
+			{Path: "spec.image", Reason: "opaque string: needs Values"},
 			{Path: "spec.replicas", Values: []string{"minimum", "other"}},
 		}},
 		{"echo", []string{
@@ -45,14 +45,14 @@ func TestExamples(t *testing.T) {
 		{"member", []string{
 			`spec.memberOf: sample -> absent {"spec":{"memberOf":null}}`,
 		}, []values.Field{
-			{Path: "spec.memberOf", Values: []string{"absent"}, Why: "opaque string: needs Values"},
+			{Path: "spec.memberOf", Values: []string{"absent"}, Reason: "opaque string: needs Values"},
 		}},
 		{"book", []string{
 			`spec.authors: sample -> absent {"spec":{"authors":null}}`,
 			`spec.authors: sample -> empty {"spec":{"authors":[]}}`,
 		}, []values.Field{
 			{Path: "spec.authors", Values: []string{"absent", "empty"}},
-			{Path: "spec.title", Why: "opaque string: needs Values"},
+			{Path: "spec.title", Reason: "opaque string: needs Values"},
 		}},
 	} {
 		t.Run(test.example, func(t *testing.T) {
@@ -228,8 +228,8 @@ func TestFields(t *testing.T) {
 			if i < 0 {
 				t.Fatalf("the field is not reported: %+v", fields)
 			}
-			if fields[i].Why != test.why {
-				t.Errorf("%s: the reason is %q, want %q", fields[i].Path, fields[i].Why, test.why)
+			if fields[i].Reason != test.why {
+				t.Errorf("%s: the reason is %q, want %q", fields[i].Path, fields[i].Reason, test.why)
 			}
 		})
 	}

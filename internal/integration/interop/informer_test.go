@@ -13,8 +13,8 @@ import (
 	"k8s.io/client-go/metadata"
 	"k8s.io/client-go/tools/cache"
 
-	"github.com/yare-go/yare/internal/explore/faults"
-	"github.com/yare-go/yare/internal/explore/schedule"
+	"github.com/yare-go/yare/internal/proxy"
+	"github.com/yare-go/yare/internal/proxy/faults"
 	"github.com/yare-go/yare/kube"
 	"github.com/yare-go/yare/kube/clientgo"
 	"github.com/yare-go/yare/yaretest"
@@ -88,7 +88,7 @@ func TestFaultsOfReflector(t *testing.T) {
 				t.Fatal(err)
 			}
 			t.Cleanup(p.Close)
-			begin := func(step int, f schedule.Fault) *faults.Armed {
+			begin := func(step int, f faults.Fault) *faults.Armed {
 				t.Helper()
 				if err := p.BeginStep(t.Context(), step); err != nil {
 					t.Fatal(err)
@@ -102,7 +102,7 @@ func TestFaultsOfReflector(t *testing.T) {
 			}
 
 			create("old")
-			stale := begin(0, schedule.Fault{Kind: schedule.Stale})
+			stale := begin(0, faults.Fault{Kind: faults.Stale})
 			create("new")
 			names := startReflector(t, p, isStreaming)
 			yaretest.Eventually(t, func() error { return wantName(names(), "old", true) })
@@ -123,7 +123,7 @@ func TestFaultsOfReflector(t *testing.T) {
 				yaretest.Eventually(t, func() error { return wantName(names(), "new", true) })
 			}
 
-			missed := begin(1, schedule.Fault{Kind: schedule.WatchMissed, Stream: "secrets"})
+			missed := begin(1, faults.Fault{Kind: faults.WatchMissed, Stream: "secrets"})
 			create("missed")
 			for _, name := range []string{"missed", "old"} {
 				if err := secrets.Delete(t.Context(), name); err != nil {
@@ -139,7 +139,7 @@ func TestFaultsOfReflector(t *testing.T) {
 			yaretest.Eventually(t, func() error { return wantName(names(), "old", false) })
 			create("last")
 			yaretest.Eventually(t, func() error { return wantName(names(), "last", true) })
-			if !slices.ContainsFunc(p.Requests(), func(r faults.Request) bool { return r.Point.Verb == "watch" && r.Point.Step == 1 }) {
+			if !slices.ContainsFunc(p.Requests(), func(r proxy.Request) bool { return r.Point.Verb == "watch" && r.Point.Step == 1 }) {
 				t.Errorf("the reflector has not watched again: %v", p.Requests())
 			}
 		})

@@ -19,7 +19,7 @@
 //
 // A mutation names the folder of a package, a declaration in it, a pattern and a replacement:
 //
-//	{29, 7, "cache/internal/overlay", "Entry.isOld", `_e._isDistrusted || _X`, `_X`}
+//	{29, 7, "cache/internal/overlay", "Entry.isOld", `_e._isMarkedOld || _X`, `_X`}
 //
 // The declaration is a function, "Type.Method", or a constant or variable. It may stand in any file of the
 // package. Exactly one place of the declaration fits the pattern. The test TestMutationsFitTheCode reports
@@ -28,10 +28,10 @@
 // A pattern is Go code with wildcards. The names of wildcards begin with an underscore. A wildcard with a
 // small letter stands for any identifier: a variable, a receiver or a field. A wildcard with a capital letter
 // stands for any expression. A wildcard that occurs twice stands for the same code in both places. The
-// replacement may use the wildcards of the pattern. In this function, _e stands for e, _isDistrusted for
-// isDistrusted, and _X for the comparison:
+// replacement may use the wildcards of the pattern. In this function, _e stands for e, _isMarkedOld for
+// isMarkedOld, and _X for the comparison:
 //
-//	func (e Entry) isOld() bool { return e.isDistrusted || time.Since(e.recorded) > MaxAge }
+//	func (e Entry) isOld() bool { return e.isMarkedOld || time.Since(e.recorded) > MaxAge }
 //
 // So the mutation makes of it:
 //

@@ -146,39 +146,24 @@ func (m matcher) matches(pattern, code reflect.Value) bool {
 	if pattern.Type() != code.Type() {
 		return false
 	}
-	switch p := pattern.Interface().(type) {
+	switch pattern.Interface().(type) {
 	case token.Pos, *ast.CommentGroup, *ast.Object:
 		return true
-	case *ast.IfStmt:
-		c := code.Interface().(*ast.IfStmt)
-		if m.isHeader && p != nil && c != nil {
-			return m.matches(reflect.ValueOf(&p.Cond), reflect.ValueOf(&c.Cond)) && c.Init == nil
-		}
-	case *ast.CaseClause:
+	case *ast.BlockStmt, []ast.Stmt:
 		if m.isHeader {
-			return m.matches(reflect.ValueOf(p.List), reflect.ValueOf(code.Interface().(*ast.CaseClause).List))
-		}
-	case *ast.CallExpr:
-		if c := code.Interface().(*ast.CallExpr); p != nil && c != nil && p.Ellipsis.IsValid() != c.Ellipsis.IsValid() {
-			return false
+			return true
 		}
 	}
 	switch pattern.Kind() {
 	case reflect.Pointer:
-		if pattern.IsNil() || code.IsNil() {
-			return pattern.IsNil() == code.IsNil()
-		}
 		return m.matches(pattern.Elem(), code.Elem())
 	case reflect.Slice:
-		if pattern.Len() != code.Len() {
-			return false
-		}
-		for i := range pattern.Len() {
+		for i := range min(pattern.Len(), code.Len()) {
 			if !m.matches(pattern.Index(i), code.Index(i)) {
 				return false
 			}
 		}
-		return true
+		return pattern.Len() == code.Len()
 	case reflect.Struct:
 		for i := range pattern.NumField() {
 			if !m.matches(pattern.Field(i), code.Field(i)) {
@@ -191,7 +176,7 @@ func (m matcher) matches(pattern, code reflect.Value) bool {
 	}
 }
 
-// bind reports whether a wildcard can stand for code, and notes that it does.
+// bind reports whether a wildcard can stand for code, and records the code if so.
 func (m matcher) bind(wildcard string, code reflect.Value) bool {
 	expression, ok := code.Interface().(ast.Expr)
 	if !ok || code.IsNil() {

@@ -9,20 +9,21 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 
+	"github.com/yare-go/yare/explore"
 	"github.com/yare-go/yare/operator"
 	"github.com/yare-go/yare/yaretest"
 )
 
 // TestExplored explores the operator in this folder for a bounded time.
 func TestExplored(t *testing.T) {
-	yaretest.Explore(t, yaretest.Binary{Path: "."}, yaretest.Budget(5*time.Minute), yaretest.ReportTo("exploration.html"))
+	explore.Run(t, explore.Binary{Path: "."}, explore.Budget(5*time.Minute), explore.ReportTo("exploration.html"))
 }
 
 // TestOwners makes a check of its own at every version of every object.
 func TestOwners(t *testing.T) {
-	yaretest.Explore(t, yaretest.Binary{Path: "."},
-		yaretest.Always("a Secret has an owner", func(s yaretest.ExploredState) error {
-			for _, secret := range yaretest.Objects[corev1.Secret](s) {
+	explore.Run(t, explore.Binary{Path: "."},
+		explore.Always("a Secret has an owner", func(s explore.State) error {
+			for _, secret := range explore.Objects[corev1.Secret](s) {
 				if len(secret.OwnerReferences) == 0 {
 					return fmt.Errorf("%s has none", secret.Name)
 				}
@@ -35,26 +36,26 @@ func TestOwners(t *testing.T) {
 // TestAgain replays what an earlier exploration has found.
 func TestAgain(t *testing.T) {
 	parts := func() []operator.Part { return nil }
-	yaretest.Explore(t, yaretest.Parts(parts), yaretest.Replay("found.json"))
+	explore.Run(t, explore.Parts(parts), explore.Replay("found.json"))
 }
 
 // TestIntended leaves out what is intended.
 func TestIntended(t *testing.T) {
-	yaretest.Explore(t, yaretest.Binary{Path: "."},
-		yaretest.Budget(5*time.Minute), // begin no run after that
-		yaretest.Values("spec.schedule", "0 5 * * *", "@hourly"),
-		yaretest.Ignore("status.lastBackup", "it is a time"),
-		yaretest.AcceptFile("accept.yaml"),
-		yaretest.ReportTo("exploration.html"),
+	explore.Run(t, explore.Binary{Path: "."},
+		explore.Budget(5*time.Minute), // begin no run after that
+		explore.Values("spec.schedule", "0 5 * * *", "@hourly"),
+		explore.Ignore("status.lastBackup", "it is a time"),
+		explore.AcceptFile("accept.yaml"),
+		explore.ReportTo("exploration.html"),
 	)
 }
 
 // TestLeader explores an operator that elects a leader.
 func TestLeader(t *testing.T) {
-	yaretest.Explore(t, yaretest.Binary{Path: ".", Args: []string{"--leader-elect"}})
+	explore.Run(t, explore.Binary{Path: ".", Args: []string{"--leader-elect"}})
 }
 
 // TestOutages explores an operator whose control plane fails.
 func TestOutages(t *testing.T) {
-	yaretest.Explore(t, yaretest.Binary{Path: "."}, yaretest.Plane(yaretest.New(t)))
+	explore.Run(t, explore.Binary{Path: "."}, explore.Plane(yaretest.New(t)))
 }

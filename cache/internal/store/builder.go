@@ -1,0 +1,74 @@
+package store
+
+import (
+	"fmt"
+	"unique"
+
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/yare-go/yare/internal/ident"
+	"github.com/yare-go/yare/kube"
+)
+
+// builder makes entries that share what they have in common.
+type builder struct {
+	metadata metadata
+	// namespace and labelKeys hold the last handles, which mostly fit the next entry too.
+	namespace namedHandle
+	labelKeys namedHandle
+}
+
+// namedHandle is a handle and the text that it stands for.
+type namedHandle struct {
+	text   string
+	handle unique.Handle[string]
+}
+
+// handleOf returns the handle of text.
+func (h *namedHandle) handleOf(text []byte) unique.Handle[string] {
+	if h.handle == (unique.Handle[string]{}) || h.text != string(text) {
+		h.text = string(text)
+		h.handle = unique.Make(h.text)
+	}
+	return h.handle
+}
+
+// Item is one version of an object, as a server sent it.
+type Item struct {
+	key     kube.Key
+	version ident.Version
+	json    []byte
+}
+
+// NewItem returns the Item of a version of an object. The Cluster of the key does not count.
+func NewItem(k kube.Key, uid types.UID, resourceVersion string, json []byte) Item {
+	return Item{k, ident.NewVersion(uid, resourceVersion), json}
+}
+
+// MetadataOf returns an entry of an object, which is JSON. The entry has no content.
+func MetadataOf(object []byte) (*Entry, error) {
+	var b builder
+	m := &b.metadata
+	if err := m.read(object); err != nil {
+		return nil, fmt.Errorf("read the metadata of an object: %w", err)
+	}
+	e := b.build(m.namespace, string(m.name), ident.NewVersion(types.UID(m.uid), string(m.version)), len(object))
+	e.data = string(m.labelValues)
+	if owners := m.ownerList(); owners != nil {
+		e.owners = &owners
+	}
+	return e, nil
+}
+
+// build returns an entry with the metadata that were read, without data and owners.
+func (b *builder) build(namespace []byte, name string, version ident.Version, size int) *Entry {
+	m := &b.metadata
+	e := &Entry{
+		namespace: b.namespace.handleOf(namespace), name: name, version: version, generation: m.generation, deleting: m.deleting,
+		annotations: m.annotations, finalizers: m.finalizers, values: uint32(len(m.labelValues)), size: uint32(size),
+	}
+	if len(m.labelKeys) > 0 {
+		e.labelKeys = b.labelKeys.handleOf(m.labelKeys)
+	}
+	return e
+}

@@ -1,0 +1,48 @@
+package explore
+
+import "github.com/yare-go/yare/internal/explore/finding"
+
+// Coverage counts what an exploration has run. The report of [ReportTo] has more.
+type Coverage struct {
+	// Runs counts all runs, with the reference runs and the repetitions.
+	Runs int
+	// Complete reports whether all planned runs were made before the time of [Budget] ended.
+	Complete bool
+	// Kinds counts the planned runs and the runs in which the fault happened, by the kind of the fault.
+	Kinds map[string]Count
+	// Points counts the writes of the reference runs, and the writes before which a crash happened.
+	Points Count
+	// Fields counts the fields of the custom resources, and the fields that had another value in a run.
+	Fields Count
+	// Transitions counts the changes of the declared state that the schema suggests, and the changes that the
+	// user made in a run.
+	Transitions Count
+	// Conditions counts the conditions of [Sometimes], and the conditions that have held.
+	Conditions Count
+	// Statements counts the statements of a [Binary] with Cover, and the statements that have run, by package.
+	Statements map[string]Count
+	// Warnings are the reasons why the exploration may prove less than it seems to.
+	Warnings []string
+	// UnusedAcceptances are the differences of [Ignore] and [AcceptFile] that no run has shown.
+	UnusedAcceptances []string
+}
+
+// Count is a number of things that were done, out of a number of things that were planned or found.
+type Count struct{ Done, Total int }
+
+// newCoverage returns the public part of the coverage in a record.
+func newCoverage(c finding.Coverage) *Coverage {
+	return &Coverage{
+		Runs: c.Runs, Complete: c.Complete, Kinds: newCounts(c.Kinds),
+		Points: Count(c.Points), Fields: Count(c.Fields), Transitions: Count(c.Transitions), Conditions: Count(c.Conditions),
+		Statements: newCounts(c.Statements), Warnings: c.Warnings, UnusedAcceptances: c.UnusedAcceptances,
+	}
+}
+
+func newCounts[K ~string](counts map[K]finding.Count) map[string]Count {
+	all := make(map[string]Count, len(counts))
+	for name, count := range counts {
+		all[string(name)] = Count(count)
+	}
+	return all
+}

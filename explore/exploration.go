@@ -1,0 +1,74 @@
+package explore
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+
+	engine "github.com/yare-go/yare/internal/explore"
+	"github.com/yare-go/yare/internal/explore/finding"
+	"github.com/yare-go/yare/internal/explore/report"
+	"github.com/yare-go/yare/yaretest"
+)
+
+// exploration is one call of [Run], or one run of the command of [Command].
+type exploration struct {
+	settings engine.Settings
+	// cluster is the cluster of [Plane], or nil.
+	cluster *yaretest.Cluster
+	// reportFile is the file of [ReportTo], and replayFile the file of [Replay]. Each may be empty.
+	reportFile, replayFile string
+
+	// The following fields are set by open.
+	operator engine.Launcher
+	// installed are the objects to install before the first run, as YAML documents.
+	installed []byte
+}
+
+// open compiles the operator into a folder if necessary, and reads the objects to install and the samples.
+func (e *exploration) open(ctx context.Context, o Operator, folder string) error {
+	opened, err := o.open(ctx, folder)
+	if err != nil {
+		return err
+	}
+	e.operator, e.installed = opened.launcher, opened.installed
+	if len(e.settings.Samples) > 0 || len(e.settings.Steps) > 0 || e.replayFile != "" {
+		return nil
+	}
+	if e.settings.Samples, err = engine.ReadSamples(opened.sampleFile); err != nil {
+		return fmt.Errorf("read the samples: %w: name them with explore.Samples, or with --sample", err)
+	}
+	return nil
+}
+
+// install installs the objects that the operator needs in the cluster.
+func (e *exploration) install(ctx context.Context) error {
+	if len(e.installed) == 0 {
+		return nil
+	}
+	if err := engine.Install(ctx, e.settings.Config, e.installed); err != nil {
+		return fmt.Errorf("install the kinds of %s: %w", e.operator, err)
+	}
+	return nil
+}
+
+// replayTries is how often the runs of a finding are made again.
+const replayTries = 3
+
+// run explores the operator, or replays the findings of a file.
+func (e *exploration) run(ctx context.Context) (finding.Record, error) {
+	if e.replayFile != "" {
+		return engine.ReplayFile(ctx, e.operator, e.settings, e.replayFile, replayTries)
+	}
+	return engine.Explore(ctx, e.operator, e.settings)
+}
+
+// writeReports writes the text of a record to w, and the record to the file of [ReportTo].
+func (e *exploration) writeReports(w io.Writer, record finding.Record) error {
+	err := report.Text(w, record)
+	if e.reportFile != "" {
+		err = errors.Join(err, report.WriteFile(e.reportFile, record))
+	}
+	return err
+}

@@ -1,0 +1,46 @@
+package explore
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/yare-go/yare/internal/explore/report"
+	"github.com/yare-go/yare/yaretest"
+)
+
+// Run explores an operator on the cluster of [yaretest.Start], or on the cluster of [Plane]. A finding fails t.
+// A state that was only late is logged. Run returns the coverage.
+func Run(t testing.TB, o Operator, options ...Option) *Coverage {
+	t.Helper()
+	var e exploration
+	for _, option := range options {
+		if err := option(&e); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := e.open(t.Context(), o, t.TempDir()); err != nil {
+		t.Fatal(err)
+	}
+	if e.cluster == nil {
+		e.cluster = yaretest.Start(t)
+	}
+	e.settings.Config = e.cluster.Config()
+	if err := e.install(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	record, err := e.run(t.Context())
+	if err != nil {
+		t.Fatalf("explore %s: %v", e.operator, err)
+	}
+	var text strings.Builder
+	if err := e.writeReports(&text, record); err != nil {
+		t.Error(err)
+	}
+	t.Log("\n" + text.String())
+	for _, f := range record.Findings {
+		if !f.Verdict.IsWarning() {
+			t.Errorf("%s: %s", f.Verdict, report.Summary(f))
+		}
+	}
+	return newCoverage(record.Coverage)
+}

@@ -1,0 +1,125 @@
+package explore
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"syscall"
+	"time"
+
+	"github.com/yare-go/yare/internal/access"
+	osprocess "github.com/yare-go/yare/internal/plane/process"
+)
+
+// Binary is the launcher of an operator that is a compiled program, which need not use yare. In its arguments and
+// environment {kubeconfig}, {namespace} and {port1} to {port9} are filled in.
+type Binary struct {
+	Path string
+	Args []string
+	// Env is added to the environment of this process. KUBECONFIG is set.
+	Env []string
+	// Account is the ServiceAccount whose permissions the requests of the program carry. Default: the
+	// permissions of an administrator. Programs made with yare refuse their own undeclared requests.
+	Account *Account
+	// CoverFolder is where a program that was compiled with go build -cover writes which statements have run.
+	// Then a run ends with SIGTERM, because a program that is killed writes nothing. Default: nothing is
+	// counted.
+	CoverFolder string
+}
+
+// String returns the name of the program.
+func (b Binary) String() string { return filepath.Base(b.Path) }
+
+// CRDs returns the output of the program's command crd, which programs that use yare have.
+func (b Binary) CRDs(ctx context.Context) ([]byte, error) {
+	out, err := exec.CommandContext(ctx, b.Path, "crd").Output()
+	if err != nil {
+		return nil, fmt.Errorf("%s crd: %w: an operator that does not use yare needs files to install", b.Path, err)
+	}
+	return out, nil
+}
+
+func (b Binary) account() *Account { return b.Account }
+
+func (b Binary) coverFolder() string { return b.CoverFolder }
+
+func (b Binary) launch(s processSettings) (process, error) {
+	fill, err := b.filler(s)
+	if err != nil {
+		return nil, err
+	}
+	cmd := exec.Command(b.Path)
+	for _, arg := range b.Args {
+		cmd.Args = append(cmd.Args, fill.Replace(arg))
+	}
+	cmd.Env = append(os.Environ(), "KUBECONFIG="+s.kubeconfig, access.CheckVariable+"=1", "POD_NAMESPACE="+s.namespace)
+	for _, variable := range b.Env {
+		cmd.Env = append(cmd.Env, fill.Replace(variable))
+	}
+	if b.CoverFolder != "" {
+		cmd.Env = append(cmd.Env, "GOCOVERDIR="+b.CoverFolder)
+	}
+	cmd.Stdout, cmd.Stderr = s.output, s.output
+	p, err := osprocess.Start(cmd, syscall.SIGKILL)
+	if err != nil {
+		return nil, fmt.Errorf("start %s: %w", b.Path, err)
+	}
+	return &childProcess{process: p, isCounted: b.CoverFolder != ""}, nil
+}
+
+// filler returns the replacer of the placeholders in arguments and in the environment.
+func (b Binary) filler(s processSettings) (*strings.Replacer, error) {
+	pairs := []string{"{kubeconfig}", s.kubeconfig, "{namespace}", s.namespace}
+	text := strings.Join(append(b.Args, b.Env...), " ")
+	for i := 1; i <= 9; i++ {
+		placeholder := fmt.Sprintf("{port%d}", i)
+		if !strings.Contains(text, placeholder) {
+			continue
+		}
+		listener, err := net.Listen("tcp", "127.0.0.1:0")
+		if err != nil {
+			return nil, fmt.Errorf("find a free port for %s: %w", placeholder, err)
+		}
+		pairs = append(pairs, placeholder, strconv.Itoa(listener.Addr().(*net.TCPAddr).Port))
+		if err := listener.Close(); err != nil {
+			return nil, err
+		}
+	}
+	return strings.NewReplacer(pairs...), nil
+}
+
+// childProcess is a process of a program.
+type childProcess struct {
+	process *osprocess.Process
+	// isCounted is true if the program writes which statements have run when it ends in an orderly way.
+	isCounted bool
+}
+
+// stopTimeout is how long a program may take to end in an orderly way.
+const stopTimeout = 10 * time.Second
+
+func (c *childProcess) advance(context.Context) (bool, error) { return false, nil }
+
+func (c *childProcess) stop() {
+	if c.isCounted {
+		c.process.Stop(syscall.SIGTERM, false, stopTimeout)
+	}
+}
+
+func (c *childProcess) kill() { c.process.Stop(syscall.SIGKILL, false, 0) }
+
+func (c *childProcess) ended() <-chan struct{} { return c.process.Done() }
+
+func (c *childProcess) err() error {
+	<-c.process.Done()
+	if err := c.process.Err(); err != nil {
+		return err
+	}
+	return errors.New("the program ended with exit status 0")
+}

@@ -1,0 +1,103 @@
+package explore
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/yare-go/yare/internal/explore/schedule"
+	"github.com/yare-go/yare/internal/proxy/faults"
+	"github.com/yare-go/yare/kube"
+)
+
+// resourceName returns the name of a resource with its group, such as deployments.apps.
+func resourceName(r kube.Resource) string { return r.GroupResource().String() }
+
+// cluster is the access of an exploration to its control plane, with an administrator's rights. It is a
+// [faults.Cluster].
+type cluster struct {
+	client *kube.Client
+	// resources are the namespaced resources of the server.
+	resources []kube.Resource
+}
+
+// Client returns the client.
+func (c *cluster) Client() *kube.Client { return c.client }
+
+// APIOf returns the API of a kind in a namespace, for the user.
+func (c *cluster) APIOf(kind schema.GroupVersionKind, namespace string) (kube.API[unstructured.Unstructured], error) {
+	api, err := c.apiOf(kind, namespace)
+	if err != nil {
+		return api, err
+	}
+	return api.For(c.client.WithFieldManager(userManager), namespace), nil
+}
+
+// Definitions returns the API of CustomResourceDefinitions, for the user.
+func (c *cluster) Definitions() kube.API[unstructured.Unstructured] {
+	return kube.Dynamic(c.client.WithFieldManager(userManager), kube.Resource{
+		GroupVersionKind: schema.GroupVersionKind{Group: "apiextensions.k8s.io", Version: "v1", Kind: "CustomResourceDefinition"},
+		Plural:           "customresourcedefinitions", ClusterScoped: true,
+	}, "")
+}
+
+// resource returns the resource of a name with a group.
+func (c *cluster) resource(name string) (kube.Resource, error) {
+	for _, r := range c.resources {
+		if resourceName(r) == name {
+			return r, nil
+		}
+	}
+	return kube.Resource{}, fmt.Errorf("the server has no namespaced resource %q", name)
+}
+
+// apiOf returns the API of a kind in a namespace.
+func (c *cluster) apiOf(kind schema.GroupVersionKind, namespace string) (kube.API[unstructured.Unstructured], error) {
+	for _, r := range c.resources {
+		if r.GroupVersionKind == kind || r.GroupKind() == kind.GroupKind() {
+			r.GroupVersionKind = kind
+			return kube.Dynamic(c.client, r, namespace), nil
+		}
+	}
+	return kube.API[unstructured.Unstructured]{}, fmt.Errorf("the server has no namespaced kind %s: an exploration needs samples that live in namespaces, and their CRDs", kind)
+}
+
+// decode returns an object of a step, in a namespace.
+func (c *cluster) decode(raw json.RawMessage, namespace string) (*unstructured.Unstructured, error) {
+	object := &unstructured.Unstructured{}
+	if err := object.UnmarshalJSON(raw); err != nil {
+		return nil, fmt.Errorf("read a sample: %w", err)
+	}
+	object.SetNamespace(namespace)
+	return object, nil
+}
+
+// delete deletes an object of the user.
+func (c *cluster) delete(ctx context.Context, o faults.Object, namespace string) error {
+	r, err := c.resource(o.Resource)
+	if err != nil {
+		return err
+	}
+	return kube.Dynamic(c.client, r, namespace).Delete(ctx, o.Name)
+}
+
+// stepsOf returns the default steps of an exploration with these samples: the user applies the samples, and
+// deletes them.
+func (c *cluster) stepsOf(samples []json.RawMessage) ([]schedule.Step, error) {
+	steps := []schedule.Step{{Name: "apply the samples", Apply: samples}, {Name: "delete the samples"}}
+	for _, raw := range samples {
+		object, err := c.decode(raw, "")
+		if err != nil {
+			return nil, err
+		}
+		api, err := c.apiOf(object.GroupVersionKind(), "")
+		if err != nil {
+			return nil, err
+		}
+		steps[1].Delete = append(steps[1].Delete, faults.Object{Resource: resourceName(api.Resource()), Name: object.GetName()})
+	}
+	return steps, nil
+}

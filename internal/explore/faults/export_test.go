@@ -1,7 +1,0 @@
-package faults
-
-// AcceptJSON is acceptJSON, for tests.
-var AcceptJSON = acceptJSON
-
-// NarrowNames is narrowNames, for tests.
-var NarrowNames = narrowNames

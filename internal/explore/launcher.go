@@ -1,0 +1,44 @@
+package explore
+
+import (
+	"context"
+
+	"github.com/yare-go/yare/kube"
+)
+
+// Launcher starts processes of the operator that is explored.
+type Launcher interface {
+	// String returns the name of the operator.
+	String() string
+	// account returns the account whose permissions the operator has, or nil for an administrator.
+	account() *Account
+	// coverFolder returns the folder to which processes that stop in order write which statements have run. It
+	// is empty if statements are not counted.
+	coverFolder() string
+	// launch starts a process. The process reaches the API server by the kubeconfig only.
+	launch(s processSettings) (process, error)
+}
+
+// processSettings are the settings of one process of an operator.
+type processSettings struct {
+	config *kube.Config
+	// kubeconfig is the path of a file with the content of config.
+	kubeconfig string
+	namespace  string
+	output     *output
+}
+
+// process is one process of an operator.
+type process interface {
+	// advance lets time pass for the process. It reports false if the process has the time of the machine.
+	advance(ctx context.Context) (bool, error)
+	// stop lets the process write which statements have run, if they are counted. Otherwise it does nothing.
+	stop()
+	// kill ends the process as a crash does, and returns when nothing of it runs any more. The process has
+	// been cut off from the server before.
+	kill()
+	// ended returns a channel that is closed when the process has ended.
+	ended() <-chan struct{}
+	// err returns why the process has ended by itself.
+	err() error
+}

@@ -1,0 +1,63 @@
+package explore
+
+import (
+	"bytes"
+	"regexp"
+	"strings"
+	"sync"
+)
+
+// maxLines is how many lines of a run are kept.
+const maxLines = 2000
+
+// output keeps the last lines that the processes of a run write. Its methods are safe for concurrent use.
+type output struct {
+	mu    sync.Mutex
+	lines []string
+	// incomplete is the beginning of a line whose end has not been written yet.
+	incomplete []byte
+}
+
+// Write implements [io.Writer].
+func (o *output) Write(text []byte) (int, error) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	o.incomplete = append(o.incomplete, text...)
+	for {
+		line, rest, ok := bytes.Cut(o.incomplete, []byte("\n"))
+		if !ok {
+			return len(text), nil
+		}
+		o.lines, o.incomplete = append(o.lines, string(line)), rest
+		if len(o.lines) > 2*maxLines {
+			o.lines = append(o.lines[:0], o.lines[maxLines:]...)
+		}
+	}
+}
+
+// last returns the last n lines, or fewer.
+func (o *output) last(n int) string {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	return strings.Join(o.lines[max(0, len(o.lines)-n):], "\n")
+}
+
+// errorPattern matches the lines with errors in the logs of slog, of yare at a terminal, of klog, of zap and
+// of logrus.
+const errorPattern = `^E\d{4} |^\d\d:\d\d:\d\d ERR |level=(ERROR|error)\b|"level":"(ERROR|error)"|\tERROR\t`
+
+// maxErrorLine is how many bytes of a line with an error are shown.
+const maxErrorLine = 300
+
+// lastError returns the last line with an error, or an empty text.
+func (o *output) lastError() string {
+	pattern := regexp.MustCompile(errorPattern)
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	for i := len(o.lines) - 1; i >= 0; i-- {
+		if line := o.lines[i]; pattern.MatchString(line) {
+			return strings.ToValidUTF8(line[:min(len(line), maxErrorLine)], "")
+		}
+	}
+	return ""
+}

@@ -1,0 +1,84 @@
+package explore
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"time"
+
+	"github.com/yare-go/yare/internal/access"
+	"github.com/yare-go/yare/internal/clock"
+	"github.com/yare-go/yare/internal/logctx"
+	"github.com/yare-go/yare/kube"
+	"github.com/yare-go/yare/operator"
+)
+
+// Parts returns the launcher of the operator that consists of the parts that a function returns. A "process" of the
+// operator is a call of the function, and runs in this process. The field manager of the parts has the name of
+// the operator.
+func Parts(name string, parts func() []operator.Part) Launcher { return partsLauncher{name, parts} }
+
+type partsLauncher struct {
+	name  string
+	parts func() []operator.Part
+}
+
+func (p partsLauncher) String() string { return p.name }
+
+func (p partsLauncher) account() *Account { return nil }
+
+func (p partsLauncher) coverFolder() string { return "" }
+
+func (p partsLauncher) launch(s processSettings) (process, error) {
+	client, err := kube.NewClient(s.config)
+	if err != nil {
+		return nil, err
+	}
+	client = client.WithFieldManager(p.name).InNamespaces(s.namespace)
+	log := slog.New(slog.NewTextHandler(s.output, &slog.HandlerOptions{Level: slog.LevelDebug}))
+	running := &runningParts{clock: clock.New(), done: make(chan struct{})}
+	ctx, cancel := context.WithCancel(access.WithCheck(logctx.WithProgramLogger(clock.With(context.Background(), running.clock), log)))
+	running.cancel = cancel
+	go func() {
+		defer close(running.done)
+		running.failure = operator.Run(ctx, client, p.parts()...)
+		if running.failure == nil && ctx.Err() == nil {
+			running.failure = errors.New("the parts ended by themselves")
+		}
+	}()
+	return running, nil
+}
+
+// runningParts are parts that run in this process.
+type runningParts struct {
+	clock  *clock.Clock
+	cancel context.CancelFunc
+	done   chan struct{}
+	// failure is set before done is closed.
+	failure error
+}
+
+const (
+	// idleTime is how much time passes for parts at rest.
+	idleTime = 10 * time.Minute
+	// idlePatience is how long parts may take to come to rest at a time.
+	idlePatience = time.Minute
+)
+
+func (p *runningParts) advance(ctx context.Context) (bool, error) {
+	return true, p.clock.Advance(ctx, idleTime, idlePatience)
+}
+
+func (p *runningParts) stop() {}
+
+func (p *runningParts) kill() {
+	p.cancel()
+	<-p.done
+}
+
+func (p *runningParts) ended() <-chan struct{} { return p.done }
+
+func (p *runningParts) err() error {
+	<-p.done
+	return p.failure
+}

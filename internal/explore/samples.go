@@ -1,0 +1,52 @@
+package explore
+
+import (
+	"encoding/json"
+	"fmt"
+	"os"
+
+	"github.com/yare-go/yare/internal/manifest"
+	"github.com/yare-go/yare/kube"
+)
+
+// ReadSamples returns the objects in a file of YAML or JSON. The namespaces of the objects do not count, because
+// each run has a namespace of its own.
+func ReadSamples(path string) ([]json.RawMessage, error) {
+	data, err := os.ReadFile(path)
+	if err != nil {
+		return nil, err
+	}
+	objects, err := manifest.Parse(data)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", path, err)
+	}
+	var samples []json.RawMessage
+	for _, o := range objects {
+		raw, err := o.MarshalJSON()
+		if err != nil {
+			return nil, fmt.Errorf("%s: %w", path, err)
+		}
+		samples = append(samples, raw)
+	}
+	return samples, nil
+}
+
+// Sample returns the JSON of an object, with its kind and without its status.
+func Sample(o kube.Object) (json.RawMessage, error) {
+	data, err := kube.Marshal(o)
+	if err != nil {
+		return nil, err
+	}
+	var object map[string]any
+	if err := json.Unmarshal(data, &object); err != nil {
+		return nil, err
+	}
+	kind, err := kube.TypeOfObject(o)
+	if err != nil {
+		return nil, err
+	}
+	gvk := kind.Resource.GroupVersionKind
+	object["apiVersion"], object["kind"] = gvk.GroupVersion().String(), gvk.Kind
+	delete(object, "status")
+	return json.Marshal(object)
+}

@@ -1,0 +1,7 @@
+package proxy
+
+// AcceptJSON is acceptJSON, for tests.
+var AcceptJSON = acceptJSON
+
+// NarrowNames is narrowNames, for tests.
+var NarrowNames = narrowNames

@@ -1,0 +1,196 @@
+package faults
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"slices"
+	"strings"
+
+	"github.com/yare-go/yare/internal/proxy"
+)
+
+// Family is a family of faults. Its file has all that is particular to its kinds.
+type Family interface {
+	// Describe returns the kinds, and what their runs need.
+	Describe() Description
+	// Plan returns the runs that try the kinds of r.Kinds: the faults of each run.
+	Plan(ctx context.Context, r *References) ([][]Fault, error)
+	// Text returns a fault in a line.
+	Text(f Fault) string
+	// arm returns what an armed fault does to the requests and watches of a program. Error: the fault lacks its
+	// trigger, or does nothing to requests and watches.
+	arm(a *Armed, s site) (effect, error)
+
+	// BeforeStep carries out the part of a fault that comes before the user's step.
+	BeforeStep(ctx context.Context, run *Run, f Fault) error
+	// AtTrigger carries out the part of an armed fault that the proxy does not carry out. It returns at the latest when
+	// ctx or the step ends.
+	AtTrigger(ctx context.Context, run *Run, a *Armed) error
+	// AtRest ends an armed fault when the step has come to rest.
+	AtRest(run *Run, f Fault) error
+	// AfterStep carries out a fault that is not armed, when the step has come to rest.
+	AfterStep(ctx context.Context, run *Run, f Fault) error
+}
+
+// Families returns all families. Explorations plan them in this order.
+func Families() []Family {
+	return []Family{
+		idle{}, crash{}, request{}, watch{}, foreign{}, leader{}, stale{}, transition{}, unreadable{}, restored{}, plane{},
+	}
+}
+
+// Description describes a family.
+type Description struct {
+	// Group is the name that stands for all Kinds. It may be the name of the only kind.
+	Group string
+	// Kinds are the kinds of the group.
+	Kinds []Kind
+	// Beyond are kinds that happen only if somebody names them. Some go beyond what a server does, and for others few
+	// operators are made.
+	Beyond []Kind
+	// IsDefault is true if Kinds happen unless somebody names other kinds.
+	IsDefault bool
+	// HasStandby is true if a second replica of the program stands by.
+	HasStandby bool
+	// StopsComponents is true if components of the control plane are stopped.
+	StopsComponents bool
+	// IsAlone is true if a fault concerns all who use the control plane, so that its run has the control plane for
+	// itself.
+	IsAlone bool
+}
+
+// has reports whether a kind belongs to the family.
+func (d Description) has(k Kind) bool {
+	return slices.Contains(d.Kinds, k) || slices.Contains(d.Beyond, k)
+}
+
+// FamilyOf returns the family of a kind. The family of an unknown kind refuses to be armed.
+func FamilyOf(k Kind) Family {
+	for _, f := range Families() {
+		if f.Describe().has(k) {
+			return f
+		}
+	}
+	return unknown{}
+}
+
+// DefaultKinds returns the kinds of faults that an exploration covers by default.
+func DefaultKinds() (kinds []Kind) {
+	for _, f := range Families() {
+		if d := f.Describe(); d.IsDefault {
+			kinds = append(kinds, d.Kinds...)
+		}
+	}
+	return kinds
+}
+
+// Groups returns the names that stand for several kinds, or for the only kind of a family.
+func Groups() (names []string) {
+	for _, f := range Families() {
+		if d := f.Describe(); d.Group != "" {
+			names = append(names, d.Group)
+		}
+	}
+	return names
+}
+
+// ParseKinds returns the kinds that a name stands for: the name of a group, or of a kind.
+func ParseKinds(name string) ([]Kind, error) {
+	var known []Kind
+	for _, f := range Families() {
+		d := f.Describe()
+		if d.Group == name {
+			return d.Kinds, nil
+		}
+		known = slices.Concat(known, d.Kinds, d.Beyond)
+	}
+	if slices.Contains(known, Kind(name)) {
+		return []Kind{Kind(name)}, nil
+	}
+	return nil, fmt.Errorf("there is no kind of fault %q: use %s, or one of %v", name, strings.Join(Groups(), ", "), known)
+}
+
+// unknown is the family of kinds that no family has. All families embed it for what they do not do.
+type unknown struct{}
+
+func (unknown) Describe() Description { return Description{} }
+
+func (unknown) Plan(context.Context, *References) ([][]Fault, error) { return nil, nil }
+
+func (unknown) Text(f Fault) string { return fmt.Sprintf("%s after step %d", f.Kind, f.Step+1) }
+
+func (unknown) arm(a *Armed, _ site) (effect, error) {
+	return nil, fmt.Errorf("the proxy does not inject faults of the kind %q", a.fault.Kind)
+}
+
+func (unknown) BeforeStep(context.Context, *Run, Fault) error { return nil }
+
+func (unknown) AtTrigger(_ context.Context, run *Run, a *Armed) error {
+	run.RecordFault(InProgram, a.fault.String())
+	return nil
+}
+
+func (unknown) AtRest(*Run, Fault) error { return nil }
+
+func (unknown) AfterStep(context.Context, *Run, Fault) error { return nil }
+
+// effect is what an armed fault does to requests and watches.
+type effect interface {
+	proxy.Hook
+	proxy.Gate
+}
+
+// site is what the effects of a step have in common.
+type site struct {
+	// admin sends requests of the proxy itself.
+	admin *proxy.Upstream
+	// version is the version of the server when the step began.
+	version string
+	expired *expirations
+}
+
+// noEffect passes on all requests, and delivers all events. Effects embed it for what they do not do.
+type noEffect struct{}
+
+// RoundTrip implements [proxy.Hook].
+func (noEffect) RoundTrip(_ *proxy.Exchange, r *http.Request, next proxy.Next) (*http.Response, error) {
+	return next(r)
+}
+
+// Next implements [proxy.Gate].
+func (noEffect) Next(*proxy.Exchange, proxy.Event) proxy.Verdict { return proxy.Verdict{} }
+
+// atPoint is the effect of a fault that happens once, at its request.
+type atPoint struct {
+	noEffect
+	armed *Armed
+	do    handler
+}
+
+// handler handles the request of a fault. It has the parameters of [proxy.Hook].
+type handler func(x *proxy.Exchange, r *http.Request, next proxy.Next) (*http.Response, error)
+
+// RoundTrip implements [proxy.Hook].
+func (e atPoint) RoundTrip(x *proxy.Exchange, r *http.Request, next proxy.Next) (*http.Response, error) {
+	if !e.armed.happensAt(x) {
+		return next(r)
+	}
+	return e.do(x, r, next)
+}
+
+// newAtPoint returns the effect of a fault that happens at its point. Error: the fault has no point.
+func newAtPoint(a *Armed, do handler) (effect, error) {
+	if f := a.Fault(); f.At == nil {
+		return nil, fmt.Errorf("the fault %s has no point", f.Kind)
+	}
+	return atPoint{armed: a, do: do}, nil
+}
+
+// oneRunEach returns one run for each fault.
+func oneRunEach(faults []Fault) (runs [][]Fault) {
+	for _, f := range faults {
+		runs = append(runs, []Fault{f})
+	}
+	return runs
+}

@@ -1,0 +1,216 @@
+package faults_test
+
+import (
+	"go/ast"
+	"go/parser"
+	"go/token"
+	"math/rand/v2"
+	"net/http"
+	"os"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+
+	"github.com/yare-go/yare/internal/proxy"
+	"github.com/yare-go/yare/internal/proxy/faults"
+)
+
+// TestEachKindHasAFamily checks that each constant of type Kind belongs to one family.
+func TestEachKindHasAFamily(t *testing.T) {
+	t.Parallel()
+	families := make(map[faults.Kind]int)
+	for _, f := range faults.Families() {
+		d := f.Describe()
+		for _, k := range slices.Concat(d.Kinds, d.Beyond) {
+			families[k]++
+		}
+	}
+	for k := range declaredKinds(t) {
+		if families[k] != 1 {
+			t.Errorf("the kind %s belongs to %d families", k, families[k])
+		}
+		delete(families, k)
+	}
+	for k := range families {
+		t.Errorf("the kind %s of a family is no constant", k)
+	}
+}
+
+// declaredKinds returns the constants of type Kind.
+func declaredKinds(t *testing.T) map[faults.Kind]bool {
+	t.Helper()
+	entries, err := os.ReadDir(".")
+	if err != nil {
+		t.Fatal(err)
+	}
+	kinds := make(map[faults.Kind]bool)
+	for _, entry := range entries {
+		if strings.HasSuffix(entry.Name(), "_test.go") {
+			continue
+		}
+		file, err := parser.ParseFile(token.NewFileSet(), entry.Name(), nil, parser.SkipObjectResolution)
+		if err != nil {
+			t.Fatal(err)
+		}
+		ast.Inspect(file, func(n ast.Node) bool {
+			spec, ok := n.(*ast.ValueSpec)
+			if !ok || len(spec.Values) == 0 {
+				return true
+			}
+			if name, ok := spec.Type.(*ast.Ident); ok && name.Name == "Kind" {
+				text, err := strconv.Unquote(spec.Values[0].(*ast.BasicLit).Value)
+				if err != nil {
+					t.Fatal(err)
+				}
+				kinds[faults.Kind(text)] = true
+			}
+			return true
+		})
+	}
+	return kinds
+}
+
+func TestParseKinds(t *testing.T) {
+	t.Parallel()
+	for name, want := range map[string][]faults.Kind{
+		"plane":            {faults.ServerKilled, faults.EtcdKilled, faults.EtcdPaused},
+		"watch":            {faults.WatchLag, faults.WatchCut, faults.WatchExpired, faults.WatchMissed},
+		"crash":            {faults.Crash},
+		"transition":       {faults.Transition},
+		"foreign-edit":     {faults.ForeignEdit},
+		"strip-finalizers": {faults.StripFinalizers},
+		"restored":         {faults.Restored},
+	} {
+		if got, err := faults.ParseKinds(name); err != nil || !slices.Equal(got, want) {
+			t.Errorf("%s stands for %v, %v, want %v", name, got, err, want)
+		}
+	}
+	_, err := faults.ParseKinds("crashes")
+	if err == nil {
+		t.Fatal("an unknown kind is accepted")
+	}
+	for _, want := range append(faults.Groups(), `"crashes"`, "watch-twice") {
+		if !strings.Contains(err.Error(), want) {
+			t.Errorf("the error lacks %s: %v", want, err)
+		}
+	}
+	for _, k := range []faults.Kind{faults.WatchTwice, faults.ForeignRecreate, faults.Unreadable, faults.Restored, faults.EtcdPaused} {
+		if slices.Contains(faults.DefaultKinds(), k) {
+			t.Errorf("%s happens by default", k)
+		}
+	}
+}
+
+// A fault that cannot happen is not planned, such as a conflict at an apply that creates the object.
+func TestFaultsThatCannotHappenAreNotPlanned(t *testing.T) {
+	t.Parallel()
+	patch := proxy.Point{Verb: "patch", Resource: "configmaps", Name: "page"}
+	for _, test := range []struct {
+		kind  faults.Kind
+		point proxy.Point
+		code  int
+		want  bool
+	}{
+		{faults.Conflict, patch, http.StatusOK, true},
+		{faults.Conflict, patch, http.StatusConflict, true},
+		{faults.Conflict, patch, http.StatusCreated, false},
+		{faults.Conflict, proxy.Point{Verb: "delete", Resource: "configmaps", Name: "page"}, http.StatusOK, true},
+		{faults.Conflict, proxy.Point{Verb: "delete", Resource: "configmaps", Name: "page"}, http.StatusNotFound, false},
+		{faults.Conflict, proxy.Point{Verb: "deletecollection", Resource: "configmaps"}, http.StatusOK, false},
+		{faults.Conflict, proxy.Point{Verb: "create", Resource: "configmaps", Name: "page"}, http.StatusConflict, false},
+		{faults.Conflict, proxy.Point{Verb: "get", Resource: "configmaps", Name: "page"}, http.StatusOK, false},
+		{faults.CommittedReset, patch, http.StatusCreated, true},
+		{faults.CommittedReset, proxy.Point{Verb: "get"}, http.StatusOK, false},
+		{faults.Refused429, proxy.Point{Verb: "get"}, http.StatusOK, true},
+	} {
+		if got := faults.CanHappenAt(test.kind, test.point, test.code); got != test.want {
+			t.Errorf("%s of %s, which was answered with %d: %t, want %t", test.kind, test.point, test.code, got, test.want)
+		}
+	}
+}
+
+func TestForeignFaultsThatChangeNothingAreNotPlanned(t *testing.T) {
+	t.Parallel()
+	isPlanned := func(k faults.Kind, o faults.WrittenObject) bool {
+		return len(planned(t, &faults.References{Kinds: []faults.Kind{k}, Objects: []faults.WrittenObject{o}})) == 1
+	}
+	bare := faults.WrittenObject{Content: map[string]any{"metadata": map[string]any{"name": "page"}}}
+	full := faults.WrittenObject{Edit: []byte("{}"), Content: map[string]any{"metadata": map[string]any{
+		"labels": map[string]any{"a": "b"}, "finalizers": []any{"f"},
+		"ownerReferences": []any{map[string]any{"apiVersion": "v1", "kind": "ConfigMap", "name": "o", "uid": "u"}},
+	}}}
+	for kind, wantOfBare := range map[faults.Kind]bool{
+		faults.ForeignEdit: false, faults.StripLabels: false, faults.StripOwners: false, faults.StripFinalizers: false,
+		faults.ForeignDelete: true, faults.ForeignRecreate: true,
+	} {
+		if got := isPlanned(kind, bare); got != wantOfBare {
+			t.Errorf("%s of a bare object: %t, want %t", kind, got, wantOfBare)
+		}
+		if !isPlanned(kind, full) {
+			t.Errorf("%s of an object with labels, owners and finalizers is not planned", kind)
+		}
+	}
+}
+
+// planned returns the runs that all families plan.
+func planned(t *testing.T, r *faults.References) (runs [][]faults.Fault) {
+	t.Helper()
+	r.NotApplicable, r.Random = make(map[faults.Kind]string), rand.New(rand.NewPCG(1, 1))
+	for _, f := range faults.Families() {
+		all, err := f.Plan(t.Context(), r)
+		if err != nil {
+			t.Fatal(err)
+		}
+		runs = append(runs, all...)
+	}
+	return runs
+}
+
+// TestPlan checks the plan for references with a write and a read in the first of two steps.
+func TestPlan(t *testing.T) {
+	t.Parallel()
+	write := proxy.Point{Verb: "patch", Resource: "configmaps", Name: "page", Occurrence: 1}
+	read := proxy.Point{Verb: "get", Resource: "configmaps", Name: "page", Occurrence: 1}
+	references := func() *faults.References {
+		return &faults.References{
+			Kinds: faults.DefaultKinds(), Points: []proxy.Point{write, read}, Codes: map[proxy.Point]int{write: 200, read: 200},
+			Steps: []faults.Step{{Streams: []string{"configmaps"}, CanRestartLater: true}, {}},
+		}
+	}
+	var got []string
+	for _, run := range planned(t, references()) {
+		for _, f := range run {
+			got = append(got, f.String())
+		}
+	}
+	const at, of = "patch configmaps page (step 1, occurrence 1)", "get configmaps page (step 1, occurrence 1)"
+	want := []string{
+		"idle after step 1", "idle after step 2",
+		"crash at " + at + ", restart at once", "crash at " + at + ", restart at rest", "crash at " + at + ", restart after the next step",
+		"crash after the last write of step 1, restart at once", "crash after the last write of step 1, restart after the next step",
+		"crash after the last write of step 2, restart at once",
+		"refused-429 of " + at, "committed-reset of " + at, "refused-500 of " + at,
+		"refused-503 of " + of, "refused-504 of " + of, "reset of " + of,
+		"watch-lag of configmaps in step 1", "watch-cut of configmaps in step 1", "watch-expired of configmaps in step 1",
+		"watch-missed of configmaps in step 1",
+		"stale after step 1", "stale after step 2",
+	}
+	if !slices.Equal(got, want) {
+		t.Errorf("the plan is\n%q, want\n%q", got, want)
+	}
+	r := references()
+	planned(t, r)
+	if r.NotApplicable["leader"] == "" || len(r.NotApplicable) != 1 {
+		t.Errorf("not applicable: %v", r.NotApplicable)
+	}
+	r = references()
+	r.Kinds, r.IsElecting, r.HasPlane = []faults.Kind{faults.LeaderCut, faults.EtcdPaused, faults.Restored}, true, true
+	count := make(map[faults.Kind]int)
+	for _, run := range planned(t, r) {
+		count[run[0].Kind]++
+	}
+	if count[faults.LeaderCut] != 1 || count[faults.EtcdPaused] != 3 || count[faults.Restored] != 2 || len(count) != 3 {
+		t.Errorf("the plan has %v", count)
+	}
+}

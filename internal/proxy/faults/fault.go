@@ -1,0 +1,67 @@
+package faults
+
+import (
+	"encoding/json"
+
+	"github.com/yare-go/yare/internal/proxy"
+)
+
+// Kind is the kind of a fault. The file of its [Family] declares it. Kubernetes allows each of them, unless its
+// comment states otherwise.
+type Kind string
+
+// Fault is one fault of a run. It stands in files of findings.
+type Fault struct {
+	Kind Kind `json:"kind"`
+	// At is the request at which the fault happens: a crash, a refusal, a lost answer, a reset,
+	// a conflict, the loss of a lease, or the end of a component.
+	At *proxy.Point `json:"at,omitempty"`
+	// Restart is when a program that has crashed starts again. Default: at once.
+	Restart Restart `json:"restart,omitempty"`
+	// Step is the step of a fault that has no point.
+	Step int `json:"step,omitempty"`
+	// Stream is the resource of a watch fault, such as deployments.apps.
+	Stream string `json:"stream,omitempty"`
+	// Events is how many events of the step the watch delivers before the fault.
+	Events int `json:"events,omitempty"`
+	// Object is the object of a fault by other users.
+	Object *Object `json:"object,omitempty"`
+	// Edit is the merge patch of a [ForeignEdit].
+	Edit json.RawMessage `json:"edit,omitempty"`
+}
+
+// String returns the fault in a line.
+func (f Fault) String() string { return FamilyOf(f.Kind).Text(f) }
+
+// StepIndex returns the step in which the fault happens.
+func (f Fault) StepIndex() int {
+	if f.At != nil {
+		return f.At.Step
+	}
+	return f.Step
+}
+
+// IsArmed reports whether the proxy injects the fault, or notices when it is due. All other faults happen before
+// their step or after it.
+func (f Fault) IsArmed() bool { return f.At != nil || f.Stream != "" }
+
+// Object names an object of the run's namespace.
+type Object struct {
+	// Resource is the plural name and the group, such as deployments.apps.
+	Resource string `json:"resource"`
+	// Name is a normalized name: see [proxy.Point].
+	Name string `json:"name"`
+}
+
+// String returns the object as resource/name.
+func (o Object) String() string { return o.Resource + "/" + o.Name }
+
+// Restart is when a program that has crashed is started again.
+type Restart string
+
+// The times of a restart.
+const (
+	RestartNow      Restart = ""
+	RestartAtRest   Restart = "rest"      // when the control plane has come to rest
+	RestartNextStep Restart = "next-step" // when the user has done the next step
+)

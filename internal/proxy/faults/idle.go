@@ -1,0 +1,36 @@
+package faults
+
+import "context"
+
+// Idle is no fault, and must change nothing: when the step has come to rest, the time of parts
+// moves forward, and any other program is restarted.
+const Idle Kind = "idle"
+
+// idle is the family of [Idle].
+type idle struct{ unknown }
+
+func (idle) Describe() Description {
+	return Description{Group: string(Idle), Kinds: []Kind{Idle}, IsDefault: true}
+}
+
+// Plan plans one run, which is idle after each step.
+func (idle) Plan(_ context.Context, r *References) ([][]Fault, error) {
+	if !r.has(Idle) {
+		return nil, nil
+	}
+	var all []Fault
+	for step := range r.Steps {
+		all = append(all, Fault{Kind: Idle, Step: step})
+	}
+	return [][]Fault{all}, nil
+}
+
+// AfterStep lets time pass for a program at rest, or restarts the program.
+func (idle) AfterStep(ctx context.Context, run *Run, _ Fault) error {
+	return run.ExpectNoChange(ctx, func() error {
+		if advanced, err := run.AdvanceClock(ctx); advanced || err != nil {
+			return err
+		}
+		return run.CrashProgram("the program is restarted at rest", true)
+	})
+}

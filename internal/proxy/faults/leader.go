@@ -1,0 +1,129 @@
+package faults
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"slices"
+
+	"github.com/yare-go/yare/internal/proxy"
+)
+
+// The kinds of faults that take the lease from the replica that makes the request, while another replica stands by.
+// They last until the other replica has the lease.
+const (
+	// LeaderLost answers the requests of the leader for its Lease with 503. LeaderHung holds them. All
+	// other requests of the leader pass, so that nothing but the leader itself can end its term.
+	LeaderLost Kind = "leader-lost"
+	LeaderHung Kind = "leader-hung"
+	// LeaderCut holds all requests and streams of the leader, the request of the fault among them, as a
+	// partitioned network does. Requests that the leader has not given up by then pass in the end.
+	LeaderCut Kind = "leader-cut"
+	// LeaderKilled cuts the leader off at the request, and kills it. The leader starts again as a
+	// standby.
+	LeaderKilled Kind = "leader-killed"
+)
+
+// leader is the family of faults of leaders.
+type leader struct{ unknown }
+
+func (leader) Describe() Description {
+	return Description{
+		Group: "leader", Kinds: []Kind{LeaderLost, LeaderCut, LeaderKilled, LeaderHung}, IsDefault: true, HasStandby: true,
+	}
+}
+
+// leaderKindsPerPoint is the number of ways in which a leader loses its lease at each write. The ways rotate.
+const leaderKindsPerPoint = 2
+
+// Plan plans two ways at each write of the references. Within a budget it plans each way once, because such a run lasts
+// longer than the lease.
+func (l leader) Plan(_ context.Context, r *References) ([][]Fault, error) {
+	d := l.Describe()
+	kinds, writes := r.asked(d.Kinds), r.writes()
+	switch {
+	case len(kinds) == 0:
+		return nil, nil
+	case !r.IsElecting:
+		r.NotApplicable[Kind(d.Group)] = "the program elects no leader; start it with --leader-elect if it has that flag"
+		return nil, nil
+	case len(writes) == 0:
+		r.NotApplicable[Kind(d.Group)] = "the program writes nothing"
+		return nil, nil
+	}
+	var all []Fault
+	rotation := r.Random.IntN(len(kinds))
+	if r.IsLimited {
+		for _, k := range kinds {
+			all = append(all, Fault{Kind: k, At: &writes[r.Random.IntN(len(writes))]})
+		}
+		return oneRunEach(all), nil
+	}
+	for i := range writes {
+		for range min(leaderKindsPerPoint, len(kinds)) {
+			all = append(all, Fault{Kind: kinds[rotation%len(kinds)], At: &writes[i]})
+			rotation++
+		}
+	}
+	return oneRunEach(all), nil
+}
+
+func (leader) Text(f Fault) string { return fmt.Sprintf("%s at %s", f.Kind, f.At) }
+
+func (leader) arm(a *Armed, s site) (effect, error) {
+	if a.fault.Kind == LeaderKilled {
+		return crash{}.arm(a, s)
+	}
+	if a.fault.At == nil {
+		return nil, fmt.Errorf("the fault %s has no point", a.fault.Kind)
+	}
+	return isolation{armed: a}, nil
+}
+
+// AtTrigger waits until another replica leads.
+func (leader) AtTrigger(_ context.Context, run *Run, a *Armed) error {
+	run.RecordFault(InProgram, a.fault.String())
+	return run.HandOver(a, a.fault.Kind == LeaderKilled)
+}
+
+// isolation is the effect of the faults that keep requests of a leader from the server, and events from the leader.
+type isolation struct {
+	armed *Armed
+}
+
+// concerns reports whether the isolation keeps back an exchange. It concerns the session of the leader only.
+func (i isolation) concerns(x *proxy.Exchange) bool {
+	return i.armed.Session() == x.Session && (i.armed.fault.Kind == LeaderCut || x.Resource == proxy.Leases)
+}
+
+// RoundTrip begins the isolation at the request of the fault. It refuses or holds what the isolation concerns.
+func (i isolation) RoundTrip(x *proxy.Exchange, r *http.Request, next proxy.Next) (*http.Response, error) {
+	if i.armed.happensAt(x) {
+		i.armed.trigger()
+	}
+	switch {
+	case !i.concerns(x):
+		return next(r)
+	case i.armed.fault.Kind == LeaderLost:
+		return proxy.Answer(*unavailable()), nil
+	}
+	select {
+	case <-i.armed.ended:
+		return next(r)
+	case <-r.Context().Done():
+		return nil, proxy.ErrBroken
+	}
+}
+
+// Next holds the watches that the isolation concerns.
+func (i isolation) Next(x *proxy.Exchange, _ proxy.Event) proxy.Verdict {
+	if !i.concerns(x) {
+		return proxy.Verdict{}
+	}
+	return proxy.Verdict{Until: i.armed.ended}
+}
+
+// NeedsStandby reports whether one of some faults needs a replica that stands by.
+func NeedsStandby(faults []Fault) bool {
+	return slices.ContainsFunc(faults, func(f Fault) bool { return FamilyOf(f.Kind).Describe().HasStandby })
+}

@@ -1,0 +1,149 @@
+package faults
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"slices"
+	"time"
+
+	"github.com/yare-go/yare/internal/clock"
+	"github.com/yare-go/yare/internal/proxy"
+)
+
+// The kinds of faults that stop components of the control plane. Such a fault happens when the program makes the
+// request, or, without a point, when the step has come to rest.
+const (
+	// ServerKilled and EtcdKilled kill the API server, or etcd, and start it again after a moment.
+	ServerKilled Kind = "server-killed"
+	EtcdKilled   Kind = "etcd-killed"
+	// EtcdPaused stops etcd for some seconds.
+	EtcdPaused Kind = "etcd-paused"
+)
+
+// The components that faults stop.
+const (
+	etcd      = "etcd"
+	apiServer = "kube-apiserver"
+)
+
+const (
+	// outage is how long a component that was killed is away, besides its start.
+	outage = time.Second
+	// pause is how long etcd is stopped.
+	pause = 4 * time.Second
+)
+
+// noPlane is why faults of the control plane cannot happen.
+const noPlane = "the exploration may not stop components of this control plane; use --plane, or explore.Plane"
+
+// plane is the family of faults that stop components.
+type plane struct{ unknown }
+
+func (plane) Describe() Description {
+	return Description{Group: "plane", Kinds: []Kind{ServerKilled, EtcdKilled, EtcdPaused}, StopsComponents: true, IsAlone: true}
+}
+
+// planePoints is the number of writes at which each kind happens.
+const planePoints = 2
+
+// Plan plans all kinds at some writes of the references, and after each step, if components may be stopped. The kinds
+// can be limited by naming some of them.
+func (p plane) Plan(_ context.Context, r *References) ([][]Fault, error) {
+	kinds := p.Describe().Kinds
+	if named := r.asked(kinds); len(named) > 0 {
+		kinds = named
+		if !r.HasPlane {
+			for _, k := range named {
+				r.NotApplicable[k] = noPlane
+			}
+		}
+	}
+	if !r.HasPlane {
+		return nil, nil
+	}
+	var all []Fault
+	writes := r.writes()
+	r.Random.Shuffle(len(writes), func(i, j int) { writes[i], writes[j] = writes[j], writes[i] })
+	for i := range min(planePoints, len(writes)) {
+		for _, k := range kinds {
+			all = append(all, Fault{Kind: k, At: &writes[i]})
+		}
+	}
+	for step := range r.Steps {
+		for _, k := range kinds {
+			all = append(all, Fault{Kind: k, Step: step})
+		}
+	}
+	return oneRunEach(all), nil
+}
+
+func (plane) Text(f Fault) string {
+	if f.At == nil {
+		return unknown{}.Text(f)
+	}
+	return fmt.Sprintf("%s at %s", f.Kind, f.At)
+}
+
+func (plane) arm(a *Armed, _ site) (effect, error) {
+	return newAtPoint(a, func(_ *proxy.Exchange, r *http.Request, next proxy.Next) (*http.Response, error) {
+		a.trigger()
+		return next(r)
+	})
+}
+
+func (p plane) AtTrigger(ctx context.Context, run *Run, a *Armed) error {
+	return p.AfterStep(ctx, run, a.fault)
+}
+
+// AfterStep stops a component, starts it again, and returns when the server serves.
+func (plane) AfterStep(ctx context.Context, run *Run, f Fault) error {
+	control := run.Plane
+	if control == nil {
+		return fmt.Errorf("the fault %s stops a component of the control plane: %s", f.Kind, noPlane)
+	}
+	run.RecordFault(InServer, f.String())
+	sleep := func(d time.Duration) func() error {
+		return func() error { return clock.SleepReal(ctx, d) }
+	}
+	switch f.Kind {
+	case ServerKilled:
+		return whileStopped(ctx, run, control.Kill, control.StartComponent, []string{apiServer}, sleep(outage))
+	case EtcdKilled:
+		return whileStopped(ctx, run, control.Kill, control.StartComponent, []string{etcd}, sleep(outage))
+	default:
+		return whileStopped(ctx, run, control.Pause, control.Resume, []string{etcd}, sleep(pause))
+	}
+}
+
+// whileStopped stops components, calls work, starts the components in the opposite order, and returns when the server
+// serves.
+func whileStopped(ctx context.Context, run *Run, stop, start func(context.Context, string) error, components []string, work func() error) error {
+	// The components are started in any case.
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), MaxReturn)
+	defer cancel()
+	return run.Outage(ctx, func() error {
+		var errs []error
+		for _, each := range components {
+			errs = append(errs, stop(ctx, each))
+		}
+		if errors.Join(errs...) == nil {
+			errs = append(errs, work())
+		}
+		for _, each := range slices.Backward(components) {
+			errs = append(errs, start(ctx, each))
+		}
+		return errors.Join(errs...)
+	})
+}
+
+// StopsComponents reports whether one of some faults stops components of the control plane.
+func StopsComponents(faults []Fault) bool {
+	return slices.ContainsFunc(faults, func(f Fault) bool { return FamilyOf(f.Kind).Describe().StopsComponents })
+}
+
+// IsAlone reports whether one of some faults needs the control plane for itself.
+func IsAlone(faults []Fault) bool {
+	return slices.ContainsFunc(faults, func(f Fault) bool { return FamilyOf(f.Kind).Describe().IsAlone })
+}

@@ -1,0 +1,102 @@
+package faults
+
+import (
+	"context"
+	"errors"
+	"net/http"
+	"time"
+
+	"github.com/yare-go/yare/internal/clock"
+	"github.com/yare-go/yare/internal/proxy"
+	"github.com/yare-go/yare/kube"
+)
+
+// Options are the settings of a [Proxy].
+type Options struct {
+	// Target is the API server, with the rights that the program is to have. If these are the rights of an
+	// impersonated user, the program itself must not impersonate anybody.
+	Target *kube.Config
+	// Admin is the same API server, with the rights for what the proxy itself does: it lists
+	// namespaces, and annotates objects for [Conflict]. Default: Target.
+	Admin *kube.Config
+	// Namespace is the namespace to which a [proxy.Confinement] confines the program. Default: no confinement.
+	Namespace string
+	// Normalize replaces the random parts of a name by asterisks. Several goroutines call it at
+	// the same time. Default: names stay as they are.
+	Normalize func(name string) string
+	// Delay delays each request. Default: no delay.
+	Delay time.Duration
+	// Hooks come before all other hooks.
+	Hooks []proxy.Hook
+}
+
+// Proxy is a [proxy.Proxy] with an [Injector]: it injects faults into the requests of a program, confines the program
+// to a namespace, and records what the program writes and receives. All answers about objects are JSON. Requests for
+// logs, and requests that become a WebSocket or SPDY, pass without faults.
+type Proxy struct {
+	*proxy.Proxy
+	*proxy.Confinement
+	*proxy.Watches
+	*Injector
+
+	admin *proxy.Upstream
+}
+
+// New starts a proxy. The caller calls Close.
+func New(o Options) (*Proxy, error) {
+	if o.Target == nil {
+		return nil, errors.New("Options.Target is nil: name the API server")
+	}
+	if o.Admin == nil {
+		o.Admin = o.Target
+	}
+	admin, err := proxy.NewUpstream(o.Admin)
+	if err != nil {
+		return nil, err
+	}
+	injector := NewInjector(admin)
+	p := &Proxy{
+		Confinement: proxy.NewConfinement(o.Namespace, o.Target, admin), Watches: proxy.NewWatches(injector),
+		Injector: injector, admin: admin,
+	}
+	p.Proxy, err = proxy.New(proxy.Options{
+		Target: o.Target, Namespace: o.Namespace, HasPoints: true, Normalize: o.Normalize,
+		Hooks: append(o.Hooks, delay(o.Delay), proxy.JSONAnswers{}, p.Confinement, injector, p.Confinement.Narrowing(), proxy.WriteRecorder{}, p.Watches),
+	})
+	return p, err
+}
+
+// Close cuts all sessions off, and returns when all requests have ended.
+func (p *Proxy) Close() {
+	p.Proxy.Close()
+	p.admin.CloseIdleConnections()
+}
+
+// Activity returns the present activity.
+func (p *Proxy) Activity() proxy.Activity {
+	a := p.Proxy.Activity()
+	p.AddActivity(&a)
+	return a
+}
+
+// BeginStep begins a step of the user: points are counted from 1 again, and the faults of earlier steps end. The step is
+// -1 until the first call.
+func (p *Proxy) BeginStep(ctx context.Context, step int) error {
+	if err := p.Injector.BeginStep(ctx, step); err != nil {
+		return err
+	}
+	p.Proxy.BeginStep(step)
+	p.Watches.BeginStep(step)
+	return nil
+}
+
+// delay is a hook that delays each request.
+type delay time.Duration
+
+// RoundTrip implements [proxy.Hook].
+func (d delay) RoundTrip(_ *proxy.Exchange, r *http.Request, next proxy.Next) (*http.Response, error) {
+	if d > 0 && clock.SleepReal(r.Context(), time.Duration(d)) != nil {
+		return nil, proxy.ErrBroken
+	}
+	return next(r)
+}

@@ -1,0 +1,91 @@
+package faults
+
+import (
+	"encoding/json"
+	"math/rand/v2"
+	"slices"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/yare-go/yare/internal/proxy"
+	"github.com/yare-go/yare/kube"
+)
+
+// References are what the runs without faults have shown: the opportunities for faults.
+type References struct {
+	// Kinds are the kinds to plan.
+	Kinds []Kind
+	// Points are the requests that all references have in common.
+	Points []proxy.Point
+	// Codes are the HTTP statuses of the answers to the requests of a reference.
+	Codes map[proxy.Point]int
+	// Steps are the steps of the user.
+	Steps []Step
+	// Objects are the objects that the program has written in the first step, and that exist after it. Objects that
+	// the user applies are left out.
+	Objects []WrittenObject
+	// Sample is the first object that the user applies.
+	Sample json.RawMessage
+	// IsElecting is true if the program elects a leader.
+	IsElecting bool
+	// HasPlane is true if components of the control plane may be stopped.
+	HasPlane bool
+	// IsLimited is true if the exploration has a budget.
+	IsLimited bool
+	// Random chooses among what is not planned completely.
+	Random  *rand.Rand
+	Cluster Cluster
+	// NotApplicable receives why kinds, or groups of kinds, cannot happen.
+	NotApplicable map[Kind]string
+}
+
+// Step is a step of the user in the references.
+type Step struct {
+	// Streams are the resources of which the program received changes on a watch during the step. Without a change no
+	// fault of a watch can happen.
+	Streams []string
+	// CanRestartLater is true if a program that crashes in the step can start again after the next step.
+	CanRestartLater bool
+}
+
+// WrittenObject is an object that the program has written.
+type WrittenObject struct {
+	Object
+	Content map[string]any
+	// Edit is a merge patch that changes a field of the program, or nil if no field can be changed.
+	Edit json.RawMessage
+}
+
+// Cluster gives access to objects with an administrator's rights.
+type Cluster interface {
+	// Client returns the client of the administrator.
+	Client() *kube.Client
+	// APIOf returns the API of a kind in a namespace. Its writes are the user's.
+	APIOf(kind schema.GroupVersionKind, namespace string) (kube.API[unstructured.Unstructured], error)
+	// Definitions returns the API of CustomResourceDefinitions. Its writes are the user's.
+	Definitions() kube.API[unstructured.Unstructured]
+}
+
+// has reports whether a kind is planned.
+func (r *References) has(k Kind) bool { return slices.Contains(r.Kinds, k) }
+
+// asked returns the kinds of some that are planned.
+func (r *References) asked(kinds []Kind) (asked []Kind) {
+	for _, k := range kinds {
+		if r.has(k) {
+			asked = append(asked, k)
+		}
+	}
+	return asked
+}
+
+// writes returns the points of writes.
+func (r *References) writes() (writes []proxy.Point) {
+	for _, p := range r.Points {
+		if p.IsWrite() {
+			writes = append(writes, p)
+		}
+	}
+	return writes
+}

@@ -1,0 +1,215 @@
+package faults
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"net/http"
+	"slices"
+	"strings"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/yare-go/yare/internal/proxy"
+)
+
+// The kinds of faults of one request.
+const (
+	// Refused429, Refused500, Refused503 and Refused504 answer the request with this status, and the
+	// server does not receive it.
+	Refused429 Kind = "refused-429"
+	Refused500 Kind = "refused-500"
+	Refused503 Kind = "refused-503"
+	Refused504 Kind = "refused-504"
+	// Committed500, Committed504 and CommittedReset let the server carry out the request, and lose the
+	// answer: the program receives the status, or its connection breaks.
+	Committed500   Kind = "committed-500"
+	Committed504   Kind = "committed-504"
+	CommittedReset Kind = "committed-reset"
+	// Reset breaks the connection before the server receives the request.
+	Reset Kind = "reset"
+	// Conflict lets somebody else change the object directly before the request: an annotation is
+	// written. A write that names a resource version is refused with 409 by the server itself.
+	Conflict Kind = "conflict"
+)
+
+// request is the family of faults of one request.
+type request struct{ unknown }
+
+// requestKind is a kind of the family.
+type requestKind struct {
+	kind Kind
+	// isBeyond is true for a kind that happens only if somebody names it.
+	isBeyond bool
+	// canHappen reports whether the fault can happen at a point, which a reference was answered with a code. It is
+	// nil if the fault can happen at all points.
+	canHappen func(p proxy.Point, code int) bool
+	// handle handles the request of a fault.
+	handle func(a *Armed, s site) handler
+}
+
+// requestKinds returns the kinds in the order in which points get them.
+func requestKinds() []requestKind {
+	isWrite := func(p proxy.Point, _ int) bool { return p.IsWrite() }
+	return []requestKind{
+		{kind: Refused429, handle: refuse(tooManyRequests())},
+		{kind: CommittedReset, canHappen: isWrite, handle: loseAnswer(nil)},
+		{kind: Refused500, handle: refuse(internalError())},
+		{kind: Conflict, canHappen: isOfExistingObject, handle: changeBefore},
+		{kind: Refused503, handle: refuse(unavailable())},
+		{kind: Committed500, canHappen: isWrite, handle: loseAnswer(internalError())},
+		{kind: Refused504, handle: refuse(timeout())},
+		{kind: Committed504, canHappen: isWrite, handle: loseAnswer(timeout())},
+		{kind: Reset, handle: reset},
+	}
+}
+
+func (request) Describe() Description {
+	d := Description{Group: "request", IsDefault: true}
+	for _, k := range requestKinds() {
+		if k.isBeyond {
+			d.Beyond = append(d.Beyond, k.kind)
+		} else {
+			d.Kinds = append(d.Kinds, k.kind)
+		}
+	}
+	return d
+}
+
+// requestKindsPerPoint is how many kinds happen at each point.
+const requestKindsPerPoint = 3
+
+// Plan plans three kinds at each point. The kinds rotate, so that each kind happens at some points. Example: of kinds
+// a to d, the first point gets a, b and c, and the second one d, a and b. A kind that cannot happen at a point is
+// passed over. Kinds that somebody has to name happen at all points.
+func (request) Plan(_ context.Context, r *References) ([][]Fault, error) {
+	var all []Fault
+	add := func(k requestKind, p proxy.Point) {
+		if r.has(k.kind) {
+			all = append(all, Fault{Kind: k.kind, At: &p})
+		}
+	}
+	rotating, named := requestKinds(), requestKinds()
+	rotating = slices.DeleteFunc(rotating, func(k requestKind) bool { return k.isBeyond })
+	named = slices.DeleteFunc(named, func(k requestKind) bool { return !k.isBeyond })
+	rotation := 0
+	for _, p := range r.Points {
+		for range requestKindsPerPoint {
+			k := rotating[rotation%len(rotating)]
+			for rotation++; !k.canHappenAt(p, r.Codes[p]); rotation++ {
+				k = rotating[rotation%len(rotating)]
+			}
+			add(k, p)
+		}
+		for _, k := range named {
+			if k.canHappenAt(p, r.Codes[p]) {
+				add(k, p)
+			}
+		}
+	}
+	return oneRunEach(all), nil
+}
+
+// canHappenAt reports whether the fault can happen at a point, which a reference was answered with a code.
+func (k requestKind) canHappenAt(p proxy.Point, code int) bool {
+	return k.canHappen == nil || k.canHappen(p, code)
+}
+
+// isOfExistingObject reports whether a request writes an object that exists before the request.
+func isOfExistingObject(p proxy.Point, code int) bool {
+	isOfObject := p.IsWrite() && p.Name != "" && p.Verb != "create"
+	return isOfObject && code != http.StatusCreated && code != http.StatusNotFound
+}
+
+func (request) Text(f Fault) string { return fmt.Sprintf("%s of %s", f.Kind, f.At) }
+
+func (request) arm(a *Armed, s site) (effect, error) {
+	kinds := requestKinds()
+	i := slices.IndexFunc(kinds, func(k requestKind) bool { return k.kind == a.fault.Kind })
+	return newAtPoint(a, kinds[i].handle(a, s))
+}
+
+// refuse answers a request in place of the server.
+func refuse(status *metav1.Status) func(*Armed, site) handler {
+	return func(a *Armed, _ site) handler {
+		return func(*proxy.Exchange, *http.Request, proxy.Next) (*http.Response, error) {
+			a.trigger()
+			return proxy.Answer(*status), nil
+		}
+	}
+}
+
+// loseAnswer replaces the answer of the server. Without a status, the connection breaks.
+func loseAnswer(status *metav1.Status) func(*Armed, site) handler {
+	return func(a *Armed, _ site) handler {
+		return func(_ *proxy.Exchange, r *http.Request, next proxy.Next) (*http.Response, error) {
+			response, err := next(r)
+			if err != nil {
+				return nil, err
+			}
+			defer response.Body.Close()
+			if _, err := io.Copy(io.Discard, response.Body); err != nil {
+				return nil, err
+			}
+			a.trigger()
+			if status == nil {
+				return nil, proxy.ErrBroken
+			}
+			return proxy.Answer(*status), nil
+		}
+	}
+}
+
+// reset breaks the connection before the server receives the request.
+func reset(a *Armed, _ site) handler {
+	return func(*proxy.Exchange, *http.Request, proxy.Next) (*http.Response, error) {
+		a.trigger()
+		return nil, proxy.ErrBroken
+	}
+}
+
+// conflictManager is the field manager of the changes of [Conflict].
+const conflictManager = "yare-explore"
+
+// ChangedAnnotation is the annotation that [Conflict] changes.
+const ChangedAnnotation = "explore.yare.dev/changed"
+
+// changeBefore changes the object of a request as somebody else would, before the server receives the request.
+func changeBefore(a *Armed, s site) handler {
+	return func(x *proxy.Exchange, r *http.Request, next proxy.Next) (*http.Response, error) {
+		annotations := map[string]any{ChangedAnnotation: time.Now().Format(time.RFC3339Nano)}
+		patch := map[string]any{"metadata": map[string]any{"annotations": annotations}}
+		exists, err := s.admin.Patch(r.Context(), strings.TrimSuffix(x.Path, "/"+x.Subresource), conflictManager, patch)
+		switch {
+		case err != nil:
+			a.fail(err)
+		case !exists:
+			a.fail(fmt.Errorf("%s: the object does not exist", x.Recorded()))
+		default:
+			a.trigger()
+		}
+		return next(r)
+	}
+}
+
+func tooManyRequests() *metav1.Status {
+	return newStatus(http.StatusTooManyRequests, metav1.StatusReasonTooManyRequests, "too many requests, please try again later")
+}
+
+func internalError() *metav1.Status {
+	return newStatus(http.StatusInternalServerError, metav1.StatusReasonInternalError, "an internal error occurred")
+}
+
+func unavailable() *metav1.Status {
+	return newStatus(http.StatusServiceUnavailable, metav1.StatusReasonServiceUnavailable, "the server is currently unable to handle the request")
+}
+
+func timeout() *metav1.Status {
+	return newStatus(http.StatusGatewayTimeout, metav1.StatusReasonTimeout, "the request timed out")
+}
+
+func newStatus(code int, reason metav1.StatusReason, message string) *metav1.Status {
+	status := proxy.NewStatus(code, reason, message)
+	return &status
+}

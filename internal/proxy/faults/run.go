@@ -1,0 +1,79 @@
+package faults
+
+import (
+	"context"
+	"encoding/json"
+	"time"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/yare-go/yare/kube"
+)
+
+// Run is a run of an exploration, as far as faults act on it. All functions are set.
+type Run struct {
+	Cluster
+	// Namespace is the namespace of the run, and Folder is a folder for its files.
+	Namespace, Folder string
+	// Sample is the first object that the user applies.
+	Sample json.RawMessage
+	// Plane is nil if components of the control plane may not be stopped.
+	Plane Plane
+	// Injector injects the faults of the run.
+	Injector *Injector
+
+	// Object returns the object of a normalized name, with the API of its kind. It reports whether the object exists.
+	Object func(ctx context.Context, o Object) (*unstructured.Unstructured, kube.API[unstructured.Unstructured], bool, error)
+	// TakeStep makes the changes of the user in a step.
+	TakeStep func(ctx context.Context, step int) error
+	// CrashProgram ends all replicas of the program. They start again at once, or by RestartProgram.
+	CrashProgram func(why string, restartsNow bool) error
+	// RestartProgram starts a program that waits for its restart.
+	RestartProgram func() error
+	// AdvanceClock moves the time of the program forward. It reports false if the program has the time of the machine.
+	AdvanceClock func(ctx context.Context) (bool, error)
+	// HandOver waits until another replica leads in place of the replica of an armed fault, and ends the fault. If
+	// isKilled is true, it kills the replica before, and starts the replica again after. It returns early if the step
+	// ends.
+	HandOver func(a *Armed, isKilled bool) error
+	// WaitForRest waits until the run has come to rest.
+	WaitForRest func(ctx context.Context) error
+	// ExpectNoChange calls act, waits for the rest, and records the changes since then as a problem.
+	ExpectNoChange func(ctx context.Context, act func() error) error
+	// Outage calls work while the server may be down, and returns when the server serves.
+	Outage func(ctx context.Context, work func() error) error
+
+	// RecordFault records in the trace of the run that a fault happens. RecordMissed records that a fault did not
+	// happen, and RecordNotApplicable that the program gave no opportunity.
+	RecordFault         func(where Place, text string)
+	RecordMissed        func(f Fault)
+	RecordNotApplicable func(f Fault)
+}
+
+// Place is where a fault happens.
+type Place int
+
+// The places.
+const (
+	InProgram Place = iota
+	InServer
+	// ByUser is a change that another user makes.
+	ByUser
+)
+
+// Plane stops and starts the components of the control plane of an exploration. No other part of an
+// exploration, and no other program, uses the control plane during a run that stops a component.
+type Plane interface {
+	// Kill ends a component as a crash does. The component stays down until StartComponent, which returns
+	// when the component is ready.
+	Kill(ctx context.Context, component string) error
+	StartComponent(ctx context.Context, component string) error
+	// Pause freezes a component until Resume.
+	Pause(ctx context.Context, component string) error
+	Resume(ctx context.Context, component string) error
+	// Dir returns the folder of the control plane. The data of etcd is in its subfolder etcd.
+	Dir() string
+}
+
+// MaxReturn is how long the control plane may take to be back.
+const MaxReturn = 2 * time.Minute

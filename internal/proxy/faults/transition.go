@@ -1,0 +1,11 @@
+package faults
+
+// Transition is the kind of a run without a fault, in which the user changes the declared state.
+const Transition Kind = "transition"
+
+// transition is the family of [Transition]. It plans no faults: explorations plan other steps of the user.
+type transition struct{ unknown }
+
+func (transition) Describe() Description {
+	return Description{Group: string(Transition), Kinds: []Kind{Transition}, IsDefault: true}
+}

@@ -1,0 +1,147 @@
+package faults
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"slices"
+	"sync"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/yare-go/yare/internal/proxy"
+	"github.com/yare-go/yare/kube"
+)
+
+// The kinds of faults of watches. They concern all watches of the resource Fault.Stream, in their step, after
+// Fault.Events changes.
+const (
+	// WatchLag holds the events of a stream back for the rest of the step, and delivers them then.
+	WatchLag Kind = "watch-lag"
+	// WatchCut breaks the connection of one watch at the first later change.
+	WatchCut Kind = "watch-cut"
+	// WatchExpired breaks one watch in the same way, and answers the next watch from a version with 410.
+	WatchExpired Kind = "watch-expired"
+	// WatchMissed holds events as a lag does. At the end of the step the events are dropped, the watch breaks, and the
+	// next watch from a version is answered with 410. So the program never sees the states in between.
+	WatchMissed Kind = "watch-missed"
+	// WatchTwice delivers that event and all that follow twice, until the step ends. No API server does so.
+	WatchTwice Kind = "watch-twice"
+)
+
+// watch is the family of faults of watches.
+type watch struct{ unknown }
+
+func (watch) Describe() Description {
+	return Description{Group: "watch", Kinds: []Kind{WatchLag, WatchCut, WatchExpired, WatchMissed}, Beyond: []Kind{WatchTwice}, IsDefault: true}
+}
+
+// Plan plans all kinds for each resource and each step in which a change of the resource came.
+func (w watch) Plan(_ context.Context, r *References) ([][]Fault, error) {
+	var all []Fault
+	d := w.Describe()
+	for i, step := range r.Steps {
+		for _, stream := range step.Streams {
+			for _, k := range r.asked(slices.Concat(d.Kinds, d.Beyond)) {
+				all = append(all, Fault{Kind: k, Stream: stream, Step: i})
+			}
+		}
+	}
+	return oneRunEach(all), nil
+}
+
+func (watch) Text(f Fault) string {
+	return fmt.Sprintf("%s of %s in step %d", f.Kind, f.Stream, f.Step+1)
+}
+
+func (watch) arm(a *Armed, s site) (effect, error) {
+	if a.fault.Stream == "" {
+		return nil, fmt.Errorf("the fault %s has no stream", a.fault.Kind)
+	}
+	verdicts := map[Kind]func(*proxy.Exchange, proxy.Event) proxy.Verdict{
+		WatchLag: func(*proxy.Exchange, proxy.Event) proxy.Verdict {
+			a.trigger()
+			return proxy.Verdict{Until: a.ended}
+		},
+		WatchMissed: func(x *proxy.Exchange, _ proxy.Event) proxy.Verdict {
+			a.trigger()
+			return proxy.Verdict{Until: a.ended, Break: func() { s.expired.add(x, a) }}
+		},
+		WatchCut: func(*proxy.Exchange, proxy.Event) proxy.Verdict {
+			if !a.spend() {
+				return proxy.Verdict{}
+			}
+			return proxy.Verdict{Break: a.trigger}
+		},
+		WatchExpired: func(x *proxy.Exchange, _ proxy.Event) proxy.Verdict {
+			if !a.spend() {
+				return proxy.Verdict{}
+			}
+			return proxy.Verdict{Break: func() { s.expired.add(x, a) }}
+		},
+		WatchTwice: func(_ *proxy.Exchange, e proxy.Event) proxy.Verdict {
+			if !e.IsRepeated {
+				a.trigger()
+			}
+			return proxy.Verdict{Twice: !e.IsRepeated}
+		},
+	}
+	return ofStream{fault: a.fault, verdict: verdicts[a.fault.Kind]}, nil
+}
+
+// ofStream is the effect of a fault of a stream. A bookmark before the first change has nothing that the fault holds.
+type ofStream struct {
+	noEffect
+	fault   Fault
+	verdict func(*proxy.Exchange, proxy.Event) proxy.Verdict
+}
+
+// Next implements [proxy.Gate].
+func (o ofStream) Next(x *proxy.Exchange, e proxy.Event) proxy.Verdict {
+	if x.Resource != o.fault.Stream || !e.IsChange || e.IsInitial || e.Before < o.fault.Events {
+		return proxy.Verdict{}
+	}
+	return o.verdict(x, e)
+}
+
+// expirations is the effect of watches that were broken by a fault: the next watch from a version is answered with
+// 410. A list or a streaming list in between cancels that answer, because its program sees the present.
+type expirations struct {
+	noEffect
+
+	mu sync.Mutex
+	// pending holds the faults of the broken watches, by what the watches select.
+	pending map[proxy.Selection]*Armed
+}
+
+func newExpirations() *expirations { return &expirations{pending: map[proxy.Selection]*Armed{}} }
+
+// add lets the next watch of a selection expire.
+func (e *expirations) add(x *proxy.Exchange, a *Armed) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	e.pending[x.Selection()] = a
+}
+
+// removePending removes and returns the fault of a selection. It returns nil if there is none.
+func (e *expirations) removePending(s proxy.Selection) *Armed {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	a := e.pending[s]
+	delete(e.pending, s)
+	return a
+}
+
+// RoundTrip implements [proxy.Hook].
+func (e *expirations) RoundTrip(x *proxy.Exchange, r *http.Request, next proxy.Next) (*http.Response, error) {
+	if !x.IsAboutObjects() || x.Verb != kube.VerbWatch && x.Verb != kube.VerbList {
+		return next(r)
+	}
+	a, version := e.removePending(x.Selection()), x.Query.Get("resourceVersion")
+	if a == nil || x.Verb == kube.VerbList || x.IsStreamingList() || version == "" || version == "0" {
+		return next(r)
+	}
+	a.trigger()
+	event := map[string]any{"type": "ERROR", "object": proxy.NewStatus(http.StatusGone, metav1.StatusReasonExpired, "too old resource version")}
+	return proxy.AnswerJSON(http.StatusOK, event), nil
+}

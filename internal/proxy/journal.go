@@ -1,0 +1,108 @@
+package proxy
+
+import (
+	"sync"
+	"time"
+
+	"github.com/yare-go/yare/kube"
+)
+
+// journal records the requests of a proxy, and gives them their points.
+type journal struct {
+	// mask replaces what differs between runs. It is nil if points have neither normalized names nor hashes.
+	mask *mask
+
+	mu      sync.Mutex
+	entries []*Request
+	step    int
+	// occurrences counts the requests of the step by their points without occurrence.
+	occurrences map[Point]int
+	// awaited counts the requests under way for which [Activity.InFlight] waits.
+	awaited int
+	// lastRequest is the time in [Activity].
+	lastRequest time.Time
+}
+
+// newJournal returns a journal before the first step.
+func newJournal(m *mask) *journal { return &journal{mask: m, step: -1, occurrences: map[Point]int{}} }
+
+// begin records a request.
+func (j *journal) begin(x *Exchange) {
+	point := Point{Verb: string(x.Verb), Resource: x.Resource, Subresource: x.Subresource, Name: x.Name}
+	name := x.Name
+	if j.mask != nil && x.IsAboutObjects() && x.Verb.IsWrite() {
+		c := parseChange(x.contentType, x.Body)
+		if name == "" && x.Verb == kube.VerbCreate {
+			name = c.objectName()
+		}
+		point.ChangeHash = j.mask.hash(c, x.Resource)
+	}
+	if j.mask != nil && name != "" {
+		point.Name = j.mask.normalize(name)
+	}
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	point.Step = j.step
+	j.occurrences[point]++
+	point.Occurrence = j.occurrences[point]
+	x.entry.Point, x.entry.Namespace, x.entry.Name, x.entry.Began = point, x.Namespace, name, time.Now()
+	j.entries = append(j.entries, x.entry)
+	if x.isAwaited() {
+		j.awaited++
+	}
+	if !x.isBackground() {
+		j.lastRequest = x.entry.Began
+	}
+}
+
+// end records that an exchange is over.
+func (j *journal) end(x *Exchange) {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	x.entry.Ended = time.Now()
+	if x.isAwaited() {
+		j.awaited--
+		j.lastRequest = x.entry.Ended
+	}
+}
+
+// beginStep counts points from 1 again.
+func (j *journal) beginStep(step int) {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	j.step = step
+	clear(j.occurrences)
+}
+
+// requests returns the records so far, in the order in which the requests came.
+func (j *journal) requests() []Request {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	all := make([]Request, len(j.entries))
+	for i, e := range j.entries {
+		all[i] = *e
+	}
+	return all
+}
+
+// Activity is the activity of a proxy at one moment. Requests and events of Leases and Events do not count.
+type Activity struct {
+	// InFlight counts the requests that have not ended. Watches and requests for logs do not
+	// count.
+	InFlight int
+	// LastRequest is when a request that counts began or ended last, or a watch began.
+	LastRequest time.Time
+	// LastEvent is when a watch delivered an event last.
+	LastEvent time.Time
+	// Held counts the events that faults hold.
+	Held int
+	// StreamsBehind counts the watches with events that the program has not received.
+	StreamsBehind int
+}
+
+// activity returns the activity of the requests.
+func (j *journal) activity() Activity {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	return Activity{InFlight: j.awaited, LastRequest: j.lastRequest}
+}

@@ -1,0 +1,213 @@
+package proxy
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"io"
+	"log"
+	"net/http"
+	"net/http/httputil"
+	"sync"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/yare-go/yare/internal/proxy/loopback"
+	"github.com/yare-go/yare/kube"
+)
+
+// Options are the settings of a [Proxy].
+type Options struct {
+	// Target is the API server, with the rights that requests through the proxy have. Credentials in the requests
+	// are dropped.
+	Target *kube.Config
+	// Namespace is the namespace in kubeconfigs. Default: none.
+	Namespace string
+	// HasPoints is true if requests get complete points. Otherwise points have no hashes, and names as they are.
+	HasPoints bool
+	// Normalize replaces the random parts of a name in points by asterisks. Several goroutines call it at
+	// the same time. Default: names stay as they are.
+	Normalize func(name string) string
+	// Hooks intervene in exchanges. The first one sees a request first, and its answer last.
+	Hooks []Hook
+}
+
+// Hook intervenes in the exchanges of a proxy. It is safe for concurrent use.
+type Hook interface {
+	// RoundTrip returns the answer to a request: the answer of next, or another one. An error breaks the
+	// connection of the program, or its request if the program speaks HTTP/2. The URL of r has no host. RoundTrip
+	// may change r.
+	RoundTrip(x *Exchange, r *http.Request, next Next) (*http.Response, error)
+}
+
+// Next passes a request on to the next hook, or to the API server.
+type Next func(*http.Request) (*http.Response, error)
+
+// ErrBroken is the error of a hook that breaks the connection of a program.
+var ErrBroken = errors.New("the connection was broken")
+
+// Proxy is a reverse proxy in front of an API server. It serves HTTPS on the loopback address, with HTTP/2 and
+// HTTP/1.1. Its methods are safe for concurrent use.
+type Proxy struct {
+	options Options
+	server  *loopback.Server
+	target  *Upstream
+	forward *httputil.ReverseProxy
+	journal *journal
+	// handlers counts the requests that are served.
+	handlers sync.WaitGroup
+
+	mu       sync.Mutex
+	isClosed bool
+	sessions map[string]*Session // by token
+}
+
+// New starts a proxy. The caller calls Close.
+func New(o Options) (*Proxy, error) {
+	if o.Target == nil {
+		return nil, errors.New("Options.Target is nil: name the API server")
+	}
+	target, err := NewUpstream(o.Target)
+	if err != nil {
+		return nil, err
+	}
+	var m *mask
+	if o.HasPoints {
+		m = newMask(o.Namespace, o.Normalize)
+	}
+	p := &Proxy{options: o, target: target, journal: newJournal(m), sessions: map[string]*Session{}}
+	p.forward = &httputil.ReverseProxy{
+		Rewrite: func(r *httputil.ProxyRequest) {
+			r.Out.Header.Del("Authorization") // the upstream adds its own
+		},
+		Transport:     roundTripper(p.roundTrip),
+		FlushInterval: -1, // so that each event of a watch is forwarded at once
+		// If the server gives no answer, the client gets none either: its connection breaks.
+		ErrorHandler: func(http.ResponseWriter, *http.Request, error) { panic(http.ErrAbortHandler) },
+		ErrorLog:     log.New(io.Discard, "", 0), // clients are killed while they connect
+	}
+	if p.server, err = loopback.Start(http.HandlerFunc(p.serve)); err != nil {
+		return nil, err
+	}
+	return p, nil
+}
+
+// Close cuts all sessions off, and returns when all requests have ended.
+func (p *Proxy) Close() {
+	p.mu.Lock()
+	p.isClosed = true
+	for _, s := range p.sessions {
+		s.CutOff()
+	}
+	p.mu.Unlock()
+	p.server.Close()
+	p.handlers.Wait()
+	p.target.CloseIdleConnections()
+}
+
+// Session returns a new session. The name stands in [Request.Session].
+func (p *Proxy) Session(name string) (*Session, error) {
+	s := newSession(name, p.options.Namespace, p.server)
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.isClosed {
+		return nil, errors.New("the proxy is closed")
+	}
+	p.sessions[s.token] = s
+	return s, nil
+}
+
+// Requests returns the records of all requests so far, in the order in which the requests came. Requests of sessions
+// that were cut off before are not included.
+func (p *Proxy) Requests() []Request { return p.journal.requests() }
+
+// Activity returns the present activity of requests.
+func (p *Proxy) Activity() Activity { return p.journal.activity() }
+
+// BeginStep begins a step of the user, in which points are counted from 1. The step is -1 until the first call.
+func (p *Proxy) BeginStep(step int) { p.journal.beginStep(step) }
+
+// serve serves a request of a program. A panic with http.ErrAbortHandler breaks the connection, or
+// the request if the program speaks HTTP/2.
+func (p *Proxy) serve(w http.ResponseWriter, r *http.Request) {
+	session, ok := p.enter(r)
+	if !ok {
+		panic(http.ErrAbortHandler)
+	}
+	defer p.handlers.Done()
+	if session == nil {
+		writeStatus(w, NewStatus(http.StatusUnauthorized, metav1.StatusReasonUnauthorized, "the proxy does not know the token"))
+		return
+	}
+	body, err := io.ReadAll(r.Body)
+	if err != nil {
+		panic(http.ErrAbortHandler)
+	}
+	ctx, cancel := context.WithCancel(r.Context())
+	defer cancel()
+	x := newExchange(session, p.journal, r, body)
+	if !session.begin(x, cancel) {
+		panic(http.ErrAbortHandler)
+	}
+	defer session.end(x)
+	p.journal.begin(x)
+	defer p.journal.end(x)
+	p.forward.ServeHTTP(w, withBody(r.Clone(context.WithValue(ctx, exchangeKey{}, x)), body))
+}
+
+// enter returns the session of a request, or nil for an unknown token. It reports whether the proxy serves. If so,
+// the caller calls handlers.Done.
+func (p *Proxy) enter(r *http.Request) (s *Session, ok bool) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.isClosed {
+		return nil, false
+	}
+	p.handlers.Add(1)
+	return p.sessions[loopback.Token(r)], true
+}
+
+// roundTrip passes a request through the hooks.
+func (p *Proxy) roundTrip(r *http.Request) (*http.Response, error) {
+	x := r.Context().Value(exchangeKey{}).(*Exchange)
+	response, err := p.passOn(x, r, p.options.Hooks)
+	if err != nil {
+		return nil, err
+	}
+	x.Record(func(r *Request) { r.Code = response.StatusCode })
+	return response, nil
+}
+
+// passOn passes a request through hooks, and then to the server.
+func (p *Proxy) passOn(x *Exchange, r *http.Request, hooks []Hook) (*http.Response, error) {
+	if len(hooks) > 0 {
+		return hooks[0].RoundTrip(x, r, func(r *http.Request) (*http.Response, error) { return p.passOn(x, r, hooks[1:]) })
+	}
+	x.Record(func(r *Request) { r.Sent = time.Now() })
+	response, err := p.target.RoundTrip(r)
+	if err == nil {
+		x.Record(func(r *Request) { r.Answered = time.Now() })
+	}
+	return response, err
+}
+
+// exchangeKey is the key of the exchange in the context of a request.
+type exchangeKey struct{}
+
+// roundTripper is a function that is an http.RoundTripper.
+type roundTripper func(*http.Request) (*http.Response, error)
+
+// RoundTrip calls the function.
+func (f roundTripper) RoundTrip(r *http.Request) (*http.Response, error) { return f(r) }
+
+// withBody gives a request a body that was read. By GetBody the transport can send the request again on a new
+// connection.
+func withBody(r *http.Request, body []byte) *http.Request {
+	r.Body, r.ContentLength = http.NoBody, int64(len(body))
+	if len(body) > 0 {
+		r.GetBody = func() (io.ReadCloser, error) { return io.NopCloser(bytes.NewReader(body)), nil }
+		r.Body = io.NopCloser(bytes.NewReader(body))
+	}
+	return r
+}

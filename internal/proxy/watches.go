@@ -1,0 +1,88 @@
+package proxy
+
+import (
+	"net/http"
+	"sync"
+)
+
+// Watches is a [Hook] that passes each watch through a gate, event by event, and records what programs receive.
+type Watches struct {
+	gate       Gate
+	deliveries *deliveries
+
+	mu   sync.Mutex
+	open map[*watch]struct{}
+}
+
+// Gate decides when programs receive the events of their watches. It is safe for concurrent use.
+type Gate interface {
+	// Next decides on the next event of a watch. Leases and Events have watches, too.
+	Next(x *Exchange, e Event) Verdict
+}
+
+// Verdict is what happens to an event of a watch. The zero verdict delivers the event.
+type Verdict struct {
+	// Until holds the event, and all that follow, until the channel is closed. Then the gate decides again.
+	Until <-chan struct{}
+	// Break breaks the watch in place of the event, at once or after Until. It is called before that.
+	Break func()
+	// Twice delivers the event twice.
+	Twice bool
+}
+
+// IsDelivery reports whether the event is delivered once.
+func (v Verdict) IsDelivery() bool { return v.Until == nil && v.Break == nil && !v.Twice }
+
+// NewWatches returns a hook with a gate.
+func NewWatches(g Gate) *Watches {
+	return &Watches{gate: g, deliveries: newDeliveries(), open: map[*watch]struct{}{}}
+}
+
+// RoundTrip implements [Hook].
+func (w *Watches) RoundTrip(x *Exchange, r *http.Request, next Next) (*http.Response, error) {
+	response, err := next(r)
+	if err != nil || response.StatusCode != http.StatusOK || !x.IsWatch() {
+		return response, err
+	}
+	opened := newWatch(x, w.gate, w.deliveries, response.Body, r.Context().Done(), w.remove)
+	w.mu.Lock()
+	w.open[opened] = struct{}{}
+	w.mu.Unlock()
+	go opened.readServer()
+	response.Body, response.ContentLength = opened, -1
+	return response, nil
+}
+
+// remove removes a watch that has ended.
+func (w *Watches) remove(ended *watch) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	delete(w.open, ended)
+}
+
+// BeginStep begins a step of the user, in which [Event.Before] counts from 0.
+func (w *Watches) BeginStep(step int) { w.deliveries.beginStep(step) }
+
+// Deliveries returns the deliveries to programs on watches so far, in the order of time. Leases and
+// Events are left out.
+func (w *Watches) Deliveries() []Delivery {
+	all, _ := w.deliveries.list()
+	return all
+}
+
+// AddActivity adds the activity of the watches to the activity of the requests.
+func (w *Watches) AddActivity(a *Activity) {
+	_, a.LastEvent = w.deliveries.list()
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	for each := range w.open {
+		if each.exchange.isBackground() {
+			continue
+		}
+		held, isBehind := each.state()
+		a.Held += held
+		if isBehind {
+			a.StreamsBehind++
+		}
+	}
+}

@@ -1,0 +1,130 @@
+package yaretest
+
+import (
+	"net/http"
+	"sync"
+
+	"github.com/yare-go/yare/internal/proxy"
+)
+
+// Moment is when a connection is cut.
+type Moment int
+
+// The moments. A client sees no difference between them.
+const (
+	// BeforeWrite is before the server receives the write.
+	BeforeWrite Moment = iota
+	// AfterWrite is after the server carried out the write, and before the client receives the
+	// answer.
+	AfterWrite
+)
+
+func (m Moment) String() string {
+	if m == BeforeWrite {
+		return "before"
+	}
+	return "after"
+}
+
+// cutter is the hook that cuts a proxy.
+type cutter struct {
+	mu sync.Mutex
+	// session is the session whose connections are cut. It is nil before the first request.
+	session *proxy.Session
+	// cut is closed while the proxy is cut.
+	cut   chan struct{}
+	isCut bool
+	// writes counts the writes so far. at is the number of the write that cuts, 0 for none.
+	writes int
+	at     int
+	when   Moment
+}
+
+func newCutter() *cutter { return &cutter{cut: make(chan struct{})} }
+
+// RoundTrip implements [proxy.Hook].
+func (c *cutter) RoundTrip(x *proxy.Exchange, r *http.Request, next proxy.Next) (*http.Response, error) {
+	write, ok := c.admit(x)
+	if !ok {
+		return nil, proxy.ErrBroken
+	}
+	response, err := next(r)
+	if err != nil || !c.cutsAfter(write) {
+		return response, err
+	}
+	response.Body.Close()
+	x.Record(func(r *proxy.Request) { r.Code = response.StatusCode })
+	return nil, proxy.ErrBroken
+}
+
+// admit reports whether a request is forwarded, and returns the number of a write, or 0 for a read. It cuts the proxy
+// before the write at which the proxy is to be cut.
+func (c *cutter) admit(x *proxy.Exchange) (write int, ok bool) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.session = x.Session
+	if c.isCut {
+		return 0, false
+	}
+	if !x.Verb.IsWrite() {
+		return 0, true
+	}
+	c.writes++
+	if c.writes == c.at && c.when == BeforeWrite {
+		c.cutLocked()
+		return 0, false
+	}
+	return c.writes, true
+}
+
+// cutsAfter cuts the proxy if it is to be cut after a write, and reports whether it did.
+func (c *cutter) cutsAfter(write int) bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if write == 0 || write != c.at || c.when != AfterWrite {
+		return false
+	}
+	c.cutLocked()
+	return true
+}
+
+func (c *cutter) cutLocked() {
+	if !c.isCut {
+		c.isCut = true
+		close(c.cut)
+	}
+	if c.session != nil {
+		c.session.Break()
+	}
+}
+
+// cutNow cuts the proxy.
+func (c *cutter) cutNow() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.cutLocked()
+}
+
+// cutAt cuts the proxy at the n-th write from now on.
+func (c *cutter) cutAt(n int, when Moment) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.at, c.when = c.writes+n, when
+}
+
+// isCutChannel returns a channel that is closed when the proxy has been cut.
+func (c *cutter) isCutChannel() <-chan struct{} {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.cut
+}
+
+// mend ends a cut.
+func (c *cutter) mend() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.isCut {
+		c.isCut, c.cut = false, make(chan struct{})
+	}
+	c.at = 0
+}
