@@ -82,7 +82,7 @@ func (r *Recorder) Event(obj kube.Object, t Type, reason, action, note string, a
 		t = Normal // the API has no others
 	}
 	if !ok {
-		r.table.drop()
+		r.table.update(func(stats *Stats) { stats.Recorded, stats.Dropped = stats.Recorded+1, stats.Dropped+1 })
 		return
 	}
 	k := seriesKey{
@@ -150,7 +150,7 @@ func (r *Recorder) begin() bool {
 		return false
 	}
 	r.isRunning, r.hasStarted = true, true
-	r.table.reopen()
+	r.table.open()
 	if r.startTimer != nil {
 		r.startTimer.Stop()
 	}

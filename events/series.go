@@ -90,6 +90,12 @@ func (s *series) recordWrite(count int32, now time.Time) {
 	s.failures, s.retryAt = 0, time.Time{}
 }
 
+// recordFailure records that the server failed with the event. The next attempt comes later each time.
+func (s *series) recordFailure(now time.Time) {
+	s.failures++
+	s.retryAt = now.Add(firstPause << s.failures)
+}
+
 // recordGone records that the cluster has no such Event any more.
 func (s *series) recordGone() {
 	s.written, s.retryAt = 0, time.Time{}

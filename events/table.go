@@ -21,8 +21,9 @@ type table struct {
 
 	mu    sync.Mutex
 	byKey map[seriesKey][]*series // the newest last
-	open  int                     // the number of all series
-	stats Stats
+	// seriesCount is the number of all series.
+	seriesCount int
+	stats       Stats
 	// isClosed is true if the table takes no occurrences, because nobody writes them any more.
 	isClosed bool
 }
@@ -36,16 +37,8 @@ func (t *table) currentStats() Stats {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	s := t.stats
-	s.Open = t.open
+	s.Open = t.seriesCount
 	return s
-}
-
-// drop counts an occurrence that cannot be written.
-func (t *table) drop() {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	t.stats.Recorded++
-	t.stats.Dropped++
 }
 
 // count counts an occurrence. It returns false if the table is closed.
@@ -83,7 +76,7 @@ func (t *table) countLocked(k seriesKey, note, resourceVersion string, now time.
 		}
 		return
 	}
-	if t.open == maxOpen && !t.evictLocked() {
+	if t.seriesCount == maxOpen && !t.evictLocked() {
 		t.stats.Dropped++
 		return
 	}
@@ -91,7 +84,7 @@ func (t *table) countLocked(k seriesKey, note, resourceVersion string, now time.
 		seriesKey: k, note: note, resourceVersion: resourceVersion, first: now, last: now, count: 1,
 		name: newEventName(k.regarding),
 	})
-	t.open++
+	t.seriesCount++
 }
 
 // evictLocked removes a series to make room: of the series that the cluster knows completely, the series whose
@@ -129,7 +122,7 @@ func (t *table) removeLocked(s *series) {
 	} else {
 		t.byKey[s.seriesKey] = rest
 	}
-	t.open--
+	t.seriesCount--
 }
 
 // next returns a series to write now, or nil and when to call next again. It removes the
@@ -165,35 +158,18 @@ func (t *table) snapshot(s *series) series {
 	return *s
 }
 
-// recordWrite records that the cluster knows count occurrences of s.
-func (t *table) recordWrite(s *series, count int32, now time.Time) {
+// update changes the series, and counts what it does in stats.
+func (t *table) update(change func(stats *Stats)) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	s.recordWrite(count, now)
-	t.stats.Writes++
+	change(&t.stats)
 }
 
-// recordGone records that the cluster has no Event of s any more.
-func (t *table) recordGone(s *series) {
+// open makes the table take occurrences.
+func (t *table) open() {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	s.recordGone()
-}
-
-// recordFailure records that the server failed with s. The next attempt is later each time.
-func (t *table) recordFailure(s *series, now time.Time) {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	s.failures++
-	s.retryAt = now.Add(firstPause << s.failures)
-}
-
-// recordRefusal records that the server does not accept s.
-func (t *table) recordRefusal(s *series) {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	s.isRefused = true
-	t.stats.Dropped += uint64(s.count - s.written)
+	t.isClosed = false
 }
 
 // close makes the table take no more occurrences. It returns the series that the cluster does not know
@@ -220,12 +196,5 @@ func (t *table) clear() {
 		}
 	}
 	clear(t.byKey)
-	t.open = 0
-}
-
-// reopen makes the table take occurrences.
-func (t *table) reopen() {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	t.isClosed = false
+	t.seriesCount = 0
 }

@@ -19,7 +19,7 @@ import (
 type options struct {
 	config kube.ConfigSource
 	// namespaces holds the namespaces that the program watches. None means all.
-	namespaces namespaceList
+	namespaces []string
 	listen     listenFlags
 	election   electionFlags
 	verbose    bool
@@ -66,7 +66,7 @@ func (o *options) flags(program string) []flagSpec {
 		{"kubeconfig", "FILE", &o.config.Kubeconfig, runCommands,
 			"how to reach the cluster. Default: the files in the environment variable KUBECONFIG, else ~/.kube/config, else, in a Pod, its ServiceAccount"},
 		{"context", "NAME", &o.config.Context, runCommands, "the context of the kubeconfig. Default: its current one"},
-		{"watch-namespace", "NAME", &o.namespaces, runCommands, "work in this namespace only; may be repeated. Default: all"},
+		{"watch-namespace", "NAME", addNamespace(&o.namespaces), runCommands, "work in this namespace only; may be repeated. Default: all"},
 		{"listen", "ADDRESS", setAddress(&o.listen.address), runCommands,
 			"serve /healthz, /readyz and /metrics there, over HTTP; such as :8080. Default: nowhere"},
 		{"listen-secure", "ADDRESS", setAddress(&o.listen.secureAddress), runCommands,
@@ -157,14 +157,12 @@ func (l *textList) Set(text string) error {
 	return nil
 }
 
-// namespaceList is the value of a flag that may be repeated.
-type namespaceList []string
-
-func (l *namespaceList) String() string { return strings.Join(*l, ",") }
-
-func (l *namespaceList) Set(name string) error {
-	*l = append(*l, name)
-	return checkLabel("the name of a namespace", name)
+// addNamespace returns a function that adds the name of a namespace to list.
+func addNamespace(list *[]string) func(string) error {
+	return func(name string) error {
+		*list = append(*list, name)
+		return checkLabel("the name of a namespace", name)
+	}
 }
 
 // setNamespace returns a function that sets value to the name of a namespace.

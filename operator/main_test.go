@@ -205,7 +205,7 @@ func TestFlags(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if l.namespaces.String() != "one,two,three" || l.config.Context != "there" || l.config.Kubeconfig != "file" || !l.verbose {
+	if strings.Join(l.namespaces, ",") != "one,two,three" || l.config.Context != "there" || l.config.Kubeconfig != "file" || !l.verbose {
 		t.Errorf("parsed: %+v", l)
 	}
 	if l, err := parse(""); err != nil || l.command != "run" || l.verbose || len(l.namespaces) > 0 {

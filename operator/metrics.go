@@ -1,7 +1,6 @@
 package operator
 
 import (
-	"github.com/yare-go/yare/cache"
 	"github.com/yare-go/yare/operator/internal/metrics"
 )
 
@@ -21,11 +20,6 @@ func newProgramMetrics(elected <-chan struct{}) *programMetrics {
 		func() float64 { return leads(elected) })
 	registerProcessMetrics(r)
 	return m
-}
-
-// addStreams adds the metrics of the streams of a cache.
-func (m *programMetrics) addStreams(stats func() []cache.Stats) {
-	registerStreamMetrics(m.registry, stats)
 }
 
 // leads returns 1 if elected is nil or closed, else 0.

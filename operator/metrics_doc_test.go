@@ -15,7 +15,7 @@ import (
 func metricTypes(t *testing.T) []string {
 	t.Helper()
 	m := newProgramMetrics(nil)
-	m.addStreams(func() []cache.Stats { return nil })
+	registerStreamMetrics(m.registry, func() []cache.Stats { return nil })
 	var text strings.Builder
 	if _, err := m.registry.WriteTo(&text); err != nil {
 		t.Fatal(err)

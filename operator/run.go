@@ -108,7 +108,7 @@ func runParts(ctx context.Context, c *kube.Client, env environment, parts []Part
 	group := partGroup{runtime: rt, tracker: tracker, stop: cancel}
 	if env.listener != nil {
 		rt.Observer = m.reconciles
-		m.addStreams(caches.Stats)
+		registerStreamMetrics(m.registry, caches.Stats)
 		pages.builtInMetrics = m.registry
 		pages.ready = &readiness{
 			controllers: needs.Names, isSubscribed: m.reconciles.isSubscribed,
