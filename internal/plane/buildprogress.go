@@ -26,7 +26,7 @@ type buildProgress struct {
 	compiled   int
 	packages   int
 	now        string
-	problems []string
+	problems   []string
 }
 
 func newBuildProgress(module Module, task *console.Task, started time.Time) *buildProgress {
