@@ -177,8 +177,8 @@ func runModel(t *testing.T, random samples.Random) {
 		if diff := cmp.Diff(s.contents(), have); diff != "" {
 			t.Errorf("the store differs from the server:\n%s", diff)
 		}
-		if len(u.has) != len(have) || !u.listener.synced {
-			t.Errorf("listener %d knows %d objects of %d, synced: %t", u.id, len(u.has), len(have), u.listener.synced)
+		if len(u.has) != len(have) || !u.synced {
+			t.Errorf("listener %d knows %d objects of %d, synced: %t", u.id, len(u.has), len(have), u.synced)
 		}
 		u.Close()
 		u.closed = true

@@ -42,6 +42,7 @@ func AnswerJSON(code int, value any) *http.Response {
 // writeStatus answers a request with a Status.
 func writeStatus(w http.ResponseWriter, status metav1.Status) {
 	response := Answer(status)
+	defer response.Body.Close()
 	for name := range response.Header {
 		w.Header().Set(name, response.Header.Get(name))
 	}

@@ -61,7 +61,7 @@ func New(o Options) (*Proxy, error) {
 	}
 	p.Proxy, err = proxy.New(proxy.Options{
 		Target: o.Target, Namespace: o.Namespace, HasPoints: true, Normalize: o.Normalize,
-		Hooks: append(o.Hooks, delay(o.Delay), proxy.JSONAnswers{}, p.Confinement, injector, p.Confinement.Narrowing(), proxy.WriteRecorder{}, p.Watches),
+		Hooks: append(o.Hooks, delay(o.Delay), proxy.JSONAnswers{}, p.Confinement, injector, p.Narrowing(), proxy.WriteRecorder{}, p.Watches),
 	})
 	return p, err
 }

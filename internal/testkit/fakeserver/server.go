@@ -179,7 +179,7 @@ type Snapshot struct{ state state }
 func (s *Server) Snapshot() Snapshot {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return Snapshot{s.store.state.clone()}
+	return Snapshot{s.store.clone()}
 }
 
 // Restore replaces the state by the state of a backup. The version goes back, the history is empty,

@@ -147,7 +147,7 @@ func (m matcher) matches(pattern, code reflect.Value) bool {
 		return false
 	}
 	switch pattern.Interface().(type) {
-	case token.Pos, *ast.CommentGroup, *ast.Object:
+	case token.Pos, *ast.CommentGroup, *ast.Object: //nolint:staticcheck // the field Obj of ast.Ident has this type
 		return true
 	case *ast.BlockStmt, []ast.Stmt:
 		if m.isHeader {
