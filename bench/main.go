@@ -107,7 +107,7 @@ func parseFlags() (options, error) {
 	}
 	out, err := exec.Command("go", "list", "-f", "{{.Dir}}", "github.com/yare-go/yare/bench").Output()
 	if err != nil {
-		return o, errors.New("the folder of the comparison was not found: run it inside of the module, as go -C bench run .")
+		return o, errors.New("the folder of the comparison was not found: run it by go -C bench run . (with flags behind the point)")
 	}
 	o.source = strings.TrimSpace(string(out))
 	if o.out == "" {

@@ -111,7 +111,7 @@ func newPlot(title string, y Axis) *plot.Plot {
 func write(w io.Writer, p *plot.Plot) error {
 	canvas := vgsvg.New(width, height)
 	canvas.SetColor(color.White)
-	canvas.Fill(draw.New(canvas).Rectangle.Path())
+	canvas.Fill(draw.New(canvas).Path())
 	p.Draw(draw.Crop(draw.New(canvas), margin, -margin, margin, -margin))
 	_, err := canvas.WriteTo(w)
 	return err
