@@ -20,6 +20,7 @@ func TestDebouncerReleasesTheLastTriggerOfABurst(t *testing.T) {
 			time.Sleep(time.Second)
 		}
 		time.Sleep(time.Minute)
+		synctest.Wait()
 		if len(released) != 1 || at[0] != 4*time.Second || released[0].Cause.Change != "fresh" || released[0].Echo != NotEcho {
 			t.Errorf("released: %v at %v", released, at)
 		}
@@ -40,6 +41,7 @@ func TestDebouncerHoldsBackForTenQuietTimesAtMost(t *testing.T) {
 			time.Sleep(time.Second)
 		}
 		d.Stop()
+		synctest.Wait()
 		if first != 20*time.Second {
 			t.Errorf("released at %s", first)
 		}
