@@ -8,6 +8,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 
@@ -35,10 +36,19 @@ n=$(($(wc -l < args)))
 while [ ! -e $n ]; do n=$((n - 1)); done
 cat $n
 `, p.folder)
-	if err := os.WriteFile(p.path, []byte(script), 0o700); err != nil {
+	writeScript(t, p.path, script)
+	return p
+}
+
+// writeScript writes a file that can be executed. No other test starts a program in the meantime: the child
+// would inherit the open file for a moment, and Linux executes no file that is open for writing ("text file busy").
+func writeScript(t *testing.T, path, script string) {
+	t.Helper()
+	syscall.ForkLock.RLock()
+	defer syscall.ForkLock.RUnlock()
+	if err := os.WriteFile(path, []byte(script), 0o700); err != nil {
 		t.Fatal(err)
 	}
-	return p
 }
 
 // lines returns the lines of a file that the plugin wrote.
@@ -132,6 +142,7 @@ func TestPluginsRunAsWithClientGo(t *testing.T) {
 					s, err := b.ask(t, transport, http.Header{})
 					if err != nil {
 						r.Errors++
+						t.Logf("%s: %v", who, err)
 						continue
 					}
 					r.Requests = append(r.Requests, s.Header.Get("Authorization")+" "+s.Certificate)
@@ -165,9 +176,7 @@ func TestPluginFails(t *testing.T) {
 	t.Parallel()
 	b := newBackend(t)
 	fails := filepath.Join(t.TempDir(), "fails")
-	if err := os.WriteFile(fails, []byte("#!/bin/sh\necho secret; exit 3\n"), 0o700); err != nil {
-		t.Fatal(err)
-	}
+	writeScript(t, fails, "#!/bin/sh\necho secret; exit 3\n")
 	for name, test := range map[string]struct {
 		exec kube.ExecConfig
 		want []string
@@ -234,9 +243,7 @@ func TestPluginEndsWithItsCaller(t *testing.T) {
 	t.Parallel()
 	hangs := filepath.Join(t.TempDir(), "hangs")
 	started := filepath.Join(t.TempDir(), "started")
-	if err := os.WriteFile(hangs, fmt.Appendf(nil, "#!/bin/sh\ntouch %q\nexec sleep 1000\n", started), 0o700); err != nil {
-		t.Fatal(err)
-	}
+	writeScript(t, hangs, fmt.Sprintf("#!/bin/sh\ntouch %q\nexec sleep 1000\n", started))
 	transport, err := kube.NewRoundTripper(&kube.Config{Host: "https://192.0.2.1", Exec: &kube.ExecConfig{
 		Command: hangs, APIVersion: "client.authentication.k8s.io/v1", InteractiveMode: kube.InteractiveNever,
 	}})
