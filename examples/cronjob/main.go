@@ -87,8 +87,8 @@ func startDue(ctx context.Context, c *CronJob, client *kube.Client, jobs []*batc
 	return append(jobs, created), nil
 }
 
-// latestDue returns the latest time of the schedule that has passed, that is within the deadline,
-// and for which no Job was started. It returns the zero time if there is none.
+// latestDue returns the latest time of the schedule before now. The time is within the deadline, and no Job
+// was started for it. It returns the zero time if there is none.
 func latestDue(c *CronJob, jobs []*batchv1.Job, schedule cron.Schedule, now time.Time) (due time.Time) {
 	from := slices.MaxFunc([]time.Time{c.CreationTimestamp.Time, lastScheduled(c, jobs)}, time.Time.Compare)
 	if seconds := c.Spec.StartingDeadlineSeconds; seconds != nil {
