@@ -53,7 +53,7 @@ var layers = map[string][]string{
 	// It reduces objects to the fields of a type.
 	"internal/jsonscan/projection": {"internal/jsonscan"},
 
-	"kube":  {"internal/ident", "internal/jsonscan", "kube/internal/jsonplan", "kube/internal/kubeconfig", "internal/jsonscan/projection"},
+	"kube":  {"internal/ident", "internal/clock", "internal/jsonscan", "kube/internal/jsonplan", "kube/internal/kubeconfig", "internal/jsonscan/projection"},
 	"crd":   {"kube"},
 	"watch": {"kube", "internal/jsonscan", "internal/ident", "internal/clock"},
 	"cache": {
