@@ -1,5 +1,7 @@
 package kube
 
+import "k8s.io/apimachinery/pkg/types"
+
 // Key names one object of a resource that is known from the context. It is comparable.
 type Key struct {
 	// Cluster is empty for the home cluster.
@@ -7,6 +9,14 @@ type Key struct {
 	// Namespace is empty for an object of a cluster-scoped resource.
 	Namespace string
 	Name      string
+}
+
+// KeyOf returns the key of a name that client-go or controller-runtime uses, in the home cluster.
+func KeyOf(name types.NamespacedName) Key { return Key{Namespace: name.Namespace, Name: name.Name} }
+
+// NamespacedName returns the name of k for client-go and controller-runtime. It has no cluster.
+func (k Key) NamespacedName() types.NamespacedName {
+	return types.NamespacedName{Namespace: k.Namespace, Name: k.Name}
 }
 
 // KeysOf returns the keys of objects, such as the objects of a list. They are keys of the home cluster.

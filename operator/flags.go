@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"net"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -78,7 +79,7 @@ func (o *options) flags(program string) []flagSpec {
 			"work only while this replica leads, by a Lease in its namespace; for programs that run more than once. Default: work at once"},
 		{"lease-duration", "D", o.election.setDuration, runCommands,
 			"how soon another replica follows a leader that crashed. The other times of the Lease are in proportion. Default: 15s"},
-		{"v", "", &o.verbose, runCommands, "log more"},
+		{"v", "", (*verbosity)(&o.verbose), runCommands, "log more. A level, as in -v=4 of klog, is accepted; each level above 0 logs the same"},
 		{"version", "", &o.isVersion, everyCommand, "print the version of the program"},
 		{"namespace", "NAME", setNamespace(&o.install.namespace), namespaceCommands,
 			"where the program is installed (default: " + installNamespaceOf(program) + ")"},
@@ -143,6 +144,28 @@ func (f *electionFlags) setDuration(text string) error {
 	}
 	return err
 }
+
+// verbosity is the value of the flag -v: a boolean, or a level as klog has it. Levels above 0 are true.
+type verbosity bool
+
+func (v *verbosity) String() string { return strconv.FormatBool(bool(*v)) }
+
+func (v *verbosity) Set(text string) error {
+	level, err := strconv.ParseUint(text, 10, 8)
+	if err == nil {
+		*v = level > 0
+		return nil
+	}
+	isOn, err := strconv.ParseBool(text)
+	if err != nil {
+		return errors.New("write -v, or a level such as -v=4")
+	}
+	*v = verbosity(isOn)
+	return nil
+}
+
+// IsBoolFlag makes -v the same as -v=true.
+func (v *verbosity) IsBoolFlag() bool { return true }
 
 // textList is the value of a flag that may be repeated.
 type textList []string

@@ -211,6 +211,15 @@ func TestFlags(t *testing.T) {
 	if l, err := parse(""); err != nil || l.command != "run" || l.verbose || len(l.namespaces) > 0 {
 		t.Errorf("without arguments: %+v, %v", l, err)
 	}
+	// Deployments of other operators have levels of klog.
+	for text, want := range map[string]bool{"-v": true, "-v=4": true, "--v=1": true, "-v=0": false, "-v=false": false, "-v=true": true} {
+		if l, err := parse(text); err != nil || l.verbose != want {
+			t.Errorf("%s: verbose is %t, %v", text, l.verbose, err)
+		}
+	}
+	if _, err := parse("-v=loud"); err == nil || !strings.Contains(err.Error(), "-v=4") {
+		t.Errorf("-v=loud: %v", err)
+	}
 }
 
 type badSpec struct{}
