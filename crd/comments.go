@@ -119,6 +119,9 @@ func (c *comments) readPackage(source fs.FS, owner reflect.Type) error {
 		if isTest || file.Name.Name != pkg && file.Name.Name != "" {
 			return nil
 		}
+		if err != nil {
+			return err
+		}
 		folder := path.Dir(name)
 		folders[folder] = append(folders[folder], file)
 		for spec := range typeSpecs(file) {
@@ -126,15 +129,18 @@ func (c *comments) readPackage(source fs.FS, owner reflect.Type) error {
 				home = folder
 			}
 		}
-		return err
+		return nil
 	})
-	if err == nil && !found {
-		err = errors.New("it holds no Go file")
+	switch {
+	case err != nil:
+		return err
+	case !found:
+		return errors.New("it holds no Go file")
 	}
 	for _, file := range folders[home] {
 		c.readFile(positions, file)
 	}
-	return err
+	return nil
 }
 
 // readFile adds the declarations of one file. If two have the same name, as for two operating

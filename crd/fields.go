@@ -35,8 +35,8 @@ type owner struct {
 	pkg, decl string
 }
 
-// ownerOf returns t as an owner of fields. A t without a name is identified by its place.
-func ownerOf(t reflect.Type, at place) owner {
+// ownerOf returns t as an owner of fields. A t without a name is identified by its position.
+func ownerOf(t reflect.Type, at position) owner {
 	if t.Name() == "" {
 		return owner{name: at.name, pkg: at.pkg, decl: at.decl}
 	}
@@ -52,7 +52,7 @@ func declaredName(t reflect.Type) string {
 // fields returns the fields of t that encoding/json reads and writes, in the order of their
 // declaration. If two fields have one name, the less deeply embedded field counts. A field that
 // encoding/json would silently drop is a problem.
-func (b *builder) fields(t reflect.Type, at place) []field {
+func (b *builder) fields(t reflect.Type, at position) []field {
 	all := b.collect(nil, t, ownerOf(t, at), 0, false, nil)
 	// first holds the index of the first field with a name at its least depth. second holds
 	// the index of another field with the same name and depth.
@@ -142,7 +142,7 @@ func (b *builder) collect(all []field, t reflect.Type, in owner, depth int, omit
 				continue
 			}
 			viaPointer := omitted || sf.Type.Kind() == reflect.Pointer
-			all = b.collect(all, elem, ownerOf(elem, place{name: name}), depth+1, viaPointer, open)
+			all = b.collect(all, elem, ownerOf(elem, position{name: name}), depth+1, viaPointer, open)
 		case slices.Contains(options[1:], "inline"):
 			b.failf(name, "encoding/json does not know the option inline; embed the field (write its type without a name)")
 		default:
