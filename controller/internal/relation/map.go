@@ -9,19 +9,11 @@ import (
 
 // Map connects objects by a map function of the author.
 type Map struct {
+	usual
 	Watched kube.Resource
 	// Function decodes an object and calls the author's function. It returns a panic as an error.
 	Function func(ctx context.Context, c *kube.Client, object []byte) ([]kube.Key, error)
 }
-
-// Check returns nil.
-func (Map) Check(_, _ kube.Resource) error { return nil }
-
-// Index returns nil.
-func (Map) Index() *kube.Index { return nil }
-
-// WriteVerbs returns nil.
-func (Map) WriteVerbs() []kube.Verb { return nil }
 
 // IsSlow returns true, because the map function is the author's.
 func (Map) IsSlow() bool { return true }

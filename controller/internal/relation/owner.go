@@ -8,7 +8,10 @@ import (
 )
 
 // Owner connects a child with its controlling owner, or with all of its owners if IsAny is true.
-type Owner struct{ IsAny bool }
+type Owner struct {
+	usual
+	IsAny bool
+}
 
 // Check returns an error if the reconciled kind cannot own the watched kind.
 func (Owner) Check(watched, reconciled kube.Resource) error {
@@ -19,14 +22,8 @@ func (Owner) Check(watched, reconciled kube.Resource) error {
 	return nil
 }
 
-// Index returns nil.
-func (Owner) Index() *kube.Index { return nil }
-
 // WriteVerbs returns the verbs of an apply that may create its object.
 func (Owner) WriteVerbs() []kube.Verb { return []kube.Verb{kube.VerbCreate, kube.VerbPatch} }
-
-// IsSlow returns false.
-func (Owner) IsSlow() bool { return false }
 
 // Keys returns the owners of o.
 func (r Owner) Keys(_ context.Context, o Object, to Kind) (keys []Key, err error) {

@@ -8,7 +8,10 @@ import (
 )
 
 // Reference connects an object with the objects that refer to it, by an index of the reconciled kind.
-type Reference struct{ By *kube.Index }
+type Reference struct {
+	usual
+	By *kube.Index
+}
 
 // Check returns an error if the index is missing, or not an index of the reconciled kind.
 func (r Reference) Check(watched, reconciled kube.Resource) error {
@@ -20,9 +23,6 @@ func (r Reference) Check(watched, reconciled kube.Resource) error {
 
 // Index returns the index.
 func (r Reference) Index() *kube.Index { return r.By }
-
-// WriteVerbs returns nil.
-func (Reference) WriteVerbs() []kube.Verb { return nil }
 
 // IsSlow returns true, because one object may have a great number of referrers.
 func (Reference) IsSlow() bool { return true }

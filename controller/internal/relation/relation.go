@@ -74,20 +74,24 @@ func IsLasting(err error) bool {
 	return ok
 }
 
-// Self connects the reconciled kind with itself.
-type Self struct{}
+// usual has the methods of a relation that connects any resources, needs no index, writes nothing and is
+// quick. A relation embeds it, and replaces the methods in which it differs.
+type usual struct{}
 
 // Check returns nil.
-func (Self) Check(_, _ kube.Resource) error { return nil }
+func (usual) Check(_, _ kube.Resource) error { return nil }
 
 // Index returns nil.
-func (Self) Index() *kube.Index { return nil }
+func (usual) Index() *kube.Index { return nil }
 
 // WriteVerbs returns nil.
-func (Self) WriteVerbs() []kube.Verb { return nil }
+func (usual) WriteVerbs() []kube.Verb { return nil }
 
 // IsSlow returns false.
-func (Self) IsSlow() bool { return false }
+func (usual) IsSlow() bool { return false }
+
+// Self connects the reconciled kind with itself.
+type Self struct{ usual }
 
 // Keys returns the key of o.
 func (Self) Keys(_ context.Context, o Object, _ Kind) ([]Key, error) {
