@@ -50,7 +50,7 @@ func (a applier) requestOf(body []byte, err error, obj Object, resourceVersion s
 	if err != nil {
 		return nil, fmt.Errorf("encode %s %s: %w", a.target.resource, quoted(obj.GetNamespace(), obj.GetName()), err)
 	}
-	o := newApplyOptions(a.manager, options)
+	o := newWriteOptions(a.manager, options)
 	r := a.target.request(VerbPatch, obj.GetName())
 	r.Query, r.ContentType, r.Body, r.Adopt = o.query(), ContentApply, body, o.adopt
 	if !o.noForce {

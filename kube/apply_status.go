@@ -27,7 +27,7 @@ type statusApply struct {
 
 // run sends the apply, and copies the metadata of the answer to the object.
 func (s statusApply) run(ctx context.Context) error {
-	o := newApplyOptions(s.applier.manager, s.options)
+	o := newWriteOptions(s.applier.manager, s.options)
 	version := s.object.GetResourceVersion()
 	for attempt := 1; ; attempt++ {
 		r, err := s.applier.statusRequest(s.object, version, s.options)
