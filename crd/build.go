@@ -366,8 +366,7 @@ func (b *builder) typeRules(t reflect.Type, at position, s *Schema) {
 	if t.Kind() != reflect.Struct || s.Properties == nil {
 		return
 	}
-	for i := range t.NumField() {
-		f := t.Field(i)
+	for f := range t.Fields() {
 		elem := f.Type
 		if elem.Kind() == reflect.Pointer {
 			elem = elem.Elem()

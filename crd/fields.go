@@ -103,8 +103,7 @@ func (b *builder) collect(all []field, t reflect.Type, in owner, depth int, omit
 	open = append(slices.Clone(open), t)
 	b.sources.commentsOf(t) // so that problems have positions, and fields have comments
 	all = slices.Grow(all, t.NumField())
-	for i := range t.NumField() {
-		sf := t.Field(i)
+	for sf := range t.Fields() {
 		elem := sf.Type
 		if elem.Kind() == reflect.Pointer {
 			elem = elem.Elem()

@@ -91,8 +91,7 @@ func isPromotedTag(t reflect.Type, text string, err error) bool {
 	if t.Kind() != reflect.Struct {
 		return false
 	}
-	for i := range t.NumField() {
-		f := t.Field(i)
+	for f := range t.Fields() {
 		elem := f.Type
 		if elem.Kind() == reflect.Pointer {
 			elem = elem.Elem()
