@@ -54,39 +54,28 @@ func declaredName(t reflect.Type) string {
 // encoding/json would silently drop is a problem.
 func (b *builder) fields(t reflect.Type, at position) []field {
 	all := b.collect(nil, t, ownerOf(t, at), 0, false, nil)
-	// first holds the index of the first field with a name at its least depth. second holds
-	// the index of another field with the same name and depth.
-	first, second := make(map[string]int, len(all)), map[string]int{}
-	for i := range all {
-		f := &all[i]
-		switch j, taken := first[f.name]; {
-		case !taken || f.depth < all[j].depth:
-			first[f.name] = i
-			delete(second, f.name)
-		case f.depth == all[j].depth:
-			if _, taken := second[f.name]; !taken {
-				second[f.name] = i
-			}
+	// winners holds the indexes of the fields that are called alike at the least depth.
+	winners := make(map[string][]int, len(all))
+	for i, f := range all {
+		switch others := winners[f.name]; {
+		case others == nil || f.depth < all[others[0]].depth:
+			winners[f.name] = []int{i}
+		case f.depth == all[others[0]].depth:
+			winners[f.name] = append(others, i)
 		}
 	}
-	if len(first) == len(all) {
-		return all
-	}
-	kept := make([]field, 0, len(first))
-	for i := range all {
-		f := &all[i]
-		winner := first[f.name]
-		rival, contested := second[f.name]
-		switch {
-		case f.depth > all[winner].depth: // the encoder does not see it
-		case contested:
-			if i != winner {
-				rival = winner
-			}
-			other := &all[rival]
-			b.failf(f.in.name+"."+f.Name, "the JSON name %q is taken by %s.%s as well", f.name, other.in.name, other.Name)
+	kept := make([]field, 0, len(winners))
+	for i, f := range all {
+		switch best := winners[f.name]; {
+		case !slices.Contains(best, i): // the encoder does not see it
+		case len(best) == 1:
+			kept = append(kept, f)
 		default:
-			kept = append(kept, *f)
+			rival := best[0]
+			if rival == i {
+				rival = best[1]
+			}
+			b.failf(f.in.name+"."+f.Name, "the JSON name %q is taken by %s.%s as well", f.name, all[rival].in.name, all[rival].Name)
 		}
 	}
 	return kept
