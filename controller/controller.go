@@ -200,28 +200,19 @@ func (c *Controller[T]) Backoff(policy func(t *T, err error, attempt int) time.D
 	return c
 }
 
-// checkRetired returns an error if the finalizer that is in use is also retired.
-func (d *definition) checkRetired() error {
+// checkFinalizers returns what is wrong with the finalizers, or nil.
+func (d *definition) checkFinalizers() error {
+	var errs []error
 	if d.finalizer != "" && slices.Contains(d.retired, d.finalizer) {
-		return fmt.Errorf("the finalizer %q is both retired and in use: remove it from RetiredFinalizers", d.finalizer)
+		errs = append(errs, fmt.Errorf("the finalizer %q is both retired and in use: remove it from RetiredFinalizers", d.finalizer))
 	}
-	return nil
-}
-
-// checkCondition returns an error if there is a condition without a finalizer.
-func (d *definition) checkCondition() error {
-	if d.functions.needsFinalizer == nil || d.finalizer != "" {
-		return nil
+	if d.finalizer == "" && d.functions.needsFinalizer != nil {
+		errs = append(errs, errors.New("FinalizerWhen has no finalizer: add one with Finalizer"))
 	}
-	return errors.New("FinalizerWhen has no finalizer: add one with Finalizer")
-}
-
-// checkProjection returns an error if the controller would write finalizers to a projection.
-func (d *definition) checkProjection() error {
-	if _, ok := d.kind.Representation.ProjectedFields(); !ok || d.finalizer == "" && len(d.retired) == 0 {
-		return nil
+	if _, ok := d.kind.Representation.ProjectedFields(); ok && (d.finalizer != "" || len(d.retired) > 0) {
+		errs = append(errs, errors.New("the type is a projection, which cannot be written: a controller with finalizers needs the whole type"))
 	}
-	return errors.New("the type is a projection, which cannot be written: a controller with finalizers needs the whole type")
+	return errors.Join(errs...)
 }
 
 // Needs returns the definition of T, if T defines itself, and the permissions that the controller uses
@@ -263,7 +254,7 @@ func (d *definition) start(ctx context.Context, rt *Runtime) error {
 
 // needs returns what the controller needs: see [Controller.Needs].
 func (d *definition) needs() (kube.Needs, error) {
-	if err := errors.Join(append(slices.Clone(d.errs), d.checkRetired(), d.checkCondition(), d.checkProjection())...); err != nil {
+	if err := errors.Join(append(slices.Clone(d.errs), d.checkFinalizers())...); err != nil {
 		return kube.Needs{}, fmt.Errorf("the controller of %s: %w", d.goType, err)
 	}
 	needs := kube.Needs{

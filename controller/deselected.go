@@ -37,8 +37,8 @@ func (d *deselectedObjects) read(ctx context.Context, key kube.Key) (kube.Object
 		return nil, absent, nil
 	}
 	// The object may match once more. Then its own stream is about to show it.
-	matches, err := d.objects.exists(ctx, c, key.Namespace, append(slices.Clone(d.self.selectors), kube.Field("metadata.name", key.Name)))
-	if err != nil || matches {
+	matching, err := kube.Metadata(c, d.self.kind.Resource, key.Namespace).List(ctx, append(slices.Clone(d.self.selectors), kube.Field("metadata.name", key.Name))...)
+	if err != nil || len(matching) > 0 {
 		return nil, absent, err
 	}
 	return obj, deselected, nil

@@ -41,52 +41,46 @@ func (f *finalizers) isRetired(name string) bool { return slices.Contains(f.reti
 // add adds the finalizer, and returns the updated object. It reports whether the object has the
 // finalizer: a finalizer is not added to an object that is being deleted or gone.
 func (f *finalizers) add(ctx context.Context, c *kube.Client, obj kube.Object) (updated kube.Object, hasIt bool, err error) {
-	for attempt := 1; ; attempt++ {
-		switch {
-		case obj.GetDeletionTimestamp() != nil:
-			return obj, false, nil
-		case f.has(obj):
-			return obj, true, nil // another instance of this program was quicker
-		}
-		patched, err := f.set(ctx, c, obj, append(slices.Clone(obj.GetFinalizers()), f.name))
-		if err == nil {
-			return patched, true, nil
-		}
-		live, exists, err := f.readRefused(ctx, obj, err, attempt)
-		if !exists {
-			return obj, false, err
-		}
-		obj = live
-	}
+	updated, exists, err := f.edit(ctx, c, obj, func(obj kube.Object) (names []string, isNeeded bool) {
+		// Another instance of this program may have been quicker.
+		return append(slices.Clone(obj.GetFinalizers()), f.name), obj.GetDeletionTimestamp() == nil && !f.has(obj)
+	})
+	return updated, exists && updated.GetDeletionTimestamp() == nil && f.has(updated), err
 }
 
 // remove removes the finalizer. If no other finalizer is left, the server deletes an object that is
 // being deleted.
 func (f *finalizers) remove(ctx context.Context, c *kube.Client, obj kube.Object) error {
-	for attempt := 1; f.has(obj); attempt++ {
-		_, err := f.set(ctx, c, obj,
-			slices.DeleteFunc(slices.Clone(obj.GetFinalizers()), func(name string) bool { return name == f.name }))
-		if err == nil {
-			return nil
-		}
-		live, exists, err := f.readRefused(ctx, obj, err, attempt)
-		if !exists {
-			return err
-		}
-		obj = live
-	}
-	return nil
+	_, _, err := f.removeAll(ctx, c, obj, func(name string) bool { return name == f.name })
+	return err
 }
 
 // removeRetired removes the retired finalizers from obj, and returns the updated object. It
 // reports whether the object still exists.
 func (f *finalizers) removeRetired(ctx context.Context, c *kube.Client, obj kube.Object) (updated kube.Object, exists bool, err error) {
+	return f.removeAll(ctx, c, obj, f.isRetired)
+}
+
+// removeAll removes the finalizers for which isUnwanted returns true. Its results are those of edit.
+func (f *finalizers) removeAll(ctx context.Context, c *kube.Client, obj kube.Object, isUnwanted func(name string) bool) (updated kube.Object, exists bool, err error) {
+	return f.edit(ctx, c, obj, func(obj kube.Object) (names []string, isNeeded bool) {
+		if !slices.ContainsFunc(obj.GetFinalizers(), isUnwanted) {
+			return nil, false
+		}
+		return slices.DeleteFunc(slices.Clone(obj.GetFinalizers()), isUnwanted), true
+	})
+}
+
+// edit sets the finalizers of obj to the names that decide returns, unless decide reports that no change is
+// needed. If others change the object at the same time, it decides once more. It returns the updated object,
+// and reports whether the object still exists.
+func (f *finalizers) edit(ctx context.Context, c *kube.Client, obj kube.Object, decide func(kube.Object) (names []string, isNeeded bool)) (updated kube.Object, exists bool, err error) {
 	for attempt := 1; ; attempt++ {
-		before := obj.GetFinalizers()
-		if len(f.retired) == 0 || !slices.ContainsFunc(before, f.isRetired) {
+		names, isNeeded := decide(obj)
+		if !isNeeded {
 			return obj, true, nil
 		}
-		patched, err := f.set(ctx, c, obj, slices.DeleteFunc(slices.Clone(before), f.isRetired))
+		patched, err := f.set(ctx, c, obj, names)
 		if err == nil {
 			return patched, true, nil
 		}

@@ -12,8 +12,6 @@ type objects interface {
 	get(ctx context.Context, c *kube.Client, key kube.Key) (kube.Object, error)
 	patch(ctx context.Context, c *kube.Client, key kube.Key, patch kube.Patch) (kube.Object, error)
 	decode(c *kube.Client, object []byte) (kube.Object, error)
-	// exists reports whether any object matches all selectors.
-	exists(ctx context.Context, c *kube.Client, namespace string, selectors []kube.Selector) (bool, error)
 }
 
 // typedObjects are the objects of a Go type.
@@ -32,11 +30,6 @@ func (o typedObjects[T]) patch(ctx context.Context, c *kube.Client, key kube.Key
 
 func (o typedObjects[T]) decode(c *kube.Client, object []byte) (kube.Object, error) {
 	return o.orError(o.api.For(c, "").Decode(object))
-}
-
-func (o typedObjects[T]) exists(ctx context.Context, c *kube.Client, namespace string, selectors []kube.Selector) (bool, error) {
-	matching, err := o.api.For(c, namespace).List(ctx, selectors...)
-	return len(matching) > 0, err
 }
 
 // orError returns t as an object, or err.

@@ -3,6 +3,7 @@ package controller
 import (
 	"errors"
 	"fmt"
+	"slices"
 
 	"github.com/yare-go/yare/cache"
 	"github.com/yare-go/yare/kube"
@@ -33,12 +34,7 @@ type Predicate func(Change) bool
 // Any returns a predicate that returns true if at least one of predicates returns true.
 func Any(predicates ...Predicate) Predicate {
 	return func(c Change) bool {
-		for _, p := range predicates {
-			if p(c) {
-				return true
-			}
-		}
-		return false
+		return slices.ContainsFunc(predicates, func(p Predicate) bool { return p(c) })
 	}
 }
 

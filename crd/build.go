@@ -18,13 +18,13 @@ type builder struct {
 	columns     []Column
 	selectables []SelectableField
 	problems    []error
-	// tags holds the tags of the Definition by path. matched holds those paths that match a place.
+	// tags holds the tags of the Definition by path. matched holds those paths that match a position.
 	tags    map[string]string
 	matched map[string]bool
 }
 
-// place is the position of the builder in the Go types and in the object.
-type place struct {
+// position is where the builder is in the Go types and in the object.
+type position struct {
 	// name is the Go name of the field, for errors.
 	name string
 	// pkg and decl locate the comments of a struct without a name: see owner.
@@ -35,24 +35,24 @@ type place struct {
 	where string
 	// many is true within a list or a map, where a path does not name a single value.
 	many bool
-	// open holds the types that are being described around this place.
+	// open holds the types that are being described around the position.
 	open []step
-	// scope leads from the field to this place, as in the keys of a tag: items, values.
+	// scope leads from the field to the position, as in the keys of a tag: items, values.
 	scope []string
 	// types holds the keys type=… of the tags, for any scope. The first of a scope counts.
 	types []directive
 }
 
-// within returns the place of the elements of a list (items) or the values of a map (values).
-func (p place) within(scope string) place {
+// within returns the position of the elements of a list (items) or the values of a map (values).
+func (p position) within(scope string) position {
 	p.many = true
 	p.where += "[*]"
 	p.scope = append(slices.Clone(p.scope), scope)
 	return p
 }
 
-// typeKey returns the key of a tag that gives this place the type name.
-func (p place) typeKey(name string) string {
+// typeKey returns the key of a tag that gives the position the type name.
+func (p position) typeKey(name string) string {
 	return directive{scope: p.scope, key: "type", value: name, given: true}.String()
 }
 
@@ -65,8 +65,8 @@ type step struct {
 // failf records a problem of the type or field called name, with the file and the line that
 // declare it if the Source of the Definition has them.
 func (b *builder) failf(name, format string, args ...any) {
-	if position := b.sources.position(name); position != "" {
-		name = position + ": " + name
+	if at := b.sources.position(name); at != "" {
+		name = at + ": " + name
 	}
 	b.problem(fmt.Errorf("%s: %s", name, fmt.Sprintf(format, args...)))
 }
@@ -92,8 +92,8 @@ func (b *builder) object(t kube.Type) *Schema {
 		b.failf(name, "the type has a MarshalJSON or UnmarshalJSON of its own, perhaps of a struct that it embeds; the object around spec and status must be plain")
 		return &Schema{Type: typeObject}
 	}
-	root := b.structure(t.Go, place{name: name})
-	b.typeRules(t.Go, place{name: name}, root)
+	root := b.structure(t.Go, position{name: name})
+	b.typeRules(t.Go, position{name: name}, root)
 	if own, ok := b.typeTag(t.Go); ok {
 		b.applyTo(root, own)
 	}
@@ -122,8 +122,8 @@ func (b *builder) inRoot(f field) (s *Schema, fixed bool) {
 	return nil, false
 }
 
-// schema returns the schema of a t at a place, or nil after a problem.
-func (b *builder) schema(t reflect.Type, at place) *Schema {
+// schema returns the schema of a t at a position, or nil after a problem.
+func (b *builder) schema(t reflect.Type, at position) *Schema {
 	for t.Kind() == reflect.Pointer {
 		t = t.Elem()
 	}
@@ -156,14 +156,14 @@ func (b *builder) schema(t reflect.Type, at place) *Schema {
 }
 
 // addTypes adds the keys type=… of t, a tag that stands at p.
-func (p *place) addTypes(t tag) {
+func (p *position) addTypes(t tag) {
 	if types := t.types(p.scope); types != nil {
 		p.types = append(slices.Clone(p.types), types...)
 	}
 }
 
 // ownType returns the key type=… that decides on the schema of p itself, or nil if none does.
-func (p place) ownType() *directive {
+func (p position) ownType() *directive {
 	for _, d := range p.types {
 		if slices.Equal(d.scope, p.scope) {
 			return &d
@@ -173,7 +173,7 @@ func (p place) ownType() *directive {
 }
 
 // typeOfTag returns the schema that d, a type=… in a tag, stands for.
-func (b *builder) typeOfTag(d directive, at place) *Schema {
+func (b *builder) typeOfTag(d directive, at position) *Schema {
 	s, err := ofType(d.value)
 	if err != nil {
 		b.failf(at.name, "the tag crd:%q: %v", d.String(), err)
@@ -183,7 +183,7 @@ func (b *builder) typeOfTag(d directive, at place) *Schema {
 
 // bare returns the schema of a t without its description and the rules of the type. If asStruct is
 // true, t is described by its fields, however it encodes itself.
-func (b *builder) bare(t reflect.Type, at place, asStruct bool) *Schema {
+func (b *builder) bare(t reflect.Type, at position, asStruct bool) *Schema {
 	if asStruct {
 		if t.Kind() != reflect.Struct {
 			b.failf(at.name, "the tag crd:%q is for structs, and %s is none", at.typeKey(typeStruct), t)
@@ -212,7 +212,7 @@ func (b *builder) bare(t reflect.Type, at place, asStruct bool) *Schema {
 }
 
 // described returns the schema of a t by its kind. A t that contains itself has none.
-func (b *builder) described(t reflect.Type, at place) *Schema {
+func (b *builder) described(t reflect.Type, at position) *Schema {
 	for i, open := range at.open {
 		if open.t == t {
 			var trail []string
@@ -231,7 +231,7 @@ func (b *builder) described(t reflect.Type, at place) *Schema {
 }
 
 // plain returns the schema of a type that encoding/json encodes by its kind.
-func (b *builder) plain(t reflect.Type, at place) *Schema {
+func (b *builder) plain(t reflect.Type, at position) *Schema {
 	integer := func(format string, low, top float64) *Schema {
 		return &Schema{Type: typeInteger, Format: format, Minimum: &low, Maximum: &top}
 	}
@@ -278,7 +278,7 @@ func (b *builder) plain(t reflect.Type, at place) *Schema {
 }
 
 // list returns the schema of a slice or an array.
-func (b *builder) list(t reflect.Type, at place) *Schema {
+func (b *builder) list(t reflect.Type, at position) *Schema {
 	if t.Kind() == reflect.Slice && t.Elem().Kind() == reflect.Uint8 {
 		if text, unknown := custom(t.Elem()); !text && !unknown {
 			return &Schema{Type: typeString, Format: "byte"}
@@ -300,7 +300,7 @@ func (b *builder) list(t reflect.Type, at place) *Schema {
 }
 
 // mapping returns the schema of a map.
-func (b *builder) mapping(t reflect.Type, at place) *Schema {
+func (b *builder) mapping(t reflect.Type, at position) *Schema {
 	if t.Key().Kind() != reflect.String {
 		b.failf(at.name, "the keys of a map must be strings, and those of %s are %s", t, t.Key())
 		return nil
@@ -317,7 +317,7 @@ func (b *builder) mapping(t reflect.Type, at place) *Schema {
 }
 
 // structure returns the schema of a struct, without the rules of its type.
-func (b *builder) structure(t reflect.Type, at place) *Schema {
+func (b *builder) structure(t reflect.Type, at position) *Schema {
 	isRoot := t == b.root && len(at.path) == 0 && !at.many
 	if isRoot {
 		at.open = []step{{t, at.name}}
@@ -353,7 +353,7 @@ func (b *builder) structure(t reflect.Type, at place) *Schema {
 
 // typeRules adds to s the rules of t: the rules of its method Rules or, if t is a struct without
 // that method, the rules of the structs that it embeds.
-func (b *builder) typeRules(t reflect.Type, at place, s *Schema) {
+func (b *builder) typeRules(t reflect.Type, at position, s *Schema) {
 	defer func() {
 		if p := recover(); p != nil {
 			b.failf(ownerOf(t, at).name, "its method Rules must work on the zero value: panic: %v", p)
@@ -366,8 +366,7 @@ func (b *builder) typeRules(t reflect.Type, at place, s *Schema) {
 	if t.Kind() != reflect.Struct || s.Properties == nil {
 		return
 	}
-	for i := range t.NumField() {
-		f := t.Field(i)
+	for f := range t.Fields() {
 		elem := f.Type
 		if elem.Kind() == reflect.Pointer {
 			elem = elem.Elem()

@@ -9,8 +9,8 @@ import (
 	"github.com/yare-go/yare/kube"
 )
 
-// column adds the column that the tag of a field at a place asks for.
-func (b *builder) column(d, wide *directive, s *Schema, at place) error {
+// column adds the column that the tag of a field at a position asks for.
+func (b *builder) column(d, wide *directive, s *Schema, at position) error {
 	if at.many {
 		return fmt.Errorf("%s: a column shows one value, and this field is within a list or a map; name a path in the Definition's Columns", d)
 	}
@@ -38,8 +38,8 @@ func (b *builder) column(d, wide *directive, s *Schema, at place) error {
 // maxSelectableFields is how many fields of a version a server lets field selectors name.
 const maxSelectableFields = 8
 
-// selectable adds the field at a place to the fields that field selectors can name.
-func (b *builder) selectable(d *directive, s *Schema, at place) error {
+// selectable adds the field at a position to the fields that field selectors can name.
+func (b *builder) selectable(d *directive, s *Schema, at position) error {
 	path := jsonPath(at.path)
 	switch {
 	case d.given:

@@ -17,9 +17,9 @@ type change struct {
 
 // field returns the schema of f, a field of the struct at outer, and whether it is required.
 // The schema is nil after a problem.
-func (b *builder) field(f field, outer place) (s *Schema, required bool) {
+func (b *builder) field(f field, outer position) (s *Schema, required bool) {
 	name := f.in.name + "." + f.Name
-	at := place{
+	at := position{
 		name:  name,
 		pkg:   f.in.pkg,
 		decl:  f.in.decl + "." + f.Name,
@@ -62,7 +62,7 @@ func (b *builder) field(f field, outer place) (s *Schema, required bool) {
 		last = tags[len(tags)-2].name
 	}
 	for _, each := range slices.Backward(c.touched) {
-		for _, err := range each.finish() {
+		for _, err := range checkSchema(each) {
 			b.fail(last, err)
 		}
 	}
@@ -109,7 +109,7 @@ func (b *builder) applyToField(s *Schema, t tag, c *change) {
 		case d.key == "type":
 			// schema has applied it.
 		default:
-			if err := d.apply(s); err != nil {
+			if err := applyOption(s, d); err != nil {
 				b.fail(t.name, err)
 			}
 		}
@@ -118,7 +118,7 @@ func (b *builder) applyToField(s *Schema, t tag, c *change) {
 
 // fieldType returns the schema of f before the other keys of its tag change it: the schema of
 // the Go type, or of a key type.
-func (b *builder) fieldType(f field, at place) *Schema {
+func (b *builder) fieldType(f field, at position) *Schema {
 	typed := slices.ContainsFunc(at.types, func(d directive) bool { return len(d.scope) == 0 })
 	if f.quoted && !typed {
 		switch f.Type.Kind() {
@@ -130,49 +130,4 @@ func (b *builder) fieldType(f field, at place) *Schema {
 		}
 	}
 	return b.schema(f.Type, at)
-}
-
-// nullableFirst returns directives in their order, except that the key nullable comes first.
-func nullableFirst(directives []directive) []directive {
-	var first, others []directive
-	for _, d := range directives {
-		if d.key == "nullable" {
-			first = append(first, d)
-		} else {
-			others = append(others, d)
-		}
-	}
-	return append(first, others...)
-}
-
-// applyWithin changes the schema that the scope of d leads to from s. It adds that schema to touched.
-func (d directive) applyWithin(s *Schema, touched *[]*Schema) error {
-	target, err := d.target(s)
-	if err != nil || d.key == "type" { // schema has applied it
-		return err
-	}
-	if !slices.Contains(*touched, target) {
-		*touched = append(*touched, target)
-	}
-	return d.apply(target)
-}
-
-// target returns the schema that the scope of d leads to from s.
-func (d directive) target(s *Schema) (*Schema, error) {
-	for _, scope := range d.scope {
-		switch {
-		case scope == "items" && s.Items != nil:
-			s = s.Items
-		case scope == "values" && s.AdditionalProperties != nil:
-			s = s.AdditionalProperties
-		case scope == "items":
-			return nil, fmt.Errorf("%s: items. is for lists, and this is of type %s", d, s.kind())
-		default:
-			return nil, fmt.Errorf("%s: values. is for maps, and this is of type %s", d, s.kind())
-		}
-	}
-	if len(d.scope) > 0 && slices.Contains([]string{"required", "optional", "column", "wide", "selectable", "default"}, d.key) {
-		return nil, fmt.Errorf("%s: %s is for the field itself, not for its elements", d, d.key)
-	}
-	return s, nil
 }

@@ -35,8 +35,8 @@ type owner struct {
 	pkg, decl string
 }
 
-// ownerOf returns t as an owner of fields. A t without a name is identified by its place.
-func ownerOf(t reflect.Type, at place) owner {
+// ownerOf returns t as an owner of fields. A t without a name is identified by its position.
+func ownerOf(t reflect.Type, at position) owner {
 	if t.Name() == "" {
 		return owner{name: at.name, pkg: at.pkg, decl: at.decl}
 	}
@@ -52,41 +52,30 @@ func declaredName(t reflect.Type) string {
 // fields returns the fields of t that encoding/json reads and writes, in the order of their
 // declaration. If two fields have one name, the less deeply embedded field counts. A field that
 // encoding/json would silently drop is a problem.
-func (b *builder) fields(t reflect.Type, at place) []field {
+func (b *builder) fields(t reflect.Type, at position) []field {
 	all := b.collect(nil, t, ownerOf(t, at), 0, false, nil)
-	// first holds the index of the first field with a name at its least depth. second holds
-	// the index of another field with the same name and depth.
-	first, second := make(map[string]int, len(all)), map[string]int{}
-	for i := range all {
-		f := &all[i]
-		switch j, taken := first[f.name]; {
-		case !taken || f.depth < all[j].depth:
-			first[f.name] = i
-			delete(second, f.name)
-		case f.depth == all[j].depth:
-			if _, taken := second[f.name]; !taken {
-				second[f.name] = i
-			}
+	// winners holds the indexes of the fields that are called alike at the least depth.
+	winners := make(map[string][]int, len(all))
+	for i, f := range all {
+		switch others := winners[f.name]; {
+		case others == nil || f.depth < all[others[0]].depth:
+			winners[f.name] = []int{i}
+		case f.depth == all[others[0]].depth:
+			winners[f.name] = append(others, i)
 		}
 	}
-	if len(first) == len(all) {
-		return all
-	}
-	kept := make([]field, 0, len(first))
-	for i := range all {
-		f := &all[i]
-		winner := first[f.name]
-		rival, contested := second[f.name]
-		switch {
-		case f.depth > all[winner].depth: // the encoder does not see it
-		case contested:
-			if i != winner {
-				rival = winner
-			}
-			other := &all[rival]
-			b.failf(f.in.name+"."+f.Name, "the JSON name %q is taken by %s.%s as well", f.name, other.in.name, other.Name)
+	kept := make([]field, 0, len(winners))
+	for i, f := range all {
+		switch best := winners[f.name]; {
+		case !slices.Contains(best, i): // the encoder does not see it
+		case len(best) == 1:
+			kept = append(kept, f)
 		default:
-			kept = append(kept, *f)
+			rival := best[0]
+			if rival == i {
+				rival = best[1]
+			}
+			b.failf(f.in.name+"."+f.Name, "the JSON name %q is taken by %s.%s as well", f.name, all[rival].in.name, all[rival].Name)
 		}
 	}
 	return kept
@@ -103,8 +92,7 @@ func (b *builder) collect(all []field, t reflect.Type, in owner, depth int, omit
 	open = append(slices.Clone(open), t)
 	b.sources.commentsOf(t) // so that problems have positions, and fields have comments
 	all = slices.Grow(all, t.NumField())
-	for i := range t.NumField() {
-		sf := t.Field(i)
+	for sf := range t.Fields() {
 		elem := sf.Type
 		if elem.Kind() == reflect.Pointer {
 			elem = elem.Elem()
@@ -142,7 +130,7 @@ func (b *builder) collect(all []field, t reflect.Type, in owner, depth int, omit
 				continue
 			}
 			viaPointer := omitted || sf.Type.Kind() == reflect.Pointer
-			all = b.collect(all, elem, ownerOf(elem, place{name: name}), depth+1, viaPointer, open)
+			all = b.collect(all, elem, ownerOf(elem, position{name: name}), depth+1, viaPointer, open)
 		case slices.Contains(options[1:], "inline"):
 			b.failf(name, "encoding/json does not know the option inline; embed the field (write its type without a name)")
 		default:

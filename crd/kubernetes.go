@@ -76,9 +76,3 @@ func (b *builder) kubernetesFieldTag(f field, s *Schema) (tag, bool) {
 	}
 	return b.parse(f.in.name+"."+f.Name, text)
 }
-
-// isKey reports whether each s has a value of the field name.
-func (s *Schema) isKey(name string) bool {
-	p := s.Properties[name]
-	return p != nil && (p.Default != nil || slices.Contains(s.Required, name))
-}

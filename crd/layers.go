@@ -6,6 +6,7 @@ import (
 	"maps"
 	"reflect"
 	"slices"
+	"sort"
 	"strings"
 
 	"github.com/yare-go/yare/kube"
@@ -14,7 +15,7 @@ import (
 // tag is a parsed crd tag: of a type, of a path in the Definition, or of a field. The tags change
 // a schema in this order, so that a later tag overrules an earlier one.
 type tag struct {
-	// name is the place of the tag. Errors show it.
+	// name names the tag in errors.
 	name       string
 	directives []directive
 }
@@ -26,8 +27,9 @@ func (b *builder) parse(name, text string) (t tag, ok bool) {
 		b.fail(name, err)
 		return tag{name: name}, false
 	}
-	// The key nullable decides what default=null means, wherever nullable stands in the tag.
-	return tag{name, nullableFirst(directives)}, true
+	// The key nullable comes first, because it decides what default=null means.
+	sort.SliceStable(directives, func(i, j int) bool { return directives[i].key == "nullable" && directives[j].key != "nullable" })
+	return tag{name, directives}, true
 }
 
 // types returns the keys type=… of t, of a tag that stands at this scope of a field.
@@ -89,8 +91,7 @@ func isPromotedTag(t reflect.Type, text string, err error) bool {
 	if t.Kind() != reflect.Struct {
 		return false
 	}
-	for i := range t.NumField() {
-		f := t.Field(i)
+	for f := range t.Fields() {
 		elem := f.Type
 		if elem.Kind() == reflect.Pointer {
 			elem = elem.Elem()
@@ -108,8 +109,8 @@ func isPromotedTag(t reflect.Type, text string, err error) bool {
 	return false
 }
 
-// pathTag returns the tag that the Definition has for a place.
-func (b *builder) pathTag(at place) (t tag, ok bool) {
+// pathTag returns the tag that the Definition has for a position.
+func (b *builder) pathTag(at position) (t tag, ok bool) {
 	text, ok := b.tags[at.where]
 	if !ok {
 		return tag{}, false
@@ -137,20 +138,6 @@ func (b *builder) checkPaths(root *Schema) {
 	}
 }
 
-// paths appends the paths of the fields and elements of s, which is at path.
-func (s *Schema) paths(all []string, path string) []string {
-	for name, p := range s.Properties {
-		inner := path + jsonPath([]string{name})
-		all = p.paths(append(all, inner), inner)
-	}
-	for _, p := range []*Schema{s.Items, s.AdditionalProperties} {
-		if p != nil {
-			all = p.paths(append(all, path+"[*]"), path+"[*]")
-		}
-	}
-	return all
-}
-
 // applyTo changes s by t, a tag that does not belong to a field. It reports whether that succeeded.
 func (b *builder) applyTo(s *Schema, t tag) bool {
 	ok := true
@@ -169,7 +156,7 @@ func (b *builder) applyTo(s *Schema, t tag) bool {
 		}
 	}
 	for _, each := range slices.Backward(touched) {
-		for _, err := range each.finish() {
+		for _, err := range checkSchema(each) {
 			fail(err)
 		}
 	}

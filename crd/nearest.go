@@ -1,21 +1,14 @@
 package crd
 
-import "strings"
+import (
+	"sort"
+	"strings"
+)
 
 // nearest returns the n names that differ least from name, or all of fewer names. The nearest name
 // comes first. names must be sorted, and nearest changes it.
 func nearest(name string, names []string, n int) []string {
-	for i := range min(n, len(names)) {
-		best := i
-		for j := i + 1; j < len(names); j++ {
-			if distance(name, names[j]) < distance(name, names[best]) {
-				best = j
-			}
-		}
-		found := names[best]
-		copy(names[i+1:best+1], names[i:best])
-		names[i] = found
-	}
+	sort.SliceStable(names, func(i, j int) bool { return distance(name, names[i]) < distance(name, names[j]) })
 	return names[:min(n, len(names))]
 }
 

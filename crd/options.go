@@ -33,18 +33,6 @@ const (
 	typeStruct = "struct"
 )
 
-// kind returns the type of s by the names above.
-func (s *Schema) kind() string {
-	switch {
-	case s.IntOrString:
-		return typeIntOrString
-	case s.Type == "":
-		return typeAny
-	default:
-		return s.Type
-	}
-}
-
 // options holds the keys of the crd tag that change a schema. The keys about the field as a
 // whole (see fieldKeys) are not among them.
 var options = map[string]option{
@@ -123,8 +111,8 @@ func allowed(kind string) string {
 	return strings.Join(keys, ", ")
 }
 
-// apply changes s by d.
-func (d directive) apply(s *Schema) error {
+// applyOption changes s by d.
+func applyOption(s *Schema, d directive) error {
 	o, known := options[d.key]
 	if !known {
 		advice := ""
@@ -144,44 +132,32 @@ func (d directive) apply(s *Schema) error {
 }
 
 // number returns an option that sets a number.
-func number(place func(*Schema) **float64) func(*Schema, directive) error {
-	return func(s *Schema, d directive) error { return setNumber(place(s), s, d) }
-}
-
-func setNumber(at **float64, s *Schema, d directive) error {
-	v, err := parseNumber(s, d)
-	if err != nil {
-		return err
+func number(of func(*Schema) **float64) func(*Schema, directive) error {
+	return func(s *Schema, d directive) error {
+		if _, err := literal(&Schema{Type: typeNumber}, d.value); err != nil {
+			return fmt.Errorf("the value must be a number, as in %s=3", d.key)
+		}
+		v, err := strconv.ParseFloat(d.value, 64)
+		switch {
+		case err != nil:
+			return err
+		case d.key == "multipleOf" && s.Type == typeInteger && v != float64(int64(v)):
+			return errors.New("the value must be a whole number, as the field is")
+		case d.key == "multipleOf" && v <= 0:
+			return errors.New("the value must be above 0")
+		}
+		*of(s) = &v
+		return nil
 	}
-	if d.key == "multipleOf" && v <= 0 {
-		return errors.New("the value must be above 0")
-	}
-	*at = &v
-	return nil
-}
-
-// parseNumber returns the value of d as a number for an s.
-func parseNumber(s *Schema, d directive) (float64, error) {
-	if _, err := literal(&Schema{Type: typeNumber}, d.value); err != nil {
-		return 0, fmt.Errorf("the value must be a number, as in %s=3", d.key)
-	}
-	v, err := strconv.ParseFloat(d.value, 64)
-	if err != nil {
-		return 0, err
-	}
-	if s.Type == typeInteger && d.key == "multipleOf" && v != float64(int64(v)) {
-		return 0, errors.New("the value must be a whole number, as the field is")
-	}
-	return v, nil
 }
 
 // exclusive returns an option that sets an exclusive bound. Without a value it makes the bound
 // that another key has set exclusive.
-func exclusive(bound string, place func(*Schema) (**float64, *bool)) func(*Schema, directive) error {
+func exclusive(bound string, of func(*Schema) (**float64, *bool)) func(*Schema, directive) error {
 	return func(s *Schema, d directive) error {
-		at, is := place(s)
+		at, is := of(s)
 		if d.given {
-			if err := setNumber(at, s, d); err != nil {
+			if err := number(func(*Schema) **float64 { return at })(s, d); err != nil {
 				return err
 			}
 		}
@@ -194,37 +170,35 @@ func exclusive(bound string, place func(*Schema) (**float64, *bool)) func(*Schem
 }
 
 // count returns an option that sets a whole number from 0 up.
-func count(place func(*Schema) **int64) func(*Schema, directive) error {
-	return func(s *Schema, d directive) error { return setCount(place(s), d) }
-}
-
-func setCount(at **int64, d directive) error {
-	v, err := strconv.ParseInt(d.value, 10, 64)
-	if err != nil || v < 0 {
-		return fmt.Errorf("the value must be a whole number from 0 up, as in %s=3", d.key)
+func count(of func(*Schema) **int64) func(*Schema, directive) error {
+	return func(s *Schema, d directive) error {
+		v, err := strconv.ParseInt(d.value, 10, 64)
+		if err != nil || v < 0 {
+			return fmt.Errorf("the value must be a whole number from 0 up, as in %s=3", d.key)
+		}
+		*of(s) = &v
+		return nil
 	}
-	*at = &v
-	return nil
 }
 
 // flag returns an option without a value.
-func flag(place func(*Schema) *bool) func(*Schema, directive) error {
+func flag(of func(*Schema) *bool) func(*Schema, directive) error {
 	return func(s *Schema, d directive) error {
 		if d.given {
 			return fmt.Errorf("it takes no value: write %s", d.key)
 		}
-		*place(s) = true
+		*of(s) = true
 		return nil
 	}
 }
 
 // word returns an option whose value is one of words.
-func word(place func(*Schema) *string, words ...string) func(*Schema, directive) error {
+func word(of func(*Schema) *string, words ...string) func(*Schema, directive) error {
 	return func(s *Schema, d directive) error {
 		if !slices.Contains(words, d.value) {
 			return fmt.Errorf("the value must be one of %s", strings.Join(words, ", "))
 		}
-		*place(s) = d.value
+		*of(s) = d.value
 		return nil
 	}
 }
@@ -313,7 +287,7 @@ func setEnum(s *Schema, d directive) error {
 	return errors.Join(problems...)
 }
 
-// setDefault sets the default of s, which finish checks.
+// setDefault sets the default of s, which checkSchema checks.
 func setDefault(s *Schema, d directive) error {
 	if !d.given {
 		return errors.New("the value is missing, as in default=3")
@@ -345,75 +319,4 @@ func setMessage(s *Schema, d directive) error {
 	}
 	s.Validations[len(s.Validations)-1].Message = d.value
 	return nil
-}
-
-// finish returns the problems of keys that do not go together.
-func (s *Schema) finish() []error {
-	var problems []error
-	refuse := func(format string, args ...any) { problems = append(problems, fmt.Errorf(format, args...)) }
-	if s.Minimum != nil && s.Maximum != nil && *s.Minimum > *s.Maximum {
-		refuse("the minimum %v is above the maximum %v", *s.Minimum, *s.Maximum)
-	}
-	for _, pair := range []struct {
-		what     string
-		low, top *int64
-	}{
-		{"Length", s.MinLength, s.MaxLength},
-		{"Items", s.MinItems, s.MaxItems},
-		{"Properties", s.MinProperties, s.MaxProperties},
-	} {
-		if pair.low != nil && pair.top != nil && *pair.low > *pair.top {
-			refuse("min%s=%d is above max%s=%d", pair.what, *pair.low, pair.what, *pair.top)
-		}
-	}
-	if s.EmbeddedResource && !s.PreserveUnknownFields && len(s.Properties) == 0 {
-		refuse("embeddedResource without properties of its own needs preserveUnknownFields, or nothing of it would be stored")
-	}
-	if s.Nullable && len(s.Enum) > 0 {
-		// A server's validation removes a null from the enum, and then refuses null as a value.
-		refuse("nullable with an enum: a server takes no null where there is an enum; leave nullable out, or write a rule instead of the enum")
-	}
-	problems = append(problems, s.checkList()...)
-	if len(problems) == 0 && s.Default != nil {
-		for _, wrong := range s.refusals(decode(s.Default), "the default") {
-			problems = append(problems, errors.New(wrong))
-		}
-	}
-	return problems
-}
-
-// checkList returns the reasons for which a server refuses a list that is a set or a map.
-func (s *Schema) checkList() (problems []error) {
-	refuse := func(format string, args ...any) { problems = append(problems, fmt.Errorf(format, args...)) }
-	switch {
-	case s.ListType == "map" && len(s.ListMapKeys) == 0:
-		refuse("listType=map needs at least one listMapKey=…")
-	case s.ListType != "map" && len(s.ListMapKeys) > 0:
-		refuse("listMapKey needs listType=map")
-	case s.ListType == "map" && (s.Items.Type != typeObject || len(s.Items.Properties) == 0):
-		refuse("listType=map needs items that are structs, and these are of type %s", s.Items.kind())
-	case s.ListType == "map":
-		for _, key := range s.ListMapKeys {
-			p, ok := s.Items.Properties[key]
-			switch {
-			case !ok:
-				refuse("listMapKey=%s: the items have no such field; they have %s", key, strings.Join(slices.Sorted(maps.Keys(s.Items.Properties)), ", "))
-			case p.kind() == typeArray || p.kind() == typeObject || p.kind() == typeAny:
-				refuse("listMapKey=%s: a key must be a scalar, and this is of type %s", key, p.kind())
-			case p.Nullable:
-				refuse("listMapKey=%s: a key must not be nullable", key)
-			case p.Default == nil && !slices.Contains(s.Items.Required, key):
-				refuse("listMapKey=%s: a key must be required or have a default", key)
-			}
-		}
-	case s.ListType == "set":
-		i := s.Items
-		if i.Nullable {
-			refuse("listType=set needs items that are not nullable: leave items.nullable out")
-		}
-		if i.kind() == typeAny || i.Type == typeObject && i.MapType != "atomic" || i.Type == typeArray && i.ListType != "atomic" {
-			refuse("listType=set needs items that are scalars, or atomic (items.mapType=atomic, items.listType=atomic)")
-		}
-	}
-	return problems
 }

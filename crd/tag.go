@@ -27,6 +27,38 @@ func (d directive) String() string {
 	return name + "=" + d.value
 }
 
+// applyWithin changes the schema that the scope of d leads to from s. It adds that schema to touched.
+func (d directive) applyWithin(s *Schema, touched *[]*Schema) error {
+	target, err := d.target(s)
+	if err != nil || d.key == "type" { // schema has applied it
+		return err
+	}
+	if !slices.Contains(*touched, target) {
+		*touched = append(*touched, target)
+	}
+	return applyOption(target, d)
+}
+
+// target returns the schema that the scope of d leads to from s.
+func (d directive) target(s *Schema) (*Schema, error) {
+	for _, scope := range d.scope {
+		switch {
+		case scope == "items" && s.Items != nil:
+			s = s.Items
+		case scope == "values" && s.AdditionalProperties != nil:
+			s = s.AdditionalProperties
+		case scope == "items":
+			return nil, fmt.Errorf("%s: items. is for lists, and this is of type %s", d, s.kind())
+		default:
+			return nil, fmt.Errorf("%s: values. is for maps, and this is of type %s", d, s.kind())
+		}
+	}
+	if len(d.scope) > 0 && slices.Contains([]string{"required", "optional", "column", "wide", "selectable", "default"}, d.key) {
+		return nil, fmt.Errorf("%s: %s is for the field itself, not for its elements", d, d.key)
+	}
+	return s, nil
+}
+
 // lookup returns the value of one key of a struct tag, or an error if the tag is malformed:
 // the Lookup of package reflect finds nothing after the first mistake.
 func lookup(tag reflect.StructTag, key string) (string, error) {

@@ -88,13 +88,13 @@ func FuzzParseTag(f *testing.F) {
 				if err != nil {
 					t.Fatal(err)
 				}
-				if target, err := d.target(s); err == nil && d.apply(target) == nil {
-					s.finish()
+				if target, err := d.target(s); err == nil && applyOption(target, d) == nil {
+					checkSchema(s)
 				}
 			}
 			list := &Schema{Type: typeArray, Items: &Schema{Type: typeObject}}
-			if target, err := d.target(list); err == nil && d.apply(target) == nil {
-				list.finish()
+			if target, err := d.target(list); err == nil && applyOption(target, d) == nil {
+				checkSchema(list)
 			}
 		}
 	})

@@ -1,6 +1,9 @@
 package crd
 
-import "encoding/json"
+import (
+	"encoding/json"
+	"slices"
+)
 
 // CustomResourceDefinition is a CustomResourceDefinition of apiextensions.k8s.io/v1, without its
 // status and the fields that only a server sets.
@@ -127,6 +130,38 @@ type Schema struct {
 	ListMapKeys           []string     `json:"x-kubernetes-list-map-keys,omitempty"`
 	MapType               string       `json:"x-kubernetes-map-type,omitempty"`
 	Validations           []Validation `json:"x-kubernetes-validations,omitempty"`
+}
+
+// kind returns the type of s: a type of JSON, or a name of our own for a schema without a type.
+func (s *Schema) kind() string {
+	switch {
+	case s.IntOrString:
+		return typeIntOrString
+	case s.Type == "":
+		return typeAny
+	default:
+		return s.Type
+	}
+}
+
+// isKey reports whether each s has a value of the field name.
+func (s *Schema) isKey(name string) bool {
+	p := s.Properties[name]
+	return p != nil && (p.Default != nil || slices.Contains(s.Required, name))
+}
+
+// paths appends the paths of the fields and elements of s, which is at path.
+func (s *Schema) paths(all []string, path string) []string {
+	for name, p := range s.Properties {
+		inner := path + jsonPath([]string{name})
+		all = p.paths(append(all, inner), inner)
+	}
+	for _, p := range []*Schema{s.Items, s.AdditionalProperties} {
+		if p != nil {
+			all = p.paths(append(all, path+"[*]"), path+"[*]")
+		}
+	}
+	return all
 }
 
 // Validation is a rule in CEL.

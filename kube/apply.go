@@ -1,9 +1,12 @@
 package kube
 
 import (
+	"context"
 	"fmt"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/yare-go/yare/internal/ident"
 )
 
 // applier makes the requests that apply objects of a target.
@@ -50,7 +53,7 @@ func (a applier) requestOf(body []byte, err error, obj Object, resourceVersion s
 	if err != nil {
 		return nil, fmt.Errorf("encode %s %s: %w", a.target.resource, quoted(obj.GetNamespace(), obj.GetName()), err)
 	}
-	o := newApplyOptions(a.manager, options)
+	o := newWriteOptions(a.manager, options)
 	r := a.target.request(VerbPatch, obj.GetName())
 	r.Query, r.ContentType, r.Body, r.Adopt = o.query(), ContentApply, body, o.adopt
 	if !o.noForce {
@@ -58,4 +61,124 @@ func (a applier) requestOf(body []byte, err error, obj Object, resourceVersion s
 	}
 	r.Preconditions = Preconditions{UID: obj.GetUID(), ResourceVersion: resourceVersion}
 	return r, nil
+}
+
+// statusAttempts bounds how often the apply of a status is sent.
+const statusAttempts = 5
+
+// statusApply applies the status of one object, and repeats the apply after a conflict that does not
+// concern the status.
+//
+// An object was read at version 5, and its status is to be applied. Meanwhile somebody has changed a label,
+// so that the object is at version 6, and the server answers with a conflict. The generation has not
+// changed, and nobody has written the status as this manager. So the status is applied to version 6. If the
+// generation has changed, the status was made from an old spec, and the conflict is returned.
+type statusApply struct {
+	handler Handler
+	applier applier
+	object  Object
+	options []ApplyOption
+}
+
+// run sends the apply, and copies the metadata of the answer to the object.
+func (s statusApply) run(ctx context.Context) error {
+	o := newWriteOptions(s.applier.manager, s.options)
+	version := s.object.GetResourceVersion()
+	for attempt := 1; ; attempt++ {
+		r, err := s.applier.statusRequest(s.object, version, s.options)
+		if err != nil {
+			return err
+		}
+		response, err := s.handler.Do(ctx, r)
+		if err == nil {
+			if !o.dryRun && !response.Cached {
+				s.copyMetadata(response.Body, attempt == 1)
+			}
+			return nil
+		}
+		if attempt == statusAttempts || version == "" || !IsConflict(err) || IsApplyConflict(err) {
+			return err
+		}
+		live, ok := s.readLive(ctx)
+		if !ok || !s.mayRepeat(live, o.manager) {
+			return err
+		}
+		version = live.ResourceVersion
+	}
+}
+
+// writtenMetadata is metadata of an object whose status is applied, as the server has them.
+type writtenMetadata struct {
+	ident.Metadata
+	managedFields []metav1.ManagedFieldsEntry
+}
+
+// newWrittenMetadata returns the metadata of an object, which is JSON. It reports false if they cannot
+// be read.
+func newWrittenMetadata(object []byte) (writtenMetadata, bool) {
+	var answer ident.Answer
+	if Unmarshal(object, &answer) != nil {
+		return writtenMetadata{}, false
+	}
+	m := writtenMetadata{Metadata: answer.Metadata}
+	if len(m.ManagedFields) > 0 && Unmarshal(m.ManagedFields, &m.managedFields) != nil {
+		return writtenMetadata{}, false
+	}
+	return m, m.UID != "" && m.ResourceVersion != ""
+}
+
+// readLive reads the metadata of the object from the server. It reports false if that fails.
+func (s statusApply) readLive(ctx context.Context) (writtenMetadata, bool) {
+	r := s.applier.target.request(VerbGet, s.object.GetName())
+	r.Subresource, r.Representation, r.Live = "", MetadataOnly, true
+	response, err := s.handler.Do(ctx, r)
+	if err != nil {
+		return writtenMetadata{}, false
+	}
+	return newWrittenMetadata(response.Body)
+}
+
+// mayRepeat reports whether the status also fits the live object: nobody has changed the spec, and
+// nobody has written the status as this manager.
+func (s statusApply) mayRepeat(live writtenMetadata, manager string) bool {
+	if live.UID != s.object.GetUID() || live.Generation == 0 || live.Generation != s.object.GetGeneration() {
+		return false
+	}
+	read, written := statusEntry(s.object.GetManagedFields(), manager), statusEntry(live.managedFields, manager)
+	if read == nil || written == nil {
+		return read == nil && written == nil
+	}
+	return read.Time.Equal(written.Time) && fieldsOf(read) == fieldsOf(written)
+}
+
+// copyMetadata copies the managedFields and the resource version of the answer into the object, for later
+// writes of the object. unchanged is false if somebody had changed the object since it was read. Then the
+// object keeps its version: the object differs from the new version, so a replace must fail.
+func (s statusApply) copyMetadata(answer []byte, unchanged bool) {
+	live, ok := newWrittenMetadata(answer)
+	if !ok || live.UID != s.object.GetUID() {
+		return
+	}
+	s.object.SetManagedFields(live.managedFields)
+	if unchanged && s.object.GetResourceVersion() != "" {
+		s.object.SetResourceVersion(live.ResourceVersion)
+	}
+}
+
+// statusEntry returns the entry of what manager has applied to the status, or nil.
+func statusEntry(entries []metav1.ManagedFieldsEntry, manager string) *metav1.ManagedFieldsEntry {
+	for i := range entries {
+		e := &entries[i]
+		if e.Manager == manager && e.Subresource == "status" && e.Operation == metav1.ManagedFieldsOperationApply {
+			return e
+		}
+	}
+	return nil
+}
+
+func fieldsOf(e *metav1.ManagedFieldsEntry) string {
+	if e.FieldsV1 == nil {
+		return ""
+	}
+	return e.FieldsV1.GetRawString()
 }

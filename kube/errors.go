@@ -89,9 +89,7 @@ func newError(r *Request) *Error {
 
 // AsError returns the first Error in the tree of err. It reports false if there is none.
 func AsError(err error) (*Error, bool) {
-	var e *Error
-	ok := errors.As(err, &e)
-	return e, ok
+	return errors.AsType[*Error](err)
 }
 
 func hasReason(err error, code int, reasons ...metav1.StatusReason) bool {
@@ -99,12 +97,7 @@ func hasReason(err error, code int, reasons ...metav1.StatusReason) bool {
 	if !ok || e.Code == 0 {
 		return false
 	}
-	for _, reason := range reasons {
-		if e.Answer.Reason == reason {
-			return true
-		}
-	}
-	return e.Answer.Reason == "" && e.Code == code
+	return slices.Contains(reasons, e.Answer.Reason) || e.Answer.Reason == "" && e.Code == code
 }
 
 // IsNotFound reports whether the server serves the resource and has no such object. A resource
@@ -142,16 +135,7 @@ func IsConflict(err error) bool {
 // IsApplyConflict reports whether an apply with [NoForce] failed because other field managers
 // own fields that were to be applied. The causes in the error's Answer name them.
 func IsApplyConflict(err error) bool {
-	e, ok := AsError(err)
-	if !ok || !IsConflict(err) || e.Answer.Details == nil {
-		return false
-	}
-	for _, cause := range e.Answer.Details.Causes {
-		if cause.Type == metav1.CauseTypeFieldManagerConflict {
-			return true
-		}
-	}
-	return false
+	return IsConflict(err) && hasCause(err, metav1.CauseTypeFieldManagerConflict)
 }
 
 // IsUIDConflict reports whether a write failed only because the object of that name has another
@@ -168,12 +152,7 @@ func IsUIDConflict(err error) bool {
 			strings.Contains(e.Answer.Message, "UID in precondition")
 	case IsInvalid(err) && e.Answer.Details != nil && len(e.Answer.Details.Causes) > 0:
 		// For an apply of most resources the server answers that the uid cannot be changed.
-		for _, cause := range e.Answer.Details.Causes {
-			if cause.Field != "metadata.uid" {
-				return false
-			}
-		}
-		return true
+		return !slices.ContainsFunc(e.Answer.Details.Causes, func(c metav1.StatusCause) bool { return c.Field != "metadata.uid" })
 	default:
 		return false
 	}
@@ -181,11 +160,13 @@ func IsUIDConflict(err error) bool {
 
 // IsNamespaceTerminating reports whether the object could not be created because its namespace
 // is being deleted.
-func IsNamespaceTerminating(err error) bool {
+func IsNamespaceTerminating(err error) bool { return hasCause(err, "NamespaceTerminating") }
+
+// hasCause reports whether the answer of the server names a cause of that type.
+func hasCause(err error, cause metav1.CauseType) bool {
 	e, ok := AsError(err)
-	return ok && e.Answer.Details != nil && slices.ContainsFunc(e.Answer.Details.Causes, func(c metav1.StatusCause) bool {
-		return c.Type == "NamespaceTerminating"
-	})
+	return ok && e.Answer.Details != nil &&
+		slices.ContainsFunc(e.Answer.Details.Causes, func(c metav1.StatusCause) bool { return c.Type == cause })
 }
 
 // IsInvalid reports whether the server found the object, or a JSON patch, to be wrong. The

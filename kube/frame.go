@@ -175,25 +175,15 @@ func scanFrame(data []byte) (f Frame, ok bool) {
 
 // frameOf returns the parts of a frame, which is well formed JSON.
 func frameOf(value []byte) (Frame, error) {
-	var f Frame
 	if len(value) == 0 || value[0] != '{' {
-		return f, fmt.Errorf("%.20q is not an event", value)
+		return Frame{}, fmt.Errorf("%.20q is not an event", value)
 	}
-	s := jsonscan.New(value)
-	err := s.Members(func(name []byte) (err error) {
-		switch string(name) {
-		case "type":
-			var text []byte
-			text, err = s.TextOrNull()
-			f.Type = eventType(text)
-		case "object":
-			f.Object, err = s.Raw()
-		default:
-			err = s.Skip()
-		}
-		return err
-	})
-	return f, err
+	var f struct {
+		Type   string         `json:"type"`
+		Object jsontext.Value `json:"object"`
+	}
+	err := Unmarshal(value, &f)
+	return Frame(f), err
 }
 
 // eventType returns the text of a type. Known types need no memory of their own.

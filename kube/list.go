@@ -73,45 +73,42 @@ func listItems(ctx context.Context, c *Client, t target, selectors []Selector) i
 	}
 }
 
-// listPages lists the objects of s that meet all conditions.
+// listPages lists the objects of s that meet all conditions. The limit of a page adapts to the size of the
+// objects: when 500 objects of the first page have 80 MiB, the second page asks for 50 objects.
 func listPages(ctx context.Context, h Handler, s Stream, matches []Match) iter.Seq2[*Page, error] {
-	return func(yield func(*Page, error) bool) { yieldPages(ctx, h, s, matches, yield) }
-}
-
-// yieldPages yields the pages of a list. The limit of a page adapts to the size of the objects: when 500
-// objects of the first page have 80 MiB, the second page asks for 50 objects.
-func yieldPages(ctx context.Context, h Handler, s Stream, matches []Match, yield func(*Page, error) bool) {
-	next, limit := "", maxPageItems
-	for {
-		r := s.Request(VerbList, "limit", strconv.Itoa(limit), "continue", next)
-		r.Matches = matches
-		response, err := h.Do(ctx, r)
-		if err != nil {
-			yield(nil, err)
-			return
-		}
-		if response.Cached {
-			pagesOf(response.Items)(yield)
-			return
-		}
-		var page listPage
-		if err := (decoder{}).decode(response.Body, &page); err != nil {
-			e := newError(s.Request(VerbList))
-			e.Err, e.permanent = fmt.Errorf("read the answer: %w", err), true
-			yield(nil, e)
-			return
-		}
-		limit = nextLimit(len(page.Items), len(response.Body))
-		items, err := matching(matches, page.Items)
-		if err != nil {
-			yield(nil, fmt.Errorf("list %s: %w", s, err))
-			return
-		}
-		if !yield(&Page{ResourceVersion: page.Metadata.ResourceVersion, Items: items}, nil) {
-			return
-		}
-		if next = page.Metadata.Continue; next == "" {
-			return
+	return func(yield func(*Page, error) bool) {
+		next, limit := "", maxPageItems
+		for {
+			r := s.Request(VerbList, "limit", strconv.Itoa(limit), "continue", next)
+			r.Matches = matches
+			response, err := h.Do(ctx, r)
+			if err != nil {
+				yield(nil, err)
+				return
+			}
+			if response.Cached {
+				pagesOf(response.Items)(yield)
+				return
+			}
+			var page listPage
+			if err := (decoder{}).decode(response.Body, &page); err != nil {
+				e := newError(s.Request(VerbList))
+				e.Err, e.permanent = fmt.Errorf("read the answer: %w", err), true
+				yield(nil, e)
+				return
+			}
+			limit = nextLimit(len(page.Items), len(response.Body))
+			items, err := matching(matches, page.Items)
+			if err != nil {
+				yield(nil, fmt.Errorf("list %s: %w", s, err))
+				return
+			}
+			if !yield(&Page{ResourceVersion: page.Metadata.ResourceVersion, Items: items}, nil) {
+				return
+			}
+			if next = page.Metadata.Continue; next == "" {
+				return
+			}
 		}
 	}
 }

@@ -95,12 +95,10 @@ func (p *pruner) appendMembers(dst, full []byte, obj Object, wanted func(name st
 			}
 			m.dropEmpty = false
 			dst, err = p.appendMember(dst, d, name, m, value, serverWritten)
-		case name == "status":
+		default:
 			// An empty status is left out, which removes the fields applied before. The
 			// server would make null of {}, and refuse null as invalid.
-			m.dropEmpty = true
-			dst, err = p.appendMember(dst, d, name, m, value, nil)
-		default:
+			m.dropEmpty = m.dropEmpty || name == "status"
 			dst, err = p.appendMember(dst, d, name, m, value, nil)
 		}
 		if err != nil {

@@ -2,7 +2,9 @@ package kube
 
 import (
 	"context"
+	"maps"
 	"net/http"
+	"reflect"
 
 	utiljson "k8s.io/apimachinery/pkg/util/json"
 
@@ -91,40 +93,22 @@ func isSameObject(live, wanted []byte) bool {
 		if status, ok := o["status"].(map[string]any); ok && len(status) == 0 {
 			delete(o, "status") // a Go struct that was never set encodes as {}
 		}
+		dropNulls(o)
 	}
-	return isSameValue(l, w)
+	return reflect.DeepEqual(l, w)
 }
 
-func isSameValue(a, b any) bool {
-	switch a := a.(type) {
+// dropNulls removes the members of v that are null, at any depth.
+func dropNulls(v any) {
+	switch v := v.(type) {
 	case map[string]any:
-		b, ok := b.(map[string]any)
-		if !ok {
-			return false
-		}
-		for k, v := range a {
-			if !isSameValue(v, b[k]) {
-				return false
-			}
-		}
-		for k, v := range b {
-			if _, known := a[k]; !known && v != nil {
-				return false
-			}
-		}
-		return true
+		maps.DeleteFunc(v, func(_ string, member any) bool {
+			dropNulls(member)
+			return member == nil
+		})
 	case []any:
-		b, ok := b.([]any)
-		if !ok || len(a) != len(b) {
-			return false
+		for _, item := range v {
+			dropNulls(item)
 		}
-		for i := range a {
-			if !isSameValue(a[i], b[i]) {
-				return false
-			}
-		}
-		return true
-	default:
-		return a == b
 	}
 }

@@ -185,14 +185,10 @@ func requestPath(base string, r *Request) string {
 	if r.Namespace != "" && !r.Resource.ClusterScoped {
 		parts = append(parts, "namespaces", r.Namespace)
 	}
-	if r.Resource.Plural != "" {
-		parts = append(parts, r.Resource.Plural)
-	}
-	if r.Name != "" {
-		parts = append(parts, r.Name)
-	}
-	if r.Subresource != "" {
-		parts = append(parts, r.Subresource)
+	for _, part := range []string{r.Resource.Plural, r.Name, r.Subresource} {
+		if part != "" {
+			parts = append(parts, part)
+		}
 	}
 	return strings.TrimSuffix(base, "/") + "/" + strings.Join(parts, "/")
 }

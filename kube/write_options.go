@@ -12,7 +12,7 @@ type ApplyOption interface{ changeApply(*writeOptions) }
 // WriteOption changes how something is written: created, replaced, patched or applied.
 type WriteOption interface {
 	ApplyOption
-	changeWrite(*writeOptions)
+	isWriteOption()
 }
 
 // writeOptions holds the result of all options of a write.
@@ -32,13 +32,13 @@ type writeOption func(*writeOptions)
 
 func (f writeOption) changeApply(o *writeOptions) { f(o) }
 
-func (f writeOption) changeWrite(o *writeOptions) { f(o) }
+func (writeOption) isWriteOption() {}
 
 // DryRunOption is the type of [DryRun]. It is an option of writes and of deletes.
 type DryRunOption struct{}
 
+func (DryRunOption) isWriteOption()                       {}
 func (DryRunOption) changeApply(o *writeOptions)          { o.dryRun = true }
-func (DryRunOption) changeWrite(o *writeOptions)          { o.dryRun = true }
 func (DryRunOption) changeDelete(o *metav1.DeleteOptions) { o.DryRun = []string{metav1.DryRunAll} }
 
 // DryRun makes the server check and answer a write or a deletion without carrying it out.
@@ -63,17 +63,8 @@ func Strict() WriteOption { return writeOption(func(o *writeOptions) { o.strict 
 // that another owner controls is refused either way.
 func Adopt() ApplyOption { return applyOption(func(o *writeOptions) { o.adopt = true }) }
 
-// newWriteOptions returns the result of options for the writes of a field manager.
-func newWriteOptions(manager string, options []WriteOption) writeOptions {
-	o := writeOptions{manager: manager}
-	for _, option := range options {
-		option.changeWrite(&o)
-	}
-	return o
-}
-
-// newApplyOptions returns the result of options for the applies of a field manager.
-func newApplyOptions(manager string, options []ApplyOption) writeOptions {
+// newWriteOptions returns the result of options for the writes, or for the applies, of a field manager.
+func newWriteOptions[O ApplyOption](manager string, options []O) writeOptions {
 	o := writeOptions{manager: manager}
 	for _, option := range options {
 		option.changeApply(&o)

@@ -129,10 +129,7 @@ func (p *portConn) within(deadline *time.Time) (context.Context, context.CancelF
 }
 
 func (p *portConn) SetDeadline(t time.Time) error {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	p.readBy, p.writeBy = t, t
-	return nil
+	return errors.Join(p.SetReadDeadline(t), p.SetWriteDeadline(t))
 }
 
 func (p *portConn) SetReadDeadline(t time.Time) error {

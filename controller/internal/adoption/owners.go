@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"fmt"
+	"slices"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
@@ -72,10 +73,5 @@ func hasOwnerLabel(body []byte, owner types.UID, labels []string) bool {
 
 // namesOwner reports whether one of labels has the uid of owner as its value in values.
 func namesOwner(values map[string]string, owner types.UID, labels []string) bool {
-	for _, label := range labels {
-		if owner != "" && values[label] == string(owner) {
-			return true
-		}
-	}
-	return false
+	return owner != "" && slices.ContainsFunc(labels, func(label string) bool { return values[label] == string(owner) })
 }

@@ -3,6 +3,7 @@ package queue
 import (
 	"fmt"
 	"iter"
+	"slices"
 	"strings"
 )
 
@@ -48,13 +49,8 @@ func (c Causes) Count() int { return c.count }
 // All yields the causes that were kept, in the order in which they came.
 func (c Causes) All() iter.Seq[Cause] {
 	return func(yield func(Cause) bool) {
-		if c.count == 0 || !yield(c.first) {
-			return
-		}
-		for _, m := range c.more {
-			if !yield(m) {
-				return
-			}
+		if c.count > 0 && yield(c.first) {
+			slices.Values(c.more)(yield)
 		}
 	}
 }
@@ -83,13 +79,8 @@ func (c *Causes) add(cause Cause) {
 		c.first = cause
 		return
 	}
-	if cause == c.first || len(c.more) == maxCauses-1 {
+	if cause == c.first || len(c.more) == maxCauses-1 || slices.Contains(c.more, cause) {
 		return
-	}
-	for i := range c.more {
-		if c.more[i] == cause {
-			return
-		}
 	}
 	if c.more == nil {
 		c.more = make([]Cause, 0, maxCauses-1)

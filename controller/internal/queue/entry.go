@@ -2,6 +2,7 @@ package queue
 
 import (
 	"math"
+	"slices"
 	"time"
 )
 
@@ -76,16 +77,13 @@ const maxLater = 16
 
 // addLater adds a delayed trigger, unless there is already one for the same time.
 func (e *entry) addLater(t delayedTrigger) {
-	i := 0
-	for i < len(e.later) && e.later[i].due < t.due {
-		i++
-	}
-	if i < len(e.later) && e.later[i].due == t.due {
+	i := slices.IndexFunc(e.later, func(o delayedTrigger) bool { return o.due >= t.due })
+	if i < 0 {
+		i = len(e.later)
+	} else if e.later[i].due == t.due {
 		return
 	}
-	e.later = append(e.later, delayedTrigger{})
-	copy(e.later[i+1:], e.later[i:])
-	e.later[i] = t
+	e.later = slices.Insert(e.later, i, t)
 	if len(e.later) <= maxLater {
 		return
 	}
@@ -95,7 +93,7 @@ func (e *entry) addLater(t delayedTrigger) {
 			merged = j
 		}
 	}
-	e.later = append(e.later[:merged], e.later[merged+1:]...)
+	e.later = slices.Delete(e.later, merged, merged+1)
 }
 
 // removeDue removes the delayed triggers whose time has come, and adds their causes.
@@ -105,12 +103,9 @@ func (e *entry) removeDue(now instant) {
 		e.causes.add(e.later[n].cause)
 		n++
 	}
-	if n == 0 {
-		return
-	}
-	if n == len(e.later) {
+	if n > 0 && n == len(e.later) {
 		e.later = nil
 		return
 	}
-	e.later = append(e.later[:0], e.later[n:]...)
+	e.later = slices.Delete(e.later, 0, n)
 }

@@ -1,5 +1,7 @@
 package queue
 
+import "slices"
+
 // workers holds the workers that wait for work. It is a sync.Cond whose waits can end with a
 // context.
 type workers struct {
@@ -39,18 +41,14 @@ func (w *workers) wakeAll() {
 // remove removes the waiting worker that got c. It reports whether wake has woken the worker.
 // Then no other worker has been woken for the same work.
 func (w *workers) remove(c chan struct{}) (isWoken bool) {
-	isWoken = true
-	for i := range w.asleep {
-		if w.asleep[i] == c {
-			w.asleep = append(w.asleep[:i], w.asleep[i+1:]...)
-			isWoken = false
-			break
-		}
+	i := slices.Index(w.asleep, c)
+	if i >= 0 {
+		w.asleep = slices.Delete(w.asleep, i, i+1)
 	}
 	select {
 	case <-c: // if the worker has stopped waiting for another reason at the same time
 	default:
 	}
 	w.spare = append(w.spare, c)
-	return isWoken
+	return i < 0
 }

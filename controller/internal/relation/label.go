@@ -10,13 +10,10 @@ import (
 )
 
 // Label connects a child with the owner whose uid is the value of the label Name of the child.
-type Label struct{ Name string }
-
-// Check returns nil.
-func (Label) Check(_, _ kube.Resource) error { return nil }
-
-// Index returns nil.
-func (Label) Index() *kube.Index { return nil }
+type Label struct {
+	usual
+	Name string
+}
 
 // WriteVerbs returns the verbs of an apply that may create its object, and of the deletion in the
 // cleanup.

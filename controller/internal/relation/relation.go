@@ -7,6 +7,7 @@ package relation
 import (
 	"context"
 	"errors"
+	"fmt"
 
 	"k8s.io/apimachinery/pkg/types"
 
@@ -74,22 +75,128 @@ func IsLasting(err error) bool {
 	return ok
 }
 
-// Self connects the reconciled kind with itself.
-type Self struct{}
+// usual has the methods of a relation that connects any resources, needs no index, writes nothing and is
+// quick. A relation embeds it, and replaces the methods in which it differs.
+type usual struct{}
 
 // Check returns nil.
-func (Self) Check(_, _ kube.Resource) error { return nil }
+func (usual) Check(_, _ kube.Resource) error { return nil }
 
 // Index returns nil.
-func (Self) Index() *kube.Index { return nil }
+func (usual) Index() *kube.Index { return nil }
 
 // WriteVerbs returns nil.
-func (Self) WriteVerbs() []kube.Verb { return nil }
+func (usual) WriteVerbs() []kube.Verb { return nil }
 
 // IsSlow returns false.
-func (Self) IsSlow() bool { return false }
+func (usual) IsSlow() bool { return false }
+
+// Self connects the reconciled kind with itself.
+type Self struct{ usual }
 
 // Keys returns the key of o.
 func (Self) Keys(_ context.Context, o Object, _ Kind) ([]Key, error) {
 	return []Key{{Key: kube.Key{Cluster: o.Cluster, Namespace: o.Record.Namespace, Name: o.Record.Name}}}, nil
+}
+
+// Owner connects a child with its controlling owner, or with all of its owners if IsAny is true.
+type Owner struct {
+	usual
+	IsAny bool
+}
+
+// Check returns an error if the reconciled kind cannot own the watched kind.
+func (Owner) Check(watched, reconciled kube.Resource) error {
+	if watched.ClusterScoped && !reconciled.ClusterScoped {
+		return fmt.Errorf("%s live in namespaces and %s outside of them, so one cannot own the other: label them, and write controller.OwnsByLabel",
+			reconciled, watched)
+	}
+	return nil
+}
+
+// WriteVerbs returns the verbs of an apply that may create its object.
+func (Owner) WriteVerbs() []kube.Verb { return []kube.Verb{kube.VerbCreate, kube.VerbPatch} }
+
+// Keys returns the owners of o.
+func (r Owner) Keys(_ context.Context, o Object, to Kind) (keys []Key, err error) {
+	for _, owner := range o.Record.Owners {
+		if !owner.Controller && !r.IsAny || owner.Group != to.Resource.Group || owner.Kind != to.Resource.Kind {
+			continue
+		}
+		k := Key{Key: kube.Key{Cluster: o.Cluster, Name: owner.Name}, UID: owner.UID}
+		if !to.Resource.ClusterScoped {
+			k.Namespace = o.Record.Namespace
+		}
+		keys = append(keys, k)
+	}
+	return keys, nil
+}
+
+// Reference connects an object with the objects that refer to it, by an index of the reconciled kind.
+type Reference struct {
+	usual
+	By *kube.Index
+}
+
+// Check returns an error if the index is missing, or not an index of the reconciled kind.
+func (r Reference) Check(watched, reconciled kube.Resource) error {
+	if r.By == nil {
+		return fmt.Errorf("the index of what refers to %s is nil: make one with kube.NewIndex", watched)
+	}
+	return r.By.Check(reconciled, kube.Full)
+}
+
+// Index returns the index.
+func (r Reference) Index() *kube.Index { return r.By }
+
+// IsSlow returns true, because one object may have a great number of referrers.
+func (Reference) IsSlow() bool { return true }
+
+// Keys returns the objects that refer to o, either by the name of o from the same namespace, or by
+// namespace and name.
+func (r Reference) Keys(_ context.Context, o Object, to Kind) ([]Key, error) {
+	namespace, name := o.Record.Namespace, o.Record.Name
+	switch {
+	case namespace == "":
+		return to.Referrers(r.By, o.Cluster, "", name), nil
+	case to.Resource.ClusterScoped:
+		return to.Referrers(r.By, o.Cluster, "", namespace+"/"+name), nil
+	default:
+		return append(to.Referrers(r.By, o.Cluster, namespace, name), to.Referrers(r.By, o.Cluster, "", namespace+"/"+name)...), nil
+	}
+}
+
+// Map connects objects by a map function of the author.
+type Map struct {
+	usual
+	Watched kube.Resource
+	// Function decodes an object and calls the author's function. It returns a panic as an error.
+	Function func(ctx context.Context, c *kube.Client, object []byte) ([]kube.Key, error)
+}
+
+// IsSlow returns true, because the map function is the author's.
+func (Map) IsSlow() bool { return true }
+
+// Keys returns the keys that the map function returns for o.
+func (m Map) Keys(ctx context.Context, o Object, to Kind) (keys []Key, err error) {
+	object, err := o.Content()
+	if err != nil {
+		return nil, err
+	}
+	returned, err := m.Function(ctx, to.Client, object)
+	for _, k := range returned {
+		switch {
+		case k.Name == "": // such as the value of a label that the object does not have
+			continue
+		case to.Resource.ClusterScoped:
+			k.Namespace = ""
+		case k.Namespace == "":
+			if err == nil {
+				err = &LastingError{fmt.Errorf("the map function of %s returned a key without a namespace: %q, although %s live in namespaces", m.Watched, k.Name, to.Resource)}
+			}
+			continue
+		}
+		keys = append(keys, Key{Key: k})
+	}
+	return keys, err
 }

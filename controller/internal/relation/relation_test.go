@@ -48,8 +48,8 @@ func TestKeys(t *testing.T) {
 		"self":                       {Self{}, []Key{in("n", "rose", "")}, false},
 		"controlling owner":          {Owner{}, []Key{in("n", "eden", "1")}, false},
 		"any owner":                  {Owner{IsAny: true}, []Key{in("n", "eden", "1"), in("n", "hortus", "2")}, false},
-		"no label":                   {Label{"l"}, nil, false},
-		"reference":                  {Reference{index}, []Key{in("n", "refers to rose", ""), in("", "refers to n/rose", "")}, false},
+		"no label":                   {Label{Name: "l"}, nil, false},
+		"reference":                  {Reference{By: index}, []Key{in("n", "refers to rose", ""), in("", "refers to n/rose", "")}, false},
 		"map function":               {returning(kube.Key{Namespace: "m", Name: "a"}, kube.Key{}), []Key{in("m", "a", "")}, false},
 		"map function, no namespace": {returning(kube.Key{Name: "a"}, kube.Key{Namespace: "m", Name: "b"}), []Key{in("m", "b", "")}, true},
 	} {

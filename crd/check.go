@@ -1,0 +1,234 @@
+package crd
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"maps"
+	"math"
+	"regexp"
+	"slices"
+	"strings"
+	"unicode/utf8"
+)
+
+// checkSchema returns the problems of keys of s that do not go together, and of the default of s.
+func checkSchema(s *Schema) []error {
+	var problems []error
+	refuse := func(format string, args ...any) { problems = append(problems, fmt.Errorf(format, args...)) }
+	if s.Minimum != nil && s.Maximum != nil && *s.Minimum > *s.Maximum {
+		refuse("the minimum %v is above the maximum %v", *s.Minimum, *s.Maximum)
+	}
+	for _, pair := range []struct {
+		what     string
+		low, top *int64
+	}{
+		{"Length", s.MinLength, s.MaxLength},
+		{"Items", s.MinItems, s.MaxItems},
+		{"Properties", s.MinProperties, s.MaxProperties},
+	} {
+		if pair.low != nil && pair.top != nil && *pair.low > *pair.top {
+			refuse("min%s=%d is above max%s=%d", pair.what, *pair.low, pair.what, *pair.top)
+		}
+	}
+	if s.EmbeddedResource && !s.PreserveUnknownFields && len(s.Properties) == 0 {
+		refuse("embeddedResource without properties of its own needs preserveUnknownFields, or nothing of it would be stored")
+	}
+	if s.Nullable && len(s.Enum) > 0 {
+		// A server's validation removes a null from the enum, and then refuses null as a value.
+		refuse("nullable with an enum: a server takes no null where there is an enum; leave nullable out, or write a rule instead of the enum")
+	}
+	problems = append(problems, checkList(s)...)
+	if len(problems) == 0 && s.Default != nil {
+		var wrong refusals
+		wrong.check(s, decode(s.Default), "the default")
+		for _, each := range wrong {
+			problems = append(problems, errors.New(each))
+		}
+	}
+	return problems
+}
+
+// checkList returns the reasons for which a server refuses a list that is a set or a map.
+func checkList(s *Schema) (problems []error) {
+	refuse := func(format string, args ...any) { problems = append(problems, fmt.Errorf(format, args...)) }
+	switch {
+	case s.ListType == "map" && len(s.ListMapKeys) == 0:
+		refuse("listType=map needs at least one listMapKey=…")
+	case s.ListType != "map" && len(s.ListMapKeys) > 0:
+		refuse("listMapKey needs listType=map")
+	case s.ListType == "map" && (s.Items.Type != typeObject || len(s.Items.Properties) == 0):
+		refuse("listType=map needs items that are structs, and these are of type %s", s.Items.kind())
+	case s.ListType == "map":
+		for _, key := range s.ListMapKeys {
+			p, ok := s.Items.Properties[key]
+			switch {
+			case !ok:
+				refuse("listMapKey=%s: the items have no such field; they have %s", key, strings.Join(slices.Sorted(maps.Keys(s.Items.Properties)), ", "))
+			case p.kind() == typeArray || p.kind() == typeObject || p.kind() == typeAny:
+				refuse("listMapKey=%s: a key must be a scalar, and this is of type %s", key, p.kind())
+			case p.Nullable:
+				refuse("listMapKey=%s: a key must not be nullable", key)
+			case p.Default == nil && !slices.Contains(s.Items.Required, key):
+				refuse("listMapKey=%s: a key must be required or have a default", key)
+			}
+		}
+	case s.ListType == "set":
+		i := s.Items
+		if i.Nullable {
+			refuse("listType=set needs items that are not nullable: leave items.nullable out")
+		}
+		if i.kind() == typeAny || i.Type == typeObject && i.MapType != "atomic" || i.Type == typeArray && i.ListType != "atomic" {
+			refuse("listType=set needs items that are scalars, or atomic (items.mapType=atomic, items.listType=atomic)")
+		}
+	}
+	return problems
+}
+
+// refusals are the reasons for which a server would refuse a value, apart from rules in CEL. They are for
+// defaults: a server refuses the whole definition for one of its defaults, and does not name a Go type.
+type refusals []string
+
+// addf adds a refusal of what.
+func (r *refusals) addf(what, format string, args ...any) {
+	*r = append(*r, what+" "+fmt.Sprintf(format, args...))
+}
+
+// check adds the refusals of value, which errors call what, as an s.
+func (r *refusals) check(s *Schema, value any, what string) {
+	if value == nil {
+		if !s.Nullable {
+			r.addf(what, "is null, and the field is not nullable")
+		}
+		return
+	}
+	if len(s.Enum) > 0 && !slices.ContainsFunc(s.Enum, func(e json.RawMessage) bool { return isSame(decode(e), value) }) {
+		var names []string
+		for _, e := range s.Enum {
+			names = append(names, string(e))
+		}
+		r.addf(what, "%s is not in the enum %s", encode(value), strings.Join(names, ", "))
+	}
+	if !isOfKind(value, s.kind()) {
+		r.addf(what, "%s is not of type %s", encode(value), s.kind())
+		return
+	}
+	switch v := value.(type) {
+	case string:
+		r.checkString(s, v, what)
+	case json.Number:
+		r.checkNumber(s, v, what)
+	case []any:
+		r.checkCount(what, "items", len(v), s.MinItems, s.MaxItems)
+		for i, item := range v {
+			if s.Items != nil {
+				r.check(s.Items, item, fmt.Sprintf("%s[%d]", what, i))
+			}
+		}
+	case map[string]any:
+		r.checkObject(s, v, what)
+	}
+}
+
+// isOfKind reports whether value belongs to a kind of schemas.
+func isOfKind(value any, kind string) bool {
+	if kind == typeAny {
+		return true
+	}
+	switch v := value.(type) {
+	case bool:
+		return kind == typeBoolean
+	case string:
+		return kind == typeString || kind == typeIntOrString
+	case json.Number:
+		n, err := v.Float64()
+		return kind == typeNumber || (kind == typeInteger || kind == typeIntOrString) && err == nil && n == math.Trunc(n)
+	case []any:
+		return kind == typeArray
+	default:
+		return kind == typeObject
+	}
+}
+
+// checkString adds the refusals of a string.
+func (r *refusals) checkString(s *Schema, v, what string) {
+	r.checkCount(what, "characters", utf8.RuneCountInString(v), s.MinLength, s.MaxLength)
+	if s.Pattern != "" {
+		if re, err := regexp.Compile(s.Pattern); err == nil && !re.MatchString(v) {
+			r.addf(what, "%q does not match the pattern %s", v, s.Pattern)
+		}
+	}
+	switch check, known := formats[s.Format]; {
+	case !known || s.Type != typeString: // servers do not check it either
+	case check == nil:
+		r.addf(what, "%q is of the format %s, which only a server can check: write a pattern instead of the format", v, s.Format)
+	case !check(v):
+		r.addf(what, "%q is not of the format %s", v, s.Format)
+	}
+}
+
+// checkNumber adds the refusals of a number.
+func (r *refusals) checkNumber(s *Schema, v json.Number, what string) {
+	n, _ := v.Float64()
+	if s.Minimum != nil && (n < *s.Minimum || s.ExclusiveMinimum && n == *s.Minimum) {
+		r.addf(what, "%s is not above the minimum %v", v, *s.Minimum)
+	}
+	if s.Maximum != nil && (n > *s.Maximum || s.ExclusiveMaximum && n == *s.Maximum) {
+		r.addf(what, "%s is not below the maximum %v", v, *s.Maximum)
+	}
+	if s.MultipleOf != nil && math.Remainder(n, *s.MultipleOf) != 0 {
+		r.addf(what, "%s is no multiple of %v", v, *s.MultipleOf)
+	}
+	if s.Format == "int32" && (n < math.MinInt32 || n > math.MaxInt32) {
+		r.addf(what, "%s is out of the range of int32", v)
+	}
+}
+
+// checkObject adds the refusals of an object.
+func (r *refusals) checkObject(s *Schema, v map[string]any, what string) {
+	r.checkCount(what, "properties", len(v), s.MinProperties, s.MaxProperties)
+	for _, name := range s.Required {
+		if _, ok := v[name]; !ok {
+			r.addf(what, "lacks the required field %s", name)
+		}
+	}
+	for _, name := range slices.Sorted(maps.Keys(v)) {
+		p := s.Properties[name]
+		if p == nil {
+			p = s.AdditionalProperties
+		}
+		if p != nil {
+			r.check(p, v[name], what+"."+name)
+		} else if !s.PreserveUnknownFields && s.Type == typeObject {
+			r.addf(what, "has the unknown field %s", name)
+		}
+	}
+}
+
+// checkCount adds a refusal of a count n that is out of bounds.
+func (r *refusals) checkCount(what, unit string, n int, low, top *int64) {
+	if low != nil && int64(n) < *low {
+		r.addf(what, "has %d %s, fewer than %d", n, unit, *low)
+	}
+	if top != nil && int64(n) > *top {
+		r.addf(what, "has %d %s, more than %d", n, unit, *top)
+	}
+}
+
+// isSame reports whether a and b are equal. Numbers are compared by value: 1 equals 1.0.
+func isSame(a, b any) bool {
+	x, isNumber := a.(json.Number)
+	y, both := b.(json.Number)
+	if isNumber && both {
+		f, _ := x.Float64()
+		g, _ := y.Float64()
+		return f == g
+	}
+	return encode(a) == encode(b)
+}
+
+// encode returns a decoded value as JSON, for error messages.
+func encode(value any) string {
+	text, _ := json.Marshal(value) // cannot fail for what decode returns
+	return string(text)
+}
