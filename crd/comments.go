@@ -3,11 +3,7 @@ package crd
 import (
 	"errors"
 	"fmt"
-	"go/ast"
-	"go/parser"
-	"go/token"
 	"io/fs"
-	"iter"
 	"maps"
 	"path"
 	"reflect"
@@ -78,11 +74,15 @@ func (s *sources) commentsOf(t reflect.Type) *comments {
 	if c == nil || c.unread == nil {
 		return c
 	}
-	source := c.unread
-	*c = comments{types: map[string]string{}, fields: map[string]string{}, aliases: map[string]string{}, positions: map[string]string{}}
-	if err := c.readPackage(source, t); err != nil {
+	files, err := filesOf(c.unread, t)
+	if err != nil {
 		s.fail(fmt.Errorf("%s: the source of its package cannot be read: %w", t, err))
 		*c = comments{}
+		return c
+	}
+	*c = comments{types: map[string]string{}, fields: map[string]string{}, aliases: map[string]string{}, positions: map[string]string{}}
+	for _, file := range files {
+		c.read(file)
 	}
 	return c
 }
@@ -96,152 +96,63 @@ func (s *sources) checkUse(name string) {
 	}
 }
 
-// readPackage adds the declarations of the package of owner in source: of the files in the folder of the
+// filesOf returns the files of the package of owner in source: the files in the folder of the
 // file that declares owner, with its package clause. A folder that is embedded as a whole
 // also holds tests and, below it, other packages, whose types can have the same names.
-func (c *comments) readPackage(source fs.FS, owner reflect.Type) error {
+func filesOf(source fs.FS, owner reflect.Type) ([]*sourceFile, error) {
 	pkg, _, _ := strings.Cut(owner.String(), ".")
-	positions := token.NewFileSet()
-	folders := map[string][]*ast.File{}
-	found, home := false, ""
+	folders := map[string][]*sourceFile{}
+	var home string
+	found, declared := false, false
 	err := fs.WalkDir(source, ".", func(name string, entry fs.DirEntry, err error) error {
 		if err != nil || entry.IsDir() || path.Ext(name) != ".go" {
 			return err
 		}
-		found = true
 		text, err := fs.ReadFile(source, name)
 		if err != nil {
 			return err
 		}
-		file, err := parser.ParseFile(positions, name, text, parser.ParseComments|parser.SkipObjectResolution)
-		// Only a package of tests has its types in test files.
-		isTest := strings.HasSuffix(name, "_test.go") && !strings.HasSuffix(pkg, "_test")
-		if isTest || file.Name.Name != pkg && file.Name.Name != "" {
-			return nil
-		}
+		found = true
+		file, err := readSource(name, text, pkg)
 		if err != nil {
 			return err
 		}
+		// Only a package of tests has its types in test files.
+		isTest := strings.HasSuffix(name, "_test.go") && !strings.HasSuffix(pkg, "_test")
+		if file.pkg != pkg || isTest {
+			return nil
+		}
 		folder := path.Dir(name)
 		folders[folder] = append(folders[folder], file)
-		for spec := range typeSpecs(file) {
-			if home == "" && spec.Name.Name == declaredName(owner) {
-				home = folder
-			}
+		if !declared && file.declares(declaredName(owner)) {
+			home, declared = folder, true
 		}
 		return nil
 	})
-	switch {
-	case err != nil:
-		return err
-	case !found:
-		return errors.New("it holds no Go file")
+	if err == nil && !found {
+		err = errors.New("it holds no Go file")
 	}
-	for _, file := range folders[home] {
-		c.readFile(positions, file)
-	}
-	return nil
+	return folders[home], err
 }
 
-// readFile adds the declarations of one file. If two have the same name, as for two operating
+// read adds the declarations of one file. If two have the same name, as for two operating
 // systems, the first declaration counts.
-func (c *comments) readFile(positions *token.FileSet, file *ast.File) {
-	record := func(name string, node ast.Node) {
-		at := positions.PositionFor(node.Pos(), false)
-		c.positions[file.Name.Name+"."+name] = fmt.Sprintf("%s:%d", at.Filename, at.Line)
-	}
-	for spec, doc := range typeSpecs(file) {
-		if name := specOfCustomResource(spec.Type); name != "" && c.aliases[name] == "" {
-			c.aliases[name] = fold(doc.Text())
+func (c *comments) read(file *sourceFile) {
+	for _, t := range file.types {
+		if t.spec != "" && c.aliases[t.spec] == "" {
+			c.aliases[t.spec] = fold(t.doc)
 		}
-		if _, twice := c.types[spec.Name.Name]; !twice {
-			c.types[spec.Name.Name] = fold(doc.Text())
-			record(spec.Name.Name, spec)
-			c.readFields(spec.Name.Name, spec.Type, record)
+		if _, twice := c.types[t.name]; twice {
+			continue
 		}
-	}
-}
-
-// readFields adds the fields of a struct called name, and of structs without a name within it: behind
-// pointers, and as the elements of arrays and maps.
-func (c *comments) readFields(name string, expr ast.Expr, record func(name string, node ast.Node)) {
-	switch t := expr.(type) {
-	case *ast.StarExpr:
-		c.readFields(name, t.X, record)
-	case *ast.ArrayType:
-		c.readFields(name, t.Elt, record)
-	case *ast.MapType:
-		c.readFields(name, t.Value, record)
-	case *ast.StructType:
-		for _, f := range t.Fields.List {
-			text := fold(f.Doc.Text())
-			if text == "" {
-				text = fold(f.Comment.Text())
-			}
-			names := f.Names
-			if len(names) == 0 {
-				names = []*ast.Ident{embeddedName(f.Type)}
-			}
-			for _, n := range names {
-				inner := name + "." + n.Name
-				c.fields[inner] = text
-				record(inner, f)
-				c.readFields(inner, f.Type, record)
-			}
+		c.types[t.name] = fold(t.doc)
+		name := file.pkg + "." + t.name
+		c.positions[name] = fmt.Sprintf("%s:%d", file.name, t.line)
+		for _, f := range t.fields {
+			c.fields[t.name+"."+f.path] = f.text
+			c.positions[name+"."+f.path] = fmt.Sprintf("%s:%d", file.name, f.line)
 		}
 	}
-}
-
-// typeSpecs returns a sequence of the types that file declares outside of functions, with their comments.
-func typeSpecs(file *ast.File) iter.Seq2[*ast.TypeSpec, *ast.CommentGroup] {
-	return func(yield func(*ast.TypeSpec, *ast.CommentGroup) bool) {
-		for _, d := range file.Decls {
-			group, ok := d.(*ast.GenDecl)
-			if !ok {
-				continue
-			}
-			for _, spec := range group.Specs {
-				spec, ok := spec.(*ast.TypeSpec)
-				if !ok {
-					break // the group declares no types
-				}
-				doc := spec.Doc
-				if doc == nil && !group.Lparen.IsValid() {
-					doc = group.Doc
-				}
-				if !yield(spec, doc) {
-					return
-				}
-			}
-		}
-	}
-}
-
-// embeddedName returns the name that an embedded field has by its type.
-func embeddedName(expr ast.Expr) *ast.Ident {
-	switch t := expr.(type) {
-	case *ast.Ident:
-		return t
-	case *ast.StarExpr:
-		return embeddedName(t.X)
-	case *ast.SelectorExpr:
-		return t.Sel
-	case *ast.IndexExpr:
-		return embeddedName(t.X)
-	case *ast.IndexListExpr:
-		return embeddedName(t.X)
-	}
-	return ast.NewIdent("_")
-}
-
-// specOfCustomResource returns the name of the spec in kube.CustomResource[Spec, Status]. It is empty
-// for other types.
-func specOfCustomResource(expr ast.Expr) string {
-	list, ok := expr.(*ast.IndexListExpr)
-	if !ok || len(list.Indices) != 2 || embeddedName(list.X).Name != "CustomResource" {
-		return ""
-	}
-	return embeddedName(list.Indices[0]).Name
 }
 
 // position returns the file and the line that declare what an error calls name, as in
