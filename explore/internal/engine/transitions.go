@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 	"encoding/json"
-	"maps"
 	"slices"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -54,7 +53,7 @@ func (p *transitionPlanner) plan(ctx context.Context) (jobs []job, err error) {
 			for to < len(transitions) && to-from < maxChain && transitions[to].Field == transitions[from].Field {
 				to++
 			}
-			j, err := p.chain(i, raw, transitions[from:to])
+			j, err := p.chain(i, transitions[from:to])
 			if err != nil {
 				return nil, err
 			}
@@ -100,13 +99,8 @@ func (p *transitionPlanner) transitionsOf(ctx context.Context, sample *unstructu
 	refusals := 0
 	var accepted []values.Transition
 	for _, t := range all {
-		steps, err := stepsOf(sample.Object, t)
-		if err != nil {
-			return nil, err
-		}
 		refused := ""
-		for _, object := range steps {
-			object = merge(object, "metadata", "namespace", dryRunNamespace)
+		for _, object := range t.Objects {
 			if refused, err = values.DryRun(ctx, api, object); err != nil {
 				return nil, err
 			}
@@ -141,33 +135,8 @@ const dryRunNamespace = "default"
 // pairs is how many pairs of fields are changed at once.
 const pairs = 4
 
-// stepsOf returns the objects that the user applies one after the other to make a transition.
-func stepsOf(sample map[string]any, t values.Transition) (objects []map[string]any, err error) {
-	object := sample
-	for _, patch := range []json.RawMessage{t.Start, t.Patch} {
-		if patch == nil {
-			continue
-		}
-		if object, err = values.Merge(object, patch); err != nil {
-			return nil, err
-		}
-		objects = append(objects, object)
-	}
-	return objects, nil
-}
-
-// merge returns object with another value of a nested field. The last element of path is the value.
-func merge(object map[string]any, path ...string) map[string]any {
-	changed := maps.Clone(object)
-	inner, _ := changed[path[0]].(map[string]any)
-	inner = maps.Clone(inner)
-	inner[path[1]] = path[2]
-	changed[path[0]] = inner
-	return changed
-}
-
 // chain returns the run that applies the sample, and then, for each transition, its values and the sample.
-func (p *transitionPlanner) chain(index int, sample json.RawMessage, transitions []values.Transition) (job, error) {
+func (p *transitionPlanner) chain(index int, transitions []values.Transition) (job, error) {
 	first := p.settings.Steps[0]
 	steps := []schedule.Step{first}
 	var changed []int
@@ -176,16 +145,8 @@ func (p *transitionPlanner) chain(index int, sample json.RawMessage, transitions
 		objects[index] = raw
 		return objects
 	}
-	var object map[string]any
-	if err := json.Unmarshal(sample, &object); err != nil {
-		return job{}, err
-	}
 	for _, t := range transitions {
-		objects, err := stepsOf(object, t)
-		if err != nil {
-			return job{}, err
-		}
-		for _, o := range objects {
+		for _, o := range t.Objects {
 			raw, err := json.Marshal(o)
 			if err != nil {
 				return job{}, err
