@@ -45,7 +45,7 @@ func (d *deliveries) record(x *Exchange, e Event, initialCount int) {
 	if e.IsChange && !e.IsInitial {
 		d.changes[x.Selection()]++
 	}
-	if x.isBackground() {
+	if IsBackground(x.Resource) {
 		return
 	}
 	if e.IsChange {

@@ -50,7 +50,7 @@ func (j *journal) begin(x *Exchange) {
 	if x.isAwaited() {
 		j.awaited++
 	}
-	if !x.isBackground() {
+	if !IsBackground(x.Resource) {
 		j.lastRequest = x.entry.Began
 	}
 }

@@ -76,7 +76,7 @@ func (w *Watches) AddActivity(a *Activity) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	for each := range w.open {
-		if each.exchange.isBackground() {
+		if IsBackground(each.exchange.Resource) {
 			continue
 		}
 		held, isBehind := each.state()

@@ -12,7 +12,6 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/yare-go/yare/explore/internal/history"
 	"github.com/yare-go/yare/internal/clock"
@@ -131,18 +130,13 @@ func leftIn(state history.State) []history.Version {
 		case v.Resource == "events" || v.Resource == "events.events.k8s.io":
 		case v.Resource == "serviceaccounts" && v.Name == "default":
 		case v.Resource == "configmaps" && v.Name == "kube-root-ca.crt":
-		case len(contentOf(v).GetOwnerReferences()) > 0:
+		case len(v.Content().GetOwnerReferences()) > 0:
 			owned = append(owned, v)
 		default:
 			owners = append(owners, v)
 		}
 	}
 	return append(owners, owned...)
-}
-
-// contentOf returns the object of a version.
-func contentOf(v history.Version) *unstructured.Unstructured {
-	return &unstructured.Unstructured{Object: v.Object}
 }
 
 // delete deletes an object at once, without its finalizers.
@@ -152,7 +146,7 @@ func (n *namespaces) delete(ctx context.Context, v history.Version) error {
 		return nil // its definition is gone, and with it the object
 	}
 	api := kube.Dynamic(n.client, r, v.Namespace)
-	if len(contentOf(v).GetFinalizers()) > 0 {
+	if len(v.Content().GetFinalizers()) > 0 {
 		_, err := api.Patch(ctx, v.Name, kube.MergePatch(map[string]any{"metadata": map[string]any{"finalizers": nil}}))
 		if kube.IgnoreNotFound(err) != nil {
 			return err
@@ -181,7 +175,7 @@ func (n *namespaces) remove(name string, recording *history.Recording) error {
 		return err
 	}
 	for _, v := range recording.State().Objects() {
-		if len(contentOf(v).GetFinalizers()) == 0 {
+		if len(v.Content().GetFinalizers()) == 0 {
 			continue
 		}
 		if err := n.delete(ctx, v); err != nil {

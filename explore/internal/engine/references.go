@@ -200,9 +200,6 @@ func (r *references) warnings() (warnings []string) {
 // isPoint reports whether faults happen at a request: discovery, leases, Events, reviews and what the program
 // asks before the first step are left out, and watches have kinds of their own.
 func isPoint(r proxy.Request) bool {
-	switch r.Point.Resource {
-	case "", "events", "events.events.k8s.io", "leases.coordination.k8s.io":
-		return false
-	}
-	return r.Point.Step >= 0 && r.Point.Verb != "watch" && !proxy.IsReview(r.Point.Resource)
+	isOfObjects := r.Point.Resource != "" && !proxy.IsBackground(r.Point.Resource) && !proxy.IsReview(r.Point.Resource)
+	return isOfObjects && r.Point.Step >= 0 && r.Point.Verb != "watch"
 }

@@ -35,21 +35,13 @@ type Version struct {
 	Manager string
 }
 
-// content returns the object with the methods of unstructured.
-func (v Version) content() *unstructured.Unstructured {
+// Content returns the object with the methods of unstructured.
+func (v Version) Content() *unstructured.Unstructured {
 	return &unstructured.Unstructured{Object: v.Object}
 }
 
 // compareVersions orders versions by their resource versions.
-func compareVersions(a, b Version) int {
-	switch {
-	case ident.IsNewer(a.ResourceVersion, b.ResourceVersion):
-		return 1
-	case ident.IsNewer(b.ResourceVersion, a.ResourceVersion):
-		return -1
-	}
-	return 0
-}
+func compareVersions(a, b Version) int { return ident.Compare(a.ResourceVersion, b.ResourceVersion) }
 
 // History is all versions of the objects of a run.
 type History struct {
@@ -65,21 +57,8 @@ type History struct {
 
 // State returns the objects that exist after the last version.
 func (h History) State() State {
-	return h.stateOf(h.Versions)
-}
-
-// StateAt returns the objects that exist at the end of a step.
-func (h History) StateAt(step int) State {
-	end := len(h.Versions)
-	if i := slices.IndexFunc(h.Versions, func(v Version) bool { return v.Step > step }); i >= 0 {
-		end = i
-	}
-	return h.stateOf(h.Versions[:end])
-}
-
-func (h History) stateOf(versions []Version) State {
 	present := make(map[types.UID]Version)
-	for _, v := range versions {
+	for _, v := range h.Versions {
 		if v.Deleted {
 			delete(present, v.UID)
 		} else {

@@ -5,6 +5,8 @@ import (
 	"strings"
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/yare-go/yare/internal/proxy"
 )
 
 // Options are the settings of comparisons.
@@ -32,18 +34,9 @@ const Guard = "exploration-guard"
 // isGuard reports whether an object is the guard of its namespace.
 func isGuard(v Version) bool { return v.Resource == "resourcequotas" && v.Name == Guard }
 
-// isNoise reports whether the objects of a resource come and change at rest.
-func isNoise(resource string) bool {
-	switch resource {
-	case "events", "events.events.k8s.io", "leases.coordination.k8s.io":
-		return true
-	}
-	return false
-}
-
 // isJudged reports whether an object takes part in comparisons if the operator has written it.
 func isJudged(v Version) bool {
-	return !isNoise(v.Resource) && !isFinishedJob(v) && !isClaimOfStatefulSet(v)
+	return !proxy.IsBackground(v.Resource) && !isFinishedJob(v) && !isClaimOfStatefulSet(v)
 }
 
 // claimsOf returns the claims on the part of an object that is compared: what the operator has written. They
@@ -62,7 +55,7 @@ func (o Options) claimsOf(v Version) claims {
 		}
 	}
 	switch {
-	case isCustom(v.content().GetAPIVersion()):
+	case isCustom(v.Content().GetAPIVersion()):
 		c.sets = append(c.sets, map[string]any{"f:status": nil})
 	case c.isEmpty() && isOwnedByCustomObject(v):
 		for name := range v.Object {
@@ -85,7 +78,7 @@ func isCustom(apiVersion string) bool {
 
 // isOwnedByCustomObject reports whether a custom object is an owner of an object.
 func isOwnedByCustomObject(v Version) bool {
-	for _, owner := range v.content().GetOwnerReferences() {
+	for _, owner := range v.Content().GetOwnerReferences() {
 		if isCustom(owner.APIVersion) {
 			return true
 		}
@@ -96,7 +89,7 @@ func isOwnedByCustomObject(v Version) bool {
 // isMadeByController reports whether a built-in controller makes and deletes the object, such as a ReplicaSet
 // or a Pod.
 func isMadeByController(v Version) bool {
-	for _, owner := range v.content().GetOwnerReferences() {
+	for _, owner := range v.Content().GetOwnerReferences() {
 		if owner.Controller != nil && *owner.Controller && !isCustom(owner.APIVersion) {
 			return true
 		}

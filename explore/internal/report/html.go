@@ -24,16 +24,7 @@ func HTML(w io.Writer, r finding.Record) error {
 	if err != nil {
 		return err
 	}
-	p := page{
-		Operator: r.Coverage.Operator,
-		Summary:  summary(r),
-		Runs:     runs(r.Coverage),
-		Counts:   counts(r.Coverage),
-		Refused:  r.Coverage.Refused,
-		Planned:  r.Coverage.Transitions.Total,
-		Warnings: r.Coverage.Warnings,
-		Lists:    lists(r.Coverage),
-	}
+	p := newPage(r)
 	for i, f := range sortedFindings(r) {
 		s, err := newSection(i+1, f)
 		if err != nil {
@@ -41,15 +32,10 @@ func HTML(w io.Writer, r finding.Record) error {
 		}
 		p.Findings = append(p.Findings, s)
 	}
-	var b bytes.Buffer
-	if err := layout.Execute(&b, p); err != nil {
-		return err
-	}
-	_, err = w.Write(replaceInvisible(b.Bytes()))
-	return err
+	return write(w, layout, p)
 }
 
-// page is the data of the template.
+// page is the data of both templates.
 type page struct {
 	Operator, Summary string
 	Findings          []section
@@ -59,6 +45,24 @@ type page struct {
 	Refused, Planned int
 	Warnings         []string
 	Lists            []list
+}
+
+// newPage returns the page of a record without its findings.
+func newPage(r finding.Record) page {
+	return page{
+		Operator: r.Coverage.Operator, Summary: summary(r), Runs: runs(r.Coverage), Counts: counts(r.Coverage),
+		Refused: r.Coverage.Refused, Planned: r.Coverage.Transitions.Total, Warnings: r.Coverage.Warnings, Lists: lists(r.Coverage),
+	}
+}
+
+// write writes a template with its data. It writes nothing if the template returns an error.
+func write(w io.Writer, layout interface{ Execute(io.Writer, any) error }, data any) error {
+	var b bytes.Buffer
+	if err := layout.Execute(&b, data); err != nil {
+		return err
+	}
+	_, err := w.Write(replaceInvisible(b.Bytes()))
+	return err
 }
 
 // section is the part of the page for a finding.

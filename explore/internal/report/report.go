@@ -96,27 +96,17 @@ func title(number int, f finding.Finding) string {
 
 // meaning returns a sentence that explains a verdict.
 func meaning(v finding.Verdict) string {
-	switch v {
-	case finding.Destroyed:
-		return "An object was deleted, was created twice, or lost a value. No reference run did that."
-	case finding.Exited:
-		return "The program ended by itself."
-	case finding.Wrong:
-		return "The end state differs from the end state of the reference runs, and stays so."
-	case finding.NeedsRestart:
-		return "The end state was wrong until the program was restarted."
-	case finding.Late:
-		return "The end state became right, but later than the reference runs allow."
-	case finding.Busy:
-		return "The program never came to rest."
-	case finding.CheckFailed:
-		return "A check of the test failed."
-	case finding.TwoLeaders:
-		return "A former leader wrote after another replica had taken the lease."
-	case finding.NeverHeld:
-		return "A condition of the test held in no version of any run."
-	}
-	return ""
+	return map[finding.Verdict]string{
+		finding.Destroyed:    "An object was deleted, was created twice, or lost a value. No reference run did that.",
+		finding.Exited:       "The program ended by itself.",
+		finding.Wrong:        "The end state differs from the end state of the reference runs, and stays so.",
+		finding.NeedsRestart: "The end state was wrong until the program was restarted.",
+		finding.Late:         "The end state became right, but later than the reference runs allow.",
+		finding.Busy:         "The program never came to rest.",
+		finding.CheckFailed:  "A check of the test failed.",
+		finding.TwoLeaders:   "A former leader wrote after another replica had taken the lease.",
+		finding.NeverHeld:    "A condition of the test held in no version of any run.",
+	}[v]
 }
 
 // describeStep returns the name of a step and what the user does in the step. A name that begins with the only
