@@ -2,7 +2,6 @@ package faults
 
 import (
 	"context"
-	"fmt"
 	"slices"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -43,7 +42,7 @@ func (f foreign) Plan(_ context.Context, r *References) ([][]Fault, error) {
 	d := f.Describe()
 	var all []Fault
 	for _, o := range r.Objects {
-		for _, k := range r.asked(slices.Concat(d.Kinds, d.Beyond)) {
+		for _, k := range r.asked(slices.Concat(d.Kinds, d.Beyond)...) {
 			if isChange(k, o) {
 				fault := Fault{Kind: k, Object: &o.Object}
 				if k == ForeignEdit {
@@ -70,10 +69,6 @@ func isChange(k Kind, o WrittenObject) bool {
 		return len(object.GetFinalizers()) > 0
 	}
 	return true
-}
-
-func (foreign) Text(f Fault) string {
-	return fmt.Sprintf("%s of %s after step %d", f.Kind, f.Object, f.Step+1)
 }
 
 // AfterStep changes the object.
