@@ -175,20 +175,7 @@ func (c *cluster) appliedUntil(steps []schedule.Step, step int) (text string, ob
 	}
 	for _, o := range slices.SortedFunc(maps.Keys(latest), func(a, b faults.Object) int { return strings.Compare(a.String(), b.String()) }) {
 		objects = append(objects, latest[o])
-		text += canonical(latest[o]) + "\n"
+		text += string(latest[o]) + "\n"
 	}
 	return text, objects, nil
-}
-
-// canonical returns JSON with sorted keys and without white space.
-func canonical(raw json.RawMessage) string {
-	var value any
-	if json.Unmarshal(raw, &value) != nil {
-		return string(raw)
-	}
-	text, err := json.Marshal(value)
-	if err != nil {
-		return string(raw)
-	}
-	return string(text)
 }

@@ -6,7 +6,6 @@ import (
 	"testing"
 
 	"github.com/yare-go/yare/explore/internal/finding"
-	"github.com/yare-go/yare/explore/internal/history"
 	"github.com/yare-go/yare/explore/internal/schedule"
 	"github.com/yare-go/yare/internal/proxy/faults"
 )
@@ -23,9 +22,9 @@ func examine(t *testing.T, verdicts ...finding.Verdict) finding.Record {
 		return out, nil
 	}
 	results := newResults("operator", 0, nil)
-	judge := newJudge(&references{}, newChecks(nil), nil, history.Options{})
+	e := examiner{run: makeRun, references: &references{}, checks: newChecks(nil), results: results}
 	j := job{kind: faults.Crash, schedule: schedule.Schedule{Faults: []faults.Fault{{Kind: faults.Crash}}}}
-	if err := newExaminer(makeRun, judge, results, patience{}).examine(t.Context(), j); err != nil {
+	if err := e.examine(t.Context(), j); err != nil {
 		t.Fatal(err)
 	}
 	if len(verdicts) > 0 {

@@ -4,7 +4,6 @@ import (
 	"context"
 	"crypto/rand"
 	"errors"
-	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -29,9 +28,7 @@ const (
 // removal of a namespace costs the control plane more requests than most runs. The methods are safe
 // for concurrent use.
 type namespaces struct {
-	client *kube.Client
-	// resources are the namespaced resources of the server.
-	resources []kube.Resource
+	cluster
 	// emptying is of the goroutines that empty namespaces.
 	emptying sync.WaitGroup
 
@@ -111,7 +108,7 @@ func (n *namespaces) empty(ctx context.Context, name string, recording *history.
 			return kube.Namespaced[corev1.Event](n.client, name).DeleteAll(ctx, []kube.Selector{kube.Everything()})
 		}
 		for _, v := range left {
-			if err := n.delete(ctx, v); err != nil {
+			if err := n.deleteVersion(ctx, v); err != nil {
 				return err
 			}
 		}
@@ -139,10 +136,10 @@ func leftIn(state history.State) []history.Version {
 	return append(owners, owned...)
 }
 
-// delete deletes an object at once, without its finalizers.
-func (n *namespaces) delete(ctx context.Context, v history.Version) error {
-	r, isServed := n.resourceOf(v)
-	if !isServed {
+// deleteVersion deletes an object at once, without its finalizers.
+func (n *namespaces) deleteVersion(ctx context.Context, v history.Version) error {
+	r, err := n.resource(v.Resource)
+	if err != nil {
 		return nil // its definition is gone, and with it the object
 	}
 	api := kube.Dynamic(n.client, r, v.Namespace)
@@ -152,17 +149,8 @@ func (n *namespaces) delete(ctx context.Context, v history.Version) error {
 			return err
 		}
 	}
-	err := api.Delete(ctx, v.Name, kube.GracePeriod(0), kube.Propagation(metav1.DeletePropagationBackground))
+	err = api.Delete(ctx, v.Name, kube.GracePeriod(0), kube.Propagation(metav1.DeletePropagationBackground))
 	return kube.IgnoreNotFound(err)
-}
-
-// resourceOf returns the resource of a version. It reports false if the server does not serve the resource.
-func (n *namespaces) resourceOf(v history.Version) (kube.Resource, bool) {
-	i := slices.IndexFunc(n.resources, func(r kube.Resource) bool { return resourceName(r) == v.Resource })
-	if i < 0 {
-		return kube.Resource{}, false
-	}
-	return n.resources[i], true
 }
 
 // remove deletes the namespace of a run, and removes the finalizers that keep objects in it: the program
@@ -178,7 +166,7 @@ func (n *namespaces) remove(name string, recording *history.Recording) error {
 		if len(v.Content().GetFinalizers()) == 0 {
 			continue
 		}
-		if err := n.delete(ctx, v); err != nil {
+		if err := n.deleteVersion(ctx, v); err != nil {
 			return err
 		}
 	}

@@ -61,13 +61,9 @@ func (r *run) begin(ctx context.Context, wait patience) error {
 	if err != nil {
 		return err
 	}
-	r.replicas = newReplicas(r.runner.launcher, r.proxy, r.trace, r.runner.election, r.processSettings(), r.releaseLease, &r.outages)
+	r.replicas = newReplicas(r.runner.launcher, r.proxy, r.trace, r.runner.election,
+		processSettings{namespace: r.namespace, folder: r.folder, output: r.output}, r.releaseLease, &r.outages)
 	return r.replicas.start(ctx, faults.NeedsStandby(r.schedule.Faults))
-}
-
-// processSettings returns what the settings of all processes of the run have in common.
-func (r *run) processSettings() processSettings {
-	return processSettings{namespace: r.namespace, folder: r.folder, output: r.output}
 }
 
 // releaseLease releases the Lease of a name, as a leader that ends in order does.
@@ -90,7 +86,10 @@ func (r *run) end() error {
 	if r.proxy != nil {
 		r.outcome.requests, r.outcome.deliveries = r.proxy.Requests(), r.proxy.Deliveries()
 		r.runner.results.addOutsideWrites(r.outcome.requests)
-		removal = removeCreated(r.proxy)
+		// The context of the exploration may have ended.
+		ctx, cancel := context.WithTimeout(context.Background(), maxRemoval)
+		defer cancel()
+		removal = r.proxy.RemoveCreated(ctx)
 		r.proxy.Close()
 	}
 	r.outcome.history = r.recording.History()
@@ -103,14 +102,6 @@ func (r *run) end() error {
 	r.outcome.began, r.outcome.trace, r.outcome.errorLine = r.trace.began, r.trace.all(), r.output.lastError()
 	r.runner.namespaces.release(r.namespace, r.recording, r.isNamespaceReusable())
 	return removal
-}
-
-// removeCreated removes the objects in no namespace that the program has created in a run.
-func removeCreated(p *faults.Proxy) error {
-	// The context of the exploration may have ended.
-	ctx, cancel := context.WithTimeout(context.Background(), maxRemoval)
-	defer cancel()
-	return p.RemoveCreated(ctx)
 }
 
 // isNamespaceReusable reports whether another run may use the namespace. What a binding of the account allows
