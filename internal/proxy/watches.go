@@ -44,7 +44,10 @@ func (w *Watches) RoundTrip(x *Exchange, r *http.Request, next Next) (*http.Resp
 	if err != nil || response.StatusCode != http.StatusOK || !x.IsWatch() {
 		return response, err
 	}
-	opened := newWatch(x, w.gate, w.deliveries, response.Body, r.Context().Done(), w.remove)
+	opened := &watch{
+		exchange: x, gate: w.gate, deliveries: w.deliveries, body: response.Body, closed: w.remove, requestDone: r.Context().Done(),
+		readerDone: make(chan struct{}), arrived: make(chan struct{}, 1),
+	}
 	w.mu.Lock()
 	w.open[opened] = struct{}{}
 	w.mu.Unlock()

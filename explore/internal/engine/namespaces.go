@@ -65,14 +65,11 @@ func (n *namespaces) create(ctx context.Context, name string) error {
 // guardLimits returns how many objects a run may have at a time. The limits keep a program that makes
 // objects without end from filling the control plane.
 func guardLimits() corev1.ResourceList {
-	limits := make(corev1.ResourceList)
-	for name, most := range map[corev1.ResourceName]int64{
-		corev1.ResourcePods: 100, corev1.ResourcePersistentVolumeClaims: 100, corev1.ResourceServices: 100,
-		corev1.ResourceSecrets: 500, corev1.ResourceConfigMaps: 500, "count/jobs.batch": 100,
-	} {
-		limits[name] = *resource.NewQuantity(most, resource.DecimalSI)
+	few, many := resource.MustParse("100"), resource.MustParse("500")
+	return corev1.ResourceList{
+		corev1.ResourcePods: few, corev1.ResourcePersistentVolumeClaims: few, corev1.ResourceServices: few,
+		corev1.ResourceSecrets: many, corev1.ResourceConfigMaps: many, "count/jobs.batch": few,
 	}
-	return limits
 }
 
 // release empties a namespace after its run, in the background, and closes the recording of the run. It

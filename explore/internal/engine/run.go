@@ -4,7 +4,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net/http"
 	"slices"
+	"strings"
 	"sync/atomic"
 	"time"
 
@@ -178,7 +180,7 @@ func (r *run) compareStep(ctx context.Context, i int, wait patience, compare com
 	if len(differences) == 0 {
 		return nil
 	}
-	if refused := refusedWrites(r.proxy.Requests(), i); len(refused) > 0 && len(r.schedule.Faults) == 0 && i+1 < len(r.schedule.Steps) && r.hasReported(i) {
+	if refused := r.refusedWrites(i); len(refused) > 0 && len(r.schedule.Faults) == 0 && i+1 < len(r.schedule.Steps) && r.hasReported(i) {
 		// Some fields cannot change. The program has reported that, and the next step shows whether it recovers.
 		r.outcome.refused = append(r.outcome.refused, refused...)
 		return nil
@@ -345,10 +347,33 @@ func (r *run) recordHandOver(err error) error {
 	return nil
 }
 
-// hasReported reports whether the program has reported something to its user in a step.
+// refusedWrites returns the writes of the program in a step that the API server found invalid: as a
+// rule, changes of fields that cannot change.
+func (r *run) refusedWrites(step int) (writes []string) {
+	for _, request := range r.proxy.Requests() {
+		isRefused := request.Point.IsWrite() && request.Code == http.StatusUnprocessableEntity && request.Fault == ""
+		if write := request.String(); isRefused && request.Point.Step == step && !slices.Contains(writes, write) {
+			writes = append(writes, write)
+		}
+	}
+	return writes
+}
+
+// hasReported reports whether the program has reported something to its user in a step: by an Event, or by
+// another status of an object that the user has applied.
 func (r *run) hasReported(step int) bool {
-	return hasReported(r.recording.History(), step, r.runner.options, func(resource string) bool {
-		return r.runner.cluster.appliesKind(r.runner.steps, resource)
+	h, before := r.recording.History(), 0
+	for _, v := range h.Versions {
+		if v.Step < step {
+			before++
+		} else if v.Step == step && v.Resource == "events" && !isControlPlane(v.Manager) {
+			return true
+		}
+	}
+	return slices.ContainsFunc(history.Changes(h, before, r.runner.options), func(d finding.Difference) bool {
+		resource, _, _ := strings.Cut(d.Object, "/")
+		isOfStatus := strings.HasPrefix(d.Path, "status.") && d.Path != "status.observedGeneration"
+		return isOfStatus && r.runner.cluster.appliesKind(r.runner.steps, resource)
 	})
 }
 

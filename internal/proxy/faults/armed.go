@@ -11,10 +11,8 @@ import (
 type Armed struct {
 	fault            Fault
 	triggered, ended chan struct{}
-	// trigger reports that the fault has happened.
-	trigger func()
-	// end closes the channel ended.
-	end func()
+	// triggering and ending close the channels.
+	triggering, ending sync.Once
 	// isSpent is true for a fault that happens once, and whose trigger has come.
 	isSpent atomic.Bool
 	// session is the session of the request that the fault concerns. It is nil before the request.
@@ -22,10 +20,7 @@ type Armed struct {
 }
 
 func newArmed(f Fault) *Armed {
-	a := &Armed{fault: f, triggered: make(chan struct{}), ended: make(chan struct{})}
-	a.trigger = sync.OnceFunc(func() { close(a.triggered) })
-	a.end = sync.OnceFunc(func() { close(a.ended) })
-	return a
+	return &Armed{fault: f, triggered: make(chan struct{}), ended: make(chan struct{})}
 }
 
 // Fault returns the fault.
@@ -42,7 +37,10 @@ func (a *Armed) IsTriggered() bool { return isClosed(a.triggered) }
 func (a *Armed) Session() *proxy.Session { return a.session.Load() }
 
 // End ends the fault. What the fault has held, and the program has not given up, passes then.
-func (a *Armed) End() { a.end() }
+func (a *Armed) End() { a.ending.Do(func() { close(a.ended) }) }
+
+// trigger reports that the fault has happened.
+func (a *Armed) trigger() { a.triggering.Do(func() { close(a.triggered) }) }
 
 // isActive reports whether the fault can happen in a step.
 func (a *Armed) isActive(step int) bool { return !isClosed(a.ended) && a.fault.StepIndex() == step }

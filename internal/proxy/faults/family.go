@@ -175,11 +175,8 @@ func (noEffect) Next(*proxy.Exchange, proxy.Event) proxy.Verdict { return proxy.
 type atPoint struct {
 	noEffect
 	armed *Armed
-	do    handler
+	do    proxy.HookFunc
 }
-
-// handler handles the request of a fault. It has the parameters of [proxy.Hook].
-type handler func(x *proxy.Exchange, r *http.Request, next proxy.Next) (*http.Response, error)
 
 // RoundTrip implements [proxy.Hook].
 func (e atPoint) RoundTrip(x *proxy.Exchange, r *http.Request, next proxy.Next) (*http.Response, error) {
@@ -190,7 +187,7 @@ func (e atPoint) RoundTrip(x *proxy.Exchange, r *http.Request, next proxy.Next) 
 }
 
 // newAtPoint returns the effect of a fault that happens at its point. Error: the fault has no point.
-func newAtPoint(a *Armed, do handler) (effect, error) {
+func newAtPoint(a *Armed, do proxy.HookFunc) (effect, error) {
 	if f := a.Fault(); f.At == nil {
 		return nil, fmt.Errorf("the fault %s has no point", f.Kind)
 	}

@@ -48,7 +48,7 @@ type requestKind struct {
 	// nil if the fault can happen at all points.
 	canHappen func(p proxy.Point, code int) bool
 	// handle handles the request of a fault.
-	handle func(a *Armed, s site) handler
+	handle func(a *Armed, s site) proxy.HookFunc
 }
 
 // requestKinds returns the kinds in the order in which points get them.
@@ -134,8 +134,8 @@ func (request) arm(a *Armed, s site) (effect, error) {
 }
 
 // refuse answers a request in place of the server.
-func refuse(code int) func(*Armed, site) handler {
-	return func(a *Armed, _ site) handler {
+func refuse(code int) func(*Armed, site) proxy.HookFunc {
+	return func(a *Armed, _ site) proxy.HookFunc {
 		return func(*proxy.Exchange, *http.Request, proxy.Next) (*http.Response, error) {
 			a.trigger()
 			return refusal(code), nil
@@ -144,8 +144,8 @@ func refuse(code int) func(*Armed, site) handler {
 }
 
 // loseAnswer replaces the answer of the server. With the code 0 the connection breaks.
-func loseAnswer(code int) func(*Armed, site) handler {
-	return func(a *Armed, _ site) handler {
+func loseAnswer(code int) func(*Armed, site) proxy.HookFunc {
+	return func(a *Armed, _ site) proxy.HookFunc {
 		return func(_ *proxy.Exchange, r *http.Request, next proxy.Next) (*http.Response, error) {
 			response, err := next(r)
 			if err != nil {
@@ -165,7 +165,7 @@ func loseAnswer(code int) func(*Armed, site) handler {
 }
 
 // reset breaks the connection before the server receives the request.
-func reset(a *Armed, _ site) handler {
+func reset(a *Armed, _ site) proxy.HookFunc {
 	return func(*proxy.Exchange, *http.Request, proxy.Next) (*http.Response, error) {
 		a.trigger()
 		return nil, proxy.ErrBroken
@@ -179,7 +179,7 @@ const conflictManager = "yare-explore"
 const ChangedAnnotation = "explore.yare.dev/changed"
 
 // changeBefore changes the object of a request as somebody else would, before the server receives the request.
-func changeBefore(a *Armed, s site) handler {
+func changeBefore(a *Armed, s site) proxy.HookFunc {
 	return func(x *proxy.Exchange, r *http.Request, next proxy.Next) (*http.Response, error) {
 		annotations := map[string]any{ChangedAnnotation: time.Now().Format(time.RFC3339Nano)}
 		patch := map[string]any{"metadata": map[string]any{"annotations": annotations}}
