@@ -17,9 +17,6 @@ import (
 	"github.com/yare-go/yare/kube"
 )
 
-// resourceName returns the name of a resource with its group, such as deployments.apps.
-func resourceName(r kube.Resource) string { return r.GroupResource().String() }
-
 // cluster is the access of an exploration to its control plane, with an administrator's rights. It is a
 // [faults.Cluster].
 type cluster struct {
@@ -51,7 +48,7 @@ func (c *cluster) Definitions() kube.API[unstructured.Unstructured] {
 // resource returns the resource of a name with a group.
 func (c *cluster) resource(name string) (kube.Resource, error) {
 	for _, r := range c.resources {
-		if resourceName(r) == name {
+		if r.String() == name {
 			return r, nil
 		}
 	}
@@ -132,7 +129,7 @@ func (c *cluster) objectOf(raw json.RawMessage) (faults.Object, error) {
 	if err != nil {
 		return faults.Object{}, err
 	}
-	return faults.Object{Resource: resourceName(api.Resource()), Name: object.GetName()}, nil
+	return faults.Object{Resource: api.Resource().String(), Name: object.GetName()}, nil
 }
 
 // applies reports whether the user applies an object in a step.

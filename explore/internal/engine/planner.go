@@ -217,7 +217,7 @@ func (p *planner) definitionOf(ctx context.Context, object *unstructured.Unstruc
 	if err != nil {
 		return nil, false, err
 	}
-	definition, err := p.cluster.Definitions().Get(ctx, resourceName(api.Resource()))
+	definition, err := p.cluster.Definitions().Get(ctx, api.Resource().String())
 	switch {
 	case kube.IsNotFound(err):
 		return nil, false, nil

@@ -29,15 +29,39 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
+	"io"
 	"maps"
 	"slices"
 	"strings"
+	"text/template"
 	"time"
 	"unicode"
 
 	"github.com/yare-go/yare/explore/internal/finding"
 	"github.com/yare-go/yare/explore/internal/schedule"
 )
+
+// functions returns the functions of both templates.
+func functions() template.FuncMap {
+	return template.FuncMap{
+		"summary": summary, "sortedFindings": sortedFindings, "title": title, "meaning": meaning, "describeStep": describeStep,
+		"acceptLines": acceptLines, "runs": runs, "counts": counts, "lists": lists, "join": strings.Join,
+		"ordinal":  func(index int) int { return index + 1 },
+		"indented": func(indent, text string) string { return strings.ReplaceAll(text, "\n", "\n"+indent) },
+		"heading":  heading, "shortValue": shortValue,
+		"indentedValue": indentedValue, "indentedJSON": indentedJSON,
+	}
+}
+
+// write writes a template with its data. It writes nothing if the template returns an error.
+func write(w io.Writer, layout interface{ Execute(io.Writer, any) error }, data any) error {
+	var b bytes.Buffer
+	if err := layout.Execute(&b, data); err != nil {
+		return err
+	}
+	_, err := w.Write(replaceInvisible(b.Bytes()))
+	return err
+}
 
 // sortedFindings returns the findings with the warnings last.
 func sortedFindings(r finding.Record) []finding.Finding {

@@ -17,26 +17,11 @@ const maxValueLength = 160
 
 // Text writes the findings of a record, and then its coverage.
 func Text(w io.Writer, r finding.Record) error {
-	layout, err := template.New("text").Funcs(template.FuncMap{
-		"title": title, "meaning": meaning, "describeStep": describeStep, "heading": heading, "shortValue": shortValue,
-		"acceptLines": acceptLines, "indented": func(indent, text string) string { return strings.ReplaceAll(text, "\n", "\n"+indent) },
-		"ordinal": func(index int) int { return index + 1 },
-	}).Parse(textTemplate)
+	layout, err := template.New("text").Funcs(functions()).Parse(textTemplate)
 	if err != nil {
 		return err
 	}
-	p := newPage(r)
-	p.Counts = append(p.Counts, count{"transitions that the API server refused", finding.Count{Done: p.Refused, Total: p.Planned}})
-	width := 0
-	for _, row := range p.Counts {
-		width = max(width, len(row.Name))
-	}
-	return write(w, layout, struct {
-		page
-		Findings []finding.Finding
-		// Width is the width of the names of the counts.
-		Width int
-	}{p, sortedFindings(r), width})
+	return write(w, layout, r)
 }
 
 // heading returns the subject of a difference.
