@@ -30,11 +30,8 @@ func (c *cluster) Client() *kube.Client { return c.client }
 
 // APIOf returns the API of a kind in a namespace, for the user.
 func (c *cluster) APIOf(kind schema.GroupVersionKind, namespace string) (kube.API[unstructured.Unstructured], error) {
-	api, err := c.apiOf(kind, namespace)
-	if err != nil {
-		return api, err
-	}
-	return api.For(c.client.WithFieldManager(userManager), namespace), nil
+	r, err := c.resourceOfKind(kind)
+	return kube.Dynamic(c.client.WithFieldManager(userManager), r, namespace), err
 }
 
 // Definitions returns the API of CustomResourceDefinitions, for the user.
@@ -55,15 +52,15 @@ func (c *cluster) resource(name string) (kube.Resource, error) {
 	return kube.Resource{}, fmt.Errorf("the server has no namespaced resource %q", name)
 }
 
-// apiOf returns the API of a kind in a namespace.
-func (c *cluster) apiOf(kind schema.GroupVersionKind, namespace string) (kube.API[unstructured.Unstructured], error) {
+// resourceOfKind returns the resource of a kind.
+func (c *cluster) resourceOfKind(kind schema.GroupVersionKind) (kube.Resource, error) {
 	for _, r := range c.resources {
-		if r.GroupVersionKind == kind || r.GroupKind() == kind.GroupKind() {
+		if r.GroupKind() == kind.GroupKind() {
 			r.GroupVersionKind = kind
-			return kube.Dynamic(c.client, r, namespace), nil
+			return r, nil
 		}
 	}
-	return kube.API[unstructured.Unstructured]{}, fmt.Errorf("the server has no namespaced kind %s: an exploration needs samples that live in namespaces, and their CRDs", kind)
+	return kube.Resource{}, fmt.Errorf("the server has no namespaced kind %s: an exploration needs samples that live in namespaces, and their CRDs", kind)
 }
 
 // decode returns an object of a step, in a namespace.
@@ -96,15 +93,6 @@ func (c *cluster) find(ctx context.Context, o faults.Object, namespace string, n
 	return all[i], api, true, nil
 }
 
-// delete deletes an object of the user.
-func (c *cluster) delete(ctx context.Context, o faults.Object, namespace string) error {
-	r, err := c.resource(o.Resource)
-	if err != nil {
-		return err
-	}
-	return kube.Dynamic(c.client, r, namespace).Delete(ctx, o.Name)
-}
-
 // stepsOf returns the default steps of an exploration with these samples: the user applies the samples, and
 // deletes them.
 func (c *cluster) stepsOf(samples []json.RawMessage) ([]schedule.Step, error) {
@@ -125,11 +113,8 @@ func (c *cluster) objectOf(raw json.RawMessage) (faults.Object, error) {
 	if err != nil {
 		return faults.Object{}, err
 	}
-	api, err := c.apiOf(object.GroupVersionKind(), "")
-	if err != nil {
-		return faults.Object{}, err
-	}
-	return faults.Object{Resource: api.Resource().String(), Name: object.GetName()}, nil
+	r, err := c.resourceOfKind(object.GroupVersionKind())
+	return faults.Object{Resource: r.String(), Name: object.GetName()}, err
 }
 
 // applies reports whether the user applies an object in a step.

@@ -213,11 +213,11 @@ func (p *planner) planTransitions(ctx context.Context) (jobs []job, err error) {
 
 // definitionOf returns the CRD of an object. It reports whether the object is of a custom kind.
 func (p *planner) definitionOf(ctx context.Context, object *unstructured.Unstructured) (crd []byte, isCustom bool, err error) {
-	api, err := p.cluster.apiOf(object.GroupVersionKind(), "")
+	r, err := p.cluster.resourceOfKind(object.GroupVersionKind())
 	if err != nil {
 		return nil, false, err
 	}
-	definition, err := p.cluster.Definitions().Get(ctx, api.Resource().String())
+	definition, err := p.cluster.Definitions().Get(ctx, r.String())
 	switch {
 	case kube.IsNotFound(err):
 		return nil, false, nil
@@ -239,11 +239,10 @@ func (p *planner) transitionsOf(ctx context.Context, sample *unstructured.Unstru
 	if err != nil {
 		return nil, err
 	}
-	api, err := p.cluster.apiOf(sample.GroupVersionKind(), dryRunNamespace)
+	api, err := p.cluster.APIOf(sample.GroupVersionKind(), dryRunNamespace)
 	if err != nil {
 		return nil, err
 	}
-	api = api.For(p.cluster.client.WithFieldManager(userManager), dryRunNamespace)
 	refusals := 0
 	var accepted []values.Transition
 	for _, t := range all {

@@ -288,18 +288,23 @@ func (r *run) takeStep(ctx context.Context, step schedule.Step) error {
 		if err != nil {
 			return err
 		}
-		api, err := r.runner.cluster.apiOf(object.GroupVersionKind(), r.namespace)
+		api, err := r.runner.cluster.APIOf(object.GroupVersionKind(), r.namespace)
 		if err != nil {
 			return err
 		}
 		r.trace.record(finding.Event{Lane: finding.User, To: finding.Server, Text: fmt.Sprintf("applies %s/%s", object.GetKind(), object.GetName())})
-		if _, err := api.For(r.runner.cluster.client.WithFieldManager(userManager), r.namespace).Apply(ctx, object); err != nil {
+		if _, err := api.Apply(ctx, object); err != nil {
 			return err
 		}
 	}
 	for _, o := range step.Delete {
 		r.trace.record(finding.Event{Lane: finding.User, To: finding.Server, Text: "deletes " + o.String()})
-		if err := r.runner.cluster.delete(ctx, o, r.namespace); err != nil && !kube.IsNotFound(err) {
+		resource, err := r.runner.cluster.resource(o.Resource)
+		if err != nil {
+			return err
+		}
+		err = kube.Dynamic(r.runner.cluster.client, resource, r.namespace).Delete(ctx, o.Name)
+		if err := kube.IgnoreNotFound(err); err != nil {
 			return err
 		}
 	}
@@ -366,7 +371,7 @@ func (r *run) hasReported(step int) bool {
 	for _, v := range h.Versions {
 		if v.Step < step {
 			before++
-		} else if v.Step == step && v.Resource == "events" && !isControlPlane(v.Manager) {
+		} else if v.Step == step && v.Resource == "events" && !history.IsControlPlane(v.Manager) {
 			return true
 		}
 	}

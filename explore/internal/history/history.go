@@ -40,6 +40,15 @@ func (v Version) Content() *unstructured.Unstructured {
 	return &unstructured.Unstructured{Object: v.Object}
 }
 
+// replaceIn replaces the version before of the object, or removes it.
+func (v Version) replaceIn(present map[types.UID]Version) {
+	if v.Deleted {
+		delete(present, v.UID)
+	} else {
+		present[v.UID] = v
+	}
+}
+
 // compareVersions orders versions by their resource versions.
 func compareVersions(a, b Version) int { return ident.Compare(a.ResourceVersion, b.ResourceVersion) }
 
@@ -59,11 +68,7 @@ type History struct {
 func (h History) State() State {
 	present := make(map[types.UID]Version)
 	for _, v := range h.Versions {
-		if v.Deleted {
-			delete(present, v.UID)
-		} else {
-			present[v.UID] = v
-		}
+		v.replaceIn(present)
 	}
 	// The words of the whole history include the words of deleted objects, because other objects refer to them.
 	return newState(maps.Values(present), wordsOf(h))
@@ -77,11 +82,7 @@ func (h History) States() iter.Seq2[Version, State] {
 		versions := slices.SortedStableFunc(slices.Values(h.Versions), compareVersions)
 		w, present := wordsOf(h), make(map[types.UID]Version)
 		for _, v := range versions {
-			if v.Deleted {
-				delete(present, v.UID)
-			} else {
-				present[v.UID] = v
-			}
+			v.replaceIn(present)
 			if !yield(v, newState(maps.Values(present), w)) {
 				return
 			}

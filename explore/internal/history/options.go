@@ -20,11 +20,17 @@ type Options struct {
 
 // isOperator reports whether a field manager is the operator.
 func (o Options) isOperator(manager string) bool {
+	isProgram := manager != "" && !IsControlPlane(manager) && !strings.HasPrefix(manager, "yare-simulated-")
+	return isProgram && !slices.Contains(o.Users, manager)
+}
+
+// IsControlPlane reports whether a field manager is part of the control plane.
+func IsControlPlane(manager string) bool {
 	switch manager {
-	case "", "kube-apiserver", "kube-controller-manager", "kube-scheduler", "kubelet":
-		return false
+	case "kube-apiserver", "kube-controller-manager", "kube-scheduler", "kubelet":
+		return true
 	}
-	return !strings.HasPrefix(manager, "yare-simulated-") && !slices.Contains(o.Users, manager)
+	return false
 }
 
 // Guard is the name of the ResourceQuota that an exploration makes in the namespace of each run. It is
