@@ -11,8 +11,8 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
+	"github.com/yare-go/yare/explore/internal/finding"
 	"github.com/yare-go/yare/explore/internal/history"
-	"github.com/yare-go/yare/explore/internal/schedule"
 	"github.com/yare-go/yare/internal/proxy/faults"
 	"github.com/yare-go/yare/kube"
 )
@@ -95,8 +95,8 @@ func (c *cluster) find(ctx context.Context, o faults.Object, namespace string, n
 
 // stepsOf returns the default steps of an exploration with these samples: the user applies the samples, and
 // deletes them.
-func (c *cluster) stepsOf(samples []json.RawMessage) ([]schedule.Step, error) {
-	steps := []schedule.Step{{Name: "apply the samples", Apply: samples}, {Name: "delete the samples"}}
+func (c *cluster) stepsOf(samples []json.RawMessage) ([]finding.Step, error) {
+	steps := []finding.Step{{Name: "apply the samples", Apply: samples}, {Name: "delete the samples"}}
 	for _, raw := range samples {
 		object, err := c.objectOf(raw)
 		if err != nil {
@@ -118,7 +118,7 @@ func (c *cluster) objectOf(raw json.RawMessage) (faults.Object, error) {
 }
 
 // applies reports whether the user applies an object in a step.
-func (c *cluster) applies(step schedule.Step, o faults.Object) (bool, error) {
+func (c *cluster) applies(step finding.Step, o faults.Object) (bool, error) {
 	for _, raw := range step.Apply {
 		if object, err := c.objectOf(raw); err != nil || object == o {
 			return err == nil, err
@@ -128,7 +128,7 @@ func (c *cluster) applies(step schedule.Step, o faults.Object) (bool, error) {
 }
 
 // appliesKind reports whether the user applies an object of a resource in one of the steps.
-func (c *cluster) appliesKind(steps []schedule.Step, resource string) bool {
+func (c *cluster) appliesKind(steps []finding.Step, resource string) bool {
 	for _, step := range steps {
 		for _, raw := range step.Apply {
 			if object, err := c.objectOf(raw); err == nil && object.Resource == resource {
@@ -141,7 +141,7 @@ func (c *cluster) appliesKind(steps []schedule.Step, resource string) bool {
 
 // appliedUntil returns the objects that the user has applied and not deleted up to a step, and a text
 // that is equal for equal objects.
-func (c *cluster) appliedUntil(steps []schedule.Step, step int) (text string, objects []json.RawMessage, err error) {
+func (c *cluster) appliedUntil(steps []finding.Step, step int) (text string, objects []json.RawMessage, err error) {
 	latest := make(map[faults.Object]json.RawMessage)
 	for _, s := range steps[:step+1] {
 		for _, raw := range s.Apply {

@@ -7,7 +7,6 @@ import (
 
 	"github.com/yare-go/yare/explore/internal/finding"
 	"github.com/yare-go/yare/explore/internal/history"
-	"github.com/yare-go/yare/explore/internal/schedule"
 	"github.com/yare-go/yare/internal/proxy/faults"
 )
 
@@ -158,7 +157,7 @@ func (e *examiner) minimize(ctx context.Context, j job, f *finding.Finding) erro
 				return nil
 			}
 			fewer := slices.Delete(slices.Clone(steps), from, from+size)
-			s := schedule.Schedule{Seed: f.Schedule.Seed, Steps: fewer}
+			s := finding.Schedule{Seed: f.Schedule.Seed, Steps: fewer}
 			compare, err := e.fresh.comparison(ctx, fewer)
 			if err != nil {
 				return err
@@ -178,7 +177,7 @@ func (e *examiner) minimize(ctx context.Context, j job, f *finding.Finding) erro
 				continue
 			}
 			steps = fewer[:out.problemStep+1]
-			f.Schedule, f.Differences, f.Trace = schedule.Schedule{Seed: s.Seed, Steps: steps}, out.differences, out.trace
+			f.Schedule, f.Differences, f.Trace = finding.Schedule{Seed: s.Seed, Steps: steps}, out.differences, out.trace
 		}
 	}
 	return nil

@@ -10,7 +10,6 @@ import (
 
 	"github.com/yare-go/yare/explore/internal/finding"
 	"github.com/yare-go/yare/explore/internal/report"
-	"github.com/yare-go/yare/explore/internal/schedule"
 	"github.com/yare-go/yare/internal/proxy/faults"
 	"github.com/yare-go/yare/kube"
 )
@@ -24,7 +23,7 @@ type Settings struct {
 	Samples []json.RawMessage
 	// Steps are the steps of the user. The first step applies the samples. Default: Samples are applied and
 	// deleted.
-	Steps []schedule.Step
+	Steps []finding.Step
 	// Only are the kinds of faults. Default: all that [faults.DefaultKinds] returns, and transitions.
 	Only []faults.Kind
 	// Beyond are kinds that happen in addition to the default ones.

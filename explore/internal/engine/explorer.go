@@ -10,7 +10,6 @@ import (
 
 	"github.com/yare-go/yare/explore/internal/finding"
 	"github.com/yare-go/yare/explore/internal/history"
-	"github.com/yare-go/yare/explore/internal/schedule"
 	"github.com/yare-go/yare/internal/proxy/faults"
 	"github.com/yare-go/yare/kube"
 )
@@ -34,7 +33,7 @@ func newExplorer(ctx context.Context, l Launcher, s Settings) (*explorer, error)
 	if err != nil {
 		return nil, err
 	}
-	accepted, err := acceptedOf(s.Accepted)
+	accepted, err := history.Accept(append(ownAcceptances(), s.Accepted...)...)
 	if err != nil {
 		return nil, err
 	}
@@ -84,7 +83,7 @@ func (e *explorer) makeReferences(ctx context.Context) error {
 			wait.delay = slowDelay
 		}
 		running.Go(func() {
-			outcomes[i], errs[i] = e.run(ctx, schedule.Schedule{Steps: e.settings.Steps}, wait, expectNothing)
+			outcomes[i], errs[i] = e.run(ctx, finding.Schedule{Steps: e.settings.Steps}, wait, expectNothing)
 		})
 		if i == 0 || e.mustRunAlone() {
 			running.Wait()
@@ -103,7 +102,7 @@ func (e *explorer) makeReferences(ctx context.Context) error {
 		c.Masked, c.Warnings = r.masked(), append(c.Warnings, r.warnings()...)
 	})
 	if f := e.checks.checkReferences(outcomes); f.Seen > 0 {
-		f.Schedule = schedule.Schedule{Seed: e.settings.Seed, Steps: e.settings.Steps}
+		f.Schedule = finding.Schedule{Seed: e.settings.Seed, Steps: e.settings.Steps}
 		e.results.addFinding(f)
 	}
 	if e.mustRunAlone() {
@@ -181,7 +180,7 @@ func (e *explorer) completeCoverage(ctx context.Context, began time.Time) (err e
 		}
 		e.results.addFinding(finding.Finding{
 			Verdict: finding.NeverHeld, Seen: record.Coverage.Runs, Tries: record.Coverage.Runs,
-			Schedule: schedule.Schedule{Seed: e.settings.Seed, Steps: e.settings.Steps}, Differences: []finding.Difference{d},
+			Schedule: finding.Schedule{Seed: e.settings.Seed, Steps: e.settings.Steps}, Differences: []finding.Difference{d},
 		})
 	}
 	e.results.update(func(c *finding.Coverage) {

@@ -7,7 +7,6 @@ import (
 
 	"github.com/yare-go/yare/explore/internal/finding"
 	"github.com/yare-go/yare/explore/internal/history"
-	"github.com/yare-go/yare/explore/internal/schedule"
 	"github.com/yare-go/yare/internal/proxy/faults"
 )
 
@@ -50,7 +49,7 @@ const freshRuns = 2
 func (f *freshStates) observe(ctx context.Context, objects []json.RawMessage) (freshState, error) {
 	var states []history.State
 	for range freshRuns {
-		out, err := f.run(ctx, schedule.Schedule{Steps: []schedule.Step{{Name: "apply", Apply: objects}}}, f.wait, expectNothing)
+		out, err := f.run(ctx, finding.Schedule{Steps: []finding.Step{{Name: "apply", Apply: objects}}}, f.wait, expectNothing)
 		if err != nil {
 			return freshState{}, err
 		}
@@ -64,7 +63,7 @@ func (f *freshStates) observe(ctx context.Context, objects []json.RawMessage) (f
 // comparison returns the comparison of a run in which the user changes the declared state: the state after a step must
 // be the state of a fresh program that has seen only the values of the step. The state after a step that applies
 // nothing is not compared.
-func (f *freshStates) comparison(ctx context.Context, steps []schedule.Step) (compareState, error) {
+func (f *freshStates) comparison(ctx context.Context, steps []finding.Step) (compareState, error) {
 	fresh := make([]freshState, len(steps))
 	for i, step := range steps {
 		if len(step.Apply) == 0 {

@@ -7,14 +7,14 @@ import (
 	"sync"
 	"time"
 
-	"github.com/yare-go/yare/explore/internal/schedule"
+	"github.com/yare-go/yare/explore/internal/finding"
 	"github.com/yare-go/yare/internal/proxy/faults"
 	"github.com/yare-go/yare/kube"
 )
 
 // job is one planned run.
 type job struct {
-	schedule schedule.Schedule
+	schedule finding.Schedule
 	// kind is the kind of the fault, or [faults.Transition].
 	kind faults.Kind
 	// field is the field of a transition.

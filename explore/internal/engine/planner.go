@@ -11,7 +11,6 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/yare-go/yare/explore/internal/finding"
-	"github.com/yare-go/yare/explore/internal/schedule"
 	"github.com/yare-go/yare/explore/internal/values"
 	"github.com/yare-go/yare/internal/proxy"
 	"github.com/yare-go/yare/internal/proxy/faults"
@@ -77,7 +76,7 @@ func (p *planner) planFamilies(ctx context.Context, r *faults.References, areAlo
 
 // newJob returns a run of the steps.
 func (p *planner) newJob(kind faults.Kind, field string, all ...faults.Fault) job {
-	return job{schedule: schedule.Schedule{Seed: p.settings.Seed, Steps: p.settings.Steps, Faults: all}, kind: kind, field: field}
+	return job{schedule: finding.Schedule{Seed: p.settings.Seed, Steps: p.settings.Steps, Faults: all}, kind: kind, field: field}
 }
 
 // opportunities returns what the references have shown.
@@ -108,7 +107,7 @@ func (p *planner) opportunities() (*faults.References, error) {
 }
 
 // firstSample returns the first object that the user applies in the first step, or nil.
-func firstSample(steps []schedule.Step) json.RawMessage {
+func firstSample(steps []finding.Step) json.RawMessage {
 	if len(steps[0].Apply) == 0 {
 		return nil
 	}
@@ -285,7 +284,7 @@ const pairs = 4
 // chain returns the run that applies the sample, and then, for each transition, its values and the sample.
 func (p *planner) chain(index int, transitions []values.Transition) (job, error) {
 	first := p.settings.Steps[0]
-	steps := []schedule.Step{first}
+	steps := []finding.Step{first}
 	var changed []int
 	with := func(raw json.RawMessage) []json.RawMessage {
 		objects := slices.Clone(first.Apply)
@@ -298,10 +297,10 @@ func (p *planner) chain(index int, transitions []values.Transition) (job, error)
 			if err != nil {
 				return job{}, err
 			}
-			steps = append(steps, schedule.Step{Name: t.String(), Apply: with(raw)})
+			steps = append(steps, finding.Step{Name: t.String(), Apply: with(raw)})
 		}
 		changed = append(changed, len(steps)-1)
-		steps = append(steps, schedule.Step{Name: t.Field + ": as in the sample", Apply: first.Apply})
+		steps = append(steps, finding.Step{Name: t.Field + ": as in the sample", Apply: first.Apply})
 	}
-	return job{schedule: schedule.Schedule{Seed: p.settings.Seed, Steps: steps}, kind: faults.Transition, field: transitions[0].Field, changed: changed}, nil
+	return job{schedule: finding.Schedule{Seed: p.settings.Seed, Steps: steps}, kind: faults.Transition, field: transitions[0].Field, changed: changed}, nil
 }

@@ -7,7 +7,6 @@ import (
 
 	"github.com/yare-go/yare/explore/internal/finding"
 	"github.com/yare-go/yare/explore/internal/history"
-	"github.com/yare-go/yare/explore/internal/schedule"
 	"github.com/yare-go/yare/internal/proxy"
 	"github.com/yare-go/yare/internal/proxy/faults"
 )
@@ -33,7 +32,7 @@ type references struct {
 }
 
 // newReferences returns the references of these outcomes. Error: [ErrNoReference].
-func newReferences(outcomes []*outcome, steps []schedule.Step, o history.Options) (*references, error) {
+func newReferences(outcomes []*outcome, steps []finding.Step, o history.Options) (*references, error) {
 	r := &references{outcomes: outcomes}
 	for i, out := range outcomes {
 		if out.problem != "" {

@@ -12,7 +12,6 @@ import (
 
 	"github.com/yare-go/yare/explore/internal/finding"
 	"github.com/yare-go/yare/explore/internal/history"
-	"github.com/yare-go/yare/explore/internal/schedule"
 	"github.com/yare-go/yare/internal/clock"
 	"github.com/yare-go/yare/internal/proxy"
 	"github.com/yare-go/yare/internal/proxy/faults"
@@ -24,7 +23,7 @@ import (
 // run is one run of an operator in a namespace of its own.
 type run struct {
 	runner    *runner
-	schedule  schedule.Schedule
+	schedule  finding.Schedule
 	namespace string
 	// folder is for the files of the run.
 	folder    string
@@ -113,7 +112,7 @@ func (r *run) isNamespaceReusable() bool {
 }
 
 // runStep makes one step of the user, with its faults, and judges the rest after the step.
-func (r *run) runStep(ctx context.Context, i int, step schedule.Step, wait patience, compare compareState) error {
+func (r *run) runStep(ctx context.Context, i int, step finding.Step, wait patience, compare compareState) error {
 	r.trace.setStep(i)
 	r.recording.BeginStep(i)
 	if err := r.proxy.BeginStep(ctx, i); err != nil {
@@ -282,7 +281,7 @@ func (r *run) lastRequest() string {
 }
 
 // takeStep makes the changes of the user in a step.
-func (r *run) takeStep(ctx context.Context, step schedule.Step) error {
+func (r *run) takeStep(ctx context.Context, step finding.Step) error {
 	for _, raw := range step.Apply {
 		object, err := r.runner.cluster.decode(raw, r.namespace)
 		if err != nil {

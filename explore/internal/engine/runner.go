@@ -10,7 +10,6 @@ import (
 
 	"github.com/yare-go/yare/explore/internal/finding"
 	"github.com/yare-go/yare/explore/internal/history"
-	"github.com/yare-go/yare/explore/internal/schedule"
 	"github.com/yare-go/yare/internal/proxy"
 	"github.com/yare-go/yare/internal/proxy/faults"
 )
@@ -31,17 +30,17 @@ type runner struct {
 	// plane is the control plane, or nil if its components may not be stopped.
 	plane faults.Plane
 	// steps are the steps of the exploration. A run may have other steps.
-	steps []schedule.Step
+	steps []finding.Step
 	// election is the election of the program in the references. It is nil before the references are made, and if the
 	// program elects no leader.
 	election *election
 }
 
 // runFunc makes one run: see [runner.run].
-type runFunc func(ctx context.Context, s schedule.Schedule, wait patience, compare compareState) (*outcome, error)
+type runFunc func(ctx context.Context, s finding.Schedule, wait patience, compare compareState) (*outcome, error)
 
 // run makes one run. An error means that the run could not be made. It is no verdict on the program.
-func (n *runner) run(ctx context.Context, s schedule.Schedule, wait patience, compare compareState) (*outcome, error) {
+func (n *runner) run(ctx context.Context, s finding.Schedule, wait patience, compare compareState) (*outcome, error) {
 	folder, err := os.MkdirTemp("", "yare-explore-")
 	if err != nil {
 		return nil, err

@@ -9,7 +9,6 @@ import (
 	"io"
 
 	"github.com/yare-go/yare/explore/internal/finding"
-	"github.com/yare-go/yare/explore/internal/schedule"
 )
 
 //go:embed page.tmpl
@@ -71,7 +70,7 @@ func newTrace(f finding.Finding) (steps []traceStep, err error) {
 
 // stepTitle returns the number of a step, counted from 1, with its name. A negative index means the
 // time before the first step.
-func stepTitle(steps []schedule.Step, index int) string {
+func stepTitle(steps []finding.Step, index int) string {
 	switch {
 	case index < 0:
 		return "before the first step"

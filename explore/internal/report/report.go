@@ -38,7 +38,6 @@ import (
 	"unicode"
 
 	"github.com/yare-go/yare/explore/internal/finding"
-	"github.com/yare-go/yare/explore/internal/schedule"
 )
 
 // functions returns the functions of both templates.
@@ -135,7 +134,7 @@ func meaning(v finding.Verdict) string {
 
 // describeStep returns the name of a step and what the user does in the step. A name that begins with the only
 // verb of the step is not followed by the verb again.
-func describeStep(s schedule.Step) string {
+func describeStep(s finding.Step) string {
 	var applied, deleted []string
 	for _, object := range s.Apply {
 		applied = append(applied, kindAndName(object))
