@@ -35,7 +35,7 @@ func (v Verdict) IsDelivery() bool { return v.Until == nil && v.Break == nil && 
 
 // NewWatches returns a hook with a gate.
 func NewWatches(g Gate) *Watches {
-	return &Watches{gate: g, deliveries: newDeliveries(), open: map[*watch]struct{}{}}
+	return &Watches{gate: g, deliveries: &deliveries{step: -1, changes: map[Selection]int{}}, open: map[*watch]struct{}{}}
 }
 
 // RoundTrip implements [Hook].

@@ -271,19 +271,18 @@ func (r *replicas) handOver(armed *faults.Armed, isKilled bool, over <-chan stru
 	former := r.beginHandOver(session, isKilled)
 	defer r.endHandOver()
 	defer armed.End()
-	election := r.election
-	limit := time.NewTimer(election.takeOverTime())
-	defer limit.Stop()
-	tick := time.NewTicker(pollInterval)
-	defer tick.Stop()
-	for successor := ""; successor == "" || successor == session.Name(); {
+	limit := r.election.takeOverTime()
+	for until := time.Now().Add(limit); ; {
+		if leader := r.election.leader(r.proxy.Requests()); leader != "" && leader != session.Name() {
+			break
+		}
+		if time.Now().After(until) {
+			return &handOverError{fmt.Sprintf("No other replica takes the lease within %s, although it lasts for %s only.", limit, r.election.duration)}
+		}
 		select {
 		case <-over:
 			return nil
-		case <-limit.C:
-			return &handOverError{fmt.Sprintf("No other replica takes the lease within %s, although it lasts for %s only.", election.takeOverTime(), election.duration)}
-		case <-tick.C:
-			successor = election.leader(r.proxy.Requests())
+		case <-time.After(pollInterval):
 		}
 	}
 	if !isKilled || former == nil {

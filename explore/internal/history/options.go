@@ -4,6 +4,7 @@ import (
 	"slices"
 	"strings"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/yare-go/yare/internal/proxy"
@@ -84,23 +85,14 @@ func isCustom(apiVersion string) bool {
 
 // isOwnedByCustomObject reports whether a custom object is an owner of an object.
 func isOwnedByCustomObject(v Version) bool {
-	for _, owner := range v.Content().GetOwnerReferences() {
-		if isCustom(owner.APIVersion) {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(v.Content().GetOwnerReferences(), func(o metav1.OwnerReference) bool { return isCustom(o.APIVersion) })
 }
 
 // isMadeByController reports whether a built-in controller makes and deletes the object, such as a ReplicaSet
 // or a Pod.
 func isMadeByController(v Version) bool {
-	for _, owner := range v.Content().GetOwnerReferences() {
-		if owner.Controller != nil && *owner.Controller && !isCustom(owner.APIVersion) {
-			return true
-		}
-	}
-	return v.Resource == "endpoints"
+	owner := metav1.GetControllerOf(v.Content())
+	return owner != nil && !isCustom(owner.APIVersion) || v.Resource == "endpoints"
 }
 
 // isFinishedJob reports whether a Job has finished, in success or not.
