@@ -53,7 +53,7 @@ var layers = map[string][]string{
 	// It reduces objects to the fields of a type.
 	"internal/jsonscan/projection": {"internal/jsonscan"},
 
-	"kube":  {"internal/ident", "internal/jsonscan", "kube/internal/jsonplan", "kube/internal/kubeconfig", "internal/jsonscan/projection"},
+	"kube":  {"internal/ident", "internal/clock", "internal/jsonscan", "kube/internal/jsonplan", "kube/internal/kubeconfig", "internal/jsonscan/projection"},
 	"crd":   {"kube"},
 	"watch": {"kube", "internal/jsonscan", "internal/ident", "internal/clock"},
 	"cache": {
@@ -154,6 +154,42 @@ func layerOf(dir string) (string, bool) {
 		}
 	}
 	return "", false
+}
+
+// TestInternalHasTwoGroups compares the folders of internal/ with the table of docs/architecture.md. A folder of the
+// group ground imports no other package of yare.
+func TestInternalHasTwoGroups(t *testing.T) {
+	page, err := os.ReadFile("docs/architecture.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	groups := make(map[string]string)
+	var listed []string
+	for _, row := range regexp.MustCompile("(?m)^\\| `(internal/\\w+)` \\| (ground|shared) \\|").FindAllStringSubmatch(string(page), -1) {
+		groups[row[1]] = row[2]
+		listed = append(listed, row[1])
+	}
+	folders, err := fs.Glob(os.DirFS("."), "internal/*")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !slices.Equal(listed, folders) {
+		t.Errorf("internal/ has %q, and docs/architecture.md has rows for %q", folders, listed)
+	}
+	if len(folders) > 12 {
+		t.Errorf("internal/ has %d entries, more than 12", len(folders))
+	}
+	for name, file := range sources(t) {
+		folder := strings.Join(strings.SplitN(name, "/", 3)[:min(2, strings.Count(name, "/"))], "/")
+		if groups[folder] != "ground" || strings.HasSuffix(name, "_test.go") {
+			continue
+		}
+		for _, imported := range imports(file) {
+			if own, ok := strings.CutPrefix(imported, modulePath+"/"); ok && own != folder && !strings.HasPrefix(own, folder+"/") {
+				t.Errorf("%s imports %s, but %s is in the group ground", name, own, folder)
+			}
+		}
+	}
 }
 
 func TestOperatorsLinkNothingForbidden(t *testing.T) {

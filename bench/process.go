@@ -18,7 +18,7 @@ import (
 	"github.com/yare-go/yare/internal/plane/process"
 )
 
-// runningProgram is a program that runs, with the marks that it printed: see package probe.
+// runningProgram is a running program with the marks that it printed: see package probe.
 type runningProgram struct {
 	process *process.Process
 	started time.Time
@@ -31,8 +31,8 @@ type runningProgram struct {
 	records []record
 }
 
-// mark is the moment at which a program reached a mark, with the processor time that it had
-// used when the mark was read.
+// mark is the moment at which a program reached a mark. It has the processor time of the program at that
+// moment.
 type mark struct {
 	time time.Time
 	cpu  time.Duration

@@ -61,7 +61,7 @@ type bench struct {
 	results  *results
 	commit   string
 
-	// cluster is the control plane that runs, if one does, and kind is the kind of rows that it is for.
+	// cluster is the running control plane, or nil. kind is the kind of rows that it is for.
 	cluster *cluster
 	kind    string
 	// store holds the objects of the replay server.
@@ -239,7 +239,7 @@ func (s syncing) sync(ctx context.Context, running *runningProgram) (figures, ti
 	}, all.time, nil
 }
 
-// rest adds to f the figures that are measured after the sync, which ended at end.
+// rest adds to f the figures that are measured after the sync. The sync ended at end.
 func (s syncing) rest(ctx context.Context, running *runningProgram, f figures, end time.Time) error {
 	if err := clock.SleepReal(ctx, time.Until(end.Add(soon))); err != nil {
 		return err

@@ -35,7 +35,7 @@ type binary struct {
 // build compiles the main package in dir for a platform.
 func build(ctx context.Context, dir string, p platform, scratch string) (binary, error) {
 	out := filepath.Join(scratch, p.arch)
-	// go build writes into a folder that exists under the name that the program has.
+	// go build writes into an existing folder, under the name of the program.
 	if err := os.Mkdir(out, 0o755); err != nil {
 		return binary{}, fmt.Errorf("make a folder for the binary: %w", err)
 	}

@@ -1,9 +1,12 @@
 package kube
 
 import (
+	"context"
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/yare-go/yare/internal/clock"
 )
 
 // SetCondition sets the condition of that type, by the Kubernetes API conventions. Its status is
@@ -13,13 +16,13 @@ import (
 // people.
 //
 // Set a condition once in a reconcile: a condition that is set to true and then to false has had a
-// transition each time, and never comes to rest. The time is the real time, even in a test that moves the
-// time of the program.
-func SetCondition(conditions *[]metav1.Condition, owner Object, conditionType string, holds bool, reason, message string) {
+// transition each time, and never comes to rest. The time is the time of the reconcile whose context ctx is, so a test
+// can move it. Outside of a reconcile it is the real time.
+func SetCondition(ctx context.Context, conditions *[]metav1.Condition, owner Object, conditionType string, holds bool, reason, message string) {
 	now := metav1.Condition{
 		Type: conditionType, Status: metav1.ConditionFalse, Reason: reason, Message: message,
 		ObservedGeneration: owner.GetGeneration(),
-		LastTransitionTime: metav1.NewTime(time.Now().Truncate(time.Second)), // what JSON keeps
+		LastTransitionTime: metav1.NewTime(clock.From(ctx).Now().Truncate(time.Second)), // what JSON keeps
 	}
 	if holds {
 		now.Status = metav1.ConditionTrue

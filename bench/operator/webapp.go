@@ -30,7 +30,7 @@ func reconcile(ctx context.Context, app *workload.WebApp, c *kube.Client) (contr
 		reason = "Available"
 	}
 	app.Status.AvailableReplicas, app.Status.Ready = s.AvailableReplicas, ready
-	kube.SetCondition(&app.Status.Conditions, app, "Ready", ready, reason,
+	kube.SetCondition(ctx, &app.Status.Conditions, app, "Ready", ready, reason,
 		fmt.Sprintf("%d of %d pods are updated, %d available", s.UpdatedReplicas, want, s.AvailableReplicas))
 	return controller.RequeueAfter(5 * time.Minute), c.ApplyStatus(ctx, app)
 }

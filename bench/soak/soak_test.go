@@ -1,67 +1,117 @@
-package main
+// Package soak runs an operator for an hour with 10,000 objects, while users change the objects at a fixed rate and
+// faults happen between the operator and the API server. It samples the memory, the goroutines and the connections of
+// the operator's process from outside, checks at the end that all objects are right, and judges whether the samples
+// stay flat.
+//
+//	go -C bench test ./soak -timeout 0 -v -for 1h
+//	go -C bench test ./soak -timeout 0 -v -for 2m -objects 1000 -out "$(mktemp -d)"  # a quick look
+//
+// TestSoak writes results.json and the plots into the folder -out. It needs Linux.
+package soak
 
 import (
-	"maps"
-	"strings"
+	"context"
+	"flag"
+	"sync"
 	"testing"
-
-	corev1 "k8s.io/api/core/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"time"
 
 	"github.com/yare-go/yare/bench/internal/workload"
+	"github.com/yare-go/yare/yaretest"
 )
 
-func TestMetricsAreSummedUp(t *testing.T) {
-	t.Parallel()
-	values, err := parseMetrics(strings.NewReader("# TYPE a gauge\na 1\nb{x=\"} \"} 2\nb{x=\"z\"} 3e1\n"))
-	if err != nil {
+var (
+	duration  = flag.Duration("for", 0, "how long the objects change and faults happen; at 0 there is no soak")
+	objects   = flag.Int("objects", 10_000, "the number of Notes, at least 100")
+	rate      = flag.Float64("rate", 20, "the number of changes by users per second")
+	every     = flag.Duration("every", 10*time.Second, "the time between two samples; at least six are needed")
+	killEvery = flag.Duration("kill-every", 10*time.Minute, "the time between two kills of the API server")
+	seed      = flag.Uint64("seed", 1, "the seed of changes and faults")
+	out       = flag.String("out", ".", "the folder of the results")
+)
+
+// TestSoak fails if an object is wrong at the end, if the operator ends, or if something grows.
+func TestSoak(t *testing.T) {
+	if *duration == 0 {
+		t.Skip("it takes an hour: go -C bench test ./soak -timeout 0 -v -for 1h")
+	}
+	if *objects < 100 || *rate <= 0 || *every <= 0 || *killEvery <= 0 || *duration < 6**every {
+		t.Fatal("there are at least 100 objects, and at least six samples; a rate and a time are positive")
+	}
+	cluster := yaretest.New(t)
+	namespace := cluster.Namespace(t)
+	yaretest.Define[workload.Note](t, cluster)
+	client := cluster.Client(t).WithFieldManager("soak")
+	users := newUsers(client, namespace)
+	t.Logf("creating %d Notes", *objects)
+	if err := users.createAll(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	if want := map[string]float64{"a": 1, "b": 32}; !maps.Equal(values, want) {
-		t.Errorf("the metrics are %v, not %v", values, want)
+	front := newFront(t, cluster.Config())
+	program := startProgram(t, front.session, namespace)
+	t.Log("waiting until all Notes are reconciled")
+	if err := waitUntilRight(t.Context(), client, namespace, program, 10*time.Minute); err != nil {
+		t.Fatal(err)
+	}
+	results := newResults(t.Context())
+	disturb(t, cluster, users, front, program, results)
+	t.Log("no changes and no faults any more: waiting until all Notes are right")
+	began := time.Now()
+	if err := waitUntilRight(t.Context(), client, namespace, program, 5*time.Minute); err != nil {
+		results.Wrong = err.Error()
+	}
+	results.SecondsUntilRight = time.Since(began).Seconds()
+	results.Changes, results.Faults = users.counts.all(), front.counts.all()
+	results.judge()
+	for _, each := range results.Trends {
+		t.Log(each)
+	}
+	if err := results.write(*out); err != nil {
+		t.Error(err)
+	}
+	if err := results.err(); err != nil {
+		t.Error(err)
 	}
 }
 
-func TestGrowthIsNotFlat(t *testing.T) {
-	t.Parallel()
-	r := &results{}
-	for i := range 90 {
-		r.Samples = append(r.Samples, sample{Resident: 100 + float64(i), Heap: 100, Goroutines: 20 + float64(i/60), Sockets: 5})
-	}
-	r.judge()
-	for _, each := range r.Trends {
-		if want := each.Of != "resident memory"; each.Flat != want {
-			t.Errorf("%s: flat is %t, not %t: %+v", each.Of, each.Flat, want, each)
-		}
-	}
-	if r.err() == nil {
-		t.Error("memory that grows is no error")
-	}
-}
-
-func TestProblems(t *testing.T) {
-	t.Parallel()
-	note := func(change func(*workload.Note)) *workload.Note {
-		n := &workload.Note{Spec: workload.NoteSpec{Text: "new"}, Status: workload.NoteStatus{Text: "new"}}
-		if change != nil {
-			change(n)
-		}
-		return n
-	}
-	child := func(text string) *corev1.ConfigMap { return &corev1.ConfigMap{Data: map[string]string{"text": text}} }
-	for _, test := range []struct {
-		note     *workload.Note
-		children []*corev1.ConfigMap
-		want     string
-	}{
-		{note(nil), []*corev1.ConfigMap{child("new")}, ""},
-		{note(nil), nil, "it has 0 ConfigMaps"},
-		{note(nil), []*corev1.ConfigMap{child("old")}, "its ConfigMap has another text"},
-		{note(func(n *workload.Note) { n.Status.Text = "old" }), []*corev1.ConfigMap{child("new")}, "its status is not up to date"},
-		{note(func(n *workload.Note) { n.DeletionTimestamp = &metav1.Time{} }), []*corev1.ConfigMap{child("new")}, "it is still being deleted"},
-	} {
-		if got := problemOf(test.note, test.children); got != test.want {
-			t.Errorf("the problem is %q, not %q", got, test.want)
+// disturb lets users change objects and faults happen for the duration of the soak. Meanwhile it samples the program,
+// and kills the API server. It ends earlier with the program.
+func disturb(t *testing.T, cluster *yaretest.Cluster, users *users, front *front, program *program, results *results) {
+	ctx, cancel := context.WithTimeout(t.Context(), *duration)
+	var working sync.WaitGroup
+	defer working.Wait()
+	defer cancel()
+	t.Logf("changes and faults for %s", *duration)
+	users.change(ctx, &working)
+	working.Go(func() { front.injectFaults(ctx) })
+	began := time.Now()
+	samples, kills := time.NewTicker(*every), time.NewTicker(*killEvery)
+	defer samples.Stop()
+	defer kills.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-program.done:
+			return
+		case <-kills.C:
+			// The soak must not end while the API server is down.
+			if time.Since(began) < *duration-*killEvery/10 {
+				cluster.Kill(t, "kube-apiserver")
+				front.counts.add("kill of the API server")
+				cluster.StartComponent(t, "kube-apiserver")
+			}
+		case <-samples.C:
+			s, err := program.sample(ctx)
+			if err != nil {
+				t.Logf("no sample: %v", err)
+				continue
+			}
+			s.Second = time.Since(began).Seconds()
+			results.Samples = append(results.Samples, s)
+			if len(results.Samples)%30 == 0 {
+				t.Logf("%s: %s", time.Since(began).Round(time.Second), s)
+			}
 		}
 	}
 }

@@ -2,15 +2,22 @@ package main
 
 import (
 	"bytes"
+	"go/ast"
+	"go/parser"
+	"go/token"
 	"io/fs"
+	"maps"
 	"os"
 	"os/exec"
+	"path"
 	"path/filepath"
+	"reflect"
 	"slices"
 	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/yare-go/yare/internal/plane"
 )
 
 func TestNamesOfAProject(t *testing.T) {
@@ -142,4 +149,44 @@ func files(t *testing.T, dir string) map[string]string {
 		t.Fatal(err)
 	}
 	return contents
+}
+
+// TestTemplateIsTheFirstLesson counts what somebody meets in the first operator: the distinct names of yare's packages
+// and the distinct keys of crd tags.
+func TestTemplateIsTheFirstLesson(t *testing.T) {
+	t.Parallel()
+	file, err := parser.ParseFile(token.NewFileSet(), "template/main.go", nil, parser.SkipObjectResolution)
+	if err != nil {
+		t.Fatal(err)
+	}
+	packages := map[string]bool{}
+	for _, spec := range file.Imports {
+		if name, ok := strings.CutPrefix(strings.Trim(spec.Path.Value, `"`), plane.ModulePath+"/"); ok {
+			packages[path.Base(name)] = true
+		}
+	}
+	met := map[string]bool{}
+	ast.Inspect(file, func(n ast.Node) bool {
+		switch n := n.(type) {
+		case *ast.SelectorExpr:
+			if x, ok := n.X.(*ast.Ident); ok && packages[x.Name] {
+				met[x.Name+"."+n.Sel.Name] = true
+			}
+		case *ast.Field:
+			if n.Tag == nil {
+				return true
+			}
+			for key := range strings.SplitSeq(reflect.StructTag(strings.Trim(n.Tag.Value, "`")).Get("crd"), ",") {
+				if name, _, _ := strings.Cut(key, "="); name != "" {
+					met["crd:"+name] = true
+				}
+			}
+		}
+		return true
+	})
+	if names := slices.Sorted(maps.Keys(met)); len(names) > 15 {
+		t.Errorf("the template has %d names of yare, more than 15: %q", len(names), names)
+	} else {
+		t.Logf("%d names: %q", len(names), names)
+	}
 }

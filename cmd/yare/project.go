@@ -99,7 +99,7 @@ func (p project) write(yare plane.Location) (names []string, err error) {
 	case err != nil && !errors.Is(err, fs.ErrNotExist):
 		return nil, fmt.Errorf("%s cannot be the folder of a new operator: %w", p.Dir, err)
 	}
-	replacer := strings.NewReplacer(templateName, p.Name, templateKind, p.Kind, templateGroup, p.Group)
+	replacer := strings.NewReplacer(templateName, p.Name, templateKind, p.Kind, strings.ToLower(templateKind), strings.ToLower(p.Kind), templateGroup, p.Group)
 	for _, file := range []struct{ source, target string }{
 		{"main.go", "main.go"},
 		{"main_test.go", "main_test.go"},

@@ -40,11 +40,11 @@ func reconcile(ctx context.Context, c *CronJob, client *kube.Client) (controller
 	}
 	switch {
 	case err != nil: // only a change of the schedule helps
-		kube.SetCondition(&c.Status.Conditions, c, "Scheduled", false, "InvalidSchedule", err.Error())
+		kube.SetCondition(ctx, &c.Status.Conditions, c, "Scheduled", false, "InvalidSchedule", err.Error())
 	case c.Spec.Suspend:
-		kube.SetCondition(&c.Status.Conditions, c, "Scheduled", false, "Suspended", "spec.suspend is true")
+		kube.SetCondition(ctx, &c.Status.Conditions, c, "Scheduled", false, "Suspended", "spec.suspend is true")
 	default:
-		kube.SetCondition(&c.Status.Conditions, c, "Scheduled", true, "Valid", "Jobs start by the schedule")
+		kube.SetCondition(ctx, &c.Status.Conditions, c, "Scheduled", true, "Valid", "Jobs start by the schedule")
 		action = controller.RequeueAfter(schedule.Next(now).Sub(now))
 		if jobs, err = startDue(ctx, c, client, jobs, latestDue(c, jobs, schedule, now)); err != nil {
 			return action, err
@@ -78,6 +78,7 @@ func startDue(ctx context.Context, c *CronJob, client *kube.Client, jobs []*batc
 	}
 	template, name := c.Spec.JobTemplate, fmt.Sprintf("%s-%d", c.Name, due.Unix()) // no run starts twice
 	job := &batchv1.Job{ObjectMeta: metav1.ObjectMeta{Namespace: c.Namespace, Name: name, Labels: template.Labels, Annotations: template.Annotations}, Spec: template.Spec}
+	setLabels(job, c)
 	metav1.SetMetaDataAnnotation(&job.ObjectMeta, scheduledAt, due.UTC().Format(time.RFC3339))
 	created, err := kube.Namespaced[batchv1.Job](client, c.Namespace).Create(ctx, kube.OwnedBy(c, job))
 	if err != nil {
@@ -87,8 +88,8 @@ func startDue(ctx context.Context, c *CronJob, client *kube.Client, jobs []*batc
 	return append(jobs, created), nil
 }
 
-// latestDue returns the latest time of the schedule that has passed, that is within the deadline,
-// and for which no Job was started. It returns the zero time if there is none.
+// latestDue returns the latest time of the schedule before now. The time is within the deadline, and no Job
+// was started for it. It returns the zero time if there is none.
 func latestDue(c *CronJob, jobs []*batchv1.Job, schedule cron.Schedule, now time.Time) (due time.Time) {
 	from := slices.MaxFunc([]time.Time{c.CreationTimestamp.Time, lastScheduled(c, jobs)}, time.Time.Compare)
 	if seconds := c.Spec.StartingDeadlineSeconds; seconds != nil {
@@ -122,29 +123,4 @@ func deleteOld(ctx context.Context, c *CronJob, client *kube.Client, jobs []*bat
 	succeeded, failed := jobsIn(batchv1.JobComplete, jobs), jobsIn(batchv1.JobFailed, jobs)
 	old := slices.Concat(succeeded[min(len(succeeded), int(*c.Spec.SuccessfulJobsHistoryLimit)):], failed[min(len(failed), int(*c.Spec.FailedJobsHistoryLimit)):])
 	return deleteJobs(ctx, client, old)
-}
-
-// deleteJobs deletes Jobs and their Pods. The Jobs may be deleted already.
-func deleteJobs(ctx context.Context, client *kube.Client, jobs []*batchv1.Job) error {
-	for _, j := range jobs {
-		if err := client.Delete(ctx, j, kube.Propagation(metav1.DeletePropagationBackground)); kube.IgnoreNotFound(err) != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-// jobsIn returns the Jobs that are in a state.
-func jobsIn(state batchv1.JobConditionType, jobs []*batchv1.Job) []*batchv1.Job {
-	return slices.DeleteFunc(slices.Clone(jobs), func(j *batchv1.Job) bool { return stateOf(j) != state })
-}
-
-// stateOf returns JobComplete or JobFailed for a finished Job, and active for any other.
-func stateOf(j *batchv1.Job) batchv1.JobConditionType {
-	for _, condition := range j.Status.Conditions {
-		if (condition.Type == batchv1.JobComplete || condition.Type == batchv1.JobFailed) && condition.Status == corev1.ConditionTrue {
-			return condition.Type
-		}
-	}
-	return active
 }

@@ -53,7 +53,11 @@ func cleanup(ctx context.Context, echo *Echo, c *kube.Client) (controller.Cleanu
 
 // deployment returns the desired Deployment of echo.
 func deployment(echo *Echo) *appsv1.Deployment {
-	labels := map[string]string{"app": echo.Name}
+	labels := map[string]string{
+		"app.kubernetes.io/name":       "echo",
+		"app.kubernetes.io/instance":   echo.Name,
+		"app.kubernetes.io/managed-by": "echo-operator",
+	}
 	return &appsv1.Deployment{
 		ObjectMeta: metav1.ObjectMeta{Namespace: echo.Namespace, Name: echo.Name, Labels: labels},
 		Spec: appsv1.DeploymentSpec{

@@ -24,12 +24,12 @@ func echo(t *testing.T) operatortest.Operator {
 			return fmt.Sprintf(`
 apiVersion: apps/v1
 kind: Deployment
-metadata: {name: %[1]s, labels: {app: %[1]s}}
+metadata: {name: %[1]s, labels: {app.kubernetes.io/name: echo, app.kubernetes.io/instance: %[1]s, app.kubernetes.io/managed-by: echo-operator}}
 spec:
   replicas: %[2]d
-  selector: {matchLabels: {app: %[1]s}}
+  selector: {matchLabels: {app.kubernetes.io/name: echo, app.kubernetes.io/instance: %[1]s, app.kubernetes.io/managed-by: echo-operator}}
   template:
-    metadata: {labels: {app: %[1]s}}
+    metadata: {labels: {app.kubernetes.io/name: echo, app.kubernetes.io/instance: %[1]s, app.kubernetes.io/managed-by: echo-operator}}
     spec:
       containers:
       - name: %[1]s

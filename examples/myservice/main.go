@@ -57,14 +57,13 @@ func apply[T any, P kube.ObjectOf[T]](ctx context.Context, c *kube.Client, m *My
 
 // deployment returns the Deployment that runs the pods of m.
 func deployment(m *MyService) *appsv1.Deployment {
-	labels := map[string]string{"app": m.Name}
 	return &appsv1.Deployment{
-		ObjectMeta: metav1.ObjectMeta{Namespace: m.Namespace, Name: m.Name + "-deployment"},
+		ObjectMeta: metav1.ObjectMeta{Namespace: m.Namespace, Name: m.Name + "-deployment", Labels: labels(m)},
 		Spec: appsv1.DeploymentSpec{
 			Replicas: &m.Spec.Replicas,
-			Selector: &metav1.LabelSelector{MatchLabels: labels},
+			Selector: &metav1.LabelSelector{MatchLabels: labels(m)},
 			Template: corev1.PodTemplateSpec{
-				ObjectMeta: metav1.ObjectMeta{Labels: labels},
+				ObjectMeta: metav1.ObjectMeta{Labels: labels(m)},
 				Spec:       corev1.PodSpec{Containers: []corev1.Container{{Name: m.Name + "-container", Image: m.Spec.Image}}},
 			},
 		},
@@ -74,10 +73,19 @@ func deployment(m *MyService) *appsv1.Deployment {
 // service returns the Service that selects the pods of m.
 func service(m *MyService) *corev1.Service {
 	return &corev1.Service{
-		ObjectMeta: metav1.ObjectMeta{Namespace: m.Namespace, Name: m.Name + "-service"},
+		ObjectMeta: metav1.ObjectMeta{Namespace: m.Namespace, Name: m.Name + "-service", Labels: labels(m)},
 		Spec: corev1.ServiceSpec{
-			Selector: map[string]string{"app": m.Name},
+			Selector: labels(m),
 			Ports:    []corev1.ServicePort{{Protocol: corev1.ProtocolTCP, Port: 80, TargetPort: intstr.FromInt32(80)}},
 		},
+	}
+}
+
+// labels returns the labels of the children of m, and of its pods.
+func labels(m *MyService) map[string]string {
+	return map[string]string{
+		"app.kubernetes.io/name":       "myservice",
+		"app.kubernetes.io/instance":   m.Name,
+		"app.kubernetes.io/managed-by": "myservice-operator",
 	}
 }

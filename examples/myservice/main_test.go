@@ -24,20 +24,20 @@ func myService(t *testing.T) operatortest.Operator {
 			return fmt.Sprintf(`
 apiVersion: apps/v1
 kind: Deployment
-metadata: {name: %[1]s-deployment}
+metadata: {name: %[1]s-deployment, labels: {app.kubernetes.io/name: myservice, app.kubernetes.io/instance: %[1]s, app.kubernetes.io/managed-by: myservice-operator}}
 spec:
   replicas: %[2]d
-  selector: {matchLabels: {app: %[1]s}}
+  selector: {matchLabels: {app.kubernetes.io/name: myservice, app.kubernetes.io/instance: %[1]s, app.kubernetes.io/managed-by: myservice-operator}}
   template:
-    metadata: {labels: {app: %[1]s}}
+    metadata: {labels: {app.kubernetes.io/name: myservice, app.kubernetes.io/instance: %[1]s, app.kubernetes.io/managed-by: myservice-operator}}
     spec:
       containers: [{name: %[1]s-container, image: %[3]q}]
 ---
 apiVersion: v1
 kind: Service
-metadata: {name: %[1]s-service}
+metadata: {name: %[1]s-service, labels: {app.kubernetes.io/name: myservice, app.kubernetes.io/instance: %[1]s, app.kubernetes.io/managed-by: myservice-operator}}
 spec:
-  selector: {app: %[1]s}
+  selector: {app.kubernetes.io/name: myservice, app.kubernetes.io/instance: %[1]s, app.kubernetes.io/managed-by: myservice-operator}
   ports: [{protocol: TCP, port: 80, targetPort: 80}]
 `, name, s.Replicas, s.Image)
 		},

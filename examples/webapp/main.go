@@ -5,7 +5,6 @@ import (
 	"context"
 	"embed"
 	"fmt"
-	"time"
 
 	"github.com/yare-go/yare/controller"
 	"github.com/yare-go/yare/kube"
@@ -45,10 +44,7 @@ func (WebAppSpec) Definition() kube.Definition {
 type WebApp = kube.CustomResource[WebAppSpec, WebAppStatus]
 
 func main() {
-	operator.Main(controller.New(reconcile,
-		controller.FieldManager("webapp-operator"),
-		controller.Owns[appsv1.Deployment](),
-	).Finalizer("webapp.example.com/cleanup", cleanup))
+	operator.Main(controller.New(reconcile, controller.Owns[appsv1.Deployment]()))
 }
 
 func reconcile(ctx context.Context, app *WebApp, c *kube.Client) (controller.Action, error) {
@@ -65,20 +61,18 @@ func reconcile(ctx context.Context, app *WebApp, c *kube.Client) (controller.Act
 		controller.Log(ctx).Info("the readiness changes", "ready", ready, "available", s.AvailableReplicas)
 	}
 	app.Status.AvailableReplicas, app.Status.Ready = s.AvailableReplicas, ready
-	kube.SetCondition(&app.Status.Conditions, app, "Ready", ready, reason,
+	kube.SetCondition(ctx, &app.Status.Conditions, app, "Ready", ready, reason,
 		fmt.Sprintf("%d of %d pods are updated, %d available", s.UpdatedReplicas, want, s.AvailableReplicas))
-	return controller.RequeueAfter(5 * time.Minute), c.ApplyStatus(ctx, app)
-}
-
-// cleanup only logs. The garbage collector deletes the Deployment.
-func cleanup(ctx context.Context, _ *WebApp, _ *kube.Client) (controller.Cleanup, error) {
-	controller.Log(ctx).Info("cleaned up")
-	return controller.CleanupDone(), nil
+	return controller.Done(), c.ApplyStatus(ctx, app)
 }
 
 // deployment returns the desired Deployment of app.
 func deployment(app *WebApp) *appsv1.Deployment {
-	labels := map[string]string{"app": app.Name}
+	labels := map[string]string{
+		"app.kubernetes.io/name":       "webapp",
+		"app.kubernetes.io/instance":   app.Name,
+		"app.kubernetes.io/managed-by": "webapp-operator",
+	}
 	return &appsv1.Deployment{
 		ObjectMeta: metav1.ObjectMeta{Namespace: app.Namespace, Name: app.Name, Labels: labels},
 		Spec: appsv1.DeploymentSpec{

@@ -29,12 +29,12 @@ func webapp(t *testing.T) operatortest.Operator {
 			return fmt.Sprintf(`
 apiVersion: apps/v1
 kind: Deployment
-metadata: {name: %[1]s, labels: {app: %[1]s}}
+metadata: {name: %[1]s, labels: {app.kubernetes.io/name: webapp, app.kubernetes.io/instance: %[1]s, app.kubernetes.io/managed-by: webapp-operator}}
 spec:
   replicas: %[2]d
-  selector: {matchLabels: {app: %[1]s}}
+  selector: {matchLabels: {app.kubernetes.io/name: webapp, app.kubernetes.io/instance: %[1]s, app.kubernetes.io/managed-by: webapp-operator}}
   template:
-    metadata: {labels: {app: %[1]s}}
+    metadata: {labels: {app.kubernetes.io/name: webapp, app.kubernetes.io/instance: %[1]s, app.kubernetes.io/managed-by: webapp-operator}}
     spec: {containers: [{image: %[3]q}]}
 `, name, s.Replicas, s.Image)
 		},

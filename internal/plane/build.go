@@ -219,7 +219,7 @@ func (b builder) key(ctx context.Context) (string, error) {
 	return hex.EncodeToString(hash.Sum(nil))[:32], nil
 }
 
-// goVersion returns the version of Go that would build the source, whose go.mod may ask for
+// goVersion returns the version of Go that would build the source. The go.mod of the source may ask for
 // another version than the installed one.
 func (b builder) goVersion(ctx context.Context) (string, error) {
 	dir := b.src.dir

@@ -60,8 +60,8 @@ func startChild(title, binary string, args []string, log io.Writer, out *console
 	return c, nil
 }
 
-// decode decodes a line of the child into v. It reports false for a line that is not JSON, which it adds to
-// the log of the child.
+// decode decodes a line of the child into v. It reports false for a line that is not JSON, and adds the line
+// to the log of the child.
 func (c *child) decode(line []byte, v any) bool {
 	if err := json.Unmarshal(line, v); err != nil {
 		_, _ = fmt.Fprintf(c.stderr, "%s\n", line)

@@ -26,9 +26,9 @@ type locator struct {
 	own *Location
 }
 
-// locate returns where the program comes from: the binary that the environment names, or the
-// source beside the yare module that the user's module requires, replaces or is, or the published
-// version that belongs to that module.
+// locate returns where the program comes from: the binary that the environment names; or the source beside
+// the yare module of the user; or the published version of that module. The yare module of the user is
+// required or replaced by the user's module, or is that module.
 func (l locator) locate(ctx context.Context) (source, error) {
 	if name := l.env.value(l.module.Variable()); name != "" {
 		path, err := l.module.checkPrebuilt(name)

@@ -31,8 +31,8 @@ func OwnLocation() (Location, error) {
 	return l, nil
 }
 
-// locationOf returns where the yare module is of a program that has this version, and that was built from
-// this clone. It reports whether the location is known.
+// locationOf returns the location of the yare module for a program of this version, built from this clone. It
+// reports whether the location is known.
 func locationOf(version, clone string) (l Location, ok bool) {
 	isDirty := strings.HasSuffix(version, "+dirty")
 	switch isReleased := version != "" && !isDirty && !module.IsPseudoVersion(version); {

@@ -117,8 +117,8 @@ func write(w io.Writer, p *plot.Plot) error {
 	return err
 }
 
-// seriesColor returns the color of the i-th series. The colors are the palette of Okabe and Ito, which readers
-// who do not see all colors can distinguish.
+// seriesColor returns the color of the i-th series. The colors are the palette of Okabe and Ito. Readers who
+// do not see all colors can distinguish them.
 func seriesColor(i int) color.Color {
 	palette := []color.RGBA{
 		{0x00, 0x72, 0xb2, 0xff}, {0xd5, 0x5e, 0x00, 0xff}, {0xe6, 0x9f, 0x00, 0xff},

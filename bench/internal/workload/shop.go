@@ -93,7 +93,7 @@ func NewShop(i int) *Shop {
 		s.Spec.Limits = map[string]string{"cpu": fmt.Sprint(50*(1+random.IntN(20)), "m"), "memory": fmt.Sprint(64*(1+random.IntN(16)), "Mi")}
 	}
 	s.Status.AvailableReplicas = s.Spec.Replicas
-	kube.SetCondition(&s.Status.Conditions, s, "Ready", random.IntN(4) > 0, "Reconciled",
+	kube.SetCondition(context.Background(), &s.Status.Conditions, s, "Ready", random.IntN(4) > 0, "Reconciled",
 		fmt.Sprintf("%d of %d replicas are available", s.Spec.Replicas, s.Spec.Replicas))
 	return s
 }

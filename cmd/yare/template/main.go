@@ -1,11 +1,9 @@
-// Command widget-operator runs the operator of Widgets: it writes the text of each Widget into a
-// ConfigMap, and renews the ConfigMap every hour.
+// Command widget-operator runs the operator of Widgets: it writes the text of each Widget into a ConfigMap.
 package main
 
 import (
 	"context"
 	"embed"
-	"time"
 
 	"github.com/yare-go/yare/controller"
 	"github.com/yare-go/yare/kube"
@@ -25,8 +23,6 @@ type WidgetSpec struct {
 
 // WidgetStatus is what the operator has done.
 type WidgetStatus struct {
-	// When the ConfigMap was renewed for the last time.
-	RenewedAt metav1.Time `json:"renewedAt"`
 	// Ready is True once the ConfigMap has the text.
 	Conditions []metav1.Condition `json:"conditions,omitempty"`
 }
@@ -38,27 +34,28 @@ func (WidgetSpec) Definition() kube.Definition {
 // Widget is a text in a ConfigMap.
 type Widget = kube.CustomResource[WidgetSpec, WidgetStatus]
 
-// renewal is the time from one renewal to the next.
-const renewal = time.Hour
+func main() { operator.Main(newController()) }
 
-func main() { operator.Main(parts()...) }
+func newController() operator.Part { return controller.New(reconcile, controller.Owns[corev1.ConfigMap]()) }
 
-func parts() []operator.Part {
-	return []operator.Part{controller.New(reconcile, controller.Owns[corev1.ConfigMap]())}
+// reconcile makes the ConfigMap as the Widget asks for it. It runs when either of them changes.
+func reconcile(ctx context.Context, o *Widget, c *kube.Client) (controller.Action, error) {
+	_, err := kube.Apply(ctx, c, kube.OwnedBy(o, configMap(o)))
+	if err != nil {
+		return controller.Done(), err // it runs again later
+	}
+	kube.SetCondition(ctx, &o.Status.Conditions, o, "Ready", true, "Written", "the ConfigMap has the text")
+	return controller.Done(), c.ApplyStatus(ctx, o)
 }
 
-func reconcile(ctx context.Context, o *Widget, c *kube.Client) (controller.Action, error) {
-	now := controller.Now(ctx) // which a test can move
-	if now.Sub(o.Status.RenewedAt.Time) >= renewal {
-		o.Status.RenewedAt = metav1.NewTime(now.Truncate(time.Second))
+// configMap returns the desired ConfigMap of o.
+func configMap(o *Widget) *corev1.ConfigMap {
+	return &corev1.ConfigMap{
+		ObjectMeta: metav1.ObjectMeta{Namespace: o.Namespace, Name: o.Name, Labels: map[string]string{
+			"app.kubernetes.io/name":       "widget",
+			"app.kubernetes.io/instance":   o.Name,
+			"app.kubernetes.io/managed-by": "widget-operator",
+		}},
+		Data: map[string]string{"text": o.Spec.Text},
 	}
-	_, err := kube.Apply(ctx, c, kube.OwnedBy(o, &corev1.ConfigMap{
-		ObjectMeta: metav1.ObjectMeta{Namespace: o.Namespace, Name: o.Name},
-		Data:       map[string]string{"text": o.Spec.Text, "renewedAt": o.Status.RenewedAt.UTC().Format(time.RFC3339)},
-	}))
-	if err != nil {
-		return controller.Done(), err
-	}
-	kube.SetCondition(&o.Status.Conditions, o, "Ready", true, "Written", "the ConfigMap has the text")
-	return controller.RequeueAfter(o.Status.RenewedAt.Add(renewal).Sub(now)), c.ApplyStatus(ctx, o)
 }

@@ -67,14 +67,13 @@ func newContext(ctx context.Context, c *config.CompletedConfig) (app.ControllerC
 // workloadPeriod is how often the controllers of workloads look at all their objects again.
 //
 // It bounds how long an object waits whose sync failed. These controllers retry with
-// workqueue.DefaultTypedControllerRateLimiter (k8s.io/client-go/util/workqueue): for each
-// object after 5 ms, doubled with each failure up to 1,000 s, but for all objects of a
-// controller together ten times a second after the first 100. A failure above that rate puts
-// off all later retries, because each one reserves its turn: 2,000 conflicts within a minute
-// or two, which a test with many quick edits causes, make the next retry wait for more than a
-// minute, even the retry of an object which failed for the first time. Such an object is left
-// alone unless it changes, and the error is logged at level 2 only. A resync is not a retry:
-// it does not wait. A sync that finds nothing to do sends no request.
+// workqueue.DefaultTypedControllerRateLimiter (k8s.io/client-go/util/workqueue): for each object after 5 ms,
+// doubled with each failure up to 1,000 s, but for all objects of a controller together ten times a second
+// after the first 100. A failure above that rate puts off all later retries, because each one reserves its
+// turn: A test with many quick edits causes 2,000 conflicts within a minute or two. After them each retry
+// waits for more than a minute, even the first retry of an object. Such an object is left alone unless it
+// changes, and the error is logged at level 2 only. A resync is not a retry: it does not wait. A sync that
+// finds nothing to do sends no request.
 const workloadPeriod = 5 * time.Second
 
 // workloadResync returns the resync periods of the kinds whose controllers retry in this way.
@@ -87,8 +86,7 @@ func workloadResync() map[metav1.Object]time.Duration {
 	}
 }
 
-// trim drops the managed fields, which no controller reads and which make up a third of an
-// object.
+// trim drops the managed fields. No controller reads them, and they make up a third of an object.
 func trim(object any) (any, error) {
 	if accessor, err := meta.Accessor(object); err == nil {
 		accessor.SetManagedFields(nil)

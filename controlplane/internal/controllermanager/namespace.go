@@ -27,10 +27,10 @@ const (
 	contentRemains = 250 * time.Millisecond
 )
 
-// namespaces empties and finalizes deleted namespaces with the stock deleter. It
-// replaces the stock controller because the stock controller lets a deleted namespace rest for 5 s,
-// for the sake of API servers that lag behind each other, and then sleeps for as long as
-// its Pods might take, which are 16 s for a Pod that is gone after half a second.
+// namespaces empties and finalizes deleted namespaces with the stock deleter. It replaces the stock
+// controller, which waits too long. The stock controller lets a deleted namespace rest for 5 s, because API
+// servers may lag behind each other. Then it sleeps for as long as the Pods might take: 16 s for a Pod that
+// is gone after half a second.
 type namespaces struct {
 	deleter deletion.NamespacedResourcesDeleterInterface
 	lister  corev1listers.NamespaceLister

@@ -91,9 +91,8 @@ func (n *nodes) registerOne(ctx context.Context, node int) error {
 	return err
 }
 
-// refresh brings the status of a node up to date: the node lifecycle controller declares
-// a node dead that was not heard of for a while, and leaves it to the node to report that it
-// lives. A node that somebody deleted stays deleted.
+// refresh brings the status of a node up to date: the node lifecycle controller declares a silent node dead.
+// Only the node itself can report that it lives. A node that somebody deleted stays deleted.
 func (n *nodes) refresh(ctx context.Context, node int) error {
 	current, err := n.client.CoreV1().Nodes().Get(ctx, nodeName(node), metav1.GetOptions{})
 	if errors.IsNotFound(err) {

@@ -18,8 +18,8 @@ const (
 	socketLimit = 103
 )
 
-// Folder is the private folder of a plane. It is locked as long as the process that made it
-// lives, so that Sweep can distinguish folders in use from the folders of killed processes.
+// Folder is the private folder of a plane. The process that made it keeps it locked, so Sweep can distinguish
+// folders in use from the folders of killed processes.
 type Folder struct {
 	Path string
 	lock *os.File

@@ -7,8 +7,8 @@ import (
 	"strconv"
 )
 
-// Ports are chosen below the ports that operating systems give to outgoing connections, so
-// that a component which was stopped finds its port free when it is started again.
+// Ports are chosen below the ports that operating systems give to outgoing connections. So a component finds
+// its port free when it is started once more.
 const firstPort, lastPort = 20000, 32000
 
 // freePort returns a port on the loopback address that nobody listens on at the moment.

@@ -7,9 +7,9 @@ import (
 	"runtime"
 )
 
-// Launcher starts processes. On Linux the kernel kills a child when the *thread* that
-// started it ends, and the Go runtime ends threads as it likes, so all children are
-// started from one thread which lives as long as the launcher.
+// Launcher starts processes. On Linux the kernel kills a child when the *thread* that started it ends, and
+// the Go runtime ends threads as it likes. So all children are started from one thread, which ends with the
+// launcher.
 type Launcher struct {
 	launches chan request
 	done     chan struct{}

@@ -5,8 +5,8 @@ import (
 	"io"
 )
 
-// prefixed writes whole lines to a writer that several processes share, each line after
-// the name of the process that wrote it.
+// prefixed writes whole lines to a writer that several processes share. Each line begins with the name of its
+// process.
 type prefixed struct {
 	output io.Writer // used by one goroutine for each process: each Write is one line
 	prefix string
@@ -24,7 +24,7 @@ func (p *prefixed) Write(text []byte) (int, error) {
 		if !found {
 			return len(text), nil
 		}
-		// A terminal that is gone must not stop the component whose log this is.
+		// A terminal that is gone must not stop the component.
 		_, _ = p.output.Write(append(append([]byte(p.prefix), line...), '\n'))
 		p.rest = bytes.Clone(rest)
 	}

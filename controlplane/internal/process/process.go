@@ -89,7 +89,7 @@ func (p *Process) awaitExit() {
 // PID returns the child's process ID.
 func (p *Process) PID() int { return p.cmd.Process.Pid }
 
-// Ready returns a channel that is closed when the child reports that it is ready.
+// Ready returns a channel that is closed when the child reports its readiness.
 func (p *Process) Ready() <-chan struct{} { return p.ready }
 
 // Exited returns a channel that is closed when the child has ended and all of its output is

@@ -15,9 +15,9 @@ import (
 // interval is short: a request to a port nobody listens on costs next to nothing.
 const interval = 20 * time.Millisecond
 
-// probe is the path that is requested: the namespace that the server makes last when it starts for
-// the first time, which needs all that a component needs. The server calls itself healthy
-// a second later, when it has made its roles, which components do not need.
+// probe is the path that is requested: the namespace that the server makes last at its first start. The
+// server needs for it all that a component needs. The server calls itself healthy a second later, when it has
+// made its roles, which components do not need.
 const probe = "/api/v1/namespaces/kube-node-lease"
 
 // Usable waits until the API server can be used by a component, or the context ends.

@@ -14,7 +14,7 @@ import (
 	"github.com/yare-go/yare/controlplane/internal/supervise"
 )
 
-// compactTimeout bounds a compaction, which an etcd that is paused never answers.
+// compactTimeout bounds a compaction, because a paused etcd never answers.
 const compactTimeout = 10 * time.Second
 
 // commands carries out the requests of a program on standard input.

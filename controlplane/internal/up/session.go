@@ -120,9 +120,9 @@ func (s *session) start(ctx context.Context, members []*supervise.Member) (map[s
 	return pids, context.Cause(ctx)
 }
 
-// withFollowers returns a readiness check for the API server which, when the API server was
-// started again, also restarts the components that depend on it and waits until they are
-// ready. By themselves they would find the API server only after up to half a minute.
+// withFollowers returns a readiness check for the API server. If the API server was started once more, the
+// check also restarts the components that depend on it, and waits until they are ready. By themselves they
+// would find the API server only after up to half a minute.
 func (s *session) withFollowers(ready func(context.Context) error, members func() []*supervise.Member) func(context.Context) error {
 	return func(ctx context.Context) error {
 		if err := ready(ctx); err != nil || !s.ready.Load() {

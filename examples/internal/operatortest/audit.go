@@ -56,8 +56,8 @@ func newAudited(t *testing.T, o Operator, program string, args ...string) *audit
 	return &audited{Operator: o, cluster: cluster, program: program, log: log}
 }
 
-// sent returns the permissions that users whose names begin with this text have asked for, by the audit log. A
-// refusal fails t.
+// sent returns the permissions that users have asked for, by the audit log. Their names begin with the text
+// users. A refusal fails t.
 func (a *audited) sent(t *testing.T, users string) map[permission]bool {
 	t.Helper()
 	text, err := os.ReadFile(a.log)
@@ -125,8 +125,8 @@ func Audit(t *testing.T, resource kube.Resource, live, begin func(t *testing.T, 
 // proxy.
 type scene func(a *audited, t *testing.T, proxy *yaretest.Proxy, namespace string)
 
-// audit runs live on two control planes. A permission that the program has asked for on neither must be
-// one without which a request of the program is refused after begin.
+// audit runs live on two control planes. If the program has asked for a permission on neither of them, a
+// request of the program must be refused without it after begin.
 func audit(t *testing.T, o Operator, live, begin scene) {
 	t.Helper()
 	program := yaretest.Build(t, ".")
@@ -233,8 +233,8 @@ func kindsOf(writes []yaretest.Request) int {
 	return len(kinds)
 }
 
-// hasGot reports whether the server has answered a get of each kind that the operator may get, apart
-// from the kinds that are never in doubt.
+// hasGot reports whether the server has answered a get of each kind that the operator may get. Kinds that are
+// never in doubt do not count.
 func (a *audited) hasGot(requests []yaretest.Request) bool {
 	for p := range a.granted.permissions() {
 		resource := strings.TrimPrefix(p.String(), "get ")

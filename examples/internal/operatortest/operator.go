@@ -57,7 +57,7 @@ type Reporting int
 
 // The frequencies of reports.
 const (
-	// OncePerChange is for a spec that the operator cannot read, and for a spec whose children the
+	// OncePerChange is for a spec that the operator cannot read. It is also for a spec whose children the
 	// server refuses.
 	OncePerChange Reporting = iota
 	// Never is for a spec that works all the same.
@@ -101,9 +101,9 @@ func (o Operator) Test(t *testing.T) {
 }
 
 // TestPermissions lets the objects of the operator live through everything, on control planes with
-// OwnerReferencesPermissionEnforcement, with and without streaming lists, and with faults. The permissions
-// that the operator asks for must be the permissions that it prints. A permission that it does not ask for
-// must be one that the server demands behind another request, which is refused without the permission.
+// OwnerReferencesPermissionEnforcement, with and without streaming lists, and with faults. The operator must
+// ask for the permissions that it prints. A permission without a request of its own must be one that the
+// server demands for another request.
 func (o Operator) TestPermissions(t *testing.T) {
 	audit(t, o, (*audited).live, (*audited).requireRefusal)
 }

@@ -198,7 +198,7 @@ func (w Watcher) testFewRights(t *testing.T) {
 	compare(t, w.Added("fresh"), w.withoutErrors(p.Lines()))
 }
 
-// TestPermissions checks that the program asks for the permissions that it prints, and for nothing else: see
+// TestPermissions checks that the program asks for the printed permissions, and for nothing else: see
 // [Audit].
 func (w Watcher) TestPermissions(t *testing.T) {
 	resource := kube.Resource{GroupVersionKind: schema.GroupVersionKind{Group: w.Group, Version: "v1", Kind: w.Plural}, Plural: w.Plural}

@@ -94,8 +94,7 @@ func (w *world) waitUntilReady(t *testing.T, name string, s State) {
 	yaretest.Eventually(t, func() error { return w.check(t, name, s) })
 }
 
-// check returns an error that describes a difference of an object and its children from the state that they
-// must have.
+// check returns an error if an object or its children differ from the state that they must have.
 func (w *world) check(t *testing.T, name string, s State) error {
 	t.Helper()
 	object, err := w.api().Get(t.Context(), name)

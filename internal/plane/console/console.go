@@ -20,9 +20,8 @@ import (
 // it is shown again.
 const quiet = 10 * time.Second
 
-// Console writes lines that begin with a name, which distinguishes them from the output of other
-// programs. A nil Console writes nothing. Its methods may be called from
-// several goroutines.
+// Console writes lines that begin with a name. The name distinguishes them from the output of other programs.
+// A nil Console writes nothing. Its methods may be called from several goroutines.
 type Console struct {
 	mu     sync.Mutex
 	out    io.Writer

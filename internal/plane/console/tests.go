@@ -8,10 +8,9 @@ import (
 	"github.com/yare-go/yare/internal/plane/process"
 )
 
-// ForTests returns a console that reaches the person who runs `go test`, which hides the output of
-// a passing test. It writes to the terminal, or else to the standard error of the go command, or
-// else to the standard error of this process. Several test processes write there at once, so it writes whole
-// lines only.
+// ForTests returns a console that reaches the person behind `go test`. The go command hides the output of a
+// passing test. It writes to the terminal, or else to the standard error of the go command, or else to the
+// standard error of this process. Several test processes write there at once, so it writes whole lines only.
 //
 // The file it may have opened stays open as long as the process.
 func ForTests(name string) *Console {

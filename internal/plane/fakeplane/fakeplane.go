@@ -27,8 +27,8 @@ const BinaryName = "controlplane"
 // the real node.
 const NodeBinaryName = "realnode"
 
-// LogVariable is the environment variable that names a file to which the fake kubectl appends its
-// calls.
+// LogVariable is the environment variable with the name of a file. The fake kubectl appends its calls to the
+// file.
 const LogVariable = "YARE_FAKE_LOG"
 
 // Link creates the fake binary in dir and returns its path.

@@ -48,8 +48,8 @@ func IsHeld(name string, mode Mode) bool {
 	return errors.Is(Try(f, mode), ErrHeld)
 }
 
-// IsCurrent reports whether f is still the file of its name. A process that waited for a lock may
-// have got it on a file that was removed in the meantime.
+// IsCurrent reports whether f is still the file of its name. The file may have been removed while the process
+// waited for its lock.
 func IsCurrent(f *os.File) bool {
 	opened, err := f.Stat()
 	if err != nil {

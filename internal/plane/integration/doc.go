@@ -1,7 +1,9 @@
-// Package integration tests the embedded control plane: that it is a real one, that its nodes are
-// alive and its Pods follow their annotations, that the garbage collector knows new kinds at once,
-// that failed syncs are retried soon, that any component can fail and come back, and that nothing
-// is left at its end, however it ends.
+// Package integration tests the embedded control plane:
+//
+//   - It is a real one. Its nodes are alive, and its Pods follow their annotations.
+//   - The garbage collector knows new kinds at once, and failed syncs are retried soon.
+//   - Any component can fail and come back.
+//   - Nothing is left at its end, whatever ended it.
 //
 // The control plane is a module of its own. These tests use its binary only.
 package integration

@@ -24,9 +24,9 @@ type Process struct {
 	err error
 }
 
-// Start starts cmd. When this process dies, the child gets the signal orphaned (on Linux; 0 means
-// none), possibly more than once: the kernel sends it when the thread that is the child's parent
-// ends, and then hands the child to another thread that may be ending too.
+// Start starts cmd. When this process dies, the child gets the signal orphaned (on Linux; 0 means none),
+// possibly more than once: the kernel sends it when the thread that started the child ends. Then it hands the
+// child to another thread, which may be ending too.
 func Start(cmd *exec.Cmd, orphaned syscall.Signal) (*Process, error) {
 	cmd.SysProcAttr = attributes(orphaned)
 	if cmd.WaitDelay == 0 {

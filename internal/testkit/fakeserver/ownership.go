@@ -42,7 +42,7 @@ const schema = `types:
   map: {elementType: {namedType: atomic}, elementRelationship: atomic}
 `
 
-// manager is who owns the fields that a request sets.
+// manager is the owner of the fields that a request sets.
 type manager struct{ name, operation, apiVersion, subresource string }
 
 func managerOf(r *kube.Request) manager {
@@ -88,8 +88,8 @@ func (sameVersion) IsMissingVersionError(error) bool { return false }
 // clients see.
 const onlyVersion = fieldpath.APIVersion("v1")
 
-// recordUpdate records in content that the manager owns the fields that differ from live. The request is
-// not an apply.
+// recordUpdate records the manager in content as the owner of the fields that differ from live. The request
+// is not an apply.
 func (f *fieldOwnership) recordUpdate(m manager, live, content map[string]any) error {
 	owned, err := ownersOf(live)
 	if err != nil {

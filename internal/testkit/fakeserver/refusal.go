@@ -54,8 +54,8 @@ func serverError(r *kube.Request, message string) *kube.Error {
 	return e
 }
 
-// invalid returns the answer to a request whose object, or whose parameter, is not allowed. The
-// server names the kind and not the resource then.
+// invalid returns the answer to a request with an object or a parameter that is not allowed. The server names
+// the kind and not the resource then.
 func invalid(r *kube.Request, cause metav1.CauseType, field string) *kube.Error {
 	e := refusalOf(r, http.StatusUnprocessableEntity, metav1.StatusReasonInvalid, field+": "+string(cause))
 	e.Answer.Details.Kind = r.Resource.Kind

@@ -258,8 +258,8 @@ func (s *Server) Remove(plural, namespace, name string, content func(version int
 	}
 }
 
-// CollectGarbage deletes every object that has owners of which none exists, until no such object is
-// left, and returns the number of deleted objects.
+// CollectGarbage deletes every object whose owners are all gone. It goes on until no such object is left, and
+// returns the number of deleted objects.
 func (s *Server) CollectGarbage() int {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -354,8 +354,8 @@ func (w *writer) deleteCollection(r *kube.Request) (*kube.Response, error) {
 	})}, nil
 }
 
-// collectGarbage deletes every object that has owners of which none exists, until no such object is
-// left, and returns the number of deleted objects.
+// collectGarbage deletes every object whose owners are all gone. It goes on until no such object is left, and
+// returns the number of deleted objects.
 func (w *writer) collectGarbage() int {
 	deleted := 0
 	for {

@@ -28,8 +28,8 @@ type Machine struct {
 	err  error // set before done is closed
 }
 
-// Start starts the command of the first process, which starts `child --slot NUMBER` and ends with
-// that process. The kernel kills all of them when this process ends.
+// Start starts the command of the first process. The command starts `child --slot NUMBER`, and ends with that
+// process. The kernel kills all of them when this process ends.
 func Start(l layout.Layout, child string, stdin io.Reader, stdout, stderr *os.File) (*Machine, error) {
 	executable, err := os.Executable()
 	if err != nil {

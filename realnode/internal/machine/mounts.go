@@ -13,9 +13,9 @@ import (
 	"github.com/yare-go/yare/realnode/internal/layout"
 )
 
-// tunables returns the settings of the kernel that a kubelet changes for the whole machine, with the
-// values that the kubelet wants. The node sees files with these values in place of the settings, so the
-// kubelet changes no setting.
+// tunables returns the settings of the kernel that a kubelet changes for the whole machine. Each has the
+// value of the kubelet. The node sees files with these values in place of the settings, so the kubelet
+// changes no setting.
 func tunables() map[string]string {
 	return map[string]string{
 		"vm/overcommit_memory":     "1",

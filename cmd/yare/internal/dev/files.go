@@ -89,9 +89,9 @@ func (f *files) look() map[string]stamp {
 	return found
 }
 
-// changes returns the files that were saved, made or removed since the last call that returned
-// some. It returns them when no file has changed since the last look: an editor may write a file
-// in several steps, and a checkout writes many.
+// changes returns the files that were saved, made or removed since the last result with files. It returns
+// them when no file has changed since the last look: an editor may write a file in several steps, and a
+// checkout writes many.
 func (f *files) changes() []string {
 	found := f.look()
 	moved := map[string]bool{}

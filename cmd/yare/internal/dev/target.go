@@ -125,8 +125,8 @@ func (p target) build(ctx context.Context, output string) error {
 	return &compileError{output: p.fromHere(problems)}
 }
 
-// fromHere replaces the file names in a compiler's output, which are relative to the program's
-// folder, with names that begin as the user wrote that folder.
+// fromHere replaces the file names in a compiler's output. They are relative to the program's folder. The new
+// names begin as the user wrote that folder.
 func (p target) fromHere(output string) string {
 	var out []string
 	for line := range strings.SplitSeq(strings.TrimRight(output, "\n"), "\n") {

@@ -43,8 +43,8 @@ func newWorkdir(parent string) (*workdir, error) {
 	return w, nil
 }
 
-// sweep removes the folders in parent that newWorkdir made and whose process has ended. A folder
-// without a lock is left alone, whatever its name.
+// sweep removes the folders that newWorkdir made in parent for processes of the past. A folder without a lock
+// is left alone, whatever its name.
 func sweep(parent string) {
 	locks, err := filepath.Glob(filepath.Join(parent, workdirPrefix+"*", lockName))
 	if err != nil {

@@ -120,9 +120,8 @@ func (h *History) isWaiting(pod *corev1.Pod) bool {
 // enter begins a phase.
 func (h *History) enter(p phase, at time.Time) { h.phase, h.since = p, at }
 
-// advance moves the Pod through all phases that have ended by now, and returns how long the
-// current phase still lasts. Zero means that time alone does not end the phase, or that the
-// Pod is being deleted.
+// advance moves the Pod through all phases that have ended by now, and returns how long the current phase
+// still lasts. At zero, time alone does not end the phase, or the Pod is being deleted.
 func (h *History) advance(pod *corev1.Pod, s Settings, now time.Time) time.Duration {
 	for {
 		duration := h.phaseDuration(pod, s)

@@ -121,8 +121,8 @@ func (s *Settings) set(name, value string) (want string) {
 	return ""
 }
 
-// exits reports whether the containers of a Pod end by themselves, after which time, and
-// with which status.
+// exits reports whether the containers of a Pod end by themselves. If they do, it returns the time and the
+// status of the end.
 func (s Settings) exits(policy corev1.RestartPolicy) (ends bool, after time.Duration, code int32) {
 	after = defaultRun
 	if s.Outcome == CrashLoop {

@@ -136,8 +136,7 @@ func (s podState) containerStatus(pod *corev1.Pod, c corev1.Container, ready boo
 	return status
 }
 
-// lastState returns how the container ended the last time, which was after that many
-// restarts.
+// lastState returns the end of the container after that many restarts.
 func (s podState) lastState(pod *corev1.Pod, container string, restarts int32) corev1.ContainerState {
 	if s.last.Terminated == nil {
 		return corev1.ContainerState{}
@@ -236,8 +235,8 @@ func isSidecar(c corev1.Container) bool {
 	return c.RestartPolicy != nil && *c.RestartPolicy == corev1.ContainerRestartPolicyAlways
 }
 
-// initContainers returns the init containers that must end before the others start, which
-// excludes sidecars.
+// initContainers returns the init containers that must end before the others start. Sidecars are not among
+// them.
 func initContainers(pod *corev1.Pod) []corev1.Container {
 	var containers []corev1.Container
 	for _, c := range pod.Spec.InitContainers {

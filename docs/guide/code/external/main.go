@@ -62,13 +62,13 @@ func (r reconciler) controller() *controller.Controller[Bucket] {
 func (r reconciler) reconcile(ctx context.Context, b *Bucket, c *kube.Client) (controller.Action, error) {
 	// The uid names the bucket: it is the same after a crash, and another one for a new Bucket.
 	if err := r.storage.Ensure(ctx, string(b.UID), b.Spec.Region); err != nil {
-		kube.SetCondition(&b.Status.Conditions, b, "Ready", false, "StorageFailed", err.Error())
+		kube.SetCondition(ctx, &b.Status.Conditions, b, "Ready", false, "StorageFailed", err.Error())
 		if statusErr := c.ApplyStatus(ctx, b); statusErr != nil {
 			return controller.Done(), statusErr
 		}
 		return controller.Done(), err // with growing intervals
 	}
-	kube.SetCondition(&b.Status.Conditions, b, "Ready", true, "Exists", "The bucket exists.")
+	kube.SetCondition(ctx, &b.Status.Conditions, b, "Ready", true, "Exists", "The bucket exists.")
 	return controller.Done(), c.ApplyStatus(ctx, b)
 }
 

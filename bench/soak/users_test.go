@@ -1,4 +1,4 @@
-package main
+package soak
 
 import (
 	"context"
@@ -19,7 +19,6 @@ import (
 // its own, so that two users never change the same object.
 type users struct {
 	all    []*user
-	rate   float64
 	counts counts
 }
 
@@ -37,14 +36,14 @@ type user struct {
 
 const userCount = 4
 
-func newUsers(client *kube.Client, o options) *users {
-	u := &users{rate: o.rate}
+func newUsers(client *kube.Client, namespace string) *users {
+	u := &users{}
 	for i := range userCount {
 		one := &user{
 			users: u, notes: kube.Namespaced[workload.Note](client, namespace), configMaps: kube.Namespaced[corev1.ConfigMap](client, namespace),
-			random: rand.New(rand.NewPCG(o.seed, uint64(i))), mostAbsent: o.objects / userCount / 100,
+			random: rand.New(rand.NewPCG(*seed, uint64(i))), mostAbsent: *objects / userCount / 100,
 		}
-		for k := i; k < o.objects; k += userCount {
+		for k := i; k < *objects; k += userCount {
 			one.absent = append(one.absent, fmt.Sprintf("note-%d", k))
 		}
 		u.all = append(u.all, one)
@@ -71,7 +70,7 @@ func (u *users) createAll(ctx context.Context) error {
 func (u *users) change(ctx context.Context, working *sync.WaitGroup) {
 	for _, each := range u.all {
 		working.Go(func() {
-			ticker := time.NewTicker(time.Duration(float64(time.Second) * userCount / u.rate))
+			ticker := time.NewTicker(time.Duration(float64(time.Second) * userCount / *rate))
 			defer ticker.Stop()
 			for {
 				select {
@@ -114,7 +113,7 @@ func (u *user) create(ctx context.Context) error {
 	name := u.absent[0]
 	u.absent = u.absent[1:]
 	_, err := u.notes.Create(ctx, &workload.Note{
-		ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name}, Spec: workload.NoteSpec{Text: u.text()},
+		ObjectMeta: metav1.ObjectMeta{Name: name}, Spec: workload.NoteSpec{Text: u.text()},
 	})
 	if err != nil {
 		u.absent = append(u.absent, name)

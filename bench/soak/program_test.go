@@ -1,4 +1,4 @@
-package main
+package soak
 
 import (
 	"bufio"
@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"net"
 	"net/http"
 	"os"
@@ -13,66 +14,71 @@ import (
 	"path/filepath"
 	"strconv"
 	"strings"
-	"syscall"
+	"testing"
 	"time"
 
-	"github.com/yare-go/yare/internal/plane/process"
+	"github.com/yare-go/yare/internal/proxy"
+	"github.com/yare-go/yare/yaretest"
 )
 
 // program is the operator's process.
 type program struct {
-	process *process.Process
+	cmd *exec.Cmd
 	// metrics is the URL of its metrics.
 	metrics string
 	// log is the path of its log.
 	log string
+	// done is closed when the process has ended.
+	done chan struct{}
 }
 
-// startProgram starts the operator with a kubeconfig.
-func startProgram(binary, kubeconfig, dir string) (*program, error) {
-	address, err := freeAddress()
-	if err != nil {
-		return nil, err
+// startProgram starts the operator. Its API server is the session of a proxy.
+func startProgram(t *testing.T, session *proxy.Session, namespace string) *program {
+	t.Helper()
+	dir := t.TempDir()
+	kubeconfig, address := filepath.Join(dir, "kubeconfig"), freeAddress(t)
+	if err := os.WriteFile(kubeconfig, session.Kubeconfig(), 0o600); err != nil {
+		t.Fatal(err)
 	}
-	p := &program{metrics: "http://" + address + "/metrics", log: filepath.Join(dir, "operator.log")}
-	out, err := os.Create(p.log)
+	p := &program{metrics: "http://" + address + "/metrics", log: filepath.Join(dir, "operator.log"), done: make(chan struct{})}
+	log, err := os.Create(p.log)
 	if err != nil {
-		return nil, err
+		t.Fatal(err)
 	}
-	defer out.Close() // the process has its own copy
-	cmd := exec.Command(binary, "--kubeconfig", kubeconfig, "--watch-namespace", namespace, "--listen", address)
-	cmd.Stderr = out
-	p.process, err = process.Start(cmd, syscall.SIGKILL)
-	return p, err
+	defer log.Close() // the process has its own copy
+	p.cmd = exec.CommandContext(t.Context(), yaretest.Build(t, "./operator"), "--kubeconfig", kubeconfig, "--watch-namespace", namespace, "--listen", address)
+	p.cmd.Stderr = log
+	if err := p.cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	go func() {
+		defer close(p.done)
+		_ = p.cmd.Wait() // cmd.ProcessState has the result
+	}()
+	t.Cleanup(func() { <-p.done })
+	return p
 }
 
 // freeAddress returns an address on the loopback interface that nobody listens on.
-func freeAddress() (string, error) {
+func freeAddress(t *testing.T) string {
+	t.Helper()
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
-		return "", err
+		t.Fatal(err)
 	}
-	return listener.Addr().String(), listener.Close()
+	defer listener.Close()
+	return listener.Addr().String()
 }
-
-func (p *program) kill() { p.process.Stop(syscall.SIGKILL, false, time.Second) }
 
 // ended returns an error with the end of the log if the operator has ended.
 func (p *program) ended() error {
 	select {
-	case <-p.process.Done():
+	case <-p.done:
 	default:
 		return nil
 	}
 	text, _ := os.ReadFile(p.log) // without its log, the error is still an error
-	if len(text) > 4000 {
-		text = text[len(text)-4000:]
-	}
-	err := p.process.Err()
-	if err == nil {
-		err = errors.New("exit status 0")
-	}
-	return fmt.Errorf("the operator has ended: %w\n%s", err, text)
+	return fmt.Errorf("the operator has ended: %s\n%s", p.cmd.ProcessState, text[max(0, len(text)-4000):])
 }
 
 // sample is the resource use of the operator's process at one time.
@@ -110,7 +116,7 @@ func (p *program) sample(ctx context.Context) (sample, error) {
 		Heap: values["go_gc_heap_live_bytes"], Goroutines: values["go_goroutines"],
 		Objects: values["yare_stream_objects"], Reconciles: values["yare_reconciles_total"], CPU: values["process_cpu_seconds_total"],
 	}
-	folder := fmt.Sprintf("/proc/%d/", p.process.Pid())
+	folder := fmt.Sprintf("/proc/%d/", p.cmd.Process.Pid)
 	if s.Resident, err = residentMemory(folder + "status"); err != nil {
 		return sample{}, err
 	}
@@ -180,4 +186,15 @@ func residentMemory(path string) (float64, error) {
 		}
 	}
 	return 0, fmt.Errorf("%s has no resident memory", path)
+}
+
+func TestMetricsAreSummedUp(t *testing.T) {
+	t.Parallel()
+	values, err := parseMetrics(strings.NewReader("# TYPE a gauge\na 1\nb{x=\"} \"} 2\nb{x=\"z\"} 3e1\n"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if want := map[string]float64{"a": 1, "b": 32}; !maps.Equal(values, want) {
+		t.Errorf("the metrics are %v, not %v", values, want)
+	}
 }

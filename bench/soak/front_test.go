@@ -1,12 +1,11 @@
-package main
+package soak
 
 import (
 	"context"
 	"math/rand/v2"
 	"net/http"
-	"os"
-	"path/filepath"
 	"sync"
+	"testing"
 	"time"
 
 	"github.com/yare-go/yare/internal/clock"
@@ -18,10 +17,9 @@ import (
 // front is a proxy that the operator uses as its API server. It injects faults into requests at random, and faults of
 // watches in turn.
 type front struct {
-	proxy      *faults.Proxy
-	session    *proxy.Session
-	kubeconfig string
-	counts     counts
+	proxy   *faults.Proxy
+	session *proxy.Session
+	counts  counts
 
 	mu     sync.Mutex
 	random *rand.Rand
@@ -29,24 +27,19 @@ type front struct {
 	isFaulty bool
 }
 
-// newFront returns a front of the API server of a kubeconfig. It writes its own kubeconfig into dir.
-func newFront(kubeconfig, dir string, seed uint64) (*front, error) {
-	config, _, err := kube.ConfigSource{Kubeconfig: kubeconfig}.Load()
-	if err != nil {
-		return nil, err
+// newFront returns a front of the API server of a configuration.
+func newFront(t *testing.T, target *kube.Config) *front {
+	t.Helper()
+	f := &front{random: rand.New(rand.NewPCG(*seed, 1<<32))}
+	var err error
+	if f.proxy, err = faults.New(faults.Options{Target: target, Hooks: []proxy.Hook{f}}); err != nil {
+		t.Fatal(err)
 	}
-	f := &front{random: rand.New(rand.NewPCG(seed, 1<<32)), kubeconfig: filepath.Join(dir, "kubeconfig-front")}
-	if f.proxy, err = faults.New(faults.Options{Target: config, Hooks: []proxy.Hook{f}}); err != nil {
-		return nil, err
+	t.Cleanup(f.proxy.Close)
+	if f.session, err = f.proxy.Session("operator"); err != nil {
+		t.Fatal(err)
 	}
-	if f.session, err = f.proxy.Session("operator"); err == nil {
-		err = os.WriteFile(f.kubeconfig, f.session.Kubeconfig(), 0o600)
-	}
-	if err != nil {
-		f.proxy.Close()
-		return nil, err
-	}
-	return f, nil
+	return f
 }
 
 // requestFault is a fault of a request.
@@ -144,18 +137,13 @@ func (f *front) injectFaults(ctx context.Context) {
 			all = append(all, armed)
 		}
 		if i%12 == 11 {
-			f.cutAll()
+			f.session.Break()
+			f.counts.add("cut of all requests")
 		}
 		if clock.SleepReal(ctx, step) != nil {
 			return
 		}
 	}
-}
-
-// cutAll cuts all requests in flight.
-func (f *front) cutAll() {
-	f.session.Break()
-	f.counts.add("cut of all requests")
 }
 
 func (f *front) setFaulty(isFaulty bool) {

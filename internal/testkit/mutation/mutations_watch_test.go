@@ -1,4 +1,4 @@
-package main
+package mutation
 
 // watchMutations returns the mutations of package watch.
 func watchMutations() []mutation {

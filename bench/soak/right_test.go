@@ -1,9 +1,10 @@
-package main
+package soak
 
 import (
 	"context"
 	"fmt"
 	"strings"
+	"testing"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -17,12 +18,12 @@ import (
 
 // waitUntilRight waits until all objects are right. It returns an error with the first wrong objects
 // if that takes longer than limit, or if the program ends.
-func waitUntilRight(ctx context.Context, client *kube.Client, program *program, limit time.Duration) error {
+func waitUntilRight(ctx context.Context, client *kube.Client, namespace string, program *program, limit time.Duration) error {
 	ctx, cancel := context.WithTimeout(ctx, limit)
 	defer cancel()
 	var last []string
 	for {
-		problems, err := findProblems(ctx, client)
+		problems, err := findProblems(ctx, client, namespace)
 		if ended := program.ended(); ended != nil {
 			return ended
 		}
@@ -44,7 +45,7 @@ func waitUntilRight(ctx context.Context, client *kube.Client, program *program, 
 }
 
 // findProblems returns the problems of Notes and ConfigMaps, one text for each object.
-func findProblems(ctx context.Context, client *kube.Client) ([]string, error) {
+func findProblems(ctx context.Context, client *kube.Client, namespace string) ([]string, error) {
 	notes, err := kube.Namespaced[workload.Note](client, namespace).List(ctx)
 	if err != nil {
 		return nil, err
@@ -85,4 +86,31 @@ func problemOf(note *workload.Note, children []*corev1.ConfigMap) string {
 		return "its ConfigMap has another text"
 	}
 	return ""
+}
+
+func TestProblems(t *testing.T) {
+	t.Parallel()
+	note := func(change func(*workload.Note)) *workload.Note {
+		n := &workload.Note{Spec: workload.NoteSpec{Text: "new"}, Status: workload.NoteStatus{Text: "new"}}
+		if change != nil {
+			change(n)
+		}
+		return n
+	}
+	child := func(text string) *corev1.ConfigMap { return &corev1.ConfigMap{Data: map[string]string{"text": text}} }
+	for _, test := range []struct {
+		note     *workload.Note
+		children []*corev1.ConfigMap
+		want     string
+	}{
+		{note(nil), []*corev1.ConfigMap{child("new")}, ""},
+		{note(nil), nil, "it has 0 ConfigMaps"},
+		{note(nil), []*corev1.ConfigMap{child("old")}, "its ConfigMap has another text"},
+		{note(func(n *workload.Note) { n.Status.Text = "old" }), []*corev1.ConfigMap{child("new")}, "its status is not up to date"},
+		{note(func(n *workload.Note) { n.DeletionTimestamp = &metav1.Time{} }), []*corev1.ConfigMap{child("new")}, "it is still being deleted"},
+	} {
+		if got := problemOf(test.note, test.children); got != test.want {
+			t.Errorf("the problem is %q, not %q", got, test.want)
+		}
+	}
 }

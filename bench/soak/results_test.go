@@ -1,4 +1,4 @@
-package main
+package soak
 
 import (
 	"context"
@@ -6,12 +6,12 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"log"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"runtime"
 	"strings"
+	"testing"
 	"time"
 
 	"github.com/yare-go/yare/bench/internal/plot"
@@ -49,13 +49,17 @@ type trend struct {
 	Flat   bool    `json:"flat"`
 }
 
-func newResults(ctx context.Context, o options) *results {
+func (t trend) String() string {
+	return fmt.Sprintf("%s: median %.0f of the second third, %.0f of the last third, bound %.0f", t.Of, t.Second, t.Last, t.Bound)
+}
+
+func newResults(ctx context.Context) *results {
 	// Values that cannot be found out are empty.
 	commit, _ := exec.CommandContext(ctx, "git", "rev-parse", "--short=12", "HEAD").Output()
 	return &results{
 		Time: time.Now().UTC().Truncate(time.Second), Commit: strings.TrimSpace(string(commit)),
 		Go: runtime.Version(), Cores: runtime.NumCPU(),
-		Minutes: o.duration.Minutes(), Objects: o.objects, Rate: o.rate, Seed: o.seed,
+		Minutes: duration.Minutes(), Objects: *objects, Rate: *rate, Seed: *seed,
 	}
 }
 
@@ -87,7 +91,6 @@ func (r *results) judge() {
 		t := trend{Of: each.of, Second: stats.Median(valuesOf(second, each.value)), Last: stats.Median(valuesOf(last, each.value))}
 		t.Bound = t.Second + max(growthShare*t.Second, each.number)
 		t.Flat = t.Last <= t.Bound
-		log.Printf("%s: median %.0f of the second third, %.0f of the last third, bound %.0f", t.Of, t.Second, t.Last, t.Bound)
 		r.Trends = append(r.Trends, t)
 	}
 }
@@ -184,4 +187,21 @@ func writeFile(path string, write func(io.Writer) error) error {
 		return err
 	}
 	return errors.Join(write(file), file.Close())
+}
+
+func TestGrowthIsNotFlat(t *testing.T) {
+	t.Parallel()
+	r := &results{}
+	for i := range 90 {
+		r.Samples = append(r.Samples, sample{Resident: 100 + float64(i), Heap: 100, Goroutines: 20 + float64(i/60), Sockets: 5})
+	}
+	r.judge()
+	for _, each := range r.Trends {
+		if want := each.Of != "resident memory"; each.Flat != want {
+			t.Errorf("%s: flat is %t, not %t: %+v", each.Of, each.Flat, want, each)
+		}
+	}
+	if r.err() == nil {
+		t.Error("memory that grows is no error")
+	}
 }

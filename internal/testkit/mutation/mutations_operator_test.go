@@ -1,4 +1,4 @@
-package main
+package mutation
 
 // operatorMutations returns the mutations of package operator and of the packages that only it uses.
 func operatorMutations() []mutation {

@@ -1,4 +1,4 @@
-package main
+package mutation
 
 // cacheMutations returns the mutations of package cache and of the packages below it.
 func cacheMutations() []mutation {

@@ -1,4 +1,4 @@
-package main
+package mutation
 
 // controllerMutations returns the mutations of package controller and of the packages below it.
 func controllerMutations() []mutation {

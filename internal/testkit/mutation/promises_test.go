@@ -1,4 +1,4 @@
-package main
+package mutation
 
 import (
 	"cmp"
@@ -13,6 +13,8 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"testing"
+	"testing/fstest"
 )
 
 // testGroup is a group of tests of one package with the same needs.
@@ -192,4 +194,41 @@ func inOrder(groups []testGroup, changedDir string, withServer bool) []testGroup
 		return cmp.Or(cmp.Compare(a.cost, b.cost), cmp.Compare(isOther(a), isOther(b)), cmp.Compare(a.dir, b.dir))
 	})
 	return chosen
+}
+
+func TestPromisesHaveTheirTests(t *testing.T) {
+	t.Parallel()
+	file := func(text string) *fstest.MapFile { return &fstest.MapFile{Data: []byte(text)} }
+	promises, err := readPromises(fstest.MapFS{
+		"docs/guarantees.md":      file("| | promise | tests |\n| 1 | It works. | `TestA`, `b.TestModel`; `TestReal` (server) |\n| 2 | All. | `TestA` |\n"),
+		"a/a_test.go":             file("package a\nfunc TestA(t *testing.T) {}\nfunc TestModel(t *testing.T) {}\n"),
+		"b/b_test.go":             file("package b\nfunc TestModel(t *testing.T) {}\n"),
+		"b/b_integration_test.go": file("package b\nfunc TestReal(t *testing.T) {}\n"),
+		"other/go.mod":            file("module other\n"),
+		"other/other_test.go":     file("package other\nfunc TestA(t *testing.T) {}\n"),
+		"internal/testkit/programmodel/program_test.go": file("package programmodel\nfunc TestProgram(t *testing.T) {}\n"),
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range []struct {
+		promise    int
+		dir        string
+		withServer bool
+		want       []string
+	}{
+		{1, "b", true, []string{"b TestModel", "a TestA", "b TestReal"}},
+		{1, "a", false, []string{"a TestA", "b TestModel"}},
+		{2, "b", true, []string{"a TestA", "internal/testkit/programmodel TestProgram"}},
+	} {
+		var got []string
+		for _, g := range inOrder(promises[c.promise], c.dir, c.withServer) {
+			for _, test := range g.tests {
+				got = append(got, g.dir+" "+test)
+			}
+		}
+		if !slices.Equal(got, c.want) {
+			t.Errorf("promise %d is tested by %q, not %q", c.promise, got, c.want)
+		}
+	}
 }

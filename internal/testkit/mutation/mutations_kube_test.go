@@ -1,4 +1,4 @@
-package main
+package mutation
 
 // kubeMutations returns the mutations of package kube.
 func kubeMutations() []mutation {
