@@ -23,7 +23,8 @@ func editOf(resource string, object map[string]any) json.RawMessage {
 		entry, _ := each.(map[string]any)
 		manager, _ := entry["manager"].(string)
 		fields, _ := entry["fieldsV1"].(map[string]any)
-		if subresource, _ := entry["subresource"].(string); subresource != "" || strings.HasPrefix(manager, "explorer-") || history.IsControlPlane(manager) {
+		subresource, _ := entry["subresource"].(string)
+		if subresource != "" || strings.HasPrefix(manager, "explorer-") || history.IsControlPlane(manager) {
 			continue
 		}
 		walk(fields, object, nil, func(path []string, value any) {

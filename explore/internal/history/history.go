@@ -40,8 +40,8 @@ func (v Version) Content() *unstructured.Unstructured {
 	return &unstructured.Unstructured{Object: v.Object}
 }
 
-// replaceIn replaces the version before of the object, or removes it.
-func (v Version) replaceIn(present map[types.UID]Version) {
+// applyTo changes the present objects to the objects that exist after the version.
+func (v Version) applyTo(present map[types.UID]Version) {
 	if v.Deleted {
 		delete(present, v.UID)
 	} else {
@@ -68,7 +68,7 @@ type History struct {
 func (h History) State() State {
 	present := make(map[types.UID]Version)
 	for _, v := range h.Versions {
-		v.replaceIn(present)
+		v.applyTo(present)
 	}
 	// The words of the whole history include the words of deleted objects, because other objects refer to them.
 	return newState(maps.Values(present), wordsOf(h))
@@ -82,7 +82,7 @@ func (h History) States() iter.Seq2[Version, State] {
 		versions := slices.SortedStableFunc(slices.Values(h.Versions), compareVersions)
 		w, present := wordsOf(h), make(map[types.UID]Version)
 		for _, v := range versions {
-			v.replaceIn(present)
+			v.applyTo(present)
 			if !yield(v, newState(maps.Values(present), w)) {
 				return
 			}
