@@ -37,7 +37,7 @@ func newExplorer(ctx context.Context, l Launcher, s Settings) (*explorer, error)
 	if err != nil {
 		return nil, err
 	}
-	permissions := newPermissions(client, s.Config, l.account())
+	permissions := &permissions{client, s.Config, l.account()}
 	if err := permissions.check(ctx); err != nil {
 		return nil, err
 	}

@@ -14,7 +14,7 @@ func GrantAccount(ctx context.Context, admin *kube.Config, account *Account, nam
 	if err != nil {
 		return nil, err
 	}
-	p := newPermissions(client, admin, account)
+	p := &permissions{client, admin, account}
 	if err := p.check(ctx); err != nil {
 		return nil, err
 	}

@@ -328,17 +328,15 @@ func (r *run) waitUntilServing(ctx context.Context) error {
 // run that stops components of the control plane.
 func (r *run) catchUp(ctx context.Context) error {
 	written := r.writtenResources()
-	err := r.recording.CatchUp(ctx, written...)
-	if !faults.StopsComponents(r.schedule.Faults) {
-		return err
-	}
-	for until := time.Now().Add(faults.MaxReturn); err != nil && time.Now().Before(until); {
+	for until := time.Now().Add(faults.MaxReturn); ; {
+		err := r.recording.CatchUp(ctx, written...)
+		if err == nil || !faults.StopsComponents(r.schedule.Faults) || time.Now().After(until) {
+			return err
+		}
 		if err := clock.SleepReal(ctx, pollInterval); err != nil {
 			return err
 		}
-		err = r.recording.CatchUp(ctx, written...)
 	}
-	return err
 }
 
 // recordHandOver records the problem of a hand-over as the problem of the run. It returns all other errors.
