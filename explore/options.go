@@ -15,6 +15,14 @@ import (
 // Option changes what [Run] does. An option that is wrong fails the test.
 type Option func(*exploration) error
 
+// set returns an option that is never wrong.
+func set(change func(*exploration)) Option {
+	return func(e *exploration) error {
+		change(e)
+		return nil
+	}
+}
+
 // Only limits the exploration to kinds of faults: groups such as crash and watch, or single kinds such as watch-missed.
 // The guide "Exploring" lists them, and so does the error for an unknown name.
 func Only(kinds ...string) Option {
@@ -67,18 +75,12 @@ func Plane(c *yaretest.Cluster) Option {
 
 // Budget sets how long new runs are begun. Default: until all planned runs are made.
 func Budget(d time.Duration) Option {
-	return func(e *exploration) error {
-		e.settings.Budget = d
-		return nil
-	}
+	return set(func(e *exploration) { e.settings.Budget = d })
 }
 
 // Seed sets the number by which the exploration chooses what it does not do completely. Default: 0.
 func Seed(n uint64) Option {
-	return func(e *exploration) error {
-		e.settings.Seed = n
-		return nil
-	}
+	return set(func(e *exploration) { e.settings.Seed = n })
 }
 
 // Parallel sets how many runs are made at a time. A program with a fixed port needs 1. Default: two to eight
@@ -141,17 +143,11 @@ func AcceptFile(path string) Option {
 // ReportTo writes the findings and the coverage to a file: as a page if its name ends in .html, else as
 // JSON.
 func ReportTo(path string) Option {
-	return func(e *exploration) error {
-		e.reportFile = path
-		return nil
-	}
+	return set(func(e *exploration) { e.reportFile = path })
 }
 
 // Replay repeats the runs of the findings in a JSON file of [ReportTo], in place of an exploration. A
 // finding that a repetition shows fails the test.
 func Replay(path string) Option {
-	return func(e *exploration) error {
-		e.replayFile = path
-		return nil
-	}
+	return set(func(e *exploration) { e.replayFile = path })
 }

@@ -4,7 +4,7 @@ import (
 	"fmt"
 
 	"github.com/yare-go/yare/explore/internal/engine"
-	"github.com/yare-go/yare/explore/internal/schedule"
+	"github.com/yare-go/yare/explore/internal/finding"
 	"github.com/yare-go/yare/internal/proxy/faults"
 	"github.com/yare-go/yare/kube"
 )
@@ -44,14 +44,14 @@ func Scenario(steps ...Step) Option {
 
 // Step is what the user of an operator does at one time in a [Scenario]. [Apply] and [Delete] return steps.
 type Step struct {
-	step schedule.Step
+	step finding.Step
 	// err is why the step cannot be made. Scenario returns it.
 	err error
 }
 
 // Apply returns a step in which the user applies objects. Their namespaces do not count.
 func Apply(name string, objects ...kube.Object) Step {
-	s := Step{step: schedule.Step{Name: name}}
+	s := Step{step: finding.Step{Name: name}}
 	for _, o := range objects {
 		raw, err := engine.Sample(o)
 		if err != nil {
@@ -64,7 +64,7 @@ func Apply(name string, objects ...kube.Object) Step {
 
 // Delete returns a step in which the user deletes objects.
 func Delete(name string, objects ...kube.Object) Step {
-	s := Step{step: schedule.Step{Name: name}}
+	s := Step{step: finding.Step{Name: name}}
 	for _, o := range objects {
 		kind, err := kube.TypeOfObject(o)
 		if err != nil {

@@ -11,6 +11,15 @@ func IsNewer(a, b string) bool {
 	return err == nil && order > 0
 }
 
+// Compare returns 1 if resource version a is later than b, -1 if b is later, and 0 if they are equal or cannot be compared.
+func Compare(a, b string) int {
+	order, err := resourceversion.CompareResourceVersion(a, b)
+	if err != nil {
+		return 0
+	}
+	return order
+}
+
 // HasReached reports whether resource version a is b or later.
 func HasReached(a, b string) bool {
 	order, err := resourceversion.CompareResourceVersion(a, b)

@@ -14,12 +14,9 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-// change is the body of a write. Its value is nil if there is no body, or if the body is neither JSON, nor YAML,
-// nor protobuf.
-type change struct{ value any }
-
-// parseChange returns the change in a body.
-func parseChange(contentType string, body []byte) change {
+// parseChange returns the value of the body of a write. The value is nil if there is no body, or if the body is neither
+// JSON, nor YAML, nor protobuf.
+func parseChange(contentType string, body []byte) (value any) {
 	media, _, _ := mime.ParseMediaType(contentType)
 	convert := func(body []byte) ([]byte, error) { return body, nil }
 	switch {
@@ -33,16 +30,15 @@ func parseChange(contentType string, body []byte) change {
 	}
 	d := json.NewDecoder(bytes.NewReader(body))
 	d.UseNumber()
-	var c change
-	if d.Decode(&c.value) != nil {
-		return change{}
+	if d.Decode(&value) != nil {
+		return nil
 	}
-	return c
+	return value
 }
 
-// objectName returns the name in the metadata, if there is one.
-func (c change) objectName() string {
-	object, _ := c.value.(map[string]any)
+// objectName returns the name in the metadata of an object, if there is one.
+func objectName(value any) string {
+	object, _ := value.(map[string]any)
 	metadata, _ := object["metadata"].(map[string]any)
 	name, _ := metadata["name"].(string)
 	return name
@@ -66,9 +62,9 @@ func newMask(namespace string, normalize func(string) string) *mask {
 }
 
 // hash returns a hash of the masked change of a resource.
-func (m mask) hash(c change, resource string) string {
+func (m mask) hash(change any, resource string) string {
 	m.isSecret = resource == "secrets"
-	text, err := json.Marshal(m.masked(c.value)) // sorts the names of members
+	text, err := json.Marshal(m.masked(change)) // sorts the names of members
 	if err != nil {
 		panic(err) // the value was decoded from JSON
 	}

@@ -27,11 +27,12 @@ import (
 type Confinement struct {
 	namespace string
 	// user is the user whom all requests impersonate. The program itself must not impersonate anybody then.
-	user   string
-	admin  *Upstream
-	scopes scopes
+	user  string
+	admin *Upstream
 
 	mu sync.Mutex
+	// isNamespaced holds whether the objects of a resource are in namespaces, by the path of the resource.
+	isNamespaced map[string]bool
 	// created holds the paths of the objects in no namespace that the program has created.
 	created []string
 }
@@ -39,7 +40,7 @@ type Confinement struct {
 // NewConfinement returns a confinement to a namespace. The proxy sends requests with the rights of target. The
 // confinement itself reads the discovery and removes objects as admin.
 func NewConfinement(namespace string, target *kube.Config, admin *Upstream) *Confinement {
-	return &Confinement{namespace: namespace, user: target.Impersonate.UserName, admin: admin, scopes: scopes{server: admin, known: map[string]scope{}}}
+	return &Confinement{namespace: namespace, user: target.Impersonate.UserName, admin: admin, isNamespaced: map[string]bool{}}
 }
 
 // RoundTrip implements [Hook].
@@ -117,38 +118,54 @@ func (c *Confinement) RemoveCreated(ctx context.Context) error {
 
 // Narrowing returns the [Hook] that changes lists and watches of all namespaces. It comes after all hooks that answer
 // requests, so that they see what the program asks for.
-func (c *Confinement) Narrowing() Hook { return &narrowing{namespace: c.namespace, scopes: &c.scopes} }
+func (c *Confinement) Narrowing() Hook { return HookFunc(c.narrow) }
 
-// narrowing changes the URL of a list or a watch of all namespaces to the URL of one namespace.
-type narrowing struct {
-	namespace string
-	scopes    *scopes
-}
-
-// RoundTrip implements [Hook].
-func (n *narrowing) RoundTrip(x *Exchange, r *http.Request, next Next) (*http.Response, error) {
+// narrow changes the URL of a list or a watch of all namespaces to the URL of one namespace.
+func (c *Confinement) narrow(x *Exchange, r *http.Request, next Next) (*http.Response, error) {
 	isOfAll := x.Resource != "" && x.Namespace == "" && x.Name == "" && (x.Verb == kube.VerbList || x.Verb == kube.VerbWatch)
-	if n.namespace == "" || !isOfAll {
+	if c.namespace == "" || !isOfAll {
 		return next(r)
 	}
 	if x.Resource == "namespaces" {
 		query := r.URL.Query()
-		query.Set("fieldSelector", narrowNames(query.Get("fieldSelector"), n.namespace))
+		query.Set("fieldSelector", narrowNames(query.Get("fieldSelector"), c.namespace))
 		r.URL.RawQuery = query.Encode()
 		return next(r)
 	}
 	version, plural := path.Split(r.URL.Path)
-	scope, err := n.scopes.scopeOf(r.Context(), version, plural)
+	isNamespaced, isServed, err := c.scopeOf(r.Context(), version, plural)
 	switch {
 	case err != nil:
 		return Answer(NewStatus(http.StatusServiceUnavailable, metav1.StatusReasonServiceUnavailable, err.Error())), nil
-	case scope == unknownScope:
+	case !isServed:
 		// The server may serve a resource before its discovery lists the resource.
 		return Answer(NewStatus(http.StatusNotFound, metav1.StatusReasonNotFound, "the server could not find the requested resource")), nil
-	case scope == namespaceScope:
-		r.URL.Path, r.URL.RawPath = fmt.Sprintf("%snamespaces/%s/%s", version, n.namespace, plural), ""
+	case isNamespaced:
+		r.URL.Path, r.URL.RawPath = fmt.Sprintf("%snamespaces/%s/%s", version, c.namespace, plural), ""
 	}
 	return next(r)
+}
+
+// scopeOf reports whether the objects of a resource are in namespaces, in the version of an API group that a path such as
+// /apis/apps/v1/ names. It also reports whether the server serves the resource.
+func (c *Confinement) scopeOf(ctx context.Context, version, plural string) (isNamespaced, isServed bool, err error) {
+	c.mu.Lock()
+	isNamespaced, isServed = c.isNamespaced[version+plural]
+	c.mu.Unlock()
+	if isServed {
+		return isNamespaced, true, nil
+	}
+	var list metav1.APIResourceList
+	if _, err := c.admin.Get(ctx, path.Clean(version), nil, &list); err != nil {
+		return false, false, err
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for _, r := range list.APIResources {
+		c.isNamespaced[version+r.Name] = r.Namespaced
+	}
+	isNamespaced, isServed = c.isNamespaced[version+plural]
+	return isNamespaced, isServed, nil
 }
 
 // narrowNames returns a field selector with the terms of another one, and with a term that selects a name. It
@@ -160,46 +177,4 @@ func narrowNames(selector, name string) string {
 		return selector
 	}
 	return strings.TrimPrefix(selector+","+field+name, ",")
-}
-
-// scope is whether objects of a resource are in namespaces.
-type scope int
-
-const (
-	unknownScope scope = iota
-	clusterScope
-	namespaceScope
-)
-
-// scopes holds the scopes of resources, from the discovery of a server.
-type scopes struct {
-	server *Upstream
-
-	mu sync.Mutex
-	// known holds scopes by the path of a resource.
-	known map[string]scope
-}
-
-// scopeOf returns the scope of a resource in the version of an API group that a path such as
-// /apis/apps/v1/ names. The scope is unknown if the server does not serve the resource.
-func (s *scopes) scopeOf(ctx context.Context, version, plural string) (scope, error) {
-	s.mu.Lock()
-	known := s.known[version+plural]
-	s.mu.Unlock()
-	if known != unknownScope {
-		return known, nil
-	}
-	var list metav1.APIResourceList
-	if _, err := s.server.Get(ctx, path.Clean(version), nil, &list); err != nil {
-		return unknownScope, err
-	}
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	for _, r := range list.APIResources {
-		s.known[version+r.Name] = clusterScope
-		if r.Namespaced {
-			s.known[version+r.Name] = namespaceScope
-		}
-	}
-	return s.known[version+plural], nil
 }

@@ -33,9 +33,6 @@ type deliveries struct {
 	lastEvent time.Time
 }
 
-// newDeliveries returns the deliveries before the first step.
-func newDeliveries() *deliveries { return &deliveries{step: -1, changes: map[Selection]int{}} }
-
 // record records an event that a program receives. Before the event the streaming list has delivered initialCount
 // objects.
 func (d *deliveries) record(x *Exchange, e Event, initialCount int) {
@@ -45,7 +42,7 @@ func (d *deliveries) record(x *Exchange, e Event, initialCount int) {
 	if e.IsChange && !e.IsInitial {
 		d.changes[x.Selection()]++
 	}
-	if x.isBackground() {
+	if IsBackground(x.Resource) {
 		return
 	}
 	if e.IsChange {

@@ -95,9 +95,9 @@ func (i RequestInfo) isStored() bool {
 	return i.Resource != "" && i.Verb.IsWrite() && !IsReview(i.Resource)
 }
 
-// isBackground reports whether the request is about objects that change all the time.
-func (i RequestInfo) isBackground() bool {
-	switch i.Resource {
+// IsBackground reports whether the objects of a resource change all the time.
+func IsBackground(resource string) bool {
+	switch resource {
 	case Leases, "events", "events.events.k8s.io":
 		return true
 	}
@@ -106,7 +106,7 @@ func (i RequestInfo) isBackground() bool {
 
 // isAwaited reports whether the request must end before its program is at rest.
 func (i RequestInfo) isAwaited() bool {
-	return i.Verb != kube.VerbWatch && !i.isBackground() && (i.IsAboutObjects() || i.Resource == "")
+	return i.Verb != kube.VerbWatch && !IsBackground(i.Resource) && (i.IsAboutObjects() || i.Resource == "")
 }
 
 // IsReview reports whether a resource is one of the reviews, which ask who somebody is, or what somebody may do.

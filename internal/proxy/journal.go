@@ -31,11 +31,11 @@ func (j *journal) begin(x *Exchange) {
 	point := Point{Verb: string(x.Verb), Resource: x.Resource, Subresource: x.Subresource, Name: x.Name}
 	name := x.Name
 	if j.mask != nil && x.IsAboutObjects() && x.Verb.IsWrite() {
-		c := parseChange(x.contentType, x.Body)
+		change := parseChange(x.contentType, x.Body)
 		if name == "" && x.Verb == kube.VerbCreate {
-			name = c.objectName()
+			name = objectName(change)
 		}
-		point.ChangeHash = j.mask.hash(c, x.Resource)
+		point.ChangeHash = j.mask.hash(change, x.Resource)
 	}
 	if j.mask != nil && name != "" {
 		point.Name = j.mask.normalize(name)
@@ -50,7 +50,7 @@ func (j *journal) begin(x *Exchange) {
 	if x.isAwaited() {
 		j.awaited++
 	}
-	if !x.isBackground() {
+	if !IsBackground(x.Resource) {
 		j.lastRequest = x.entry.Began
 	}
 }

@@ -41,6 +41,22 @@ type Hook interface {
 	RoundTrip(x *Exchange, r *http.Request, next Next) (*http.Response, error)
 }
 
+// HookFunc is a function that is a [Hook].
+type HookFunc func(x *Exchange, r *http.Request, next Next) (*http.Response, error)
+
+// RoundTrip calls the function.
+func (f HookFunc) RoundTrip(x *Exchange, r *http.Request, next Next) (*http.Response, error) {
+	return f(x, r, next)
+}
+
+// PassThrough passes a request through hooks, and then to last.
+func PassThrough[H Hook](hooks []H, x *Exchange, r *http.Request, last Next) (*http.Response, error) {
+	if len(hooks) == 0 {
+		return last(r)
+	}
+	return hooks[0].RoundTrip(x, r, func(r *http.Request) (*http.Response, error) { return PassThrough(hooks[1:], x, r, last) })
+}
+
 // Next passes a request on to the next hook, or to the API server.
 type Next func(*http.Request) (*http.Response, error)
 
@@ -168,28 +184,22 @@ func (p *Proxy) enter(r *http.Request) (s *Session, ok bool) {
 	return p.sessions[loopback.Token(r)], true
 }
 
-// roundTrip passes a request through the hooks.
+// roundTrip passes a request through the hooks, and then to the server.
 func (p *Proxy) roundTrip(r *http.Request) (*http.Response, error) {
 	x := r.Context().Value(exchangeKey{}).(*Exchange)
-	response, err := p.passOn(x, r, p.options.Hooks)
+	response, err := PassThrough(p.options.Hooks, x, r, func(r *http.Request) (*http.Response, error) {
+		x.Record(func(r *Request) { r.Sent = time.Now() })
+		response, err := p.target.RoundTrip(r)
+		if err == nil {
+			x.Record(func(r *Request) { r.Answered = time.Now() })
+		}
+		return response, err
+	})
 	if err != nil {
 		return nil, err
 	}
 	x.Record(func(r *Request) { r.Code = response.StatusCode })
 	return response, nil
-}
-
-// passOn passes a request through hooks, and then to the server.
-func (p *Proxy) passOn(x *Exchange, r *http.Request, hooks []Hook) (*http.Response, error) {
-	if len(hooks) > 0 {
-		return hooks[0].RoundTrip(x, r, func(r *http.Request) (*http.Response, error) { return p.passOn(x, r, hooks[1:]) })
-	}
-	x.Record(func(r *Request) { r.Sent = time.Now() })
-	response, err := p.target.RoundTrip(r)
-	if err == nil {
-		x.Record(func(r *Request) { r.Answered = time.Now() })
-	}
-	return response, err
 }
 
 // exchangeKey is the key of the exchange in the context of a request.

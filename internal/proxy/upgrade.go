@@ -1,12 +1,9 @@
 package proxy
 
 import (
-	"crypto/tls"
-	"crypto/x509"
-	"errors"
-	"fmt"
 	"net/http"
-	"os"
+
+	"k8s.io/client-go/rest"
 
 	"github.com/yare-go/yare/kube"
 )
@@ -15,7 +12,10 @@ import (
 // protocols of exec need HTTP/1.1: WebSockets, for which net/http chooses HTTP/1.1 by itself, and SPDY, for
 // which it does not. Each request has a connection of its own, which ends with the request.
 func newUpgradeTransport(config *kube.Config) (http.RoundTripper, error) {
-	settings, err := tlsConfigOf(config)
+	settings, err := rest.TLSConfigFor(&rest.Config{TLSClientConfig: rest.TLSClientConfig{
+		Insecure: config.Insecure, ServerName: config.ServerName, CAData: config.CAData, CAFile: config.CAFile,
+		CertData: config.CertData, CertFile: config.CertFile, KeyData: config.KeyData, KeyFile: config.KeyFile,
+	}})
 	if err != nil {
 		return nil, err
 	}
@@ -32,43 +32,4 @@ func newUpgradeTransport(config *kube.Config) (http.RoundTripper, error) {
 		}
 	}
 	return kube.NewRoundTripper(config)
-}
-
-// tlsConfigOf returns the TLS settings of a configuration.
-func tlsConfigOf(config *kube.Config) (*tls.Config, error) {
-	settings := &tls.Config{MinVersion: tls.VersionTLS12, ServerName: config.ServerName, InsecureSkipVerify: config.Insecure}
-	authorities, err := contentOf(config.CAData, config.CAFile)
-	if err != nil {
-		return nil, fmt.Errorf("read the CA of the API server: %w", err)
-	}
-	if len(authorities) > 0 {
-		settings.RootCAs = x509.NewCertPool()
-		if !settings.RootCAs.AppendCertsFromPEM(authorities) {
-			return nil, errors.New("the CA of the API server has no certificate in PEM")
-		}
-	}
-	certificate, err := contentOf(config.CertData, config.CertFile)
-	if err != nil {
-		return nil, fmt.Errorf("read the client certificate: %w", err)
-	}
-	key, err := contentOf(config.KeyData, config.KeyFile)
-	if err != nil {
-		return nil, fmt.Errorf("read the key of the client certificate: %w", err)
-	}
-	if len(certificate) > 0 {
-		pair, err := tls.X509KeyPair(certificate, key)
-		if err != nil {
-			return nil, fmt.Errorf("the client certificate: %w", err)
-		}
-		settings.Certificates = []tls.Certificate{pair}
-	}
-	return settings, nil
-}
-
-// contentOf returns data, or else the content of a file, or nothing.
-func contentOf(data []byte, file string) ([]byte, error) {
-	if len(data) > 0 || file == "" {
-		return data, nil
-	}
-	return os.ReadFile(file)
 }

@@ -57,14 +57,6 @@ type Event struct {
 	end error
 }
 
-// newWatch returns a watch. The caller starts readServer. The function closed is called when the watch has ended.
-func newWatch(x *Exchange, g Gate, d *deliveries, body io.ReadCloser, requestDone <-chan struct{}, closed func(*watch)) *watch {
-	return &watch{
-		exchange: x, gate: g, deliveries: d, body: body, closed: closed, requestDone: requestDone,
-		readerDone: make(chan struct{}), arrived: make(chan struct{}, 1),
-	}
-}
-
 // Close ends the watch.
 func (w *watch) Close() error {
 	err := w.body.Close()

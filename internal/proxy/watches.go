@@ -35,7 +35,7 @@ func (v Verdict) IsDelivery() bool { return v.Until == nil && v.Break == nil && 
 
 // NewWatches returns a hook with a gate.
 func NewWatches(g Gate) *Watches {
-	return &Watches{gate: g, deliveries: newDeliveries(), open: map[*watch]struct{}{}}
+	return &Watches{gate: g, deliveries: &deliveries{step: -1, changes: map[Selection]int{}}, open: map[*watch]struct{}{}}
 }
 
 // RoundTrip implements [Hook].
@@ -44,7 +44,10 @@ func (w *Watches) RoundTrip(x *Exchange, r *http.Request, next Next) (*http.Resp
 	if err != nil || response.StatusCode != http.StatusOK || !x.IsWatch() {
 		return response, err
 	}
-	opened := newWatch(x, w.gate, w.deliveries, response.Body, r.Context().Done(), w.remove)
+	opened := &watch{
+		exchange: x, gate: w.gate, deliveries: w.deliveries, body: response.Body, closed: w.remove, requestDone: r.Context().Done(),
+		readerDone: make(chan struct{}), arrived: make(chan struct{}, 1),
+	}
 	w.mu.Lock()
 	w.open[opened] = struct{}{}
 	w.mu.Unlock()
@@ -76,7 +79,7 @@ func (w *Watches) AddActivity(a *Activity) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	for each := range w.open {
-		if each.exchange.isBackground() {
+		if IsBackground(each.exchange.Resource) {
 			continue
 		}
 		held, isBehind := each.state()

@@ -53,11 +53,6 @@ func complete(a *finding.Acceptance) error {
 	return nil
 }
 
-// acceptedOf returns the intended differences of an exploration, and the differences that the faults make.
-func acceptedOf(acceptances []finding.Acceptance) (*history.Accepted, error) {
-	return history.Accept(append(ownAcceptances(), acceptances...)...)
-}
-
 // ownAcceptances returns the differences that the faults themselves make.
 func ownAcceptances() []finding.Acceptance {
 	return []finding.Acceptance{

@@ -2,6 +2,7 @@ package engine
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	rbacv1 "k8s.io/api/rbac/v1"
@@ -41,17 +42,13 @@ func (a *Account) config(admin *kube.Config) *kube.Config {
 
 // isBoundBy reports whether a binding in the namespace of the account gives the account permissions.
 func (a *Account) isBoundBy(b *rbacv1.RoleBinding) bool {
-	for _, s := range b.Subjects {
+	return slices.ContainsFunc(b.Subjects, func(s rbacv1.Subject) bool {
 		switch s.Kind {
 		case rbacv1.ServiceAccountKind:
-			if s.Name == a.Name && (s.Namespace == a.Namespace || s.Namespace == "") {
-				return true
-			}
+			return s.Name == a.Name && (s.Namespace == a.Namespace || s.Namespace == "")
 		case rbacv1.GroupKind:
-			if s.Name == a.group() {
-				return true
-			}
+			return s.Name == a.group()
 		}
-	}
-	return false
+		return false
+	})
 }

@@ -11,14 +11,11 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
+	"github.com/yare-go/yare/explore/internal/finding"
 	"github.com/yare-go/yare/explore/internal/history"
-	"github.com/yare-go/yare/explore/internal/schedule"
 	"github.com/yare-go/yare/internal/proxy/faults"
 	"github.com/yare-go/yare/kube"
 )
-
-// resourceName returns the name of a resource with its group, such as deployments.apps.
-func resourceName(r kube.Resource) string { return r.GroupResource().String() }
 
 // cluster is the access of an exploration to its control plane, with an administrator's rights. It is a
 // [faults.Cluster].
@@ -33,11 +30,8 @@ func (c *cluster) Client() *kube.Client { return c.client }
 
 // APIOf returns the API of a kind in a namespace, for the user.
 func (c *cluster) APIOf(kind schema.GroupVersionKind, namespace string) (kube.API[unstructured.Unstructured], error) {
-	api, err := c.apiOf(kind, namespace)
-	if err != nil {
-		return api, err
-	}
-	return api.For(c.client.WithFieldManager(userManager), namespace), nil
+	r, err := c.resourceOfKind(kind)
+	return kube.Dynamic(c.client.WithFieldManager(userManager), r, namespace), err
 }
 
 // Definitions returns the API of CustomResourceDefinitions, for the user.
@@ -51,22 +45,22 @@ func (c *cluster) Definitions() kube.API[unstructured.Unstructured] {
 // resource returns the resource of a name with a group.
 func (c *cluster) resource(name string) (kube.Resource, error) {
 	for _, r := range c.resources {
-		if resourceName(r) == name {
+		if r.String() == name {
 			return r, nil
 		}
 	}
 	return kube.Resource{}, fmt.Errorf("the server has no namespaced resource %q", name)
 }
 
-// apiOf returns the API of a kind in a namespace.
-func (c *cluster) apiOf(kind schema.GroupVersionKind, namespace string) (kube.API[unstructured.Unstructured], error) {
+// resourceOfKind returns the resource of a kind.
+func (c *cluster) resourceOfKind(kind schema.GroupVersionKind) (kube.Resource, error) {
 	for _, r := range c.resources {
-		if r.GroupVersionKind == kind || r.GroupKind() == kind.GroupKind() {
+		if r.GroupKind() == kind.GroupKind() {
 			r.GroupVersionKind = kind
-			return kube.Dynamic(c.client, r, namespace), nil
+			return r, nil
 		}
 	}
-	return kube.API[unstructured.Unstructured]{}, fmt.Errorf("the server has no namespaced kind %s: an exploration needs samples that live in namespaces, and their CRDs", kind)
+	return kube.Resource{}, fmt.Errorf("the server has no namespaced kind %s: an exploration needs samples that live in namespaces, and their CRDs", kind)
 }
 
 // decode returns an object of a step, in a namespace.
@@ -99,19 +93,10 @@ func (c *cluster) find(ctx context.Context, o faults.Object, namespace string, n
 	return all[i], api, true, nil
 }
 
-// delete deletes an object of the user.
-func (c *cluster) delete(ctx context.Context, o faults.Object, namespace string) error {
-	r, err := c.resource(o.Resource)
-	if err != nil {
-		return err
-	}
-	return kube.Dynamic(c.client, r, namespace).Delete(ctx, o.Name)
-}
-
 // stepsOf returns the default steps of an exploration with these samples: the user applies the samples, and
 // deletes them.
-func (c *cluster) stepsOf(samples []json.RawMessage) ([]schedule.Step, error) {
-	steps := []schedule.Step{{Name: "apply the samples", Apply: samples}, {Name: "delete the samples"}}
+func (c *cluster) stepsOf(samples []json.RawMessage) ([]finding.Step, error) {
+	steps := []finding.Step{{Name: "apply the samples", Apply: samples}, {Name: "delete the samples"}}
 	for _, raw := range samples {
 		object, err := c.objectOf(raw)
 		if err != nil {
@@ -128,15 +113,12 @@ func (c *cluster) objectOf(raw json.RawMessage) (faults.Object, error) {
 	if err != nil {
 		return faults.Object{}, err
 	}
-	api, err := c.apiOf(object.GroupVersionKind(), "")
-	if err != nil {
-		return faults.Object{}, err
-	}
-	return faults.Object{Resource: resourceName(api.Resource()), Name: object.GetName()}, nil
+	r, err := c.resourceOfKind(object.GroupVersionKind())
+	return faults.Object{Resource: r.String(), Name: object.GetName()}, err
 }
 
 // applies reports whether the user applies an object in a step.
-func (c *cluster) applies(step schedule.Step, o faults.Object) (bool, error) {
+func (c *cluster) applies(step finding.Step, o faults.Object) (bool, error) {
 	for _, raw := range step.Apply {
 		if object, err := c.objectOf(raw); err != nil || object == o {
 			return err == nil, err
@@ -146,7 +128,7 @@ func (c *cluster) applies(step schedule.Step, o faults.Object) (bool, error) {
 }
 
 // appliesKind reports whether the user applies an object of a resource in one of the steps.
-func (c *cluster) appliesKind(steps []schedule.Step, resource string) bool {
+func (c *cluster) appliesKind(steps []finding.Step, resource string) bool {
 	for _, step := range steps {
 		for _, raw := range step.Apply {
 			if object, err := c.objectOf(raw); err == nil && object.Resource == resource {
@@ -159,7 +141,7 @@ func (c *cluster) appliesKind(steps []schedule.Step, resource string) bool {
 
 // appliedUntil returns the objects that the user has applied and not deleted up to a step, and a text
 // that is equal for equal objects.
-func (c *cluster) appliedUntil(steps []schedule.Step, step int) (text string, objects []json.RawMessage, err error) {
+func (c *cluster) appliedUntil(steps []finding.Step, step int) (text string, objects []json.RawMessage, err error) {
 	latest := make(map[faults.Object]json.RawMessage)
 	for _, s := range steps[:step+1] {
 		for _, raw := range s.Apply {
@@ -175,20 +157,7 @@ func (c *cluster) appliedUntil(steps []schedule.Step, step int) (text string, ob
 	}
 	for _, o := range slices.SortedFunc(maps.Keys(latest), func(a, b faults.Object) int { return strings.Compare(a.String(), b.String()) }) {
 		objects = append(objects, latest[o])
-		text += canonical(latest[o]) + "\n"
+		text += string(latest[o]) + "\n"
 	}
 	return text, objects, nil
-}
-
-// canonical returns JSON with sorted keys and without white space.
-func canonical(raw json.RawMessage) string {
-	var value any
-	if json.Unmarshal(raw, &value) != nil {
-		return string(raw)
-	}
-	text, err := json.Marshal(value)
-	if err != nil {
-		return string(raw)
-	}
-	return string(text)
 }

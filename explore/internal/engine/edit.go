@@ -6,16 +6,9 @@ import (
 	"maps"
 	"slices"
 	"strings"
-)
 
-// isControlPlane reports whether a field manager is part of the control plane.
-func isControlPlane(manager string) bool {
-	switch manager {
-	case "kube-controller-manager", "kube-scheduler", "kubelet", "kube-apiserver":
-		return true
-	}
-	return false
-}
+	"github.com/yare-go/yare/explore/internal/history"
+)
 
 // editOf returns a merge patch that changes one field of an object that its program has written, or nil
 // if no field can be changed without knowing its meaning. Numbers and booleans come before strings: the
@@ -30,7 +23,8 @@ func editOf(resource string, object map[string]any) json.RawMessage {
 		entry, _ := each.(map[string]any)
 		manager, _ := entry["manager"].(string)
 		fields, _ := entry["fieldsV1"].(map[string]any)
-		if subresource, _ := entry["subresource"].(string); subresource != "" || strings.HasPrefix(manager, "explorer-") || isControlPlane(manager) {
+		subresource, _ := entry["subresource"].(string)
+		if subresource != "" || strings.HasPrefix(manager, "explorer-") || history.IsControlPlane(manager) {
 			continue
 		}
 		walk(fields, object, nil, func(path []string, value any) {

@@ -6,7 +6,7 @@ import (
 	"time"
 
 	"github.com/yare-go/yare/explore/internal/finding"
-	"github.com/yare-go/yare/explore/internal/schedule"
+	"github.com/yare-go/yare/explore/internal/history"
 	"github.com/yare-go/yare/internal/proxy/faults"
 )
 
@@ -19,21 +19,27 @@ const (
 	minimizeBudget = time.Minute
 )
 
-// examiner makes planned runs, and confirms and minimizes what they find.
-type examiner struct {
-	run     runFunc
-	judge   *judge
-	results *results
-	wait    patience
-}
+// compareState compares the state at the rest after a step with the expected state. It returns no difference if no
+// state is expected.
+type compareState func(step int, state history.State) []finding.Difference
 
-func newExaminer(run runFunc, j *judge, results *results, wait patience) *examiner {
-	return &examiner{run, j, results, wait}
+// expectNothing returns no difference. Runs that show what is expected of other runs have it.
+func expectNothing(int, history.State) []finding.Difference { return nil }
+
+// examiner makes planned runs, compares them with the references, and confirms and minimizes what they find.
+type examiner struct {
+	run        runFunc
+	references *references
+	checks     *checks
+	fresh      *freshStates
+	options    history.Options
+	results    *results
+	wait       patience
 }
 
 // examine makes a planned run, and confirms what the run finds. It repeats a run whose fault has not happened.
 func (e *examiner) examine(ctx context.Context, j job) error {
-	compare, err := e.judge.comparison(ctx, j)
+	compare, err := e.comparison(ctx, j)
 	if err != nil {
 		return err
 	}
@@ -49,7 +55,7 @@ func (e *examiner) examine(ctx context.Context, j job) error {
 			if j, try = fewer, try-1; len(j.schedule.Steps) == 1 {
 				return nil
 			}
-			if compare, err = e.judge.comparison(ctx, j); err != nil {
+			if compare, err = e.comparison(ctx, j); err != nil {
 				return err
 			}
 			continue
@@ -62,7 +68,7 @@ func (e *examiner) examine(ctx context.Context, j job) error {
 			break
 		}
 	}
-	e.judge.judgeHistory(j, out)
+	e.judgeHistory(j, out)
 	if out.problem != "" && !e.results.isKnown(out.problem, out.differences) {
 		if err := e.confirm(ctx, j, compare, out); err != nil {
 			return err
@@ -109,7 +115,7 @@ func (e *examiner) repeat(ctx context.Context, j job, compare compareState, f *f
 	if err != nil {
 		return nil, err
 	}
-	e.judge.judgeHistory(j, out)
+	e.judgeHistory(j, out)
 	f.Tries++
 	if out.problem == f.Verdict {
 		f.Seen++
@@ -125,7 +131,7 @@ func (e *examiner) replay(ctx context.Context, f finding.Finding, tries int) (fi
 	if len(f.Schedule.Faults) == 0 {
 		j.field = "the steps"
 	}
-	compare, err := e.judge.comparison(ctx, j)
+	compare, err := e.comparison(ctx, j)
 	if err != nil {
 		return f, err
 	}
@@ -151,8 +157,8 @@ func (e *examiner) minimize(ctx context.Context, j job, f *finding.Finding) erro
 				return nil
 			}
 			fewer := slices.Delete(slices.Clone(steps), from, from+size)
-			s := schedule.Schedule{Seed: f.Schedule.Seed, Steps: fewer}
-			compare, err := e.judge.fresh.comparison(ctx, fewer)
+			s := finding.Schedule{Seed: f.Schedule.Seed, Steps: fewer}
+			compare, err := e.fresh.comparison(ctx, fewer)
 			if err != nil {
 				return err
 			}
@@ -165,14 +171,69 @@ func (e *examiner) minimize(ctx context.Context, j job, f *finding.Finding) erro
 				return err
 			}
 			e.results.update(func(c *finding.Coverage) { c.Runs++ })
-			e.judge.judgeHistory(j, out)
+			e.judgeHistory(j, out)
 			if out.problem != f.Verdict {
 				from += size
 				continue
 			}
 			steps = fewer[:out.problemStep+1]
-			f.Schedule, f.Differences, f.Trace = schedule.Schedule{Seed: s.Seed, Steps: steps}, out.differences, out.trace
+			f.Schedule, f.Differences, f.Trace = finding.Schedule{Seed: s.Seed, Steps: steps}, out.differences, out.trace
 		}
 	}
 	return nil
+}
+
+// comparison returns the comparison of the states of a run.
+func (e *examiner) comparison(ctx context.Context, planned job) (compareState, error) {
+	if planned.field != "" {
+		return e.fresh.comparison(ctx, planned.schedule.Steps)
+	}
+	return e.references.comparison(planned.schedule.Faults), nil
+}
+
+// judgeHistory judges the history of a run, whatever its end. It makes no checks of the user if the recorder has
+// missed versions. After an outage of the server it looks for destroyed objects in the versions that are left,
+// because a destruction that they show has happened.
+func (e *examiner) judgeHistory(planned job, out *outcome) {
+	if e.judgeTerms(planned, out) {
+		return
+	}
+	if faults.IsRestored(planned.schedule.Faults) { // objects come again with other uids, and versions go back
+		return
+	}
+	hasGaps := len(out.history.Gaps) > 0
+	if planned.field == "" && (!hasGaps || faults.StopsComponents(planned.schedule.Faults)) { // other values may replace objects
+		e.judgeDestruction(planned, out)
+	}
+	if !hasGaps {
+		e.checks.checkHistory(out)
+	}
+}
+
+// judgeDestruction looks for objects that were deleted, created twice or changed in a run, and in no reference.
+func (e *examiner) judgeDestruction(planned job, out *outcome) {
+	destroyed := history.Destroyed(e.references.histories(), out.history, e.options, planned.schedule.Faults...)
+	if len(destroyed) == 0 {
+		return
+	}
+	out.problem, out.differences = finding.Destroyed, nil
+	for _, d := range destroyed {
+		out.problemStep = d.Step
+		out.differences = append(out.differences, finding.Difference{Object: d.Object.String(), Path: d.Path, Reason: d.Text})
+	}
+}
+
+// judgeTerms looks for writes of former leaders in a run whose faults take the lease from a leader, and
+// reports whether there are any. In other runs the exploration itself releases leases.
+func (e *examiner) judgeTerms(planned job, out *outcome) bool {
+	election := e.references.election
+	if election == nil || !faults.NeedsStandby(planned.schedule.Faults) {
+		return false
+	}
+	late, step := election.lateWrites(out.requests)
+	if len(late) == 0 {
+		return false
+	}
+	out.problem, out.problemStep, out.differences = finding.TwoLeaders, step, late
+	return true
 }

@@ -6,15 +6,13 @@ import (
 	"testing"
 
 	"github.com/yare-go/yare/explore/internal/finding"
-	"github.com/yare-go/yare/explore/internal/history"
-	"github.com/yare-go/yare/explore/internal/schedule"
 	"github.com/yare-go/yare/internal/proxy/faults"
 )
 
 // examine examines a run with a crash whose runs have these verdicts in turn, and returns what was recorded.
 func examine(t *testing.T, verdicts ...finding.Verdict) finding.Record {
 	t.Helper()
-	makeRun := func(context.Context, schedule.Schedule, patience, compareState) (*outcome, error) {
+	makeRun := func(context.Context, finding.Schedule, patience, compareState) (*outcome, error) {
 		out := &outcome{problem: verdicts[0]}
 		if out.problem != "" {
 			out.differences = finding.Differences{{Object: "configmaps/a"}}
@@ -23,9 +21,9 @@ func examine(t *testing.T, verdicts ...finding.Verdict) finding.Record {
 		return out, nil
 	}
 	results := newResults("operator", 0, nil)
-	judge := newJudge(&references{}, newChecks(nil), nil, history.Options{})
-	j := job{kind: faults.Crash, schedule: schedule.Schedule{Faults: []faults.Fault{{Kind: faults.Crash}}}}
-	if err := newExaminer(makeRun, judge, results, patience{}).examine(t.Context(), j); err != nil {
+	e := examiner{run: makeRun, references: &references{}, checks: newChecks(nil), results: results}
+	j := job{kind: faults.Crash, schedule: finding.Schedule{Faults: []faults.Fault{{Kind: faults.Crash}}}}
+	if err := e.examine(t.Context(), j); err != nil {
 		t.Fatal(err)
 	}
 	if len(verdicts) > 0 {

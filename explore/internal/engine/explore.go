@@ -10,7 +10,6 @@ import (
 
 	"github.com/yare-go/yare/explore/internal/finding"
 	"github.com/yare-go/yare/explore/internal/report"
-	"github.com/yare-go/yare/explore/internal/schedule"
 	"github.com/yare-go/yare/internal/proxy/faults"
 	"github.com/yare-go/yare/kube"
 )
@@ -24,7 +23,7 @@ type Settings struct {
 	Samples []json.RawMessage
 	// Steps are the steps of the user. The first step applies the samples. Default: Samples are applied and
 	// deleted.
-	Steps []schedule.Step
+	Steps []finding.Step
 	// Only are the kinds of faults. Default: all that [faults.DefaultKinds] returns, and transitions.
 	Only []faults.Kind
 	// Beyond are kinds that happen in addition to the default ones.
@@ -57,57 +56,56 @@ var ErrNoReference = errors.New("there is no stable reference")
 // Explore explores an operator. Error: the exploration could not be made; [ErrNoReference].
 func Explore(ctx context.Context, l Launcher, s Settings) (record finding.Record, err error) {
 	began := time.Now()
-	e, err := newExplorer(ctx, l, s)
-	if err != nil {
-		return finding.Record{}, err
-	}
-	defer func() { err = errors.Join(err, e.close()) }()
-	if err := e.makeReferences(ctx); err != nil {
-		return finding.Record{}, err
-	}
-	jobs, err := newPlanner(e.settings, e.cluster, e.references, e.results).plan(ctx)
-	if err != nil {
-		return finding.Record{}, err
-	}
-	e.results.addPlan(jobs)
-	if err := e.runAll(ctx, jobs, began); err != nil {
-		return e.results.record(), err
-	}
-	err = e.completeCoverage(ctx, began)
-	return e.results.record(), err
+	err = withReferences(ctx, l, s, func(e *explorer) error {
+		jobs, err := e.newPlanner().plan(ctx)
+		if err != nil {
+			return err
+		}
+		e.results.addPlan(jobs)
+		if err = e.runAll(ctx, jobs, began); err == nil {
+			err = e.completeCoverage(ctx, began)
+		}
+		record = e.results.record()
+		return err
+	})
+	return record, err
 }
 
 // List returns the runs that an exploration would make after the reference runs, one text each, in their order.
 func List(ctx context.Context, l Launcher, s Settings) (all []string, err error) {
-	e, err := newExplorer(ctx, l, s)
-	if err != nil {
-		return nil, err
-	}
-	defer func() { err = errors.Join(err, e.close()) }()
-	if err := e.makeReferences(ctx); err != nil {
-		return nil, err
-	}
-	jobs, err := newPlanner(e.settings, e.cluster, e.references, e.results).plan(ctx)
-	for _, j := range jobs {
-		all = append(all, j.String())
-	}
+	err = withReferences(ctx, l, s, func(e *explorer) error {
+		jobs, err := e.newPlanner().plan(ctx)
+		for _, j := range jobs {
+			all = append(all, j.String())
+		}
+		return err
+	})
 	return all, err
 }
 
 // Replay repeats the run of a finding, tries times, and returns the finding with the results of these runs.
 // Seen is 0 if no run has the verdict.
 func Replay(ctx context.Context, l Launcher, s Settings, f finding.Finding, tries int) (seen finding.Finding, err error) {
-	s.Steps = f.Schedule.Steps
+	s.Steps, seen = f.Schedule.Steps, f
+	err = withReferences(ctx, l, s, func(e *explorer) (err error) {
+		e.checks.includeFailed() // a check that fails without faults is replayed too
+		seen, err = e.newExaminer().replay(ctx, f, tries)
+		return err
+	})
+	return seen, err
+}
+
+// withReferences calls work with an explorer that has made the reference runs.
+func withReferences(ctx context.Context, l Launcher, s Settings, work func(*explorer) error) (err error) {
 	e, err := newExplorer(ctx, l, s)
 	if err != nil {
-		return f, err
+		return err
 	}
 	defer func() { err = errors.Join(err, e.close()) }()
 	if err := e.makeReferences(ctx); err != nil {
-		return f, err
+		return err
 	}
-	e.checks.includeFailed() // a check that fails without faults is replayed too
-	return e.newExaminer().replay(ctx, f, tries)
+	return work(e)
 }
 
 // ReplayFile replays the findings in a file of [report.WriteFile], and returns the findings that a repetition shows.

@@ -4,12 +4,12 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math/rand/v2"
 	"sync"
 	"time"
 
 	"github.com/yare-go/yare/explore/internal/finding"
 	"github.com/yare-go/yare/explore/internal/history"
-	"github.com/yare-go/yare/explore/internal/schedule"
 	"github.com/yare-go/yare/internal/proxy/faults"
 	"github.com/yare-go/yare/kube"
 )
@@ -17,14 +17,8 @@ import (
 // explorer makes one exploration. First come the references, which show what to plan and what to expect of all other
 // runs.
 type explorer struct {
-	settings   Settings
-	cluster    *cluster
-	recorder   *history.Recorder
-	namespaces *namespaces
-	checks     *checks
-	results    *results
-	options    history.Options
-	runner     *runner
+	*runner
+	settings Settings
 
 	// references and wait are set by makeReferences.
 	references *references
@@ -39,11 +33,11 @@ func newExplorer(ctx context.Context, l Launcher, s Settings) (*explorer, error)
 	if err != nil {
 		return nil, err
 	}
-	accepted, err := acceptedOf(s.Accepted)
+	accepted, err := history.Accept(append(ownAcceptances(), s.Accepted...)...)
 	if err != nil {
 		return nil, err
 	}
-	permissions := newPermissions(client, s.Config, l.account())
+	permissions := &permissions{client, s.Config, l.account()}
 	if err := permissions.check(ctx); err != nil {
 		return nil, err
 	}
@@ -55,25 +49,21 @@ func newExplorer(ctx context.Context, l Launcher, s Settings) (*explorer, error)
 	if err != nil {
 		return nil, err
 	}
-	e := &explorer{
-		settings: s, cluster: &cluster{client: client, resources: resources},
-		namespaces: &namespaces{client: quiet, resources: resources}, checks: newChecks(s.Checks),
-		results: newResults(l.String(), s.Seed, s.Progress),
-		options: history.Options{Users: []string{userManager, faults.ForeignManager}, Accepted: accepted},
-	}
+	c := &cluster{client: client, resources: resources}
 	if len(s.Steps) == 0 {
-		if e.settings.Steps, err = e.cluster.stepsOf(s.Samples); err != nil {
+		if s.Steps, err = c.stepsOf(s.Samples); err != nil {
 			return nil, err
 		}
 	}
-	if e.recorder, err = history.NewRecorder(ctx, s.Config, resources...); err != nil {
+	recorder, err := history.NewRecorder(ctx, s.Config, resources...)
+	if err != nil {
 		return nil, err
 	}
-	e.runner = &runner{
-		launcher: l, cluster: e.cluster, permissions: permissions, namespaces: e.namespaces, recorder: e.recorder,
-		checks: e.checks, results: e.results, options: e.options, plane: s.Plane, steps: e.settings.Steps,
-	}
-	return e, nil
+	return &explorer{settings: s, runner: &runner{
+		launcher: l, cluster: c, permissions: permissions, namespaces: &namespaces{cluster: cluster{client: quiet, resources: resources}},
+		recorder: recorder, checks: newChecks(s.Checks), results: newResults(l.String(), s.Seed, s.Progress),
+		options: history.Options{Users: []string{userManager, faults.ForeignManager}, Accepted: accepted}, plane: s.Plane, steps: s.Steps,
+	}}, nil
 }
 
 // close removes the namespaces of the runs, and ends the recorder.
@@ -93,7 +83,7 @@ func (e *explorer) makeReferences(ctx context.Context) error {
 			wait.delay = slowDelay
 		}
 		running.Go(func() {
-			outcomes[i], errs[i] = e.runner.run(ctx, schedule.Schedule{Steps: e.settings.Steps}, wait, expectNothing)
+			outcomes[i], errs[i] = e.run(ctx, finding.Schedule{Steps: e.settings.Steps}, wait, expectNothing)
 		})
 		if i == 0 || e.mustRunAlone() {
 			running.Wait()
@@ -112,13 +102,13 @@ func (e *explorer) makeReferences(ctx context.Context) error {
 		c.Masked, c.Warnings = r.masked(), append(c.Warnings, r.warnings()...)
 	})
 	if f := e.checks.checkReferences(outcomes); f.Seen > 0 {
-		f.Schedule = schedule.Schedule{Seed: e.settings.Seed, Steps: e.settings.Steps}
+		f.Schedule = finding.Schedule{Seed: e.settings.Seed, Steps: e.settings.Steps}
 		e.results.addFinding(f)
 	}
 	if e.mustRunAlone() {
 		e.settings.Parallel = 1
 	}
-	e.references, e.wait, e.runner.election = r, r.patience(), r.election
+	e.references, e.wait, e.election = r, r.patience(), r.election
 	return nil
 }
 
@@ -128,10 +118,20 @@ func (e *explorer) mustRunAlone() bool {
 	return e.settings.Parallel == 1 || e.results.hasClusterScopedWrites()
 }
 
+// newPlanner returns the planner of the runs after the references.
+func (e *explorer) newPlanner() *planner {
+	return &planner{e.settings, e.cluster, e.references, e.results, rand.New(rand.NewPCG(e.settings.Seed, 1))}
+}
+
 // newExaminer returns the examiner of the runs after the references.
 func (e *explorer) newExaminer() *examiner {
-	fresh := newFreshStates(e.runner.run, e.cluster, e.results, e.options, e.wait.confirming())
-	return newExaminer(e.runner.run, newJudge(e.references, e.checks, fresh, e.options), e.results, e.wait)
+	return &examiner{
+		run: e.run, references: e.references, checks: e.checks, options: e.options, results: e.results, wait: e.wait,
+		fresh: &freshStates{
+			run: e.run, cluster: e.cluster, results: e.results, options: e.options, wait: e.wait.confirming(),
+			states: make(map[string]func() (freshState, error)),
+		},
+	}
 }
 
 // runAll makes the planned runs until the budget ends: first the runs that share the control plane, some at a time, and
@@ -143,11 +143,10 @@ func (e *explorer) runAll(ctx context.Context, jobs []job, began time.Time) erro
 	if len(alone) > 0 {
 		budget = budget * 2 / 3
 	}
-	group := newJobGroup(e.settings.Parallel, examiner.examine)
-	isComplete, err := group.run(ctx, shared, until(began, budget))
+	isComplete, err := runJobs(ctx, shared, e.settings.Parallel, until(began, budget), examiner.examine)
 	if err == nil {
 		var isAloneComplete bool
-		isAloneComplete, err = newJobGroup(1, examiner.examine).run(ctx, alone, until(began, e.settings.Budget))
+		isAloneComplete, err = runJobs(ctx, alone, 1, until(began, e.settings.Budget), examiner.examine)
 		isComplete = isComplete && isAloneComplete
 	}
 	e.results.update(func(c *finding.Coverage) { c.Complete = isComplete })
@@ -166,7 +165,7 @@ func until(began time.Time, budget time.Duration) time.Time {
 // run, and the intended differences that no run has shown.
 func (e *explorer) completeCoverage(ctx context.Context, began time.Time) (err error) {
 	var statements map[string]finding.Count
-	if folder := e.runner.launcher.coverFolder(); folder != "" {
+	if folder := e.launcher.coverFolder(); folder != "" {
 		statements, err = codeCoverage(ctx, folder)
 	}
 	total, unheld := e.checks.conditions()
@@ -181,7 +180,7 @@ func (e *explorer) completeCoverage(ctx context.Context, began time.Time) (err e
 		}
 		e.results.addFinding(finding.Finding{
 			Verdict: finding.NeverHeld, Seen: record.Coverage.Runs, Tries: record.Coverage.Runs,
-			Schedule: schedule.Schedule{Seed: e.settings.Seed, Steps: e.settings.Steps}, Differences: []finding.Difference{d},
+			Schedule: finding.Schedule{Seed: e.settings.Seed, Steps: e.settings.Steps}, Differences: []finding.Difference{d},
 		})
 	}
 	e.results.update(func(c *finding.Coverage) {

@@ -14,7 +14,7 @@ func GrantAccount(ctx context.Context, admin *kube.Config, account *Account, nam
 	if err != nil {
 		return nil, err
 	}
-	p := newPermissions(client, admin, account)
+	p := &permissions{client, admin, account}
 	if err := p.check(ctx); err != nil {
 		return nil, err
 	}
@@ -38,7 +38,7 @@ func NewNamespaces(ctx context.Context, admin *kube.Config) (*Namespaces, error)
 		return nil, err
 	}
 	recorder, err := history.NewRecorder(ctx, admin, resources...)
-	return &Namespaces{namespaces{client: client, resources: resources}, recorder}, err
+	return &Namespaces{namespaces{cluster: cluster{client: client, resources: resources}}, recorder}, err
 }
 
 // Begin returns a namespace with a recording, as a run gets it.

@@ -7,7 +7,6 @@ import (
 
 	"github.com/yare-go/yare/explore/internal/finding"
 	"github.com/yare-go/yare/explore/internal/history"
-	"github.com/yare-go/yare/explore/internal/schedule"
 	"github.com/yare-go/yare/internal/proxy/faults"
 )
 
@@ -21,64 +20,51 @@ type freshStates struct {
 	wait    patience
 
 	mu sync.Mutex
-	// states are the states by the text of the samples.
-	states map[string]*freshState
-}
-
-func newFreshStates(run runFunc, c *cluster, results *results, o history.Options, wait patience) *freshStates {
-	return &freshStates{run: run, cluster: c, results: results, options: o, wait: wait, states: make(map[string]*freshState)}
+	// states return the states by the text of the samples. The first call makes the runs.
+	states map[string]func() (freshState, error)
 }
 
 // freshState is the state of programs that have seen only one value of the samples.
 type freshState struct {
-	// done is closed when the other fields are set.
-	done  chan struct{}
 	state history.State
 	masks *history.Masks
-	err   error
+}
+
+// get returns the state of programs that have seen only these objects.
+func (f *freshStates) get(ctx context.Context, text string, objects []json.RawMessage) (freshState, error) {
+	f.mu.Lock()
+	state, has := f.states[text]
+	if !has {
+		state = sync.OnceValues(func() (freshState, error) { return f.observe(ctx, objects) })
+		f.states[text] = state
+	}
+	f.mu.Unlock()
+	return state()
 }
 
 // freshRuns is how many runs show the state of a fresh program, so that what differs is masked.
 const freshRuns = 2
 
-// get returns the state of programs that have seen only these objects.
-func (f *freshStates) get(ctx context.Context, text string, objects []json.RawMessage) (*freshState, error) {
-	f.mu.Lock()
-	s, has := f.states[text]
-	if !has {
-		s = &freshState{done: make(chan struct{})}
-		f.states[text] = s
-	}
-	f.mu.Unlock()
-	if has {
-		select {
-		case <-s.done:
-			return s, s.err
-		case <-ctx.Done():
-			return nil, context.Cause(ctx)
-		}
-	}
-	defer close(s.done)
+// observe makes the runs that show the state.
+func (f *freshStates) observe(ctx context.Context, objects []json.RawMessage) (freshState, error) {
 	var states []history.State
 	for range freshRuns {
-		out, err := f.run(ctx, schedule.Schedule{Steps: []schedule.Step{{Name: "apply", Apply: objects}}}, f.wait, expectNothing)
+		out, err := f.run(ctx, finding.Schedule{Steps: []finding.Step{{Name: "apply", Apply: objects}}}, f.wait, expectNothing)
 		if err != nil {
-			s.err = err
-			return nil, err
+			return freshState{}, err
 		}
 		f.results.update(func(c *finding.Coverage) { c.Runs, c.References = c.Runs+1, c.References+1 })
 		states = append(states, out.states[0])
 	}
-	s.state = states[0]
-	s.masks, s.err = history.Mask(states, f.options)
-	return s, s.err
+	masks, err := history.Mask(states, f.options)
+	return freshState{states[0], masks}, err
 }
 
 // comparison returns the comparison of a run in which the user changes the declared state: the state after a step must
 // be the state of a fresh program that has seen only the values of the step. The state after a step that applies
 // nothing is not compared.
-func (f *freshStates) comparison(ctx context.Context, steps []schedule.Step) (compareState, error) {
-	fresh := make([]*freshState, len(steps))
+func (f *freshStates) comparison(ctx context.Context, steps []finding.Step) (compareState, error) {
+	fresh := make([]freshState, len(steps))
 	for i, step := range steps {
 		if len(step.Apply) == 0 {
 			continue
@@ -92,7 +78,7 @@ func (f *freshStates) comparison(ctx context.Context, steps []schedule.Step) (co
 		}
 	}
 	return func(step int, state history.State) []finding.Difference {
-		if s := fresh[step]; s != nil {
+		if s := fresh[step]; s.masks != nil {
 			return s.masks.Compare(s.state, state, faults.Transition)
 		}
 		return nil

@@ -13,7 +13,6 @@ import (
 	"github.com/yare-go/yare/explore/internal/engine"
 	"github.com/yare-go/yare/explore/internal/finding"
 	"github.com/yare-go/yare/explore/internal/report"
-	"github.com/yare-go/yare/explore/internal/schedule"
 	"github.com/yare-go/yare/internal/proxy/faults"
 	"github.com/yare-go/yare/kube"
 	"github.com/yare-go/yare/operator"
@@ -70,13 +69,13 @@ func TestRefusedChange(t *testing.T) {
 	t.Parallel()
 	cluster := yaretest.Start(t)
 	yaretest.Define[Seal](t, cluster)
-	applying := func(text string) schedule.Step {
-		return schedule.Step{Name: "apply " + text, Apply: []json.RawMessage{
+	applying := func(text string) finding.Step {
+		return finding.Step{Name: "apply " + text, Apply: []json.RawMessage{
 			json.RawMessage(`{"apiVersion":"explore.example.com/v1","kind":"Seal","metadata":{"name":"web"},"spec":{"text":"` + text + `"}}`),
 		}}
 	}
 	options := engine.Settings{
-		Config: cluster.Config(), Steps: []schedule.Step{applying("a"), applying("b"), applying("a")},
+		Config: cluster.Config(), Steps: []finding.Step{applying("a"), applying("b"), applying("a")},
 		Only: []faults.Kind{faults.Transition},
 	}
 	t.Run("reported", func(t *testing.T) {

@@ -110,11 +110,7 @@ func makeNamespace(ctx context.Context, client *kube.Client, name string) error 
 	if name == "" {
 		return nil
 	}
-	namespaces := kube.All[corev1.Namespace](client)
-	if _, err := namespaces.Get(ctx, name); !kube.IsNotFound(err) {
-		return err
-	}
-	_, err := namespaces.Create(ctx, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: name}})
+	_, err := kube.All[corev1.Namespace](client).Create(ctx, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: name}})
 	if kube.IsAlreadyExists(err) {
 		return nil
 	}

@@ -1,17 +1,20 @@
 package engine
 
 import (
+	"context"
 	"errors"
 	"slices"
+	"sync"
+	"time"
 
-	"github.com/yare-go/yare/explore/internal/schedule"
+	"github.com/yare-go/yare/explore/internal/finding"
 	"github.com/yare-go/yare/internal/proxy/faults"
 	"github.com/yare-go/yare/kube"
 )
 
 // job is one planned run.
 type job struct {
-	schedule schedule.Schedule
+	schedule finding.Schedule
 	// kind is the kind of the fault, or [faults.Transition].
 	kind faults.Kind
 	// field is the field of a transition.
@@ -52,4 +55,40 @@ func splitJobs(jobs []job) (shared, alone []job) {
 		}
 	}
 	return shared, alone
+}
+
+// makeRunFunc makes the run of a job.
+type makeRunFunc func(context.Context, job) error
+
+// runJobs makes the runs of jobs, parallel runs at a time. For 0 the number follows the load. It begins no run after a
+// time, unless the time is zero. It reports whether all runs were made. The first error of a run ends the others.
+func runJobs(ctx context.Context, jobs []job, parallel int, until time.Time, makeRun makeRunFunc) (isComplete bool, err error) {
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	loadCtx, stopLoad := context.WithCancel(ctx)
+	limiter := newRunLimiter(parallel)
+	var load loadMeter
+	var adjusting, running sync.WaitGroup
+	adjusting.Go(func() { limiter.adjustToLoad(loadCtx, load.measure) })
+	isComplete = true
+	for _, j := range jobs {
+		if !limiter.acquire(ctx) {
+			break
+		}
+		if isComplete = until.IsZero() || time.Now().Before(until); !isComplete {
+			limiter.release()
+			break
+		}
+		running.Go(func() {
+			defer limiter.release()
+			if err := makeRun(ctx, j); err != nil {
+				cancel(err)
+			}
+		})
+	}
+	running.Wait()
+	stopLoad()
+	adjusting.Wait()
+	err = context.Cause(ctx)
+	return isComplete && err == nil, err
 }

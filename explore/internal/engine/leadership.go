@@ -58,15 +58,7 @@ func (e *election) claims(requests []proxy.Request) []proxy.Request {
 			claims = append(claims, r)
 		}
 	}
-	slices.SortStableFunc(claims, func(a, b proxy.Request) int {
-		switch {
-		case ident.IsNewer(a.Version, b.Version):
-			return 1
-		case ident.IsNewer(b.Version, a.Version):
-			return -1
-		}
-		return 0
-	})
+	slices.SortStableFunc(claims, func(a, b proxy.Request) int { return ident.Compare(a.Version, b.Version) })
 	return claims
 }
 
@@ -143,8 +135,7 @@ func (e *election) lateWrites(requests []proxy.Request) (late []finding.Differen
 // isCarriedOut reports whether a request is a write that the server has carried out, of an object that a
 // leader alone writes.
 func isCarriedOut(r proxy.Request) bool {
-	switch r.Point.Resource {
-	case "", proxy.Leases, "events", "events.events.k8s.io":
+	if r.Point.Resource == "" || proxy.IsBackground(r.Point.Resource) {
 		return false
 	}
 	switch r.Point.Verb {

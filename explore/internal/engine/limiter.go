@@ -28,13 +28,14 @@ type runLimiter struct {
 	mu             sync.Mutex
 	running, limit int
 	min, max       int
-	// changed is closed, and replaced, when a run may begin.
-	changed chan struct{}
+	// changed is signaled when a run may begin. Its lock is mu.
+	changed *sync.Cond
 }
 
 // newRunLimiter returns a limiter with a fixed limit. A limit of 0 follows the load.
 func newRunLimiter(parallel int) *runLimiter {
-	l := &runLimiter{limit: parallel, min: parallel, max: parallel, changed: make(chan struct{})}
+	l := &runLimiter{limit: parallel, min: parallel, max: parallel}
+	l.changed = sync.NewCond(&l.mu)
 	if parallel == 0 {
 		n := runtime.GOMAXPROCS(0)
 		l.min, l.max = minRunsPerProcessor*n, maxRunsPerProcessor*n
@@ -45,21 +46,21 @@ func newRunLimiter(parallel int) *runLimiter {
 
 // acquire waits until a run may begin. It reports false if ctx ends first.
 func (l *runLimiter) acquire(ctx context.Context) bool {
-	for ctx.Err() == nil {
+	defer context.AfterFunc(ctx, func() {
 		l.mu.Lock()
-		if l.running < l.limit {
-			l.running++
-			l.mu.Unlock()
-			return true
-		}
-		changed := l.changed
-		l.mu.Unlock()
-		select {
-		case <-changed:
-		case <-ctx.Done():
-		}
+		defer l.mu.Unlock()
+		l.changed.Broadcast()
+	})()
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	for l.running >= l.limit && ctx.Err() == nil {
+		l.changed.Wait()
 	}
-	return false
+	if ctx.Err() != nil {
+		return false
+	}
+	l.running++
+	return true
 }
 
 // release records that a run has ended.
@@ -67,12 +68,7 @@ func (l *runLimiter) release() {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.running--
-	l.signalLocked()
-}
-
-func (l *runLimiter) signalLocked() {
-	close(l.changed)
-	l.changed = make(chan struct{})
+	l.changed.Broadcast()
 }
 
 // adjustToLoad adjusts the limit to the load until ctx ends. measure returns the part of the time for which
@@ -98,7 +94,7 @@ func (l *runLimiter) adjust(busy float64) {
 	switch {
 	case busy < lowLoad && l.running == l.limit && l.limit < l.max:
 		l.limit++
-		l.signalLocked()
+		l.changed.Broadcast()
 	case busy > highLoad && l.limit > l.min:
 		l.limit--
 	}

@@ -4,7 +4,6 @@ import (
 	"context"
 	"crypto/rand"
 	"errors"
-	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -12,7 +11,6 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/yare-go/yare/explore/internal/history"
 	"github.com/yare-go/yare/internal/clock"
@@ -30,9 +28,7 @@ const (
 // removal of a namespace costs the control plane more requests than most runs. The methods are safe
 // for concurrent use.
 type namespaces struct {
-	client *kube.Client
-	// resources are the namespaced resources of the server.
-	resources []kube.Resource
+	cluster
 	// emptying is of the goroutines that empty namespaces.
 	emptying sync.WaitGroup
 
@@ -69,14 +65,11 @@ func (n *namespaces) create(ctx context.Context, name string) error {
 // guardLimits returns how many objects a run may have at a time. The limits keep a program that makes
 // objects without end from filling the control plane.
 func guardLimits() corev1.ResourceList {
-	limits := make(corev1.ResourceList)
-	for name, most := range map[corev1.ResourceName]int64{
-		corev1.ResourcePods: 100, corev1.ResourcePersistentVolumeClaims: 100, corev1.ResourceServices: 100,
-		corev1.ResourceSecrets: 500, corev1.ResourceConfigMaps: 500, "count/jobs.batch": 100,
-	} {
-		limits[name] = *resource.NewQuantity(most, resource.DecimalSI)
+	few, many := resource.MustParse("100"), resource.MustParse("500")
+	return corev1.ResourceList{
+		corev1.ResourcePods: few, corev1.ResourcePersistentVolumeClaims: few, corev1.ResourceServices: few,
+		corev1.ResourceSecrets: many, corev1.ResourceConfigMaps: many, "count/jobs.batch": few,
 	}
-	return limits
 }
 
 // release empties a namespace after its run, in the background, and closes the recording of the run. It
@@ -112,7 +105,7 @@ func (n *namespaces) empty(ctx context.Context, name string, recording *history.
 			return kube.Namespaced[corev1.Event](n.client, name).DeleteAll(ctx, []kube.Selector{kube.Everything()})
 		}
 		for _, v := range left {
-			if err := n.delete(ctx, v); err != nil {
+			if err := n.deleteVersion(ctx, v); err != nil {
 				return err
 			}
 		}
@@ -131,7 +124,7 @@ func leftIn(state history.State) []history.Version {
 		case v.Resource == "events" || v.Resource == "events.events.k8s.io":
 		case v.Resource == "serviceaccounts" && v.Name == "default":
 		case v.Resource == "configmaps" && v.Name == "kube-root-ca.crt":
-		case len(contentOf(v).GetOwnerReferences()) > 0:
+		case len(v.Content().GetOwnerReferences()) > 0:
 			owned = append(owned, v)
 		default:
 			owners = append(owners, v)
@@ -140,35 +133,21 @@ func leftIn(state history.State) []history.Version {
 	return append(owners, owned...)
 }
 
-// contentOf returns the object of a version.
-func contentOf(v history.Version) *unstructured.Unstructured {
-	return &unstructured.Unstructured{Object: v.Object}
-}
-
-// delete deletes an object at once, without its finalizers.
-func (n *namespaces) delete(ctx context.Context, v history.Version) error {
-	r, isServed := n.resourceOf(v)
-	if !isServed {
+// deleteVersion deletes an object at once, without its finalizers.
+func (n *namespaces) deleteVersion(ctx context.Context, v history.Version) error {
+	r, err := n.resource(v.Resource)
+	if err != nil {
 		return nil // its definition is gone, and with it the object
 	}
 	api := kube.Dynamic(n.client, r, v.Namespace)
-	if len(contentOf(v).GetFinalizers()) > 0 {
+	if len(v.Content().GetFinalizers()) > 0 {
 		_, err := api.Patch(ctx, v.Name, kube.MergePatch(map[string]any{"metadata": map[string]any{"finalizers": nil}}))
 		if kube.IgnoreNotFound(err) != nil {
 			return err
 		}
 	}
-	err := api.Delete(ctx, v.Name, kube.GracePeriod(0), kube.Propagation(metav1.DeletePropagationBackground))
+	err = api.Delete(ctx, v.Name, kube.GracePeriod(0), kube.Propagation(metav1.DeletePropagationBackground))
 	return kube.IgnoreNotFound(err)
-}
-
-// resourceOf returns the resource of a version. It reports false if the server does not serve the resource.
-func (n *namespaces) resourceOf(v history.Version) (kube.Resource, bool) {
-	i := slices.IndexFunc(n.resources, func(r kube.Resource) bool { return resourceName(r) == v.Resource })
-	if i < 0 {
-		return kube.Resource{}, false
-	}
-	return n.resources[i], true
 }
 
 // remove deletes the namespace of a run, and removes the finalizers that keep objects in it: the program
@@ -181,10 +160,10 @@ func (n *namespaces) remove(name string, recording *history.Recording) error {
 		return err
 	}
 	for _, v := range recording.State().Objects() {
-		if len(contentOf(v).GetFinalizers()) == 0 {
+		if len(v.Content().GetFinalizers()) == 0 {
 			continue
 		}
-		if err := n.delete(ctx, v); err != nil {
+		if err := n.deleteVersion(ctx, v); err != nil {
 			return err
 		}
 	}

@@ -24,10 +24,6 @@ type permissions struct {
 	account *Account
 }
 
-func newPermissions(client *kube.Client, admin *kube.Config, account *Account) *permissions {
-	return &permissions{client, admin, account}
-}
-
 // check returns an error if the account does not exist.
 func (p *permissions) check(ctx context.Context) error {
 	if p.account == nil {

@@ -7,7 +7,6 @@ import (
 
 	"github.com/yare-go/yare/explore/internal/finding"
 	"github.com/yare-go/yare/explore/internal/history"
-	"github.com/yare-go/yare/explore/internal/schedule"
 	"github.com/yare-go/yare/internal/proxy"
 	"github.com/yare-go/yare/internal/proxy/faults"
 )
@@ -33,7 +32,7 @@ type references struct {
 }
 
 // newReferences returns the references of these outcomes. Error: [ErrNoReference].
-func newReferences(outcomes []*outcome, steps []schedule.Step, o history.Options) (*references, error) {
+func newReferences(outcomes []*outcome, steps []finding.Step, o history.Options) (*references, error) {
 	r := &references{outcomes: outcomes}
 	for i, out := range outcomes {
 		if out.problem != "" {
@@ -200,9 +199,6 @@ func (r *references) warnings() (warnings []string) {
 // isPoint reports whether faults happen at a request: discovery, leases, Events, reviews and what the program
 // asks before the first step are left out, and watches have kinds of their own.
 func isPoint(r proxy.Request) bool {
-	switch r.Point.Resource {
-	case "", "events", "events.events.k8s.io", "leases.coordination.k8s.io":
-		return false
-	}
-	return r.Point.Step >= 0 && r.Point.Verb != "watch" && !proxy.IsReview(r.Point.Resource)
+	isOfObjects := r.Point.Resource != "" && !proxy.IsBackground(r.Point.Resource) && !proxy.IsReview(r.Point.Resource)
+	return isOfObjects && r.Point.Step >= 0 && r.Point.Verb != "watch"
 }

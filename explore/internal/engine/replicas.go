@@ -271,19 +271,18 @@ func (r *replicas) handOver(armed *faults.Armed, isKilled bool, over <-chan stru
 	former := r.beginHandOver(session, isKilled)
 	defer r.endHandOver()
 	defer armed.End()
-	election := r.election
-	limit := time.NewTimer(election.takeOverTime())
-	defer limit.Stop()
-	tick := time.NewTicker(pollInterval)
-	defer tick.Stop()
-	for successor := ""; successor == "" || successor == session.Name(); {
+	limit := r.election.takeOverTime()
+	for until := time.Now().Add(limit); ; {
+		if leader := r.election.leader(r.proxy.Requests()); leader != "" && leader != session.Name() {
+			break
+		}
+		if time.Now().After(until) {
+			return &handOverError{fmt.Sprintf("No other replica takes the lease within %s, although it lasts for %s only.", limit, r.election.duration)}
+		}
 		select {
 		case <-over:
 			return nil
-		case <-limit.C:
-			return &handOverError{fmt.Sprintf("No other replica takes the lease within %s, although it lasts for %s only.", election.takeOverTime(), election.duration)}
-		case <-tick.C:
-			successor = election.leader(r.proxy.Requests())
+		case <-time.After(pollInterval):
 		}
 	}
 	if !isKilled || former == nil {
@@ -346,3 +345,38 @@ type handOverError struct{ text string }
 
 // Error implements error.
 func (e *handOverError) Error() string { return e.text }
+
+// replica is one of the programs of a run that can stand in for one another. It has one process at a time.
+type replica struct {
+	// number counts the replicas of the run from 1.
+	number int
+	// session is the connection of process. Both are nil while the replica is down.
+	session *proxy.Session
+	process process
+	// mayEnd is true for a process whose lease a fault has taken. The process may end by itself.
+	mayEnd bool
+}
+
+// isRunning reports whether the replica has a process that has not ended by itself.
+func (p *replica) isRunning() bool {
+	if p.process == nil {
+		return false
+	}
+	select {
+	case <-p.process.ended():
+		return false
+	default:
+		return true
+	}
+}
+
+// stop cuts the process off from the server, and kills it.
+func (p *replica) stop() {
+	if p.session != nil {
+		p.session.CutOff()
+	}
+	if p.process != nil {
+		p.process.kill()
+	}
+	p.session, p.process = nil, nil
+}

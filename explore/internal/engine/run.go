@@ -4,13 +4,14 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net/http"
 	"slices"
+	"strings"
 	"sync/atomic"
 	"time"
 
 	"github.com/yare-go/yare/explore/internal/finding"
 	"github.com/yare-go/yare/explore/internal/history"
-	"github.com/yare-go/yare/explore/internal/schedule"
 	"github.com/yare-go/yare/internal/clock"
 	"github.com/yare-go/yare/internal/proxy"
 	"github.com/yare-go/yare/internal/proxy/faults"
@@ -22,7 +23,7 @@ import (
 // run is one run of an operator in a namespace of its own.
 type run struct {
 	runner    *runner
-	schedule  schedule.Schedule
+	schedule  finding.Schedule
 	namespace string
 	// folder is for the files of the run.
 	folder    string
@@ -61,13 +62,9 @@ func (r *run) begin(ctx context.Context, wait patience) error {
 	if err != nil {
 		return err
 	}
-	r.replicas = newReplicas(r.runner.launcher, r.proxy, r.trace, r.runner.election, r.processSettings(), r.releaseLease, &r.outages)
+	r.replicas = newReplicas(r.runner.launcher, r.proxy, r.trace, r.runner.election,
+		processSettings{namespace: r.namespace, folder: r.folder, output: r.output}, r.releaseLease, &r.outages)
 	return r.replicas.start(ctx, faults.NeedsStandby(r.schedule.Faults))
-}
-
-// processSettings returns what the settings of all processes of the run have in common.
-func (r *run) processSettings() processSettings {
-	return processSettings{namespace: r.namespace, folder: r.folder, output: r.output}
 }
 
 // releaseLease releases the Lease of a name, as a leader that ends in order does.
@@ -90,7 +87,10 @@ func (r *run) end() error {
 	if r.proxy != nil {
 		r.outcome.requests, r.outcome.deliveries = r.proxy.Requests(), r.proxy.Deliveries()
 		r.runner.results.addOutsideWrites(r.outcome.requests)
-		removal = removeCreated(r.proxy)
+		// The context of the exploration may have ended.
+		ctx, cancel := context.WithTimeout(context.Background(), maxRemoval)
+		defer cancel()
+		removal = r.proxy.RemoveCreated(ctx)
 		r.proxy.Close()
 	}
 	r.outcome.history = r.recording.History()
@@ -105,14 +105,6 @@ func (r *run) end() error {
 	return removal
 }
 
-// removeCreated removes the objects in no namespace that the program has created in a run.
-func removeCreated(p *faults.Proxy) error {
-	// The context of the exploration may have ended.
-	ctx, cancel := context.WithTimeout(context.Background(), maxRemoval)
-	defer cancel()
-	return p.RemoveCreated(ctx)
-}
-
 // isNamespaceReusable reports whether another run may use the namespace. What a binding of the account allows
 // would be known to the server for a while after its deletion.
 func (r *run) isNamespaceReusable() bool {
@@ -120,7 +112,7 @@ func (r *run) isNamespaceReusable() bool {
 }
 
 // runStep makes one step of the user, with its faults, and judges the rest after the step.
-func (r *run) runStep(ctx context.Context, i int, step schedule.Step, wait patience, compare compareState) error {
+func (r *run) runStep(ctx context.Context, i int, step finding.Step, wait patience, compare compareState) error {
 	r.trace.setStep(i)
 	r.recording.BeginStep(i)
 	if err := r.proxy.BeginStep(ctx, i); err != nil {
@@ -187,7 +179,7 @@ func (r *run) compareStep(ctx context.Context, i int, wait patience, compare com
 	if len(differences) == 0 {
 		return nil
 	}
-	if refused := refusedWrites(r.proxy.Requests(), i); len(refused) > 0 && len(r.schedule.Faults) == 0 && i+1 < len(r.schedule.Steps) && r.hasReported(i) {
+	if refused := r.refusedWrites(i); len(refused) > 0 && len(r.schedule.Faults) == 0 && i+1 < len(r.schedule.Steps) && r.hasReported(i) {
 		// Some fields cannot change. The program has reported that, and the next step shows whether it recovers.
 		r.outcome.refused = append(r.outcome.refused, refused...)
 		return nil
@@ -289,24 +281,29 @@ func (r *run) lastRequest() string {
 }
 
 // takeStep makes the changes of the user in a step.
-func (r *run) takeStep(ctx context.Context, step schedule.Step) error {
+func (r *run) takeStep(ctx context.Context, step finding.Step) error {
 	for _, raw := range step.Apply {
 		object, err := r.runner.cluster.decode(raw, r.namespace)
 		if err != nil {
 			return err
 		}
-		api, err := r.runner.cluster.apiOf(object.GroupVersionKind(), r.namespace)
+		api, err := r.runner.cluster.APIOf(object.GroupVersionKind(), r.namespace)
 		if err != nil {
 			return err
 		}
 		r.trace.record(finding.Event{Lane: finding.User, To: finding.Server, Text: fmt.Sprintf("applies %s/%s", object.GetKind(), object.GetName())})
-		if _, err := api.For(r.runner.cluster.client.WithFieldManager(userManager), r.namespace).Apply(ctx, object); err != nil {
+		if _, err := api.Apply(ctx, object); err != nil {
 			return err
 		}
 	}
 	for _, o := range step.Delete {
 		r.trace.record(finding.Event{Lane: finding.User, To: finding.Server, Text: "deletes " + o.String()})
-		if err := r.runner.cluster.delete(ctx, o, r.namespace); err != nil && !kube.IsNotFound(err) {
+		resource, err := r.runner.cluster.resource(o.Resource)
+		if err != nil {
+			return err
+		}
+		err = kube.Dynamic(r.runner.cluster.client, resource, r.namespace).Delete(ctx, o.Name)
+		if err := kube.IgnoreNotFound(err); err != nil {
 			return err
 		}
 	}
@@ -331,17 +328,15 @@ func (r *run) waitUntilServing(ctx context.Context) error {
 // run that stops components of the control plane.
 func (r *run) catchUp(ctx context.Context) error {
 	written := r.writtenResources()
-	err := r.recording.CatchUp(ctx, written...)
-	if !faults.StopsComponents(r.schedule.Faults) {
-		return err
-	}
-	for until := time.Now().Add(faults.MaxReturn); err != nil && time.Now().Before(until); {
+	for until := time.Now().Add(faults.MaxReturn); ; {
+		err := r.recording.CatchUp(ctx, written...)
+		if err == nil || !faults.StopsComponents(r.schedule.Faults) || time.Now().After(until) {
+			return err
+		}
 		if err := clock.SleepReal(ctx, pollInterval); err != nil {
 			return err
 		}
-		err = r.recording.CatchUp(ctx, written...)
 	}
-	return err
 }
 
 // recordHandOver records the problem of a hand-over as the problem of the run. It returns all other errors.
@@ -354,10 +349,33 @@ func (r *run) recordHandOver(err error) error {
 	return nil
 }
 
-// hasReported reports whether the program has reported something to its user in a step.
+// refusedWrites returns the writes of the program in a step that the API server found invalid: as a
+// rule, changes of fields that cannot change.
+func (r *run) refusedWrites(step int) (writes []string) {
+	for _, request := range r.proxy.Requests() {
+		isRefused := request.Point.IsWrite() && request.Code == http.StatusUnprocessableEntity && request.Fault == ""
+		if write := request.String(); isRefused && request.Point.Step == step && !slices.Contains(writes, write) {
+			writes = append(writes, write)
+		}
+	}
+	return writes
+}
+
+// hasReported reports whether the program has reported something to its user in a step: by an Event, or by
+// another status of an object that the user has applied.
 func (r *run) hasReported(step int) bool {
-	return hasReported(r.recording.History(), step, r.runner.options, func(resource string) bool {
-		return r.runner.cluster.appliesKind(r.runner.steps, resource)
+	h, before := r.recording.History(), 0
+	for _, v := range h.Versions {
+		if v.Step < step {
+			before++
+		} else if v.Step == step && v.Resource == "events" && !history.IsControlPlane(v.Manager) {
+			return true
+		}
+	}
+	return slices.ContainsFunc(history.Changes(h, before, r.runner.options), func(d finding.Difference) bool {
+		resource, _, _ := strings.Cut(d.Object, "/")
+		isOfStatus := strings.HasPrefix(d.Path, "status.") && d.Path != "status.observedGeneration"
+		return isOfStatus && r.runner.cluster.appliesKind(r.runner.steps, resource)
 	})
 }
 

@@ -5,9 +5,12 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"slices"
+	"time"
 
+	"github.com/yare-go/yare/explore/internal/finding"
 	"github.com/yare-go/yare/explore/internal/history"
-	"github.com/yare-go/yare/explore/internal/schedule"
+	"github.com/yare-go/yare/internal/proxy"
 	"github.com/yare-go/yare/internal/proxy/faults"
 )
 
@@ -27,17 +30,17 @@ type runner struct {
 	// plane is the control plane, or nil if its components may not be stopped.
 	plane faults.Plane
 	// steps are the steps of the exploration. A run may have other steps.
-	steps []schedule.Step
+	steps []finding.Step
 	// election is the election of the program in the references. It is nil before the references are made, and if the
 	// program elects no leader.
 	election *election
 }
 
 // runFunc makes one run: see [runner.run].
-type runFunc func(ctx context.Context, s schedule.Schedule, wait patience, compare compareState) (*outcome, error)
+type runFunc func(ctx context.Context, s finding.Schedule, wait patience, compare compareState) (*outcome, error)
 
 // run makes one run. An error means that the run could not be made. It is no verdict on the program.
-func (n *runner) run(ctx context.Context, s schedule.Schedule, wait patience, compare compareState) (*outcome, error) {
+func (n *runner) run(ctx context.Context, s finding.Schedule, wait patience, compare compareState) (*outcome, error) {
 	folder, err := os.MkdirTemp("", "yare-explore-")
 	if err != nil {
 		return nil, err
@@ -73,3 +76,69 @@ func (e *stepError) Error() string { return fmt.Sprintf("step %d (%s): %v", e.in
 
 // Unwrap returns the error itself.
 func (e *stepError) Unwrap() error { return e.err }
+
+// patience is how long a run waits.
+type patience struct {
+	// window is how long nothing may happen at rest.
+	window time.Duration
+	// rest is how long the run waits for the rest after a step.
+	rest time.Duration
+	// heal is how long a wrong state may take to become right.
+	heal time.Duration
+	// delay is added to each request, for the slow reference.
+	delay time.Duration
+}
+
+// confirming returns the patience of a run that confirms a finding.
+func (p patience) confirming() patience {
+	p.window, p.rest, p.heal = 2*p.window, 3*p.rest, 5*p.heal
+	return p
+}
+
+// outcome is the result of a run.
+type outcome struct {
+	// states are the objects at the rest after each step.
+	states   []history.State
+	history  history.History
+	requests []proxy.Request
+	// problem is the verdict that ended the run, or empty. differences are the differences after problemStep.
+	problem     finding.Verdict
+	problemStep int
+	differences finding.Differences
+	// isViolated is true if a check that must always hold has failed.
+	isViolated bool
+	// missed are the faults that did not happen.
+	missed []faults.Fault
+	// refused are the writes of the program that the API server found invalid, and which the program has
+	// reported to the user.
+	refused []string
+	// notApplicable are the faults that the program gave no opportunity for.
+	notApplicable []faults.Fault
+	began         time.Time
+	trace         []finding.Event
+	deliveries    []proxy.Delivery
+	// errorLine is the last line with an error in the log of the program, or empty.
+	errorLine string
+}
+
+// longestPause returns the longest time in which nothing happened within a step.
+func (o *outcome) longestPause() (longest time.Duration) {
+	for step := range o.states {
+		var times []time.Time
+		for _, v := range o.history.Versions {
+			if v.Step == step && v.Resource != proxy.Leases {
+				times = append(times, v.At)
+			}
+		}
+		for _, r := range o.requests {
+			if r.Point.Step == step && isPoint(r) {
+				times = append(times, r.Began)
+			}
+		}
+		slices.SortFunc(times, time.Time.Compare)
+		for i := 1; i < len(times); i++ {
+			longest = max(longest, times[i].Sub(times[i-1]))
+		}
+	}
+	return longest
+}

@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"os"
 
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
 	"github.com/yare-go/yare/internal/manifest"
 	"github.com/yare-go/yare/kube"
 )
@@ -37,16 +39,15 @@ func Sample(o kube.Object) (json.RawMessage, error) {
 	if err != nil {
 		return nil, err
 	}
-	var object map[string]any
-	if err := json.Unmarshal(data, &object); err != nil {
+	var object unstructured.Unstructured
+	if err := json.Unmarshal(data, &object.Object); err != nil {
 		return nil, err
 	}
 	kind, err := kube.TypeOfObject(o)
 	if err != nil {
 		return nil, err
 	}
-	gvk := kind.Resource.GroupVersionKind
-	object["apiVersion"], object["kind"] = gvk.GroupVersion().String(), gvk.Kind
-	delete(object, "status")
-	return json.Marshal(object)
+	object.SetGroupVersionKind(kind.Resource.GroupVersionKind)
+	delete(object.Object, "status")
+	return json.Marshal(object.Object)
 }

@@ -91,7 +91,7 @@ func (t *trace) addRequests(replicas *replicas, requests []proxy.Request) {
 // addVersions adds the changes that the control plane has made. All other versions are the answers to requests.
 func (t *trace) addVersions(versions []history.Version, names *history.Names) {
 	for _, v := range versions {
-		if !isControlPlane(v.Manager) && !v.Deleted {
+		if !history.IsControlPlane(v.Manager) && !v.Deleted {
 			continue
 		}
 		what := "changes"

@@ -25,7 +25,6 @@ import (
 	"strings"
 	"time"
 
-	"github.com/yare-go/yare/explore/internal/schedule"
 	"github.com/yare-go/yare/internal/proxy/faults"
 )
 
@@ -71,7 +70,7 @@ type Finding struct {
 	Operator string  `json:"operator"`
 	Verdict  Verdict `json:"verdict"`
 	// Schedule is the run, minimized if it had several faults. A replay needs nothing else.
-	Schedule schedule.Schedule `json:"schedule"`
+	Schedule Schedule `json:"schedule"`
 	// Differences describe what is wrong.
 	Differences Differences `json:"differences,omitempty"`
 	// Seen is the number of runs with the same verdict, among Tries runs of the schedule.

@@ -72,32 +72,15 @@ func isMatch(a finding.Acceptance, object faults.Object, path string, kinds []fa
 	switch {
 	case len(a.Faults) > 0 && !slices.ContainsFunc(kinds, isKind):
 		return false
-	case a.Objects != "" && !matches(a.Objects, object.Resource) && !matches(a.Objects, object.String()):
+	case a.Objects != "" && !matches(a.Objects, `(/.*)?`, object.String()):
 		return false
 	}
-	return a.Path == "*" || isBelow(a.Path, path)
+	return a.Path == "*" || path != "" && matches(a.Path, `([.\[].*)?`, path)
 }
 
-// isBelow reports whether a path names a field, or a part of the field. The field may contain
-// asterisks.
-func isBelow(field, path string) bool {
-	if path == "" {
-		return false
-	}
-	for i := range len(path) + 1 {
-		if (i == len(path) || path[i] == '.' || path[i] == '[') && matches(field, path[:i]) {
-			return true
-		}
-	}
-	return false
-}
-
-// matches reports whether text matches a pattern, in which an asterisk stands for any text.
-func matches(pattern, text string) bool {
-	parts := strings.Split(pattern, "*")
-	for i := range parts {
-		parts[i] = regexp.QuoteMeta(parts[i])
-	}
-	ok, err := regexp.MatchString("^"+strings.Join(parts, ".*")+"$", text)
+// matches reports whether text matches a pattern, in which an asterisk stands for any text. The end of the text may
+// match a regular expression.
+func matches(pattern, end, text string) bool {
+	ok, err := regexp.MatchString("^"+strings.ReplaceAll(regexp.QuoteMeta(pattern), `\*`, ".*")+end+"$", text)
 	return err == nil && ok
 }

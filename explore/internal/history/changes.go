@@ -9,6 +9,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/yare-go/yare/explore/internal/finding"
+	"github.com/yare-go/yare/internal/proxy"
 	"github.com/yare-go/yare/internal/proxy/faults"
 )
 
@@ -23,7 +24,7 @@ func Changes(h History, count int, o Options) []finding.Difference {
 		switch {
 		case i < count:
 			before[v.UID] = v
-		case !isNoise(v.Resource):
+		case !proxy.IsBackground(v.Resource):
 			after[v.UID] = v
 			written[v.UID]++
 		}

@@ -86,7 +86,7 @@ type destructionCheck struct {
 // changes an object in this way also repairs the edit of somebody else in this way.
 func (c *destructionCheck) isReplaced(o faults.Object) bool {
 	return slices.ContainsFunc(c.references, func(reference events) bool {
-		isDeleted := slices.ContainsFunc(reference.deletions, func(d deletion) bool { return d.object == o && !d.isExpected() })
+		isDeleted := slices.ContainsFunc(reference.deletions, func(d event) bool { return d.object == o && !d.isExpected() })
 		creations, _ := reference.countCreations(o)
 		return isDeleted && creations > 1
 	})
@@ -94,37 +94,22 @@ func (c *destructionCheck) isReplaced(o faults.Object) bool {
 
 // deletions returns the deletions that the references do not have.
 func (c *destructionCheck) deletions() []Destruction {
-	var all []Destruction
-	count := make(map[faults.Object]int)
-	for _, each := range c.run.deletions {
-		if each.isExpected() {
-			continue
-		}
+	unexpected := slices.DeleteFunc(slices.Clone(c.run.deletions), event.isExpected)
+	return c.tooOften(unexpected, "deleted", func(each event) (allowed int) {
 		// An expected deletion of a reference may come without its cause in the run, but only once.
 		expected, _ := c.run.countDeletions(each.object, each.Step)
-		allowed := 0
 		for _, r := range c.references {
 			expectedThere, unexpectedThere := r.countDeletions(each.object, each.Step)
 			allowed = max(allowed, unexpectedThere+max(0, expectedThere-expected))
 		}
-		if count[each.object]++; count[each.object] <= allowed+c.deletedByFaults[each.object] || c.accepted.accept(each.object, "", c.kinds...) {
-			continue
-		}
-		all = append(all, Destruction{
-			Object: each.object, Step: each.Step, At: each.At,
-			Text: fmt.Sprintf("was deleted in step %d (uid %s): %d times by then, and at most %d times in the reference runs",
-				each.Step+1, each.UID, count[each.object], allowed),
-		})
-	}
-	return all
+		return allowed
+	})
 }
 
 // creations returns the creations that the references do not have. An object that is created once is
 // judged by [Masks.Compare].
 func (c *destructionCheck) creations() []Destruction {
-	var all []Destruction
-	count := make(map[faults.Object]int)
-	for _, each := range c.run.creations {
+	return c.tooOften(c.run.creations, "created again", func(each event) int {
 		// An object may be created after each object that was deleted because of its owner, in the references too.
 		_, cascaded := c.run.countCreations(each.object)
 		allowed := 1 + cascaded
@@ -132,13 +117,22 @@ func (c *destructionCheck) creations() []Destruction {
 			creationsThere, cascadedThere := r.countCreations(each.object)
 			allowed = max(allowed, creationsThere+max(0, cascaded-cascadedThere))
 		}
+		return allowed
+	})
+}
+
+// tooOften returns a destruction for each event of an object beyond the number that the references and the faults allow.
+func (c *destructionCheck) tooOften(events []event, what string, allowedFor func(event) int) (all []Destruction) {
+	count := make(map[faults.Object]int)
+	for _, each := range events {
+		allowed := allowedFor(each)
 		if count[each.object]++; count[each.object] <= allowed+c.deletedByFaults[each.object] || c.accepted.accept(each.object, "", c.kinds...) {
 			continue
 		}
 		all = append(all, Destruction{
 			Object: each.object, Step: each.Step, At: each.At,
-			Text: fmt.Sprintf("was created again in step %d (uid %s): %d times by then, and at most %d times in a reference run",
-				each.Step+1, each.UID, count[each.object], allowed),
+			Text: fmt.Sprintf("was %s in step %d (uid %s): %d times by then, and at most %d times in a reference run",
+				what, each.Step+1, each.UID, count[each.object], allowed),
 		})
 	}
 	return all

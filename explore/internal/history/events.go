@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/yare-go/yare/internal/ident"
+	"github.com/yare-go/yare/internal/proxy"
 	"github.com/yare-go/yare/internal/proxy/faults"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
@@ -12,29 +13,22 @@ import (
 
 // events are the creations and deletions of the objects of a run, and the values of their fields.
 type events struct {
-	creations []creation
-	deletions []deletion
+	creations, deletions []event
 	// values holds the values of each field that the operator has written.
 	values map[fieldOfObject]map[types.UID]*valuesOfField
 }
 
-// creation is the first version of an object.
-type creation struct {
+// event is the first version of an object, or the deletion.
+type event struct {
 	object faults.Object
 	Version
-}
-
-// deletion is the last version of an object.
-type deletion struct {
-	object faults.Object
-	Version
-	// isCascaded is true if an owner of the object was deleted before, or was being deleted.
+	// isCascaded is true for a deletion if an owner of the object was deleted before, or was being deleted.
 	isCascaded bool
 }
 
 // isExpected reports whether the deletion follows from something else: the deletion of an owner, or the end of the
 // work of a Job.
-func (d deletion) isExpected() bool { return d.isCascaded || isFinishedJob(d.Version) }
+func (d event) isExpected() bool { return d.isCascaded || isFinishedJob(d.Version) }
 
 type fieldOfObject struct {
 	object faults.Object
@@ -65,21 +59,21 @@ func eventsOf(h History, o Options) events {
 	isCreated := make(map[types.UID]bool)
 	starts := deletionStarts(h)
 	for _, v := range h.Versions {
-		if isNoise(v.Resource) || isMadeByController(v) {
+		if proxy.IsBackground(v.Resource) || isMadeByController(v) {
 			continue
 		}
 		object := w.objectOf(v)
 		if v.Deleted {
-			isCascaded := slices.ContainsFunc(v.content().GetOwnerReferences(), func(owner metav1.OwnerReference) bool {
+			isCascaded := slices.ContainsFunc(v.Content().GetOwnerReferences(), func(owner metav1.OwnerReference) bool {
 				start := starts[owner.UID]
 				return start != "" && ident.IsNewer(v.ResourceVersion, start)
 			})
-			e.deletions = append(e.deletions, deletion{object, v, isCascaded})
+			e.deletions = append(e.deletions, event{object, v, isCascaded})
 			continue
 		}
 		if !isCreated[v.UID] {
 			isCreated[v.UID] = true
-			e.creations = append(e.creations, creation{object, v})
+			e.creations = append(e.creations, event{object: object, Version: v})
 		}
 		e.addValues(object, v, fieldsOf(v, w, o.claimsOf(v)), slices.Contains(o.Users, v.Manager))
 	}
@@ -92,7 +86,7 @@ func eventsOf(h History, o Options) events {
 func deletionStarts(h History) map[types.UID]string {
 	starts := make(map[types.UID]string)
 	for _, v := range h.Versions {
-		if starts[v.UID] == "" && (v.Deleted || v.content().GetDeletionTimestamp() != nil) {
+		if starts[v.UID] == "" && (v.Deleted || v.Content().GetDeletionTimestamp() != nil) {
 			starts[v.UID] = v.ResourceVersion
 		}
 	}

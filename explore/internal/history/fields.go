@@ -30,7 +30,7 @@ type fields map[string]field
 
 // fieldsOf returns the fields of an object. Fields that only the server writes are left out.
 func fieldsOf(v Version, w *words, c claims) fields {
-	u := v.content()
+	u := v.Content()
 	f := &flattener{
 		words: w, fields: make(fields), isSecret: v.Resource == "secrets",
 		generation: u.GetGeneration(), created: u.GetCreationTimestamp().Time,
@@ -132,10 +132,6 @@ const (
 	maskedAddress = `"<address>"`
 	maskedCount   = `"<revision>"`
 )
-
-// fixedMasks describes what valueOf replaces, for people.
-const fixedMasks = `in all objects: uids, resource versions, generations, times, addresses, node names, node ports, revisions of Deployments, managedFields
-in all texts: namespaces, uids, generated names, and the addresses of Pods and Services`
 
 // valueOf returns the JSON of a value without what differs between runs. It reports false if the
 // field means nothing in another run.

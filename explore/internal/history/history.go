@@ -35,21 +35,22 @@ type Version struct {
 	Manager string
 }
 
-// content returns the object with the methods of unstructured.
-func (v Version) content() *unstructured.Unstructured {
+// Content returns the object with the methods of unstructured.
+func (v Version) Content() *unstructured.Unstructured {
 	return &unstructured.Unstructured{Object: v.Object}
 }
 
-// compareVersions orders versions by their resource versions.
-func compareVersions(a, b Version) int {
-	switch {
-	case ident.IsNewer(a.ResourceVersion, b.ResourceVersion):
-		return 1
-	case ident.IsNewer(b.ResourceVersion, a.ResourceVersion):
-		return -1
+// applyTo changes the present objects to the objects that exist after the version.
+func (v Version) applyTo(present map[types.UID]Version) {
+	if v.Deleted {
+		delete(present, v.UID)
+	} else {
+		present[v.UID] = v
 	}
-	return 0
 }
+
+// compareVersions orders versions by their resource versions.
+func compareVersions(a, b Version) int { return ident.Compare(a.ResourceVersion, b.ResourceVersion) }
 
 // History is all versions of the objects of a run.
 type History struct {
@@ -65,26 +66,9 @@ type History struct {
 
 // State returns the objects that exist after the last version.
 func (h History) State() State {
-	return h.stateOf(h.Versions)
-}
-
-// StateAt returns the objects that exist at the end of a step.
-func (h History) StateAt(step int) State {
-	end := len(h.Versions)
-	if i := slices.IndexFunc(h.Versions, func(v Version) bool { return v.Step > step }); i >= 0 {
-		end = i
-	}
-	return h.stateOf(h.Versions[:end])
-}
-
-func (h History) stateOf(versions []Version) State {
 	present := make(map[types.UID]Version)
-	for _, v := range versions {
-		if v.Deleted {
-			delete(present, v.UID)
-		} else {
-			present[v.UID] = v
-		}
+	for _, v := range h.Versions {
+		v.applyTo(present)
 	}
 	// The words of the whole history include the words of deleted objects, because other objects refer to them.
 	return newState(maps.Values(present), wordsOf(h))
@@ -98,11 +82,7 @@ func (h History) States() iter.Seq2[Version, State] {
 		versions := slices.SortedStableFunc(slices.Values(h.Versions), compareVersions)
 		w, present := wordsOf(h), make(map[types.UID]Version)
 		for _, v := range versions {
-			if v.Deleted {
-				delete(present, v.UID)
-			} else {
-				present[v.UID] = v
-			}
+			v.applyTo(present)
 			if !yield(v, newState(maps.Values(present), w)) {
 				return
 			}

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"maps"
 	"slices"
-	"strings"
 
 	"github.com/yare-go/yare/explore/internal/finding"
 	"github.com/yare-go/yare/internal/proxy/faults"
@@ -84,21 +83,6 @@ func (m *Masks) Varying() []string {
 		}
 	}
 	return all
-}
-
-// String returns a description of the masks, in lines.
-func (m *Masks) String() string {
-	var b strings.Builder
-	b.WriteString(fixedMasks + "\n")
-	for _, field := range m.Varying() {
-		fmt.Fprintf(&b, "%s differs between the reference runs\n", field)
-	}
-	if m.options.Accepted != nil {
-		for _, a := range m.options.Accepted.entries {
-			fmt.Fprintf(&b, "accepted: %s\n", a)
-		}
-	}
-	return b.String()
 }
 
 // Compare returns the differences between an expected state and the state of a run with faults of these kinds.

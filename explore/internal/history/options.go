@@ -4,7 +4,10 @@ import (
 	"slices"
 	"strings"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/yare-go/yare/internal/proxy"
 )
 
 // Options are the settings of comparisons.
@@ -18,11 +21,17 @@ type Options struct {
 
 // isOperator reports whether a field manager is the operator.
 func (o Options) isOperator(manager string) bool {
+	isProgram := manager != "" && !IsControlPlane(manager) && !strings.HasPrefix(manager, "yare-simulated-")
+	return isProgram && !slices.Contains(o.Users, manager)
+}
+
+// IsControlPlane reports whether a field manager is part of the control plane.
+func IsControlPlane(manager string) bool {
 	switch manager {
-	case "", "kube-apiserver", "kube-controller-manager", "kube-scheduler", "kubelet":
-		return false
+	case "kube-apiserver", "kube-controller-manager", "kube-scheduler", "kubelet":
+		return true
 	}
-	return !strings.HasPrefix(manager, "yare-simulated-") && !slices.Contains(o.Users, manager)
+	return false
 }
 
 // Guard is the name of the ResourceQuota that an exploration makes in the namespace of each run. It is
@@ -32,18 +41,9 @@ const Guard = "exploration-guard"
 // isGuard reports whether an object is the guard of its namespace.
 func isGuard(v Version) bool { return v.Resource == "resourcequotas" && v.Name == Guard }
 
-// isNoise reports whether the objects of a resource come and change at rest.
-func isNoise(resource string) bool {
-	switch resource {
-	case "events", "events.events.k8s.io", "leases.coordination.k8s.io":
-		return true
-	}
-	return false
-}
-
 // isJudged reports whether an object takes part in comparisons if the operator has written it.
 func isJudged(v Version) bool {
-	return !isNoise(v.Resource) && !isFinishedJob(v) && !isClaimOfStatefulSet(v)
+	return !proxy.IsBackground(v.Resource) && !isFinishedJob(v) && !isClaimOfStatefulSet(v)
 }
 
 // claimsOf returns the claims on the part of an object that is compared: what the operator has written. They
@@ -62,7 +62,7 @@ func (o Options) claimsOf(v Version) claims {
 		}
 	}
 	switch {
-	case isCustom(v.content().GetAPIVersion()):
+	case isCustom(v.Content().GetAPIVersion()):
 		c.sets = append(c.sets, map[string]any{"f:status": nil})
 	case c.isEmpty() && isOwnedByCustomObject(v):
 		for name := range v.Object {
@@ -85,23 +85,14 @@ func isCustom(apiVersion string) bool {
 
 // isOwnedByCustomObject reports whether a custom object is an owner of an object.
 func isOwnedByCustomObject(v Version) bool {
-	for _, owner := range v.content().GetOwnerReferences() {
-		if isCustom(owner.APIVersion) {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(v.Content().GetOwnerReferences(), func(o metav1.OwnerReference) bool { return isCustom(o.APIVersion) })
 }
 
 // isMadeByController reports whether a built-in controller makes and deletes the object, such as a ReplicaSet
 // or a Pod.
 func isMadeByController(v Version) bool {
-	for _, owner := range v.content().GetOwnerReferences() {
-		if owner.Controller != nil && *owner.Controller && !isCustom(owner.APIVersion) {
-			return true
-		}
-	}
-	return v.Resource == "endpoints"
+	owner := metav1.GetControllerOf(v.Content())
+	return owner != nil && !isCustom(owner.APIVersion) || v.Resource == "endpoints"
 }
 
 // isFinishedJob reports whether a Job has finished, in success or not.

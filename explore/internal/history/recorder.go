@@ -13,6 +13,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/yare-go/yare/internal/ident"
+	"github.com/yare-go/yare/internal/proxy"
 	"github.com/yare-go/yare/kube"
 	"github.com/yare-go/yare/watch"
 )
@@ -23,28 +24,16 @@ type Recorder struct {
 	client  *kube.Client
 	streams []*stream
 	cancel  context.CancelFunc
-	// group counts the goroutines that follow the streams and serve [Recorder.CatchUp].
+	// group counts the goroutines that follow the streams.
 	group sync.WaitGroup
-	// isWanted receives when somebody waits for the round.
-	isWanted chan struct{}
-	// ended is closed when no round is served any more.
-	ended chan struct{}
+	// ended is closed when the streams are not followed any more.
+	ended <-chan struct{}
 
 	mu         sync.Mutex // guards what follows, the recordings, and the mutable fields of the streams
 	recordings []*Recording
-	// round is the next round of CatchUp.
-	round *round
 	// changed is closed, and replaced, whenever a stream has changed.
 	changed chan struct{}
 }
-
-// round is one look at all streams, for all callers of CatchUp that wait when the round begins.
-type round struct {
-	done chan struct{}
-	err  error // set before done is closed
-}
-
-func newRound() *round { return &round{done: make(chan struct{})} }
 
 // stream is the objects of one resource in all namespaces.
 type stream struct {
@@ -52,7 +41,7 @@ type stream struct {
 	api kube.API[unstructured.Unstructured]
 	// newest holds the newest version of each object that exists.
 	newest map[types.UID]Version
-	// deleted holds the objects whose deletion came since the latest round began.
+	// deleted holds the objects whose deletion has come.
 	deleted map[types.UID]bool
 	// isUsed is true once a recording has had a version of the stream, or a caller of CatchUp has named
 	// its resource. CatchUp looks at no other streams.
@@ -87,8 +76,7 @@ func newRecorder(ctx context.Context, client *kube.Client, resources []kube.Reso
 	}
 	ctx, cancel := context.WithCancel(ctx)
 	r := &Recorder{
-		client: client, cancel: cancel, isWanted: make(chan struct{}, 1), ended: make(chan struct{}),
-		round: newRound(), changed: make(chan struct{}),
+		client: client, cancel: cancel, ended: ctx.Done(), changed: make(chan struct{}),
 	}
 	for _, resource := range resources {
 		s := &stream{
@@ -98,7 +86,6 @@ func newRecorder(ctx context.Context, client *kube.Client, resources []kube.Reso
 		r.streams = append(r.streams, s)
 		r.group.Go(func() { r.follow(ctx, s) })
 	}
-	r.group.Go(func() { r.serveRounds(ctx) })
 	for _, s := range r.streams {
 		if err := r.wait(ctx, s, func() bool { return s.isListed }); err != nil {
 			r.Close()
@@ -219,7 +206,7 @@ func (r *Recorder) recordingsLocked(v Version) (all []*Recording) {
 }
 
 // wait waits until a condition on a stream holds, and calls the condition with the lock held. It
-// returns an error when ctx ends, or if an object of the stream cannot be decoded.
+// returns an error when ctx ends, when the recorder is closed, or if an object of the stream cannot be decoded.
 func (r *Recorder) wait(ctx context.Context, s *stream, holdsLocked func() bool) error {
 	for {
 		r.mu.Lock()
@@ -230,6 +217,8 @@ func (r *Recorder) wait(ctx context.Context, s *stream, holdsLocked func() bool)
 		}
 		select {
 		case <-changed:
+		case <-r.ended:
+			return errors.New("the recorder is closed")
 		case <-ctx.Done():
 			if failure != nil {
 				return fmt.Errorf("%w, after: %w", context.Cause(ctx), failure)
@@ -239,62 +228,23 @@ func (r *Recorder) wait(ctx context.Context, s *stream, holdsLocked func() bool)
 	}
 }
 
-// CatchUp waits until all objects are recorded that the server has when CatchUp is called. It waits for the
-// resources of which a recording has had objects, and for the resources that are named, such as
-// deployments.apps. Leases and Events are left out.
-func (r *Recorder) CatchUp(ctx context.Context, resources ...string) error {
+// catchUp waits until the streams have everything that the server has now in some namespaces. It waits for the streams of
+// which a recording has had objects, and for the resources that are named. Leases and Events are left out.
+func (r *Recorder) catchUp(ctx context.Context, namespaces, resources []string) error {
+	var used []*stream
 	r.mu.Lock()
 	for _, s := range r.streams {
-		s.isUsed = s.isUsed || slices.Contains(resources, s.Resource.String())
+		name := s.Resource.String()
+		if s.isUsed = s.isUsed || slices.Contains(resources, name); s.isUsed && !proxy.IsBackground(name) {
+			used = append(used, s)
+		}
 	}
-	round := r.round
 	r.mu.Unlock()
-	select {
-	case r.isWanted <- struct{}{}:
-	default:
-	}
-	select {
-	case <-round.done:
-		return round.err
-	case <-r.ended:
-		return errors.New("catch up with the API server: the recorder is closed")
-	case <-ctx.Done():
-		return fmt.Errorf("catch up with the API server: %w", context.Cause(ctx))
-	}
-}
-
-// serveRounds makes a round whenever a caller waits for one.
-func (r *Recorder) serveRounds(ctx context.Context) {
-	defer close(r.ended)
-	for {
-		select {
-		case <-r.isWanted:
-		case <-ctx.Done():
-			return
-		}
-		r.mu.Lock()
-		current := r.round
-		r.round = newRound()
-		var used []*stream
-		for _, s := range r.streams {
-			if clear(s.deleted); s.isUsed && !isNoise(s.Resource.String()) {
-				used = append(used, s)
-			}
-		}
-		r.mu.Unlock()
-		current.err = r.catchUp(ctx, used)
-		close(current.done)
-	}
-}
-
-// catchUp waits until the streams have everything that the server has now. It lists the metadata of all
-// objects without naming a version, so that the answers are not older than the call.
-func (r *Recorder) catchUp(ctx context.Context, streams []*stream) error {
-	errs := make([]error, len(streams))
+	errs := make([]error, len(used))
 	var group sync.WaitGroup
-	for i, s := range streams {
+	for i, s := range used {
 		group.Go(func() {
-			if err := r.catchUpStream(ctx, s); err != nil {
+			if err := r.catchUpStream(ctx, s, namespaces); err != nil {
 				errs[i] = fmt.Errorf("catch up with %s: %w", s.Stream, err)
 			}
 		})
@@ -303,18 +253,27 @@ func (r *Recorder) catchUp(ctx context.Context, streams []*stream) error {
 	return errors.Join(errs...)
 }
 
-func (r *Recorder) catchUpStream(ctx context.Context, s *stream) error {
+// catchUpStream lists the metadata of the objects without naming a version, so that the answers are not older than the
+// call.
+func (r *Recorder) catchUpStream(ctx context.Context, s *stream, namespaces []string) error {
 	// Objects that are recorded only later may be missing from the list.
 	r.mu.Lock()
-	existing := slices.Collect(maps.Keys(s.newest))
-	r.mu.Unlock()
-	list, err := kube.Metadata(r.client, s.Resource, "").List(ctx)
-	if err != nil && !kube.IsNotFound(err) && !kube.IsNoResource(err) {
-		return err
+	var existing []types.UID
+	for uid, v := range s.newest {
+		if slices.Contains(namespaces, v.Namespace) {
+			existing = append(existing, uid)
+		}
 	}
-	listed := make(map[types.UID]string, len(list))
-	for _, object := range list {
-		listed[object.UID] = object.ResourceVersion
+	r.mu.Unlock()
+	listed := make(map[types.UID]string)
+	for _, namespace := range namespaces {
+		list, err := kube.Metadata(r.client, s.Resource, namespace).List(ctx)
+		if err != nil && !kube.IsNotFound(err) && !kube.IsNoResource(err) {
+			return err
+		}
+		for _, object := range list {
+			listed[object.UID] = object.ResourceVersion
+		}
 	}
 	return r.wait(ctx, s, func() bool {
 		for uid, version := range listed {

@@ -4,6 +4,8 @@ import (
 	"context"
 	"slices"
 	"time"
+
+	"github.com/yare-go/yare/internal/proxy"
 )
 
 // Recording is the versions of all objects in the namespaces of a run. Its methods are safe for
@@ -57,15 +59,17 @@ func (c *Recording) Versions() []Version { return c.History().Versions }
 // State returns the objects that exist, as far as they are recorded.
 func (c *Recording) State() State { return c.History().State() }
 
-// CatchUp calls [Recorder.CatchUp].
+// CatchUp waits until all objects are recorded that the server has when CatchUp is called. It waits for the
+// resources of which a recording has had objects, and for the resources that are named, such as
+// deployments.apps. Leases and Events are left out.
 func (c *Recording) CatchUp(ctx context.Context, resources ...string) error {
-	return c.recorder.CatchUp(ctx, resources...)
+	return c.recorder.catchUp(ctx, c.namespaces, resources)
 }
 
 func (c *Recording) addVersionLocked(v Version) {
 	v.Step = c.step
 	c.versions = append(c.versions, v)
-	if !isNoise(v.Resource) {
+	if !proxy.IsBackground(v.Resource) {
 		c.lastChange = v.At
 	}
 }

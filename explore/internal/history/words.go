@@ -40,7 +40,7 @@ func wordsOf(h History) *words {
 // name was generated.
 func (w *words) objectOf(v Version) faults.Object {
 	o := faults.Object{Resource: v.Resource}
-	u := v.content()
+	u := v.Content()
 	switch generateName := u.GetGenerateName(); {
 	case generateName != "" && strings.HasPrefix(v.Name, generateName):
 		base := w.names.Normalize(strings.TrimSuffix(generateName, "-"))

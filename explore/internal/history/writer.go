@@ -1,6 +1,9 @@
 package history
 
-import "reflect"
+import (
+	"reflect"
+	"slices"
+)
 
 // writerOf returns the field manager that wrote the version after of an object, as far as managedFields
 // show it: the manager whose entry is new, or else a manager that owns a field which has changed.
@@ -8,10 +11,7 @@ func writerOf(before, after Version) string {
 	old := managedFields(before.Object)
 	newest, newestTime := "", ""
 	for _, entry := range managedFields(after.Object) {
-		isOld := false
-		for _, o := range old {
-			isOld = isOld || reflect.DeepEqual(o, entry)
-		}
+		isOld := slices.ContainsFunc(old, func(o map[string]any) bool { return reflect.DeepEqual(o, entry) })
 		manager, _ := entry["manager"].(string)
 		if at, _ := entry["time"].(string); !isOld && at >= newestTime {
 			newest, newestTime = manager, at

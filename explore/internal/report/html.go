@@ -7,11 +7,8 @@ import (
 	"fmt"
 	"html/template"
 	"io"
-	"strings"
 
 	"github.com/yare-go/yare/explore/internal/finding"
-	"github.com/yare-go/yare/explore/internal/schedule"
-	"github.com/yare-go/yare/internal/proxy/faults"
 )
 
 //go:embed page.tmpl
@@ -20,58 +17,22 @@ var pageTemplate string
 // HTML writes a record as one page. The page needs neither a server nor the network, and has no
 // scripts. An event in a lane that does not exist is an error, and nothing is written.
 func HTML(w io.Writer, r finding.Record) error {
-	layout, err := template.New("page").Parse(pageTemplate)
+	layout, err := template.New("page").Funcs(functions()).Parse(pageTemplate)
 	if err != nil {
 		return err
 	}
-	p := page{
-		Operator: r.Coverage.Operator,
-		Summary:  summary(r),
-		Runs:     runs(r.Coverage),
-		Counts:   counts(r.Coverage),
-		Refused:  r.Coverage.Refused,
-		Planned:  r.Coverage.Transitions.Total,
-		Warnings: r.Coverage.Warnings,
-		Lists:    lists(r.Coverage),
-	}
+	p := struct {
+		finding.Record
+		Traces [][]traceStep // by the index of the finding
+	}{Record: r}
 	for i, f := range sortedFindings(r) {
-		s, err := newSection(i+1, f)
+		trace, err := newTrace(f)
 		if err != nil {
 			return fmt.Errorf("finding %d: %w", i+1, err)
 		}
-		p.Findings = append(p.Findings, s)
+		p.Traces = append(p.Traces, trace)
 	}
-	var b bytes.Buffer
-	if err := layout.Execute(&b, p); err != nil {
-		return err
-	}
-	_, err = w.Write(replaceInvisible(b.Bytes()))
-	return err
-}
-
-// page is the data of the template.
-type page struct {
-	Operator, Summary string
-	Findings          []section
-	Runs              string
-	Counts            []count
-	// Refused counts the transitions that the API server refused, out of Planned.
-	Refused, Planned int
-	Warnings         []string
-	Lists            []list
-}
-
-// section is the part of the page for a finding.
-type section struct {
-	Title, Meaning string
-	IsWarning      bool
-	Steps          []string
-	Faults         []faults.Fault
-	// Schedule is indented JSON. Accept is YAML that accepts the finding, or empty.
-	Schedule    string
-	Accept      string
-	Trace       []traceStep
-	Differences []finding.Difference
+	return write(w, layout, p)
 }
 
 // traceStep is the part of a trace that belongs to a step of the user.
@@ -91,42 +52,25 @@ type traceEvent struct {
 	Path string
 }
 
-func newSection(number int, f finding.Finding) (section, error) {
-	s := section{
-		Title:     title(number, f),
-		Meaning:   meaning(f.Verdict),
-		IsWarning: f.Verdict.IsWarning(),
-		Faults:    f.Schedule.Faults,
-	}
-	for _, step := range f.Schedule.Steps {
-		s.Steps = append(s.Steps, describeStep(step))
-	}
-	text, err := indentedJSON(f.Schedule)
-	if err != nil {
-		return section{}, fmt.Errorf("the schedule is not JSON: %w", err)
-	}
-	s.Schedule, s.Accept = text, strings.Join(acceptLines(f), "\n")
-	for _, d := range f.Differences {
-		d.Want, d.Got = indentedValue(d.Want), indentedValue(d.Got)
-		s.Differences = append(s.Differences, d)
-	}
+// newTrace returns the rows of the trace of a finding, by the steps of the user.
+func newTrace(f finding.Finding) (steps []traceStep, err error) {
 	for i, e := range f.Trace {
 		drawn, err := newTraceEvent(e)
 		if err != nil {
-			return section{}, fmt.Errorf("event %d: %w", i+1, err)
+			return nil, fmt.Errorf("event %d: %w", i+1, err)
 		}
 		if i == 0 || e.Step != f.Trace[i-1].Step {
-			s.Trace = append(s.Trace, traceStep{Title: stepTitle(f.Schedule.Steps, e.Step)})
+			steps = append(steps, traceStep{Title: stepTitle(f.Schedule.Steps, e.Step)})
 		}
-		last := &s.Trace[len(s.Trace)-1]
+		last := &steps[len(steps)-1]
 		last.Events = append(last.Events, drawn)
 	}
-	return s, nil
+	return steps, nil
 }
 
 // stepTitle returns the number of a step, counted from 1, with its name. A negative index means the
 // time before the first step.
-func stepTitle(steps []schedule.Step, index int) string {
+func stepTitle(steps []finding.Step, index int) string {
 	switch {
 	case index < 0:
 		return "before the first step"

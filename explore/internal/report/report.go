@@ -29,15 +29,38 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
+	"io"
 	"maps"
 	"slices"
 	"strings"
+	"text/template"
 	"time"
 	"unicode"
 
 	"github.com/yare-go/yare/explore/internal/finding"
-	"github.com/yare-go/yare/explore/internal/schedule"
 )
+
+// functions returns the functions of both templates.
+func functions() template.FuncMap {
+	return template.FuncMap{
+		"summary": summary, "sortedFindings": sortedFindings, "title": title, "meaning": meaning, "describeStep": describeStep,
+		"acceptLines": acceptLines, "runs": runs, "counts": counts, "lists": lists, "join": strings.Join,
+		"ordinal":  func(index int) int { return index + 1 },
+		"indented": func(indent, text string) string { return strings.ReplaceAll(text, "\n", "\n"+indent) },
+		"heading":  heading, "shortValue": shortValue,
+		"indentedValue": indentedValue, "indentedJSON": indentedJSON,
+	}
+}
+
+// write writes a template with its data. It writes nothing if the template returns an error.
+func write(w io.Writer, layout interface{ Execute(io.Writer, any) error }, data any) error {
+	var b bytes.Buffer
+	if err := layout.Execute(&b, data); err != nil {
+		return err
+	}
+	_, err := w.Write(replaceInvisible(b.Bytes()))
+	return err
+}
 
 // sortedFindings returns the findings with the warnings last.
 func sortedFindings(r finding.Record) []finding.Finding {
@@ -96,32 +119,22 @@ func title(number int, f finding.Finding) string {
 
 // meaning returns a sentence that explains a verdict.
 func meaning(v finding.Verdict) string {
-	switch v {
-	case finding.Destroyed:
-		return "An object was deleted, was created twice, or lost a value. No reference run did that."
-	case finding.Exited:
-		return "The program ended by itself."
-	case finding.Wrong:
-		return "The end state differs from the end state of the reference runs, and stays so."
-	case finding.NeedsRestart:
-		return "The end state was wrong until the program was restarted."
-	case finding.Late:
-		return "The end state became right, but later than the reference runs allow."
-	case finding.Busy:
-		return "The program never came to rest."
-	case finding.CheckFailed:
-		return "A check of the test failed."
-	case finding.TwoLeaders:
-		return "A former leader wrote after another replica had taken the lease."
-	case finding.NeverHeld:
-		return "A condition of the test held in no version of any run."
-	}
-	return ""
+	return map[finding.Verdict]string{
+		finding.Destroyed:    "An object was deleted, was created twice, or lost a value. No reference run did that.",
+		finding.Exited:       "The program ended by itself.",
+		finding.Wrong:        "The end state differs from the end state of the reference runs, and stays so.",
+		finding.NeedsRestart: "The end state was wrong until the program was restarted.",
+		finding.Late:         "The end state became right, but later than the reference runs allow.",
+		finding.Busy:         "The program never came to rest.",
+		finding.CheckFailed:  "A check of the test failed.",
+		finding.TwoLeaders:   "A former leader wrote after another replica had taken the lease.",
+		finding.NeverHeld:    "A condition of the test held in no version of any run.",
+	}[v]
 }
 
 // describeStep returns the name of a step and what the user does in the step. A name that begins with the only
 // verb of the step is not followed by the verb again.
-func describeStep(s schedule.Step) string {
+func describeStep(s finding.Step) string {
 	var applied, deleted []string
 	for _, object := range s.Apply {
 		applied = append(applied, kindAndName(object))

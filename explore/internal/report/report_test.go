@@ -16,7 +16,6 @@ import (
 
 	"github.com/yare-go/yare/explore/internal/finding"
 	"github.com/yare-go/yare/explore/internal/report"
-	"github.com/yare-go/yare/explore/internal/schedule"
 	"github.com/yare-go/yare/internal/proxy"
 	"github.com/yare-go/yare/internal/proxy/faults"
 )
@@ -90,7 +89,7 @@ func TestTextHasLinesThatAcceptAFinding(t *testing.T) {
 		want    string
 	}{
 		"a field": {
-			finding.Finding{Verdict: finding.Wrong, Schedule: schedule.Schedule{Faults: crash}, Differences: []finding.Difference{
+			finding.Finding{Verdict: finding.Wrong, Schedule: finding.Schedule{Faults: crash}, Differences: []finding.Difference{
 				{Object: "secrets/web", Path: "data.password", Want: "1"}, {Object: "secrets/web", Path: "data.password", Reason: "it changed again"},
 			}},
 			`     - objects: "secrets/web"
@@ -137,16 +136,16 @@ func TestTextDescribesSteps(t *testing.T) {
 	site := json.RawMessage(`{"kind":"Site","metadata":{"name":"web"}}`)
 	page := faults.Object{Resource: "pages.example.com", Name: "main"}
 	for _, test := range []struct {
-		step schedule.Step
+		step finding.Step
 		want string
 	}{
-		{schedule.Step{Name: "apply web", Apply: []json.RawMessage{site}}, "apply web (Site web)"},
-		{schedule.Step{Name: "delete the samples", Delete: []faults.Object{page, page}}, "delete the samples (pages.example.com/main, pages.example.com/main)"},
-		{schedule.Step{Name: "create", Apply: []json.RawMessage{site, site}}, "create: apply Site web, Site web"},
-		{schedule.Step{Name: "apply web", Apply: []json.RawMessage{site}, Delete: []faults.Object{page}}, "apply web: apply Site web; delete pages.example.com/main"},
-		{schedule.Step{Apply: []json.RawMessage{site}}, "apply Site web"},
+		{finding.Step{Name: "apply web", Apply: []json.RawMessage{site}}, "apply web (Site web)"},
+		{finding.Step{Name: "delete the samples", Delete: []faults.Object{page, page}}, "delete the samples (pages.example.com/main, pages.example.com/main)"},
+		{finding.Step{Name: "create", Apply: []json.RawMessage{site, site}}, "create: apply Site web, Site web"},
+		{finding.Step{Name: "apply web", Apply: []json.RawMessage{site}, Delete: []faults.Object{page}}, "apply web: apply Site web; delete pages.example.com/main"},
+		{finding.Step{Apply: []json.RawMessage{site}}, "apply Site web"},
 	} {
-		got := text(t, recordOf(finding.Finding{Schedule: schedule.Schedule{Steps: []schedule.Step{test.step}}}))
+		got := text(t, recordOf(finding.Finding{Schedule: finding.Schedule{Steps: []finding.Step{test.step}}}))
 		if want := "     1. " + test.want + "\n"; !strings.Contains(got, want) {
 			t.Errorf("the text lacks %q:\n%s", want, got)
 		}
@@ -248,7 +247,7 @@ func TestPageDrawsEventsInLanes(t *testing.T) {
 func TestPageGroupsEventsByStep(t *testing.T) {
 	t.Parallel()
 	root := page(t, recordOf(finding.Finding{
-		Schedule: schedule.Schedule{Steps: []schedule.Step{{Name: "create"}, {Name: "scale"}}},
+		Schedule: finding.Schedule{Steps: []finding.Step{{Name: "create"}, {Name: "scale"}}},
 		Trace: []finding.Event{
 			{Step: -1, Lane: finding.Operator},
 			{Step: 0, Lane: finding.User},
@@ -275,12 +274,12 @@ func TestPageShowsScheduleForReplay(t *testing.T) {
 	t.Parallel()
 	record := sample(t)
 	root := page(t, record)
-	var got []schedule.Schedule
+	var got []finding.Schedule
 	for _, details := range root.all(isElement("details")) {
 		if details.child("summary", 0).content() != "Schedule, for a replay" {
 			continue
 		}
-		var s schedule.Schedule
+		var s finding.Schedule
 		if err := json.Unmarshal([]byte(details.child("pre", 0).content()), &s); err != nil {
 			t.Fatal(err)
 		}
@@ -406,8 +405,8 @@ func hostileFinding(text string) finding.Finding {
 	return finding.Finding{
 		Operator: text,
 		Verdict:  finding.Wrong,
-		Schedule: schedule.Schedule{
-			Steps: []schedule.Step{{Name: text, Delete: []faults.Object{{Resource: text, Name: text}}}},
+		Schedule: finding.Schedule{
+			Steps: []finding.Step{{Name: text, Delete: []faults.Object{{Resource: text, Name: text}}}},
 			Faults: []faults.Fault{
 				{Kind: faults.Reset, At: &proxy.Point{Verb: text, Resource: text, Subresource: text, Name: text}},
 				{Kind: faults.WatchCut, Stream: text},

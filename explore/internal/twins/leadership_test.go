@@ -17,7 +17,6 @@ import (
 	"github.com/yare-go/yare/explore/internal/engine"
 	"github.com/yare-go/yare/explore/internal/finding"
 	"github.com/yare-go/yare/explore/internal/report"
-	"github.com/yare-go/yare/explore/internal/schedule"
 	"github.com/yare-go/yare/internal/lease"
 	"github.com/yare-go/yare/internal/proxy/faults"
 	"github.com/yare-go/yare/kube"
@@ -157,7 +156,7 @@ func takeLease(ctx context.Context, leases kube.API[coordinationv1.Lease], ident
 func leadership() twin {
 	return twin{
 		name: "leads on after its lease", wrong: electing(leadForever), right: electing(leadWithinTerm),
-		steps: []schedule.Step{
+		steps: []finding.Step{
 			applying("web", SiteSpec{Text: "one"}), applying("web", SiteSpec{Text: "two"}),
 			applying("web", SiteSpec{Text: "three"}), applying("web", SiteSpec{Text: "four"}),
 		},

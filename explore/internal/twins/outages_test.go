@@ -11,7 +11,6 @@ import (
 	"github.com/yare-go/yare/explore"
 	"github.com/yare-go/yare/explore/internal/engine"
 	"github.com/yare-go/yare/explore/internal/finding"
-	"github.com/yare-go/yare/explore/internal/schedule"
 	"github.com/yare-go/yare/internal/lease"
 	"github.com/yare-go/yare/internal/plane"
 	"github.com/yare-go/yare/internal/plane/console"
@@ -107,7 +106,7 @@ func TestOutagesAreFound(t *testing.T) {
 	}
 	twin := twin{
 		name: "ends with the API server", wrong: electing(endWithServer), right: electing(outliveServer),
-		steps: []schedule.Step{applying("web", SiteSpec{Text: "one"}), applying("web", SiteSpec{Text: "two"})},
+		steps: []finding.Step{applying("web", SiteSpec{Text: "one"}), applying("web", SiteSpec{Text: "two"})},
 		finds: []faults.Kind{faults.ServerKilled}, verdict: finding.Exited,
 	}
 	options := engine.Settings{Config: config, Plane: control, Steps: twin.steps, Seed: 1, Only: twin.kinds()}

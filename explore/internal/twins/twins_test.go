@@ -12,7 +12,6 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/yare-go/yare/explore/internal/finding"
-	"github.com/yare-go/yare/explore/internal/schedule"
 	"github.com/yare-go/yare/internal/proxy/faults"
 	"github.com/yare-go/yare/kube"
 	"github.com/yare-go/yare/operator"
@@ -23,7 +22,7 @@ import (
 type twin struct {
 	name         string
 	wrong, right func() []operator.Part
-	steps        []schedule.Step
+	steps        []finding.Step
 	// values are values of fields for which the schema suggests none.
 	values map[string][]any
 	// finds are the kinds of faults of which each can show the mistake. It is empty if the steps alone
@@ -62,23 +61,23 @@ func siteObject(name string, spec SiteSpec, finalizers ...string) json.RawMessag
 }
 
 // applying returns a step in which the user applies a Site.
-func applying(name string, spec SiteSpec) schedule.Step {
-	return schedule.Step{Name: "apply " + name, Apply: []json.RawMessage{siteObject(name, spec)}}
+func applying(name string, spec SiteSpec) finding.Step {
+	return finding.Step{Name: "apply " + name, Apply: []json.RawMessage{siteObject(name, spec)}}
 }
 
 // deleting returns a step in which the user deletes a Site.
-func deleting(name string) schedule.Step {
-	return schedule.Step{Name: "delete " + name, Delete: []faults.Object{{Resource: "sites.twins.example.com", Name: name}}}
+func deleting(name string) finding.Step {
+	return finding.Step{Name: "delete " + name, Delete: []faults.Object{{Resource: "sites.twins.example.com", Name: name}}}
 }
 
 // changed returns the steps of a Site whose text changes.
-func changed() []schedule.Step {
-	return []schedule.Step{applying("web", SiteSpec{Text: "hello", Size: 1}), applying("web", SiteSpec{Text: "good bye", Size: 1})}
+func changed() []finding.Step {
+	return []finding.Step{applying("web", SiteSpec{Text: "hello", Size: 1}), applying("web", SiteSpec{Text: "good bye", Size: 1})}
 }
 
 // resized returns the steps of a Site that has each size in turn.
-func resized(sizes ...int32) []schedule.Step {
-	var steps []schedule.Step
+func resized(sizes ...int32) []finding.Step {
+	var steps []finding.Step
 	for _, size := range sizes {
 		steps = append(steps, applying("web", SiteSpec{Size: size}))
 	}
@@ -86,14 +85,14 @@ func resized(sizes ...int32) []schedule.Step {
 }
 
 // single returns one step. The exploration changes the values.
-func single(spec SiteSpec) []schedule.Step {
+func single(spec SiteSpec) []finding.Step {
 	spec.Size = 1
-	return []schedule.Step{applying("web", spec)}
+	return []finding.Step{applying("web", spec)}
 }
 
 // renamed returns the steps of a Site whose page has each name in turn.
-func renamed(pages ...string) []schedule.Step {
-	var steps []schedule.Step
+func renamed(pages ...string) []finding.Step {
+	var steps []finding.Step
 	for _, page := range pages {
 		steps = append(steps, applying("web", SiteSpec{Page: page, Size: 1}))
 	}
@@ -105,9 +104,9 @@ const hold = "example.com/hold"
 
 // namesakes returns the steps of a Site whose deletion is held up. When the deletion ends, another Site of the name
 // follows at once.
-func namesakes() []schedule.Step {
+func namesakes() []finding.Step {
 	plain := siteObject("web", SiteSpec{Size: 1})
-	return []schedule.Step{
+	return []finding.Step{
 		{Name: "apply web", Apply: []json.RawMessage{siteObject("web", SiteSpec{Size: 1}, hold)}},
 		deleting("web"),
 		// The first apply removes the finalizer, and the second one creates a Site.
@@ -116,8 +115,8 @@ func namesakes() []schedule.Step {
 }
 
 // annotated returns the steps of a Site whose note changes its key.
-func annotated() []schedule.Step {
-	return []schedule.Step{
+func annotated() []finding.Step {
+	return []finding.Step{
 		applying("web", SiteSpec{Size: 1, Notes: map[string]string{"first": "1"}}),
 		applying("web", SiteSpec{Size: 1, Notes: map[string]string{"second": "2"}}),
 	}
@@ -137,7 +136,7 @@ func twins() []twin {
 			steps: changed(), finds: lost, verdict: finding.Destroyed,
 		}, {
 			name: "trusts a stale list", wrong: sweeping(isInPastList), right: sweeping(isOnServer),
-			steps: []schedule.Step{applying("web", SiteSpec{Size: 1}), applying("shop", SiteSpec{Size: 1})}, finds: stale, verdict: finding.Destroyed,
+			steps: []finding.Step{applying("web", SiteSpec{Size: 1}), applying("shop", SiteSpec{Size: 1})}, finds: stale, verdict: finding.Destroyed,
 		}, {
 			name: "never removes a finalizer", wrong: cleaningUp(applyMainPage, deletePageThatExists), right: cleaningUp(applyMainPage, deletePageIfExists),
 			steps: append(changed(), deleting("web")), finds: lost, verdict: finding.Wrong,
@@ -224,7 +223,7 @@ func twins() []twin {
 			published: []string{"k8ssandra/cass-operator#334"},
 		}, {
 			name: "scales by the former template", wrong: parts(scaleByTemplate), right: parts(deleteVolumesBySite),
-			steps:   []schedule.Step{applying("web", SiteSpec{Size: 1}), applying("web", SiteSpec{Size: 2, Text: "good bye"})},
+			steps:   []finding.Step{applying("web", SiteSpec{Size: 1}), applying("web", SiteSpec{Size: 2, Text: "good bye"})},
 			verdict: finding.Wrong, published: []string{"k8ssandra/cass-operator#324"},
 		}, {
 			name: "ends without limits", wrong: crashing(requireLimits), right: crashing(applyLimits),
@@ -267,7 +266,7 @@ func TestRightTwins(t *testing.T) {
 }
 
 // takeStep makes the changes of the user in a step, and waits until the operator has done its part.
-func takeStep(t *testing.T, sites kube.API[Site], step schedule.Step) {
+func takeStep(t *testing.T, sites kube.API[Site], step finding.Step) {
 	t.Helper()
 	for _, object := range step.Apply {
 		s, err := sites.Decode(object)

@@ -3,10 +3,10 @@
 //
 // For example, a schema has an integer spec.replicas with the minimum 1 and the maximum 5, and the sample has 2.
 // The values of the field are absent, minimum (1), maximum (5) and other (3). A transition leads from one value to
-// another, as a merge patch, and back to the sample:
+// another, by the objects that the user applies:
 //
-//	spec.replicas: sample -> minimum     {"spec": {"replicas": 1}}    back {"spec": {"replicas": 2}}
-//	spec.replicas: minimum -> maximum    {"spec": {"replicas": 5}}    back {"spec": {"replicas": 2}}
+//	spec.replicas: sample -> minimum     {"spec": {"replicas": 1}}
+//	spec.replicas: minimum -> maximum    {"spec": {"replicas": 1}}, {"spec": {"replicas": 5}}
 //
 // A string without an enumeration is opaque: only the options have values for it. The values are candidates. Rules
 // in CEL, webhooks and admission can refuse them, which [DryRun] reports.

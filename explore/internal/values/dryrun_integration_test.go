@@ -53,7 +53,7 @@ func TestDryRun(t *testing.T) {
 		if change.From != "sample" {
 			continue
 		}
-		refusal, err := values.DryRun(t.Context(), api, merge(t, sample, change.Patch))
+		refusal, err := values.DryRun(t.Context(), api, change.Objects[0])
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -158,12 +158,10 @@ func (at position) numberValues() ([]value, error) {
 	return all, nil
 }
 
-// numberOf returns a number of JSON, which Go has in several types.
+// numberOf returns a number of JSON, which Go has in two types.
 func numberOf(v any) (float64, bool) {
 	switch n := v.(type) {
 	case int64:
-		return float64(n), true
-	case int:
 		return float64(n), true
 	case float64:
 		return n, true

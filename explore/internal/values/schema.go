@@ -7,8 +7,6 @@ import (
 	"math"
 	"regexp"
 	"slices"
-
-	utiljson "k8s.io/apimachinery/pkg/util/json"
 )
 
 // Schema is the part of the structural schema of a custom resource that restricts the values of fields.
@@ -215,13 +213,4 @@ func (s *Schema) minimalArray() ([]any, error) {
 		return nil, err
 	}
 	return slices.Repeat([]any{item}, s.MinItems), nil
-}
-
-// decode returns the value of JSON in a schema. Integers stay integers.
-func decode(data json.RawMessage) (any, error) {
-	var v any
-	if err := utiljson.Unmarshal(data, &v); err != nil {
-		return nil, fmt.Errorf("decode %s in the schema: %w", data, err)
-	}
-	return v, nil
 }

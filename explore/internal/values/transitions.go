@@ -2,7 +2,6 @@ package values
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
 	"maps"
 	"math/rand/v2"
@@ -39,12 +38,9 @@ type Transition struct {
 	// Value is the name of the value after: absent, default, minimum, maximum, other, true, false,
 	// empty, fewer, more, present, enum:X, or value:X of the options.
 	Value string
-	// Start is the merge patch that leads from the sample to From. It is empty if From is the sample.
-	Start json.RawMessage
-	// Patch is the merge patch that leads from From to Value.
-	Patch json.RawMessage
-	// Back is the merge patch that leads from Value to the sample.
-	Back json.RawMessage
+	// Objects are what the user applies, one after the other: the sample with the value From, unless From is the
+	// value of the sample, and then the sample with the value Value. Nobody may change them.
+	Objects []map[string]any
 }
 
 // String returns the transition in a line, such as: spec.size: sample -> minimum.
@@ -55,7 +51,17 @@ type state struct {
 	field  string
 	value  string
 	object map[string]any
-	data   json.RawMessage // the object as JSON
+	text   string // the object as JSON
+}
+
+func newState(field, value string, object map[string]any) (state, error) {
+	s := state{field: field, value: value}
+	data, err := encode(object)
+	if err != nil {
+		return s, err
+	}
+	s.text = string(data)
+	return s, utiljson.Unmarshal(data, &s.object) // the options have values of other Go types than those of JSON
 }
 
 // Transitions returns the transitions of a sample, and the fields of its declared state. The transitions of
@@ -63,20 +69,16 @@ type state struct {
 // values of a field follow, and then the pairs of fields. Error: an option names a field that is not in
 // the schema, or that the sample does not reach.
 func Transitions(s *Schema, sample map[string]any, o Options) ([]Transition, []Field, error) {
-	sample, err := normalized(sample)
+	start, err := newState("", sampleName, sample)
 	if err != nil {
-		return nil, nil, err
+		return nil, nil, fmt.Errorf("the sample: %w", err)
 	}
 	w := walker{options: o, known: map[string]bool{}}
-	w.visitMembers(position{schema: s, sample: sample, present: true})
+	w.visitMembers(position{schema: s, sample: start.object, present: true})
 	if err := o.check(w.known); err != nil {
 		return nil, nil, err
 	}
-	start, err := newState("", sampleName, sample)
-	if err != nil {
-		return nil, nil, err
-	}
-	b := builder{schema: s, sample: start, seen: map[string]bool{string(start.data): true}}
+	b := builder{schema: s, sample: start, seen: map[string]bool{start.text: true}}
 	fields := w.sorted()
 	var report []Field
 	var states [][]state // by the index of the field
@@ -90,33 +92,13 @@ func Transitions(s *Schema, sample map[string]any, o Options) ([]Transition, []F
 	}
 	for _, ofField := range states {
 		for _, to := range ofField {
-			if err := b.addTransition(start, to); err != nil {
-				return nil, nil, err
-			}
+			b.addTransition(start, to)
 		}
 	}
 	for _, ofField := range states {
-		if err := b.addOrderedPairs(ofField); err != nil {
-			return nil, nil, err
-		}
+		b.addOrderedPairs(ofField)
 	}
-	if err := b.addFieldPairs(fields, o); err != nil {
-		return nil, nil, err
-	}
-	return b.transitions, report, nil
-}
-
-// normalized returns a copy of an object with the Go types of JSON.
-func normalized(object map[string]any) (map[string]any, error) {
-	data, err := encode(object)
-	if err != nil {
-		return nil, fmt.Errorf("the sample: %w", err)
-	}
-	var same map[string]any
-	if err := utiljson.Unmarshal(data, &same); err != nil {
-		return nil, fmt.Errorf("the sample: %w", err)
-	}
-	return same, nil
+	return b.transitions, report, b.addFieldPairs(fields, o)
 }
 
 // check returns an error if the options name a field that does not exist.
@@ -153,11 +135,6 @@ type builder struct {
 	transitions []Transition
 }
 
-func newState(field, value string, object map[string]any) (state, error) {
-	data, err := encode(object)
-	return state{field: field, value: value, object: object, data: data}, err
-}
-
 // states returns the sample with each of the values of a field, without the states that other fields led to
 // already.
 func (b *builder) states(f field) ([]state, error) {
@@ -168,8 +145,8 @@ func (b *builder) states(f field) ([]state, error) {
 		if err != nil {
 			return nil, fmt.Errorf("the value %s of the field %s: %w", v.name, f.path, err)
 		}
-		if !b.seen[string(s.data)] {
-			b.seen[string(s.data)] = true
+		if !b.seen[s.text] {
+			b.seen[s.text] = true
 			states = append(states, s)
 		}
 	}
@@ -177,37 +154,23 @@ func (b *builder) states(f field) ([]state, error) {
 }
 
 // addTransition adds the transition between two states.
-func (b *builder) addTransition(from, to state) error {
-	t := Transition{Field: to.field, From: from.value, Value: to.value}
-	var err error
+func (b *builder) addTransition(from, to state) {
+	t := Transition{Field: to.field, From: from.value, Value: to.value, Objects: []map[string]any{to.object}}
 	if from.value != sampleName {
-		if t.Start, err = mergePatch(b.sample.object, from.object); err != nil {
-			return err
-		}
-	}
-	if t.Patch, err = mergePatch(from.object, to.object); err != nil {
-		return err
-	}
-	if t.Back, err = mergePatch(to.object, b.sample.object); err != nil {
-		return err
+		t.Objects = []map[string]any{from.object, to.object}
 	}
 	b.transitions = append(b.transitions, t)
-	return nil
 }
 
 // addOrderedPairs adds the transitions between all values of a field.
-func (b *builder) addOrderedPairs(states []state) error {
+func (b *builder) addOrderedPairs(states []state) {
 	for _, from := range states {
 		for _, to := range states {
-			if from.value == to.value {
-				continue
-			}
-			if err := b.addTransition(from, to); err != nil {
-				return err
+			if from.value != to.value {
+				b.addTransition(from, to)
 			}
 		}
 	}
-	return nil
 }
 
 // addFieldPairs adds transitions of two fields at once, which the seed chooses.
@@ -230,14 +193,11 @@ func (b *builder) addFieldPairs(fields []field, o Options) error {
 		if err != nil {
 			return err
 		}
-		if b.seen[string(to.data)] {
-			continue
+		if !b.seen[to.text] {
+			b.seen[to.text] = true
+			b.addTransition(b.sample, to)
+			added++
 		}
-		b.seen[string(to.data)] = true
-		if err := b.addTransition(b.sample, to); err != nil {
-			return err
-		}
-		added++
 	}
 	return nil
 }

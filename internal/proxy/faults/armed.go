@@ -2,6 +2,7 @@ package faults
 
 import (
 	"sync"
+	"sync/atomic"
 
 	"github.com/yare-go/yare/internal/proxy"
 )
@@ -10,15 +11,12 @@ import (
 type Armed struct {
 	fault            Fault
 	triggered, ended chan struct{}
-
-	mu sync.Mutex
-	// isTriggered and isEnded are true once the channels are closed.
-	isTriggered, isEnded bool
+	// triggering and ending close the channels.
+	triggering, ending sync.Once
 	// isSpent is true for a fault that happens once, and whose trigger has come.
-	isSpent bool
-	err     error
+	isSpent atomic.Bool
 	// session is the session of the request that the fault concerns. It is nil before the request.
-	session *proxy.Session
+	session atomic.Pointer[proxy.Session]
 }
 
 func newArmed(f Fault) *Armed {
@@ -33,68 +31,22 @@ func (a *Armed) Fault() Fault { return a.fault }
 func (a *Armed) Triggered() <-chan struct{} { return a.triggered }
 
 // IsTriggered reports whether the fault has happened.
-func (a *Armed) IsTriggered() bool {
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	return a.isTriggered
-}
-
-// Err returns why a fault did not happen although its trigger came, or nil.
-func (a *Armed) Err() error {
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	return a.err
-}
+func (a *Armed) IsTriggered() bool { return isClosed(a.triggered) }
 
 // Session returns the session of the request that the fault concerned, or nil before the request.
-func (a *Armed) Session() *proxy.Session {
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	return a.session
-}
+func (a *Armed) Session() *proxy.Session { return a.session.Load() }
 
 // End ends the fault. What the fault has held, and the program has not given up, passes then.
-func (a *Armed) End() {
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	if !a.isEnded {
-		a.isEnded = true
-		close(a.ended)
-	}
-}
-
-// isActive reports whether the fault can happen in a step.
-func (a *Armed) isActive(step int) bool {
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	return !a.isEnded && a.fault.StepIndex() == step
-}
+func (a *Armed) End() { a.ending.Do(func() { close(a.ended) }) }
 
 // trigger reports that the fault has happened.
-func (a *Armed) trigger() {
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	if !a.isTriggered {
-		a.isTriggered = true
-		close(a.triggered)
-	}
-}
+func (a *Armed) trigger() { a.triggering.Do(func() { close(a.triggered) }) }
 
-// fail records why the fault has not happened.
-func (a *Armed) fail(err error) {
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	a.err = err
-}
+// isActive reports whether the fault can happen in a step.
+func (a *Armed) isActive(step int) bool { return !isClosed(a.ended) && a.fault.StepIndex() == step }
 
 // spend reports true once: the fault happens now.
-func (a *Armed) spend() bool {
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	isFirst := !a.isSpent
-	a.isSpent = true
-	return isFirst
-}
+func (a *Armed) spend() bool { return !a.isSpent.Swap(true) }
 
 // happensAt reports whether the fault happens at the request of an exchange, and records that the fault concerns the
 // exchange.
@@ -103,8 +55,15 @@ func (a *Armed) happensAt(x *proxy.Exchange) bool {
 		return false
 	}
 	x.Record(func(r *proxy.Request) { r.Fault = string(a.fault.Kind) })
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	a.session = x.Session
+	a.session.Store(x.Session)
 	return true
+}
+
+func isClosed(c <-chan struct{}) bool {
+	select {
+	case <-c:
+		return true
+	default:
+		return false
+	}
 }

@@ -118,7 +118,17 @@ func (unknown) Describe() Description { return Description{} }
 
 func (unknown) Plan(context.Context, *References) ([][]Fault, error) { return nil, nil }
 
-func (unknown) Text(f Fault) string { return fmt.Sprintf("%s after step %d", f.Kind, f.Step+1) }
+func (unknown) Text(f Fault) string {
+	switch {
+	case f.At != nil:
+		return fmt.Sprintf("%s at %s", f.Kind, f.At)
+	case f.Stream != "":
+		return fmt.Sprintf("%s of %s in step %d", f.Kind, f.Stream, f.Step+1)
+	case f.Object != nil:
+		return fmt.Sprintf("%s of %s after step %d", f.Kind, f.Object, f.Step+1)
+	}
+	return fmt.Sprintf("%s after step %d", f.Kind, f.Step+1)
+}
 
 func (unknown) arm(a *Armed, _ site) (effect, error) {
 	return nil, fmt.Errorf("the proxy does not inject faults of the kind %q", a.fault.Kind)
@@ -165,11 +175,8 @@ func (noEffect) Next(*proxy.Exchange, proxy.Event) proxy.Verdict { return proxy.
 type atPoint struct {
 	noEffect
 	armed *Armed
-	do    handler
+	do    proxy.HookFunc
 }
-
-// handler handles the request of a fault. It has the parameters of [proxy.Hook].
-type handler func(x *proxy.Exchange, r *http.Request, next proxy.Next) (*http.Response, error)
 
 // RoundTrip implements [proxy.Hook].
 func (e atPoint) RoundTrip(x *proxy.Exchange, r *http.Request, next proxy.Next) (*http.Response, error) {
@@ -180,7 +187,7 @@ func (e atPoint) RoundTrip(x *proxy.Exchange, r *http.Request, next proxy.Next) 
 }
 
 // newAtPoint returns the effect of a fault that happens at its point. Error: the fault has no point.
-func newAtPoint(a *Armed, do handler) (effect, error) {
+func newAtPoint(a *Armed, do proxy.HookFunc) (effect, error) {
 	if f := a.Fault(); f.At == nil {
 		return nil, fmt.Errorf("the fault %s has no point", f.Kind)
 	}
@@ -188,9 +195,4 @@ func newAtPoint(a *Armed, do handler) (effect, error) {
 }
 
 // oneRunEach returns one run for each fault.
-func oneRunEach(faults []Fault) (runs [][]Fault) {
-	for _, f := range faults {
-		runs = append(runs, []Fault{f})
-	}
-	return runs
-}
+func oneRunEach(faults []Fault) [][]Fault { return slices.Collect(slices.Chunk(faults, 1)) }

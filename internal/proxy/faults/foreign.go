@@ -2,10 +2,9 @@ package faults
 
 import (
 	"context"
-	"fmt"
+	"maps"
 	"slices"
 
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/yare-go/yare/kube"
@@ -43,7 +42,7 @@ func (f foreign) Plan(_ context.Context, r *References) ([][]Fault, error) {
 	d := f.Describe()
 	var all []Fault
 	for _, o := range r.Objects {
-		for _, k := range r.asked(slices.Concat(d.Kinds, d.Beyond)) {
+		for _, k := range r.asked(slices.Concat(d.Kinds, d.Beyond)...) {
 			if isChange(k, o) {
 				fault := Fault{Kind: k, Object: &o.Object}
 				if k == ForeignEdit {
@@ -58,22 +57,16 @@ func (f foreign) Plan(_ context.Context, r *References) ([][]Fault, error) {
 
 // isChange reports whether a fault of a kind changes an object.
 func isChange(k Kind, o WrittenObject) bool {
-	object := unstructured.Unstructured{Object: o.Content}
-	switch k {
-	case ForeignEdit:
-		return o.Edit != nil
-	case StripLabels:
-		return len(object.GetLabels()) > 0
-	case StripOwners:
-		return len(object.GetOwnerReferences()) > 0
-	case StripFinalizers:
-		return len(object.GetFinalizers()) > 0
+	if field := strippedField(k); field != "" {
+		_, exists, _ := unstructured.NestedFieldNoCopy(o.Content, "metadata", field)
+		return exists
 	}
-	return true
+	return k != ForeignEdit || o.Edit != nil
 }
 
-func (foreign) Text(f Fault) string {
-	return fmt.Sprintf("%s of %s after step %d", f.Kind, f.Object, f.Step+1)
+// strippedField returns the field of the metadata that a kind removes, or an empty text.
+func strippedField(k Kind) string {
+	return map[Kind]string{StripOwners: "ownerReferences", StripFinalizers: "finalizers", StripLabels: "labels"}[k]
 }
 
 // AfterStep changes the object.
@@ -88,7 +81,6 @@ func (foreign) AfterStep(ctx context.Context, run *Run, f Fault) error {
 	}
 	run.RecordFault(ByUser, f.String())
 	api, name := api.For(run.Client().WithFieldManager(ForeignManager), run.Namespace), object.GetName()
-	remove := func(field string) any { return map[string]any{"metadata": map[string]any{field: nil}} }
 	switch f.Kind {
 	case ForeignEdit:
 		_, err = api.Patch(ctx, name, kube.MergePatch(f.Edit))
@@ -96,12 +88,8 @@ func (foreign) AfterStep(ctx context.Context, run *Run, f Fault) error {
 		err = api.Delete(ctx, name)
 	case ForeignRecreate:
 		err = recreate(ctx, api, object)
-	case StripOwners:
-		_, err = api.Patch(ctx, name, kube.MergePatch(remove("ownerReferences")))
-	case StripFinalizers:
-		_, err = api.Patch(ctx, name, kube.MergePatch(remove("finalizers")))
-	case StripLabels:
-		_, err = api.Patch(ctx, name, kube.MergePatch(remove("labels")))
+	default:
+		_, err = api.Patch(ctx, name, kube.MergePatch(map[string]any{"metadata": map[string]any{strippedField(f.Kind): nil}}))
 	}
 	if kube.IsNotFound(err) || isRefusedValue(err) { // the server refuses some edits
 		run.RecordMissed(f)
@@ -118,14 +106,13 @@ func recreate(ctx context.Context, api kube.API[unstructured.Unstructured], obje
 	if err := api.Delete(ctx, object.GetName()); err != nil {
 		return err
 	}
-	second := object.DeepCopy()
-	metadata := metav1.ObjectMeta{Name: object.GetName(), Namespace: object.GetNamespace(), Labels: object.GetLabels(), Annotations: object.GetAnnotations()}
-	second.Object["metadata"] = map[string]any{}
-	second.SetName(metadata.Name)
-	second.SetNamespace(metadata.Namespace)
-	second.SetLabels(metadata.Labels)
-	second.SetAnnotations(metadata.Annotations)
+	second := &unstructured.Unstructured{Object: maps.Clone(object.Object)}
 	delete(second.Object, "status")
+	second.Object["metadata"] = map[string]any{}
+	second.SetName(object.GetName())
+	second.SetNamespace(object.GetNamespace())
+	second.SetLabels(object.GetLabels())
+	second.SetAnnotations(object.GetAnnotations())
 	_, err := api.Create(ctx, second)
 	if kube.IsAlreadyExists(err) {
 		return nil // the program was quicker

@@ -18,11 +18,7 @@ func (idle) Plan(_ context.Context, r *References) ([][]Fault, error) {
 	if !r.has(Idle) {
 		return nil, nil
 	}
-	var all []Fault
-	for step := range r.Steps {
-		all = append(all, Fault{Kind: Idle, Step: step})
-	}
-	return [][]Fault{all}, nil
+	return [][]Fault{r.afterEachStep(Idle)}, nil
 }
 
 // AfterStep lets time pass for a program at rest, or restarts the program.

@@ -92,15 +92,7 @@ func (i *Injector) effects() []effect {
 
 // RoundTrip implements [proxy.Hook].
 func (i *Injector) RoundTrip(x *proxy.Exchange, r *http.Request, next proxy.Next) (*http.Response, error) {
-	return roundTrip(i.effects(), x, r, next)
-}
-
-// roundTrip passes a request through effects.
-func roundTrip(effects []effect, x *proxy.Exchange, r *http.Request, next proxy.Next) (*http.Response, error) {
-	if len(effects) == 0 {
-		return next(r)
-	}
-	return effects[0].RoundTrip(x, r, func(r *http.Request) (*http.Response, error) { return roundTrip(effects[1:], x, r, next) })
+	return proxy.PassThrough(i.effects(), x, r, next)
 }
 
 // Next implements [proxy.Gate].

@@ -40,7 +40,7 @@ const leaderKindsPerPoint = 2
 // longer than the lease.
 func (l leader) Plan(_ context.Context, r *References) ([][]Fault, error) {
 	d := l.Describe()
-	kinds, writes := r.asked(d.Kinds), r.writes()
+	kinds, writes := r.asked(d.Kinds...), r.writes()
 	switch {
 	case len(kinds) == 0:
 		return nil, nil
@@ -67,8 +67,6 @@ func (l leader) Plan(_ context.Context, r *References) ([][]Fault, error) {
 	}
 	return oneRunEach(all), nil
 }
-
-func (leader) Text(f Fault) string { return fmt.Sprintf("%s at %s", f.Kind, f.At) }
 
 func (leader) arm(a *Armed, s site) (effect, error) {
 	if a.fault.Kind == LeaderKilled {
@@ -105,7 +103,7 @@ func (i isolation) RoundTrip(x *proxy.Exchange, r *http.Request, next proxy.Next
 	case !i.concerns(x):
 		return next(r)
 	case i.armed.fault.Kind == LeaderLost:
-		return proxy.Answer(*unavailable()), nil
+		return refusal(http.StatusServiceUnavailable), nil
 	}
 	select {
 	case <-i.armed.ended:

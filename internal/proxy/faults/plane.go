@@ -52,7 +52,7 @@ const planePoints = 2
 // can be limited by naming some of them.
 func (p plane) Plan(_ context.Context, r *References) ([][]Fault, error) {
 	kinds := p.Describe().Kinds
-	if named := r.asked(kinds); len(named) > 0 {
+	if named := r.asked(kinds...); len(named) > 0 {
 		kinds = named
 		if !r.HasPlane {
 			for _, k := range named {
@@ -71,19 +71,7 @@ func (p plane) Plan(_ context.Context, r *References) ([][]Fault, error) {
 			all = append(all, Fault{Kind: k, At: &writes[i]})
 		}
 	}
-	for step := range r.Steps {
-		for _, k := range kinds {
-			all = append(all, Fault{Kind: k, Step: step})
-		}
-	}
-	return oneRunEach(all), nil
-}
-
-func (plane) Text(f Fault) string {
-	if f.At == nil {
-		return unknown{}.Text(f)
-	}
-	return fmt.Sprintf("%s at %s", f.Kind, f.At)
+	return oneRunEach(append(all, r.afterEachStep(kinds...)...)), nil
 }
 
 func (plane) arm(a *Armed, _ site) (effect, error) {

@@ -71,21 +71,21 @@ type Cluster interface {
 func (r *References) has(k Kind) bool { return slices.Contains(r.Kinds, k) }
 
 // asked returns the kinds of some that are planned.
-func (r *References) asked(kinds []Kind) (asked []Kind) {
-	for _, k := range kinds {
-		if r.has(k) {
-			asked = append(asked, k)
-		}
-	}
-	return asked
+func (r *References) asked(kinds ...Kind) []Kind {
+	return slices.DeleteFunc(slices.Clone(kinds), func(k Kind) bool { return !r.has(k) })
 }
 
 // writes returns the points of writes.
-func (r *References) writes() (writes []proxy.Point) {
-	for _, p := range r.Points {
-		if p.IsWrite() {
-			writes = append(writes, p)
+func (r *References) writes() []proxy.Point {
+	return slices.DeleteFunc(slices.Clone(r.Points), func(p proxy.Point) bool { return !p.IsWrite() })
+}
+
+// afterEachStep returns a fault of each kind after each step.
+func (r *References) afterEachStep(kinds ...Kind) (all []Fault) {
+	for step := range r.Steps {
+		for _, k := range kinds {
+			all = append(all, Fault{Kind: k, Step: step})
 		}
 	}
-	return writes
+	return all
 }

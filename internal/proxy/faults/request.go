@@ -48,23 +48,23 @@ type requestKind struct {
 	// nil if the fault can happen at all points.
 	canHappen func(p proxy.Point, code int) bool
 	// handle handles the request of a fault.
-	handle func(a *Armed, s site) handler
+	handle func(a *Armed, s site) proxy.HookFunc
 }
 
 // requestKinds returns the kinds in the order in which points get them.
 func requestKinds() []requestKind {
 	isWrite := func(p proxy.Point, _ int) bool { return p.IsWrite() }
 	return []requestKind{
-		{kind: Refused429, handle: refuse(tooManyRequests())},
-		{kind: CommittedReset, canHappen: isWrite, handle: loseAnswer(nil)},
-		{kind: Refused500, handle: refuse(internalError())},
+		{kind: Refused429, handle: refuse(http.StatusTooManyRequests)},
+		{kind: CommittedReset, canHappen: isWrite, handle: loseAnswer(0)},
+		{kind: Refused500, handle: refuse(http.StatusInternalServerError)},
 		{kind: Conflict, canHappen: isOfExistingObject, handle: changeBefore},
-		{kind: Refused503, handle: refuse(unavailable())},
-		{kind: Committed500, canHappen: isWrite, handle: loseAnswer(internalError())},
-		{kind: Refused504, handle: refuse(timeout())},
-		{kind: Committed504, canHappen: isWrite, handle: loseAnswer(timeout())},
+		{kind: Refused503, handle: refuse(http.StatusServiceUnavailable)},
+		{kind: Committed500, canHappen: isWrite, handle: loseAnswer(http.StatusInternalServerError)},
+		{kind: Refused504, handle: refuse(http.StatusGatewayTimeout)},
+		{kind: Committed504, canHappen: isWrite, handle: loseAnswer(http.StatusGatewayTimeout)},
 		{kind: Reset, handle: reset},
-		{kind: Refused403, isBeyond: true, handle: refuse(forbidden())},
+		{kind: Refused403, isBeyond: true, handle: refuse(http.StatusForbidden)},
 	}
 }
 
@@ -134,18 +134,18 @@ func (request) arm(a *Armed, s site) (effect, error) {
 }
 
 // refuse answers a request in place of the server.
-func refuse(status *metav1.Status) func(*Armed, site) handler {
-	return func(a *Armed, _ site) handler {
+func refuse(code int) func(*Armed, site) proxy.HookFunc {
+	return func(a *Armed, _ site) proxy.HookFunc {
 		return func(*proxy.Exchange, *http.Request, proxy.Next) (*http.Response, error) {
 			a.trigger()
-			return proxy.Answer(*status), nil
+			return refusal(code), nil
 		}
 	}
 }
 
-// loseAnswer replaces the answer of the server. Without a status, the connection breaks.
-func loseAnswer(status *metav1.Status) func(*Armed, site) handler {
-	return func(a *Armed, _ site) handler {
+// loseAnswer replaces the answer of the server. With the code 0 the connection breaks.
+func loseAnswer(code int) func(*Armed, site) proxy.HookFunc {
+	return func(a *Armed, _ site) proxy.HookFunc {
 		return func(_ *proxy.Exchange, r *http.Request, next proxy.Next) (*http.Response, error) {
 			response, err := next(r)
 			if err != nil {
@@ -156,16 +156,16 @@ func loseAnswer(status *metav1.Status) func(*Armed, site) handler {
 				return nil, err
 			}
 			a.trigger()
-			if status == nil {
+			if code == 0 {
 				return nil, proxy.ErrBroken
 			}
-			return proxy.Answer(*status), nil
+			return refusal(code), nil
 		}
 	}
 }
 
 // reset breaks the connection before the server receives the request.
-func reset(a *Armed, _ site) handler {
+func reset(a *Armed, _ site) proxy.HookFunc {
 	return func(*proxy.Exchange, *http.Request, proxy.Next) (*http.Response, error) {
 		a.trigger()
 		return nil, proxy.ErrBroken
@@ -179,44 +179,29 @@ const conflictManager = "yare-explore"
 const ChangedAnnotation = "explore.yare.dev/changed"
 
 // changeBefore changes the object of a request as somebody else would, before the server receives the request.
-func changeBefore(a *Armed, s site) handler {
+func changeBefore(a *Armed, s site) proxy.HookFunc {
 	return func(x *proxy.Exchange, r *http.Request, next proxy.Next) (*http.Response, error) {
 		annotations := map[string]any{ChangedAnnotation: time.Now().Format(time.RFC3339Nano)}
 		patch := map[string]any{"metadata": map[string]any{"annotations": annotations}}
 		exists, err := s.admin.Patch(r.Context(), strings.TrimSuffix(x.Path, "/"+x.Subresource), conflictManager, patch)
-		switch {
-		case err != nil:
-			a.fail(err)
-		case !exists:
-			a.fail(fmt.Errorf("%s: the object does not exist", x.Recorded()))
-		default:
+		if exists && err == nil {
 			a.trigger()
 		}
 		return next(r)
 	}
 }
 
-func tooManyRequests() *metav1.Status {
-	return newStatus(http.StatusTooManyRequests, metav1.StatusReasonTooManyRequests, "too many requests, please try again later")
-}
-
-func forbidden() *metav1.Status {
-	return newStatus(http.StatusForbidden, metav1.StatusReasonForbidden, "forbidden: no role allows the request")
-}
-
-func internalError() *metav1.Status {
-	return newStatus(http.StatusInternalServerError, metav1.StatusReasonInternalError, "an internal error occurred")
-}
-
-func unavailable() *metav1.Status {
-	return newStatus(http.StatusServiceUnavailable, metav1.StatusReasonServiceUnavailable, "the server is currently unable to handle the request")
-}
-
-func timeout() *metav1.Status {
-	return newStatus(http.StatusGatewayTimeout, metav1.StatusReasonTimeout, "the request timed out")
-}
-
-func newStatus(code int, reason metav1.StatusReason, message string) *metav1.Status {
-	status := proxy.NewStatus(code, reason, message)
-	return &status
+// refusal returns the answer of a server that refuses a request with a code.
+func refusal(code int) *http.Response {
+	texts := map[int]struct {
+		reason  metav1.StatusReason
+		message string
+	}{
+		http.StatusForbidden:           {metav1.StatusReasonForbidden, "forbidden: no role allows the request"},
+		http.StatusTooManyRequests:     {metav1.StatusReasonTooManyRequests, "too many requests, please try again later"},
+		http.StatusInternalServerError: {metav1.StatusReasonInternalError, "an internal error occurred"},
+		http.StatusServiceUnavailable:  {metav1.StatusReasonServiceUnavailable, "the server is currently unable to handle the request"},
+		http.StatusGatewayTimeout:      {metav1.StatusReasonTimeout, "the request timed out"},
+	}
+	return proxy.Answer(proxy.NewStatus(code, texts[code].reason, texts[code].message))
 }

@@ -27,11 +27,7 @@ func (restored) Plan(_ context.Context, r *References) ([][]Fault, error) {
 		r.NotApplicable[Restored] = noPlane
 		return nil, nil
 	}
-	var all []Fault
-	for step := range r.Steps {
-		all = append(all, Fault{Kind: Restored, Step: step})
-	}
-	return oneRunEach(all), nil
+	return oneRunEach(r.afterEachStep(Restored)), nil
 }
 
 // BeforeStep copies the data of etcd.

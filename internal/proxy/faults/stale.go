@@ -30,13 +30,7 @@ func (stale) Describe() Description {
 
 // Plan plans a restart after each step.
 func (stale) Plan(_ context.Context, r *References) ([][]Fault, error) {
-	var all []Fault
-	for step := range r.Steps {
-		if r.has(Stale) {
-			all = append(all, Fault{Kind: Stale, Step: step})
-		}
-	}
-	return oneRunEach(all), nil
+	return oneRunEach(r.afterEachStep(r.asked(Stale)...)), nil
 }
 
 func (stale) arm(a *Armed, s site) (effect, error) {

@@ -42,16 +42,12 @@ func (w watch) Plan(_ context.Context, r *References) ([][]Fault, error) {
 	d := w.Describe()
 	for i, step := range r.Steps {
 		for _, stream := range step.Streams {
-			for _, k := range r.asked(slices.Concat(d.Kinds, d.Beyond)) {
+			for _, k := range r.asked(slices.Concat(d.Kinds, d.Beyond)...) {
 				all = append(all, Fault{Kind: k, Stream: stream, Step: i})
 			}
 		}
 	}
 	return oneRunEach(all), nil
-}
-
-func (watch) Text(f Fault) string {
-	return fmt.Sprintf("%s of %s in step %d", f.Kind, f.Stream, f.Step+1)
 }
 
 func (watch) arm(a *Armed, s site) (effect, error) {

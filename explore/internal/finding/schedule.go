@@ -1,5 +1,13 @@
-// Package schedule has the types that describe a run of an exploration: the steps of the user of an operator, and
-// the faults. A [Schedule] is JSON in the file of a finding, so that the run can be replayed:
+package finding
+
+import (
+	"encoding/json"
+
+	"github.com/yare-go/yare/internal/proxy/faults"
+)
+
+// Schedule is everything that happens in a run: the steps of the user, and the faults. It stands in the file of a
+// finding, so that the run can be replayed:
 //
 //	{
 //	  "seed": 1,
@@ -13,17 +21,8 @@
 //	  }]
 //	}
 //
-// The fault of this run happens at a [Point]: the first such request of the program in step 0. The program crashes
-// before the server receives the request, and starts again at rest.
-package schedule
-
-import (
-	"encoding/json"
-
-	"github.com/yare-go/yare/internal/proxy/faults"
-)
-
-// Schedule is everything that happens in a run. A replay arms the same triggers again. A replay is
+// The fault of this run happens at a point: the first such request of the program in step 0. The program crashes
+// before the server receives the request, and starts again at rest. A replay arms the same triggers again. A replay is
 // not exact to the bit, because the program and the control plane have threads of their own.
 type Schedule struct {
 	// Seed is the seed of the exploration that planned the run.

@@ -1,16 +1,20 @@
 package engine
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"maps"
 	"math/rand/v2"
 	"slices"
 
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
 	"github.com/yare-go/yare/explore/internal/finding"
-	"github.com/yare-go/yare/explore/internal/schedule"
+	"github.com/yare-go/yare/explore/internal/values"
 	"github.com/yare-go/yare/internal/proxy"
 	"github.com/yare-go/yare/internal/proxy/faults"
+	"github.com/yare-go/yare/kube"
 )
 
 // planner plans the runs of an exploration.
@@ -20,10 +24,6 @@ type planner struct {
 	references *references
 	results    *results
 	random     *rand.Rand
-}
-
-func newPlanner(s Settings, c *cluster, r *references, results *results) *planner {
-	return &planner{s, c, r, results, rand.New(rand.NewPCG(s.Seed, 1))}
 }
 
 // plan returns the runs of the exploration, in the order in which they begin. With a budget the seed chooses the
@@ -38,7 +38,7 @@ func (p *planner) plan(ctx context.Context) ([]job, error) {
 		return nil, err
 	}
 	if slices.Contains(references.Kinds, faults.Transition) {
-		transitions, err := newTransitionPlanner(p.cluster, p.settings, p.results).plan(ctx)
+		transitions, err := p.planTransitions(ctx)
 		if err != nil {
 			return nil, err
 		}
@@ -76,7 +76,7 @@ func (p *planner) planFamilies(ctx context.Context, r *faults.References, areAlo
 
 // newJob returns a run of the steps.
 func (p *planner) newJob(kind faults.Kind, field string, all ...faults.Fault) job {
-	return job{schedule: schedule.Schedule{Seed: p.settings.Seed, Steps: p.settings.Steps, Faults: all}, kind: kind, field: field}
+	return job{schedule: finding.Schedule{Seed: p.settings.Seed, Steps: p.settings.Steps, Faults: all}, kind: kind, field: field}
 }
 
 // opportunities returns what the references have shown.
@@ -107,7 +107,7 @@ func (p *planner) opportunities() (*faults.References, error) {
 }
 
 // firstSample returns the first object that the user applies in the first step, or nil.
-func firstSample(steps []schedule.Step) json.RawMessage {
+func firstSample(steps []finding.Step) json.RawMessage {
 	if len(steps[0].Apply) == 0 {
 		return nil
 	}
@@ -171,4 +171,136 @@ func (p *planner) laterRestarts() ([]bool, error) {
 		}
 	}
 	return later, nil
+}
+
+// maxChain is how many changes of the declared state follow one another in a run.
+const maxChain = 10
+
+// planTransitions returns runs in which the user changes fields of the samples there and back, up to
+// maxChain changes in a run.
+func (p *planner) planTransitions(ctx context.Context) (jobs []job, err error) {
+	for i, raw := range p.settings.Steps[0].Apply {
+		sample, err := p.cluster.decode(raw, "")
+		if err != nil {
+			return nil, err
+		}
+		crd, isCustom, err := p.definitionOf(ctx, sample)
+		if err != nil {
+			return nil, err
+		}
+		if !isCustom {
+			continue
+		}
+		transitions, err := p.transitionsOf(ctx, sample, crd)
+		if err != nil {
+			return nil, err
+		}
+		for from := 0; from < len(transitions); {
+			to := from + 1
+			for to < len(transitions) && to-from < maxChain && transitions[to].Field == transitions[from].Field {
+				to++
+			}
+			j, err := p.chain(i, transitions[from:to])
+			if err != nil {
+				return nil, err
+			}
+			jobs, from = append(jobs, j), to
+		}
+	}
+	return jobs, nil
+}
+
+// definitionOf returns the CRD of an object. It reports whether the object is of a custom kind.
+func (p *planner) definitionOf(ctx context.Context, object *unstructured.Unstructured) (crd []byte, isCustom bool, err error) {
+	r, err := p.cluster.resourceOfKind(object.GroupVersionKind())
+	if err != nil {
+		return nil, false, err
+	}
+	definition, err := p.cluster.Definitions().Get(ctx, r.String())
+	switch {
+	case kube.IsNotFound(err):
+		return nil, false, nil
+	case err != nil:
+		return nil, false, err
+	}
+	crd, err = definition.MarshalJSON()
+	return crd, true, err
+}
+
+// transitionsOf returns the transitions of a sample that the server accepts, and records what is
+// covered.
+func (p *planner) transitionsOf(ctx context.Context, sample *unstructured.Unstructured, crd []byte) ([]values.Transition, error) {
+	definition, err := values.ParseDefinition(crd, sample.GroupVersionKind().Version)
+	if err != nil {
+		return nil, err
+	}
+	all, fields, err := values.Transitions(definition, sample.Object, values.Options{Values: p.settings.Values, Pairs: pairs, Seed: p.settings.Seed})
+	if err != nil {
+		return nil, err
+	}
+	api, err := p.cluster.APIOf(sample.GroupVersionKind(), dryRunNamespace)
+	if err != nil {
+		return nil, err
+	}
+	refusals := 0
+	var accepted []values.Transition
+	for _, t := range all {
+		refused := ""
+		for _, object := range t.Objects {
+			if refused, err = values.DryRun(ctx, api, object); err != nil {
+				return nil, err
+			}
+			if refused != "" {
+				break
+			}
+		}
+		if refused == "" {
+			accepted = append(accepted, t)
+		} else {
+			refusals++
+		}
+	}
+	p.results.update(func(c *finding.Coverage) {
+		c.Transitions.Total += len(all)
+		c.Refused += refusals
+		for _, field := range fields {
+			c.Fields.Total++
+			if slices.ContainsFunc(accepted, func(t values.Transition) bool { return t.Field == field.Path }) {
+				c.Fields.Done++
+			} else {
+				c.FieldsWithoutValues[field.Path] = cmp.Or(field.Reason, "the server refused all values")
+			}
+		}
+	})
+	return accepted, nil
+}
+
+// dryRunNamespace is where values are tried without storing them.
+const dryRunNamespace = "default"
+
+// pairs is how many pairs of fields are changed at once.
+const pairs = 4
+
+// chain returns the run that applies the sample, and then, for each transition, its values and the sample.
+func (p *planner) chain(index int, transitions []values.Transition) (job, error) {
+	first := p.settings.Steps[0]
+	steps := []finding.Step{first}
+	var changed []int
+	with := func(raw json.RawMessage) []json.RawMessage {
+		objects := slices.Clone(first.Apply)
+		objects[index] = raw
+		return objects
+	}
+	for _, t := range transitions {
+		for _, o := range t.Objects {
+			raw, err := json.Marshal(o)
+			if err != nil {
+				return job{}, err
+			}
+			steps = append(steps, finding.Step{Name: t.String(), Apply: with(raw)})
+		}
+		changed = append(changed, len(steps)-1)
+		steps = append(steps, finding.Step{Name: t.Field + ": as in the sample", Apply: first.Apply})
+	}
+	return job{schedule: finding.Schedule{Seed: p.settings.Seed, Steps: steps}, kind: faults.Transition, field: transitions[0].Field, changed: changed}, nil
 }

@@ -8,7 +8,7 @@ import (
 	"time"
 )
 
-func TestJobGroup(t *testing.T) {
+func TestRunJobs(t *testing.T) {
 	t.Parallel()
 	failure := errors.New("the run cannot be made")
 	for name, test := range map[string]struct {
@@ -24,14 +24,13 @@ func TestJobGroup(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			var count atomic.Int64
-			group := newJobGroup(1, func(context.Context, job) error {
+			isComplete, err := runJobs(t.Context(), make([]job, 3), 1, test.until, func(context.Context, job) error {
 				count.Add(1)
 				if test.fails {
 					return failure
 				}
 				return nil
 			})
-			isComplete, err := group.run(t.Context(), make([]job, 3), test.until)
 			if test.fails != errors.Is(err, failure) || isComplete != test.isComplete || count.Load() != test.want {
 				t.Errorf("runs %d, complete %t: %v", count.Load(), isComplete, err)
 			}
