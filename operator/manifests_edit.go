@@ -85,7 +85,7 @@ func AddManifest[T any, P kube.ObjectOf[T]](m *Manifests, t *T) error {
 func manifestOf[T any, P kube.ObjectOf[T]](t *T) (map[string]any, error) {
 	var recorded requestRecorder
 	// The recorder refuses the apply, which is not an error here.
-	_, err := kube.Apply[T, P](context.Background(), kube.NewClientFromHandler(&recorded), t)
+	_, err := kube.Apply(context.Background(), kube.NewClientFromHandler(&recorded), P(t))
 	return recorded.object(err)
 }
 
