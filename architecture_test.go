@@ -334,8 +334,8 @@ func sources(t *testing.T) map[string]*ast.File {
 			}
 			return nil
 		}
-		// the root folder holds only this file
-		if !strings.HasSuffix(base, ".go") || name == "architecture_test.go" {
+		// The root folder holds only this file. A parser of Go 1.26 cannot read methods with type parameters.
+		if !strings.HasSuffix(base, ".go") || name == "architecture_test.go" || strings.HasSuffix(base, "_go127_test.go") {
 			return nil
 		}
 		file, err := parser.ParseFile(token.NewFileSet(), name, nil, parser.SkipObjectResolution)
