@@ -19,8 +19,8 @@ import (
 	"github.com/yare-go/yare/kube"
 )
 
-// Promise 11: whatever path leads to an object, it is reconciled by one worker at a time,
-// and all that comes meanwhile leads to one call more, which sees all of it.
+// Promise 11: whatever path leads to an object, the object is reconciled by one worker at a
+// time. All changes meanwhile lead to one call more, which sees all of them.
 func TestOneWorkerPerObjectByWhateverPath(t *testing.T) {
 	t.Parallel()
 	bubble(t, func(t *testing.T, s *server) {

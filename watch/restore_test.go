@@ -13,9 +13,9 @@ import (
 	"github.com/yare-go/yare/watch"
 )
 
-// An API server whose etcd was restored from a backup does not refuse a watch from a version
-// that it has not reached: it is silent until then (TestWatchFromTheFuture). Everything
-// in between was lost, for as long as the server took. So a silent watch is probed once after an
+// An API server whose etcd was restored from a backup does not refuse a watch from a later
+// version than its own: it is silent until then (TestWatchFromTheFuture). Everything in between
+// was lost, for as long as the server took. So a silent watch is probed once after an
 // interruption.
 func TestRestoredServerIsFound(t *testing.T) {
 	t.Parallel()

@@ -50,7 +50,7 @@ func reconcile(ctx context.Context, c *CronJob, client *kube.Client) (controller
 			return action, err
 		}
 	}
-	// The status is recorded before old Jobs are deleted, which prove that their runs have started.
+	// The status is recorded before old Jobs are deleted: these Jobs prove that their runs have started.
 	if last := lastScheduled(c, jobs); !last.IsZero() {
 		c.Status.LastScheduleTime = &metav1.Time{Time: last}
 	}

@@ -129,7 +129,7 @@ func (c cluster) delete(ctx context.Context, r kube.Resource, o *metadata, polic
 	return kube.IgnoreNotFound(err)
 }
 
-// isGone reports whether err means that an object does not exist, or that its whole resource does not.
+// isGone reports whether err means that an object or its whole resource does not exist.
 func isGone(err error) bool { return kube.IsNotFound(err) || kube.IsNoResource(err) }
 
 // ignoreGone returns nil if err means that an object does not exist, and err otherwise.
