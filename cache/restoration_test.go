@@ -40,8 +40,8 @@ func TestRestorationUndoesOwnWrites(t *testing.T) {
 	})
 }
 
-// Regression: after the restoration of a backup, a store that was not listed yet passed for
-// newer than the change that a stream of the new past had shown, and answered reads.
+// Regression: after the restoration of a backup, a store that was not listed yet passed for newer than the
+// change that a stream of the restored server had shown, and answered reads.
 func TestViewDoesNotUseAStoreOfThePast(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -74,9 +74,9 @@ func TestViewDoesNotUseAStoreOfThePast(t *testing.T) {
 	})
 }
 
-// Regression: a stream that found out that a backup had been restored took the store of another
-// stream for a store of the lost past, because that store had already gone on from the restored state.
-// Nothing ever listed that store again, so that every read was live and every apply was sent.
+// Regression: a stream that found out that a backup had been restored took the store of another stream for a
+// store of the undone state, because that store had already gone on from the restored state. Nothing ever
+// listed that store again, so that every read was live and every apply was sent.
 func TestRestorationListsTheStoresOfThePast(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -153,9 +153,9 @@ func TestRestorationPutsWritesOfOtherKindsInDoubt(t *testing.T) {
 	})
 }
 
-// Regression: until a watch had found that a backup was restored, a program read the lost past from
-// the store and the present from the server in turn, and undid its own writes without a pause. An
-// answer that is older than what the store shows is a proof.
+// Regression: until a watch had found that a backup was restored, a program read the undone state from the
+// store and the present state from the server in turn, and undid its own writes without a pause. An answer
+// that is older than what the store shows is a proof.
 func TestAnswerOlderThanTheStoreShowsARestoration(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -328,10 +328,10 @@ func TestRestorationKeepsWhatAnotherStreamHasToPublish(t *testing.T) {
 	})
 }
 
-// Regression: a store had reached a version by a bookmark, and a backup of before was restored. Its
-// stream could not list. Answers were newer than the objects that the store showed, and older than the
-// version of the store, which is a proof too. A program read the lost past and the present in turn, and
-// sent requests without a pause.
+// Regression: a store had reached a version by a bookmark, and a backup of before was restored. Its stream
+// could not list. Answers were newer than the objects that the store showed, and older than the version of
+// the store, which is a proof too. A program read the undone state and the present state in turn, and sent
+// requests without a pause.
 func TestAnswerThatTheStoreShouldShowIsAContradiction(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {

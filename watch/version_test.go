@@ -130,9 +130,9 @@ func TestLaggingServerIsWaitedFor(t *testing.T) {
 	})
 }
 
-// What a new process may assume: it never acts on a past that its predecessor has changed
-// already, because no list asks for resourceVersion=0, which a server answers from its own
-// past, and no list accepts an older state than the present one of etcd.
+// What a new process may assume: the process never acts on an old state that the predecessor has changed
+// already. No list asks for resourceVersion=0, which a server may answer from an old state. No list accepts
+// an older state than the present state of etcd.
 func TestNoListAsksForThePast(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {

@@ -1,6 +1,6 @@
-// Package onserver tests package cache on a real API server. Its tests are in a package of their
-// own, because package cache checks that its tests leave no goroutine behind, and a control plane
-// that all tests share lives as long as the process.
+// Package onserver tests package cache on a real API server. Its tests are in a package of their own, because
+// package cache checks that its tests leave no goroutine behind, and a control plane that all tests share
+// runs as long as the process.
 package onserver
 
 import (
