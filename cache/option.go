@@ -21,9 +21,8 @@ func OnError(f func(kube.Stream, error)) Option {
 	return func(o *options) { o.onError = f }
 }
 
-// OnRecovered sets a function that is called when a stream works again after an error that
-// concerned the stream as a whole. It is called under the same conditions as the function of
-// [OnError].
+// OnRecovered sets a function that is called when a stream works again after an error of the stream as a
+// whole. It is called under the same conditions as the function of [OnError].
 func OnRecovered(f func(kube.Stream)) Option {
 	return func(o *options) { o.onRecovered = f }
 }

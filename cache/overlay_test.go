@@ -194,7 +194,7 @@ func TestRefusalsThatContradictTheCache(t *testing.T) {
 		"a deletion of collection": request(kube.VerbDeleteCollection, "", ""),
 	} {
 		for _, carried := range []bool{true, false} {
-			t.Run(fmt.Sprintf("unknown fate of %s, carried out: %t", name, carried), func(t *testing.T) {
+			t.Run(fmt.Sprintf("unknown outcome of %s, carried out: %t", name, carried), func(t *testing.T) {
 				t.Parallel()
 				onBench(t, everything, func(b *bench) {
 					b.others(request(kube.VerbCreate, "", there))

@@ -323,9 +323,9 @@ func TestProofWritesStayWhileAStreamIsNotSynced(t *testing.T) {
 	})
 }
 
-// Two servers behind one address, as the API server and an aggregated API server with resource versions of its
-// own. The aggregated one begins anew. Everything of the other one is listed again, and all controllers hear of a
-// restored backup.
+// Two servers behind one address, as the API server and an aggregated API server with resource versions of
+// its own. The aggregated one begins anew. Everything of the other one is listed again, and a restored backup
+// is published to all controllers.
 func TestProofAggregatedServerThatBeginsAnewIsNoRestorationOfTheCluster(t *testing.T) {
 	bound.SkipFinding(t, 10)
 	t.Parallel()

@@ -153,9 +153,9 @@ func TestRestorationPutsWritesOfOtherKindsInDoubt(t *testing.T) {
 	})
 }
 
-// Regression: until a watch had found that a backup was restored, a program read the lost past from
-// the store and the present from the server in turn, and undid its own writes without a pause. An
-// answer that is older than what the store shows is a proof.
+// Regression: until a watch had found that a backup was restored, a program read the undone state from the
+// store and the present state from the server in turn, and undid its own writes without a pause. An answer
+// that is older than what the store shows is a proof.
 func TestAnswerOlderThanTheStoreShowsARestoration(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {

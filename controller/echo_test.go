@@ -22,8 +22,8 @@ import (
 
 func hourlyBackoff(*Garden, error, int) time.Duration { return time.Hour }
 
-// An object that backs off waited for what another object of the same controller wrote. The
-// write was taken for an echo, and the object slept through its whole back-off.
+// An object that backs off waited for what another object of the same controller wrote. The write was taken
+// for an echo, and the object waited for its whole back-off.
 func TestWriteOfAnotherObjectEndsTheBackoff(t *testing.T) {
 	t.Parallel()
 	bubble(t, func(t *testing.T, s *server) {
@@ -284,8 +284,8 @@ func TestResyncKeepsTheBackoff(t *testing.T) {
 	})
 }
 
-// A write of unknown outcome explained every later change of its object: a user's edit was taken
-// for an echo of it, and the object slept through its whole back-off.
+// A write of unknown outcome explained every later change of its object: a user's edit was taken for an echo
+// of the write, and the object waited for its whole back-off.
 func TestWriteOfUnknownOutcomeExplainsOneChange(t *testing.T) {
 	t.Parallel()
 	bubble(t, func(t *testing.T, s *server) {

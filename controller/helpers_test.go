@@ -32,7 +32,7 @@ func (GardenSpec) Definition() kube.Definition {
 	return kube.Definition{Group: "test.example.com", Version: "v1", Kind: "Garden"}
 }
 
-// Country lives outside of namespaces.
+// Country is cluster-scoped.
 type Country = kube.CustomResource[CountrySpec, kube.None]
 
 type CountrySpec struct{}

@@ -56,7 +56,7 @@ func (a API[T]) Replace(ctx context.Context, t *T, options ...WriteOption) (*T, 
 	return a.do(ctx, r)
 }
 
-// Patch changes parts of the object of that name, and returns the object that the server stored.
+// Patch changes parts of the object of that name, and returns the stored object.
 func (a API[T]) Patch(ctx context.Context, name string, patch Patch, options ...WriteOption) (*T, error) {
 	if err := a.target.requireName(VerbPatch, name); err != nil {
 		return nil, err

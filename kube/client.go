@@ -78,8 +78,8 @@ func NewClientFromHandler(h Handler) *Client {
 	return &Client{handler: h, manager: "yare", pruner: newPruner(), decoder: newDecoder(), kinds: new(kindTable)}
 }
 
-// With returns a client whose requests pass first through the handler that wrap returns. next is the
-// handler of c. With calls wrap once.
+// With returns a client whose requests pass first through the handler from wrap. next is the handler of c.
+// With calls wrap once.
 func (c *Client) With(wrap func(next Handler) Handler) *Client {
 	d := *c
 	d.handler = wrap(c.handler)
@@ -127,10 +127,9 @@ func (c *Client) InCluster(cluster string) *Client {
 	return &d
 }
 
-// Live returns a client whose reads are answered by the server and never by a cache. It is for decisions
-// that need the newest state, and for objects that are read once. The writes of the returned client count
-// for the reads of c, as the writes of c do. In a reconcile each apply is sent, even if it would change
-// nothing.
+// Live returns a client whose reads are answered by the server and never by a cache. It is for decisions that
+// need the newest state, and for objects read once. The writes of the returned client count for the reads of
+// c, as the writes of c do. In a reconcile each apply is sent, even if it would change nothing.
 func (c *Client) Live() *Client {
 	d := *c
 	d.isLive = true

@@ -30,8 +30,8 @@
 //
 // # Which write
 //
-//   - [Apply] declares the fields that a program wants to have, from an object that the program builds
-//     for the apply. It suits children, and statuses ([Client.ApplyStatus]).
+//   - [Apply] declares the fields that a program wants to have. The fields come from an object built for the
+//     apply. [Apply] suits children, and statuses ([Client.ApplyStatus]).
 //   - [API.PatchDifference] changes some fields of an object that was read, such as a label. It leaves
 //     all other fields alone.
 //   - [API.Modify] reads, changes and replaces an object, and repeats this after a conflict. It suits

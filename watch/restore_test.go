@@ -79,8 +79,9 @@ func TestRestoredServerIsFound(t *testing.T) {
 			probe: page("120", "", object("b", 95)), published: "! ~a50 =",
 		},
 		{
-			// Found by FuzzFollow: the events of the past kept the probe from finding the loss.
-			name: "it shows a part of the past that was shown within a list with an earlier version",
+			// Found by FuzzFollow: events that the stream had shown before kept the probe from finding the
+			// loss.
+			name: "it repeats events that were shown within a list with an earlier version",
 			answers: []answer{
 				stream(added(object("a", 90)), modified(object("b", 95)), modified(object("b", 100)), endOfList("90"), broken()),
 				stream(modified(object("b", 95)), hang()),

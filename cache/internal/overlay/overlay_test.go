@@ -124,8 +124,8 @@ func TestContentStaysUntilAllStreamsHaveObservedIt(t *testing.T) {
 	})
 }
 
-// Regression: the answer of a write came after the restoration of a backup had been found. It was
-// of the lost past, and for a minute an apply was skipped because of it.
+// Regression: the answer of a write came after the restoration of a backup had been found. The answer showed
+// a state that the restoration had undone. For a minute an apply was skipped because of the answer.
 func TestAnswerFromBeforeARestorationIsADoubt(t *testing.T) {
 	t.Parallel()
 	o := New()

@@ -39,7 +39,7 @@ func (p *Progress) HasNewest(version, namespace string) bool {
 	return p.newest.newestIn(namespace).isIn(version)
 }
 
-// RecordWatch records that a watch is open from now on, or that the watch has ended.
+// RecordWatch records the opening of a watch, or the end of the watch.
 func (r *Recorder) RecordWatch(open bool) {
 	r.progress.mu.Lock()
 	defer r.progress.mu.Unlock()
@@ -66,7 +66,7 @@ func (r *Recorder) RecordListStarted() {
 	r.progress.newest.beginList()
 }
 
-// RecordListed records that a list is complete, which was made at version.
+// RecordListed records that a list made at version is complete.
 func (r *Recorder) RecordListed(version string) {
 	r.progress.mu.Lock()
 	defer r.progress.mu.Unlock()
