@@ -43,7 +43,7 @@ func New(h kube.Handler, o ...Option) *Cache {
 // Open returns only [ErrClosed]. An error of the stream is reported to [OnError], and the stream
 // goes on.
 func (c *Cache) Open(ctx context.Context, id kube.Stream, subscriber Subscriber) (*Subscription, error) {
-	sub := &Subscription{streams: c.streams, receiver: receiver{subscriber: subscriber}}
+	sub := &Subscription{streams: c.streams, subscriber: subscriber}
 	err := c.streams.subscribe(ctx, id, sub, func(cancel context.CancelFunc) *stream { return newStream(c.shared, id, cancel) })
 	if err != nil {
 		return nil, err

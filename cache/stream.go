@@ -93,11 +93,10 @@ func newStream(common shared, id kube.Stream, cancel context.CancelFunc) *stream
 		Report:      func(err error) { s.report(s.indexError(err)) },
 		ReportWrite: func(err error) { s.updater.recordFailure(s.indexError(err)) },
 	})
-	reached, recorder := progress.New()
-	s.store = &Store{stream: id, objects: objects, progress: reached}
+	s.store = &Store{stream: id, objects: objects, progress: new(progress.Progress)}
 	detector, restorations := common.restorations.Open(id, s.relister.Relist)
 	s.detector = detector
-	s.updater = newUpdater(s.store, common.overlay, writer, recorder, restorations, s.counts)
+	s.updater = newUpdater(s.store, common.overlay, writer, restorations, s.counts)
 	return s
 }
 
