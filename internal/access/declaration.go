@@ -25,35 +25,30 @@ func (s scope) Declaration(r *kube.Request, verbs []kube.Verb) string {
 	if !r.Resource.ClusterScoped && r.Namespace == "" && len(s.watched) > 0 {
 		return rawDeclaration(r, verbs)
 	}
-	var b strings.Builder
-	isRead := !slices.ContainsFunc(verbs, kube.Verb.IsWrite)
-	if isRead {
-		b.WriteString("controller.Reads")
-	} else {
-		b.WriteString("controller.Writes")
+	function := "Writes"
+	var names []string
+	for _, verb := range verbs {
+		names = append(names, verbName(verb))
 	}
-	fmt.Fprintf(&b, "[%s](", typeName(r.Resource))
-	// Who watches also lists, and gets what has changed meanwhile.
-	if !isRead || !slices.Contains(verbs, kube.VerbWatch) {
-		for i, verb := range verbs {
-			if i > 0 {
-				b.WriteString(", ")
-			}
-			b.WriteString(verbName(verb))
+	if !slices.ContainsFunc(verbs, kube.Verb.IsWrite) {
+		function = "Reads"
+		// Who watches also lists, and gets what has changed meanwhile.
+		if slices.Contains(verbs, kube.VerbWatch) {
+			names = nil
 		}
 	}
-	b.WriteString(")")
+	text := fmt.Sprintf("controller.%s[%s](%s)", function, typeName(r.Resource), strings.Join(names, ", "))
 	if r.Subresource != "" {
-		fmt.Fprintf(&b, ".Subresource(%q)", r.Subresource)
+		text += fmt.Sprintf(".Subresource(%q)", r.Subresource)
 	}
 	switch {
 	case r.Namespace == "" || len(s.watched) == 0 || slices.Contains(s.watched, r.Namespace):
+		return text
 	case r.Namespace == s.own:
-		b.WriteString(".InOwnNamespace()")
+		return text + ".InOwnNamespace()"
 	default:
-		fmt.Fprintf(&b, ".InNamespaces(%q)", r.Namespace)
+		return text + fmt.Sprintf(".InNamespaces(%q)", r.Namespace)
 	}
-	return b.String()
 }
 
 // rawDeclaration returns the declaration of verbs on the objects of all namespaces for a program that watches
