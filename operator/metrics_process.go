@@ -2,7 +2,6 @@ package operator
 
 import (
 	"runtime"
-	"runtime/debug"
 	runtimemetrics "runtime/metrics"
 	"syscall"
 	"time"
@@ -26,12 +25,8 @@ func registerProcessMetrics(r *metrics.Registry) {
 	} {
 		registerGauge(r, each.name, each.help, func() float64 { return runtimeMetric(each.of) })
 	}
-	version := "unknown"
-	if info, ok := debug.ReadBuildInfo(); ok && info.Main.Version != "" {
-		version = info.Main.Version
-	}
 	r.Collect(metrics.KindGauge, "yare_build_info", "1; which program this is, in its labels.",
-		[]string{"version", "go_version"}, func(emit metrics.Emit) { emit(1, version, runtime.Version()) })
+		[]string{"version", "go_version"}, func(emit metrics.Emit) { emit(1, programVersion(), runtime.Version()) })
 }
 
 // registerGauge registers a gauge without labels.

@@ -92,7 +92,8 @@ func (reporter *problemReporter) recordOutcome(r *kube.Request, err error) {
 	for p, ref := range reporter.current {
 		if p.isOver(ref, r, err) {
 			delete(reporter.current, p)
-			over = append(over, p.recovery())
+			_, recovery := p.texts()
+			over = append(over, recovery)
 		}
 	}
 	slices.Sort(over)
@@ -212,31 +213,17 @@ func (p problem) action() string {
 	return text
 }
 
-// headline returns what is wrong, in words.
-func (p problem) headline() string {
+// texts returns what is wrong, and the end of p, in words.
+func (p problem) texts() (headline, recovery string) {
 	switch p.kind {
 	case unreachable:
-		return "the server cannot be reached"
+		return "the server cannot be reached", "the server can be reached again"
 	case unauthorized:
-		return "the server does not accept the credentials"
+		return "the server does not accept the credentials", "the server accepts the credentials again"
 	case noResource:
-		return "the server does not know " + p.resource.String()
+		return "the server does not know " + p.resource.String(), "the server knows " + p.resource.String() + " now"
 	default:
-		return "the account may not " + p.action()
-	}
-}
-
-// recovery returns the end of p, in words.
-func (p problem) recovery() string {
-	switch p.kind {
-	case unreachable:
-		return "the server can be reached again"
-	case unauthorized:
-		return "the server accepts the credentials again"
-	case noResource:
-		return "the server knows " + p.resource.String() + " now"
-	default:
-		return "the account may " + p.action() + " now"
+		return "the account may not " + p.action(), "the account may " + p.action() + " now"
 	}
 }
 
@@ -256,7 +243,8 @@ func (reporter *problemReporter) logProblem(p problem, err error) {
 	case forbidden:
 		remedy = "give the account a Role or ClusterRole that allows it, as the subcommand permissions prints them, or narrow the program with --watch-namespace"
 	}
-	reporter.log.Error(p.headline()+"; will try again", "do", remedy, "error", causeOf(err))
+	headline, _ := p.texts()
+	reporter.log.Error(headline+"; will try again", "do", remedy, "error", causeOf(err))
 }
 
 // causeOf returns the part of err that the headline does not have: the message of the

@@ -201,31 +201,13 @@ func (r *renderer) addJSON(content []byte, err error) {
 
 // ParseMemory returns an amount of memory such as 128Mi, in bytes.
 func ParseMemory(text string) (int64, error) {
-	bytes := int64(1)
-	digits := strings.TrimRight(text, "KMGTki")
-	switch text[len(digits):] {
-	case "":
-	case "k":
-		bytes = 1e3
-	case "M":
-		bytes = 1e6
-	case "G":
-		bytes = 1e9
-	case "T":
-		bytes = 1e12
-	case "Ki":
-		bytes = 1 << 10
-	case "Mi":
-		bytes = 1 << 20
-	case "Gi":
-		bytes = 1 << 30
-	case "Ti":
-		bytes = 1 << 40
-	default:
-		digits = ""
+	units := map[string]int64{
+		"": 1, "k": 1e3, "M": 1e6, "G": 1e9, "T": 1e12, "Ki": 1 << 10, "Mi": 1 << 20, "Gi": 1 << 30, "Ti": 1 << 40,
 	}
+	digits := strings.TrimRight(text, "KMGTki")
+	bytes, isUnit := units[text[len(digits):]]
 	n, err := strconv.ParseInt(digits, 10, 64)
-	if err != nil || n <= 0 || n > math.MaxInt64/bytes {
+	if err != nil || !isUnit || n <= 0 || n > math.MaxInt64/bytes {
 		return 0, fmt.Errorf("%q is no amount of memory: write it as 128Mi or 1Gi", text)
 	}
 	return n * bytes, nil
