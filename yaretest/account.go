@@ -2,6 +2,8 @@ package yaretest
 
 import (
 	"fmt"
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 
@@ -10,6 +12,7 @@ import (
 	rbacv1 "k8s.io/api/rbac/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"github.com/yare-go/yare/internal/proxy/loopback"
 	"github.com/yare-go/yare/kube"
 )
 
@@ -32,10 +35,18 @@ func (c *Cluster) ServiceAccount(t testing.TB, namespace string) *ServiceAccount
 		t.Fatal(err)
 	}
 	token := strings.TrimSpace(c.Kubectl(t, "", "create", "token", made.Name, "--namespace", namespace, "--duration=2h"))
-	path := writeKubeconfig(t, credentials{
-		server: c.config.Host, ca: c.config.CAData, user: made.Name, token: token, namespace: namespace,
-	})
-	return &ServiceAccount{cluster: c, namespace: namespace, name: made.Name, kubeconfig: path}
+	content := loopback.Kubeconfig(&kube.Config{Host: c.config.Host, CAData: c.config.CAData, BearerToken: token}, namespace)
+	return &ServiceAccount{cluster: c, namespace: namespace, name: made.Name, kubeconfig: writeKubeconfig(t, content)}
+}
+
+// writeKubeconfig writes a kubeconfig file that is removed after t, and returns its path.
+func writeKubeconfig(t testing.TB, content []byte) (path string) {
+	t.Helper()
+	path = filepath.Join(t.TempDir(), "kubeconfig")
+	if err := os.WriteFile(path, content, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return path
 }
 
 // Allow gives the account rights in one namespace, or everywhere if namespace is empty, and

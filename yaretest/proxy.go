@@ -2,8 +2,6 @@ package yaretest
 
 import (
 	"fmt"
-	"os"
-	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -47,7 +45,7 @@ func (a *ServiceAccount) Proxy(t testing.TB) *Proxy {
 
 func newProxy(t testing.TB, cluster *Cluster, config *kube.Config, namespace string) *Proxy {
 	t.Helper()
-	p := &Proxy{cluster: cluster, kubeconfig: filepath.Join(t.TempDir(), "kubeconfig"), cutter: newCutter()}
+	p := &Proxy{cluster: cluster, cutter: newCutter()}
 	var err error
 	if p.proxy, err = proxy.New(proxy.Options{Target: config, Namespace: namespace, Hooks: []proxy.Hook{p.cutter}}); err != nil {
 		t.Fatal(err)
@@ -57,9 +55,7 @@ func newProxy(t testing.TB, cluster *Cluster, config *kube.Config, namespace str
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := os.WriteFile(p.kubeconfig, session.Kubeconfig(), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	p.kubeconfig = writeKubeconfig(t, session.Kubeconfig())
 	return p
 }
 
