@@ -43,6 +43,8 @@ type stream struct {
 	recovery progress.Recovery
 	counts   *counts
 	cancel   context.CancelFunc
+	// users is the number of open subscriptions. The mutex of the registry guards it.
+	users int
 	// running counts the goroutines of the stream.
 	running sync.WaitGroup
 }

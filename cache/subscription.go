@@ -44,18 +44,13 @@ func (s *Subscription) Close() {
 func (s *Subscription) leave() {
 	isLast := s.streams.release(s.stream)
 	s.isClosing.Store(true)
-	s.dropSubscriber()
+	s.mu.Lock()        // waits for a running call of the subscriber
+	s.subscriber = nil // frees what it refers to
+	s.mu.Unlock()
 	if isLast {
 		s.stream.cancel()
 		s.stream.running.Wait()
 	}
-}
-
-// dropSubscriber waits for a running call of the subscriber, and drops the subscriber with what it refers to.
-func (s *Subscription) dropSubscriber() {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.subscriber = nil
 }
 
 // publish passes c to the subscriber, unless the subscription is closing. It reports whether it did so.

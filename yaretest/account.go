@@ -61,7 +61,7 @@ func (a *ServiceAccount) Allow(t testing.TB, namespace string, rules ...rbacv1.P
 		if err != nil {
 			t.Fatal(err)
 		}
-		a.removeAfter(t, client, role)
+		a.cluster.removeAfter(t, client, role)
 		binding, err := kube.All[rbacv1.ClusterRoleBinding](client).Create(t.Context(), &rbacv1.ClusterRoleBinding{
 			ObjectMeta: meta, Subjects: subjects,
 			RoleRef: rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: role.Name},
@@ -69,7 +69,7 @@ func (a *ServiceAccount) Allow(t testing.TB, namespace string, rules ...rbacv1.P
 		if err != nil {
 			t.Fatal(err)
 		}
-		a.removeAfter(t, client, binding)
+		a.cluster.removeAfter(t, client, binding)
 		a.waitUntilGranted(t, client, namespace, rules)
 		return
 	}
@@ -113,17 +113,6 @@ func (a *ServiceAccount) waitUntilGranted(t testing.TB, client *kube.Client, nam
 			err = fmt.Errorf("the account %s has not got its rights: %s", a.name, answer.Status.Reason)
 		}
 		return err
-	})
-}
-
-// removeAfter deletes a cluster-scoped object after t.
-func (a *ServiceAccount) removeAfter(t testing.TB, client *kube.Client, obj kube.Object) {
-	t.Cleanup(func() {
-		ctx, cancel := cleanupContext()
-		defer cancel()
-		if err := kube.IgnoreNotFound(client.Delete(ctx, obj)); err != nil && a.cluster.err() == nil {
-			t.Logf("left behind: %v", err)
-		}
 	})
 }
 

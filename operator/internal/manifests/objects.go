@@ -25,18 +25,12 @@ type Object = map[string]any
 // Options describe an installation of a program.
 type Options struct {
 	Installation
+	Choices
 	// Version is the version of the program.
 	Version string
 	// OwnNamespace is true if the program is the only program in its namespace. The namespace then gets the
 	// restricted Pod security standard.
 	OwnNamespace bool
-
-	Image       string
-	PullSecrets []string
-	Replicas    int
-	// MemoryLimit is empty for none.
-	MemoryLimit   string
-	Architectures []string
 	// Args are the arguments of the program.
 	Args []string
 	// Port is where the program serves its metrics and health, over TLS if IsSecure.
@@ -44,12 +38,20 @@ type Options struct {
 	IsSecure bool
 	// GraceSeconds is longer than the program needs to end.
 	GraceSeconds int
-
-	NetworkPolicy, ServiceMonitor bool
-
-	Definitions []*crd.CustomResourceDefinition
+	Definitions  []*crd.CustomResourceDefinition
 	// Roles encode as Roles and ClusterRoles. Each is bound to the ServiceAccount.
 	Roles []any
+}
+
+// Choices are the options that the user chooses.
+type Choices struct {
+	Image       string
+	PullSecrets []string
+	Replicas    int
+	// MemoryLimit is empty for none.
+	MemoryLimit                   string
+	Architectures                 []string
+	NetworkPolicy, ServiceMonitor bool
 }
 
 // defaultMemory is the request for memory: WebApp has 16 MB with one object, and 45 MB with 10,000.

@@ -10,7 +10,7 @@ import (
 	"github.com/yare-go/yare/operator/internal/manifests"
 )
 
-// deployment is the Deployment of an installation. It is zero if the Deployment does not exist.
+// deployment is the Deployment of an installation. Its UID is empty if the Deployment does not exist.
 type deployment struct {
 	object
 	Spec struct {
@@ -43,12 +43,6 @@ func findDeployment(ctx context.Context, c cluster, i manifests.Installation) (d
 	}
 	return d, nil
 }
-
-// exists reports whether the cluster has the Deployment.
-func (d deployment) exists() bool { return d.Metadata.UID != "" }
-
-// isReady reports whether a replica of the program is ready.
-func (d deployment) isReady() bool { return d.Status.ReadyReplicas > 0 }
 
 // watched returns the namespaces that the program watches by its arguments. None means all.
 func (d deployment) watched() []string {

@@ -71,10 +71,10 @@ func removeObjects(ctx context.Context, c cluster, d deployment, o Options) erro
 	switch {
 	case !o.DeleteObjects:
 		return fmt.Errorf("%w, because these objects exist:%s\n--delete-objects deletes them too", errStopped, countsOf(objects))
-	case !d.exists() && len(o.Watched) == 0:
+	case d.Metadata.UID == "" && len(o.Watched) == 0:
 		return fmt.Errorf("%w: the Deployment %s does not exist, so nobody knows which namespaces the program watched: name them with --watch-namespace. These objects exist:%s",
 			errStopped, name, countsOf(objects))
-	case !d.isReady() && slices.ContainsFunc(objects, mustCleanUp):
+	case d.Status.ReadyReplicas == 0 && slices.ContainsFunc(objects, mustCleanUp):
 		return fmt.Errorf("%w: no replica of the Deployment %s is ready, so nobody would clean up after these objects:%s\nmake the program run, or give --abandon-cleanup, which leaves behind what the objects have outside of the cluster",
 			errStopped, name, countsOf(objects))
 	case o.DryRun:
@@ -100,7 +100,7 @@ func removeObjects(ctx context.Context, c cluster, d deployment, o Options) erro
 		switch {
 		case err != nil:
 			return err
-		case d.isReady():
+		case d.Status.ReadyReplicas > 0:
 			readyAt = time.Now()
 		case time.Since(readyAt) > readyLimit && slices.ContainsFunc(objects, mustCleanUp):
 			return fmt.Errorf("no replica of the Deployment %s is ready any more, so nobody cleans up after these objects:%s", name, countsOf(objects))

@@ -72,7 +72,7 @@ func Run(ctx context.Context, client *kube.Client, o Options) error {
 // removeInstallation removes the objects that have the labels of the installation, the Deployment and
 // its Pods first.
 func removeInstallation(ctx context.Context, c cluster, d deployment, o Options) error {
-	if d.exists() {
+	if d.Metadata.UID != "" {
 		if err := c.remove(ctx, d.object); err != nil {
 			return err
 		}
