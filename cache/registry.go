@@ -17,7 +17,7 @@ import (
 type registry struct {
 	mu sync.RWMutex
 	// open holds the streams that have a subscription, in the order in which they were opened.
-	open []*stream
+	open     []*stream
 	isClosed bool
 	// running counts the goroutines of all streams, and the goroutines that end subscriptions
 	// whose context has ended. None is added once isClosed is true.
