@@ -1,5 +1,5 @@
-// Package yare_test checks the limits that docs/architecture.md sets: which package imports
-// which, what an operator links, and how long an example is. There is no package yare.
+// Package yare_test checks the limits that docs/architecture.md sets: the imports of each package, what an operator
+// links, and how long an example is. There is no package yare.
 package yare_test
 
 import (
@@ -265,9 +265,8 @@ func TestExamplesKeepTheirLineBudgets(t *testing.T) {
 	}
 }
 
-// TestModulesReplaceNothing checks that the modules have no replace and no exclude directive.
-// Both hold in the main module only, so a module that requires yare would get other code than
-// the code that is tested here.
+// TestModulesReplaceNothing checks that the modules have no replace and no exclude directive. Both hold in the main
+// module only, so a module that requires yare would get other code than the code tested here.
 func TestModulesReplaceNothing(t *testing.T) {
 	for _, name := range []string{"go.mod", "controlplane/go.mod", "image/go.mod", "realnode/go.mod"} {
 		if _, err := os.ReadFile(name); err != nil { // go test records the file as an input
@@ -283,8 +282,7 @@ func TestModulesReplaceNothing(t *testing.T) {
 	}
 }
 
-// TestGuaranteesNameTestsThatExist checks that each test that docs/guarantees.md and
-// docs/reliability.md name exists.
+// TestGuaranteesNameTestsThatExist checks that each test named in docs/guarantees.md and docs/reliability.md exists.
 func TestGuaranteesNameTestsThatExist(t *testing.T) {
 	declared := map[string]bool{}
 	for name, file := range sources(t) {
@@ -334,8 +332,8 @@ func sources(t *testing.T) map[string]*ast.File {
 			}
 			return nil
 		}
-		// the root folder holds only this file
-		if !strings.HasSuffix(base, ".go") || name == "architecture_test.go" {
+		// The root folder holds only this file. A parser of Go 1.26 cannot read methods with type parameters.
+		if !strings.HasSuffix(base, ".go") || name == "architecture_test.go" || strings.HasSuffix(base, "_go127_test.go") {
 			return nil
 		}
 		file, err := parser.ParseFile(token.NewFileSet(), name, nil, parser.SkipObjectResolution)

@@ -12,13 +12,13 @@ import (
 	"testing"
 )
 
-// codeOfGuide lists the folders that hold the code that the pages show. All of it is compiled: by
-// go vet ./..., by the checks of the module of the peer, or by the benchmark.
+// codeOfGuide lists the folders of the code that the pages show. All of it is compiled: by go vet
+// ./..., by the checks of the module of the peer, or by the benchmark.
 var codeOfGuide = []string{"docs/guide/code", "examples", "cmd/yare", "bench/controllerruntime", "bench/kubers/src"}
 
 // TestGuideShowsCompiledCode checks that each block of Go or Rust in the pages of the guide is part
-// of a file that is compiled. Indentation, comments and blank lines may differ. The line // … in a
-// block stands for lines that are left out.
+// of a compiled file. Indentation, comments and blank lines may differ. The line // … in a block
+// stands for lines that are left out.
 func TestGuideShowsCompiledCode(t *testing.T) {
 	t.Parallel()
 	var sources []string

@@ -14,9 +14,9 @@ import (
 	"testing"
 )
 
-// scattered lists the types whose methods stand in more than one file, with the reason. A type that is
-// not in the list, and a type in the list whose methods stand in one file, fail
-// TestTypesStandInOneFile. The list only becomes shorter.
+// scattered lists the types whose methods stand in more than one file, with the reason. A type outside
+// of the list, and a type in the list whose methods stand in one file, fail TestTypesStandInOneFile. The
+// list only becomes shorter.
 var scattered = map[string]string{
 	"bench.cluster":        "the work of a row stands in the file of the row",
 	"bench.program":        "how a program is built and how it is started are two subjects",

@@ -8,7 +8,7 @@ import (
 	"github.com/yare-go/yare/kube"
 )
 
-// The answers of deletes that mean that the object is still there, and the answers that do not.
+// The answers of deletes after which the object is still there, and the other answers.
 func TestEntryOfAnswers(t *testing.T) {
 	t.Parallel()
 	c := New(nil)
@@ -25,7 +25,8 @@ func TestEntryOfAnswers(t *testing.T) {
 		{kube.VerbDelete, "namespaces", `{"kind":"Namespace","metadata":{"uid":"u","resourceVersion":"5","deletionTimestamp":"x"},"spec":{"finalizers":["kubernetes"]}}`, overlay.Value},
 		{kube.VerbDelete, "namespaces", `{"kind":"Namespace","metadata":{"uid":"u","resourceVersion":"5","deletionTimestamp":"x"},"spec":{}}`, overlay.Tombstone},
 		{kube.VerbDelete, "pods", `{"kind":"Status","details":{"uid":"u"}}`, overlay.Tombstone},
-		// A delete that is repeated, and meets nothing, has this answer, which names no object.
+		// A delete that is repeated, and meets nothing, has this answer. The answer names no
+		// object.
 		{kube.VerbDelete, "pods", `{"kind":"Status","status":"Success"}`, overlay.Doubt},
 		{kube.VerbPatch, "pods", `{"kind":"Pod","metadata":{"uid":"u","resourceVersion":"5","deletionTimestamp":"x","finalizers":["f"]}}`, overlay.Value},
 		{kube.VerbPatch, "pods", `{"kind":"Pod","metadata":{"uid":"u","resourceVersion":"5","deletionTimestamp":"x"}}`, overlay.Tombstone},

@@ -51,11 +51,10 @@ func (c *Cache) Open(ctx context.Context, id kube.Stream, subscriber Subscriber)
 	return sub, nil
 }
 
-// Handler returns a handler that answers a read from a store that holds every object that the
-// read asks for, and passes everything else to next, including the reads of [kube.Client.Live]. It
-// records the writes, so that a read through it is at least as new as every write through it,
-// whatever the verb, the namespace and the representation. All handlers of one Cache share one
-// overlay.
+// Handler returns a handler that answers a read from a store, if the store holds every object of the read.
+// The handler passes everything else to next, including the reads of [kube.Client.Live]. It records the
+// writes, so that a read through it is at least as new as every write through it, whatever the verb, the
+// namespace and the representation. All handlers of one Cache share one overlay.
 func (c *Cache) Handler(next kube.Handler) kube.Handler { return c.View().Handler(next) }
 
 // View returns the cache as one controller may see it. The triggers of the controller come from own.
@@ -67,9 +66,9 @@ func (c *Cache) View(own ...*Subscription) *View {
 	return v
 }
 
-// Doubt records that the object that ref names may be gone, although the streams still show it. So
-// the next read of the object asks the server, unless it is already known that the object of that UID
-// is gone. Doubt makes no request.
+// Doubt records that the object of ref may be gone, although the streams still show it. So the next read of
+// the object asks the server, unless the object of the UID is already known to be gone. Doubt makes no
+// request.
 func (c *Cache) Doubt(ref kube.Ref) { c.overlay.DoubtObject(overlay.KeyOf(ref), ref.UID) }
 
 // Stats returns the Stats of all streams, in the order in which they were opened.
@@ -98,9 +97,8 @@ func OnError(f func(kube.Stream, error)) Option {
 	return func(o *options) { o.onError = f }
 }
 
-// OnRecovered sets a function that is called when a stream works again after an error that
-// concerned the stream as a whole. It is called under the same conditions as the function of
-// [OnError].
+// OnRecovered sets a function that is called when a stream works again after an error of the stream as a
+// whole. It is called under the same conditions as the function of [OnError].
 func OnRecovered(f func(kube.Stream)) Option {
 	return func(o *options) { o.onRecovered = f }
 }

@@ -16,7 +16,7 @@ import (
 	"github.com/yare-go/yare/kube"
 )
 
-// recordChanges returns a subscriber that appends the changes that it receives.
+// recordChanges returns a subscriber that appends the received changes.
 func recordChanges(changes *[]string) Subscriber {
 	return func(e Change) {
 		text := e.Type.String()

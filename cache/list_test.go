@@ -12,8 +12,8 @@ import (
 	"github.com/yare-go/yare/kube"
 )
 
-// Regression: one object that could not be read emptied every list of its kind. Its neighbours
-// are served, and the error names it.
+// Regression: one object that could not be read emptied every list of its kind. The other objects are served,
+// and the error names the object.
 func TestListServesTheNeighboursOfAnUnreadableObject(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {

@@ -10,7 +10,8 @@ import (
 )
 
 // Regression: an index function and the function of OnError ran while the store, or the stream,
-// was locked. One that read the cache, or waited for somebody who did, hung the stream.
+// was locked. A function that read the cache, or waited for a reader of the cache, hung the
+// stream.
 func TestTheAuthorsFunctionsRunWithoutLocks(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {

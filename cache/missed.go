@@ -50,9 +50,9 @@ func (m *missedStates) hasStateBefore(c watch.Change) bool {
 	return !written.IsObservedBy(observation)
 }
 
-// afterList returns the last states of the objects that the stream has missed and that are not in its list,
-// which began at a tick and is complete at version. Somebody has deleted these objects, or they no longer match
-// the selector. Objects that never matched are not among them.
+// afterList returns the last states of the objects that the stream has missed and its list does not contain.
+// The list began at a tick and is complete at version. Somebody has deleted these objects, or they no longer
+// match the selector. Objects that never matched are not among them.
 func (m *missedStates) afterList(version string, began overlay.Tick) []*store.Entry {
 	var missed []*store.Entry
 	for k, written := range m.overlay.Entries(m.store.collection()) {
@@ -68,8 +68,8 @@ func (m *missedStates) afterList(version string, began overlay.Tick) []*store.En
 	return missed
 }
 
-// predecessorsOf returns the last states of the objects that the stream has missed, and that had the name of
-// the object in c, a change of a list. before is the entry that c replaces, or nil.
+// predecessorsOf returns the last states of missed objects that had the name of the object in c. c is a
+// change of a list. before is the entry that c replaces, or nil.
 func (m *missedStates) predecessorsOf(c watch.Change, before *store.Entry) []*store.Entry {
 	k := m.keyOf(c)
 	written, ok := m.overlay.Get(k)

@@ -17,7 +17,7 @@ type programOverlay struct {
 	streams *registry
 }
 
-// expect records that the streams of an object are expected to show the value that the overlay has recorded
+// expect records that the streams of an object are expected to show the value e. The overlay has recorded e
 // for an answer.
 func (o *programOverlay) expect(k overlay.Key, e overlay.Entry) {
 	if e.Kind != overlay.Value {
@@ -107,7 +107,7 @@ func isSameResource(a, b kube.Resource) bool {
 	return a.Group == b.Group && a.Version == b.Version && a.Plural == b.Plural
 }
 
-// observedVersion returns the newest version that a store shows of the object of that UID. It has no resource
+// observedVersion returns the newest version that a store shows of the object of uid. It has no resource
 // version if no store shows the object.
 func (o *programOverlay) observedVersion(k overlay.Key, uid types.UID) ident.Version {
 	latest := ""
@@ -122,9 +122,9 @@ func (o *programOverlay) observedVersion(k overlay.Key, uid types.UID) ident.Ver
 	return ident.NewVersion(uid, latest)
 }
 
-// isNeeded reports whether a read can need an entry: there is a stream that the object may be
-// in, and that has not observed what the entry records. A store that is not synced will be read
-// from, and may have been listed before the write.
+// isNeeded reports whether a read can need an entry: the object may be in a stream, and the stream has not
+// observed what the entry records. A store that is not synced will be read from, and may have been listed
+// before the write.
 func (o *programOverlay) isNeeded(k overlay.Key, e overlay.Entry) bool {
 	for s := range o.streams.thatMayHold(k) {
 		isSynced := s.store.Synced()

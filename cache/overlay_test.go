@@ -104,8 +104,8 @@ func TestReadYourWritesOfEachVerb(t *testing.T) {
 	}
 }
 
-// Promise 7: a write whose fate is not known, and one that was refused because of a state
-// that the cache does not show, make the next read a live one, and no more than that.
+// Promise 7: a write of unknown outcome, and a write refused because of a state that the cache
+// does not show, make the next read a live read, and no more.
 func TestRefusalsThatContradictTheCache(t *testing.T) {
 	t.Parallel()
 	const there = `{"metadata":{"name":"a"},"spec":1}`
@@ -194,7 +194,7 @@ func TestRefusalsThatContradictTheCache(t *testing.T) {
 		"a deletion of collection": request(kube.VerbDeleteCollection, "", ""),
 	} {
 		for _, carried := range []bool{true, false} {
-			t.Run(fmt.Sprintf("unknown fate of %s, carried out: %t", name, carried), func(t *testing.T) {
+			t.Run(fmt.Sprintf("unknown outcome of %s, carried out: %t", name, carried), func(t *testing.T) {
 				t.Parallel()
 				onBench(t, everything, func(b *bench) {
 					b.others(request(kube.VerbCreate, "", there))
@@ -245,8 +245,8 @@ func TestDryRunsAreNotWrites(t *testing.T) {
 	})
 }
 
-// Promise 7: a server that was restored from a backup has lower versions than those that
-// were written. After a minute that is found out.
+// Promise 7: a server that was restored from a backup has lower versions than the written
+// versions. After a minute this is found out.
 func TestRestoredServer(t *testing.T) {
 	t.Parallel()
 	onBench(t, everything, func(b *bench) {

@@ -148,8 +148,8 @@ func TestProofRestorationLeavesAStoreInThePast(t *testing.T) {
 	})
 }
 
-// A kind that need not be served is removed, shortly after the program has written an object of it, which the
-// watch has not shown. That is no restoration of a backup.
+// A kind that need not be served is removed, shortly after the program has written an object of the kind. The
+// watch has not shown the object. The removal is no restoration of a backup.
 func TestProofRemovedKindIsNoRestoration(t *testing.T) {
 	bound.SkipFinding(t, 9)
 	t.Parallel()
@@ -208,9 +208,9 @@ func TestProofRemovedKindIsNoRestoration(t *testing.T) {
 	})
 }
 
-// An answer proves a restoration, whose server has already passed all versions that the program has seen. The
-// stream of the answer is listed, and the restoration is published to everybody. The streams of other kinds are
-// not listed, and show what the restoration has undone for good.
+// An answer proves a restoration. The restored server has already passed all versions that the program has seen.
+// The stream of the answer is listed, and the restoration is published to everybody. The streams of other kinds
+// are not listed, and show what the restoration has undone for good.
 func TestProofContradictionListsOnlyItsOwnStream(t *testing.T) {
 	bound.SkipFinding(t, 5)
 	t.Parallel()
@@ -271,8 +271,8 @@ func TestProofContradictionListsOnlyItsOwnStream(t *testing.T) {
 	})
 }
 
-// The doubts about objects that nobody reads again stay for ever in a program that writes nothing, such as a
-// standby: only writes sweep.
+// The doubts about objects that nobody reads again stay for ever in a program without writes, such as a standby:
+// only writes sweep.
 func TestProofDoubtsStayWithoutWrites(t *testing.T) {
 	bound.SkipFinding(t, 12)
 	t.Parallel()
@@ -290,7 +290,7 @@ func TestProofDoubtsStayWithoutWrites(t *testing.T) {
 	})
 }
 
-// A stream of a kind that is never listed, for want of a permission, keeps the answers to all writes of that kind
+// A stream of a kind that is never listed, for want of a permission, keeps the answers to all writes of the kind
 // in memory, with their contents, although another stream of the kind shows them.
 func TestProofWritesStayWhileAStreamIsNotSynced(t *testing.T) {
 	bound.SkipFinding(t, 11)
@@ -323,9 +323,9 @@ func TestProofWritesStayWhileAStreamIsNotSynced(t *testing.T) {
 	})
 }
 
-// Two servers behind one address, as the API server and an aggregated API server with resource versions of its
-// own. The aggregated one begins anew. Everything of the other one is listed again, and all controllers hear of a
-// restored backup.
+// Two servers behind one address, as the API server and an aggregated API server with resource versions of
+// its own. The aggregated one begins anew. Everything of the other one is listed again, and a restored backup
+// is published to all controllers.
 func TestProofAggregatedServerThatBeginsAnewIsNoRestorationOfTheCluster(t *testing.T) {
 	bound.SkipFinding(t, 10)
 	t.Parallel()

@@ -43,10 +43,10 @@ type moment struct {
 	state   *state
 }
 
-// recordingServer is an API server of one kind that remembers every state that an object has had, and
-// at which version each write came about. The test of read-your-writes needs both to know what a read
-// may return. Watches receive single events, when the test delivers them. The shared fake server,
-// package fakeserver, has neither.
+// recordingServer is an API server of one kind. It remembers every state that an object has had, and
+// the version at each write. The test of read-your-writes needs both to know what a read may return.
+// Watches receive single events, when the test delivers them. The shared fake server, package
+// fakeserver, has neither.
 type recordingServer struct {
 	mu      sync.Mutex
 	random  *rand.Rand // nil without delays and faults
@@ -59,7 +59,8 @@ type recordingServer struct {
 	// compacted is the version up to which a watch cannot be resumed.
 	compacted int
 	watches   map[*modelWatch]bool
-	// services reports that a delete is answered with the object, and pods that it has a grace period.
+	// services reports that a delete is answered with the object. pods reports that a delete has a
+	// grace period.
 	services, pods bool
 	// done holds the effects of each write.
 	done map[*kube.Request][]effect
@@ -274,7 +275,7 @@ func (s *recordingServer) serve(r *kube.Request) (*kube.Response, int, error) {
 	return response, s.version, err
 }
 
-// recordEffect records that everything that has happened to k so far precedes the end of r.
+// recordEffect records that all past changes of k precede the end of r.
 func (s *recordingServer) recordEffect(r *kube.Request, k kube.Key) {
 	s.done[r] = append(s.done[r], effect{k, s.version})
 }

@@ -16,11 +16,11 @@ import (
 // registry holds the open streams of a Cache. All methods can be used concurrently.
 type registry struct {
 	mu sync.RWMutex
-	// open holds the streams that have a subscription, in the order in which they were opened.
+	// open holds the streams with a subscription, in the order in which they were opened.
 	open     []*stream
 	isClosed bool
-	// running counts the goroutines of all streams, and the goroutines that end subscriptions
-	// whose context has ended. None is added once isClosed is true.
+	// running counts the goroutines of all streams, and the goroutines that end a subscription after the end
+	// of its context. None is added once isClosed is true.
 	running sync.WaitGroup
 }
 
@@ -127,8 +127,8 @@ func (r *registry) close() {
 	r.running.Wait()
 }
 
-// publishRestored publishes that a restoration was found in a cluster, or that a store has
-// recovered from a restoration. The caller must hold no lock.
+// publishRestored publishes the discovery of a restoration in a cluster, or the recovery of a store from a
+// restoration. The caller must hold no lock.
 func (r *registry) publishRestored(cluster string) {
 	for _, s := range r.snapshot() {
 		if s.id.Cluster == cluster && s.store.Synced() {

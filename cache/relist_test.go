@@ -69,8 +69,8 @@ func (f *follower) check(want ...string) {
 	f.changes = nil
 }
 
-// openSecond opens another stream of f's cache. The function that it returns checks the changes of that
-// stream since the last check, each by its type and name.
+// openSecond opens another stream of f's cache. The returned function checks the changes of that stream
+// since the last check, each by its type and name.
 func (f *follower) openSecond(s kube.Stream) (check func(want ...string)) {
 	var mu sync.Mutex
 	var changes []string
@@ -226,9 +226,9 @@ func TestReplacementOfAnObjectThatOnlyTheProgramsOwnWriteShowed(t *testing.T) {
 	}
 }
 
-// Regression: an object that was written without the labels that a stream selects was published
-// as deleted after each list. Until another store had reached the version of that list, a
-// controller read everything in that namespace live.
+// Regression: an object written without the labels that a stream selects was published as deleted after
+// each list. Until another store had reached the version of the list, a controller read everything in
+// the namespace live.
 func TestObjectThatNeverMatchedHasNotVanished(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {

@@ -40,8 +40,8 @@ func TestRestorationUndoesOwnWrites(t *testing.T) {
 	})
 }
 
-// Regression: after the restoration of a backup, a store that was not listed yet passed for
-// newer than the change that a stream of the new past had shown, and answered reads.
+// Regression: after the restoration of a backup, a store that was not listed yet passed for newer than
+// the change shown by a stream of the new past, and answered reads.
 func TestViewDoesNotUseAStoreOfThePast(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -74,9 +74,9 @@ func TestViewDoesNotUseAStoreOfThePast(t *testing.T) {
 	})
 }
 
-// Regression: a stream that found out that a backup had been restored took the store of another
-// stream for a store of the lost past, because that store had already gone on from the restored state.
-// Nothing ever listed that store again, so that every read was live and every apply was sent.
+// Regression: a stream that found a restoration of a backup took the store of another stream for a
+// store of the lost past, because the other store had already gone on from the restored state. Nothing
+// ever listed the other store again, so that every read was live and every apply was sent.
 func TestRestorationListsTheStoresOfThePast(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -153,9 +153,9 @@ func TestRestorationPutsWritesOfOtherKindsInDoubt(t *testing.T) {
 	})
 }
 
-// Regression: until a watch had found that a backup was restored, a program read the lost past from
-// the store and the present from the server in turn, and undid its own writes without a pause. An
-// answer that is older than what the store shows is a proof.
+// Regression: until a watch had found that a backup was restored, a program read the undone state from the
+// store and the present state from the server in turn, and undid its own writes without a pause. An answer
+// that is older than what the store shows is a proof.
 func TestAnswerOlderThanTheStoreShowsARestoration(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -185,9 +185,9 @@ func TestAnswerOlderThanTheStoreShowsARestoration(t *testing.T) {
 	})
 }
 
-// Regression: a backup was restored that lacked what this program had written, and no stream had
-// seen that or anything newer, so that nobody noticed. For a minute an apply was skipped because of
-// the write that was lost.
+// Regression: a backup was restored that lacked a write of this program. No stream had seen the write
+// or anything newer, so that nobody noticed. For a minute an apply was skipped because of the write
+// that was lost.
 func TestEndOfAWatchPutsWritesThatItHasNotShownInDoubt(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -207,9 +207,9 @@ func TestEndOfAWatchPutsWritesThatItHasNotShownInDoubt(t *testing.T) {
 	})
 }
 
-// Regression: a backup was restored that lacked what this program had written last, and no stream had
-// seen that or anything newer. Nothing was reconciled because of the loss, until something else
-// changed. The program knows the version that the server had answered with.
+// Regression: a backup was restored that lacked the last write of this program. No stream had seen the
+// write or anything newer. Nothing was reconciled because of the loss, until something else changed.
+// The program knows the version that the server had answered with.
 func TestLossOfAWriteThatNoWatchHasShownIsFound(t *testing.T) {
 	t.Parallel()
 	for name, test := range map[string]struct {
@@ -296,8 +296,8 @@ func TestWritesThatTheWatchShowsAreNoLoss(t *testing.T) {
 }
 
 // Regression: a stream that had lost nothing itself was away while a backup was restored. The stream
-// that found the restoration dropped what the program had written, and the other one could not publish
-// that such an object was gone when it came back.
+// that found the restoration dropped the writes of the program. The other stream could not publish the
+// loss of a written object when the stream came back.
 func TestRestorationKeepsWhatAnotherStreamHasToPublish(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -330,8 +330,8 @@ func TestRestorationKeepsWhatAnotherStreamHasToPublish(t *testing.T) {
 
 // Regression: a store had reached a version by a bookmark, and a backup of before was restored. Its
 // stream could not list. Answers were newer than the objects that the store showed, and older than the
-// version of the store, which is a proof too. A program read the lost past and the present in turn, and
-// sent requests without a pause.
+// version of the store. Such an answer is a proof too. A program read the lost past and the present in
+// turn, and sent requests without a pause.
 func TestAnswerThatTheStoreShouldShowIsAContradiction(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {

@@ -28,7 +28,7 @@ func newServer(r kube.Resource) *server {
 	return s
 }
 
-// put stores an object, which makeObject returns for the version that it gets.
+// put stores the object that makeObject returns for the new version.
 func (s *server) put(k kube.Key, makeObject func(version int) string) {
 	s.Put(s.resource, k.Namespace, k.Name, func(version int) []byte {
 		s.mu.Lock()

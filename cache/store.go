@@ -65,12 +65,11 @@ func (s *Store) All(f Filter) iter.Seq[Object] {
 	}
 }
 
-// Index adds x to the store, which then keeps every object under the values that the function of x
-// returns for it. The goroutine of the stream calls the function for every change, so it must not
-// block. A panic in it is reported to [OnError], and then the object counts as if it had every
-// value: see [Filter]. The index can be used once Index has returned. Adding an index twice has no
-// effect. Index returns an error if x is not an index of the stream's kind, or if the stream holds
-// metadata only.
+// Index adds x to the store. The store then keeps every object under the values that the function of x
+// returns for the object. The goroutine of the stream calls the function for every change, so it must not
+// block. A panic in it is reported to [OnError], and then the object counts as if it had every value: see
+// [Filter]. The index can be used once Index has returned. Adding an index twice has no effect. Index returns
+// an error if x is not an index of the stream's kind, or if the stream holds metadata only.
 func (s *Store) Index(x *kube.Index) error {
 	if err := x.Check(s.stream.Resource, s.stream.Representation); err != nil {
 		return fmt.Errorf("%s: %w", s.stream, err)

@@ -153,8 +153,8 @@ func (u *updater) beginList() {
 	u.progress.RecordListStarted()
 }
 
-// endList records that a list is complete, and publishes the deletions that neither a watch nor
-// the list could show.
+// endList records that a list is complete. endList also publishes the deletions that neither a watch nor the
+// list could show.
 func (u *updater) endList(version string) {
 	finding := u.restoration.CheckList(version)
 	if finding.Err != nil {

@@ -5,8 +5,8 @@ import (
 	"github.com/yare-go/yare/kube"
 )
 
-// View is the cache as one controller may see it. It never answers from a store that is behind
-// the changes that the controller's own streams have published.
+// View is the cache as one controller may see it. A View never answers from a store that is behind the
+// published changes of the controller's own streams.
 //
 // Otherwise a reconcile could read the state before the change that triggered it, from the store of another
 // stream. Nothing would trigger the reconcile again when that store has caught up.
@@ -18,8 +18,7 @@ type View struct {
 	own []*stream
 }
 
-// Handler returns a handler like that of [Cache.Handler], whose reads use only stores that v
-// may see.
+// Handler returns a handler like [Cache.Handler]. The reads of the handler use only stores that v may see.
 func (v *View) Handler(next kube.Handler) kube.Handler {
 	return &handler{view: v, next: next, writer: writeHandler{view: v, next: next}}
 }
@@ -83,9 +82,9 @@ func (v *View) isCurrent(s *stream, namespace string) bool {
 	return true
 }
 
-// isWatching reports whether every own stream of v that can show an object has an open watch.
-// The stream may miss what happens to the object while no watch is open. Example: an object that is created
-// and deleted in that time is in neither the store nor the list that follows.
+// isWatching reports whether every own stream of v that can show an object has an open watch. The stream may
+// miss what happens to the object while no watch is open. Example: an object created and deleted in that time
+// is in neither the store nor the next list.
 func (v *View) isWatching(k overlay.Key) bool {
 	for _, own := range v.own {
 		if own.store.mayHold(k) && !own.store.isWatching() {
@@ -98,9 +97,9 @@ func (v *View) isWatching(k overlay.Key) bool {
 // anyStore returns true: it is the condition on stores that every store meets.
 func anyStore(*Store) bool { return true }
 
-// coveringStore returns a synced store that holds every object of r in a namespace, in that representation or
-// whole. v may see the store, and the store meets the condition. An empty namespace stands for all. A store in
-// exactly that representation comes first. coveringStore returns nil if there is no such store.
+// coveringStore returns a synced store that holds every object of r in a namespace, in the representation or
+// whole. v may see the store, and the store meets the condition. An empty namespace stands for all. A store
+// in exactly that representation comes first. coveringStore returns nil if there is no such store.
 func (v *View) coveringStore(cluster string, r kube.Resource, namespace string, representation kube.Representation, condition func(*Store) bool) *Store {
 	if r.ClusterScoped {
 		namespace = ""

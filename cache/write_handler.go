@@ -32,7 +32,7 @@ func (w *writeHandler) write(ctx context.Context, r *kube.Request) (*kube.Respon
 	return response, err
 }
 
-// recordError records that a write, which began at a tick, has failed.
+// recordError records the failure of a write that began at a tick.
 func (w *writeHandler) recordError(r *kube.Request, began overlay.Tick, err error) {
 	o, k := w.view.overlay, keyOfWrite(r)
 	switch {
@@ -71,8 +71,8 @@ func (w *writeHandler) recordAnswer(r *kube.Request, began overlay.Tick, before 
 	}
 	e := o.entryOf(r, k, answer, body)
 	if r.Verb == kube.VerbCreate && e.Kind == overlay.Value {
-		// Only the version of a create is new for certain: a write that changes nothing is
-		// answered with the version that the object had.
+		// Only the version of a create is new for certain: a write that changes nothing is answered with the
+		// old version of the object.
 		o.RecordVersion(k.Collection, began, e.Version)
 	}
 	if o.Record(k, began, e) {
@@ -104,9 +104,9 @@ func isDryRun(r *kube.Request) bool {
 	return kube.Unmarshal(r.Body, &options) == nil && len(options.DryRun) > 0
 }
 
-// mayHaveHappened reports whether a write may have been carried out, or a part of it, although
-// it failed. An error that is not a server's answer leaves that open, unless it reports that
-// nothing was sent.
+// mayHaveHappened reports whether a write may have been carried out, or a part of it, although it failed. If
+// err is not a server's answer, the write may have been carried out, unless err reports that nothing was
+// sent.
 func mayHaveHappened(err error) bool {
 	e, ok := kube.AsError(err)
 	return !ok || e.Unknown || e.Code >= 500 || e.Code == http.StatusConflict && !kube.IsAlreadyExists(err)

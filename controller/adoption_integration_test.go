@@ -134,7 +134,7 @@ func TestAdoptionOfAnotherOwnersChild(t *testing.T) {
 }
 
 // Promise 22 on a real server: an owner that is created again gets a child of its own, or its
-// former child if that was left behind on purpose.
+// former child if the former child was left behind on purpose.
 func TestAdoptionByARecreatedOwner(t *testing.T) {
 	for _, policy := range []metav1.DeletionPropagation{metav1.DeletePropagationBackground, metav1.DeletePropagationOrphan} {
 		t.Run(string(policy), func(t *testing.T) {

@@ -57,7 +57,7 @@ func roses(t *testing.T) kube.Resource {
 // adoptionCase is what has happened to a Plant named rose before the Garden eden applies it, and
 // what becomes of it.
 type adoptionCase struct {
-	// before makes the Plant. It returns the Garden that applies, which exists.
+	// before makes the Plant. It returns the Garden that applies. The Garden exists.
 	before func(t *testing.T, s *server, c *kube.Client) *Garden
 	write  []kube.ApplyOption
 	option controller.Option

@@ -215,8 +215,8 @@ func (d *definition) checkFinalizers() error {
 	return errors.Join(errs...)
 }
 
-// Needs returns the definition of T, if T defines itself, and the permissions that the controller uses
-// or that its author has declared:
+// Needs returns the definition of T, if T defines itself. Needs also returns the permissions that the
+// controller uses or its author has declared:
 //
 //   - to get, list and watch T and all sources
 //   - to create and patch the children of [Owns], and to update the finalizers of T, which the server

@@ -84,8 +84,8 @@ func TestChildOfADeletedOwnerIsNotCreatedAgain(t *testing.T) {
 	})
 }
 
-// A child that somebody deletes costs one read of its owner, which still exists. A child that the
-// reconcile deletes itself costs none.
+// A child that somebody deletes costs one read of its owner. The owner still exists. A child that
+// the reconcile deletes itself costs none.
 func TestDeletedChildOfALivingOwner(t *testing.T) {
 	t.Parallel()
 	bubble(t, func(t *testing.T, s *server) {

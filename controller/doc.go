@@ -22,10 +22,10 @@
 //     the program was down when the object was deleted. The object goes only after the cleanup
 //     has returned [CleanupDone].
 //
-// Options add what a controller watches besides its own kind: [Owns] for the children of its
-// objects, [WatchesReferenced] for the objects that they name, [Watches] for anything else, by a map
-// function that reads from the cache. [OwnsByLabel] is for children in other namespaces.
-// Predicates decide which changes matter: [When] by records, [Changed] by whole objects.
+// Options add what a controller watches besides its own kind: [Owns] for the children of its objects,
+// [WatchesReferenced] for the objects that they name, [Watches] for anything else. [Watches] takes a map
+// function that reads from the cache. [OwnsByLabel] is for children in other namespaces. Predicates decide
+// which changes matter: [When] by records, [Changed] by whole objects.
 //
 // Watched objects are kept in memory, and reads of them make no request. No other objects are
 // kept. Lists can be narrowed by owner ([kube.OwnerIs]) and by indexes ([Index]).

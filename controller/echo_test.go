@@ -22,8 +22,8 @@ import (
 
 func hourlyBackoff(*Garden, error, int) time.Duration { return time.Hour }
 
-// An object that backs off waited for what another object of the same controller wrote. The
-// write was taken for an echo, and the object slept through its whole back-off.
+// An object that backs off waited for what another object of the same controller wrote. The write was taken
+// for an echo, and the object waited for its whole back-off.
 func TestWriteOfAnotherObjectEndsTheBackoff(t *testing.T) {
 	t.Parallel()
 	bubble(t, func(t *testing.T, s *server) {
@@ -54,8 +54,7 @@ func TestWriteOfAnotherObjectEndsTheBackoff(t *testing.T) {
 	})
 }
 
-// An object that backs off waited for its own spec, which another object of the same controller
-// wrote.
+// An object in back-off waited for its own spec, which another object of the same controller wrote.
 func TestSpecWrittenByASiblingEndsTheBackoff(t *testing.T) {
 	t.Parallel()
 	bubble(t, func(t *testing.T, s *server) {
@@ -90,8 +89,8 @@ func TestSpecWrittenByASiblingEndsTheBackoff(t *testing.T) {
 	})
 }
 
-// A write that changes nothing is answered with the version that a user's change has made. The
-// user's change was taken for an echo.
+// A write without a change is answered with the version that a user's change has made. The user's
+// change was taken for an echo.
 func TestAnswerOfAWriteThatChangesNothingIsNoEcho(t *testing.T) {
 	t.Parallel()
 	bubble(t, func(t *testing.T, s *server) {
@@ -233,8 +232,8 @@ func TestTriggerForLaterIsKept(t *testing.T) {
 	})
 }
 
-// Requeues that were due, and a resync, were as urgent as a new object, which waited behind a
-// thousand of them.
+// Due requeues, and a resync, were as urgent as a new object. The new object waited behind a thousand
+// of them.
 func TestNewObjectOvertakesDueRequeues(t *testing.T) {
 	t.Parallel()
 	bubble(t, func(t *testing.T, s *server) {
@@ -285,8 +284,8 @@ func TestResyncKeepsTheBackoff(t *testing.T) {
 	})
 }
 
-// A write of unknown outcome explained every later change of its object: a user's edit was taken
-// for an echo of it, and the object slept through its whole back-off.
+// A write of unknown outcome explained every later change of its object: a user's edit was taken for an echo
+// of the write, and the object waited for its whole back-off.
 func TestWriteOfUnknownOutcomeExplainsOneChange(t *testing.T) {
 	t.Parallel()
 	bubble(t, func(t *testing.T, s *server) {
@@ -362,8 +361,8 @@ func TestDeletionIsNoEchoOfAStatus(t *testing.T) {
 	})
 }
 
-// A child that somebody deletes is no echo of a status that the reconcile may have written to it, so
-// that the child comes back at once.
+// A deleted child is no echo of a status that the reconcile may have written to the child, so that the
+// child comes back at once.
 func TestDeletedChildIsNoEchoOfItsStatus(t *testing.T) {
 	t.Parallel()
 	bubble(t, func(t *testing.T, s *server) {

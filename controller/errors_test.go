@@ -276,8 +276,7 @@ func TestRepeatedErrorsAreLoggedSeldom(t *testing.T) {
 	})
 }
 
-// An object that does not fit its type is logged once for each change, and its neighbours are
-// reconciled.
+// An object that does not fit its type is logged once for each change, and the other objects are reconciled.
 func TestObjectThatDoesNotFitItsType(t *testing.T) {
 	t.Parallel()
 	bubble(t, func(t *testing.T, s *server) {

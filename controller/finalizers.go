@@ -71,9 +71,9 @@ func (f *finalizers) removeAll(ctx context.Context, c *kube.Client, obj kube.Obj
 	})
 }
 
-// edit sets the finalizers of obj to the names that decide returns, unless decide reports that no change is
-// needed. If others change the object at the same time, it decides once more. It returns the updated object,
-// and reports whether the object still exists.
+// edit sets the finalizers of obj to the names from decide, unless decide reports that no change is needed.
+// If others change the object at the same time, it decides once more. It returns the updated object, and
+// reports whether the object still exists.
 func (f *finalizers) edit(ctx context.Context, c *kube.Client, obj kube.Object, decide func(kube.Object) (names []string, isNeeded bool)) (updated kube.Object, exists bool, err error) {
 	for attempt := 1; ; attempt++ {
 		names, isNeeded := decide(obj)

@@ -32,7 +32,7 @@ func (GardenSpec) Definition() kube.Definition {
 	return kube.Definition{Group: "test.example.com", Version: "v1", Kind: "Garden"}
 }
 
-// Country lives outside of namespaces.
+// Country is cluster-scoped.
 type Country = kube.CustomResource[CountrySpec, kube.None]
 
 type CountrySpec struct{}
@@ -200,7 +200,7 @@ func create[T any, P kube.ObjectOf[T]](t *testing.T, c *kube.Client, obj *T) *T 
 
 func apply[T any, P kube.ObjectOf[T]](t *testing.T, c *kube.Client, obj *T) *T {
 	t.Helper()
-	applied, err := kube.Apply[T, P](t.Context(), c, obj)
+	applied, err := kube.Apply(t.Context(), c, P(obj))
 	if err != nil {
 		t.Fatal(err)
 	}

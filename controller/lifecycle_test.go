@@ -66,7 +66,7 @@ func TestCancelDeleted(t *testing.T) {
 }
 
 // OnGone is called with the key of an object that is gone, after its last reconcile, and not for an
-// object that exists.
+// existing object.
 func TestOnGone(t *testing.T) {
 	t.Parallel()
 	bubble(t, func(t *testing.T, s *server) {

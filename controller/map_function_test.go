@@ -122,7 +122,7 @@ func TestErrorOfAMapFunction(t *testing.T) {
 	})
 }
 
-// A map function neither writes nor makes requests. The error names what it tried, and the way out.
+// A map function neither writes nor makes requests. The error names what the function tried, and the remedy.
 func TestMapFunctionIsRefused(t *testing.T) {
 	t.Parallel()
 	for name, test := range map[string]struct {

@@ -162,11 +162,11 @@ func OnGone(f func(kube.Key)) Option {
 // reconcile is not interrupted. A cleanup is never interrupted.
 func CancelDeleted() Option { return optionFunc(func(s *settings) { s.cancelsDeleted = true }) }
 
-// For restricts which objects are reconciled, and which of their changes matter. With a
-// [Controller.Finalizer], an object that has the finalizer and stops matching the selectors is
-// cleaned up like a deleted object, and its finalizer is removed. This includes objects that stopped
-// matching while the program was down. Therefore a finalizer belongs to one selection: programs
-// that divide the objects of a kind by selectors need finalizers of different names.
+// For restricts the reconciled objects, and which of their changes matter. With a [Controller.Finalizer], an
+// object that has the finalizer and stops matching the selectors is cleaned up like a deleted object, and its
+// finalizer is removed. This includes objects that stopped matching while the program was down. Therefore a
+// finalizer belongs to one selection: programs that divide the objects of a kind by selectors need finalizers
+// of different names.
 func For(options ...SourceOption) Option {
 	return optionFunc(func(s *settings) { s.reject(s.self.apply(options)) })
 }
@@ -187,7 +187,7 @@ func Select(selectors ...kube.Selector) SourceOption {
 	return func(w *watchedKind) { w.selectors = append(w.selectors, selectors...) }
 }
 
-// When restricts the changes that matter to those for which all predicates return true. [Changed] takes a
+// When restricts the changes that matter: all predicates must return true for a change. [Changed] takes a
 // predicate on whole objects. For the reconciled kind, the beginning of a deletion and the deletion itself
 // always count, whatever the predicates return: the cleanup of an object must run.
 func When(predicates ...Predicate) SourceOption {

@@ -20,8 +20,8 @@ import (
 	"github.com/yare-go/yare/kube"
 )
 
-// A mistake in the declaration of a controller is an error before any request. The error text
-// contains the way out.
+// A mistake in the declaration of a controller is an error before any request. The error text contains the
+// remedy.
 func TestMistakes(t *testing.T) {
 	t.Parallel()
 	reconcile := recordingNames(new(journal))

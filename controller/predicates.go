@@ -69,8 +69,8 @@ func hasChanged(c Change, differ func(before, after cache.Record) bool) bool {
 	return c.Type != Modified || c.Before.UID != c.After.UID || differ(c.Before, c.After)
 }
 
-// Changed restricts the changes that matter to those for which f returns true. In contrast to the
-// predicates of [When], which look at records, f looks at whole objects:
+// Changed restricts the changes that matter: f must return true for a change. In contrast to the predicates
+// of [When], which look at records, f looks at whole objects:
 //
 //	controller.Owns[corev1.Pod](controller.Changed(func(before, after *corev1.Pod) bool {
 //		return before == nil || before.Status.Phase != after.Status.Phase

@@ -17,7 +17,7 @@ import (
 )
 
 // An object with the finalizer stops matching the selectors of For. Its cleanup waits for its child, by
-// CleanupPending, which says that the cleanup is called again after the next change of a watched object that
+// CleanupPending. CleanupPending says: the cleanup is called again after the next change of a watched object that
 // concerns the object. With OwnsByLabel nothing calls it again: the object keeps the finalizer for ever, and
 // hangs when it is deleted.
 func TestProofCleanupOfADeselectedOwnerByLabelIsNotCalledAgain(t *testing.T) {

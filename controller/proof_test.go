@@ -122,7 +122,7 @@ func (f *queueStats) Queue(_ string, of func() controller.QueueStats) {
 
 func (f *queueStats) Result(controller.Result) {}
 
-// A replica that does not lead keeps the key of each object that was ever created while it waits, although
+// A replica that does not lead keeps the key of each object ever created while the replica waits, although
 // the objects are gone. The queue of a standby grows without an end.
 func TestProofQueueOfAStandbyGrows(t *testing.T) {
 	bound.SkipFinding(t, 4)

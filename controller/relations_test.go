@@ -181,7 +181,7 @@ func TestNamespacesOfASource(t *testing.T) {
 	}
 }
 
-// Without a namespace of the program, its own namespace is an error that names the way out.
+// Without a namespace of the program, its own namespace is an error that names the remedy.
 func TestOwnNamespaceIsNotKnown(t *testing.T) {
 	t.Parallel()
 	c := newServer().client()

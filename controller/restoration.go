@@ -21,9 +21,9 @@ func (s restorationSignal) record() {
 	}
 }
 
-// restorationRepair makes a controller correct after restorations. It forgets everything that is known
-// by resource versions, because a restored server assigns versions twice. Then it reconciles all
-// objects. A reconcile may have read a state that the restoration has undone, from a store whose
+// restorationRepair makes a controller correct after restorations. It forgets everything that is known by
+// resource versions, because a restored server assigns versions twice. Then it reconciles all objects. A
+// reconcile may have read a state that the restoration has undone. The state may come from a store whose
 // changes do not concern this controller.
 type restorationRepair struct {
 	signal restorationSignal

@@ -12,7 +12,7 @@ import (
 )
 
 // A reconcile skipped its apply because the store of another controller showed a state that the
-// restoration of a backup had undone. The stream that was listed anew concerned that other
+// restoration of a backup had undone. The stream that was listed anew concerned the other
 // controller only, so the drift stayed.
 func TestRestorationIsReconciled(t *testing.T) {
 	t.Parallel()

@@ -19,8 +19,8 @@ import (
 	"github.com/yare-go/yare/kube"
 )
 
-// Promise 11: whatever path leads to an object, it is reconciled by one worker at a time,
-// and all that comes meanwhile leads to one call more, which sees all of it.
+// Promise 11: whatever path leads to an object, the object is reconciled by one worker at a
+// time. All changes meanwhile lead to one call more, which sees all of them.
 func TestOneWorkerPerObjectByWhateverPath(t *testing.T) {
 	t.Parallel()
 	bubble(t, func(t *testing.T, s *server) {
@@ -75,8 +75,7 @@ func TestOneWorkerPerObjectByWhateverPath(t *testing.T) {
 	})
 }
 
-// Promise 11: an owner outside of namespaces is one object, however many namespaces its
-// children live in.
+// Promise 11: an owner outside of namespaces is one object, however many namespaces its children are in.
 func TestClusterScopedOwnerOfNamespacedChildren(t *testing.T) {
 	t.Parallel()
 	bubble(t, func(t *testing.T, s *server) {
@@ -267,8 +266,8 @@ func TestWritesOfAnotherControllerEndAWait(t *testing.T) {
 	})
 }
 
-// Promise 13: what is fresh, and what is being deleted, overtakes the flood of the start,
-// which keeps its share.
+// Promise 13: what is fresh, and what is being deleted, overtakes the many objects of the start, which keep
+// their share.
 func TestFreshOvertakesTheFlood(t *testing.T) {
 	t.Parallel()
 	bubble(t, func(t *testing.T, s *server) {

@@ -21,7 +21,8 @@ func (ShrubSpec) Definition() kube.Definition {
 	return kube.Definition{Group: "shrubs.example.com", Version: "v1", Kind: "Shrub"}
 }
 
-// A kind comes, goes and comes back on a real server, whose discovery shows that.
+// A kind comes, goes and comes back on a real server. The discovery of the server shows
+// this.
 func TestIfServedOnARealServer(t *testing.T) {
 	c, garden := onServer(t)
 	cluster := yaretest.Start(t)

@@ -73,9 +73,9 @@ func (e every) onClock(c *clock.Clock) Source {
 	})
 }
 
-// Channel returns a source that triggers the objects whose keys come through a channel, until
-// the channel is closed. A key that one controller receives does not reach other controllers
-// with the same channel.
+// Channel returns a source that triggers objects until a channel is closed. The keys of the objects come
+// through the channel. A key that one controller receives does not reach other controllers with the same
+// channel.
 func Channel(keys <-chan kube.Key) Source { return channel(keys) }
 
 type channel <-chan kube.Key

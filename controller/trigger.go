@@ -11,9 +11,8 @@ import (
 
 // Trigger asks for the reconcile of one object, or of all.
 type Trigger struct {
-	// Key names the object. A trigger for an object that does not exist, or that the controller
-	// does not watch, is ignored. The namespace is ignored if the reconciled kind is
-	// cluster-scoped.
+	// Key names the object. A trigger is ignored if the object does not exist, or if the controller does not
+	// watch the object. The namespace is ignored if the reconciled kind is cluster-scoped.
 	Key kube.Key
 	// All asks for all objects, and Key is ignored. Changes of objects go first, as with a resync.
 	All bool

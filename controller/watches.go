@@ -35,10 +35,10 @@ func Writing(verbs ...kube.Verb) SourceOption {
 
 var errNoChildren = errors.New("controller.Writing is an option of controller.Owns and controller.OwnsByLabel: elsewhere declare writes by controller.Writes")
 
-// OwnsByLabel runs the reconcile of the object whose uid a C has as the value of a label, when that C
-// changes: see [kube.OwnedByLabel]. In contrast to an owner reference, a label works across namespaces,
-// and between namespaced and cluster-scoped kinds. The label holds the uid, because a name may be
-// longer than a label's value. The cache indexes the label.
+// OwnsByLabel runs the reconcile of the object whose uid is the value of a label of a C, when the C changes:
+// see [kube.OwnedByLabel]. In contrast to an owner reference, a label works across namespaces, and between
+// namespaced and cluster-scoped kinds. The label holds the uid, because a name may be longer than a label's
+// value. The cache indexes the label.
 //
 // The garbage collector does not know the label. So the controller needs a [Controller.Finalizer] whose
 // cleanup deletes the children:
@@ -70,9 +70,9 @@ func WatchesReferenced[S any, P kube.ObjectOf[S]](index *kube.Index, options ...
 	return newWatchOption(P(new(S)), options, func(*watchedKind) (relation.Relation, error) { return relation.Reference{By: index}, nil })
 }
 
-// Watches runs the reconcile of the objects whose keys the map function keys returns when an S
-// changes. The controller calls keys with the S as it is after the change, and as it was before, so
-// that an object that an S no longer refers to is reconciled too. The S is the function's own copy.
+// Watches runs the reconcile of the objects whose keys the map function keys returns when an S changes. The
+// controller calls keys with the S as it is after the change, and as it was before. So an object is
+// reconciled too if an S no longer refers to the object. The S is the function's own copy.
 //
 //	// A Policy concerns the WebApps that its label selects.
 //	controller.Watches(func(ctx context.Context, p *Policy, c *kube.Client) ([]kube.Key, error) {
@@ -80,10 +80,10 @@ func WatchesReferenced[S any, P kube.ObjectOf[S]](index *kube.Index, options ...
 //		return kube.KeysOf(apps...), err
 //	})
 //
-// The client reads what the sources of the controller show, from the cache. It refuses writes, and
-// reads that no source covers, with an error. The controller calls keys only once all of its
-// sources are synced. If keys returns an error or panics, the controller logs that, triggers the
-// objects whose keys came with the error, and calls keys again with growing intervals.
+// The client reads what the sources of the controller show, from the cache. It refuses writes, and reads that
+// no source covers, with an error. The controller calls keys only once all of its sources are synced. If keys
+// returns an error or panics, the controller logs the error or panic, triggers the objects whose keys came
+// with the error, and calls keys again with growing intervals.
 //
 // Keys with an empty name, and keys of objects that the controller does not watch, are skipped. A key
 // without a namespace is an error that is logged, unless the reconciled kind is cluster-scoped.

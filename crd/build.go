@@ -56,7 +56,7 @@ func (p position) typeKey(name string) string {
 	return directive{scope: p.scope, key: "type", value: name, given: true}.String()
 }
 
-// step is a type that is being described, and the field that led to it.
+// step is a type that is being described, and the field leading to the type.
 type step struct {
 	t   reflect.Type
 	via string
@@ -351,8 +351,8 @@ func (b *builder) structure(t reflect.Type, at position) *Schema {
 	return s
 }
 
-// typeRules adds to s the rules of t: the rules of its method Rules or, if t is a struct without
-// that method, the rules of the structs that it embeds.
+// typeRules adds to s the rules of t: the rules of its method Rules or, if t is a struct without this
+// method, the rules of the structs that t embeds.
 func (b *builder) typeRules(t reflect.Type, at position, s *Schema) {
 	defer func() {
 		if p := recover(); p != nil {

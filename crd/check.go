@@ -49,7 +49,7 @@ func checkSchema(s *Schema) []error {
 	return problems
 }
 
-// checkList returns the reasons for which a server refuses a list that is a set or a map.
+// checkList returns the reasons why a server refuses a list that is a set or a map.
 func checkList(s *Schema) (problems []error) {
 	refuse := func(format string, args ...any) { problems = append(problems, fmt.Errorf(format, args...)) }
 	switch {

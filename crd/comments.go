@@ -96,9 +96,10 @@ func (s *sources) checkUse(name string) {
 	}
 }
 
-// filesOf returns the files of the package of owner in source: the files in the folder of the
-// file that declares owner, with its package clause. A folder that is embedded as a whole
-// also holds tests and, below it, other packages, whose types can have the same names.
+// filesOf returns the files of the package of owner in source: the files in the folder of the file
+// that declares owner, with its package clause. A folder that is embedded as a whole also holds
+// tests and, below the folder, other packages. The types in the other packages can have the same
+// names.
 func filesOf(source fs.FS, owner reflect.Type) ([]*sourceFile, error) {
 	pkg, _, _ := strings.Cut(owner.String(), ".")
 	folders := map[string][]*sourceFile{}

@@ -11,11 +11,11 @@
 //	definition, err := crd.Of[WebApp]()
 //	err = crd.WriteYAML(os.Stdout, definition)
 //
-// No server is needed. A type that a server would refuse is an error here, which names the Go
-// type, the field and the tag, and the file and the line if the Definition has its Source. All
-// errors of a type are reported together. Only a server can decide whether a CEL rule compiles,
-// and whether it is too expensive: put maxItems, maxLength and maxProperties on the lists, strings
-// and maps that a rule iterates over.
+// No server is needed. A type that a server would refuse is an error here. The error names the Go
+// type, the field and the tag, and the file and the line if the Definition has its Source. All errors
+// of a type are reported together. Only a server can decide whether a CEL rule compiles, and whether
+// it is too expensive: put maxItems, maxLength and maxProperties on the lists, strings and maps that a
+// rule iterates over.
 //
 // # Types
 //
@@ -32,12 +32,12 @@
 // the defaults, that an API server has for them: the containers of a PodSpec are a map by name, and
 // the protocol of a port is TCP by default. A list of metav1.Condition is a map by type.
 //
-// Any other type that encodes itself needs a tag that names its type in JSON, such as
-// type=string, or type=struct if its JSON has the fields of the struct. The tag belongs to the
-// type (see below) or to each field, as in crd:"type=string" and, for a list, crd:"items.type=string".
-// A method OpenAPISchemaType() []string, with or without OpenAPISchemaFormat() string, does the
-// same. A schema cannot be recursive: end a recursion with
-// crd:"type=object" or crd:"items.type=object", which accepts any fields.
+// Any other type that encodes itself needs a tag with its type in JSON, such as type=string, or
+// type=struct if its JSON has the fields of the struct. The tag belongs to the type (see below) or to
+// each field, as in crd:"type=string" and, for a list, crd:"items.type=string". A method
+// OpenAPISchemaType() []string, with or without OpenAPISchemaFormat() string, does the same. A schema
+// cannot be recursive: end a recursion with crd:"type=object" or crd:"items.type=object", which
+// accepts any fields.
 //
 // # Required
 //
@@ -45,7 +45,7 @@
 // cases:
 //
 //   - It has omitempty or omitzero.
-//   - It belongs to a struct that is embedded by a pointer, which may be nil.
+//   - It belongs to a struct embedded by a pointer, which may be nil.
 //   - Its zero value is null in JSON: a pointer, a slice, a map, any, a metav1.Time or a
 //     RawExtension. A server drops a null where it is not allowed, and would then miss the
 //     field in an object that came straight from its struct.

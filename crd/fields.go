@@ -81,9 +81,9 @@ func (b *builder) fields(t reflect.Type, at position) []field {
 	return kept
 }
 
-// collect appends to all the fields of t, which the struct in declares at this depth of
-// embedding, and the fields of the structs that t embeds. omitted is true if an embedded pointer
-// leads to t. open holds the structs around t.
+// collect appends the fields of t, and the fields of the structs that t embeds, to all. The
+// struct in declares the fields of t at this depth of embedding. omitted is true if an embedded
+// pointer leads to t. open holds the structs around t.
 func (b *builder) collect(all []field, t reflect.Type, in owner, depth int, omitted bool, open []reflect.Type) []field {
 	if slices.Contains(open, t) {
 		b.failf(in.name, "the struct embeds itself")

@@ -122,8 +122,8 @@ func encodesNull(t reflect.Type) bool {
 	return false
 }
 
-// selfDescribed returns the schema of a type that describes its JSON by the methods that the
-// OpenAPI generators of Kubernetes call.
+// selfDescribed returns the schema of a type that describes its JSON by methods. The OpenAPI
+// generators of Kubernetes call these methods.
 func selfDescribed(t reflect.Type) (s *Schema, described bool, err error) {
 	value := reflect.New(t).Interface()
 	typer, ok := value.(interface{ OpenAPISchemaType() []string })

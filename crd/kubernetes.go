@@ -6,8 +6,8 @@ import (
 	"strings"
 )
 
-// kubernetesTags holds the rules of types and fields of k8s.io/api that stand in their comments,
-// which reflection does not see. Each line has a crd tag and the types or fields that it belongs
+// kubernetesTags holds the rules of types and fields of k8s.io/api that stand in their comments.
+// Reflection does not see comments. Each line has a crd tag and the types or fields that it belongs
 // to. A test compares the rules with the OpenAPI document of an API server.
 const kubernetesTags = `
 mapType=atomic core/v1.SecretReference core/v1.FileKeySelector core/v1.ObjectFieldSelector core/v1.ResourceFieldSelector core/v1.ConfigMapKeySelector core/v1.SecretKeySelector core/v1.NodeSelector core/v1.NodeSelectorTerm core/v1.TopologySelectorTerm core/v1.EvictionResponder core/v1.EndpointAddress core/v1.EndpointPort core/v1.ObjectReference core/v1.LocalObjectReference core/v1.TypedLocalObjectReference core/v1.ScopeSelector core/v1.PodSpec.nodeSelector core/v1.ReplicationControllerSpec.selector core/v1.ServiceSpec.selector networking/v1.ServiceBackendPort rbac/v1.Subject rbac/v1.RoleRef autoscaling/v1.CrossVersionObjectReference discovery/v1.EndpointPort node/v1.Scheduling.nodeSelector

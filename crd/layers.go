@@ -84,9 +84,9 @@ func callCRDTag(t reflect.Type) (text string, has bool, err error) {
 	return "", has, err
 }
 
-// isPromotedTag reports whether the method CRDTag of t, which returned text and err, is the method of
-// a type that t embeds. Reflection does not see where a method is declared: a method of t itself must
-// return another text.
+// isPromotedTag reports whether the method CRDTag of t is the method of a type that t embeds. The
+// method of t returned text and err. Reflection does not see where a method is declared: a method of
+// t itself must return another text.
 func isPromotedTag(t reflect.Type, text string, err error) bool {
 	if t.Kind() != reflect.Struct {
 		return false

@@ -32,11 +32,11 @@ func Of[T any, P kube.DefinedObjectOf[T]]() (*CustomResourceDefinition, error) {
 // From returns the CustomResourceDefinitions of types, sorted by name. Types of one group and
 // kind are versions of one resource. A type that is given twice counts once.
 //
-// The versions of a kind must have the same plural and scope. The versions that have short names
-// or categories must have the same ones. Labels and annotations of all versions are merged. Objects
-// are stored in the version whose Definition sets Storage, or else in the highest version that is
-// served, by the priority of Kubernetes versions. The API server converts between versions by
-// changing apiVersion only: a field that a version lacks is lost in that version.
+// The versions of a kind must have the same plural and scope. The versions that have short names or
+// categories must have the same ones. Labels and annotations of all versions are merged. Objects
+// are stored in the version whose Definition sets Storage, or else in the highest served version,
+// by the priority of Kubernetes versions. The API server converts between versions by changing
+// apiVersion only: a field is lost in a version that lacks the field.
 func From(types ...kube.Type) ([]*CustomResourceDefinition, error) {
 	var problems []error
 	kinds := map[schema.GroupKind][]kube.Type{}

@@ -48,8 +48,8 @@ type sourceReader struct {
 	pos token.Pos
 	tok token.Token
 	lit string
-	// lead is the comment that ends on the line before the current token, and line is the comment
-	// that follows the token before on its line. They are nil if there is none.
+	// lead is the comment that ends on the line before the current token. line is the comment that
+	// follows the previous token on the same line. They are nil if there is none.
 	lead, line *ast.CommentGroup
 }
 

@@ -91,7 +91,7 @@ type Column struct {
 }
 
 // Schema is a structural schema: the part of OpenAPI v3 and its extensions that a
-// CustomResourceDefinition may contain and that Of and From use.
+// CustomResourceDefinition may contain, as far as Of and From use this part.
 type Schema struct {
 	Description string `json:"description,omitempty"`
 	// Type is empty for a value of any type, and for IntOrString.

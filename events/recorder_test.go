@@ -80,8 +80,8 @@ func TestRepetitionsAreASeries(t *testing.T) {
 	})
 }
 
-// A series that goes on for hours is written often enough that the cluster does not drop it,
-// and its end is written although the interval is long by then.
+// A series of hours is written often enough that the cluster does not drop the series. Its end
+// is written although the interval is long by then.
 func TestLongSeries(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {

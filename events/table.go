@@ -79,8 +79,8 @@ func (t *table) count(k seriesKey, note, resourceVersion string, now time.Time) 
 	return true
 }
 
-// evictLocked removes a series to make room: of the series that the cluster knows completely, the series whose
-// last occurrence is the oldest. It returns false if each series has occurrences that the cluster does not know.
+// evictLocked removes a series to make room: of the series that the cluster knows completely, the series with
+// the oldest last occurrence. It returns false if each series has occurrences that the cluster does not know.
 func (t *table) evictLocked() bool {
 	var oldest *series
 	for s := range t.allLocked {

@@ -43,9 +43,9 @@ func Objects[T any, P kube.ObjectOf[T]](s State) []*T {
 	return objects
 }
 
-// Always adds a check that must hold at every version of every object of each run, in the order in which
-// the API server made the versions. A violation is a finding at once, also in the runs without faults. Runs
-// are concurrent, so checks are called concurrently.
+// Always adds a check that must hold at every version of every object of each run. The check follows the
+// order in which the API server made the versions. A violation is a finding at once, also in the runs without
+// faults. Runs are concurrent, so checks are called concurrently.
 //
 //	explore.Always("a page has an owner", func(s explore.State) error {
 //		for _, page := range explore.Objects[corev1.ConfigMap](s) { … }

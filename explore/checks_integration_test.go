@@ -75,8 +75,8 @@ func isRecovered(s explore.State) bool {
 	return false
 }
 
-// A check that must always hold finds a state that comes and goes, and a condition finds out what was not
-// tried. What a file accepts is no finding, and an entry of the file that no run needs is reported.
+// A check that must always hold finds a temporary state. A condition finds out what was not tried. What a
+// file accepts is no finding, and an entry of the file that no run needs is reported.
 func TestChecksOfAnExploration(t *testing.T) {
 	if testing.Short() {
 		t.Skip("an exploration makes many runs")

@@ -14,8 +14,8 @@ type Coverage struct {
 	Points Count
 	// Fields counts the fields of the custom resources, and the fields that had another value in a run.
 	Fields Count
-	// Transitions counts the changes of the declared state that the schema suggests, and the changes that the
-	// user made in a run.
+	// Transitions counts the changes of the declared state that the schema suggests, and the changes made by
+	// the user in a run.
 	Transitions Count
 	// Conditions counts the conditions of [Sometimes], and the conditions that have held.
 	Conditions Count
@@ -27,7 +27,7 @@ type Coverage struct {
 	UnusedAcceptances []string
 }
 
-// Count is a number of things that were done, out of a number of things that were planned or found.
+// Count is a number of things done, out of a number of things planned or found.
 type Count struct{ Done, Total int }
 
 // newCoverage returns the public part of the coverage in a record.

@@ -5,8 +5,8 @@
 //		explore.Run(t, explore.Binary{Path: "."})
 //	}
 //
-// The operator is a program ([Binary]), which need not use yare, or parts that run in the process of the
-// test ([Parts]). The user of the operator applies objects and deletes them: the objects in the file
+// The operator is a program ([Binary]), or parts that run in the process of the test ([Parts]). The program
+// need not use yare. The user of the operator applies objects and deletes them: the objects in the file
 // sample.yaml, or the steps of a [Scenario].
 //
 // Three runs without faults are the references. Differences between the references are masked. Every other

@@ -28,9 +28,9 @@ type openOperator struct {
 	sampleFile string
 }
 
-// Parts returns the operator that consists of the parts that a function returns. A process of the operator is
-// a call of the function, and runs in the process of the test. A crash cuts the parts off from the API server
-// for good. The types of the parts must be defined: see [yaretest.Define].
+// Parts returns the operator made of the parts that a function returns. A process of the operator is a call of
+// the function, and runs in the process of the test. A crash cuts the parts off from the API server for good.
+// The types of the parts must be defined: see [yaretest.Define].
 func Parts(parts func() []operator.Part) Operator { return partsOperator{parts} }
 
 type partsOperator struct{ parts func() []operator.Part }
@@ -40,7 +40,7 @@ func (p partsOperator) open(context.Context, string) (openOperator, error) {
 	return openOperator{launcher: engine.Parts(name, p.parts), sampleFile: "sample.yaml"}, nil
 }
 
-// Binary is an operator that is a program, which need not use yare.
+// Binary is an operator that is a program. The program need not use yare.
 type Binary struct {
 	// Path is the folder of a Go main package, such as ".", which is compiled, or a compiled program.
 	Path string
@@ -54,8 +54,7 @@ type Binary struct {
 	// Account is the ServiceAccount whose permissions the requests of the program have, as NAMESPACE/NAME. The
 	// permissions are those of its ClusterRoleBindings and, in the namespace of each run, those of its
 	// RoleBindings in the namespace of the account. All other requests are refused with 403. Default: the
-	// permissions of an administrator. A program that uses yare refuses the requests that its parts do not
-	// declare.
+	// permissions of an administrator. A program that uses yare refuses the requests not declared by its parts.
 	Account string
 	// Cover counts the statements of the program that run: see [Coverage]. Path is a folder then. A process
 	// that ends in a crash is not counted.
@@ -100,7 +99,7 @@ func (b Binary) open(ctx context.Context, folder string) (o openOperator, err er
 }
 
 // compile compiles the main package in a folder. If coverFolder is not empty, the program counts the statements
-// that run, and compile makes that folder.
+// that run, and compile makes the folder.
 func compile(ctx context.Context, folder, output, coverFolder string) error {
 	cmd := exec.Command("go", "build", "-buildvcs=false", "-o", output)
 	if coverFolder != "" {

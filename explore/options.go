@@ -32,8 +32,8 @@ func Only(kinds ...string) Option {
 	}
 }
 
-// Beyond adds kinds of faults that are not among the default ones, such as watch-twice, which no API server does, and
-// restored, which needs [Plane]. The guide "Exploring" lists them.
+// Beyond adds kinds of faults that are not among the default ones. For example, no API server does watch-twice, and
+// restored needs [Plane]. The guide "Exploring" lists the kinds.
 func Beyond(kinds ...string) Option {
 	return func(e *exploration) (err error) {
 		e.settings.Beyond, err = parseKinds(kinds)
@@ -53,10 +53,10 @@ func parseKinds(names []string) (kinds []faults.Kind, err error) {
 	return kinds, nil
 }
 
-// Plane explores on c in place of the cluster of [yaretest.Start], and adds faults that stop components of the
-// control plane: the API server and etcd are killed and started again, and etcd is paused, at some writes
-// of the program and after each step. These runs come after all others, one at a time. The cluster must be
-// one that [yaretest.New] has started and that nobody else uses meanwhile.
+// Plane explores on c in place of the cluster of [yaretest.Start], and adds faults that stop components of the control
+// plane: the API server and etcd are killed and started again, and etcd is paused, at some writes of the program and
+// after each step. These runs come after all others, one at a time. The cluster must be a cluster that [yaretest.New]
+// has started. Nobody else may use the cluster meanwhile.
 //
 //	explore.Run(t, explore.Binary{Path: "."}, explore.Plane(yaretest.New(t)))
 func Plane(c *yaretest.Cluster) Option {
@@ -122,7 +122,7 @@ func Ignore(path, reason string) Option {
 	}
 }
 
-// AcceptFile leaves out the differences that are intended by a file of YAML or JSON, which is a list:
+// AcceptFile leaves out the differences that are intended by a file. The file is a list, in YAML or JSON:
 //
 //	# accept.yaml
 //	- objects: secrets/web      # a resource, or resource/name. Default: all objects
@@ -130,8 +130,8 @@ func Ignore(path, reason string) Option {
 //	  faults: [crash]           # the kinds of faults, as for Only. Default: all runs
 //	  reason: nobody reads it   # must not be empty
 //
-// An asterisk in objects or path stands for any text. The report prints the lines that accept a finding, and
-// the entries that a complete exploration did not need.
+// An asterisk in objects or path stands for any text. The report prints the lines that accept a finding, and the
+// entries not needed by a complete exploration.
 func AcceptFile(path string) Option {
 	return func(e *exploration) error {
 		accepted, err := engine.ReadAcceptances(path)

@@ -9,8 +9,8 @@ import (
 	"github.com/yare-go/yare/explore"
 )
 
-// What goes beyond the promises of an API server does not harm an operator that uses yare: events that come
-// twice, and objects of its kind that it cannot decode.
+// What goes beyond the promises of an API server does not harm an operator that uses yare: repeated events, and
+// objects of its kind that the operator cannot decode.
 func TestBeyondTheContract(t *testing.T) {
 	t.Parallel()
 	coverage := explore.Run(t, explore.Binary{Path: "../examples/webapp"}, explore.Only("watch-twice", "unreadable"))

@@ -13,8 +13,8 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 )
 
-// FuzzPages checks that a page of a list has the items that a decoder finds, and that an answer that is
-// no list is an error. An answer that was taken for an empty list would be the deletion of all objects.
+// FuzzPages checks that a page of a list has the items found by a decoder. An answer that is no list must be
+// an error. An answer that was taken for an empty list would be the deletion of all objects.
 func FuzzPages(f *testing.F) {
 	for _, text := range []string{
 		page("", item("a"), item("b")), page("next", item("a")), page(""), `{"items":null}`, `{"items":[null,7,"x",[]]}`, `{"metadata":{"continue":"n"}}`,
@@ -61,8 +61,8 @@ func FuzzPages(f *testing.F) {
 	})
 }
 
-// FuzzRefusal checks that each refusal of a server becomes an error that callers can classify, and that no
-// server makes a client wait for longer than a minute.
+// FuzzRefusal checks that callers can classify the error of each refusal of a server. No server makes a
+// client wait for longer than a minute.
 func FuzzRefusal(f *testing.F) {
 	for _, status := range []string{
 		`{"kind":"Status","reason":"Expired","code":410}`, `{"kind":"Status","reason":"NotFound","details":{"name":"a","retryAfterSeconds":2147483647}}`,

@@ -168,6 +168,12 @@ func (a API[T]) List(ctx context.Context, selectors ...Selector) ([]*T, error) {
 	}
 }
 
+// List reads the objects of T that match in a namespace, as [API.List] does. An empty namespace stands for all namespaces,
+// or for the namespaces that the client is narrowed to.
+func List[T any, P ObjectOf[T]](ctx context.Context, c *Client, namespace string, selectors ...Selector) ([]*T, error) {
+	return newAPI[T, P](c, namespace).List(ctx, selectors...)
+}
+
 // Each lists all objects that match, one decoded object at a time, and holds one page of the
 // list in memory. An object that does not fit T comes as a [*DecodeError], and the sequence
 // goes on. Any other error ends the sequence, such as the error of a list that has become too old

@@ -288,7 +288,7 @@ func TestBadInputMakesNoRequest(t *testing.T) {
 		"merge with bytes":              {func() error { _, err := pods.Patch(ctx, "p", MergePatch([]byte(`{}`))); return err }, "must encode as a JSON object"},
 		"merge with a channel":          {func() error { _, err := pods.Patch(ctx, "p", MergePatch(make(chan int))); return err }, "encode a patch"},
 		"no operations":                 {func() error { _, err := pods.Patch(ctx, "p", JSONPatch()); return err }, "the JSON patch has no operations"},
-		"apply nothing":                 {func() error { _, err := Apply[corev1.Pod](ctx, c, nil); return err }, "patch pods: the object is nil"},
+		"apply nothing":                 {func() error { _, err := Apply(ctx, c, (*corev1.Pod)(nil)); return err }, "patch pods: the object is nil"},
 		"apply without a name":          {func() error { _, err := Apply(ctx, c, pod("ns", "")); return err }, "patch pods: the name is empty"},
 		"apply without a namespace":     {func() error { _, err := Apply(ctx, c, pod("", "p")); return err }, "it has no namespace"},
 		"apply what was read": {func() error {

@@ -1,7 +1,6 @@
 package kube
 
 import (
-	"cmp"
 	"context"
 	"fmt"
 	"math/rand/v2"
@@ -26,25 +25,12 @@ func (a API[T]) Create(ctx context.Context, t *T, options ...WriteOption) (*T, e
 	if err != nil {
 		return nil, err
 	}
-	if err := cmp.Or(a.target.rejectSubresource(VerbCreate, obj.GetName()), a.target.rejectProjection(VerbCreate, obj.GetName())); err != nil {
-		return nil, err
-	}
-	if a.target, err = a.target.inNamespaceOf(VerbCreate, obj); err != nil {
-		return nil, err
-	}
-	if obj.GetName() == "" && obj.GetGenerateName() == "" && !a.target.resource.isReview() {
-		return nil, fmt.Errorf("create %s: it has neither a name nor a generateName", a.target.resource)
-	}
-	r := a.target.request(VerbCreate, "")
-	r.Query = newWriteOptions(a.client.manager, options).query()
-	if r.Body, err = a.target.encode(obj); err != nil {
+	r, err := a.target.createRequest(a.client, obj, options)
+	if err != nil {
 		return nil, err
 	}
 	created, err := a.do(ctx, r)
-	if e, ok := AsError(err); ok && e.Ref.Name == "" {
-		e.Ref.Name = obj.GetName() // the request has it in its body only
-	}
-	return created, err
+	return created, nameRefusal(err, obj)
 }
 
 // Replace puts t in place of the object of its name, and returns the object that the server stored.
@@ -70,7 +56,7 @@ func (a API[T]) Replace(ctx context.Context, t *T, options ...WriteOption) (*T, 
 	return a.do(ctx, r)
 }
 
-// Patch changes parts of the object of that name, and returns the object that the server stored.
+// Patch changes parts of the object of that name, and returns the stored object.
 func (a API[T]) Patch(ctx context.Context, name string, patch Patch, options ...WriteOption) (*T, error) {
 	if err := a.target.requireName(VerbPatch, name); err != nil {
 		return nil, err
@@ -108,22 +94,11 @@ func (a API[T]) Apply(ctx context.Context, t *T, options ...ApplyOption) (*T, er
 	if err != nil {
 		return nil, err
 	}
-	if a.target, err = a.target.inNamespaceOf(VerbPatch, obj); err == nil {
-		err = a.target.requireName(VerbPatch, obj.GetName())
-	}
-	if err != nil {
-		return nil, err
-	}
-	r, err := newApplier(a.target, a.client).request(obj, options)
+	r, err := a.target.applyRequest(a.client, obj, options)
 	if err != nil {
 		return nil, err
 	}
 	return a.do(ctx, r)
-}
-
-// Apply declares t in its own namespace. See [API.Apply].
-func Apply[T any, P ObjectOf[T]](ctx context.Context, c *Client, t *T, options ...ApplyOption) (*T, error) {
-	return All[T, P](c).Apply(ctx, t, options...)
 }
 
 const (

@@ -19,9 +19,8 @@ import (
 	"github.com/yare-go/yare/yaretest"
 )
 
-// Every resource that the server serves in the groups of k8s.io/api, and that has a Go type there,
-// is in the table as the server serves it. The server serves every resource in the table of a
-// version that it serves.
+// Every served resource of the groups of k8s.io/api, if it has a Go type there, is in the table as
+// the server serves it. The server serves every resource in the table of a version that it serves.
 func TestTableAgreesWithTheServer(t *testing.T) {
 	t.Parallel()
 	cluster := yaretest.Start(t)

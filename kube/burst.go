@@ -57,7 +57,8 @@ func (c *burstConn) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// burstDialer returns a function that calls dial, and whose connections read bursts in larger parts.
+// burstDialer returns a function that calls dial. The connections of the function read bursts in larger
+// parts.
 func burstDialer(dial func(ctx context.Context, network, address string) (net.Conn, error)) func(context.Context, string, string) (net.Conn, error) {
 	return func(ctx context.Context, network, address string) (net.Conn, error) {
 		c, err := dial(ctx, network, address)

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"reflect"
 	"slices"
 	"time"
 )
@@ -19,6 +20,8 @@ type Client struct {
 	isLive  bool
 	pruner  *pruner
 	decoder decoder
+	// kinds has the resources of kinds without a Go type.
+	kinds *kindTable
 }
 
 // NewClient returns a client of the server that config names. The client shares its connections with no
@@ -72,11 +75,11 @@ func permanentErrors(next Handler) Handler {
 // NewClientFromHandler returns a client on top of any Handler. The client neither repeats nor limits
 // requests. Its field manager is yare.
 func NewClientFromHandler(h Handler) *Client {
-	return &Client{handler: h, manager: "yare", pruner: newPruner(), decoder: newDecoder()}
+	return &Client{handler: h, manager: "yare", pruner: newPruner(), decoder: newDecoder(), kinds: new(kindTable)}
 }
 
-// With returns a client whose requests pass first through the handler that wrap returns. next is the
-// handler of c. With calls wrap once.
+// With returns a client whose requests pass first through the handler from wrap. next is the handler of c.
+// With calls wrap once.
 func (c *Client) With(wrap func(next Handler) Handler) *Client {
 	d := *c
 	d.handler = wrap(c.handler)
@@ -124,10 +127,9 @@ func (c *Client) InCluster(cluster string) *Client {
 	return &d
 }
 
-// Live returns a client whose reads are answered by the server and never by a cache. It is for decisions
-// that need the newest state, and for objects that are read once. The writes of the returned client count
-// for the reads of c, as the writes of c do. In a reconcile each apply is sent, even if it would change
-// nothing.
+// Live returns a client whose reads are answered by the server and never by a cache. It is for decisions that
+// need the newest state, and for objects read once. The writes of the returned client count for the reads of
+// c, as the writes of c do. In a reconcile each apply is sent, even if it would change nothing.
 func (c *Client) Live() *Client {
 	d := *c
 	d.isLive = true
@@ -164,34 +166,66 @@ func (c *Client) Do(ctx context.Context, r *Request) (*Response, error) {
 // do not conflict with this one. A dry run does not change obj. obj must not be used by another
 // goroutine meanwhile.
 func (c *Client) ApplyStatus(ctx context.Context, obj Object, options ...ApplyOption) error {
-	kind, err := typeOfObject(VerbPatch, obj)
+	t, err := c.targetOf(ctx, VerbPatch, obj)
 	if err != nil {
 		return err
 	}
-	t := kind.target(nil).in(c, obj.GetNamespace())
+	t = t.in(c, obj.GetNamespace())
 	t.subresource = "status"
 	switch err := t.requireName(VerbPatch, obj.GetName()); {
 	case !t.hasStatus:
-		return fmt.Errorf("apply the status of %s: %s has none", t.resource, TypeName(kind.Go))
+		return fmt.Errorf("apply the status of %s: %s has none", t.resource, TypeName(reflect.TypeOf(obj).Elem()))
 	case err != nil:
 		return err
 	case obj.GetUID() == "":
 		return fmt.Errorf("apply the status of %s %s: it has no uid: read the object first, or use what Apply returned",
 			t.resource, quoted(obj.GetNamespace(), obj.GetName()))
 	}
-	return statusApply{c, newApplier(t, c), obj, options}.run(ctx)
+	return c.checkKind(obj, statusApply{c, newApplier(t, c), obj, options}.run(ctx))
 }
 
 // Delete deletes obj. If obj has a uid, only the object of that uid is deleted; otherwise the object
 // of its name is deleted. If the object is gone already, [IgnoreNotFound] drops the error: [IsNotFound]
 // reports the error or, if another object has the name, [IsUIDConflict] does.
 func (c *Client) Delete(ctx context.Context, obj Object, options ...DeleteOption) error {
-	kind, err := typeOfObject(VerbDelete, obj)
+	t, err := c.targetOf(ctx, VerbDelete, obj)
 	if err != nil {
 		return err
 	}
 	if uid := obj.GetUID(); uid != "" {
 		options = append([]DeleteOption{RequireUID(uid)}, options...)
 	}
-	return deleteObject(ctx, c, target{resource: kind.Resource}.in(c, obj.GetNamespace()), obj.GetName(), options)
+	t.representation = Full // a projection can be deleted too
+	return c.checkKind(obj, deleteObject(ctx, c, t.in(c, obj.GetNamespace()), obj.GetName(), options))
+}
+
+// targetOf returns the target of the kind of obj, in no namespace. For an object whose Go type stands for any kind,
+// discovery finds the resource.
+func (c *Client) targetOf(ctx context.Context, verb Verb, obj Object) (target, error) {
+	t := reflect.TypeOf(obj)
+	if t == nil || t.Kind() != reflect.Pointer || !StandsForAnyKind(t.Elem()) {
+		kind, err := typeOfObject(verb, obj)
+		return kind.target(err), err
+	}
+	if c == nil || reflect.ValueOf(obj).IsNil() {
+		return target{}, fmt.Errorf("%s an object of the type %s: the client or the object is nil", verb, t)
+	}
+	gvk := obj.GetObjectKind().GroupVersionKind()
+	if gvk.Version == "" || gvk.Kind == "" {
+		return target{}, fmt.Errorf("%s %s: its apiVersion or its kind is empty", verb, quoted(obj.GetNamespace(), obj.GetName()))
+	}
+	r, err := c.kinds.find(ctx, c, gvk)
+	if err != nil {
+		return target{}, fmt.Errorf("%s %s %s: %w", verb, gvk.Kind, quoted(obj.GetNamespace(), obj.GetName()), err)
+	}
+	return target{resource: r, hasStatus: true}, nil
+}
+
+// checkKind returns err. If err reports that something does not exist, the next write of an object of any kind asks
+// discovery for its resource.
+func (c *Client) checkKind(obj Object, err error) error {
+	if err != nil && (IsNotFound(err) || IsNoResource(err)) && StandsForAnyKind(reflect.TypeOf(obj).Elem()) {
+		c.kinds.forget(c.scope.cluster, obj.GetObjectKind().GroupVersionKind())
+	}
+	return err
 }

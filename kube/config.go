@@ -73,7 +73,7 @@ type Config struct {
 	DisableCompression bool
 	// WrapTransport, if it is set, returns a RoundTripper around its argument, which sends requests with
 	// their credentials. A client calls WrapTransport once. The argument has a method CloseIdleConnections,
-	// which closes the connections that are not in use. Otherwise unused connections close after 90 s.
+	// which closes unused connections. Otherwise unused connections close after 90 s.
 	WrapTransport func(http.RoundTripper) http.RoundTripper
 
 	// UserAgent is the header of that name. Default of a client: the name of the program and /yare.

@@ -208,7 +208,7 @@ func (e *execCredentials) run(ctx context.Context) (*execResult, error) {
 	cmd := exec.CommandContext(ctx, e.config.Command, e.config.Args...)
 	cmd.Env = append(append(os.Environ(), e.config.Env...), "KUBERNETES_EXEC_INFO="+string(info))
 	cmd.Stdout, cmd.Stderr = &stdout, os.Stderr
-	// A child of the plugin can hold the output open for longer than the plugin lives.
+	// A child of the plugin can hold the output open for longer than the plugin runs.
 	cmd.WaitDelay = time.Second
 	if interactive {
 		cmd.Stdin = os.Stdin

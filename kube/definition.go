@@ -26,7 +26,7 @@ type Definition struct {
 	// Categories are groups of resources that kubectl get takes, such as "all".
 	Categories []string
 
-	// ClusterScoped is true for a resource that lives outside of namespaces.
+	// ClusterScoped is true for a resource outside of namespaces.
 	ClusterScoped bool
 
 	// Foreign is true if the kind belongs to another project, such as a Certificate of
@@ -67,10 +67,10 @@ type Definition struct {
 	// Scale, if it is set, gives the resource a scale subresource.
 	Scale *Scale
 
-	// Source holds the Go files, embedded, in which the types are declared: their doc
-	// comments become the descriptions. A program cannot see its own comments, so without
-	// Source there are no descriptions. Because the text travels in the binary, the result is
-	// the same wherever the program was built and wherever it runs.
+	// Source holds the Go files, embedded, in which the types are declared: their doc comments become the
+	// descriptions. A program cannot see its own comments, so without Source there are no descriptions.
+	// Because the text is part of the binary, the result is the same wherever the program was built and
+	// wherever it runs.
 	//
 	//	//go:embed main.go
 	//	var source embed.FS

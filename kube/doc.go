@@ -13,15 +13,25 @@
 //
 //	client = client.With(func(next kube.Handler) kube.Handler { … })
 //
-// Callers name one type parameter. The compiler checks that a pointer to it is an object:
+// # Where a call lives
 //
-//	pods, err := kube.Namespaced[corev1.Pod](client, "default").List(ctx, kube.Label("app", "web"))
+// A call that returns an object is a function of this package, a call that returns only an error is a method of the
+// [Client], and an [API] has all calls of one kind by the names of objects.
+//
+//	secret, err := kube.Get[corev1.Secret](ctx, client, "default", "db")
+//	pods, err := kube.List[corev1.Pod](ctx, client, "default", kube.Label("app", "web"))
 //	live, err := kube.Apply(ctx, client, deployment)
+//	job, err := kube.Create(ctx, client, job)
+//	err := client.Delete(ctx, job)
+//	err := client.ApplyStatus(ctx, app)
+//	pods := kube.Namespaced[corev1.Pod](client, "default") // pods.List, pods.Patch, pods.Watch, pods.Logs, …
+//
+// The functions name a type only where no argument has it. Their arguments may be interfaces: see [Apply].
 //
 // # Which write
 //
-//   - [Apply] declares the fields that a program wants to have, from an object that the program builds
-//     for the apply. It suits children, and statuses ([Client.ApplyStatus]).
+//   - [Apply] declares the fields that a program wants to have. The fields come from an object built for the
+//     apply. [Apply] suits children, and statuses ([Client.ApplyStatus]).
 //   - [API.PatchDifference] changes some fields of an object that was read, such as a label. It leaves
 //     all other fields alone.
 //   - [API.Modify] reads, changes and replaces an object, and repeats this after a conflict. It suits

@@ -22,9 +22,9 @@ func newModification(t target, obj Object) (modification, error) {
 	return modification{t, obj, before, identityOf(obj), obj.GetResourceVersion()}, err
 }
 
-// compare reports whether the object has changed. It returns an error if the server would refuse the
-// change, or would ignore a part of the change. The object gets back the resource version of the read,
-// which is the condition under which the change may be stored.
+// compare reports whether the object has changed. It returns an error if the server would refuse the change,
+// or would ignore a part of the change. The object gets back the resource version of the read. This version
+// is the condition under which the change may be stored.
 func (m modification) compare() (hasChanged bool, err error) {
 	m.object.SetResourceVersion(m.version)
 	after, err := m.target.encode(m.object)

@@ -20,7 +20,7 @@ type Needs struct {
 	// ShutdownTime is how long the part may take at most to end when its context ends. Zero means that
 	// the part ends at once.
 	ShutdownTime time.Duration
-	// Rules are permissions that Access cannot express, such as for a URL that names no resource.
+	// Rules are permissions that Access cannot express, such as for a URL without a resource.
 	Rules []PolicyRule
 }
 

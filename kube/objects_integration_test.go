@@ -120,7 +120,7 @@ func TestConfigMapOnTheServer(t *testing.T) {
 }
 
 // Promise 10: the server records exactly the fields that the author set as owned, and removes a
-// field that the next apply leaves out.
+// field left out of the next apply.
 func TestApplyOwnsWhatItSaid(t *testing.T) {
 	t.Parallel()
 	cluster := yaretest.Start(t)

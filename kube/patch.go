@@ -40,13 +40,12 @@ func (p Patch) check() error {
 	return nil
 }
 
-// MergePatch returns a patch that sets the members of v, and removes the members that are null
-// in v. Lists are replaced as a whole (RFC 7386). v is anything that encodes as a JSON object,
-// such as a map.
+// MergePatch returns a patch that sets the members of v. The patch removes the members that are null in v.
+// Lists are replaced as a whole (RFC 7386). v is anything that encodes as a JSON object, such as a map.
 func MergePatch(v any) Patch { return newPatch(ContentMergePatch, v) }
 
-// StrategicPatch returns a strategic merge patch, for which the server knows which lists are
-// keyed. Custom resources do not support strategic merge patches.
+// StrategicPatch returns a strategic merge patch. For this patch, the server knows which lists are keyed.
+// Custom resources do not support strategic merge patches.
 func StrategicPatch(v any) Patch { return newPatch(ContentStrategicPatch, v) }
 
 // JSONPatch returns a patch that does one operation after the other (RFC 6902). If one operation
@@ -70,10 +69,10 @@ func TestAt(path string, v any) PatchOperation { return PatchOperation{"test", p
 // "/list/-" is the end of a list.
 func AddAt(path string, v any) PatchOperation { return PatchOperation{"add", path, value(v)} }
 
-// ReplaceAt returns an operation that replaces a value, which must exist.
+// ReplaceAt returns an operation that replaces a value. The value must exist.
 func ReplaceAt(path string, v any) PatchOperation { return PatchOperation{"replace", path, value(v)} }
 
-// RemoveAt returns an operation that removes a value, which must exist.
+// RemoveAt returns an operation that removes a value. The value must exist.
 func RemoveAt(path string) PatchOperation { return PatchOperation{Op: "remove", Path: path} }
 
 // value returns a pointer to v, so that omitempty does not drop a zero value.

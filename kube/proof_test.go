@@ -31,8 +31,8 @@ func TestProofModifyIsAppliedTwice(t *testing.T) {
 	})
 }
 
-// An error of modify ends Modify, its documentation says. An error that is a conflict, of another write that
-// modify makes, does not.
+// An error of modify ends Modify, its documentation says. An error that is a conflict, of another write by
+// modify, does not.
 func TestProofConflictOfTheFunctionItselfEndsModify(t *testing.T) {
 	bound.SkipFinding(t, 14)
 	t.Parallel()

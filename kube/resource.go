@@ -12,7 +12,7 @@ type Resource struct {
 	schema.GroupVersionKind
 	// Plural is the name in URLs, such as deployments.
 	Plural string
-	// ClusterScoped is true for a resource that lives outside of namespaces.
+	// ClusterScoped is true for a resource outside of namespaces.
 	ClusterScoped bool
 }
 

@@ -81,7 +81,7 @@ func TestResourceOfType(t *testing.T) {
 	}
 }
 
-// The error of a type without a resource contains the way out.
+// The error of a type without a resource contains the remedy.
 func TestTypesWithoutResource(t *testing.T) {
 	t.Parallel()
 	for _, test := range []struct {

@@ -10,7 +10,7 @@ import (
 	"time"
 )
 
-// retry is a Handler that repeats requests that failed for a transient reason, if that is safe:
+// retry is a Handler that repeats requests after a transient failure, if the repetition is safe:
 //
 //   - A request that the server did not accept (429, or no connection) is always repeated.
 //   - A read is always repeated.

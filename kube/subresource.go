@@ -9,8 +9,8 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 )
 
-// CreateSubresource creates a subresource of the object of that name, and returns the answer, which
-// is an Answer. The subresource determines the kinds of body and answer:
+// CreateSubresource creates a subresource of the object of that name, and returns the answer as an Answer.
+// The subresource determines the kinds of body and answer:
 //
 //	token, err := kube.CreateSubresource[authenticationv1.TokenRequest](ctx, accounts, "robot", "token",
 //		&authenticationv1.TokenRequest{Spec: authenticationv1.TokenRequestSpec{ExpirationSeconds: &seconds}})

@@ -1,6 +1,7 @@
 package kube
 
 import (
+	"cmp"
 	"fmt"
 )
 
@@ -71,6 +72,36 @@ func (t target) request(verb Verb, name string) *Request {
 		Verb: verb, Resource: t.resource, Namespace: t.namespace, Name: name,
 		Subresource: t.subresource, Representation: t.representation,
 	}
+}
+
+// applyRequest returns the apply of obj by the field manager of c.
+func (t target) applyRequest(c *Client, obj Object, options []ApplyOption) (*Request, error) {
+	t, err := t.inNamespaceOf(VerbPatch, obj)
+	if err == nil {
+		err = t.requireName(VerbPatch, obj.GetName())
+	}
+	if err != nil {
+		return nil, err
+	}
+	return newApplier(t, c).request(obj, options)
+}
+
+// createRequest returns the creation of obj by the field manager of c.
+func (t target) createRequest(c *Client, obj Object, options []WriteOption) (*Request, error) {
+	if err := cmp.Or(t.rejectSubresource(VerbCreate, obj.GetName()), t.rejectProjection(VerbCreate, obj.GetName())); err != nil {
+		return nil, err
+	}
+	t, err := t.inNamespaceOf(VerbCreate, obj)
+	if err != nil {
+		return nil, err
+	}
+	if obj.GetName() == "" && obj.GetGenerateName() == "" && !t.resource.isReview() {
+		return nil, fmt.Errorf("create %s: it has neither a name nor a generateName", t.resource)
+	}
+	r := t.request(VerbCreate, "")
+	r.Query = newWriteOptions(c.manager, options).query()
+	r.Body, err = t.encode(obj)
+	return r, err
 }
 
 // requireName returns an error unless t and the name together name one object.

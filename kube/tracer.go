@@ -10,9 +10,8 @@ import (
 // github.com/yare-go/yare/otel adapts OpenTelemetry. Several goroutines call its methods, which
 // must not block.
 type Tracer interface {
-	// Start begins a span, below the span of ctx if ctx has one. It returns a context that has the
-	// new span, and a function that ends the span. The function is called once, with the error of
-	// the work or nil.
+	// Start begins a span, below the span of ctx if ctx has one. It returns a context with the new span, and
+	// a function that ends the span. The function is called once, with the error of the work or nil.
 	Start(ctx context.Context, name string, attributes ...slog.Attr) (context.Context, func(error))
 	// Inject adds to header what names the span of ctx to the server, such as traceparent
 	// (https://www.w3.org/TR/trace-context/). It may add nothing.

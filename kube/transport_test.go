@@ -208,7 +208,7 @@ func TestWarnings(t *testing.T) {
 	}
 }
 
-// Bug: the texts of warnings were kept for the life of the process.
+// Bug: the texts of warnings were kept until the process ended.
 func TestWarningsAreLoggedOnceAndBounded(t *testing.T) { //nolint:paralleltest // it sets the default logger
 	var logged strings.Builder
 	before := slog.Default()
@@ -354,8 +354,8 @@ func TestWatchOutlivesTheTimeout(t *testing.T) {
 	}
 }
 
-// The transport finds a dead connection by pings over HTTP/2, and not at all over HTTP/1.1. Package
-// watch waits less long for signs of life on a connection without pings.
+// The transport finds a dead connection by pings over HTTP/2, and not at all over HTTP/1.1. Package watch
+// waits for a shorter time on a connection without pings.
 func TestWatchSaysWhetherItsConnectionIsPinged(t *testing.T) {
 	t.Parallel()
 	for _, http2 := range []bool{true, false} {

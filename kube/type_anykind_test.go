@@ -11,8 +11,8 @@ import (
 	"github.com/yare-go/yare/kube"
 )
 
-// The types that stand for any kind take a resource, and follow it in the form that they hold. Other
-// types do not take one.
+// The types that stand for any kind take a resource, and follow the resource in their own form.
+// Other types do not take one.
 func TestTypesForAnyKind(t *testing.T) {
 	t.Parallel()
 	pods, err := kube.ResourceOf[corev1.Pod]()

@@ -10,8 +10,8 @@ import (
 	"time"
 )
 
-// TestLimitWrites checks that no more writes are in flight than the limit says, that reads
-// are not held up by them, and that a write that waits gives up with its caller.
+// TestLimitWrites checks that no more writes are in flight than the limit says. The writes
+// do not hold up reads. A waiting write gives up with its caller.
 func TestLimitWrites(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -89,7 +89,7 @@ func TestWriteThatWaitsToBeRepeatedHoldsNoPlace(t *testing.T) {
 	})
 }
 
-// All clients that are derived from one share its limit, which is 64 by default.
+// All clients derived from one client share its limit, which is 64 by default.
 func TestClientLimitsItsWrites(t *testing.T) {
 	t.Parallel()
 	var mu sync.Mutex

@@ -213,8 +213,8 @@ func TestWritesLeaveTheirArgumentAlone(t *testing.T) {
 	check("create of a wrapped pointer", p.ConfigMap, pointed().ConfigMap, err)
 }
 
-// Both ways to delete return the same error for an object that is gone, which can be ignored.
-// Bug: one of them did not return the error.
+// Both ways to delete return the same error for an object that is gone. The error can be
+// ignored. Bug: one of them did not return the error.
 func TestDeleteOfWhatIsGone(t *testing.T) {
 	t.Parallel()
 	for _, test := range []struct {

@@ -2,8 +2,8 @@ package operator
 
 import "context"
 
-// The tests that use package yaretest, which imports this package, are in package operator_test.
-// They share these names with the tests in this package.
+// Package yaretest imports this package. The tests that use yaretest are in package
+// operator_test. They share these names with the tests in this package.
 type Gadget = gadget
 
 var (

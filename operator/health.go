@@ -15,7 +15,7 @@ type readiness struct {
 	isSubscribed func(controller string) bool
 	// cached returns the streams of the cache.
 	cached func() []cache.Stats
-	// unsynced returns the streams that have not been listed, of those that parts follow without the cache.
+	// unsynced returns the streams not yet listed, of the streams that parts follow without the cache.
 	unsynced func() []kube.Stream
 	isEnding func() bool
 	// election is the leader election of the program. It may be nil. A standby can be ready like a

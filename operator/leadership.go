@@ -133,8 +133,8 @@ func newIdentity(pod string) string {
 	return cmp.Or(pod, host) + "_" + rand.Text()
 }
 
-// leaseAccess returns the permissions that the leader election of a program of that name needs. RBAC
-// cannot restrict create to names.
+// leaseAccess returns the permissions that the leader election of a program of this name needs. RBAC cannot
+// restrict create to names.
 func leaseAccess(name string) []kube.Access {
 	leases := lease.Resource()
 	return []kube.Access{

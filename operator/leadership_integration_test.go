@@ -188,10 +188,10 @@ func (s *stage) waitForWrites(r *replica, n int) {
 	})
 }
 
-// TestNoWriteOfAnOldTerm runs replicas on a real API server whose networks are slow and broken and
-// whose processes are stopped and killed. The audit log of the server shows each write that was
-// carried out, with the resource version that it led to. No write of a term follows the first write of
-// the next one (promise 19).
+// TestNoWriteOfAnOldTerm runs replicas on a real API server. Their networks are slow and broken, and
+// their processes are stopped and killed. The audit log of the server shows each write carried out,
+// with the resource version that the write led to. No write of a term follows the first write of the
+// next one (promise 19).
 //
 // YARE_LEADER_FAULTS sets how often each fault happens.
 func TestNoWriteOfAnOldTerm(t *testing.T) {

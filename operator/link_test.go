@@ -176,8 +176,8 @@ func (l *link) pass(from, to net.Conn) {
 	writing.Wait()
 }
 
-// wait waits until bytes that were sent at that time arrive. It returns false if they never do,
-// because the sender has reset the connection.
+// wait waits until bytes sent at that time arrive. It returns false if they never do, because the
+// sender has reset the connection.
 func (l *link) wait(sent time.Time, reset <-chan struct{}) bool {
 	for {
 		l.mu.Lock()

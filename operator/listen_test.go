@@ -424,8 +424,8 @@ func TestReadinessOfFunctions(t *testing.T) {
 	}
 }
 
-// A watch that a function gave up before it was listed held /readyz at 503 for ever, and
-// each selector that was ever followed was kept.
+// A watch that a function gave up before it was listed held /readyz at 503 for ever. Each
+// selector ever followed was kept.
 func TestAbandonedWatchesDoNotHoldReadiness(t *testing.T) {
 	t.Parallel()
 	listener := anywhere(t)

@@ -128,7 +128,7 @@ func (p manifestPrinter) objects(options *manifests.Options) ([]map[string]any, 
 	return objects, nil
 }
 
-// options returns the options that the command line gives, or everything that is wrong with them.
+// options returns the options of the command line, or everything that is wrong with the options.
 func (p manifestPrinter) options(o options, needs kube.Needs) (*manifests.Options, error) {
 	flags := p.flags
 	name, namespace, err := o.install.names(p.program)

@@ -89,7 +89,7 @@ func manifestOf[T any, P kube.ObjectOf[T]](t *T) (map[string]any, error) {
 		recorded = r.Body
 		return nil, errRecorded
 	})
-	_, err := kube.Apply[T, P](context.Background(), kube.NewClientFromHandler(recorder), t)
+	_, err := kube.Apply(context.Background(), kube.NewClientFromHandler(recorder), P(t))
 	object := make(map[string]any)
 	if errors.Is(err, errRecorded) {
 		err = json.Unmarshal(recorded, &object) // integers stay integers

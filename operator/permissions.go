@@ -50,11 +50,11 @@ func newRole(kind, name, namespace string, rules []kube.PolicyRule) role {
 	return role{APIVersion: "rbac.authorization.k8s.io/v1", Kind: kind, Metadata: roleMetadata{name, namespace}, Rules: rules}
 }
 
-// installNamespaceOf returns the namespace that a program of that name is installed in, unless its user
+// installNamespaceOf returns the namespace that a program of this name is installed in, unless its user
 // chooses another.
 func installNamespaceOf(name string) string { return name + "-system" }
 
-// printPermissions prints the permissions that a program of that name needs.
+// printPermissions prints the permissions that a program of this name needs.
 func printPermissions(w io.Writer, program string, o options, needs kube.Needs) error {
 	roles := rolesOf(access.For(needs, o.namespaces), program, cmp.Or(o.install.namespace, installNamespaceOf(program)))
 	if len(roles) == 0 {

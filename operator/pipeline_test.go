@@ -50,8 +50,8 @@ func pageOfPipeline(t *testing.T) []string {
 	return names
 }
 
-// callers returns the functions that are under way from the client of a reconcile down to the transport, in
-// the order in which they were called, without the path of the module and without receivers' pointers:
+// callers returns the functions under way from the client of a reconcile down to the transport, in the order
+// in which they were called, without the path of the module and without receivers' pointers:
 // controller.requestTrace.Do.
 func callers() []string {
 	counters := make([]uintptr, 256)
@@ -79,8 +79,8 @@ func isHandler(function, name string) bool {
 	return ok && strings.Contains("."+inside+".", "."+rest+".") && !strings.HasSuffix(function, "-fm")
 }
 
-// TestPipelineIsThatOfThePage compares the handlers that an apply of a reconcile passes, on a client with
-// all that a program can have, with the list in docs/architecture.md.
+// TestPipelineIsThatOfThePage compares the handlers passed by an apply of a reconcile, on a client with all
+// that a program can have, with the list in docs/architecture.md.
 func TestPipelineIsThatOfThePage(t *testing.T) {
 	t.Parallel()
 	want := pageOfPipeline(t)

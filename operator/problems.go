@@ -83,7 +83,7 @@ func (reporter *problemReporter) handler(next kube.Handler) kube.Handler {
 	})
 }
 
-// recordOutcome records how r ended. It logs the problems that are over, and the problem that begins.
+// recordOutcome records how r ended. It logs the problems that are over, and the new problem.
 func (reporter *problemReporter) recordOutcome(r *kube.Request, err error) {
 	found, isProblem := diagnose(r, err)
 	reporter.mu.Lock()
@@ -174,8 +174,8 @@ func isDeniedByAuthorizer(err error) bool {
 	return strings.Contains(reason, `" cannot `)
 }
 
-// isAuthorized reports whether err shows that an authorizer has let the request pass, which
-// comes before admission, validation and storage.
+// isAuthorized reports whether err shows that an authorizer has let the request pass. Authorization comes
+// before admission, validation and storage.
 func isAuthorized(err error) bool {
 	switch {
 	case err == nil, kube.IsConflict(err), kube.IsAlreadyExists(err), kube.IsInvalid(err):

@@ -19,8 +19,9 @@ type Standby interface {
 }
 
 // OnEveryReplica returns a part that runs part on every replica from the start on, whether the replica leads
-// or not. Examples are a [Task] that serves requests, and a controller that only fills its own cache. All
-// replicas write what the part writes. A [Service] runs on every replica without OnEveryReplica.
+// or not. One example is a [Task] that serves requests. Another example is a controller that only fills its
+// own cache. All replicas write what the part writes. A [Service] runs on every replica without
+// OnEveryReplica.
 func OnEveryReplica(part Part) Part {
 	if part == nil {
 		return nil // the program reports it

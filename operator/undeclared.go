@@ -13,9 +13,9 @@ import (
 	"github.com/yare-go/yare/kube"
 )
 
-// refuseUndeclared returns a wrapper of handlers that fails each request that no part declares, before
-// it is sent. The error has the status of a server that denies the request, and contains the expression
-// that declares the request.
+// refuseUndeclared returns a wrapper of handlers. The wrapper fails each request that no part declares,
+// before the request is sent. The error has the status of a server that denies the request, and contains the
+// expression to declare the request.
 func refuseUndeclared(checker *access.Checker) func(kube.Handler) kube.Handler {
 	return func(next kube.Handler) kube.Handler {
 		return kube.HandlerFunc(func(ctx context.Context, r *kube.Request) (*kube.Response, error) {
@@ -53,9 +53,8 @@ func advice(ctx context.Context, declaration string) string {
 	return "add " + declaration + " " + place
 }
 
-// explainDenial returns err, the outcome of r. If the server refused r because of a permission that the
-// program does not declare, the error contains the expression that declares the permission. checker may be
-// nil.
+// explainDenial returns err, the outcome of r. If the server refused r because of an undeclared permission,
+// the error contains the expression that declares the permission. checker may be nil.
 func explainDenial(ctx context.Context, checker *access.Checker, r *kube.Request, err error) error {
 	e, ok := kube.AsError(err)
 	if !ok || checker == nil || !kube.IsForbidden(err) {

@@ -17,8 +17,8 @@ type Change struct {
 	// version of the deletion; for any other deletion, it is the last version that was observed.
 	// For ChangeListed and ChangeBookmark it is the version that the stream has reached.
 	ResourceVersion string
-	// Object is the object as the server sent it, in JSON, valid until the next Change. It is nil
-	// for a deletion that was not observed itself, and for changes that concern no object.
+	// Object is the object as the server sent it, in JSON, valid until the next Change. It is nil for a
+	// deletion that was not observed itself, and for changes without an object.
 	Object []byte
 }
 
@@ -42,9 +42,8 @@ const (
 	// ChangeBookmark reports that the stream has reached its ResourceVersion without any
 	// change.
 	ChangeBookmark
-	// ChangeWatchOpened reports that a watch is open: the server has accepted it, and from now
-	// on sends every change. A watch that begins with a list is open from the end of that
-	// list on, after its ChangeListed.
+	// ChangeWatchOpened reports that a watch is open: the server has accepted it, and from now on sends every
+	// change. A watch that begins with a list is open from the end of the list on, after its ChangeListed.
 	ChangeWatchOpened
 	// ChangeWatchEnded reports that the open watch has ended, for whatever reason, or was
 	// silent for too long. Until the next ChangeWatchOpened, the state may be older than the

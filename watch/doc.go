@@ -1,5 +1,5 @@
-// Package watch turns list and watch into one ordered sequence of events, which survives
-// everything that a server does.
+// Package watch turns list and watch into one ordered sequence of events, which goes on whatever a server
+// does.
 //
 //	for event, err := range watch.Events(ctx, kube.All[Book](client)) {
 //		switch e := event.(type) {
@@ -18,18 +18,17 @@
 //
 // # What is guaranteed
 //
-//   - A watch that ends, breaks or falls silent is followed by a watch from the last resource
-//     version that was seen. Bookmarks advance that version.
+//   - A watch that ends, breaks or becomes silent is followed by a watch from the last seen resource version.
+//     Bookmarks advance that version.
 //   - A resource version that is too old (410 Gone, as an answer or in the stream) leads to a fresh list.
 //     A version that is refused four times in a row for another reason does so too. The sequence shows
 //     the difference: objects that are not in the list are Deleted, unchanged objects are not
 //     mentioned, and another object under an old name is a deletion and an addition.
 //   - The list comes as a stream where the server can do that (KEP-3157), and in pages
 //     otherwise. A list that breaks off leaves nothing behind.
-//   - An object that does not fit its Go type is reported, and its neighbours are served. An
-//     object whose metadata cannot be read is reported, and is not missing from a list. If not
-//     even its name can be read, that list reports no object as missing, and the next list
-//     decides.
+//   - An object that does not fit its Go type is reported, and the other objects are served. An object whose
+//     metadata cannot be read is reported, and is not missing from a list. If not even its name can be read,
+//     that list reports no object as missing, and the next list decides.
 //   - Each stream has a back-off of its own, which only progress resets. An event,
 //     a bookmark, and a watch that lasted for at least a second are progress. Silence is
 //     neither progress nor a failure.
@@ -70,12 +69,12 @@
 //
 // # What a new process may assume
 //
-// A process that starts sees at least what its predecessor wrote and was answered for. Lists,
-// streamed or in pages, name no resource version. In particular they do not name "0", because an API server
-// answers such a list from its cache, however old. For a list without a version, an API server that lags
-// behind etcd waits until it has caught up, or answers that the version is too large. Then the list is
-// repeated. A watch that is resumed on such a server is silent until the server has caught up. So no state
-// is Synced that is older than the start of its list.
+// A process that starts sees at least what its predecessor wrote and was answered for. Lists, streamed or in
+// pages, name no resource version. In particular they do not name "0", because an API server answers such a
+// list from its cache, however old. An API server can lag behind etcd. For a list without a version, the
+// server then waits until it has caught up, or answers that the version is too large. Then the list is
+// repeated. A watch that is resumed on such a server is silent until the server has caught up. So no state is
+// Synced that is older than the start of its list.
 //
 // What remains:
 //
@@ -84,6 +83,5 @@
 //     nothing about another stream.
 //   - A request of the predecessor may still be under way, if it did not wait for its answer. It
 //     may be carried out after the list. Its change then comes as an event.
-//   - A proxy or an aggregated API server that keeps a cache of its own, and answers lists from
-//     that cache, breaks the guarantee.
+//   - A proxy or an aggregated API server breaks the guarantee if it answers lists from a cache of its own.
 package watch

@@ -18,7 +18,7 @@ type (
 	// Modified is a newer state of an object that the sequence has shown.
 	Modified[T any] struct{ Object *T }
 
-	// Deleted is an object that was deleted, or that no longer matches the selectors.
+	// Deleted is an object that was deleted, or no longer matches the selectors.
 	Deleted[T any] struct {
 		// Object is the last state. If Stale is true, it has only kind, namespace, name, uid,
 		// and the last resource version that was seen.

@@ -77,7 +77,7 @@ func TestEvents(t *testing.T) {
 			published: "+a1(1) = ~a6(6) -a7(7) +b8(8) ~b10(10)",
 		},
 		{
-			name: "promise 3: an object that vanished in the gap is deleted, and only its metadata is known",
+			name: "promise 3: an object that is missing after the gap is deleted, and only its metadata is known",
 			answers: []answer{
 				stream(added(object("a", 1)), endOfList("5"), gone()),
 				stream(endOfList("9"), added(object("b", 10))),
@@ -85,7 +85,7 @@ func TestEvents(t *testing.T) {
 			published: "+a1(1) = -a1(0)? +b10(10)",
 		},
 		{
-			name: "promise 4: an object that cannot be decoded is reported each time, its neighbours are served",
+			name: "promise 4: an object that cannot be decoded is reported each time, the other objects are served",
 			answers: []answer{stream(
 				added(object("a", 1)), added(misfit("b", 2)), added(object("c", 3)), endOfList("5"),
 				modified(misfit("b", 6)), modified(object("a", 7)),

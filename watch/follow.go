@@ -125,10 +125,10 @@ func (f *follower) listPages(ctx context.Context) error {
 	return q.endList(version)
 }
 
-// handleNotFound handles the answer err, which reports that the server does not know the resource of the
-// stream. Discovery decides: without a successful discovery the resource is not absent. If it is
-// absent, handleNotFound publishes that there are no objects, and returns nil once the server serves
-// the resource. Otherwise it returns the error that the follower has to handle.
+// handleNotFound handles the answer err. The answer reports that the server does not know the resource of the
+// stream. Discovery decides: without a successful discovery the resource is not absent. If it is absent,
+// handleNotFound publishes that there are no objects, and returns nil once the server serves the resource.
+// Otherwise it returns the error that the follower has to handle.
 func (f *follower) handleNotFound(ctx context.Context, err error) error {
 	q := f.sequence
 	presence := presence{handler: f.watcher.handler, stream: q.stream}
@@ -167,9 +167,8 @@ func (f *follower) handleError(ctx context.Context, err error) (goesOn bool) {
 	return clock.SleepReal(ctx, r.delay) == nil
 }
 
-// isStreamingRefusal reports whether a list was refused because it is a streaming list, or did not
-// come to its end. A server that does not know streaming lists ignores the parameters that ask
-// for one, and just watches.
+// isStreamingRefusal reports whether a list was refused because it is a streaming list, or did not come to
+// its end. A server that does not know streaming lists ignores the parameters for one, and just watches.
 func isStreamingRefusal(err error) bool {
 	return isIdle(err) || kube.IsInvalid(err) || kube.IsBadRequest(err)
 }

@@ -32,8 +32,8 @@ func TestServerStreamsTheList(t *testing.T) {
 	}
 }
 
-// An object that moves out of a selector is deleted for its watch, in the last state that
-// matched. It is added when it moves in again.
+// An object that moves out of a selector is deleted for its watch, in the last matching
+// state. It is added when it moves in again.
 func TestSelectorsOnAServer(t *testing.T) {
 	t.Parallel()
 	cluster := yaretest.Start(t)

@@ -195,8 +195,8 @@ func TestInitialState(t *testing.T) {
 			asked:     []string{"watch all", "list", "watch from 5", "watch all", "list", "watch from 6", "list"},
 		},
 		{
-			// A ghost is an object of an aborted attempt that was deleted before the next.
-			name: "a streaming list that breaks leaves no ghost",
+			// The object ghost is of an aborted attempt, and was deleted before the next attempt.
+			name: "the objects of a streaming list that breaks are not kept",
 			answers: []answer{
 				stream(added(object("a", 1)), added(object("ghost", 2)), broken()),
 				stream(added(object("a", 1)), endOfList("5"), hang()),
@@ -214,7 +214,7 @@ func TestInitialState(t *testing.T) {
 			asked:     []string{"watch all", "watch all"},
 		},
 		{
-			name: "an expired continue token restarts the list and leaves no ghost",
+			name: "an expired continue token restarts the list, and the objects so far are not kept",
 			answers: []answer{
 				refuse(422, "Invalid"),
 				page("5", "next", object("ghost", 1), object("b", 2)),
@@ -242,7 +242,7 @@ func TestRelistPublishesTheDifference(t *testing.T) {
 	before := stream(added(object("a", 1)), added(object("b", 2)), added(object("c", 3)), endOfList("5"), gone())
 	runScripts(t, []scripted{
 		{
-			name:      "vanished objects are deleted, unchanged ones are not mentioned",
+			name:      "missing objects are deleted, unchanged ones are not mentioned",
 			answers:   []answer{before, stream(added(object("a", 1)), added(object("b", 7)), endOfList("9"), hang())},
 			published: "+a1 +b2 +c3 = ~b7 -c3? =",
 			asked:     []string{"watch all", "watch all"},
@@ -323,7 +323,7 @@ func TestRetryAfterIsRespected(t *testing.T) {
 	})
 }
 
-// Bug: a Retry-After of a day, from a proxy on the way, put a stream to sleep for a day.
+// Bug: a Retry-After of a day, from a proxy on the way, stopped a stream for a day.
 func TestRetryAfterIsBounded(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {

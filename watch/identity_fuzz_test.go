@@ -9,8 +9,8 @@ import (
 	"github.com/yare-go/yare/kube"
 )
 
-// FuzzIdentity compares the identity that a stream reads from an object with that which a decoder finds.
-// An identity that was misread would be another object.
+// FuzzIdentity compares the identity that a stream reads from an object with the identity found by a
+// decoder. An identity that was misread would be another object.
 func FuzzIdentity(f *testing.F) {
 	for _, text := range []string{
 		`{"metadata":{"namespace":"ns","name":"a","uid":"u","resourceVersion":"7"},"spec":{"metadata":{"name":"b"}}}`, `{"spec":{"name":"b"},"metadata":{"labels":{"name":"b"},"name":"a"}}`,

@@ -5,8 +5,8 @@ import (
 	"time"
 )
 
-// idleTimer calls a function when the reader of a watch has waited for too long. It counts the
-// time in which it runs, and not the time in which it is paused.
+// idleTimer calls a function when the reader of a watch has waited for too long. It counts the time in which
+// it runs, and not the time of its pauses.
 type idleTimer struct {
 	timer *time.Timer
 	// resumed is when the current wait began.

@@ -20,10 +20,10 @@ import (
 	"github.com/yare-go/yare/yaretest"
 )
 
-// What a new process may assume, on two real API servers with one etcd, of which one lags: its
-// connection to etcd is held back. It answers from its own past only if it is asked for
-// resourceVersion=0. A list of yare waits for the present, and a watch that is resumed on it
-// from a later version is silent. When it has caught up, nothing is lost.
+// What a new process may assume, on two real API servers with one etcd, of which one lags: its connection to
+// etcd is held back. The server answers from an old state only if a request names resourceVersion=0. A list
+// of yare waits for the present state. A watch that is resumed on the server from a later version is silent.
+// When the server has caught up, nothing is lost.
 func TestAPIServerThatLags(t *testing.T) {
 	t.Parallel()
 	if runtime.GOOS != "linux" {

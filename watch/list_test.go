@@ -110,8 +110,8 @@ func TestUnreadableMetadataIsSkipped(t *testing.T) {
 	})
 }
 
-// Regression: an object that exists, and whose metadata cannot be read in a relist, was reported
-// as deleted, so that its owner's cleanup went on as if it were gone.
+// Regression: an existing object whose metadata cannot be read in a relist was reported as
+// deleted, so that its owner's cleanup went on as if it were gone.
 func TestUnreadableObjectIsNotMissingFromARelist(t *testing.T) {
 	t.Parallel()
 	before := stream(added(object("a", 1)), added(object("b", 2)), endOfList("5"), pause(time.Minute), gone())

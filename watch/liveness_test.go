@@ -36,9 +36,8 @@ func liveness(t *testing.T, s *script, n int) []string {
 	return changes
 }
 
-// A cache may rely on what it holds only while its watch is open: each way in which a watch
-// ends is published before anything else happens, and a list that is under way is no open
-// watch.
+// A cache may rely on what it holds only while its watch is open: each way in which a watch ends
+// is published before anything else happens. A list under way is no open watch.
 func TestWatchesArePublishedAsOpenAndEnded(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {

@@ -80,7 +80,7 @@ func TestOldEventsAreNoNews(t *testing.T) {
 }
 
 // A server is busy for a moment each time that a custom resource is new to it ("storage is
-// (re)initializing"). Reported at once, that was the first line that the example book
+// (re)initializing"). Reported at once, this was the first line that the example book
 // printed.
 func TestBusyServerIsTroubleOnlyWhenItLasts(t *testing.T) {
 	t.Parallel()

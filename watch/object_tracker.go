@@ -31,8 +31,7 @@ type objectTracker struct {
 	list uint32
 	// listed is the number of objects that the current list has shown.
 	listed int
-	// undecodable holds the objects that the current list has shown, but whose metadata cannot
-	// be read.
+	// undecodable holds the objects that the current list has shown without readable metadata.
 	undecodable map[trackedKey]bool
 	// hasUnnamed is true if the current list has shown an object whose name cannot be read. That
 	// object may be any object that the list has not shown by name.
@@ -128,8 +127,8 @@ func (t *objectTracker) put(k kube.Key, v ident.Version) (replaced trackedVersio
 	}
 }
 
-// putUndecodable records that the current list has shown an object whose metadata cannot be
-// read, so that the object is not missing.
+// putUndecodable records that the current list has shown an object without readable metadata. So the object
+// is not missing.
 func (t *objectTracker) putUndecodable(id identity) {
 	t.listed++
 	if id.isKeyKnown {

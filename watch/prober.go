@@ -14,8 +14,8 @@ import (
 	"github.com/yare-go/yare/kube"
 )
 
-// errRestored ends a watch if the server was restored from a backup that is older than the version from which
-// the watch was resumed.
+// errRestored ends a watch if the server was restored from a backup older than the version from which the
+// watch was resumed.
 var errRestored = errors.New("the server has lost what it has shown before, as after a restored backup: everything is listed again")
 
 const (
@@ -28,8 +28,9 @@ const (
 // prober finds out whether a server was restored from a backup.
 //
 // A restored server does not refuse a watch from a version that it has not reached yet. The watch is silent
-// until the server reaches the version, and the changes until then are lost. Silence alone is normal. So a watch
-// that was reopened after an unexpected end, and that brings nothing new, is probed by a list of one object.
+// until the server reaches the version, and the changes until then are lost. Silence alone is normal. So a
+// watch that was reopened after an unexpected end is probed by a list of one object, if the watch brings
+// nothing new.
 //
 // Example: the newest change of the stream is b at version 100. The connection breaks, and the watch is
 // reopened from version 100. It is silent for 12 seconds. The list of b has version 60: this proves a
@@ -97,9 +98,9 @@ func (p *prober) stop() {
 	}
 }
 
-// recordEvent ends the probe if an event of the watch has a version that is newer than all versions that the
-// server had before the watch. An older event proves nothing: a restored server sends again the changes that the
-// backup has. A version that cannot be compared ends the probe too.
+// recordEvent ends the probe if the version of an event of the watch is newer than all versions that the
+// server had before the watch. An older event proves nothing: a restored server sends again the changes that
+// the backup has. A version that cannot be compared ends the probe too.
 func (p *prober) recordEvent(version string) {
 	if p.cancel != nil && !ident.HasReached(p.expected.version, version) {
 		p.stop()

@@ -45,9 +45,8 @@ func (r *Relister) isDue() bool {
 	return r.isRequested
 }
 
-// beginWatch records that a watch begins, which endWatch ends. It ends the watch at once if a
-// list is due. The caller must call the function that beginWatch returns when the watch has
-// ended.
+// beginWatch records that a watch begins. endWatch ends the watch. beginWatch ends the watch at once if a
+// list is due. The caller must call the function that beginWatch returns when the watch has ended.
 func (r *Relister) beginWatch(endWatch func()) (ended func()) {
 	r.mu.Lock()
 	defer r.mu.Unlock()

@@ -11,8 +11,8 @@ import (
 	"github.com/yare-go/yare/watch"
 )
 
-// A consumer that learns from elsewhere that the server has lost its state can ask for a fresh
-// list, whatever the stream is doing. Each list begins after the request for it.
+// A consumer that learns from elsewhere of the loss of the server's state can ask for a
+// fresh list, whatever the stream is doing. Each list begins after the request for it.
 func TestRelister(t *testing.T) {
 	t.Parallel()
 	list := func(then ...part) answer {

@@ -13,9 +13,9 @@ import (
 	"github.com/yare-go/yare/watch"
 )
 
-// An API server whose etcd was restored from a backup does not refuse a watch from a version
-// that it has not reached: it is silent until then (TestWatchFromTheFuture). Everything
-// in between was lost, for as long as the server took. So a silent watch is probed once after an
+// An API server whose etcd was restored from a backup does not refuse a watch from a later
+// version than its own: it is silent until then (TestWatchFromTheFuture). Everything in between
+// was lost, for as long as the server took. So a silent watch is probed once after an
 // interruption.
 func TestRestoredServerIsFound(t *testing.T) {
 	t.Parallel()
@@ -79,8 +79,9 @@ func TestRestoredServerIsFound(t *testing.T) {
 			probe: page("120", "", object("b", 95)), published: "! ~a50 =",
 		},
 		{
-			// Found by FuzzFollow: the events of the past kept the probe from finding the loss.
-			name: "it shows a part of the past that was shown within a list with an earlier version",
+			// Found by FuzzFollow: events that the stream had shown before kept the probe from finding the
+			// loss.
+			name: "it repeats events that were shown within a list with an earlier version",
 			answers: []answer{
 				stream(added(object("a", 90)), modified(object("b", 95)), modified(object("b", 100)), endOfList("90"), broken()),
 				stream(modified(object("b", 95)), hang()),

@@ -21,7 +21,7 @@ var errStopped = errors.New("the consumer has left the loop")
 //	    │ yield
 //	consumer     package cache, Events or WaitFor
 //
-// The items of a paged list have the same way without a Frame.
+// The items of a paged list take the same steps without a Frame.
 type sequence struct {
 	stream  kube.Stream
 	yield   func(Change, error) bool
@@ -54,8 +54,8 @@ func (q *sequence) endList(version string) error {
 	return q.publishListed(version)
 }
 
-// publishListed publishes the deletions of the objects that the current list does not contain, and then that
-// the list is complete at version.
+// publishListed publishes the deletions of the objects that the current list does not contain. It then
+// publishes that the list is complete at version.
 func (q *sequence) publishListed(version string) error {
 	for _, o := range q.tracker.takeMissing() {
 		if err := q.publishMissing(o); err != nil {

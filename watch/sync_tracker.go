@@ -20,9 +20,8 @@ type SyncTracker struct {
 // NewSyncTracker returns a SyncTracker without streams.
 func NewSyncTracker() *SyncTracker { return &SyncTracker{streams: make(map[*kube.Stream]bool)} }
 
-// Unsynced returns the streams that are being followed and whose first list is not complete,
-// each once, in no particular order. A stream that several calls of Follow follow is unsynced
-// until all of them have listed it.
+// Unsynced returns the followed streams whose first list is not complete, each once, in no particular order.
+// A stream that several calls of Follow follow is unsynced until all of them have listed it.
 func (t *SyncTracker) Unsynced() []kube.Stream {
 	t.mu.Lock()
 	defer t.mu.Unlock()

@@ -13,9 +13,9 @@ import (
 	"github.com/yare-go/yare/watch"
 )
 
-// Regression: a version that was refused with anything but 410 (400 by another implementation
-// of an aggregated API, 500 by a server that fails over it, a frame that is no event) was asked
-// for again for ever, and no list was made.
+// Regression: a version refused with anything but 410 was asked for again for ever, and no list
+// was made. Examples are 400 by another implementation of an aggregated API, 500 by a server that
+// fails because of the version, and a frame with no event.
 func TestRefusedVersionIsGivenUp(t *testing.T) {
 	t.Parallel()
 	again := stream(added(object("b", 7)), endOfList("9"), hang())
@@ -92,7 +92,7 @@ func tooLarge(r *kube.Request) (*kube.Response, error) {
 	return nil, e
 }
 
-// A server that lags behind etcd answers that a version is too large. The answer passes, is not
+// A server in a lag behind etcd answers that a version is too large. The answer passes, is not
 // reported at first, and costs no list.
 func TestLaggingServerIsWaitedFor(t *testing.T) {
 	t.Parallel()
@@ -130,9 +130,9 @@ func TestLaggingServerIsWaitedFor(t *testing.T) {
 	})
 }
 
-// What a new process may assume: it never acts on a past that its predecessor has changed
-// already, because no list asks for resourceVersion=0, which a server answers from its own
-// past, and no list accepts an older state than the present one of etcd.
+// What a new process may assume: it never acts on a past that its predecessor has changed already.
+// No list asks for resourceVersion=0, which a server answers from its own past. No list accepts an
+// older state than the present state of etcd.
 func TestNoListAsksForThePast(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {

@@ -8,9 +8,9 @@ import (
 	"github.com/yare-go/yare/kube"
 )
 
-// WaitFor watches the object of that name until done returns true, and returns the object for which
-// done returned true. done is called with each state of the object. nil stands for an object that does
-// not exist, so the result is nil if done waits for a deletion. The object belongs to the caller.
+// WaitFor watches the object called name until done returns true, and returns the object for which done
+// returned true. done is called with each state of the object. nil stands for an object that does not exist,
+// so the result is nil if done waits for a deletion. The object belongs to the caller.
 //
 //	job, err := watch.WaitFor(ctx, kube.Namespaced[batchv1.Job](client, namespace), "import",
 //		func(job *batchv1.Job) (bool, error) { return job != nil && job.Status.Succeeded > 0, nil })
@@ -86,8 +86,8 @@ func waitStream[T any](ctx context.Context, api kube.API[T], name string) (kube.
 
 type withoutWaitingKey struct{}
 
-// WithoutWaiting returns a context in which [WaitFor] returns reason at once. It is for code that
-// calls functions which must not wait, such as a controller.
+// WithoutWaiting returns a context in which [WaitFor] returns reason at once. It is for callers of functions
+// that must not wait, such as a controller.
 func WithoutWaiting(ctx context.Context, reason error) context.Context {
 	return context.WithValue(ctx, withoutWaitingKey{}, reason)
 }

@@ -31,8 +31,8 @@ const (
 	// minWatchTimeout is the least time after which the server is asked to end a watch. The most
 	// is twice as long. The next watch lets clients spread over the replicas of the server again.
 	minWatchTimeout = 5 * time.Minute
-	// minUnpingedTimeout is the same for a watch without pings, of which only the end can show
-	// that its connection is alive.
+	// minUnpingedTimeout is the same for a watch without pings. Only the end of the watch can show that the
+	// connection works.
 	minUnpingedTimeout = 2 * time.Minute
 	// overdueTimeout is how long a watch may go on after the server was asked to end it.
 	overdueTimeout = 30 * time.Second

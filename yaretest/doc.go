@@ -19,8 +19,8 @@
 // the namespaces that the test has made, and end with the test. [Program.Advance] moves their time:
 // what is due in an hour is reconciled in a moment.
 //
-// [Build], [Cluster.Run] and [ServiceAccount] run an operator as the program that it is, with
-// the rights that it will have. The time of such a program cannot be moved.
+// [Build], [Cluster.Run] and [ServiceAccount] run an operator as a compiled program, with the rights
+// that the operator will have. The time of such a program cannot be moved.
 //
 // A [Proxy] between a program and the server counts the requests of the program, checks that the
 // program has come to rest, and cuts its connection at any of its writes.
@@ -48,13 +48,13 @@
 //
 // # Parallel tests
 //
-// Tests can run in parallel (t.Parallel), because each has a namespace of its own. What lives
-// outside of namespaces concerns all tests of the process: custom resources that are
-// cluster-scoped, and above all configurations of webhooks, API services and admission policies.
-// An API server that calls a webhook which does not answer refuses writes of all tests. A test that
-// creates such objects uses a control plane of its own ([New]), or narrows them to its namespace
-// (namespaceSelector), or does not run in parallel. A test that stops components of the control
-// plane needs a control plane of its own.
+// Tests can run in parallel (t.Parallel), because each has a namespace of its own. What lives outside
+// of namespaces concerns all tests of the process: custom resources that are cluster-scoped, and above
+// all configurations of webhooks, API services and admission policies. An API server refuses writes of
+// all tests if the API server calls a webhook that does not answer. A test that creates such objects
+// uses a control plane of its own ([New]), or narrows them to its namespace (namespaceSelector), or
+// does not run in parallel. A test that stops components of the control plane needs a control plane of
+// its own.
 //
 // # The control plane
 //
@@ -63,12 +63,12 @@
 // process. Its binary is built on the machine itself when it is needed for the first time,
 // which takes some minutes, and then kept.
 //
-// It is a real control plane that does not let tests wait. Its garbage collector learns of a
-// new kind within a second (in a cluster 30 s). A deleted namespace is emptied at once (5 s or
-// more). The controllers of Deployments, ReplicaSets, StatefulSets and DaemonSets look at
-// all their objects every 5 s. In a cluster they depend on a back-off that grows to minutes
-// after many errors, such as the conflicts of a test that edits objects quickly: a Deployment
-// whose sync failed then stays without observedGeneration and without a ReplicaSet.
+// It is a real control plane that does not let tests wait. Its garbage collector learns of a new kind
+// within a second (in a cluster 30 s). A deleted namespace is emptied at once (5 s or more). The
+// controllers of Deployments, ReplicaSets, StatefulSets and DaemonSets look at all their objects every
+// 5 s. In a cluster they depend on a back-off that grows to minutes after many errors, such as the
+// conflicts after quick edits of objects by a test: a Deployment whose sync failed then stays without
+// observedGeneration and without a ReplicaSet.
 //
 // # An existing cluster
 //

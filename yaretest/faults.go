@@ -9,8 +9,8 @@ import (
 	"github.com/yare-go/yare/internal/plane"
 )
 
-// The components that can be stopped, in a control plane that [New] started. On an existing cluster
-// (see [KubeconfigVariable]) the functions that act on components skip the test.
+// The components that can be stopped, in a control plane of [New]. On an existing cluster (see
+// [KubeconfigVariable]) the functions that act on components skip the test.
 const (
 	Etcd              = "etcd"
 	APIServer         = "kube-apiserver"

@@ -19,8 +19,8 @@ func (o *observed) Errorf(format string, args ...any) {
 	o.failures = append(o.failures, fmt.Sprintf(format, args...))
 }
 
-// A program that reconciles what it asked for is at rest, and one that goes on for other
-// reasons is not.
+// A program that reconciles only by its own request is at rest. A program that goes on
+// for other reasons is not at rest.
 func TestRequireIdle(t *testing.T) {
 	t.Parallel()
 	const call = `{"level":"DEBUG","msg":"reconciled","cause":%q,"took":0.001}`

@@ -48,13 +48,13 @@ type Program struct {
 // the end of t. The test may end it earlier, with [Program.Stop]. When t ends, the program and its
 // goroutines have ended. An error of the program fails t.
 //
-// The program works in the namespaces that t, or a test around t, has made with
-// [Cluster.Namespace], so that tests that run at the same time do not meet; or in the namespaces of
-// [Cluster.InNamespaces]; or else in all namespaces. Objects outside of namespaces are seen by all
-// programs.
+// The program works in the namespaces that t, or a test around t, has made with [Cluster.Namespace],
+// so that concurrent tests do not meet; or in the namespaces of [Cluster.InNamespaces]; or else in
+// all namespaces. Objects outside of namespaces are seen by all programs.
 //
-// A request that no part declares fails before it is sent, and the error contains the expression that
-// declares it: see [controller.Permission]. The clients of the test itself may do everything.
+// A request that no part declares fails before the request is sent. The error contains the expression
+// that declares the request: see [controller.Permission]. The clients of the test itself may do
+// everything.
 //
 // The program logs to t, also at the level debug, and nowhere else. RunParts sets the default
 // logger of package slog once, so that a function that calls [slog.InfoContext] with the context of
@@ -136,9 +136,9 @@ func (p *Program) Stop() {
 //
 // The time moves in steps. First Advance waits until each controller has started and no object is
 // ready or being reconciled. Then it moves the time to the next moment at which something is due,
-// waits until that has been reconciled, and so on: an object that is requeued every ten seconds is
-// reconciled six times in a minute. Advance does not wait for what the server does with the
-// writes of a reconcile, nor for the reconciles that this leads to: see [Eventually] and [WaitFor].
+// waits for the reconciles of this moment, and so on: an object that is requeued every ten seconds is
+// reconciled six times in a minute. Advance does not wait for what the server does with the writes of
+// a reconcile, nor for the reconciles that this leads to: see [Eventually] and [WaitFor].
 //
 // Advance fails the test when a step does not end within the timeout of the test (see
 // [TimeoutVariable]), or the program has ended.

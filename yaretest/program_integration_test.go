@@ -252,7 +252,7 @@ func hasReminded(times int) func(*Reminder) error {
 	}
 }
 
-// A reconcile that is retried is moved as well, and a program that does not come to rest is named.
+// A retried reconcile is moved as well. A program that does not come to rest is named.
 func TestAdvanceThatCannotEnd(t *testing.T) {
 	t.Parallel()
 	cluster := yaretest.Start(t)

@@ -12,8 +12,8 @@ import (
 	"github.com/yare-go/yare/kube"
 )
 
-// Proxy is a proxy of the API server that records the requests sent through it, and that can be
-// cut: now, or at the n-th write, before or after the server carried out the write. A test that
+// Proxy is a proxy of the API server that records the requests sent through the proxy. The proxy can
+// be cut: now, or at the n-th write, before or after the server carried out the write. A test that
 // cuts at each write of a program sees what a crash between its writes leaves.
 //
 //	proxy := cluster.Proxy(t)

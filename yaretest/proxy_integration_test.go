@@ -135,8 +135,8 @@ func TestProxyCuts(t *testing.T) {
 	}
 }
 
-// The proxy gives the rights of the account that it was made from, and only to those who
-// have its kubeconfig.
+// The proxy gives the rights of the account that it was made from. Only users of its
+// kubeconfig get these rights.
 func TestProxyOfAccount(t *testing.T) {
 	t.Parallel()
 	cluster := yaretest.Start(t)

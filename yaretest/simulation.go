@@ -1,8 +1,8 @@
 package yaretest
 
 // The annotations of a Pod that control its simulation. A test sets them in the template of a
-// Deployment, a Job or the like, or on a Pod that runs: a change counts at once. A value that is
-// not valid is ignored, and a Warning Event on the Pod reports that.
+// Deployment, a Job or the like, or on a Pod that runs: a change counts at once. A value that is not
+// valid is ignored, and a Warning Event on the Pod reports the value.
 //
 // Without them a Pod is Running and Ready at once. A Pod whose restart policy is Never or OnFailure
 // completes after a second, and its Job completes with it.

@@ -26,7 +26,7 @@ func TestChoose(t *testing.T) {
 		{name: "one runs", args: "get pods", running: []plane.Running{one}, want: "/one"},
 		{name: "two run", args: "get pods", running: []plane.Running{one, other, two}, list: []string{"several", "export KUBECONFIG=/one   # yare up", "KUBECONFIG=/two"}},
 		{name: "one of several is of this project", args: "get pods", running: []plane.Running{one, other}, want: "/one"},
-		// Once the plane that remained was used, which then was not the user's own.
+		// Once the remaining plane was used. The remaining plane was not the user's own.
 		{name: "the own one has ended", args: "get pods", running: []plane.Running{other}, list: []string{"no control plane runs in the project /src/own", "export KUBECONFIG=/other   # yare up", "in /src/other"}},
 		{name: "the variable says which", running: []plane.Running{one, two}, kubeconfig: "/two", want: "/two"},
 		{name: "the variable says another", running: []plane.Running{one}, kubeconfig: "/mine"},

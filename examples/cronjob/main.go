@@ -29,7 +29,7 @@ func main() {
 }
 
 func reconcile(ctx context.Context, c *CronJob, client *kube.Client) (controller.Action, error) {
-	jobs, err := kube.Namespaced[batchv1.Job](client, c.Namespace).List(ctx, kube.OwnerIs(c))
+	jobs, err := kube.List[batchv1.Job](ctx, client, c.Namespace, kube.OwnerIs(c))
 	if err != nil {
 		return controller.Done(), err
 	}
@@ -50,7 +50,7 @@ func reconcile(ctx context.Context, c *CronJob, client *kube.Client) (controller
 			return action, err
 		}
 	}
-	// The status is recorded before old Jobs are deleted, which prove that their runs have started.
+	// The status is recorded before old Jobs are deleted: these Jobs prove that their runs have started.
 	if last := lastScheduled(c, jobs); !last.IsZero() {
 		c.Status.LastScheduleTime = &metav1.Time{Time: last}
 	}
@@ -80,7 +80,7 @@ func startDue(ctx context.Context, c *CronJob, client *kube.Client, jobs []*batc
 	job := &batchv1.Job{ObjectMeta: metav1.ObjectMeta{Namespace: c.Namespace, Name: name, Labels: template.Labels, Annotations: template.Annotations}, Spec: template.Spec}
 	setLabels(job, c)
 	metav1.SetMetaDataAnnotation(&job.ObjectMeta, scheduledAt, due.UTC().Format(time.RFC3339))
-	created, err := kube.Namespaced[batchv1.Job](client, c.Namespace).Create(ctx, kube.OwnedBy(c, job))
+	created, err := kube.Create(ctx, client, kube.OwnedBy(c, job))
 	if err != nil {
 		return nil, err
 	}

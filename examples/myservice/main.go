@@ -4,7 +4,6 @@ package main
 import (
 	"context"
 	"embed"
-	"errors"
 
 	"github.com/yare-go/yare/controller"
 	"github.com/yare-go/yare/kube"
@@ -42,17 +41,12 @@ func main() {
 }
 
 func reconcile(ctx context.Context, m *MyService, c *kube.Client) (controller.Action, error) {
-	return controller.Done(), errors.Join(
-		apply(ctx, c, m, deployment(m)),
-		apply(ctx, c, m, service(m)),
-	)
-}
-
-// apply applies a child of any kind. The garbage collector deletes it after m.
-func apply[T any, P kube.ObjectOf[T]](ctx context.Context, c *kube.Client, m *MyService, child *T) error {
-	kube.OwnedBy(m, P(child))
-	_, err := kube.Apply[T, P](ctx, c, child)
-	return err
+	for _, child := range []kube.Object{deployment(m), service(m)} {
+		if _, err := kube.Apply(ctx, c, kube.OwnedBy(m, child)); err != nil {
+			return controller.Done(), err
+		}
+	}
+	return controller.Done(), nil
 }
 
 // deployment returns the Deployment that runs the pods of m.

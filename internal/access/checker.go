@@ -11,13 +11,13 @@ import (
 	"github.com/yare-go/yare/kube"
 )
 
-// CheckVariable is the environment variable that makes a program refuse requests that its parts do not
-// declare. Any value but the empty one has this effect.
+// CheckVariable is the environment variable that makes a program refuse requests not declared by its parts. Any
+// value but the empty one has this effect.
 const CheckVariable = "YARE_CHECK_PERMISSIONS"
 
 type contextKey struct{}
 
-// WithCheck returns a context for a program that refuses requests that its parts do not declare.
+// WithCheck returns a context for a program that refuses requests not declared by its parts.
 func WithCheck(ctx context.Context) context.Context {
 	return context.WithValue(ctx, contextKey{}, true)
 }

@@ -5,12 +5,12 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 )
 
-// Answer has the members of a server's answer that show which object it is about, and what has become
+// Answer has the members of a server's answer that show the object of the answer, and what has become
 // of the object. A member that the answer lacks is zero.
 type Answer struct {
 	Kind     string   `json:"kind"`
 	Metadata Metadata `json:"metadata"`
-	// Details belong to the Status that the server sends in place of an object that it has deleted.
+	// Details belong to the Status that the server sends in place of a deleted object.
 	Details struct {
 		UID types.UID `json:"uid"`
 	} `json:"details"`

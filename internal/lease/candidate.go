@@ -39,8 +39,8 @@ type candidate struct {
 	unansweredSent Reading
 }
 
-// observe records the state of the Lease. l is nil if the Lease does not exist. A record that has not changed
-// does not prove that its holder is alive.
+// observe records the state of the Lease. l is nil if the Lease does not exist. An unchanged record does not prove
+// that its holder is alive.
 func (c *candidate) observe(l *Lease, at Reading) {
 	isSame := c.isSeen && (l == nil) == (c.seen == nil) && recordOf(l) == recordOf(c.seen)
 	c.isSeen, c.seen = true, l
@@ -108,9 +108,9 @@ func (c *candidate) recordUnanswered(sent Reading) {
 	}
 }
 
-// recordFound records that the server has shown l, whose holder is this candidate. It returns true if l shows that
-// the server carried out a write without an answer. That write renewed the lease. Nothing shows which write it
-// was, so the first write without an answer counts.
+// recordFound records that the server has shown l. The holder of l is this candidate. recordFound returns true if
+// l shows that the server carried out a write without an answer. That write renewed the lease. Nothing shows which
+// write it was, so the first write without an answer counts.
 //
 // For example, renewals were sent at 2 s and 4 s, and neither was answered. At 6 s the server shows a changed
 // record. It may be the renewal of 2 s, so the term ends at 12 s.

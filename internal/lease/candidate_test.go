@@ -84,8 +84,8 @@ func TestClocksThatAreSet(t *testing.T) {
 	}
 }
 
-// A term counts from when its last renewal was sent. An answer that was lost counts from the first
-// write that it can belong to.
+// A term counts from when its last renewal was sent. A lost answer counts from the first write
+// that the answer can belong to.
 func TestTermCountsFromTheSending(t *testing.T) {
 	t.Parallel()
 	c := newCandidate("me")

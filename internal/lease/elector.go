@@ -236,7 +236,7 @@ func (e *Elector) lose(reason error) error {
 		e, e.clock().longestSince(e.candidate.sent).Round(time.Millisecond), reason)
 }
 
-// renew renews the lease. An error that is no *lostError means that the renewal failed.
+// renew renews the lease. An error other than a *lostError means that the renewal failed.
 func (e *Elector) renew(ctx context.Context) error {
 	left := e.candidate.timeLeft(e.clock())
 	if left <= 0 {

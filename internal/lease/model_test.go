@@ -371,10 +371,9 @@ func (p *process) hasEnded() bool {
 	}
 }
 
-// TestModel runs three replicas whose networks delay, lose and cut requests and answers, whose clocks
-// run at different rates and are set, and whose processes are stopped, crash and end. At no time are
-// two terms valid, no write of a term follows the first write of the next one, and when nothing fails
-// any more there is a leader.
+// TestModel runs three replicas. Their networks delay, lose and cut requests and answers. Their clocks run at different
+// rates and are set. Their processes are stopped, crash and end. At no time are two terms valid, no write of a term
+// follows the first write of the next one, and when nothing fails any more there is a leader.
 func TestModel(t *testing.T) {
 	t.Parallel()
 	for seed := range uint64(24) {

@@ -99,7 +99,7 @@ func (t *term) beginWrite() (time.Duration, error) {
 	return left, nil
 }
 
-// endWrite records that a write has ended with err, which may be nil.
+// endWrite records the end of a write with err, which may be nil.
 func (t *term) endWrite(err error) {
 	t.mu.Lock()
 	defer t.mu.Unlock()

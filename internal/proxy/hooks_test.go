@@ -6,7 +6,8 @@ import (
 	"github.com/yare-go/yare/internal/proxy"
 )
 
-// TestNamespacesAreNarrowed checks that a program which lists namespaces by a selector sees its own only.
+// TestNamespacesAreNarrowed checks that a program sees no namespaces but its own when the program lists
+// namespaces by a selector.
 func TestNamespacesAreNarrowed(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct{ selector, want string }{
@@ -21,7 +22,7 @@ func TestNamespacesAreNarrowed(t *testing.T) {
 	}
 }
 
-// TestAnswersAreJSON checks that the server is asked for JSON only, and that metadata stays metadata.
+// TestAnswersAreJSON checks that the server is asked for JSON only, and metadata stays metadata.
 func TestAnswersAreJSON(t *testing.T) {
 	t.Parallel()
 	const protobuf, partial = "application/vnd.kubernetes.protobuf", ";as=PartialObjectMetadata;g=meta.k8s.io;v=v1"

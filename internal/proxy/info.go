@@ -109,8 +109,8 @@ func (i RequestInfo) isAwaited() bool {
 	return i.Verb != kube.VerbWatch && !IsBackground(i.Resource) && (i.IsAboutObjects() || i.Resource == "")
 }
 
-// IsReview reports whether a resource is one of the reviews, which ask who somebody is, or what somebody may do.
-// A create of a review stores nothing.
+// IsReview reports whether a resource is one of the reviews. A review asks who somebody is, or what somebody may
+// do. A create of a review stores nothing.
 func IsReview(resource string) bool {
 	_, group, _ := strings.Cut(resource, ".")
 	return group == "authorization.k8s.io" || group == "authentication.k8s.io"

@@ -18,7 +18,7 @@ type Session struct {
 	mu sync.Mutex
 	// isCutOff is true once the session is cut off.
 	isCutOff bool
-	// open holds the function that breaks each exchange that is not over.
+	// open holds, for each exchange that is not over, the function to break the exchange.
 	open map[*Exchange]context.CancelFunc
 }
 

@@ -9,8 +9,8 @@ import (
 )
 
 // newUpgradeTransport returns the transport of requests that become connections of another protocol. The
-// protocols of exec need HTTP/1.1: WebSockets, for which net/http chooses HTTP/1.1 by itself, and SPDY, for
-// which it does not. Each request has a connection of its own, which ends with the request.
+// protocols of exec, WebSockets and SPDY, need HTTP/1.1. By itself net/http chooses HTTP/1.1 for
+// WebSockets, and not for SPDY. Each request has a connection of its own, which ends with the request.
 func newUpgradeTransport(config *kube.Config) (http.RoundTripper, error) {
 	settings, err := rest.TLSConfigFor(&rest.Config{TLSClientConfig: rest.TLSClientConfig{
 		Insecure: config.Insecure, ServerName: config.ServerName, CAData: config.CAData, CAFile: config.CAFile,

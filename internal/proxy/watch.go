@@ -11,7 +11,7 @@ import (
 	"github.com/yare-go/yare/kube"
 )
 
-// watch is the body of the answer to a watch. A goroutine reads all that the server sends, and Read returns the events
+// watch is the body of the answer to a watch. A goroutine reads all that the server sends. Read returns the events
 // that the gate lets pass.
 type watch struct {
 	exchange   *Exchange

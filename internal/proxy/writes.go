@@ -9,8 +9,8 @@ import (
 	"github.com/yare-go/yare/kube"
 )
 
-// WriteRecorder is a [Hook] that records the version of the object to which a write has led, and who holds a Lease that
-// was written.
+// WriteRecorder is a [Hook] for writes. It records the version of the object to which a write has led, and the holder
+// of a written Lease.
 type WriteRecorder struct{}
 
 // RoundTrip implements [Hook].

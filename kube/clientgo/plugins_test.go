@@ -177,8 +177,7 @@ func TestPluginsRunAsWithClientGo(t *testing.T) {
 	}
 }
 
-// TestPluginFails checks the errors of plugins that do not work, and that what they print stays
-// secret.
+// TestPluginFails checks the errors of plugins that do not work. The output of these plugins stays secret.
 func TestPluginFails(t *testing.T) {
 	t.Parallel()
 	b := newBackend(t)
@@ -244,8 +243,8 @@ func TestPluginRunsOnceForRequestsAtATime(t *testing.T) {
 	}
 }
 
-// TestPluginEndsWithItsCaller checks that a plugin that hangs ends with the context of the
-// request, and that another request waits for it no longer than its own context.
+// TestPluginEndsWithItsCaller checks that a hanging plugin ends with the context of the request. Another request
+// waits for the plugin no longer than its own context.
 func TestPluginEndsWithItsCaller(t *testing.T) {
 	t.Parallel()
 	hangs := filepath.Join(t.TempDir(), "hangs")

@@ -127,7 +127,7 @@ func samplesOf(n int, look func(seed uint64) string) [][]byte {
 // words returns a content that has much in common with others.
 func words(seed uint64) string { return text(seed, 600) }
 
-// parts returns a content that has few of many parts, none of which repeats within it.
+// parts returns a content that has few of many parts. No part repeats within the content.
 func parts(seed uint64) string {
 	var b strings.Builder
 	random := rand.New(rand.NewPCG(seed, 5))

@@ -1,6 +1,6 @@
 // Package onserver tests package cache on a real API server. Its tests are in a package of their
-// own, because package cache checks that its tests leave no goroutine behind, and a control plane
-// that all tests share lives as long as the process.
+// own, because package cache checks that its tests leave no goroutine behind. A control plane
+// shared by all tests lives as long as the process.
 package onserver
 
 import (
@@ -80,8 +80,8 @@ func (s *heldStream) Read(p []byte) (int, error) {
 }
 
 // Promise 7: what a real server answers is understood, for each verb, and for kinds whose
-// deletion is answered in each of the ways that there are. The watch is held back, so that
-// all there is to go by is the answer.
+// deletion is answered in each of the possible ways. The watch is held back, so that all there
+// is to go by is the answer.
 func TestReadYourWrites(t *testing.T) {
 	t.Parallel()
 	configMaps, services := gadget.Resource("", "v1", "ConfigMap", "configmaps"), gadget.Resource("", "v1", "Service", "services")

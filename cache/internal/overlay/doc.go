@@ -1,6 +1,6 @@
-// Package overlay remembers what the writes of a program were answered with, until its streams
-// have observed it. A read that takes the newer of a store and the overlay is at least as new
-// as every write that was answered before the read began, and never waits.
+// Package overlay remembers what the writes of a program were answered with, until its streams have observed
+// it. A read that takes the newer of a store and the overlay never waits. The read is at least as new as
+// every write answered before the read began.
 //
 // The package is a state machine. It makes no requests and knows no stores: its caller records
 // when a request began, what an answer means (an [Entry]) and what a store shows (an
@@ -36,7 +36,7 @@
 //	the refusal does not fit what reads show                  doubt
 //	a read for a doubt was answered                           value or tombstone
 //
-// A caller that has learned by other means that an object may be gone records a doubt too.
+// If a caller knows by other means that an object may be gone, the caller records a doubt too.
 //
 // # Two answers
 //
@@ -72,8 +72,8 @@
 //
 // # Collections
 //
-// A deleted collection, or a create with an unknown name and no answer, leaves a doubt about a
-// whole [Collection]. A version after all effects settles it for each store that reaches it:
-// that of a list that began later, or of an object that a later create has made. The same
-// version settles the doubts and tombstones without a version.
+// A deleted collection, or a create with an unknown name and no answer, leaves a doubt about a whole
+// [Collection]. A version after all effects settles the doubt for each store that reaches the version. The
+// version of a list begun later is after all effects, and so is the version of an object from a later create.
+// The same version settles the doubts and tombstones without a version.
 package overlay

@@ -6,9 +6,8 @@ import (
 	"github.com/yare-go/yare/internal/ident"
 )
 
-// CollectionDoubt records that something has happened to objects of a collection, and that it is
-// not known to which objects: the collection was deleted, or an object was perhaps created under a
-// name that only the server knows.
+// CollectionDoubt records that something has happened to unknown objects of a collection: the collection was
+// deleted, or an object was perhaps created under a name that only the server knows.
 type CollectionDoubt struct {
 	// Version is a resource version after all effects. It is empty until one is known.
 	Version string

@@ -18,7 +18,7 @@ const (
 	Doubt Kind = iota
 	// Value means that the object is at least as new as the entry.
 	Value
-	// Tombstone means that all objects that were observed under the name are gone.
+	// Tombstone means that all objects observed under the name are gone.
 	Tombstone
 )
 
@@ -36,8 +36,8 @@ type Entry struct {
 	// resource version is one at which the object existed. It is empty if none is known. A tombstone
 	// is about all of these objects.
 	Observed []ident.Version
-	// Former holds values that had the name before, at most one for each UID and Labels. A stream
-	// that lists anew after them has to publish that these objects were deleted.
+	// Former holds values that had the name before, at most one for each UID and Labels. A stream that lists
+	// anew after them has to publish the deletions of these objects.
 	Former []Entry
 	// Labels are the labels of a value, as the JSON that the server answered. They decide which
 	// streams the value is in.
@@ -108,9 +108,9 @@ func (e Entry) Read(o Observation, r kube.Resource, representation kube.Represen
 	case e.Kind == Doubt || e.isOld():
 		return Uncertain
 	case e.Kind == Tombstone:
-		// Within a list the store has not reached the version of its objects yet. An object of
-		// another uid that is newer than all that had the name before was created after them. It is
-		// perhaps not known which of two objects came first.
+		// Within a list the store has not reached the version of its objects yet. If an object of another uid
+		// is newer than all earlier objects of the name, the object was created after them. It is perhaps not
+		// known which of two objects came first.
 		switch last, known := e.lastObserved(); {
 		case e.hasObserved(o.UID):
 			return Absent
@@ -136,8 +136,8 @@ func (e Entry) IsObservedBy(o Observation) bool {
 	if e.Version != "" && (ident.HasReached(o.Version, e.Version) || o.Present && ident.HasReached(o.ResourceVersion, e.Version)) {
 		return true
 	}
-	// A store that selects may show none although it is behind: an object that is gone may have
-	// come to match in a version that is still to be observed.
+	// A store that selects may show none although it is behind: an object that is gone may have come to match
+	// in a version still to be observed.
 	if e.Kind != Tombstone || o.Present && e.hasObserved(o.UID) || !o.Present && o.Selects {
 		return false
 	}
@@ -145,8 +145,8 @@ func (e Entry) IsObservedBy(o Observation) bool {
 	return known && ident.HasReached(o.Version, last)
 }
 
-// hasShownAllSince reports whether the watch of a store was open for so long that the store
-// has all that happened before recorded.
+// hasShownAllSince reports whether the watch of a store was open for so long that the store has every change
+// from before recorded.
 func hasShownAllSince(o Observation, recorded time.Time) bool {
 	if o.OpenSince.IsZero() {
 		return false
@@ -171,9 +171,9 @@ func (e Entry) hasObserved(uid types.UID) bool {
 	return slices.ContainsFunc(e.Observed, object.HasSameUID)
 }
 
-// lastObserved returns a version after which only objects that are not gone can have the name of
-// a tombstone. known is false if the version of one object is not known, or if it is not known
-// which object was the last.
+// lastObserved returns a version for a tombstone. After the version, only objects that are not gone can have
+// the name. known is false if the version of one object is not known, or if it is not known which object was
+// the last.
 func (e Entry) lastObserved() (version string, known bool) {
 	if e.UID == "" {
 		return "", false

@@ -94,8 +94,8 @@ func TestWhatASelectorLeavesOutIsNotPassed(t *testing.T) {
 	}
 }
 
-// Regression: of many that had one name the latest was forgotten, so that a stream that was
-// still to see it counted as having seen all.
+// Regression: of many with one name the latest was forgotten, so that a stream that was still to
+// see the latest counted as having seen all.
 func TestTheLatestSightingStays(t *testing.T) {
 	t.Parallel()
 	e := Entry{Kind: Tombstone, UID: "latest", Observed: []ident.Version{ident.NewVersion("latest", "100")}}
@@ -117,9 +117,9 @@ func TestTheLatestSightingStays(t *testing.T) {
 	}
 }
 
-// Regression: a reconcile that was triggered by an object of a list that was not complete yet read
-// that the object does not exist, because an earlier object of that name had been deleted by the
-// program. Nothing triggered the reconcile again.
+// Regression: a reconcile was triggered by an object of an incomplete list. The reconcile read
+// that the object does not exist, because the program had deleted an earlier object of this name.
+// Nothing triggered the reconcile again.
 func TestTombstoneDoesNotHideASuccessorWithinAList(t *testing.T) {
 	t.Parallel()
 	e := Entry{Kind: Tombstone, UID: "old", Observed: []ident.Version{ident.NewVersion("old", "140")}, recorded: time.Now()}

@@ -19,17 +19,17 @@ type Overlay struct {
 	// unbounded holds the keys of the entries without a version.
 	unbounded map[Key]struct{}
 	doubts    collectionDoubts
-	// restored holds, for each cluster that was restored from a backup, the tick at which that was
-	// found.
+	// restored holds a tick for each cluster that was restored from a backup. The restoration was found at
+	// the tick.
 	restored map[string]Tick
 	// sweepSize is the number of entries at which the next sweep is due.
 	sweepSize int
 	swept     time.Time
 }
 
-// Tick is a point in the order of all that is begun and recorded. An answer to a request that
-// began after something was recorded is newer than that, whatever the versions: they move
-// backwards when a server is restored from a backup.
+// Tick is a point in the order of all that is begun and recorded. An answer to a request is newer than
+// everything recorded before the request began, whatever the versions. Versions move backwards when a server
+// is restored from a backup.
 type Tick uint64
 
 // minSweepSize is the least number of entries that is worth a sweep.
@@ -87,7 +87,7 @@ func (o *Overlay) Record(k Key, began Tick, e Entry) (isRecorded bool) {
 	return isRecorded
 }
 
-// DoubtObject records that the object of that UID may be gone. A tombstone of the object stays.
+// DoubtObject records that the object of uid may be gone. A tombstone of the object stays.
 func (o *Overlay) DoubtObject(k Key, uid types.UID) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -163,8 +163,8 @@ func (o *Overlay) Entries(c Collection) map[Key]Entry {
 	return all
 }
 
-// RecordVersion records that all that had happened to the resource of c when a request began
-// precedes this version. So what was in doubt then is settled for a store that reaches it.
+// RecordVersion records that version is newer than all changes of the resource of c from before a request
+// began. So what was in doubt then is settled for a store that reaches version.
 func (o *Overlay) RecordVersion(c Collection, began Tick, version string) {
 	if !ident.IsComparable(version) {
 		return
@@ -202,7 +202,7 @@ func (o *Overlay) DoubtNewer(cluster, version string) {
 
 // DoubtUntil puts a doubt in place of each entry of a collection that was recorded before a tick. Each store
 // that reaches version settles the doubt. The values of the entries stay: a stream that lists after the doubt
-// may have to publish that an object was deleted.
+// may have to publish the deletion of an object.
 func (o *Overlay) DoubtUntil(c Collection, before Tick, version string) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -270,9 +270,9 @@ func (o *Overlay) DropDoubt(c Collection, d CollectionDoubt) {
 	}
 }
 
-// Sweep calls isNeeded for every entry and isDoubtNeeded for every doubt, and removes those for
-// which they report false, if that was not done for a while. A value that is too old to be read
-// keeps its content: if the object is not in a later list, the deletion is published with this content.
+// Sweep calls isNeeded for every entry and isDoubtNeeded for every doubt, and removes what is not needed.
+// Sweep does nothing if the last sweep was a short time ago. A value that is too old to be read keeps its
+// content: if the object is not in a later list, the deletion is published with this content.
 func (o *Overlay) Sweep(isNeeded func(Key, Entry) bool, isDoubtNeeded func(Collection, CollectionDoubt) bool) {
 	o.mu.Lock()
 	size := len(o.entries) + len(o.doubts)

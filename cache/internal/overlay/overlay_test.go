@@ -15,7 +15,7 @@ var (
 	podsOfV1   = kube.Resource{Plural: "pods"}
 )
 
-// isNeededBy reports that entries are needed by a store that shows o.
+// isNeededBy reports entries as needed by a store that shows o.
 func isNeededBy(o Observation) (func(Key, Entry) bool, func(Collection, CollectionDoubt) bool) {
 	return func(_ Key, e Entry) bool { return !e.IsObservedBy(o) }, func(_ Collection, d CollectionDoubt) bool { return !d.IsObservedBy(o) }
 }
@@ -50,7 +50,7 @@ func TestTombstoneStaysWhileItIsNeeded(t *testing.T) {
 }
 
 // Regression: the end of a watch made an entry without a version count as recorded long ago. A store whose
-// watches had been open for fifteen minutes, apart from that gap, then counted as current, although it had
+// watches had been open for fifteen minutes, apart from this gap, then counted as current, although it had
 // not shown a deletion of a moment before.
 func TestEndOfAWatchDoesNotMakeAStoreCurrent(t *testing.T) {
 	t.Parallel()
@@ -124,8 +124,8 @@ func TestContentStaysUntilAllStreamsHaveObservedIt(t *testing.T) {
 	})
 }
 
-// Regression: the answer of a write came after the restoration of a backup had been found. It was
-// of the lost past, and for a minute an apply was skipped because of it.
+// Regression: the answer of a write came after the restoration of a backup had been found. The answer showed
+// a state that the restoration had undone. For a minute an apply was skipped because of the answer.
 func TestAnswerFromBeforeARestorationIsADoubt(t *testing.T) {
 	t.Parallel()
 	o := New()

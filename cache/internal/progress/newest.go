@@ -2,11 +2,11 @@ package progress
 
 import "github.com/yare-go/yare/internal/ident"
 
-// newestChanges are the resource versions of the newest changes that a stream has published,
-// by namespace. A store that is behind one of them must not answer whoever has received that change.
+// newestChanges are the resource versions of the newest changes that a stream has published, by namespace. A
+// store behind one of these changes must not answer anybody who has received the change.
 //
-// Bookmarks and the versions of lists are no changes. An object that a list brings counts by
-// its own version, and a deletion that a list shows counts by the version of the list.
+// Bookmarks and the versions of lists are no changes. An object that a list brings counts by its own version.
+// A deletion that a list shows counts by the version of the list.
 //
 // The namespaces are kept in two generations, so that their number is bounded. Example with a bound of two
 // namespaces for each generation, and changes in the namespaces a, b, c, a, d and e at the versions 1 to 6:

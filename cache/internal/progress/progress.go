@@ -45,7 +45,7 @@ func (p *Progress) HasNewest(version, namespace string) bool {
 	return p.newest.newestIn(namespace).isIn(version)
 }
 
-// RecordWatch records that a watch is open from now on, or that the watch has ended.
+// RecordWatch records the opening of a watch, or the end of the watch.
 func (p *Progress) RecordWatch(isOpen bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -75,7 +75,7 @@ func (p *Progress) RecordListStarted() {
 	p.newest.beginList()
 }
 
-// RecordListed records that a list is complete, which was made at version.
+// RecordListed records that a list made at version is complete.
 func (p *Progress) RecordListed(version string) {
 	p.mu.Lock()
 	defer p.mu.Unlock()

@@ -7,8 +7,8 @@ import (
 	"github.com/yare-go/yare/watch"
 )
 
-// A stream is reported to work again once: at the first sign that the reason of its last
-// error is gone, and not at a watch that the server may end with the same error.
+// A stream is reported to work again once: at the first sign of the end of the reason for
+// its last error, and not at a watch that the server may end with the same error.
 func TestRecovery(t *testing.T) {
 	t.Parallel()
 	const failure = watch.ChangeType(-1)

@@ -127,7 +127,7 @@ func (p *proofs) current() uint64 {
 	return p.count
 }
 
-// settle records that a list is complete, which began when the count was count.
+// settle records that a list is complete. The list began when the count was count.
 func (p *proofs) settle(count uint64) {
 	p.mu.Lock()
 	defer p.mu.Unlock()

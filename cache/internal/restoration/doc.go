@@ -1,9 +1,9 @@
-// Package restoration finds out that a server was restored from a backup, and records which stores are in
-// doubt because of that.
+// Package restoration finds out that a server was restored from a backup. The package also records which
+// stores are in doubt because of the restoration.
 //
 // By a restoration the server loses its newest changes, and its resource versions go back. No API server
-// reports a restoration. A watch that is resumed is silent until the server has reached the version that
-// the watch names. So a store can hold what the server has lost, for as long as nobody lists anew.
+// reports a restoration. A resumed watch is silent until the server has reached the version that the watch
+// names. So a store can hold what the server has lost, for as long as nobody lists anew.
 //
 // # Words
 //

@@ -88,8 +88,8 @@ func (x *expectedVersions) beginList() {
 	x.listCount++
 }
 
-// lostBy returns a version that was expected before the current list began, and that the list, which has
-// the version list, does not reach.
+// lostBy returns a version that was expected before the current list began. The current list has the version
+// list, and does not reach the returned version.
 func (x *expectedVersions) lostBy(list string) (lost expectedVersion, ok bool) {
 	x.mu.Lock()
 	defer x.mu.Unlock()

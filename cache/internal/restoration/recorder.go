@@ -17,7 +17,7 @@ type Recorder struct {
 	proofCount, restorationCount uint64
 	// isProven is true from a proof by the watch on, until the next list is complete.
 	isProven bool
-	// versionBeforeProof is the version that the stream had reached before that proof.
+	// versionBeforeProof is the version that the stream had reached before the proof.
 	versionBeforeProof string
 	// watchOpened is the time at which the last watch was opened.
 	watchOpened time.Time
@@ -94,7 +94,7 @@ func (r *Recorder) CheckList(version string) Finding {
 	return f
 }
 
-// EndList records that the list at version is complete and in the store, and that CheckList has returned f.
+// EndList records that the list at version is complete and in the store. f is the finding of CheckList.
 // EndList reports whether the store has recovered from a restoration, which this list or another stream has
 // found.
 func (r *Recorder) EndList(version string, f Finding) (isRecovered bool) {

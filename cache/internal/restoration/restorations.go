@@ -36,10 +36,10 @@ func (r *Restorations) Close(d *Detector) {
 	r.detectors = slices.DeleteFunc(r.detectors, func(other *Detector) bool { return other == d })
 }
 
-// record records that the stream of found has listed the state of a restored server, which has kept
-// everything up to version. It counts the restoration, unless another stream has found it before. A store
-// of the cluster that is newer than version stays in doubt until it is listed. Its list is asked for,
-// because its own watch may never show that anything was lost.
+// record records that the stream of found has listed the state of a restored server. The server has kept
+// everything up to version. record counts the restoration, unless another stream has found it before. A store
+// of the cluster that is newer than version stays in doubt until it is listed. Its list is asked for, because
+// its own watch may never show that anything was lost.
 func (r *Restorations) record(found *Detector, version string) {
 	r.mu.Lock()
 	defer r.mu.Unlock()

@@ -17,7 +17,7 @@ type Table struct {
 // Len returns the number of slots in the table.
 func (t *Table) Len() int { return t.used }
 
-// Find returns the slot whose key has that hash and for which is reports true.
+// Find returns the slot for which is reports true. hash is the hash of the key of the slot.
 func (t *Table) Find(hash uint64, is func(slot uint32) bool) (slot uint32, ok bool) {
 	if len(t.cells) == 0 {
 		return 0, false

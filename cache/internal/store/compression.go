@@ -7,7 +7,7 @@ type compression struct {
 	compressor codec.Compressor
 	// isPlain is true if nothing is compressed.
 	isPlain bool
-	// recent holds the last entries that were put, in a ring whose oldest is at next.
+	// recent holds the last entries that were put, in a ring. The oldest entry is at next.
 	recent [samplesEach]*Entry
 	next   int
 }

@@ -171,8 +171,8 @@ func TestRecordOfMisfits(t *testing.T) {
 	}
 }
 
-// FuzzRecord finds no input that makes reading a record panic or hang, nor a well-formed
-// one that is read otherwise than by a decoder.
+// FuzzRecord finds no input that makes reading a record panic or hang, nor a well-formed input
+// with a result other than the result of a decoder.
 func FuzzRecord(f *testing.F) {
 	random := samples.New(1)
 	f.Add([]byte(random.WebApp(1)))

@@ -25,7 +25,7 @@ func newTestStore(o Options) *testStore {
 	return s
 }
 
-// filled returns a store with count objects, which are compressed if that is worth it.
+// filled returns a store with count objects, compressed if compression is worth the work.
 func filled(object func(samples.Random, int) string, count int) *testStore {
 	s, random := newTestStore(Options{}), samples.New(1)
 	for i := range count {

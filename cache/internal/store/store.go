@@ -72,8 +72,8 @@ func (s *Store) Get(k kube.Key) *Entry {
 	return e
 }
 
-// State returns the entry of the object of that key, or nil, and the resource version that the
-// store has reached with it.
+// State returns the entry of the object of k, or nil. version is the resource version that the store has
+// reached at the same moment.
 func (s *Store) State(k kube.Key) (e *Entry, version string) {
 	s.mu.RLock()
 	defer s.mu.RUnlock()
@@ -111,10 +111,10 @@ func (s *Store) Stats() Stats {
 	return stats
 }
 
-// Index adds x to the store, which then keeps every object under the values that the function of x
-// returns for it. The Writer calls the function for every change, so the function must not block. A
-// panic in it is reported, and then the object counts as if it had every value: see [Filter]. The index
-// can be used once Index has returned. Adding an index twice has no effect.
+// Index adds x to the store. The store then keeps every object under the values that the function of x
+// returns for the object. The Writer calls the function for every change, so the function must not block. A
+// panic in it is reported, and then the object counts as if it had every value: see [Filter]. The index can
+// be used once Index has returned. Adding an index twice has no effect.
 func (s *Store) Index(x *kube.Index) {
 	s.mu.Lock()
 	if existing := s.objects.contentIndex(x); existing != nil {

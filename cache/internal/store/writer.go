@@ -19,8 +19,8 @@ type Writer struct {
 	compression compression
 	// buffer holds the data of the next entry.
 	buffer []byte
-	// cursor is the slot from which on to look for contents that are not written with the current
-	// codec, and rewrites how many slots are to be looked at.
+	// cursor is the next slot to check for content that is not written with the current codec. rewrites is
+	// how many slots are to be checked.
 	cursor, rewrites int
 }
 

@@ -36,7 +36,9 @@ type Widget = kube.CustomResource[WidgetSpec, WidgetStatus]
 
 func main() { operator.Main(newController()) }
 
-func newController() operator.Part { return controller.New(reconcile, controller.Owns[corev1.ConfigMap]()) }
+func newController() operator.Part {
+	return controller.New(reconcile, controller.Owns[corev1.ConfigMap]())
+}
 
 // reconcile makes the ConfigMap as the Widget asks for it. It runs when either of them changes.
 func reconcile(ctx context.Context, o *Widget, c *kube.Client) (controller.Action, error) {

@@ -30,11 +30,11 @@
 //	nobody                 some                    is sent
 //	nobody                 none                    is refused without kube.Adopt
 //
-// The decision still holds when the apply arrives, because the apply names the uid of the child. If no
-// object exists, the apply names a resourceVersion that no object ever has. The server ignores that
-// version if it creates the object, and refuses the apply with a conflict if it finds one. Then the
-// decision is made again, by a live read. One window remains: between the decision and the apply,
-// somebody may change the owner references or managedFields of the same object.
+// The decision still holds when the apply arrives, because the apply names the uid of the child. If no object
+// exists, the apply names a resourceVersion that no object ever has. The server ignores that version if it
+// creates the object, and refuses the apply with a conflict if it finds one. Then the decision is made again,
+// by a live read. One race remains: between the decision and the apply, somebody may change the owner
+// references or managedFields of the same object.
 package adoption
 
 import (

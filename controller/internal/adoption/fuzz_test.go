@@ -44,7 +44,7 @@ func FuzzHasController(f *testing.F) {
 	})
 }
 
-// FuzzWithMetadata checks that a member which is added to the metadata of an object changes nothing else.
+// FuzzWithMetadata checks that a member added to the metadata of an object changes nothing else.
 func FuzzWithMetadata(f *testing.F) {
 	for _, text := range []string{
 		`{"metadata":{}}`, `{"kind":"K","metadata":{ "name":"a"},"spec":{"metadata":{}}}`, "{\"metadata\":{\n}}", `{"metadata":null}`, `{"metadata":[]}`, `{}`, `[]`, ``, `{"a":1,"metadata":{"name":"a"}`,

@@ -22,8 +22,8 @@ var webApps = kube.Resource{
 	GroupVersionKind: schema.GroupVersionKind{Group: "example.com", Version: "v1", Kind: "WebApp"}, Plural: "webapps",
 }
 
-// server is a handler that streams one object to the watches, in whatever representation they
-// ask for, and answers every apply with that object.
+// server is a handler that streams one object to the watches, in whatever representation the
+// watches ask for, and answers every apply with the object.
 type server struct {
 	mu      sync.Mutex
 	version int
@@ -86,7 +86,7 @@ func (s *server) put(object func(version int) string) {
 	}
 }
 
-// applier is a client that skips applies, over a server that takes every apply.
+// applier is a client that skips applies. The server of the client takes every apply.
 type applier struct {
 	*testing.T
 	server  *server

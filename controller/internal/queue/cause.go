@@ -46,7 +46,7 @@ type Causes struct {
 // Count returns the number of all causes, including those that were not kept.
 func (c Causes) Count() int { return c.count }
 
-// All yields the causes that were kept, in the order in which they came.
+// All yields the kept causes, in the order in which they came.
 func (c Causes) All() iter.Seq[Cause] {
 	return func(yield func(Cause) bool) {
 		if c.count > 0 && yield(c.first) {

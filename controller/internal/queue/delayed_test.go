@@ -79,7 +79,7 @@ func TestManyDelayedTriggersOfOneKey(t *testing.T) {
 	})
 }
 
-// Requeues that were due were as urgent as a new object, which waited behind a thousand of them.
+// Due requeues were as urgent as a new object. The new object waited behind a thousand requeues.
 func TestFreshOvertakesDueRequeues(t *testing.T) {
 	inBubble(t, func(t *testing.T, q *Queue) {
 		for i := range 100 {

@@ -13,7 +13,7 @@ type Key = kube.Key
 type Priority uint8
 
 const (
-	// Low is for floods: initial lists and resyncs.
+	// Low is for many triggers at once: initial lists and resyncs.
 	Low Priority = iota
 	// Due is for requeues, retries and delayed triggers whose time has come. Triggers do not
 	// have it.

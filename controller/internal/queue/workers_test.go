@@ -7,7 +7,7 @@ import (
 	"time"
 )
 
-// A worker that is woken and whose context ends at once must pass the wake-up on.
+// A woken worker whose context ends at once must pass the wake-up on.
 func TestWorkIsNotLostWithTheWorkerThatStops(t *testing.T) {
 	inBubble(t, func(t *testing.T, q *Queue) {
 		got := make(chan string, 2)

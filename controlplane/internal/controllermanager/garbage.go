@@ -15,8 +15,8 @@ import (
 
 // discoveryPeriod is how often the garbage collector asks which kinds exist. The stock
 // command asks every 30 s and has no flag for it; a test that makes a
-// CustomResourceDefinition, an owner and its children should not have to wait that long
-// for the children to go. It is one request a second, answered from memory.
+// CustomResourceDefinition, an owner and its children should not have to wait 30 s for
+// the children to go. It is one request a second, answered from memory.
 const discoveryPeriod = time.Second
 
 // collector runs the stock garbage collector with a shorter discovery period.

@@ -228,8 +228,8 @@ func waitForRestart(t *testing.T, m *Member, pid int) int {
 	}
 }
 
-// A member that is killed again and again, but is ready for a while in between, is no member
-// that keeps ending: a fifth kill of the API server once ended the whole control plane.
+// A member killed again and again, but ready for a while in between, is no member that keeps
+// ending: a fifth kill of the API server once ended the whole control plane.
 func TestMemberThatWasReadyInBetweenIsNotGivenUp(t *testing.T) {
 	t.Parallel()
 	m, exits, result := supervised(t, "good")

@@ -17,8 +17,8 @@ import (
 	osprocess "github.com/yare-go/yare/internal/plane/process"
 )
 
-// Binary is the launcher of an operator that is a compiled program, which need not use yare. In its arguments and
-// environment {kubeconfig}, {namespace} and {port1} to {port9} are filled in.
+// Binary is the launcher of an operator that is a compiled program. The program need not use yare. In its
+// arguments and environment {kubeconfig}, {namespace} and {port1} to {port9} are filled in.
 type Binary struct {
 	Path string
 	Args []string
@@ -27,16 +27,15 @@ type Binary struct {
 	// Account is the ServiceAccount whose permissions the requests of the program carry. Default: the
 	// permissions of an administrator. Programs made with yare refuse their own undeclared requests.
 	Account *Account
-	// CoverFolder is where a program that was compiled with go build -cover writes which statements have run.
-	// Then a run ends with SIGTERM, because a program that is killed writes nothing. Default: nothing is
-	// counted.
+	// CoverFolder is where a program compiled with go build -cover writes which statements have run. Then a
+	// run ends with SIGTERM, because a program that is killed writes nothing. Default: nothing is counted.
 	CoverFolder string
 }
 
 // String returns the name of the program.
 func (b Binary) String() string { return filepath.Base(b.Path) }
 
-// CRDs returns the output of the program's command crd, which programs that use yare have.
+// CRDs returns the output of the program's command crd. Programs that use yare have this command.
 func (b Binary) CRDs(ctx context.Context) ([]byte, error) {
 	out, err := exec.CommandContext(ctx, b.Path, "crd").Output()
 	if err != nil {

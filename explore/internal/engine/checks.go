@@ -96,8 +96,8 @@ func (c *checks) checkHistory(out *outcome) {
 	out.differences = append(out.differences, failed...)
 }
 
-// open returns the checks to make at every version, by their indices: the checks that no reference has
-// failed, and the conditions that have not held.
+// open returns the checks to make at every version, by their indices: the checks not failed by any reference, and the
+// conditions that have not held.
 func (c *checks) open() map[int]Check {
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -139,8 +139,8 @@ func (c *cluster) appliesKind(steps []finding.Step, resource string) bool {
 	return false
 }
 
-// appliedUntil returns the objects that the user has applied and not deleted up to a step, and a text
-// that is equal for equal objects.
+// appliedUntil returns the objects that the user has applied and not deleted up to a step, and a text. The text is
+// equal for equal objects.
 func (c *cluster) appliedUntil(steps []finding.Step, step int) (text string, objects []json.RawMessage, err error) {
 	latest := make(map[faults.Object]json.RawMessage)
 	for _, s := range steps[:step+1] {

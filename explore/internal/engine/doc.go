@@ -1,5 +1,5 @@
-// Package engine runs an operator against a real API server under the faults that Kubernetes allows,
-// and compares the objects that the operator leaves with the objects that it leaves without faults.
+// Package engine runs an operator against a real API server under the faults that Kubernetes allows. The
+// package compares the objects that the operator leaves under faults and without faults.
 //
 // The reference runs come first. They make the steps of a user three times without faults, once with slow
 // answers. Differences between references are masked. The requests of the references are the points

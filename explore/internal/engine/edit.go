@@ -10,9 +10,8 @@ import (
 	"github.com/yare-go/yare/explore/internal/history"
 )
 
-// editOf returns a merge patch that changes one field of an object that its program has written, or nil
-// if no field can be changed without knowing its meaning. Numbers and booleans come before strings: the
-// server refuses many strings.
+// editOf returns a merge patch of one field of an object that its program has written, or nil if no field can be
+// changed without knowing its meaning. Numbers and booleans come before strings: the server refuses many strings.
 func editOf(resource string, object map[string]any) json.RawMessage {
 	metadata, _ := object["metadata"].(map[string]any)
 	entries, _ := metadata["managedFields"].([]any)

@@ -192,8 +192,8 @@ func (e *examiner) comparison(ctx context.Context, planned job) (compareState, e
 }
 
 // judgeHistory judges the history of a run, whatever its end. It makes no checks of the user if the recorder has
-// missed versions. After an outage of the server it looks for destroyed objects in the versions that are left,
-// because a destruction that they show has happened.
+// missed versions. After an outage of the server it looks for destroyed objects in the remaining versions, because
+// a destruction that these versions show has happened.
 func (e *examiner) judgeHistory(planned job, out *outcome) {
 	if e.judgeTerms(planned, out) {
 		return

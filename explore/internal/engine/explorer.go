@@ -162,7 +162,7 @@ func until(began time.Time, budget time.Duration) time.Time {
 }
 
 // completeCoverage adds what is known after the last run: the time, the statements, the conditions that have held in no
-// run, and the intended differences that no run has shown.
+// run, and the intended differences not shown by any run.
 func (e *explorer) completeCoverage(ctx context.Context, began time.Time) (err error) {
 	var statements map[string]finding.Count
 	if folder := e.launcher.coverFolder(); folder != "" {

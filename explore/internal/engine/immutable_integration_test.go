@@ -39,8 +39,8 @@ func (SealSpec) Definition() kube.Definition {
 // Seal is a text that cannot change.
 type Seal = kube.CustomResource[SealSpec, SealStatus]
 
-// sealParts returns the parts of an operator of Seals, which reports or hides that the server refuses a
-// change.
+// sealParts returns the parts of an operator of Seals. The operator reports or hides that the server
+// refuses a change.
 func sealParts(isReporting bool) func() []operator.Part {
 	reconcile := func(ctx context.Context, s *Seal, c *kube.Client) (controller.Action, error) {
 		isFixed := true
@@ -61,7 +61,7 @@ func sealParts(isReporting bool) func() []operator.Part {
 	}
 }
 
-// A change that the server refuses is no mistake of an operator that reports the refusal and recovers.
+// A refused change is no mistake of an operator that reports the refusal and recovers.
 func TestRefusedChange(t *testing.T) {
 	if testing.Short() {
 		t.Skip("an exploration makes many runs")

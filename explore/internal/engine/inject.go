@@ -93,8 +93,8 @@ func (i *stepInjector) followTrigger(ctx context.Context, armed *faults.Armed) {
 	}
 }
 
-// disarm ends the armed faults, so that streams deliver the events that were held back, and restarts a program that
-// waited for the rest. It returns the faults that did not happen. The error may be a [handOverError].
+// disarm ends the armed faults, so that streams deliver the events held back, and restarts a program that waited for
+// the rest. It returns the faults that did not happen. The error may be a [handOverError].
 func (i *stepInjector) disarm() (missed []faults.Fault, err error) {
 	for _, armed := range i.armed {
 		if !armed.IsTriggered() {

@@ -45,7 +45,7 @@ func (j job) withoutRefused(err error) (job, bool) {
 	return j, true
 }
 
-// splitJobs returns the jobs that share the control plane, and the jobs that need it for themselves.
+// splitJobs returns the jobs that share the control plane, and the jobs with the control plane to themselves.
 func splitJobs(jobs []job) (shared, alone []job) {
 	for _, j := range jobs {
 		if faults.IsAlone(j.schedule.Faults) {

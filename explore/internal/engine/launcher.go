@@ -12,8 +12,8 @@ type Launcher interface {
 	String() string
 	// account returns the account whose permissions the operator has, or nil for an administrator.
 	account() *Account
-	// coverFolder returns the folder to which processes that stop in order write which statements have run. It
-	// is empty if statements are not counted.
+	// coverFolder returns the folder for the statements that have run. The folder is an empty string if
+	// statements are not counted. Only a process that stops in order writes to the folder.
 	coverFolder() string
 	// launch starts a process. The process reaches the API server by the kubeconfig only.
 	launch(s processSettings) (process, error)

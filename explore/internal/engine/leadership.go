@@ -132,8 +132,8 @@ func (e *election) lateWrites(requests []proxy.Request) (late []finding.Differen
 	return late, step
 }
 
-// isCarriedOut reports whether a request is a write that the server has carried out, of an object that a
-// leader alone writes.
+// isCarriedOut reports whether a request is a write carried out by the server, of an object that a leader alone
+// writes.
 func isCarriedOut(r proxy.Request) bool {
 	if r.Point.Resource == "" || proxy.IsBackground(r.Point.Resource) {
 		return false

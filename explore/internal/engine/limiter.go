@@ -16,7 +16,7 @@ const (
 	maxRunsPerProcessor = 8
 	// adjustInterval is how often the limit is adjusted.
 	adjustInterval = time.Second
-	// The limit rises below lowLoad and falls above highLoad, which are parts of the time for which the processors
+	// The limit rises below lowLoad and falls above highLoad. Both are parts of the time for which the processors
 	// were busy. A program that waits for a processor would look as if it were at rest.
 	lowLoad, highLoad = 0.80, 0.92
 )

@@ -72,8 +72,8 @@ func guardLimits() corev1.ResourceList {
 	}
 }
 
-// release empties a namespace after its run, in the background, and closes the recording of the run. It
-// removes a namespace that is not reusable, or that does not become empty.
+// release empties a namespace after its run, in the background, and closes the recording of the run. It removes
+// a namespace that is not reusable or does not become empty.
 func (n *namespaces) release(name string, recording *history.Recording, isReusable bool) {
 	n.emptying.Go(func() {
 		defer recording.Close()

@@ -13,9 +13,8 @@ import (
 	"github.com/yare-go/yare/operator"
 )
 
-// Parts returns the launcher of the operator that consists of the parts that a function returns. A "process" of the
-// operator is a call of the function, and runs in this process. The field manager of the parts has the name of
-// the operator.
+// Parts returns the launcher of the operator made of the parts that a function returns. A "process" of the operator
+// is a call of the function, and runs in this process. The field manager of the parts has the name of the operator.
 func Parts(name string, parts func() []operator.Part) Launcher { return partsLauncher{name, parts} }
 
 type partsLauncher struct {

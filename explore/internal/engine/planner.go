@@ -123,8 +123,8 @@ func countWrites(points []proxy.Point) (n int) {
 	return n
 }
 
-// writtenObjects returns the objects that the program has written in the first step and not deleted, besides the
-// objects that the user has applied.
+// writtenObjects returns the objects that the program has written in the first step and not deleted, without the
+// objects applied by the user.
 func (p *planner) writtenObjects(points []proxy.Point) (all []faults.WrittenObject, err error) {
 	for _, point := range points {
 		o := faults.Object{Resource: point.Resource, Name: point.Name}

@@ -201,7 +201,7 @@ func (r *run) compareStep(ctx context.Context, i int, wait patience, compare com
 	return nil
 }
 
-// lateAfter is the time after which a state that became right is late.
+// lateAfter is a time limit: a state that becomes right after more time is late.
 const lateAfter = 30 * time.Second
 
 // recordProblem records the first problem of the run.

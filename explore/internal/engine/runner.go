@@ -109,8 +109,8 @@ type outcome struct {
 	isViolated bool
 	// missed are the faults that did not happen.
 	missed []faults.Fault
-	// refused are the writes of the program that the API server found invalid, and which the program has
-	// reported to the user.
+	// refused are the writes of the program that the API server found invalid and the program has reported to the
+	// user.
 	refused []string
 	// notApplicable are the faults that the program gave no opportunity for.
 	notApplicable []faults.Fault

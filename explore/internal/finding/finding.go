@@ -33,8 +33,8 @@ type Verdict string
 
 // The verdicts. Late and Busy are warnings.
 const (
-	// Destroyed means that an object was deleted or created twice, which no reference run did. The end
-	// state may look right.
+	// Destroyed means that an object was deleted or created twice, unlike in the reference runs. The end state may
+	// look right.
 	Destroyed Verdict = "destroyed"
 	// Exited means that the program ended by itself.
 	Exited Verdict = "exited"
@@ -202,14 +202,14 @@ type Coverage struct {
 	Points Count `json:"points"`
 	// Fields counts the fields of the custom resources, and the fields that had another value in a run.
 	Fields Count `json:"fields"`
-	// Transitions counts the changes of the declared state that the schema suggests, and the changes that the
-	// user made in a run.
+	// Transitions counts the changes of the declared state that the schema suggests, and the changes made by the
+	// user in a run.
 	Transitions Count `json:"transitions"`
 	// Refused counts the transitions among them that the API server refused.
 	Refused int `json:"refused"`
 	// NotSeenAgain are the findings that a replay has not seen.
 	NotSeenAgain []string `json:"notSeenAgain,omitempty"`
-	// Conditions counts the conditions that must hold sometimes, and the conditions that have held.
+	// Conditions counts the conditions that must hold sometimes, and how many of these conditions have held.
 	Conditions Count `json:"conditions"`
 	// Warnings are the reasons why the exploration may prove less than it seems to.
 	Warnings []string `json:"warnings,omitempty"`
@@ -218,9 +218,9 @@ type Coverage struct {
 	// Unrepeated are the writes that only one reference run has made, so that no fault can happen at
 	// them.
 	Unrepeated []string `json:"unrepeated,omitempty"`
-	// RefusedWrites are the program's writes that the API server found invalid after a change of the
-	// declared state, such as changes of fields that cannot change. The program has reported each of them,
-	// and recovered when the change was undone.
+	// RefusedWrites are the program's writes that the API server found invalid after a change of the declared
+	// state, such as changes of immutable fields. The program has reported each of them, and recovered when the
+	// change was undone.
 	RefusedWrites []string `json:"refusedWrites,omitempty"`
 	// NotReached are the faults that did not happen in three tries.
 	NotReached []string `json:"notReached,omitempty"`
@@ -233,8 +233,8 @@ type Coverage struct {
 	// ClusterScoped are the writes of objects in no namespace. These objects are not compared. The objects that
 	// a run has made are removed after the run. One run is made at a time if the references make such writes.
 	ClusterScoped []string `json:"clusterScoped,omitempty"`
-	// Statements counts, by package, the statements of a program that was compiled with go build -cover, and the
-	// statements that have run. Processes that crashed are not counted. It is empty for other programs.
+	// Statements counts, by package, the statements of a program compiled with go build -cover, and the statements
+	// that have run. Processes that crashed are not counted. It is empty for other programs.
 	Statements map[string]Count `json:"statements,omitempty"`
 	// Complete reports whether all planned runs were made before the budget ended.
 	Complete bool `json:"complete"`
@@ -242,7 +242,7 @@ type Coverage struct {
 	FieldsWithoutValues map[string]string `json:"fieldsWithoutValues,omitempty"`
 }
 
-// Count is a number of things that were done, out of a number of things that were planned or found.
+// Count is a number of things done, out of a number of things planned or found.
 type Count struct {
 	Done  int `json:"done"`
 	Total int `json:"total"`

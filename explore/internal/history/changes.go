@@ -13,9 +13,9 @@ import (
 	"github.com/yare-go/yare/internal/proxy/faults"
 )
 
-// Changes returns the changes by the versions of h after the first count versions: objects that were created or
-// deleted, and fields that have another value. An object that was written without a change counts as a change of
-// its resource version.
+// Changes returns the changes by the versions of h after the first count versions: objects created or deleted,
+// and fields that have another value. An object that was written without a change counts as a change of its
+// resource version.
 func Changes(h History, count int, o Options) []finding.Difference {
 	w := wordsOf(h)
 	before, after := make(map[types.UID]Version), make(map[types.UID]Version)

@@ -41,7 +41,7 @@ func (d Destruction) String() string { return d.Object.String() + " " + d.Text }
 //
 //   - the deletion of an object whose owner was deleted, or is being deleted
 //   - one deletion for each fault that deletes the object
-//   - one deletion for each fault that edits the object, if a reference run replaces objects of that name
+//   - one deletion for each fault that edits the object, if a reference run replaces objects of this name
 //   - the deletion of a Job that has finished
 //
 // An expected deletion stands for one of a reference run that has the same cause. A field that somebody else has

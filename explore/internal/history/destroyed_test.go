@@ -152,7 +152,7 @@ func TestDestroyed(t *testing.T) {
 	}
 }
 
-// accept returns the accepted differences, whose reason is that the test accepts them.
+// accept returns the accepted differences. Their reason is that the test accepts them.
 func accept(t *testing.T, acceptances ...finding.Acceptance) *history.Accepted {
 	t.Helper()
 	for i := range acceptances {
@@ -165,7 +165,7 @@ func accept(t *testing.T, acceptances ...finding.Acceptance) *history.Accepted {
 	return accepted
 }
 
-// A death that follows from the end of an owner in the references excuses no death of another object of that
+// A death that follows from the end of an owner in the references excuses no death of another object of the same
 // name. A death that follows from the end of an owner only in the run uses up no death of the references.
 func TestDestroyedDistinguishesDeathsWithOwners(t *testing.T) {
 	t.Parallel()

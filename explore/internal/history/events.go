@@ -93,9 +93,9 @@ func deletionStarts(h History) map[types.UID]string {
 	return starts
 }
 
-// addValues adds the new values of the operator's fields. A version that a user has written has no new value of
-// the operator, even where managedFields do not show that: the operator owns what it wrote as stringData,
-// whatever somebody else writes to data.
+// addValues adds the new values of the operator's fields. A version that a user has written has no new value of the
+// operator, even where managedFields do not show this: the operator owns what it wrote as stringData, whatever
+// somebody else writes to data.
 func (e *events) addValues(object faults.Object, v Version, fields fields, isOfUser bool) {
 	for path, f := range fields {
 		at := fieldOfObject{object, path}

@@ -31,7 +31,7 @@ func record(t *testing.T, cluster *yaretest.Cluster, namespace string) *history.
 
 func apply[T any, P kube.ObjectOf[T]](t *testing.T, c *kube.Client, object *T) *T {
 	t.Helper()
-	live, err := kube.Apply[T, P](t.Context(), c, object)
+	live, err := kube.Apply(t.Context(), c, P(object))
 	if err != nil {
 		t.Fatal(err)
 	}

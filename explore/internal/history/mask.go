@@ -10,7 +10,7 @@ import (
 	"github.com/yare-go/yare/internal/proxy/faults"
 )
 
-// Masks are the parts of objects that are not compared between runs that should be equal.
+// Masks are the parts of objects left out of the comparison of runs that should be equal.
 type Masks struct {
 	options Options
 	// varying holds the paths of the fields that differ between the references.

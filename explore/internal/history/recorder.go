@@ -228,8 +228,8 @@ func (r *Recorder) wait(ctx context.Context, s *stream, holdsLocked func() bool)
 	}
 }
 
-// catchUp waits until the streams have everything that the server has now in some namespaces. It waits for the streams of
-// which a recording has had objects, and for the resources that are named. Leases and Events are left out.
+// catchUp waits until the streams have everything that the server has now in some namespaces. It waits for the streams
+// of which a recording has had objects, and for the named resources. Leases and Events are left out.
 func (r *Recorder) catchUp(ctx context.Context, namespaces, resources []string) error {
 	var used []*stream
 	r.mu.Lock()

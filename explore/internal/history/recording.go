@@ -60,8 +60,8 @@ func (c *Recording) Versions() []Version { return c.History().Versions }
 func (c *Recording) State() State { return c.History().State() }
 
 // CatchUp waits until all objects are recorded that the server has when CatchUp is called. It waits for the
-// resources of which a recording has had objects, and for the resources that are named, such as
-// deployments.apps. Leases and Events are left out.
+// resources of which a recording has had objects, and for the named resources, such as deployments.apps.
+// Leases and Events are left out.
 func (c *Recording) CatchUp(ctx context.Context, resources ...string) error {
 	return c.recorder.catchUp(ctx, c.namespaces, resources)
 }

@@ -46,8 +46,8 @@ func (r *run) live(resource, name string) *history.Version {
 	return nil
 }
 
-// write adds a version of an object with the members of content, which is JSON in which NS stands for
-// the namespace, and NOW for the time. The field manager "operator" owns the fields.
+// write adds a version of an object with the members of content. content is JSON in which NS stands
+// for the namespace, and NOW for the time. The field manager "operator" owns the fields.
 func (r *run) write(resource, name, content string, owned ...string) *run {
 	r.t.Helper()
 	return r.writeAs("operator", resource, name, content, owned...)
@@ -134,7 +134,7 @@ func lines[T fmt.Stringer](all []T) []string {
 	return texts
 }
 
-// expect checks that each text contains what is wanted at its place, and that there are no more.
+// expect checks that each text contains what is wanted at its place, and no text is left over.
 func expect(t *testing.T, got []string, want ...string) {
 	t.Helper()
 	ok := len(got) == len(want)

@@ -6,7 +6,7 @@ import (
 )
 
 // writerOf returns the field manager that wrote the version after of an object, as far as managedFields
-// show it: the manager whose entry is new, or else a manager that owns a field which has changed.
+// show it: the manager with a new entry, or else a manager that owns a changed field.
 func writerOf(before, after Version) string {
 	old := managedFields(before.Object)
 	newest, newestTime := "", ""

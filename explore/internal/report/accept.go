@@ -8,8 +8,8 @@ import (
 	"github.com/yare-go/yare/kube"
 )
 
-// acceptLines returns the lines of a file of intended differences that accept a finding, but for the reasons,
-// which are left empty. A finding that is not about objects has none.
+// acceptLines returns the lines of a file of intended differences that accept a finding. The reasons are left
+// empty. A finding that is not about objects has no lines.
 func acceptLines(f finding.Finding) []string {
 	switch f.Verdict {
 	case finding.Destroyed, finding.Wrong, finding.NeedsRestart:

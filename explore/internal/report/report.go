@@ -76,8 +76,8 @@ func rank(v finding.Verdict) int {
 	return 0
 }
 
-// summary returns how many findings and warnings the record has. An exploration that is not complete
-// does not count as an exploration that found nothing.
+// summary returns how many findings and warnings the record has. An incomplete exploration does not count as an
+// exploration that found nothing.
 func summary(r finding.Record) string {
 	warnings := 0
 	for _, f := range r.Findings {

@@ -137,7 +137,7 @@ func keepPassword() []operator.Part {
 	})}
 }
 
-// retiring returns a function that records the former page of a Site before it deletes that page.
+// retiring returns a function that records the former page of a Site before the function deletes the page.
 func retiring(remove func(ctx context.Context, s *Site, c *kube.Client, page Page) error) reconcileFunc {
 	return func(ctx context.Context, s *Site, c *kube.Client) error {
 		if name := s.Status.Page; name != "" && name != pageName(s) {

@@ -104,8 +104,8 @@ func leadWithinTerm(rt *controller.Runtime) (candidate, error) {
 	}, nil
 }
 
-// leadForever returns a candidate that never learns that another replica leads. The candidate takes a renewal that
-// fails for a trouble that will pass.
+// leadForever returns a candidate that never learns of another leader. The candidate takes a failed renewal for a
+// trouble that will pass.
 func leadForever(rt *controller.Runtime) (candidate, error) {
 	leases := kube.Namespaced[coordinationv1.Lease](rt.Client, rt.Client.Namespaces()[0])
 	identity := rand.Text()

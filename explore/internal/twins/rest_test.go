@@ -60,7 +60,7 @@ func applyFields(ctx context.Context, s *Site, c *kube.Client) error {
 	return err
 }
 
-// checking returns a function that makes the parts of a program that looks at each Site at intervals.
+// checking returns a maker of the parts of a program that looks at each Site at intervals.
 func checking(check reconcileFunc) func() []operator.Part {
 	return func() []operator.Part {
 		return []operator.Part{controller.New(func(ctx context.Context, s *Site, c *kube.Client) (controller.Action, error) {

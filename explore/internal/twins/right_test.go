@@ -17,7 +17,8 @@ type example struct {
 	name string
 	// sample is the file of the samples, if the folder of the example has none that fits.
 	sample string
-	// values are values of fields for which the schema suggests none, or of fields that keep their value.
+	// values are values of fields without a value suggested by the schema, or of fields that keep their
+	// value.
 	values map[string][]any
 }
 

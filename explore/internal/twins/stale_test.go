@@ -32,8 +32,8 @@ func readPast(ctx context.Context, s *Site, c *kube.Client) (*Site, error) {
 	return sites.Decode(response.Body)
 }
 
-// sweeping returns a function that makes the parts of a program that deletes the pages of Sites that do
-// not exist when the program starts.
+// sweeping returns a maker of the parts of a program. When the program starts, the program deletes the
+// pages of Sites that do not exist.
 func sweeping(isSite func(ctx context.Context, c *kube.Client) func(page *corev1.ConfigMap) (bool, error)) func() []operator.Part {
 	return func() []operator.Part {
 		return []operator.Part{

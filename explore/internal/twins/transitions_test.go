@@ -39,7 +39,7 @@ func mergeNotes(page *corev1.ConfigMap, s *Site) {
 	maps.Copy(page.Annotations, s.Spec.Notes)
 }
 
-// applyLabelled applies a page whose label is the name of the page, which need not be a valid label.
+// applyLabelled applies a page whose label is the name of the page. The name need not be a valid label.
 func applyLabelled(ctx context.Context, s *Site, c *kube.Client) error {
 	page := newPage(s, s.Name)
 	page.Labels = map[string]string{siteLabel: s.Spec.Page}

@@ -99,7 +99,7 @@ func renamed(pages ...string) []finding.Step {
 	return steps
 }
 
-// hold is the finalizer of a user, which keeps a Site that is being deleted.
+// hold is the finalizer of a user. The finalizer keeps a Site that is being deleted.
 const hold = "example.com/hold"
 
 // namesakes returns the steps of a Site whose deletion is held up. When the deletion ends, another Site of the name

@@ -171,8 +171,8 @@ func scaleByTemplate(ctx context.Context, s *Site, c *kube.Client) error {
 	return deleteOtherPages(ctx, s, c, keep...)
 }
 
-// crashing returns a function that makes the parts of a program that ends when its reconcile function
-// panics. A program in a process of its own ends so, unless its toolkit recovers panics as yare does.
+// crashing returns a maker of the parts of a program that ends when its reconcile function panics. A
+// program in a process of its own ends so, unless its toolkit recovers panics as yare does.
 func crashing(reconcile reconcileFunc) func() []operator.Part {
 	return func() []operator.Part {
 		crashed := make(chan error, 1)

@@ -9,7 +9,7 @@ import (
 	"github.com/yare-go/yare/yaretest"
 )
 
-// GateSpec has a field that cannot be changed, and a rule that its schema does not show.
+// GateSpec has an immutable field, and a rule that its schema does not show.
 type GateSpec struct {
 	Width int32 `json:"width" crd:"minimum=0"`
 	Kind  int32 `json:"kind" crd:"minimum=0"`

@@ -64,10 +64,10 @@ func newState(field, value string, object map[string]any) (state, error) {
 	return s, utiljson.Unmarshal(data, &s.object) // the options have values of other Go types than those of JSON
 }
 
-// Transitions returns the transitions of a sample, and the fields of its declared state. The transitions of
-// each field come first, fields of the author before fields of embedded kinds. The ordered pairs of
-// values of a field follow, and then the pairs of fields. Error: an option names a field that is not in
-// the schema, or that the sample does not reach.
+// Transitions returns the transitions of a sample, and the fields of its declared state. The transitions of each
+// field come first, fields of the author before fields of embedded kinds. The ordered pairs of values of a field
+// follow, and then the pairs of fields. Error: an option names a field that the schema lacks or the sample does
+// not reach.
 func Transitions(s *Schema, sample map[string]any, o Options) ([]Transition, []Field, error) {
 	start, err := newState("", sampleName, sample)
 	if err != nil {

@@ -436,7 +436,8 @@ func find(t *testing.T, s *values.Schema, sample map[string]any, o values.Option
 	return transitions, fields
 }
 
-// fromSample returns the transitions that begin with the sample, with the merge patches that make them.
+// fromSample returns the transitions that begin with the sample, with the merge patches of the
+// transitions.
 func fromSample(t *testing.T, sample map[string]any, transitions []values.Transition) []string {
 	t.Helper()
 	var lines []string

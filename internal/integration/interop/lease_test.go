@@ -19,8 +19,8 @@ import (
 	"github.com/yare-go/yare/yaretest"
 )
 
-// electorOfClientGo runs an elector of client-go, and returns a channel that is closed when it leads,
-// and a function that ends it.
+// electorOfClientGo runs an elector of client-go. It returns a channel that is closed when the elector
+// leads, and a function to end the elector.
 func electorOfClientGo(t *testing.T, cluster *yaretest.Cluster, namespace, identity string) (leads chan struct{}, end func()) {
 	t.Helper()
 	client, err := coordinationv1.NewForConfig(clientgo.ToREST(cluster.Config()))

@@ -35,8 +35,8 @@ type Console struct {
 	patience time.Duration
 }
 
-// New returns a console that writes to out, with colours and a live line if that is a
-// terminal. NO_COLOR and TERM=dumb are respected.
+// New returns a console that writes to out, with colours and a live line if out is a terminal. NO_COLOR and
+// TERM=dumb are respected.
 func New(out io.Writer, name string) *Console {
 	c := &Console{out: out, prefix: name + ": "}
 	file, ok := out.(*os.File)

@@ -99,8 +99,8 @@ func TestServiceAccountAdmissionIsOn(t *testing.T) {
 	}
 }
 
-// A Secret that asks for a token gets one, with which the account is let in. Every namespace gets the
-// certificate to check the server with.
+// A Secret that asks for a token gets a token. The token lets the account in. Every namespace gets
+// the certificate to check the server with.
 func TestServiceAccountsHaveTokens(t *testing.T) {
 	t.Parallel()
 	cluster := shared(t)

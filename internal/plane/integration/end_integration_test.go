@@ -240,8 +240,8 @@ func endsAtOnceWithASecondSignal(t *testing.T) {
 	}
 }
 
-// A plane whose up was killed leaves no process, and no file that the next one does not
-// remove or replace.
+// A plane whose up was killed leaves no process. The next plane removes or replaces all
+// files of the killed plane.
 func killedAndSwept(t *testing.T) {
 	if !canSeeProcesses {
 		t.Skip("only Linux ends the children of a process that was killed for certain")
@@ -255,7 +255,7 @@ func killedAndSwept(t *testing.T) {
 	if err != nil || len(folders) != 1 {
 		t.Fatalf("the temporary folder holds %v", folders)
 	}
-	// One that is paused cannot notice by itself that its parent is gone.
+	// A paused process cannot notice by itself that its parent is gone.
 	if err := syscall.Kill(pidOf(t, home, yaretest.Etcd), syscall.SIGSTOP); err != nil {
 		t.Fatal(err)
 	}
@@ -284,8 +284,8 @@ func killedAndSwept(t *testing.T) {
 	nothingIsLeft(t, home)
 }
 
-// A program that is killed takes along the plane that it started, which then ends in good
-// order: it leaves no file.
+// The end of a killed program also ends the plane that the program started. The plane ends
+// in good order: it leaves no file.
 func endsWithItsParent(t *testing.T) {
 	home, _ := newHome(t)
 	self, err := os.Executable()

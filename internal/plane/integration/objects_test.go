@@ -109,7 +109,7 @@ func runs(ready bool) func(*corev1.Pod) error {
 	}
 }
 
-// ended returns a check that fails unless a Pod ended with that exit code.
+// ended returns a check that fails unless a Pod ended with this exit code.
 func ended(code int32) func(*corev1.Pod) error {
 	phase := corev1.PodSucceeded
 	if code != 0 {

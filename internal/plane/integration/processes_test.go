@@ -14,8 +14,8 @@ import (
 	"github.com/yare-go/yare/internal/plane/process"
 )
 
-// program is the control plane's binary, run by hand, in a home of its own that holds all
-// that it could leave behind.
+// program is the control plane's binary, run by hand, in a home of its own. The home holds all that the program
+// could leave behind.
 type program struct {
 	*process.Process
 	cmd   *exec.Cmd

@@ -31,7 +31,7 @@ func newClaim(name, size string, class ...string) *corev1.PersistentVolumeClaim 
 	return claim
 }
 
-// bound returns a check that fails unless a claim has a volume of that size.
+// bound returns a check that fails unless a claim has a volume of this size.
 func bound(size string) func(*corev1.PersistentVolumeClaim) error {
 	return func(c *corev1.PersistentVolumeClaim) error {
 		if got := c.Status.Capacity[corev1.ResourceStorage]; c.Status.Phase != corev1.ClaimBound || got.Cmp(resource.MustParse(size)) != 0 {

@@ -13,7 +13,7 @@ type Armed struct {
 	triggered, ended chan struct{}
 	// triggering and ending close the channels.
 	triggering, ending sync.Once
-	// isSpent is true for a fault that happens once, and whose trigger has come.
+	// isSpent is true for a fault that happens once, after its trigger has come.
 	isSpent atomic.Bool
 	// session is the session of the request that the fault concerns. It is nil before the request.
 	session atomic.Pointer[proxy.Session]

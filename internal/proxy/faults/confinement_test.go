@@ -13,8 +13,8 @@ import (
 	"github.com/yare-go/yare/kube"
 )
 
-// TestObjectsInNoNamespaceAreRemoved checks that what a program makes outside of namespaces is recorded and
-// removed after the run, and that it may not change the namespaces of others.
+// TestObjectsInNoNamespaceAreRemoved checks that the objects of a program outside of namespaces are recorded
+// and removed after the run. The program may not change the namespaces of others.
 func TestObjectsInNoNamespaceAreRemoved(t *testing.T) {
 	t.Parallel()
 	var mu sync.Mutex
@@ -82,8 +82,8 @@ func TestObjectsInNoNamespaceAreRemoved(t *testing.T) {
 	}
 }
 
-// TestNoImpersonationBesideAnAccount checks that a program whose requests have the rights of an account does
-// not get the rights of other users by asking for them.
+// TestNoImpersonationBesideAnAccount checks that a program with the rights of an account does not get the
+// rights of other users by asking for these rights.
 func TestNoImpersonationBesideAnAccount(t *testing.T) {
 	t.Parallel()
 	var mu sync.Mutex

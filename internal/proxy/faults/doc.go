@@ -1,4 +1,4 @@
-// Package faults has the faults that explorations inject. Each family of faults has one file, which has all that is
+// Package faults has the faults that explorations inject. Each family of faults has one file with all that is
 // particular to its kinds: the constants, the group, which runs to plan, what happens to requests, and the text.
 //
 // A fault passes through these stations:

@@ -102,7 +102,7 @@ func TestParseKinds(t *testing.T) {
 	}
 }
 
-// A fault that cannot happen is not planned, such as a conflict at an apply that creates the object.
+// An impossible fault is not planned, such as a conflict at an apply that creates the object.
 func TestFaultsThatCannotHappenAreNotPlanned(t *testing.T) {
 	t.Parallel()
 	patch := proxy.Point{Verb: "patch", Resource: "configmaps", Name: "page"}

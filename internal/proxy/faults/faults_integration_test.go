@@ -157,7 +157,7 @@ func TestProgramMissesStatesOfServer(t *testing.T) {
 	w.want("ADDED " + last.ResourceVersion)
 }
 
-// TestServerShowsThePast checks that the past that a stale read sees is a past of the server.
+// TestServerShowsThePast checks that the past seen by a stale read is a past of the server.
 func TestServerShowsThePast(t *testing.T) {
 	t.Parallel()
 	o := newOnServer(t)

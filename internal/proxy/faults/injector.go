@@ -60,7 +60,7 @@ func (i *Injector) Disarm() {
 }
 
 // BeginStep begins a step of the user, and ends the faults of earlier steps. It asks the server for its present
-// version, which is the state that [Stale] shows.
+// version. [Stale] shows the state of this version.
 func (i *Injector) BeginStep(ctx context.Context, step int) error {
 	version, err := presentVersion(ctx, i.admin)
 	if err != nil {

@@ -9,8 +9,8 @@ import (
 	"github.com/yare-go/yare/internal/proxy"
 )
 
-// The kinds of faults that take the lease from the replica that makes the request, while another replica stands by.
-// They last until the other replica has the lease.
+// The kinds of faults that take the lease from the requesting replica, while another replica stands by. They last until
+// the other replica has the lease.
 const (
 	// LeaderLost answers the requests of the leader for its Lease with 503. LeaderHung holds them. All
 	// other requests of the leader pass, so that nothing but the leader itself can end its term.

@@ -52,7 +52,7 @@ func TestLeaderLosesItsLease(t *testing.T) {
 	}
 }
 
-// Requests of a leader that is cut wait, and requests that it gives up never reach the server.
+// Requests of a leader that is cut wait. Requests given up by the leader never reach the server.
 func TestLeaderIsCut(t *testing.T) {
 	t.Parallel()
 	u := newUpstream(t)
@@ -111,7 +111,7 @@ func TestLeaderIsKilled(t *testing.T) {
 	}
 }
 
-// The proxy records who holds a Lease, and which version a write has led to.
+// The proxy records the holder of a Lease, and the version that a write has led to.
 func TestProxyRecordsClaims(t *testing.T) {
 	t.Parallel()
 	p := newProxy(t, options(newUpstream(t)))

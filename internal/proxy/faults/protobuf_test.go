@@ -14,8 +14,8 @@ import (
 	"github.com/yare-go/yare/internal/proxy"
 )
 
-// TestWritesInProtobufHavePoints checks that a write of client-go, which sends built-in kinds in protobuf, is
-// identified by its name and its content.
+// TestWritesInProtobufHavePoints checks that a write of client-go is identified by its name and its content.
+// client-go sends built-in kinds in protobuf.
 func TestWritesInProtobufHavePoints(t *testing.T) {
 	t.Parallel()
 	p := newProxy(t, options(newUpstream(t)))

@@ -22,8 +22,8 @@ type References struct {
 	Codes map[proxy.Point]int
 	// Steps are the steps of the user.
 	Steps []Step
-	// Objects are the objects that the program has written in the first step, and that exist after it. Objects that
-	// the user applies are left out.
+	// Objects are the objects written by the program in the first step that exist after the step. Objects that the
+	// user applies are left out.
 	Objects []WrittenObject
 	// Sample is the first object that the user applies.
 	Sample json.RawMessage

@@ -44,7 +44,7 @@ type Run struct {
 	Outage func(ctx context.Context, work func() error) error
 
 	// RecordFault records in the trace of the run that a fault happens. RecordMissed records that a fault did not
-	// happen, and RecordNotApplicable that the program gave no opportunity.
+	// happen. RecordNotApplicable records that the program gave no opportunity.
 	RecordFault         func(where Place, text string)
 	RecordMissed        func(f Fault)
 	RecordNotApplicable func(f Fault)

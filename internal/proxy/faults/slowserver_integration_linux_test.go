@@ -25,7 +25,7 @@ import (
 )
 
 // TestPastIsThatOfSlowServer compares the past that the proxy shows with the past of a real second API
-// server, whose connections to etcd are held back.
+// server. The connections of this server to etcd are held back.
 func TestPastIsThatOfSlowServer(t *testing.T) {
 	t.Parallel()
 	if os.Getenv(yaretest.KubeconfigVariable) != "" {

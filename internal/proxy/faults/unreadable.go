@@ -86,8 +86,9 @@ func unreadableObject(sample json.RawMessage, namespace string) (*unstructured.U
 	return object, nil
 }
 
-// withOtherTypes returns an object whose members have values of other types than those of value, or a text for
-// a value that is no object. Example: {"replicas": 2, "image": "web"} becomes {"replicas": "unreadable", "image": 1}.
+// withOtherTypes returns an object whose members have values of other types than the members of value. The result is
+// a text for a value that is no object. Example: {"replicas": 2, "image": "web"} becomes {"replicas": "unreadable",
+// "image": 1}.
 func withOtherTypes(value any) any {
 	members, ok := value.(map[string]any)
 	if !ok || len(members) == 0 {
@@ -119,8 +120,8 @@ func isRefusedBySchema(ctx context.Context, c Cluster, object *unstructured.Unst
 	return false, err
 }
 
-// BeforeStep stores an object that the program cannot decode, by a schema that allows everything for a
-// moment. A definition that was tightened later leaves such objects.
+// BeforeStep stores an object that the program cannot decode. The schema allows everything for a moment. A
+// definition that was tightened later leaves such objects.
 func (unreadable) BeforeStep(ctx context.Context, run *Run, f Fault) error {
 	object, err := unreadableObject(run.Sample, run.Namespace)
 	if err != nil {

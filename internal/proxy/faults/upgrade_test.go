@@ -16,8 +16,8 @@ import (
 	"github.com/yare-go/yare/kube"
 )
 
-// TestUpgradePasses checks that a request for exec becomes a connection of another protocol, and
-// that the connection breaks with its session. The server speaks HTTP/2 too, as an API server does.
+// TestUpgradePasses checks that a request for exec becomes a connection of another protocol. The connection
+// breaks with its session. The server speaks HTTP/2 too, as an API server does.
 func TestUpgradePasses(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct{ method, protocol string }{{"GET", "websocket"}, {"POST", "SPDY/3.1"}} {

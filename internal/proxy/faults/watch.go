@@ -25,7 +25,7 @@ const (
 	// WatchMissed holds events as a lag does. At the end of the step the events are dropped, the watch breaks, and the
 	// next watch from a version is answered with 410. So the program never sees the states in between.
 	WatchMissed Kind = "watch-missed"
-	// WatchTwice delivers that event and all that follow twice, until the step ends. No API server does so.
+	// WatchTwice delivers this event and all later events twice, until the step ends. No API server does so.
 	WatchTwice Kind = "watch-twice"
 )
 

@@ -161,7 +161,7 @@ func TestProgramMissesStates(t *testing.T) {
 	w.want("ADDED 5")
 }
 
-// TestPresentNeverExpires checks that a watch from a version that the program has just listed is not
+// TestPresentNeverExpires checks that a watch from the version of a list of a moment before is not
 // answered with 410.
 func TestPresentNeverExpires(t *testing.T) {
 	t.Parallel()
@@ -175,8 +175,8 @@ func TestPresentNeverExpires(t *testing.T) {
 	w.want("MODIFIED 3")
 }
 
-// TestStreamingListIsNotHeld checks that the first events of a streaming list, which never shows
-// the past, pass.
+// TestStreamingListIsNotHeld checks that the first events of a streaming list pass. A streaming list
+// never shows the past.
 func TestStreamingListIsNotHeld(t *testing.T) {
 	t.Parallel()
 	u := newUpstream(t)

@@ -16,9 +16,9 @@
 //     else. An apply of a status ignores metadata.uid.
 //   - A watch with a selector reports an object that stops matching as DELETED, in its former
 //     state and at the new version.
-//   - A watch from a version replays the changes since. A watch from a version that the
-//     server has not reached stays silent and skips every event up to that version. A watch
-//     from a compacted version ends with 410.
+//   - A watch from a version replays the changes since. A watch from a version that the server has
+//     not reached stays silent and skips every event up to this version. A watch from a compacted
+//     version ends with 410.
 //   - No bookmark is at or below the version that the watch was requested from.
 //   - A page of a list has the version of the first page, and expires with its history.
 //

@@ -26,7 +26,7 @@ var (
 // resultsFile has the results that are kept.
 const resultsFile = "results.jsonl"
 
-// TestMutationsAreCaught fails for each mutation that survived, that does not compile, or that does not fit the code.
+// TestMutationsAreCaught fails for each mutation that survived, does not compile, or does not fit the code.
 func TestMutationsAreCaught(t *testing.T) {
 	t.Parallel()
 	root, err := filepath.Abs("../../..")

@@ -285,8 +285,8 @@ func (d *driver) settle() {
 		s.Allow()
 		s.Delay(0)
 	}
-	// Every API server sends bookmarks. Without them a store that nothing changes cannot show that it
-	// has what a list of another stream has found missing, and resyncs read live.
+	// Every API server sends bookmarks. Without bookmarks a store without changes cannot show that it
+	// knows of the objects missing from a list of another stream, and resyncs read live.
 	w.server.Bookmarks(time.Minute)
 	for range 6 {
 		time.Sleep(settling / 6)

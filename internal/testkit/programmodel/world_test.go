@@ -164,7 +164,8 @@ func (w *world) logLocked(format string, args ...any) {
 	w.trace = append(w.trace, fmt.Sprintf("%10s %s", time.Since(w.started).Round(time.Millisecond), fmt.Sprintf(format, args...)))
 }
 
-// begin records that a reconcile of an object begins, and returns the function that ends it.
+// begin records the beginning of a reconcile of an object, and returns the function that ends
+// the reconcile.
 func (w *world) begin(t target, desired int) (r *reading, end func()) {
 	w.mu.Lock()
 	defer w.mu.Unlock()

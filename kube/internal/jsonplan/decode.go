@@ -9,9 +9,9 @@
 // lists two fields: "name" decodes a string into field 0, and "args" decodes strings into field 1. The
 // input {"name":"web","port":80} sets field 0, skips port, and leaves field 1 nil.
 //
-// A plan adds no rules. It leaves what is not plain to the decoder of all types. Types that are not plain
-// are interfaces, floating-point numbers, and structs with unusual tags. Values that are not plain have
-// members that come twice, invalid UTF-8, or mistakes.
+// A plan adds no rules. It leaves what is not plain to the decoder of all types. Types that are not plain are
+// interfaces, floating-point numbers, and structs with unusual tags. Values that are not plain have duplicate
+// members, invalid UTF-8, or mistakes.
 package jsonplan
 
 import (

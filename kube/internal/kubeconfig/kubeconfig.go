@@ -1,6 +1,6 @@
 // Package kubeconfig reads kubeconfig files, merges them by the rules of kubectl, and checks what it finds.
 //
-// KUBECONFIG lists a.yaml, which has the context "east" and the current context "west", and b.yaml, which
+// KUBECONFIG lists a.yaml and b.yaml. a.yaml has the context "east" and the current context "west". b.yaml
 // has other contexts of the names "east" and "west". Then "east" is the context of a.yaml, and the current
 // context is the "west" of b.yaml.
 package kubeconfig

@@ -13,8 +13,8 @@ import (
 )
 
 // CheckStoredVersions returns an error if the server would refuse an apply of the definitions. The server
-// refuses a definition that lacks a version in which objects may be stored, and a definition with another
-// scope. See
+// refuses a definition without a version in which objects may be stored, and a definition with another scope.
+// See
 // https://kubernetes.io/docs/tasks/extend-kubernetes/custom-resources/custom-resource-definition-versioning/.
 func CheckStoredVersions(ctx context.Context, client *kube.Client, definitions []*crd.CustomResourceDefinition) error {
 	var errs []error

@@ -23,7 +23,7 @@ const (
 
 // SelfSigned returns certificates for these names. A new certificate is generated, in memory, before the last
 // one expires. Clients cannot verify the certificates. So a certificate protects a connection only against
-// somebody who listens, and not against somebody who pretends to be the program.
+// listening by others, and not against somebody who pretends to be the program.
 func SelfSigned(names ...string) Certificates {
 	var mu sync.Mutex // guards current and renewal
 	var current *tls.Certificate

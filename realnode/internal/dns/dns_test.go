@@ -92,7 +92,8 @@ func TestNamesOfServices(t *testing.T) {
 	}
 }
 
-// A resolver gives up on a name that does not exist, but only on the type that a name lacks.
+// A resolver gives up on a name that does not exist. If a name lacks a type, the resolver
+// gives up on the type only.
 func TestNameWithoutTheType(t *testing.T) {
 	t.Parallel()
 	response := ask(t, testZone(t), "web.default.svc.cluster.local.", dnsmessage.TypeAAAA)

@@ -53,8 +53,8 @@ func runGadgets(t *testing.T, out io.Writer, d time.Duration) {
 	}
 }
 
-// A reconcile that changes something is a short line, and reconciles that change nothing are counted:
-// in one session they were half of 1,279 lines.
+// A reconcile that changes something is a short line. Reconciles without a change are counted: in one
+// session they were half of 1,279 lines.
 func TestReconcilesInShort(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {

@@ -56,7 +56,7 @@ func main() {
 
 // sitesOf returns the keys of the Sites that a Policy limits.
 func sitesOf(ctx context.Context, p *Policy, c *kube.Client) ([]kube.Key, error) {
-	sites, err := kube.Namespaced[Site](c, p.Namespace).List(ctx, kube.Label("tier", p.Spec.Tier))
+	sites, err := kube.List[Site](ctx, c, p.Namespace, kube.Label("tier", p.Spec.Tier))
 	return kube.KeysOf(sites...), err
 }
 
@@ -68,7 +68,7 @@ func reconcile(ctx context.Context, s *Site, c *kube.Client) (controller.Action,
 	if err != nil {
 		return controller.Done(), err
 	}
-	policies, err := kube.Namespaced[Policy](c, s.Namespace).List(ctx)
+	policies, err := kube.List[Policy](ctx, c, s.Namespace)
 	if err != nil {
 		return controller.Done(), err
 	}

@@ -1,0 +1,61 @@
+package kube
+
+import (
+	"context"
+	"fmt"
+	"sync"
+
+	"k8s.io/apimachinery/pkg/runtime/schema"
+)
+
+// kindTable holds the resources of kinds without a Go type, as discovery has shown them. An entry stays until a
+// request for the resource is answered with 404, because a definition may be replaced by another one with another
+// plural. The clients that are derived from one client share its table. The methods are safe for concurrent use.
+//
+// An apply of an unstructured Deployment reads /apis/apps/v1 once. It finds the plural deployments there, and is sent
+// to that resource. The next apply of a Deployment reads nothing.
+type kindTable struct {
+	mu        sync.Mutex
+	resources map[clusterKind]Resource
+}
+
+// clusterKind is a kind of a cluster.
+type clusterKind struct {
+	cluster string
+	schema.GroupVersionKind
+}
+
+// find returns the resource of a kind on the server of c. A kind that the server does not have is an error.
+func (k *kindTable) find(ctx context.Context, c *Client, kind schema.GroupVersionKind) (Resource, error) {
+	key := clusterKind{c.scope.cluster, kind}
+	k.mu.Lock()
+	r, ok := k.resources[key]
+	k.mu.Unlock()
+	if ok {
+		return r, nil
+	}
+	resources, err := Discover(ctx, c, kind.GroupVersion())
+	if err != nil {
+		return Resource{}, err
+	}
+	for _, r := range resources {
+		if r.Kind == kind.Kind {
+			k.mu.Lock()
+			defer k.mu.Unlock()
+			if k.resources == nil {
+				k.resources = make(map[clusterKind]Resource)
+			}
+			k.resources[key] = r
+			return r, nil
+		}
+	}
+	return Resource{}, fmt.Errorf("the server has no kind %s in %s: check apiVersion and kind, and whether its CustomResourceDefinition is installed",
+		kind.Kind, kind.GroupVersion())
+}
+
+// forget removes the resource of a kind.
+func (k *kindTable) forget(cluster string, kind schema.GroupVersionKind) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	delete(k.resources, clusterKind{cluster, kind})
+}
