@@ -28,7 +28,8 @@ func (l Labels) Has(key string) bool { return l.labels.Has(key) }
 func (l Labels) Get(key string) string { return l.labels.Get(key) }
 
 // Len returns the number of labels.
-func (l Labels) Len() (n int) {
+func (l Labels) Len() int {
+	n := 0
 	for range l.All() {
 		n++
 	}

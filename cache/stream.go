@@ -95,10 +95,11 @@ func newStream(common shared, id kube.Stream, cancel context.CancelFunc) *stream
 		Report:      func(err error) { s.report(s.indexError(err)) },
 		ReportWrite: func(err error) { s.updater.recordFailure(s.indexError(err)) },
 	})
-	s.store = &Store{stream: id, objects: objects, progress: new(progress.Progress)}
+	reached := new(progress.Progress)
+	s.store = &Store{stream: id, objects: objects, progress: reached}
 	detector, restorations := common.restorations.Open(id, s.relister.Relist)
 	s.detector = detector
-	s.updater = newUpdater(s.store, common.overlay, writer, restorations, s.counts)
+	s.updater = newUpdater(s.store, common.overlay, writer, reached, restorations, s.counts)
 	return s
 }
 

@@ -41,8 +41,8 @@ type updater struct {
 	isRecovered bool
 }
 
-func newUpdater(s *Store, o *programOverlay, w *store.Writer, r *restoration.Recorder, n *counts) *updater {
-	u := &updater{stream: s.Stream(), store: s, overlay: o, writer: w, progress: s.progress, restoration: r, counts: n}
+func newUpdater(s *Store, o *programOverlay, w *store.Writer, p *progress.Progress, r *restoration.Recorder, n *counts) *updater {
+	u := &updater{stream: s.Stream(), store: s, overlay: o, writer: w, progress: p, restoration: r, counts: n}
 	if fields, ok := s.Stream().Representation.ProjectedFields(); ok {
 		u.fields = projection.Parse(fields)
 	}
