@@ -19,7 +19,7 @@ type Cache struct{ shared }
 // New returns a Cache whose lists and watches go to h. Nothing is followed before the first
 // [Cache.Open].
 func New(h kube.Handler, o ...Option) *Cache {
-	all := newRegistry()
+	all := new(registry)
 	c := &Cache{shared{
 		handler: h, streams: all, overlay: &programOverlay{Overlay: overlay.New(), streams: all}, restorations: &restoration.Restorations{},
 	}}
@@ -43,7 +43,7 @@ func New(h kube.Handler, o ...Option) *Cache {
 // Open returns only [ErrClosed]. An error of the stream is reported to [OnError], and the stream
 // goes on.
 func (c *Cache) Open(ctx context.Context, id kube.Stream, subscriber Subscriber) (*Subscription, error) {
-	sub := &Subscription{streams: c.streams, receiver: receiver{subscriber: subscriber}}
+	sub := &Subscription{streams: c.streams, subscriber: subscriber}
 	err := c.streams.subscribe(ctx, id, sub, func(cancel context.CancelFunc) *stream { return newStream(c.shared, id, cancel) })
 	if err != nil {
 		return nil, err
@@ -77,3 +77,28 @@ func (c *Cache) Stats() []Stats { return c.streams.stats() }
 // Close ends all streams and waits for their goroutines. No subscriber is called after it.
 // A Subscriber must not call it.
 func (c *Cache) Close() { c.streams.close() }
+
+// Option changes how a [Cache] works.
+type Option func(*options)
+
+type options struct {
+	onError     func(kube.Stream, error)
+	onRecovered func(kube.Stream)
+}
+
+// OnError sets a function that receives every error of a stream. A [*kube.Error] concerns
+// the stream as a whole: a list or a watch failed, and is repeated. The error that the server was
+// restored from a backup concerns the stream as a whole too. Any other error concerns one object: the
+// object cannot be read (a [*kube.DecodeError]), or an index function panicked.
+//
+// The goroutines of the streams call f, so it must be safe for concurrent use and must not
+// block. Default: errors are only counted, see [Stats].
+func OnError(f func(kube.Stream, error)) Option {
+	return func(o *options) { o.onError = f }
+}
+
+// OnRecovered sets a function that is called when a stream works again after an error of the stream as a
+// whole. It is called under the same conditions as the function of [OnError].
+func OnRecovered(f func(kube.Stream)) Option {
+	return func(o *options) { o.onRecovered = f }
+}

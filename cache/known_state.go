@@ -24,14 +24,10 @@ var errNotPresent = errors.New("the cache shows no such object")
 // Bytes returns a copy of the JSON of the object, in the representation that Representation names.
 // Each call decompresses it. Bytes returns an error if the object is not present or cannot be read.
 func (s *KnownState) Bytes() ([]byte, error) {
-	if !s.Present {
-		return nil, errNotPresent
+	if s.Present && s.Representation == kube.Full {
+		return s.found.bytes()
 	}
-	object, err := s.found.bytes()
-	if err != nil || s.Representation == kube.Full {
-		return object, err
-	}
-	return metadataOf(object)
+	return s.Metadata()
 }
 
 // Metadata returns the metadata of the object as the JSON of a PartialObjectMetadata. It returns an

@@ -2,6 +2,7 @@ package cache
 
 import (
 	"iter"
+	"strings"
 
 	"github.com/yare-go/yare/cache/internal/store"
 )
@@ -27,10 +28,31 @@ func (l Labels) Has(key string) bool { return l.labels.Has(key) }
 func (l Labels) Get(key string) string { return l.labels.Get(key) }
 
 // Len returns the number of labels.
-func (l Labels) Len() int { return l.labels.Len() }
+func (l Labels) Len() int {
+	n := 0
+	for range l.All() {
+		n++
+	}
+	return n
+}
 
 // Map returns the labels as a map of the caller's own.
-func (l Labels) Map() map[string]string { return l.labels.Map() }
+func (l Labels) Map() map[string]string {
+	m := make(map[string]string, l.Len())
+	for k, v := range l.All() {
+		m[k] = v
+	}
+	return m
+}
 
 // String returns the labels as kubectl writes them, such as app=web,tier=front.
-func (l Labels) String() string { return l.labels.String() }
+func (l Labels) String() string {
+	var b strings.Builder
+	for k, v := range l.All() {
+		if b.Len() > 0 {
+			b.WriteByte(',')
+		}
+		b.WriteString(k + "=" + v)
+	}
+	return b.String()
+}

@@ -44,8 +44,8 @@ func (r Record) Key() kube.Key { return kube.Key{Namespace: r.Namespace, Name: r
 func recordOf(e *store.Entry) Record {
 	return Record{
 		Namespace: e.Namespace(), Name: e.Name(), UID: e.UID(), ResourceVersion: e.ResourceVersion(),
-		Generation: e.Generation(), Deleting: e.IsDeleting(), Labels: Labels{e.Labels()},
-		AnnotationsHash: e.AnnotationsHash(), FinalizersHash: e.FinalizersHash(), Owners: e.Owners(), Size: e.Size(),
+		Generation: e.Generation, Deleting: e.IsDeleting, Labels: Labels{e.Labels()},
+		AnnotationsHash: e.AnnotationsHash, FinalizersHash: e.FinalizersHash, Owners: e.Owners(), Size: e.Size(),
 	}
 }
 

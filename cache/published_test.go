@@ -15,9 +15,9 @@ func TestPublished(t *testing.T) {
 	p := &s.published
 	var got []string
 	subscribe := func(name string) *Subscription {
-		return &Subscription{receiver: receiver{subscriber: func(c Change) {
+		return &Subscription{subscriber: func(c Change) {
 			got = append(got, fmt.Sprint(name, " ", c.Type, " ", c.Record().Name, " ", c.Initial))
-		}}}
+		}}
 	}
 	check := func(want ...string) {
 		t.Helper()

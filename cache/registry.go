@@ -17,16 +17,12 @@ import (
 type registry struct {
 	mu sync.RWMutex
 	// open holds the streams with a subscription, in the order in which they were opened.
-	open []*stream
-	// users holds the number of open subscriptions of each of these streams.
-	users    map[*stream]int
+	open     []*stream
 	isClosed bool
 	// running counts the goroutines of all streams, and the goroutines that end a subscription after the end
 	// of its context. None is added once isClosed is true.
 	running sync.WaitGroup
 }
-
-func newRegistry() *registry { return &registry{users: make(map[*stream]int)} }
 
 // subscribe adds sub to the stream id. If the stream is not open, begin makes it.
 func (r *registry) subscribe(ctx context.Context, id kube.Stream, sub *Subscription, begin func(context.CancelFunc) *stream) error {
@@ -47,7 +43,7 @@ func (r *registry) subscribe(ctx context.Context, id kube.Stream, sub *Subscript
 		r.open = append(r.open, s)
 		r.startLocked(s, func() { s.follow(following) })
 	}
-	r.users[sub.stream]++
+	sub.stream.users++
 	sub.unhook = context.AfterFunc(ctx, func() { r.expire(sub) })
 	return nil
 }
@@ -81,10 +77,9 @@ func (r *registry) expire(sub *Subscription) {
 func (r *registry) release(s *stream) (isLast bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if r.users[s]--; r.users[s] > 0 {
+	if s.users--; s.users > 0 {
 		return false
 	}
-	delete(r.users, s)
 	r.open = slices.DeleteFunc(slices.Clone(r.open), func(other *stream) bool { return other == s })
 	return true
 }
@@ -114,7 +109,7 @@ func (r *registry) stats() []Stats {
 	stats := make([]Stats, 0, len(r.open))
 	for _, s := range r.open {
 		each := s.stats()
-		each.Subscribers = r.users[s]
+		each.Subscribers = s.users
 		stats = append(stats, each)
 	}
 	return stats

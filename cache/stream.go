@@ -43,6 +43,8 @@ type stream struct {
 	recovery progress.Recovery
 	counts   *counts
 	cancel   context.CancelFunc
+	// users is the number of open subscriptions. The mutex of the registry guards it.
+	users int
 	// running counts the goroutines of the stream.
 	running sync.WaitGroup
 }
@@ -93,11 +95,11 @@ func newStream(common shared, id kube.Stream, cancel context.CancelFunc) *stream
 		Report:      func(err error) { s.report(s.indexError(err)) },
 		ReportWrite: func(err error) { s.updater.recordFailure(s.indexError(err)) },
 	})
-	reached, recorder := progress.New()
+	reached := new(progress.Progress)
 	s.store = &Store{stream: id, objects: objects, progress: reached}
 	detector, restorations := common.restorations.Open(id, s.relister.Relist)
 	s.detector = detector
-	s.updater = newUpdater(s.store, common.overlay, writer, recorder, restorations, s.counts)
+	s.updater = newUpdater(s.store, common.overlay, writer, reached, restorations, s.counts)
 	return s
 }
 

@@ -15,7 +15,13 @@ type Subscription struct {
 
 	// isClosing is true from the beginning of Close: a call under way is the last one.
 	isClosing atomic.Bool
-	receiver  receiver
+
+	// mu is held while the subscriber is called, by one goroutine at a time.
+	mu sync.Mutex
+	// subscriber is nil once the subscription is closed.
+	subscriber Subscriber
+	// isSynced is true once the subscriber has received Synced.
+	isSynced bool
 }
 
 // Store returns the store of the stream. It changes as long as the stream has subscriptions.
@@ -38,43 +44,24 @@ func (s *Subscription) Close() {
 func (s *Subscription) leave() {
 	isLast := s.streams.release(s.stream)
 	s.isClosing.Store(true)
-	s.receiver.close()
+	s.mu.Lock()        // waits for a running call of the subscriber
+	s.subscriber = nil // frees what it refers to
+	s.mu.Unlock()
 	if isLast {
 		s.stream.cancel()
 		s.stream.running.Wait()
 	}
 }
 
-// publish passes c to the subscriber. It reports whether the subscription is still open.
+// publish passes c to the subscriber, unless the subscription is closing. It reports whether it did so.
 func (s *Subscription) publish(c Change) (isOpen bool) {
-	return s.receiver.publish(c, &s.isClosing)
-}
-
-// receiver calls a Subscriber, which is called by one goroutine at a time.
-type receiver struct {
-	mu sync.Mutex
-	// subscriber is nil once the subscription is closed.
-	subscriber Subscriber
-	// isSynced is true once the subscriber has received Synced.
-	isSynced bool
-}
-
-// publish passes c to the subscriber, unless isClosing. It reports whether it did so.
-func (r *receiver) publish(c Change, isClosing *atomic.Bool) (isOpen bool) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	if isClosing.Load() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.isClosing.Load() {
 		return false
 	}
-	c.Initial = !r.isSynced && c.Type != Synced && c.Type != Restored
-	r.isSynced = r.isSynced || c.Type == Synced
-	r.subscriber(c)
+	c.Initial = !s.isSynced && c.Type != Synced && c.Type != Restored
+	s.isSynced = s.isSynced || c.Type == Synced
+	s.subscriber(c)
 	return true
-}
-
-// close waits for a running call of the subscriber, and drops the subscriber with what it refers to.
-func (r *receiver) close() {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	r.subscriber = nil
 }

@@ -17,7 +17,7 @@ type updater struct {
 	store       *Store
 	overlay     *programOverlay
 	writer      *store.Writer
-	progress    *progress.Recorder
+	progress    *progress.Progress
 	restoration *restoration.Recorder
 	missed      missedStates
 	counts      *counts
@@ -41,7 +41,7 @@ type updater struct {
 	isRecovered bool
 }
 
-func newUpdater(s *Store, o *programOverlay, w *store.Writer, p *progress.Recorder, r *restoration.Recorder, n *counts) *updater {
+func newUpdater(s *Store, o *programOverlay, w *store.Writer, p *progress.Progress, r *restoration.Recorder, n *counts) *updater {
 	u := &updater{stream: s.Stream(), store: s, overlay: o, writer: w, progress: p, restoration: r, counts: n}
 	if fields, ok := s.Stream().Representation.ProjectedFields(); ok {
 		u.fields = projection.Parse(fields)

@@ -20,8 +20,7 @@ type View struct {
 
 // Handler returns a handler like [Cache.Handler]. The reads of the handler use only stores that v may see.
 func (v *View) Handler(next kube.Handler) kube.Handler {
-	live := liveHandler{view: v, next: next}
-	return &handler{view: v, next: next, live: live, lister: listHandler{view: v, live: live}, writer: writeHandler{view: v, next: next}}
+	return &handler{view: v, next: next, writer: writeHandler{view: v, next: next}}
 }
 
 // KnownState returns the current state of the object that ref names, as far as it is certain. The UID of ref

@@ -77,14 +77,6 @@ func referenceTo(obj kube.Object) (reference, bool) {
 	return r, r.Name != ""
 }
 
-// eventNamespace returns the namespace of an event about r.
-func (r reference) eventNamespace() string {
-	if r.Namespace == "" {
-		return metav1.NamespaceDefault // the API server accepts no other
-	}
-	return r.Namespace
-}
-
 // The limits of the API, in bytes.
 const (
 	maxReason   = 128

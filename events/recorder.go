@@ -136,7 +136,11 @@ func (r *Recorder) Start(ctx context.Context, rt *controller.Runtime) error {
 	if !r.begin() {
 		return fmt.Errorf("the events recorder %q: it runs already: give it to one program, once", r.controller)
 	}
-	defer r.end()
+	defer func() {
+		r.mu.Lock()
+		defer r.mu.Unlock()
+		r.isRunning = false
+	}()
 	w := writer{controller: r.controller, instance: r.instance, table: r.table, client: rt.Client, log: rt.Log}
 	w.run(ctx)
 	return nil
@@ -155,11 +159,4 @@ func (r *Recorder) begin() bool {
 		r.startTimer.Stop()
 	}
 	return true
-}
-
-// end marks the recorder as not running.
-func (r *Recorder) end() {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	r.isRunning = false
 }

@@ -1,10 +1,6 @@
 package events
 
-import (
-	"time"
-
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-)
+import "time"
 
 const (
 	// window is how long a series goes on without a repetition.
@@ -100,12 +96,4 @@ func (s *series) recordFailure(now time.Time) {
 func (s *series) recordGone() {
 	s.written, s.retryAt = 0, time.Time{}
 	s.name = newEventName(s.regarding)
-}
-
-// repetitions returns the series as an Event has it, or nil after one occurrence.
-func (s *series) repetitions() *eventSeries {
-	if s.count < 2 {
-		return nil
-	}
-	return &eventSeries{Count: s.count, LastObservedTime: metav1.NewMicroTime(s.last)}
 }

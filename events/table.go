@@ -41,7 +41,8 @@ func (t *table) currentStats() Stats {
 	return s
 }
 
-// count counts an occurrence. It returns false if the table is closed.
+// count counts an occurrence. It belongs to the series of its key and note. If the key has maxNotes
+// series, the occurrence belongs to the newest of them. count returns false if the table is closed.
 func (t *table) count(k seriesKey, note, resourceVersion string, now time.Time) bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -50,41 +51,32 @@ func (t *table) count(k seriesKey, note, resourceVersion string, now time.Time) 
 		t.stats.Dropped++
 		return false
 	}
-	t.countLocked(k, note, resourceVersion, now)
+	siblings := t.byKey[k]
+	i := slices.IndexFunc(siblings, func(s *series) bool { return s.note == note })
+	if i < 0 && len(siblings) == maxNotes {
+		i = maxNotes - 1
+	}
+	switch {
+	case i >= 0:
+		s := siblings[i]
+		s.count, s.last = s.count+1, now
+		if s.isRefused {
+			t.stats.Dropped++
+		}
+	case t.seriesCount == maxOpen && !t.evictLocked():
+		t.stats.Dropped++
+	default:
+		t.byKey[k] = append(siblings, &series{
+			seriesKey: k, note: note, resourceVersion: resourceVersion, first: now, last: now, count: 1,
+			name: newEventName(k.regarding),
+		})
+		t.seriesCount++
+	}
 	select {
 	case t.wake <- struct{}{}:
 	default: // it has a value already
 	}
 	return true
-}
-
-// countLocked counts an occurrence. It belongs to the series of its key and note. If the key has maxNotes
-// series, the occurrence belongs to the newest of them.
-func (t *table) countLocked(k seriesKey, note, resourceVersion string, now time.Time) {
-	siblings := t.byKey[k]
-	var s *series
-	if i := slices.IndexFunc(siblings, func(o *series) bool { return o.note == note }); i >= 0 {
-		s = siblings[i]
-	} else if len(siblings) == maxNotes {
-		s = siblings[maxNotes-1]
-	}
-	if s != nil {
-		s.count++
-		s.last = now
-		if s.isRefused {
-			t.stats.Dropped++
-		}
-		return
-	}
-	if t.seriesCount == maxOpen && !t.evictLocked() {
-		t.stats.Dropped++
-		return
-	}
-	t.byKey[k] = append(siblings, &series{
-		seriesKey: k, note: note, resourceVersion: resourceVersion, first: now, last: now, count: 1,
-		name: newEventName(k.regarding),
-	})
-	t.seriesCount++
 }
 
 // evictLocked removes a series to make room: of the series that the cluster knows completely, the series with

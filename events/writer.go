@@ -1,6 +1,7 @@
 package events
 
 import (
+	"cmp"
 	"context"
 	"log/slog"
 	"net/http"
@@ -125,12 +126,16 @@ func (w *writer) recordSuccess(s *series, count int32, now time.Time) {
 func (w *writer) eventOf(s *series) *event {
 	regarding := s.regarding
 	regarding.ResourceVersion = s.resourceVersion
-	return &event{
-		ObjectMeta: metav1.ObjectMeta{Namespace: s.regarding.eventNamespace(), Name: s.name},
-		EventTime:  metav1.NewMicroTime(s.first), Series: s.repetitions(),
-		ReportingController: w.controller, ReportingInstance: w.instance,
+	e := &event{
+		// The API server accepts no namespace but default for an event about an object outside of namespaces.
+		ObjectMeta: metav1.ObjectMeta{Namespace: cmp.Or(regarding.Namespace, metav1.NamespaceDefault), Name: s.name},
+		EventTime:  metav1.NewMicroTime(s.first), ReportingController: w.controller, ReportingInstance: w.instance,
 		Action: s.action, Reason: s.reason, Regarding: regarding, Note: s.note, Type: s.severity,
 	}
+	if s.count > 1 {
+		e.Series = &eventSeries{Count: s.count, LastObservedTime: metav1.NewMicroTime(s.last)}
+	}
+	return e
 }
 
 // flush writes what is pending, each series once, and empties the table.

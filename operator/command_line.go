@@ -24,7 +24,7 @@ type commandLine struct {
 // It may be nil.
 func newCommandLine(program string, addOwnFlags func(*flag.FlagSet)) (*commandLine, error) {
 	l := &commandLine{program: program}
-	l.manifests.replicas = 2
+	l.manifests.Replicas = 2
 	isBuiltIn := map[string]bool{"help": true, "h": true}
 	for _, s := range l.flags(program) {
 		// The other commands take a flag of the program after --: see parse.

@@ -81,16 +81,16 @@ func (o *options) flags(program string) []flagSpec {
 			"how soon another replica follows a leader that crashed. The other times of the Lease are in proportion. Default: 15s"},
 		{"v", "", (*verbosity)(&o.verbose), runCommands, "log more. A level, as in -v=4 of klog, is accepted; each level above 0 logs the same"},
 		{"version", "", &o.isVersion, everyCommand, "print the version of the program"},
-		{"namespace", "NAME", setNamespace(&o.install.namespace), namespaceCommands,
+		{"namespace", "NAME", setLabel(&o.install.namespace, "the name of a namespace"), namespaceCommands,
 			"where the program is installed (default: " + installNamespaceOf(program) + ")"},
-		{"name-prefix", "NAME", setObjectName(&o.install.prefix), installCommands, "the name of the objects. Default: that of the program"},
-		{"image", "IMAGE", &m.image, "manifests", "the image of the program, best with its digest"},
-		{"replicas", "N", &m.replicas, "manifests", "how many run at a time; one of them leads"},
-		{"memory-limit", "SIZE", &m.memoryLimit, "manifests", "such as 256Mi. Default: none"},
-		{"image-pull-secret", "NAME", &m.pullSecrets, "manifests", "may be repeated"},
-		{"architecture", "NAME", &m.architectures, "manifests", "may be repeated. Default: amd64 and arm64"},
-		{"network-policy", "", &m.networkPolicy, "manifests", "print a NetworkPolicy too"},
-		{"service-monitor", "", &m.monitor, "manifests", "print a ServiceMonitor too"},
+		{"name-prefix", "NAME", setLabel(&o.install.prefix, "the name"), installCommands, "the name of the objects. Default: that of the program"},
+		{"image", "IMAGE", &m.Image, "manifests", "the image of the program, best with its digest"},
+		{"replicas", "N", &m.Replicas, "manifests", "how many run at a time; one of them leads"},
+		{"memory-limit", "SIZE", &m.MemoryLimit, "manifests", "such as 256Mi. Default: none"},
+		{"image-pull-secret", "NAME", (*textList)(&m.PullSecrets), "manifests", "may be repeated"},
+		{"architecture", "NAME", (*textList)(&m.Architectures), "manifests", "may be repeated. Default: amd64 and arm64"},
+		{"network-policy", "", &m.NetworkPolicy, "manifests", "print a NetworkPolicy too"},
+		{"service-monitor", "", &m.ServiceMonitor, "manifests", "print a ServiceMonitor too"},
 		{"kustomize", "FOLDER", &m.kustomize, "manifests", "write a base there instead"},
 		{"helm", "FOLDER", &m.helm, "manifests", "write a chart there instead"},
 		{"check", "", &m.check, "manifests", "look first whether the cluster has objects in a version that the program does not define any more"},
@@ -188,14 +188,9 @@ func addNamespace(list *[]string) func(string) error {
 	}
 }
 
-// setNamespace returns a function that sets value to the name of a namespace.
-func setNamespace(value *string) func(string) error {
-	return func(name string) error { *value = name; return checkLabel("the name of a namespace", name) }
-}
-
-// setObjectName returns a function that sets value to the name of an object.
-func setObjectName(value *string) func(string) error {
-	return func(name string) error { *value = name; return checkLabel("the name", name) }
+// setLabel returns a function that sets value to a name that is a label of DNS. Its error calls the name what.
+func setLabel(value *string, what string) func(string) error {
+	return func(name string) error { *value = name; return checkLabel(what, name) }
 }
 
 // checkLabel returns an error unless name is a label of DNS. The error calls it what.

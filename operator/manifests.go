@@ -22,16 +22,10 @@ import (
 
 // manifestFlags are the flags of the command manifests.
 type manifestFlags struct {
-	image         string
-	pullSecrets   textList
-	replicas      int
-	memoryLimit   string
-	architectures textList
-	networkPolicy bool
-	monitor       bool
-	kustomize     string
-	helm          string
-	check         bool
+	manifests.Choices
+	kustomize string
+	helm      string
+	check     bool
 	// args are the flags of the program that the command line gives, for the Deployment.
 	args []string
 }
@@ -142,25 +136,25 @@ func (p manifestPrinter) options(o options, needs kube.Needs) (*manifests.Option
 	own := ownDefinitions(needs)
 	definitions, err := crd.From(own...)
 	errs = append(errs, err)
-	if flags.image == "" && flags.helm == "" {
+	if flags.Image == "" && flags.helm == "" {
 		errs = append(errs, errors.New("--image is missing: give the image of the program, best with its digest, such as registry.example.com/webapp@sha256:…"))
 	}
-	if strings.ContainsAny(flags.image, " \t\n") {
-		errs = append(errs, fmt.Errorf("the image %q contains white space", flags.image))
+	if strings.ContainsAny(flags.Image, " \t\n") {
+		errs = append(errs, fmt.Errorf("the image %q contains white space", flags.Image))
 	}
-	if flags.replicas < 1 {
-		errs = append(errs, fmt.Errorf("--replicas is %d: give at least 1", flags.replicas))
+	if flags.Replicas < 1 {
+		errs = append(errs, fmt.Errorf("--replicas is %d: give at least 1", flags.Replicas))
 	}
-	if flags.memoryLimit != "" {
-		if _, err := manifests.ParseMemory(flags.memoryLimit); err != nil {
+	if flags.MemoryLimit != "" {
+		if _, err := manifests.ParseMemory(flags.MemoryLimit); err != nil {
 			errs = append(errs, fmt.Errorf("--memory-limit: %w", err))
 		}
 	}
 	if flags.kustomize != "" && flags.helm != "" {
 		errs = append(errs, errors.New("--kustomize and --helm exclude each other: run the command twice"))
 	}
-	if len(flags.architectures) == 0 {
-		flags.architectures = textList{"amd64", "arm64"}
+	if len(flags.Architectures) == 0 {
+		flags.Architectures = []string{"amd64", "arm64"}
 	}
 	args := []string{"run"}
 	if !hasFlag(flags.args, "leader-elect") {
@@ -184,12 +178,10 @@ func (p manifestPrinter) options(o options, needs kube.Needs) (*manifests.Option
 	}
 	return &manifests.Options{
 		Installation: manifests.Installation{Program: p.program, Name: name, Namespace: namespace, ManagedBy: manifests.ManagedBy},
-		Version:      programVersion(), OwnNamespace: o.install.namespace == "",
-		Image: flags.image, PullSecrets: flags.pullSecrets, Replicas: flags.replicas, MemoryLimit: flags.memoryLimit,
-		Architectures: flags.architectures, Args: args, Port: port, IsSecure: o.listen.secureAddress != "",
-		GraceSeconds:  int(max(30*time.Second, needs.ShutdownTime+endMargin).Round(time.Second) / time.Second),
-		NetworkPolicy: flags.networkPolicy, ServiceMonitor: flags.monitor,
-		Definitions: definitions, Roles: roles,
+		Choices:      flags.Choices, Version: programVersion(), OwnNamespace: o.install.namespace == "",
+		Args: args, Port: port, IsSecure: o.listen.secureAddress != "",
+		GraceSeconds: int(max(30*time.Second, needs.ShutdownTime+endMargin).Round(time.Second) / time.Second),
+		Definitions:  definitions, Roles: roles,
 	}, errors.Join(errs...)
 }
 

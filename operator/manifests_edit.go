@@ -83,31 +83,22 @@ func AddManifest[T any, P kube.ObjectOf[T]](m *Manifests, t *T) error {
 
 // manifestOf returns t as an apply would send it.
 func manifestOf[T any, P kube.ObjectOf[T]](t *T) (map[string]any, error) {
-	var recorded requestRecorder
+	var recorded []byte
 	// The recorder refuses the apply, which is not an error here.
-	_, err := kube.Apply(context.Background(), kube.NewClientFromHandler(&recorded), P(t))
-	return recorded.object(err)
-}
-
-// errRecorded is the answer of a requestRecorder.
-var errRecorded = errors.New("the request was recorded")
-
-// requestRecorder is a handler that keeps the body of a request, and sends nothing.
-type requestRecorder struct{ body []byte }
-
-func (h *requestRecorder) Do(_ context.Context, r *kube.Request) (*kube.Response, error) {
-	h.body = r.Body
-	return nil, errRecorded
-}
-
-// object returns the object that was sent, or an error if err came before the request.
-func (h *requestRecorder) object(err error) (map[string]any, error) {
-	if !errors.Is(err, errRecorded) {
-		return nil, fmt.Errorf("encode a manifest: %w", err)
-	}
+	recorder := kube.HandlerFunc(func(_ context.Context, r *kube.Request) (*kube.Response, error) {
+		recorded = r.Body
+		return nil, errRecorded
+	})
+	_, err := kube.Apply(context.Background(), kube.NewClientFromHandler(recorder), P(t))
 	object := make(map[string]any)
-	if err := json.Unmarshal(h.body, &object); err != nil { // integers stay integers
+	if errors.Is(err, errRecorded) {
+		err = json.Unmarshal(recorded, &object) // integers stay integers
+	}
+	if err != nil {
 		return nil, fmt.Errorf("encode a manifest: %w", err)
 	}
 	return object, nil
 }
+
+// errRecorded is the answer to a request that was recorded and not sent.
+var errRecorded = errors.New("the request was recorded")

@@ -1,6 +1,10 @@
 package operator
 
 import (
+	"cmp"
+	"slices"
+	"strings"
+
 	"github.com/yare-go/yare/cache"
 	"github.com/yare-go/yare/kube"
 	"github.com/yare-go/yare/operator/internal/metrics"
@@ -36,7 +40,7 @@ func registerStreamMetrics(r *metrics.Registry, stats func() []cache.Stats) {
 		labels := []string{"resource", "namespace", "selector", "form"}
 		r.Collect(each.kind, each.name, each.help, labels, func(emit metrics.Emit) {
 			for _, s := range stats() {
-				emit(each.value(s), s.Stream.Resource.String(), s.Stream.Namespace, selectorOf(s.Stream), representationOf(s.Stream))
+				emit(each.value(s), s.Stream.Resource.String(), s.Stream.Namespace, selectorOf(s.Stream), cmp.Or(string(s.Stream.Representation), "full"))
 			}
 		})
 	}
@@ -44,23 +48,6 @@ func registerStreamMetrics(r *metrics.Registry, stats func() []cache.Stats) {
 
 // selectorOf returns the selectors of a stream, as its requests have them.
 func selectorOf(s kube.Stream) string {
-	text := ""
-	for _, selector := range []string{s.LabelSelector, s.FieldSelector, s.ShardSelector} {
-		if selector == "" {
-			continue
-		}
-		if text != "" {
-			text += ";"
-		}
-		text += selector
-	}
-	return text
-}
-
-// representationOf returns the representation of the objects of a stream, in words.
-func representationOf(s kube.Stream) string {
-	if s.Representation == kube.Full {
-		return "full"
-	}
-	return string(s.Representation)
+	selectors := []string{s.LabelSelector, s.FieldSelector, s.ShardSelector}
+	return strings.Join(slices.DeleteFunc(selectors, func(selector string) bool { return selector == "" }), ";")
 }

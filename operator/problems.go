@@ -92,7 +92,8 @@ func (reporter *problemReporter) recordOutcome(r *kube.Request, err error) {
 	for p, ref := range reporter.current {
 		if p.isOver(ref, r, err) {
 			delete(reporter.current, p)
-			over = append(over, p.recovery())
+			_, recovery, _ := reporter.texts(p)
+			over = append(over, recovery)
 		}
 	}
 	slices.Sort(over)
@@ -104,7 +105,8 @@ func (reporter *problemReporter) recordOutcome(r *kube.Request, err error) {
 	}
 	if _, isKnown := reporter.current[found]; !isKnown {
 		reporter.current[found] = objectOf(r)
-		reporter.logProblem(found, err)
+		headline, _, remedy := reporter.texts(found)
+		reporter.log.Error(headline+"; will try again", "do", remedy, "error", causeOf(err))
 	}
 }
 
@@ -212,51 +214,26 @@ func (p problem) action() string {
 	return text
 }
 
-// headline returns what is wrong, in words.
-func (p problem) headline() string {
+// texts returns what is wrong, the end of p, and what to do, in words.
+func (reporter *problemReporter) texts(p problem) (headline, recovery, remedy string) {
+	resource := p.resource.String()
 	switch p.kind {
 	case unreachable:
-		return "the server cannot be reached"
+		return "the server cannot be reached", "the server can be reached again",
+			"see that it runs at " + reporter.server + ", or name another with --kubeconfig or --context"
 	case unauthorized:
-		return "the server does not accept the credentials"
-	case noResource:
-		return "the server does not know " + p.resource.String()
-	default:
-		return "the account may not " + p.action()
-	}
-}
-
-// recovery returns the end of p, in words.
-func (p problem) recovery() string {
-	switch p.kind {
-	case unreachable:
-		return "the server can be reached again"
-	case unauthorized:
-		return "the server accepts the credentials again"
-	case noResource:
-		return "the server knows " + p.resource.String() + " now"
-	default:
-		return "the account may " + p.action() + " now"
-	}
-}
-
-// logProblem logs what is wrong, and what to do.
-func (reporter *problemReporter) logProblem(p problem, err error) {
-	var remedy string
-	switch p.kind {
-	case unreachable:
-		remedy = "see that it runs at " + reporter.server + ", or name another with --kubeconfig or --context"
-	case unauthorized:
-		remedy = "renew the credentials of the kubeconfig, or name another with --kubeconfig or --context"
+		return "the server does not accept the credentials", "the server accepts the credentials again",
+			"renew the credentials of the kubeconfig, or name another with --kubeconfig or --context"
 	case noResource:
 		remedy = "put its CustomResourceDefinition in place: " + reporter.crdCommand + " | kubectl apply -f -"
 		if !reporter.defines[p.resource.GroupResource()] {
-			remedy = "install what " + p.resource.String() + " belong to: this program uses them, but does not define them"
+			remedy = "install what " + resource + " belong to: this program uses them, but does not define them"
 		}
-	case forbidden:
-		remedy = "give the account a Role or ClusterRole that allows it, as the subcommand permissions prints them, or narrow the program with --watch-namespace"
+		return "the server does not know " + resource, "the server knows " + resource + " now", remedy
+	default:
+		return "the account may not " + p.action(), "the account may " + p.action() + " now",
+			"give the account a Role or ClusterRole that allows it, as the subcommand permissions prints them, or narrow the program with --watch-namespace"
 	}
-	reporter.log.Error(p.headline()+"; will try again", "do", remedy, "error", causeOf(err))
 }
 
 // causeOf returns the part of err that the headline does not have: the message of the

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"math/rand/v2"
 	"net/http"
+	"slices"
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -147,10 +148,7 @@ func isVersionTooLarge(err error) bool {
 	if !ok || e.Answer.Details == nil {
 		return false
 	}
-	for _, cause := range e.Answer.Details.Causes {
-		if cause.Type == metav1.CauseTypeResourceVersionTooLarge {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(e.Answer.Details.Causes, func(cause metav1.StatusCause) bool {
+		return cause.Type == metav1.CauseTypeResourceVersionTooLarge
+	})
 }

@@ -26,9 +26,9 @@ func runFollower(ctx context.Context, h kube.Handler, s kube.Stream, options []F
 	for _, option := range options {
 		option(&settings)
 	}
-	synced := registerSync(ctx, s)
-	defer synced.unregister()
-	q := sequence{stream: s, yield: yield, tracker: newObjectTracker(s.Cluster), backoff: new(backoff), synced: synced}
+	markSynced, unregister := registerSync(ctx, s)
+	defer unregister()
+	q := sequence{stream: s, yield: yield, tracker: newObjectTracker(s.Cluster), backoff: new(backoff), markSynced: markSynced}
 	f := &follower{sequence: &q, watcher: watcher{
 		handler: h, sequence: &q, relister: settings.relister, prober: prober{handler: h}, hasPings: true,
 	}}

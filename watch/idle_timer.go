@@ -27,11 +27,8 @@ func startIdleTimer(d time.Duration, expire func()) *idleTimer {
 // limit begins to count from 0 to d. It does not change the limit of the total.
 func (t *idleTimer) limit(d time.Duration) { t.left = d }
 
-// limitTotal limits the sum of all waits from now on.
+// limitTotal limits the sum of all waits from now on. The limit may be noLimit.
 func (t *idleTimer) limitTotal(d time.Duration) { t.leftInTotal = d }
-
-// unlimitTotal ends limitTotal.
-func (t *idleTimer) unlimitTotal() { t.leftInTotal = noLimit }
 
 func (t *idleTimer) resume() {
 	t.resumed = time.Now()

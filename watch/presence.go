@@ -42,18 +42,11 @@ func (p presence) wait(ctx context.Context, report func(error) error) error {
 // isServed reports whether the server serves the resource of the stream.
 func (p presence) isServed(ctx context.Context) (bool, error) {
 	r := p.stream.Resource
-	resources, err := kube.Discover(ctx, inCluster{p.handler, p.stream.Cluster}, r.GroupVersion())
+	inCluster := kube.HandlerFunc(func(ctx context.Context, request *kube.Request) (*kube.Response, error) {
+		other := *request
+		other.Cluster = p.stream.Cluster
+		return p.handler.Do(ctx, &other)
+	})
+	resources, err := kube.Discover(ctx, inCluster, r.GroupVersion())
 	return slices.ContainsFunc(resources, func(s kube.Resource) bool { return s.Plural == r.Plural }), err
-}
-
-// inCluster passes requests to a cluster.
-type inCluster struct {
-	handler kube.Handler
-	cluster string
-}
-
-func (h inCluster) Do(ctx context.Context, r *kube.Request) (*kube.Response, error) {
-	other := *r
-	other.Cluster = h.cluster
-	return h.handler.Do(ctx, &other)
 }

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"sync"
-	"sync/atomic"
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -42,8 +41,14 @@ type prober struct {
 	// isInterrupted is true if a watch has ended in another way than the server was asked for, so that the
 	// server may have been restored since.
 	isInterrupted bool
-	// probe runs while the current watch is silent after an interruption. It may be nil.
-	probe *probe
+	// cancel ends the probe of the current watch. It is nil if there is none: a probe runs while the watch is silent
+	// after an interruption.
+	cancel  context.CancelFunc
+	running sync.WaitGroup
+	// expected is the state that the server had before the watch.
+	expected expectedState
+	// hasPassed is true once the server has answered that it has the expected state. The probe sets it.
+	hasPassed bool
 }
 
 // recordInterruption records that a watch has ended unexpectedly.
@@ -55,69 +60,52 @@ func (p *prober) reset() { p.isInterrupted = false }
 // start probes the server if the watch before was interrupted and the current one stays silent. It calls
 // onRestored, at most once and from another goroutine, if the server was restored. The caller must call stop.
 func (p *prober) start(ctx context.Context, expected func() expectedState, onRestored func()) {
-	if p.isInterrupted {
-		p.probe = startProbe(ctx, p.handler, expected(), onRestored)
+	if !p.isInterrupted {
+		return
+	}
+	ctx, p.cancel = context.WithCancel(ctx)
+	p.expected, p.hasPassed = expected(), false
+	p.running.Go(func() { p.probe(ctx, onRestored) })
+}
+
+// probe waits for probeDelay and then probes the server, again and again until it answers.
+func (p *prober) probe(ctx context.Context, onRestored func()) {
+	for delay := probeDelay; clock.SleepReal(ctx, delay) == nil; delay = min(2*delay, maxProbeDelay) {
+		state, err := p.expected.read(ctx, p.handler)
+		switch {
+		case err != nil:
+			continue // the server cannot answer now
+		case ctx.Err() != nil:
+		case p.expected.isLost(state):
+			onRestored()
+		default:
+			p.hasPassed = true
+		}
+		return
 	}
 }
 
 // stop ends the probe of the current watch, if there is one, and waits for its end.
 func (p *prober) stop() {
-	if p.probe == nil {
+	if p.cancel == nil {
 		return
 	}
-	if p.probe.stop() {
+	p.cancel()
+	p.running.Wait()
+	p.cancel = nil
+	if p.hasPassed {
 		p.isInterrupted = false
 	}
-	p.probe = nil
 }
 
 // recordEvent ends the probe if the version of an event of the watch is newer than all versions that the
 // server had before the watch. An older event proves nothing: a restored server sends again the changes that
 // the backup has. A version that cannot be compared ends the probe too.
 func (p *prober) recordEvent(version string) {
-	if p.probe != nil && !ident.HasReached(p.probe.expected.version, version) {
+	if p.cancel != nil && !ident.HasReached(p.expected.version, version) {
 		p.stop()
 		p.isInterrupted = false
 	}
-}
-
-// probe compares the state of a server with the state that it had before.
-type probe struct {
-	cancel  context.CancelFunc
-	running sync.WaitGroup
-	// expected is the state that the server had before the watch.
-	expected expectedState
-	// hasPassed is true once the server has answered that it has the expected state.
-	hasPassed atomic.Bool
-}
-
-// startProbe waits for probeDelay and then probes the server, again and again until it answers.
-func startProbe(ctx context.Context, h kube.Handler, expected expectedState, onRestored func()) *probe {
-	ctx, cancel := context.WithCancel(ctx)
-	p := &probe{cancel: cancel, expected: expected}
-	p.running.Go(func() {
-		for delay := probeDelay; clock.SleepReal(ctx, delay) == nil; delay = min(2*delay, maxProbeDelay) {
-			state, err := expected.read(ctx, h)
-			switch {
-			case err != nil:
-				continue // the server cannot answer now
-			case ctx.Err() != nil:
-			case expected.isLost(state):
-				onRestored()
-			default:
-				p.hasPassed.Store(true)
-			}
-			return
-		}
-	})
-	return p
-}
-
-// stop ends the probe and waits for its end. It reports whether the server has the expected state.
-func (p *probe) stop() (hasPassed bool) {
-	p.cancel()
-	p.running.Wait()
-	return p.hasPassed.Load()
 }
 
 // expectedState is the state that a server must have unless it was restored.

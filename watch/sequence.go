@@ -27,8 +27,8 @@ type sequence struct {
 	yield   func(Change, error) bool
 	tracker objectTracker
 	backoff *backoff
-	// synced is the entry in the SyncTracker of the context. It is nil without one.
-	synced *syncEntry
+	// markSynced records in the SyncTracker of the context that the stream has been listed.
+	markSynced func()
 
 	// version is the resource version to watch from: the version of a complete list, of its end
 	// mark, of an event after it, or of a bookmark. It is empty when a list is due.
@@ -65,7 +65,7 @@ func (q *sequence) publishListed(version string) error {
 	q.isListing = false
 	q.tracker.advance(version)
 	q.backoff.recordList()
-	q.synced.markSynced()
+	q.markSynced()
 	return q.publish(Change{Type: ChangeListed, ResourceVersion: version})
 }
 

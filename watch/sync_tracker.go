@@ -13,12 +13,12 @@ import (
 // [WithSyncTracker], and asks [SyncTracker.Unsynced]. It may be used by several goroutines.
 type SyncTracker struct {
 	mu sync.Mutex
-	// entries holds one entry for each call of Follow that runs.
-	entries map[*syncEntry]bool // whether its first list is complete
+	// streams has an element for each call of Follow that runs, which is true once its first list is complete.
+	streams map[*kube.Stream]bool
 }
 
 // NewSyncTracker returns a SyncTracker without streams.
-func NewSyncTracker() *SyncTracker { return &SyncTracker{entries: make(map[*syncEntry]bool)} }
+func NewSyncTracker() *SyncTracker { return &SyncTracker{streams: make(map[*kube.Stream]bool)} }
 
 // Unsynced returns the followed streams whose first list is not complete, each once, in no particular order.
 // A stream that several calls of Follow follow is unsynced until all of them have listed it.
@@ -26,9 +26,9 @@ func (t *SyncTracker) Unsynced() []kube.Stream {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	var unsynced []kube.Stream
-	for e, synced := range t.entries {
-		if !synced && !slices.Contains(unsynced, e.stream) {
-			unsynced = append(unsynced, e.stream)
+	for s, isSynced := range t.streams {
+		if !isSynced && !slices.Contains(unsynced, *s) {
+			unsynced = append(unsynced, *s)
 		}
 	}
 	return unsynced
@@ -43,41 +43,22 @@ func WithSyncTracker(ctx context.Context, t *SyncTracker) context.Context {
 	return context.WithValue(ctx, syncTrackerKey{}, t)
 }
 
-// syncEntry is one call of Follow in a SyncTracker. A nil *syncEntry does nothing.
-type syncEntry struct {
-	tracker *SyncTracker
-	stream  kube.Stream
-}
-
-// registerSync registers s with the SyncTracker of ctx. It returns nil if ctx has none.
-func registerSync(ctx context.Context, s kube.Stream) *syncEntry {
+// registerSync registers s with the SyncTracker of ctx, if ctx has one. markSynced records that s has been listed.
+// unregister ends the registration.
+func registerSync(ctx context.Context, s kube.Stream) (markSynced, unregister func()) {
 	t, _ := ctx.Value(syncTrackerKey{}).(*SyncTracker)
 	if t == nil {
-		return nil
+		return func() {}, func() {}
 	}
-	e := &syncEntry{tracker: t, stream: s}
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	t.entries[e] = false
-	return e
-}
-
-// markSynced records that the stream has been listed.
-func (e *syncEntry) markSynced() {
-	if e == nil {
-		return
+	record := func(isSynced bool) {
+		t.mu.Lock()
+		defer t.mu.Unlock()
+		t.streams[&s] = isSynced
 	}
-	e.tracker.mu.Lock()
-	defer e.tracker.mu.Unlock()
-	e.tracker.entries[e] = true
-}
-
-// unregister removes the entry.
-func (e *syncEntry) unregister() {
-	if e == nil {
-		return
+	record(false)
+	return func() { record(true) }, func() {
+		t.mu.Lock()
+		defer t.mu.Unlock()
+		delete(t.streams, &s)
 	}
-	e.tracker.mu.Lock()
-	defer e.tracker.mu.Unlock()
-	delete(e.tracker.entries, e)
 }

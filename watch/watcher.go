@@ -190,7 +190,7 @@ func (w *watcher) readFrames(ctx context.Context, stream io.Reader, timeout time
 			return err
 		}
 		if !q.isListing {
-			idle.unlimitTotal()
+			idle.limitTotal(noLimit)
 		}
 		if !q.isListing || q.tracker.listed > listed {
 			idle.limit(w.idleTimeout(timeout))

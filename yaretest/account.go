@@ -2,6 +2,8 @@ package yaretest
 
 import (
 	"fmt"
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 
@@ -10,6 +12,7 @@ import (
 	rbacv1 "k8s.io/api/rbac/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"github.com/yare-go/yare/internal/proxy/loopback"
 	"github.com/yare-go/yare/kube"
 )
 
@@ -32,10 +35,18 @@ func (c *Cluster) ServiceAccount(t testing.TB, namespace string) *ServiceAccount
 		t.Fatal(err)
 	}
 	token := strings.TrimSpace(c.Kubectl(t, "", "create", "token", made.Name, "--namespace", namespace, "--duration=2h"))
-	path := writeKubeconfig(t, credentials{
-		server: c.config.Host, ca: c.config.CAData, user: made.Name, token: token, namespace: namespace,
-	})
-	return &ServiceAccount{cluster: c, namespace: namespace, name: made.Name, kubeconfig: path}
+	content := loopback.Kubeconfig(&kube.Config{Host: c.config.Host, CAData: c.config.CAData, BearerToken: token}, namespace)
+	return &ServiceAccount{cluster: c, namespace: namespace, name: made.Name, kubeconfig: writeKubeconfig(t, content)}
+}
+
+// writeKubeconfig writes a kubeconfig file that is removed after t, and returns its path.
+func writeKubeconfig(t testing.TB, content []byte) (path string) {
+	t.Helper()
+	path = filepath.Join(t.TempDir(), "kubeconfig")
+	if err := os.WriteFile(path, content, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return path
 }
 
 // Allow gives the account rights in one namespace, or everywhere if namespace is empty, and
@@ -50,7 +61,7 @@ func (a *ServiceAccount) Allow(t testing.TB, namespace string, rules ...rbacv1.P
 		if err != nil {
 			t.Fatal(err)
 		}
-		a.removeAfter(t, client, role)
+		a.cluster.removeAfter(t, client, role)
 		binding, err := kube.All[rbacv1.ClusterRoleBinding](client).Create(t.Context(), &rbacv1.ClusterRoleBinding{
 			ObjectMeta: meta, Subjects: subjects,
 			RoleRef: rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: role.Name},
@@ -58,7 +69,7 @@ func (a *ServiceAccount) Allow(t testing.TB, namespace string, rules ...rbacv1.P
 		if err != nil {
 			t.Fatal(err)
 		}
-		a.removeAfter(t, client, binding)
+		a.cluster.removeAfter(t, client, binding)
 		a.waitUntilGranted(t, client, namespace, rules)
 		return
 	}
@@ -102,17 +113,6 @@ func (a *ServiceAccount) waitUntilGranted(t testing.TB, client *kube.Client, nam
 			err = fmt.Errorf("the account %s has not got its rights: %s", a.name, answer.Status.Reason)
 		}
 		return err
-	})
-}
-
-// removeAfter deletes a cluster-scoped object after t.
-func (a *ServiceAccount) removeAfter(t testing.TB, client *kube.Client, obj kube.Object) {
-	t.Cleanup(func() {
-		ctx, cancel := cleanupContext()
-		defer cancel()
-		if err := kube.IgnoreNotFound(client.Delete(ctx, obj)); err != nil && a.cluster.err() == nil {
-			t.Logf("left behind: %v", err)
-		}
 	})
 }
 

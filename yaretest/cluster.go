@@ -160,19 +160,20 @@ func (c *Cluster) Namespace(t testing.TB) string {
 		t.Fatal(err)
 	}
 	c.tests.addNamespace(t, made.Name)
-	t.Cleanup(func() {
-		ctx, cancel := cleanupContext()
-		defer cancel()
-		if err := kube.IgnoreNotFound(client.Delete(ctx, made)); err != nil && c.err() == nil {
-			t.Logf("the namespace %s is left behind: %v", made.Name, err)
-		}
-	})
+	c.removeAfter(t, client, made)
 	return made.Name
 }
 
-// cleanupContext returns a context for the end of a test, when the context of the test has ended.
-func cleanupContext() (context.Context, context.CancelFunc) {
-	return context.WithTimeout(context.Background(), 30*time.Second)
+// removeAfter deletes a cluster-scoped object after t.
+func (c *Cluster) removeAfter(t testing.TB, client *kube.Client, obj kube.Object) {
+	t.Cleanup(func() {
+		// The context of the test has ended.
+		ctx, cancel := context.WithTimeout(context.Background(), 30*time.Second)
+		defer cancel()
+		if err := kube.IgnoreNotFound(client.Delete(ctx, obj)); err != nil && c.err() == nil {
+			t.Logf("%s is left behind: %v", obj.GetName(), err)
+		}
+	})
 }
 
 // InNamespaces returns c for programs that [RunParts] runs in these namespaces, or in all

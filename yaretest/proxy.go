@@ -1,9 +1,8 @@
 package yaretest
 
 import (
+	"encoding/json"
 	"fmt"
-	"os"
-	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -47,7 +46,7 @@ func (a *ServiceAccount) Proxy(t testing.TB) *Proxy {
 
 func newProxy(t testing.TB, cluster *Cluster, config *kube.Config, namespace string) *Proxy {
 	t.Helper()
-	p := &Proxy{cluster: cluster, kubeconfig: filepath.Join(t.TempDir(), "kubeconfig"), cutter: newCutter()}
+	p := &Proxy{cluster: cluster, cutter: newCutter()}
 	var err error
 	if p.proxy, err = proxy.New(proxy.Options{Target: config, Namespace: namespace, Hooks: []proxy.Hook{p.cutter}}); err != nil {
 		t.Fatal(err)
@@ -57,9 +56,7 @@ func newProxy(t testing.TB, cluster *Cluster, config *kube.Config, namespace str
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := os.WriteFile(p.kubeconfig, session.Kubeconfig(), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	p.kubeconfig = writeKubeconfig(t, session.Kubeconfig())
 	return p
 }
 
@@ -172,4 +169,29 @@ func (p *Proxy) RequireIdle(t testing.TB, d time.Duration, programs ...*Process)
 			t.Errorf("  %s", call)
 		}
 	}
+}
+
+// unrequested returns the log lines of reconciles whose cause was not a requeue.
+func unrequested(t testing.TB, programs []*Process) (reconciles []string) {
+	t.Helper()
+	for _, program := range programs {
+		logged := false
+		for _, line := range program.Log() {
+			var entry struct {
+				Cause *string  `json:"cause"`
+				Took  *float64 `json:"took"` // in seconds
+			}
+			if json.Unmarshal([]byte(line), &entry) != nil || entry.Cause == nil || entry.Took == nil {
+				continue
+			}
+			logged = true
+			if *entry.Cause != "requeue" {
+				reconciles = append(reconciles, line)
+			}
+		}
+		if !logged {
+			t.Fatalf("%s has logged no reconcile: run it with -v, and let it have something to do", program.command)
+		}
+	}
+	return reconciles
 }

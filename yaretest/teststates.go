@@ -1,7 +1,6 @@
 package yaretest
 
 import (
-	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -9,31 +8,48 @@ import (
 	"github.com/yare-go/yare/internal/clock"
 )
 
-// testStates holds the namespaces and clocks of the tests that use a cluster, by the names of the tests.
+// testStates holds the states of the tests that use a cluster, by the names of the tests.
 type testStates struct {
-	mu         sync.Mutex
-	namespaces map[string][]string
-	clocks     map[string]*clock.Clock
+	mu     sync.Mutex
+	states map[string]*testState
 }
 
-func newTestStates() *testStates {
-	return &testStates{namespaces: make(map[string][]string), clocks: make(map[string]*clock.Clock)}
+// testState is what the programs of a test share.
+type testState struct {
+	// namespaces are the namespaces that the test has made.
+	namespaces []string
+	clock      *clock.Clock
 }
+
+func newTestStates() *testStates { return &testStates{states: make(map[string]*testState)} }
 
 // addNamespace records, until t ends, that t has made a namespace.
 func (s *testStates) addNamespace(t testing.TB, namespace string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	state := s.stateLocked(t)
+	state.namespaces = append(state.namespaces, namespace)
+}
+
+// clockFor returns the clock of the programs of t.
+func (s *testStates) clockFor(t testing.TB) *clock.Clock {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.stateLocked(t).clock
+}
+
+// stateLocked returns the state of t, which it makes if there is none. It drops the state after t.
+func (s *testStates) stateLocked(t testing.TB) *testState {
 	test := t.Name()
-	s.namespaces[test] = append(s.namespaces[test], namespace)
-	t.Cleanup(func() {
-		s.mu.Lock()
-		defer s.mu.Unlock()
-		s.namespaces[test] = slices.DeleteFunc(s.namespaces[test], func(each string) bool { return each == namespace })
-		if len(s.namespaces[test]) == 0 {
-			delete(s.namespaces, test)
-		}
-	})
+	if s.states[test] == nil {
+		s.states[test] = &testState{clock: clock.New()}
+		t.Cleanup(func() {
+			s.mu.Lock()
+			defer s.mu.Unlock()
+			delete(s.states, test)
+		})
+	}
+	return s.states[test]
 }
 
 // namespacesFor returns the namespaces that a test and the tests around it have made.
@@ -41,29 +57,13 @@ func (s *testStates) namespacesFor(test string) (names []string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for {
-		names = append(names, s.namespaces[test]...)
+		if state := s.states[test]; state != nil {
+			names = append(names, state.namespaces...)
+		}
 		slash := strings.LastIndexByte(test, '/')
 		if slash < 0 {
 			return names
 		}
 		test = test[:slash]
 	}
-}
-
-// clockFor returns the clock of the programs of t, which it makes if there is none.
-func (s *testStates) clockFor(t testing.TB) *clock.Clock {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	test := t.Name()
-	c := s.clocks[test]
-	if c == nil {
-		c = clock.New()
-		s.clocks[test] = c
-		t.Cleanup(func() {
-			s.mu.Lock()
-			defer s.mu.Unlock()
-			delete(s.clocks, test)
-		})
-	}
-	return c
 }

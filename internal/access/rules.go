@@ -1,6 +1,7 @@
 package access
 
 import (
+	"cmp"
 	"slices"
 	"strings"
 
@@ -115,23 +116,13 @@ func SortVerbs(verbs []kube.Verb) {
 		kube.VerbGet, kube.VerbList, kube.VerbWatch,
 		kube.VerbCreate, kube.VerbUpdate, kube.VerbPatch, kube.VerbDelete, kube.VerbDeleteCollection,
 	}
-	slices.Sort(verbs)
-	alphabetical := slices.Clone(verbs)
-	next := 0
-	for _, verb := range first {
-		for _, v := range alphabetical {
-			if v == verb {
-				verbs[next] = v
-				next++
-			}
+	rank := func(verb kube.Verb) int {
+		if i := slices.Index(first, verb); i >= 0 {
+			return i
 		}
+		return len(first)
 	}
-	for _, v := range alphabetical {
-		if !slices.Contains(first, v) {
-			verbs[next] = v
-			next++
-		}
-	}
+	slices.SortFunc(verbs, func(a, b kube.Verb) int { return cmp.Or(rank(a)-rank(b), cmp.Compare(a, b)) })
 }
 
 // joinVerbs returns verbs in order, with spaces between them.

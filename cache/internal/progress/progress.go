@@ -1,3 +1,6 @@
+// Package progress follows the changes of one stream, and derives from them what the objects of
+// the stream do not show: the newest change of each namespace, whether a watch is open and since
+// when, and whether the stream works again after an error.
 package progress
 
 import (
@@ -5,30 +8,33 @@ import (
 	"time"
 )
 
-// Progress is how far a stream has got. All methods can be used concurrently. Only the Recorder
-// of a Progress changes it.
+// Progress is how far a stream has got. The zero value is that of a stream that has not begun. All methods can be
+// used concurrently. Only the stream calls the methods Record….
 type Progress struct {
 	mu     sync.RWMutex
-	watch  watchState
 	newest newestChanges
+	// isOpen is true while a watch is open: then a change that the store does not show is at
+	// most on its way.
+	isOpen bool
+	// since is when the first of the watches was opened that followed one another closely.
+	since time.Time
+	// ended is when the last watch ended.
+	ended time.Time
 }
 
-// Recorder changes a Progress. Each Progress has one, which its stream holds. A Recorder must not
-// be used concurrently.
-type Recorder struct{ progress *Progress }
-
-// New returns the Progress of a stream that has not begun, and its Recorder.
-func New() (*Progress, *Recorder) {
-	p := &Progress{}
-	return p, &Recorder{p}
-}
+// maxWatchGap is the longest gap between two watches that counts as short. Servers end each
+// watch after some minutes.
+const maxWatchGap = time.Minute
 
 // OpenSince returns since when there has been an open watch, apart from short gaps between two
 // watches. It returns the zero time if no watch is open.
 func (p *Progress) OpenSince() time.Time {
 	p.mu.RLock()
 	defer p.mu.RUnlock()
-	return p.watch.openSince()
+	if !p.isOpen {
+		return time.Time{}
+	}
+	return p.since
 }
 
 // HasNewest reports whether a store at version has every change that the stream has published in
@@ -40,35 +46,38 @@ func (p *Progress) HasNewest(version, namespace string) bool {
 }
 
 // RecordWatch records the opening of a watch, or the end of the watch.
-func (r *Recorder) RecordWatch(open bool) {
-	r.progress.mu.Lock()
-	defer r.progress.mu.Unlock()
-	if open {
-		r.progress.watch.recordOpened()
-	} else {
-		r.progress.watch.recordEnded()
+func (p *Progress) RecordWatch(isOpen bool) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	now := time.Now()
+	switch {
+	case !isOpen:
+		p.ended = now
+	case p.since.IsZero() || !p.isOpen && now.Sub(p.ended) > maxWatchGap:
+		p.since = now
 	}
+	p.isOpen = isOpen
 }
 
 // RecordChange records a change in a namespace, at version. An empty version stands for a deletion
-// whose version is not known. listing reports whether the change is part of a list, whose objects
+// whose version is not known. isListing is true if the change is part of a list, whose objects
 // come in no order.
-func (r *Recorder) RecordChange(namespace, version string, listing bool) {
-	r.progress.mu.Lock()
-	defer r.progress.mu.Unlock()
-	r.progress.newest.record(namespace, version, listing)
+func (p *Progress) RecordChange(namespace, version string, isListing bool) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.newest.record(namespace, version, isListing)
 }
 
 // RecordListStarted records that the stream lists anew.
-func (r *Recorder) RecordListStarted() {
-	r.progress.mu.Lock()
-	defer r.progress.mu.Unlock()
-	r.progress.newest.beginList()
+func (p *Progress) RecordListStarted() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.newest.beginList()
 }
 
 // RecordListed records that a list made at version is complete.
-func (r *Recorder) RecordListed(version string) {
-	r.progress.mu.Lock()
-	defer r.progress.mu.Unlock()
-	r.progress.newest.endList(version)
+func (p *Progress) RecordListed(version string) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.newest.endList(version)
 }

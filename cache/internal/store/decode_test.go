@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"errors"
+	"maps"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -40,7 +41,7 @@ func compareDecoded(t *testing.T, object []byte) {
 		Size            int
 	}
 	got := fields{
-		e.Key(), e.UID(), e.ResourceVersion(), e.Generation(), e.IsDeleting(), e.Labels().Map(), e.Owners(), e.Size(),
+		e.Key(), e.UID(), e.ResourceVersion(), e.Generation, e.IsDeleting, maps.Collect(e.Labels().All()), e.Owners(), e.Size(),
 	}
 	m := want.Metadata
 	expected := fields{
@@ -60,8 +61,8 @@ func compareDecoded(t *testing.T, object []byte) {
 	if diff := cmp.Diff(expected, got); diff != "" {
 		t.Errorf("the metadata differ from what a decoder reads:\n%s", diff)
 	}
-	if (e.AnnotationsHash() != 0) != (len(m.Annotations) > 0) || (e.FinalizersHash() != 0) != (len(m.Finalizers) > 0) {
-		t.Errorf("hashes %d and %d for %v and %v", e.AnnotationsHash(), e.FinalizersHash(), m.Annotations, m.Finalizers)
+	if (e.AnnotationsHash != 0) != (len(m.Annotations) > 0) || (e.FinalizersHash != 0) != (len(m.Finalizers) > 0) {
+		t.Errorf("hashes %d and %d for %v and %v", e.AnnotationsHash, e.FinalizersHash, m.Annotations, m.Finalizers)
 	}
 }
 

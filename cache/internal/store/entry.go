@@ -20,11 +20,13 @@ type Entry struct {
 	// keep the content from being freed.
 	name string
 	// version is uid and resourceVersion.
-	version    ident.Version
-	generation int64
-	labelKeys  unique.Handle[string]
-	// annotations and finalizers are hashes.
-	annotations, finalizers uint64
+	version   ident.Version
+	labelKeys unique.Handle[string]
+	// Generation is the generation of the object, or 0.
+	Generation int64
+	// AnnotationsHash and FinalizersHash are 0 if there are no annotations or finalizers. Hashes can be
+	// compared within one process only.
+	AnnotationsHash, FinalizersHash uint64
 	// owners is nil if there are none. Objects of one owner share it.
 	owners *[]kube.Owner
 	// unreadable is not nil once a newer version came that could not be read.
@@ -36,8 +38,9 @@ type Entry struct {
 	// values is the length of the values of the labels in data, in bytes.
 	values uint32
 	// size is the length of the content before it was compressed, in bytes.
-	size     uint32
-	deleting bool
+	size uint32
+	// IsDeleting is true if the object has a deletionTimestamp.
+	IsDeleting bool
 }
 
 // Key returns the key of the object.
@@ -62,14 +65,7 @@ func (e *Entry) Owners() []kube.Owner {
 
 // isOwnedBy reports whether one of the owners has that UID.
 func (e *Entry) isOwnedBy(owner types.UID) bool {
-	if e.owners != nil {
-		for _, o := range *e.owners {
-			if o.UID == owner {
-				return true
-			}
-		}
-	}
-	return false
+	return e.owners != nil && slices.ContainsFunc(*e.owners, func(o kube.Owner) bool { return o.UID == owner })
 }
 
 // content returns what is kept of the JSON.
@@ -89,20 +85,6 @@ func (e *Entry) UID() types.UID { return e.version.UID() }
 
 // ResourceVersion returns the resource version of the object.
 func (e *Entry) ResourceVersion() string { return e.version.ResourceVersion() }
-
-// Generation returns the generation of the object, or 0.
-func (e *Entry) Generation() int64 { return e.generation }
-
-// IsDeleting reports whether the object has a deletionTimestamp.
-func (e *Entry) IsDeleting() bool { return e.deleting }
-
-// AnnotationsHash returns a hash of the annotations, or 0 if there are none. Hashes can be compared
-// within one process only.
-func (e *Entry) AnnotationsHash() uint64 { return e.annotations }
-
-// FinalizersHash returns a hash of the finalizers, or 0 if there are none. Hashes can be compared
-// within one process only.
-func (e *Entry) FinalizersHash() uint64 { return e.finalizers }
 
 // Size returns the length of the JSON before it was compressed, in bytes.
 func (e *Entry) Size() int { return int(e.size) }

@@ -72,34 +72,8 @@ func (l Labels) Has(key string) bool {
 
 // Get returns the value of the label key, or the empty string if the label does not exist.
 func (l Labels) Get(key string) string {
-	if v, exists := l.Lookup(key); exists {
-		return v
-	}
-	return ""
-}
-
-// Len returns the number of labels.
-func (l Labels) Len() int { return strings.Count(l.values, "\x00") }
-
-// Map returns the labels as a map of the caller's own.
-func (l Labels) Map() map[string]string {
-	m := make(map[string]string, l.Len())
-	for k, v := range l.All() {
-		m[k] = v
-	}
-	return m
-}
-
-// String returns the labels as kubectl writes them, such as app=web,tier=front.
-func (l Labels) String() string {
-	var b strings.Builder
-	for k, v := range l.All() {
-		if b.Len() > 0 {
-			b.WriteByte(',')
-		}
-		b.WriteString(k + "=" + v)
-	}
-	return b.String()
+	value, _ := l.Lookup(key)
+	return value
 }
 
 // labelWriter collects labels, and writes them as Labels keeps them. It can be used again.

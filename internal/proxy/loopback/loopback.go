@@ -67,13 +67,17 @@ func (s *Server) Config(token string) *kube.Config {
 
 // Kubeconfig returns the content of a kubeconfig file for clients whose requests carry a token. The namespace may
 // be empty.
-func (s *Server) Kubeconfig(token, namespace string) []byte {
+func (s *Server) Kubeconfig(token, namespace string) []byte { return Kubeconfig(s.Config(token), namespace) }
+
+// Kubeconfig returns the content of a kubeconfig file with the Host, the CAData and the BearerToken of c. The
+// namespace may be empty.
+func Kubeconfig(c *kube.Config, namespace string) []byte {
 	type object = map[string]any
 	content, err := kube.Marshal(object{
-		"apiVersion": "v1", "kind": "Config", "current-context": "loopback",
-		"clusters": []any{object{"name": "loopback", "cluster": object{"server": s.address, "certificate-authority-data": s.authority}}},
-		"users":    []any{object{"name": "loopback", "user": object{"token": token}}},
-		"contexts": []any{object{"name": "loopback", "context": object{"cluster": "loopback", "user": "loopback", "namespace": namespace}}},
+		"apiVersion": "v1", "kind": "Config", "current-context": "yare",
+		"clusters": []any{object{"name": "yare", "cluster": object{"server": c.Host, "certificate-authority-data": c.CAData}}},
+		"users":    []any{object{"name": "yare", "user": object{"token": c.BearerToken}}},
+		"contexts": []any{object{"name": "yare", "context": object{"cluster": "yare", "user": "yare", "namespace": namespace}}},
 	})
 	if err != nil {
 		panic(err) // it is plain data

@@ -21,6 +21,6 @@ func operatorMutations() []mutation {
 		{97, 23, "operator/internal/uninstall", "removeObjects", `case !_o._deleteObjects:`, `case false:`},
 		{98, 23, "operator/internal/uninstall", "deleteObjects", `_o._abandonCleanup && _x.hasFinalizer(_Finalizers)`, `_x.hasFinalizer(_Finalizers)`},
 		{99, 23, "operator/internal/uninstall", "removeDefinitions", `case _other != "":`, `case _other != "" && false:`},
-		{100, 23, "operator/internal/uninstall", "Run", `fmt.Fprintf(_c._out, _Format, _namespace._name)`, `_ = _c.remove(ctx, namespaces(), _namespace)`},
+		{100, 23, "operator/internal/uninstall", "Run", `fmt.Fprintf(_c._out, _Format, _namespace._Metadata._name)`, `_ = _c.remove(ctx, _namespace)`},
 	}
 }

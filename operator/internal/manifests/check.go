@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
@@ -41,23 +42,13 @@ func CheckStoredVersions(ctx context.Context, client *kube.Client, definitions [
 				definition.Metadata.Name, there.Spec.Scope, definition.Spec.Scope))
 		}
 		for _, stored := range there.Status.StoredVersions {
-			if !definesVersion(definition, stored) {
+			if !slices.ContainsFunc(definition.Spec.Versions, func(v crd.Version) bool { return v.Name == stored }) {
 				errs = append(errs, fmt.Errorf("objects of %s may be stored in version %s, which the program does not define any more: keep the version (with NotServed in its Definition) until all objects are written anew and status.storedVersions of the CustomResourceDefinition lacks it",
 					definition.Metadata.Name, stored))
 			}
 		}
 	}
 	return errors.Join(errs...)
-}
-
-// definesVersion reports whether a definition has a version.
-func definesVersion(definition *crd.CustomResourceDefinition, name string) bool {
-	for i := range definition.Spec.Versions {
-		if definition.Spec.Versions[i].Name == name {
-			return true
-		}
-	}
-	return false
 }
 
 // DefinitionResource returns the resource of CustomResourceDefinitions.

@@ -25,18 +25,12 @@ type Object = map[string]any
 // Options describe an installation of a program.
 type Options struct {
 	Installation
+	Choices
 	// Version is the version of the program.
 	Version string
 	// OwnNamespace is true if the program is the only program in its namespace. The namespace then gets the
 	// restricted Pod security standard.
 	OwnNamespace bool
-
-	Image       string
-	PullSecrets []string
-	Replicas    int
-	// MemoryLimit is empty for none.
-	MemoryLimit   string
-	Architectures []string
 	// Args are the arguments of the program.
 	Args []string
 	// Port is where the program serves its metrics and health, over TLS if IsSecure.
@@ -44,12 +38,20 @@ type Options struct {
 	IsSecure bool
 	// GraceSeconds is longer than the program needs to end.
 	GraceSeconds int
-
-	NetworkPolicy, ServiceMonitor bool
-
-	Definitions []*crd.CustomResourceDefinition
+	Definitions  []*crd.CustomResourceDefinition
 	// Roles encode as Roles and ClusterRoles. Each is bound to the ServiceAccount.
 	Roles []any
+}
+
+// Choices are the options that the user chooses.
+type Choices struct {
+	Image       string
+	PullSecrets []string
+	Replicas    int
+	// MemoryLimit is empty for none.
+	MemoryLimit                   string
+	Architectures                 []string
+	NetworkPolicy, ServiceMonitor bool
 }
 
 // defaultMemory is the request for memory: WebApp has 16 MB with one object, and 45 MB with 10,000.
@@ -201,31 +203,13 @@ func (r *renderer) addJSON(content []byte, err error) {
 
 // ParseMemory returns an amount of memory such as 128Mi, in bytes.
 func ParseMemory(text string) (int64, error) {
-	bytes := int64(1)
-	digits := strings.TrimRight(text, "KMGTki")
-	switch text[len(digits):] {
-	case "":
-	case "k":
-		bytes = 1e3
-	case "M":
-		bytes = 1e6
-	case "G":
-		bytes = 1e9
-	case "T":
-		bytes = 1e12
-	case "Ki":
-		bytes = 1 << 10
-	case "Mi":
-		bytes = 1 << 20
-	case "Gi":
-		bytes = 1 << 30
-	case "Ti":
-		bytes = 1 << 40
-	default:
-		digits = ""
+	units := map[string]int64{
+		"": 1, "k": 1e3, "M": 1e6, "G": 1e9, "T": 1e12, "Ki": 1 << 10, "Mi": 1 << 20, "Gi": 1 << 30, "Ti": 1 << 40,
 	}
+	digits := strings.TrimRight(text, "KMGTki")
+	bytes, isUnit := units[text[len(digits):]]
 	n, err := strconv.ParseInt(digits, 10, 64)
-	if err != nil || n <= 0 || n > math.MaxInt64/bytes {
+	if err != nil || !isUnit || n <= 0 || n > math.MaxInt64/bytes {
 		return 0, fmt.Errorf("%q is no amount of memory: write it as 128Mi or 1Gi", text)
 	}
 	return n * bytes, nil

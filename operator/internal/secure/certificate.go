@@ -23,37 +23,26 @@ func Listen(next net.Listener, certificates Certificates) net.Listener {
 // If the files cannot be used at some time, the certificate that they held before stays in use, and
 // the reason is logged once.
 func FromFiles(certFile, keyFile string, log *slog.Logger) (Certificates, error) {
-	pair, err := tls.LoadX509KeyPair(certFile, keyFile)
+	first, err := tls.LoadX509KeyPair(certFile, keyFile)
 	if err != nil {
 		return nil, err
 	}
-	f := files{certFile: certFile, keyFile: keyFile, log: log, last: &pair}
-	return f.certificate, nil
-}
-
-// files reads certificates.
-type files struct {
-	certFile, keyFile string
-	log               *slog.Logger
-
-	mu   sync.Mutex
-	last *tls.Certificate
-	// isBroken is true if the files could not be used at the last handshake.
-	isBroken bool
-}
-
-func (f *files) certificate(*tls.ClientHelloInfo) (*tls.Certificate, error) {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	pair, err := tls.LoadX509KeyPair(f.certFile, f.keyFile)
-	switch {
-	case err != nil && !f.isBroken:
-		f.log.Error("the certificate for clients of this program cannot be read again; its last version goes on", "file", f.certFile, "error", err)
-	case err == nil && f.isBroken:
-		f.log.Info("the certificate for clients of this program can be read again", "file", f.certFile)
-	}
-	if f.isBroken = err != nil; !f.isBroken {
-		f.last = &pair
-	}
-	return f.last, nil
+	var mu sync.Mutex // guards last and isBroken
+	last := &first
+	isBroken := false // whether the files could not be used at the last handshake
+	return func(*tls.ClientHelloInfo) (*tls.Certificate, error) {
+		mu.Lock()
+		defer mu.Unlock()
+		pair, err := tls.LoadX509KeyPair(certFile, keyFile)
+		switch {
+		case err != nil && !isBroken:
+			log.Error("the certificate for clients of this program cannot be read again; its last version goes on", "file", certFile, "error", err)
+		case err == nil && isBroken:
+			log.Info("the certificate for clients of this program can be read again", "file", certFile)
+		}
+		if isBroken = err != nil; !isBroken {
+			last = &pair
+		}
+		return last, nil
+	}, nil
 }

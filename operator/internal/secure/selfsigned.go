@@ -25,34 +25,23 @@ const (
 // one expires. Clients cannot verify the certificates. So a certificate protects a connection only against
 // listening by others, and not against somebody who pretends to be the program.
 func SelfSigned(names ...string) Certificates {
-	s := selfSigned{names: names}
-	return s.certificate
-}
-
-// selfSigned generates certificates.
-type selfSigned struct {
-	names []string
-
-	mu      sync.Mutex
-	current *tls.Certificate
-	// renewal is when current gets a successor.
-	renewal time.Time
-}
-
-// certificate returns the present certificate, which it renews in time.
-func (s *selfSigned) certificate(*tls.ClientHelloInfo) (*tls.Certificate, error) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	now := time.Now()
-	if s.current != nil && now.Before(s.renewal) {
-		return s.current, nil
+	var mu sync.Mutex // guards current and renewal
+	var current *tls.Certificate
+	var renewal time.Time // when current gets a successor
+	return func(*tls.ClientHelloInfo) (*tls.Certificate, error) {
+		mu.Lock()
+		defer mu.Unlock()
+		now := time.Now()
+		if current != nil && now.Before(renewal) {
+			return current, nil
+		}
+		made, err := generate(names, now)
+		if err != nil {
+			return nil, fmt.Errorf("generate a certificate: %w", err)
+		}
+		current, renewal = made, now.Add(certificateLifetime-renewBefore)
+		return made, nil
 	}
-	made, err := generate(s.names, now)
-	if err != nil {
-		return nil, fmt.Errorf("generate a certificate: %w", err)
-	}
-	s.current, s.renewal = made, now.Add(certificateLifetime-renewBefore)
-	return made, nil
 }
 
 // generate returns a certificate for serving, for these names, that is valid from now on.

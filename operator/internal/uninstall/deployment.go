@@ -6,17 +6,13 @@ import (
 	"slices"
 	"strings"
 
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-
 	"github.com/yare-go/yare/kube"
 	"github.com/yare-go/yare/operator/internal/manifests"
 )
 
-// deployment is the Deployment of an installation. It is zero if the Deployment does not exist.
+// deployment is the Deployment of an installation. Its UID is empty if the Deployment does not exist.
 type deployment struct {
-	// Metadata is not embedded, because that would add methods to the binary.
-	Metadata metav1.ObjectMeta `json:"metadata"`
-
+	object
 	Spec struct {
 		Template struct {
 			Spec struct {
@@ -34,14 +30,11 @@ type deployment struct {
 // findDeployment returns the Deployment of an installation. A Deployment of the same name that the command
 // manifests did not print is an error.
 func findDeployment(ctx context.Context, c cluster, i manifests.Installation) (d deployment, err error) {
-	response, err := c.client.Do(ctx, &kube.Request{Verb: kube.VerbGet, Resource: deployments(), Namespace: i.Namespace, Name: i.Name})
-	if err != nil {
+	d.resource = deployments()
+	if err := c.get(ctx, d.resource, i.Namespace, i.Name, kube.Full, &d); err != nil {
 		return d, kube.IgnoreNotFound(err)
 	}
 	name := i.Namespace + "/" + i.Name
-	if err := kube.Unmarshal(response.Body, &d); err != nil {
-		return d, fmt.Errorf("decode the Deployment %s: %w", name, err)
-	}
 	switch labels := d.Metadata.Labels; {
 	case labels[manifests.LabelManagedBy] == "Helm":
 		return d, fmt.Errorf("the Deployment %s was installed by Helm: delete the objects of the program with kubectl, as long as it runs, and then run helm uninstall", name)
@@ -50,12 +43,6 @@ func findDeployment(ctx context.Context, c cluster, i manifests.Installation) (d
 	}
 	return d, nil
 }
-
-// exists reports whether the cluster has the Deployment.
-func (d deployment) exists() bool { return d.Metadata.UID != "" }
-
-// isReady reports whether a replica of the program is ready.
-func (d deployment) isReady() bool { return d.Status.ReadyReplicas > 0 }
 
 // watched returns the namespaces that the program watches by its arguments. None means all.
 func (d deployment) watched() []string {

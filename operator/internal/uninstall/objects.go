@@ -3,7 +3,6 @@ package uninstall
 import (
 	"context"
 	"fmt"
-	"maps"
 	"slices"
 	"strings"
 	"time"
@@ -14,46 +13,43 @@ import (
 	"github.com/yare-go/yare/kube"
 )
 
-// object is an object of a kind that the program defines.
+// object is an object of any kind.
 type object struct {
 	resource kube.Resource
-	// Unlike an embedded field, metadata adds no methods to the binary.
-	metadata *metadata
+	// Metadata is not embedded, because that would add methods to the binary.
+	Metadata metav1.ObjectMeta `json:"metadata"`
 }
 
-// isIn reports whether o is in one of these namespaces, or in any namespace if there are none. An object
-// outside of namespaces is in all of them.
-func (o object) isIn(namespaces []string) bool {
-	return len(namespaces) == 0 || o.metadata.Namespace == "" || slices.Contains(namespaces, o.metadata.Namespace)
+// String returns how messages name the object.
+func (o object) String() string {
+	if o.Metadata.Namespace == "" {
+		return o.resource.String() + " " + o.Metadata.Name
+	}
+	return o.resource.String() + " " + o.Metadata.Namespace + "/" + o.Metadata.Name
 }
 
 // hasFinalizer reports whether o has one of these finalizers.
 func (o object) hasFinalizer(finalizers []string) bool {
-	return slices.ContainsFunc(o.metadata.Finalizers, func(name string) bool { return slices.Contains(finalizers, name) })
+	return slices.ContainsFunc(o.Metadata.Finalizers, func(name string) bool { return slices.Contains(finalizers, name) })
 }
 
-// countsOf returns lines with the numbers of objects in each namespace.
+// countsOf returns lines with the numbers of objects of each kind in each namespace.
 func countsOf(objects []object) string {
-	counts := make(map[string]map[string]int) // by resource, then by place
+	type group struct{ resource, place string }
+	counts := make(map[group]int)
 	for _, o := range objects {
-		name, place := o.resource.String(), "outside of namespaces"
-		if o.metadata.Namespace != "" {
-			place = "in namespace " + o.metadata.Namespace
+		g := group{o.resource.String(), "outside of namespaces"}
+		if o.Metadata.Namespace != "" {
+			g.place = "in namespace " + o.Metadata.Namespace
 		}
-		if counts[name] == nil {
-			counts[name] = make(map[string]int)
-		}
-		counts[name][place]++
+		counts[g]++
 	}
-	var b strings.Builder
-	for _, name := range slices.Sorted(maps.Keys(counts)) {
-		separator := "\n  " + name + ": "
-		for _, place := range slices.Sorted(maps.Keys(counts[name])) {
-			fmt.Fprintf(&b, "%s%d %s", separator, counts[name][place], place)
-			separator = ", "
-		}
+	var lines []string
+	for g, n := range counts {
+		lines = append(lines, fmt.Sprintf("\n  %s: %d %s", g.resource, n, g.place))
 	}
-	return b.String()
+	slices.Sort(lines)
+	return strings.Join(lines, "")
 }
 
 const (
@@ -75,10 +71,10 @@ func removeObjects(ctx context.Context, c cluster, d deployment, o Options) erro
 	switch {
 	case !o.DeleteObjects:
 		return fmt.Errorf("%w, because these objects exist:%s\n--delete-objects deletes them too", errStopped, countsOf(objects))
-	case !d.exists() && len(o.Watched) == 0:
+	case d.Metadata.UID == "" && len(o.Watched) == 0:
 		return fmt.Errorf("%w: the Deployment %s does not exist, so nobody knows which namespaces the program watched: name them with --watch-namespace. These objects exist:%s",
 			errStopped, name, countsOf(objects))
-	case !d.isReady() && slices.ContainsFunc(objects, mustCleanUp):
+	case d.Status.ReadyReplicas == 0 && slices.ContainsFunc(objects, mustCleanUp):
 		return fmt.Errorf("%w: no replica of the Deployment %s is ready, so nobody would clean up after these objects:%s\nmake the program run, or give --abandon-cleanup, which leaves behind what the objects have outside of the cluster",
 			errStopped, name, countsOf(objects))
 	case o.DryRun:
@@ -104,7 +100,7 @@ func removeObjects(ctx context.Context, c cluster, d deployment, o Options) erro
 		switch {
 		case err != nil:
 			return err
-		case d.isReady():
+		case d.Status.ReadyReplicas > 0:
 			readyAt = time.Now()
 		case time.Since(readyAt) > readyLimit && slices.ContainsFunc(objects, mustCleanUp):
 			return fmt.Errorf("no replica of the Deployment %s is ready any more, so nobody cleans up after these objects:%s", name, countsOf(objects))
@@ -118,8 +114,8 @@ func removeObjects(ctx context.Context, c cluster, d deployment, o Options) erro
 func deleteObjects(ctx context.Context, c cluster, objects []object, o Options) error {
 	for _, x := range objects {
 		var err error
-		if x.metadata.DeletionTimestamp == nil {
-			err = c.delete(ctx, x.resource, x.metadata, metav1.DeletePropagationBackground)
+		if x.Metadata.DeletionTimestamp == nil {
+			err = c.delete(ctx, x, metav1.DeletePropagationBackground)
 		} else if o.AbandonCleanup && x.hasFinalizer(o.Finalizers) {
 			err = removeFinalizers(ctx, c, x, o.Finalizers)
 		}
@@ -132,7 +128,7 @@ func deleteObjects(ctx context.Context, c cluster, objects []object, o Options) 
 
 // removeFinalizers removes finalizers from an object. Other finalizers stay.
 func removeFinalizers(ctx context.Context, c cluster, o object, finalizers []string) error {
-	m := o.metadata
+	m := &o.Metadata
 	left := slices.DeleteFunc(slices.Clone(m.Finalizers), func(name string) bool { return slices.Contains(finalizers, name) })
 	body, err := kube.Marshal(map[string]any{"metadata": map[string]any{
 		"uid": m.UID, "resourceVersion": m.ResourceVersion, "finalizers": left,
@@ -146,7 +142,7 @@ func removeFinalizers(ctx context.Context, c cluster, o object, finalizers []str
 	}
 	switch {
 	case err == nil:
-		fmt.Fprintf(c.out, "abandoned the cleanup of %s\n", nameOf(o.resource, m))
+		fmt.Fprintf(c.out, "abandoned the cleanup of %s\n", o)
 	case kube.IsConflict(err): // the object has changed: the next round sees how
 		err = nil
 	}
@@ -160,8 +156,8 @@ const mostBlocked = 3
 func progress(objects []object) string {
 	var blocked []string
 	for _, o := range objects {
-		if m := o.metadata; m.DeletionTimestamp != nil && len(m.Finalizers) > 0 && len(blocked) < mostBlocked {
-			blocked = append(blocked, fmt.Sprintf("%s (for %s) has the finalizers %v", nameOf(o.resource, m),
+		if m := &o.Metadata; m.DeletionTimestamp != nil && len(m.Finalizers) > 0 && len(blocked) < mostBlocked {
+			blocked = append(blocked, fmt.Sprintf("%s (for %s) has the finalizers %v", o,
 				time.Since(m.DeletionTimestamp.Time).Round(time.Second), m.Finalizers))
 		}
 	}

@@ -59,13 +59,13 @@ func TestFinalizersAreRemovedOnRequestOnly(t *testing.T) {
 				if err := removeObjects(ctx, c, d, options); !errors.Is(err, context.DeadlineExceeded) {
 					t.Errorf("the error is %v", err)
 				}
-				o, err := c.get(t.Context(), robots, "default", "a")
-				if err != nil {
-					t.Fatalf("the object is %v: %v\n%s", o, err, &out)
+				o, exists, err := c.find(t.Context(), robots, "default", "a")
+				if !exists {
+					t.Fatalf("the object does not exist: %v\n%s", err, &out)
 				}
-				if o.DeletionTimestamp == nil || fmt.Sprint(o.Finalizers) != fmt.Sprint(test.want) {
+				if o.Metadata.DeletionTimestamp == nil || fmt.Sprint(o.Metadata.Finalizers) != fmt.Sprint(test.want) {
 					t.Errorf("the object is being deleted since %v, with the finalizers %q, want %q\n%s",
-						o.DeletionTimestamp, o.Finalizers, test.want, &out)
+						o.Metadata.DeletionTimestamp, o.Metadata.Finalizers, test.want, &out)
 				}
 			})
 		})

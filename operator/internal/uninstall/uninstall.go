@@ -20,7 +20,6 @@ import (
 	"io"
 	"slices"
 
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/yare-go/yare/internal/lease"
@@ -51,34 +50,30 @@ var errStopped = errors.New("nothing was removed")
 // Run removes the installation. The error contains what is left, and why.
 func Run(ctx context.Context, client *kube.Client, o Options) error {
 	c := cluster{client: client, out: o.Out, isDryRun: o.DryRun}
-	deployment, err := findDeployment(ctx, c, o.Installation)
+	d, err := findDeployment(ctx, c, o.Installation)
 	if err != nil {
 		return err
 	}
 	if len(o.Watched) == 0 {
-		o.Watched = deployment.watched()
+		o.Watched = d.watched()
 	}
-	if err := removeObjects(ctx, c, deployment, o); err != nil {
-		return err
+	for _, step := range []func(context.Context, cluster, deployment, Options) error{removeObjects, removeInstallation, removeDefinitions} {
+		if err := step(ctx, c, d, o); err != nil {
+			return err
+		}
 	}
-	if err := removeInstallation(ctx, c, deployment, o.Installation); err != nil {
-		return err
+	namespace, exists, err := c.find(ctx, namespaces(), "", o.Namespace)
+	if exists { // only the user knows what else the namespace holds
+		fmt.Fprintf(c.out, "kept namespaces %[1]s, in which others may have objects. This command deletes it with everything in it:\n  kubectl delete namespace %[1]s\n", namespace.Metadata.Name)
 	}
-	if err := removeDefinitions(ctx, c, o); err != nil {
-		return err
-	}
-	namespace, err := c.get(ctx, namespaces(), "", o.Namespace)
-	if err == nil { // only the user knows what else the namespace holds
-		fmt.Fprintf(c.out, "kept namespaces %[1]s, in which others may have objects. This command deletes it with everything in it:\n  kubectl delete namespace %[1]s\n", namespace.Name)
-	}
-	return ignoreGone(err)
+	return err
 }
 
 // removeInstallation removes the objects that have the labels of the installation, the Deployment and
 // its Pods first.
-func removeInstallation(ctx context.Context, c cluster, d deployment, i manifests.Installation) error {
-	if d.exists() {
-		if err := c.remove(ctx, deployments(), &metadata{ObjectMeta: d.Metadata}); err != nil {
+func removeInstallation(ctx context.Context, c cluster, d deployment, o Options) error {
+	if d.Metadata.UID != "" {
+		if err := c.remove(ctx, d.object); err != nil {
 			return err
 		}
 	}
@@ -90,26 +85,26 @@ func removeInstallation(ctx context.Context, c cluster, d deployment, i manifest
 		if isLeftOut(r) {
 			continue
 		}
-		objects, err := c.list(ctx, kube.Stream{Resource: r, LabelSelector: i.Selector()})
+		objects, err := c.list(ctx, kube.Stream{Resource: r, LabelSelector: o.Selector()})
 		if err != nil {
 			fmt.Fprintf(c.out, "left %s as they are: %v\n", r, err)
 			continue
 		}
-		for _, o := range objects {
+		for _, each := range objects {
 			// The labels of a Service are also those of its EndpointSlices, which go with it.
-			if len(o.OwnerReferences) > 0 || r == deployments() && o.UID == d.Metadata.UID {
+			if len(each.Metadata.OwnerReferences) > 0 || each.Metadata.UID == d.Metadata.UID {
 				continue
 			}
-			if err := c.remove(ctx, r, o); err != nil {
+			if err := c.remove(ctx, each); err != nil {
 				return err
 			}
 		}
 	}
-	l, err := c.get(ctx, lease.Resource(), i.Namespace, i.Program)
-	if err != nil {
-		return ignoreGone(err)
+	l, exists, err := c.find(ctx, lease.Resource(), o.Namespace, o.Program)
+	if exists {
+		return c.remove(ctx, l)
 	}
-	return c.remove(ctx, lease.Resource(), l)
+	return err
 }
 
 // isLeftOut reports whether the removal by labels leaves out a resource: definitions have a step of their
@@ -121,22 +116,22 @@ func isLeftOut(r kube.Resource) bool {
 
 // removeDefinitions removes the CustomResourceDefinitions of the program, unless somebody else needs
 // them.
-func removeDefinitions(ctx context.Context, c cluster, o Options) error {
+func removeDefinitions(ctx context.Context, c cluster, _ deployment, o Options) error {
 	other, err := otherInstallation(ctx, c, o.Installation)
 	if err != nil {
 		return err
 	}
 	for _, r := range o.Kinds {
-		definition, err := c.get(ctx, manifests.DefinitionResource(), "", r.String())
-		if isGone(err) {
-			continue
-		}
+		definition, exists, err := c.find(ctx, manifests.DefinitionResource(), "", r.String())
 		if err != nil {
 			return err
 		}
+		if !exists {
+			continue
+		}
 		reason := ""
 		switch {
-		case definition.Labels[manifests.LabelManagedBy] != manifests.ManagedBy:
+		case definition.Metadata.Labels[manifests.LabelManagedBy] != manifests.ManagedBy:
 			reason = "it has not got the label of the command manifests, so somebody else applied it"
 		case other != "":
 			reason = "the program is also installed as " + other
@@ -145,16 +140,18 @@ func removeDefinitions(ctx context.Context, c cluster, o Options) error {
 			if err != nil {
 				return err
 			}
-			if o.DryRun && o.DeleteObjects {
-				objects = slices.DeleteFunc(objects, func(x object) bool { return x.isIn(o.Watched) })
+			if o.DryRun && o.DeleteObjects { // the objects that would be deleted do not count
+				objects = slices.DeleteFunc(objects, func(x object) bool {
+					return len(o.Watched) == 0 || x.Metadata.Namespace == "" || slices.Contains(o.Watched, x.Metadata.Namespace)
+				})
 			}
 			if len(objects) > 0 {
 				reason = "objects exist:" + countsOf(objects)
 			}
 		}
 		if reason != "" {
-			fmt.Fprintf(c.out, "kept %s: %s\n", nameOf(manifests.DefinitionResource(), definition), reason)
-		} else if err := c.remove(ctx, manifests.DefinitionResource(), definition); err != nil {
+			fmt.Fprintf(c.out, "kept %s: %s\n", definition, reason)
+		} else if err := c.remove(ctx, definition); err != nil {
 			return err
 		}
 	}
@@ -168,15 +165,12 @@ func otherInstallation(ctx context.Context, c cluster, i manifests.Installation)
 		return "", fmt.Errorf("look for other installations of the program: %w", err)
 	}
 	for _, d := range all {
-		if d.Namespace != i.Namespace || d.Name != i.Name {
-			return nameOf(deployments(), d), nil
+		if d.Metadata.Namespace != i.Namespace || d.Metadata.Name != i.Name {
+			return d.String(), nil
 		}
 	}
 	return "", nil
 }
-
-// metadata is the metadata of an object.
-type metadata = metav1.PartialObjectMetadata
 
 func deployments() kube.Resource {
 	return kube.Resource{GroupVersionKind: schema.GroupVersionKind{Group: "apps", Version: "v1", Kind: "Deployment"}, Plural: "deployments"}
