@@ -140,7 +140,7 @@ func (r *registry) publishRestored(cluster string) {
 // storeState is what the store of a stream showed of an object before a request.
 type storeState struct {
 	detector *restoration.Detector
-	before   restoration.StoreState
+	before   restoration.DetectorState
 }
 
 // storeStates returns what the stores show of an object.

@@ -109,12 +109,12 @@ func (s *Store) collection() overlay.Collection {
 func (s *Store) mayHold(k overlay.Key) bool { return s.collection().Contains(k) }
 
 // state returns what the store shows of an object, for a comparison with the answer to a request.
-func (s *Store) state(k kube.Key) restoration.StoreState {
+func (s *Store) state(k kube.Key) restoration.DetectorState {
 	e, version := s.objects.State(k)
 	if e == nil {
-		return restoration.StoreState{Reached: version}
+		return restoration.DetectorState{Reached: version}
 	}
-	return restoration.StoreState{Object: e.Version(), Reached: version}
+	return restoration.DetectorState{Object: e.Version(), Reached: version}
 }
 
 // observe returns what the store shows of an object, and the object.

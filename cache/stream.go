@@ -36,7 +36,7 @@ type stream struct {
 	id        kube.Stream
 	store     *Store
 	updater   *updater
-	published published
+	published publisher
 	detector  *restoration.Detector
 	// relister asks for a fresh list of the stream.
 	relister watch.Relister

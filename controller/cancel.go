@@ -13,8 +13,8 @@ import (
 // errDeleted is the cause of a context that the deletion of the object has ended.
 var errDeleted = errors.New("the object is being deleted")
 
-// cancels holds the running reconciles that the deletion of their object ends: see [CancelDeleted].
-type cancels struct {
+// cancelRegistry holds the running reconciles that the deletion of their object ends: see [CancelDeleted].
+type cancelRegistry struct {
 	mu    sync.Mutex
 	byKey map[kube.Key]cancelable
 }
@@ -25,11 +25,11 @@ type cancelable struct {
 	cancel context.CancelCauseFunc
 }
 
-func newCancels() *cancels { return &cancels{byKey: make(map[kube.Key]cancelable)} }
+func newCancels() *cancelRegistry { return &cancelRegistry{byKey: make(map[kube.Key]cancelable)} }
 
 // add returns the context of a reconcile of the object k, which ends when the deletion of the object
 // begins. remove must be called after the reconcile.
-func (c *cancels) add(ctx context.Context, k kube.Key, uid types.UID) (_ context.Context, remove func()) {
+func (c *cancelRegistry) add(ctx context.Context, k kube.Key, uid types.UID) (_ context.Context, remove func()) {
 	ctx, cancel := context.WithCancelCause(ctx)
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -44,7 +44,7 @@ func (c *cancels) add(ctx context.Context, k kube.Key, uid types.UID) (_ context
 
 // cancel ends the context of the reconcile of the object k, if one is running. The deletion of the
 // object has begun.
-func (c *cancels) cancel(k kube.Key, uid types.UID) {
+func (c *cancelRegistry) cancel(k kube.Key, uid types.UID) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if running, ok := c.byKey[k]; ok && running.uid == uid {

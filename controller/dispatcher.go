@@ -27,7 +27,7 @@ type dispatcher struct {
 	pausedBy pauseAnnotation
 	echoes   *echo.Tracker
 	failures *failures
-	cancels  *cancels
+	cancels  *cancelRegistry
 	// recordRestoration records that a backup was restored.
 	recordRestoration func()
 	mapQueue          *mapQueue

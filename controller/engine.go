@@ -49,7 +49,7 @@ type engine struct {
 	mapQueue      *mapQueue
 	echoes        *echo.Tracker
 	failures      *failures
-	cancels       *cancels
+	cancels       *cancelRegistry
 	restorations  restorationSignal
 	dispatcher    *dispatcher
 }
@@ -171,7 +171,7 @@ func (e *engine) newWorkers() (*workers, error) {
 		},
 		longCalls: newLongCalls(e.log, d.timeout, d.concurrency),
 		restoration: &restorationRepair{
-			signal: e.restorations, forget: []func(){p.applies.Forget, e.echoes.Forget, p.adoption.Forget},
+			signal: e.restorations, forget: []func(){p.applies.ForgetAll, e.echoes.Forget, p.adoption.Forget},
 			hasFailed: e.failures.has, enqueueAll: e.enqueuer.enqueueAll,
 		},
 	}

@@ -35,7 +35,7 @@ type reconciler struct {
 	calls    *longCalls
 	waits    *finalizerWaits
 	// cancels is nil without [CancelDeleted].
-	cancels    *cancels
+	cancels    *cancelRegistry
 	finalizers *finalizers
 	// read returns the object of key: see [objectReader].
 	read func(ctx context.Context, key kube.Key) (kube.Object, presence, error)

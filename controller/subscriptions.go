@@ -148,7 +148,7 @@ func (s *subscriptions) newestShown(t echo.Target) (newest echo.Version) {
 		if !t.IsOf(sub.stream.Cluster, sub.stream.Resource) {
 			continue
 		}
-		o, isShown := sub.open.Store().Get(t.InCluster())
+		o, isShown := sub.open.Store().Get(t.KeyWithoutCluster())
 		if isShown && (newest.UID == "" || ident.IsNewer(o.ResourceVersion, newest.ResourceVersion)) {
 			newest = echo.Version{UID: o.UID, ResourceVersion: o.ResourceVersion}
 		}

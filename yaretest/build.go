@@ -11,16 +11,16 @@ import (
 // built holds the programs that tests of this process use at the moment, by source folder.
 var built = struct {
 	sync.Mutex
-	programs map[string]*program
-}{programs: make(map[string]*program)}
+	programs map[string]*builtProgram
+}{programs: make(map[string]*builtProgram)}
 
-// program is one built main package. Tests that use it at the same time share it.
-type program struct {
+// builtProgram is one built main package. Tests that use it at the same time share it.
+type builtProgram struct {
 	users int
 	once  sync.Once
 	dir   string
 	path  string
-	said  []byte
+	output  []byte
 	err   error
 }
 
@@ -35,7 +35,7 @@ func Build(t testing.TB, folder string) string {
 	built.Lock()
 	p := built.programs[source]
 	if p == nil {
-		p = new(program)
+		p = new(builtProgram)
 		built.programs[source] = p
 	}
 	p.users++
@@ -43,23 +43,23 @@ func Build(t testing.TB, folder string) string {
 	t.Cleanup(func() { p.release(source) })
 	p.once.Do(func() { p.build(source) })
 	if p.err != nil {
-		t.Fatalf("build %s: %v\n%s", folder, p.err, p.said)
+		t.Fatalf("build %s: %v\n%s", folder, p.err, p.output)
 	}
 	return p.path
 }
 
-func (p *program) build(source string) {
+func (p *builtProgram) build(source string) {
 	if p.dir, p.err = os.MkdirTemp("", "yaretest-"); p.err != nil {
 		return
 	}
 	p.path = filepath.Join(p.dir, filepath.Base(source))
 	cmd := exec.Command("go", "build", "-buildvcs=false", "-o", p.path, ".")
 	cmd.Dir = source
-	p.said, p.err = cmd.CombinedOutput()
+	p.output, p.err = cmd.CombinedOutput()
 }
 
 // release gives up the use of the program. The last user removes it.
-func (p *program) release(source string) {
+func (p *builtProgram) release(source string) {
 	built.Lock()
 	defer built.Unlock()
 	if p.users--; p.users > 0 {

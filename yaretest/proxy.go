@@ -72,7 +72,7 @@ func (p *Proxy) CutAtWrite(n int, when Moment) { p.cutter.cutAt(n, when) }
 func (p *Proxy) CutNow() { p.cutter.cutNow() }
 
 // Cut returns a channel that is closed when the proxy has been cut.
-func (p *Proxy) Cut() <-chan struct{} { return p.cutter.isCutChannel() }
+func (p *Proxy) Cut() <-chan struct{} { return p.cutter.cutChannel() }
 
 // Mend ends a cut, and cancels a CutAtWrite that has not happened yet.
 func (p *Proxy) Mend() { p.cutter.mend() }

@@ -49,7 +49,7 @@ func (c *cutter) RoundTrip(x *proxy.Exchange, r *http.Request, next proxy.Next) 
 		return nil, proxy.ErrBroken
 	}
 	response, err := next(r)
-	if err != nil || !c.cutsAfter(write) {
+	if err != nil || !c.cutAfter(write) {
 		return response, err
 	}
 	response.Body.Close()
@@ -77,8 +77,8 @@ func (c *cutter) admit(x *proxy.Exchange) (write int, ok bool) {
 	return c.writes, true
 }
 
-// cutsAfter cuts the proxy if it is to be cut after a write, and reports whether it did.
-func (c *cutter) cutsAfter(write int) bool {
+// cutAfter cuts the proxy if it is to be cut after a write, and reports whether it did.
+func (c *cutter) cutAfter(write int) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if write == 0 || write != c.at || c.when != AfterWrite {
@@ -112,8 +112,8 @@ func (c *cutter) cutAt(n int, when Moment) {
 	c.at, c.when = c.writes+n, when
 }
 
-// isCutChannel returns a channel that is closed when the proxy has been cut.
-func (c *cutter) isCutChannel() <-chan struct{} {
+// cutChannel returns a channel that is closed when the proxy has been cut.
+func (c *cutter) cutChannel() <-chan struct{} {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return c.cut

@@ -139,7 +139,7 @@ func (w *watch) nextEvent() (Event, error) {
 			continue
 		}
 		e.Before = w.deliveries.count(w.exchange.Selection())
-		v := w.gate.Next(w.exchange, e)
+		v := w.gate.Decide(w.exchange, e)
 		w.setHeld(v.Until != nil)
 		if v.Until != nil && !w.wait(v.Until) {
 			return e, ErrBroken

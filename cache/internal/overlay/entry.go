@@ -84,12 +84,12 @@ type Observation struct {
 	OpenSince time.Time
 }
 
-// Finding is what a read finds.
-type Finding int
+// ReadResult is what a read finds.
+type ReadResult int
 
 const (
 	// Uncertain means that only the server knows.
-	Uncertain Finding = iota
+	Uncertain ReadResult = iota
 	// Stored means that the store is right.
 	Stored
 	// Written means that the content of the entry is right.
@@ -99,7 +99,7 @@ const (
 )
 
 // Read returns what a read of r in a representation finds, given what the store shows.
-func (e Entry) Read(o Observation, r kube.Resource, representation kube.Representation) Finding {
+func (e Entry) Read(o Observation, r kube.Resource, representation kube.Representation) ReadResult {
 	switch {
 	case e.IsObservedBy(o):
 		return Stored

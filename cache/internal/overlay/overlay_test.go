@@ -171,7 +171,7 @@ func TestDoubtObject(t *testing.T) {
 	o := New()
 	shown := Observation{Version: "40", Present: true, UID: "u", ResourceVersion: "40"}
 	value := Entry{Kind: Value, UID: "u", Version: "40", Observed: []ident.Version{ident.NewVersion("u", "40")}}
-	read := func() Finding {
+	read := func() ReadResult {
 		e, ok := o.Get(pod)
 		if !ok {
 			return Stored

@@ -52,8 +52,8 @@ func (d *Detector) Expect(k kube.Key, version, objectLabels string) {
 	}
 }
 
-// StoreState is what the store of a stream showed of an object before a request.
-type StoreState struct {
+// DetectorState is what the store of a stream showed of an object before a request.
+type DetectorState struct {
 	// Object is the zero Version if the store showed no object.
 	Object ident.Version
 	// Reached is the version that the store had reached.
@@ -66,7 +66,7 @@ type StoreState struct {
 //
 // Without this check a program could read the undone state from the store and the present state from the
 // server in turn, and undo its own writes again and again.
-func (d *Detector) CheckAnswer(before StoreState, answer ident.Version, objectLabels string) {
+func (d *Detector) CheckAnswer(before DetectorState, answer ident.Version, objectLabels string) {
 	isOlder := before.Object.HasSameUID(answer) && answer.Before(before.Object)
 	isMissing := ident.HasReached(before.Reached, answer.ResourceVersion()) &&
 		(before.Object == ident.Version{} || before.Object.Before(answer)) && d.hasToShow(objectLabels)

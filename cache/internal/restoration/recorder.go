@@ -70,8 +70,8 @@ func (r *Recorder) BeginList() {
 	r.detector.expected.beginList()
 }
 
-// Finding is what a complete list shows about a restoration.
-type Finding struct {
+// ListResult is what a complete list shows about a restoration.
+type ListResult struct {
 	// IsRestoration reports whether the server was restored.
 	IsRestoration bool
 	// Kept is the version up to which the server has lost nothing.
@@ -81,9 +81,9 @@ type Finding struct {
 }
 
 // CheckList compares a complete list at version, and what the stream had reached and expected.
-func (r *Recorder) CheckList(version string) Finding {
+func (r *Recorder) CheckList(version string) ListResult {
 	d := r.detector
-	f := Finding{Kept: version}
+	f := ListResult{Kept: version}
 	f.IsRestoration = r.isListed && (r.isProven || ident.IsNewer(d.expected.version(), version))
 	if lost, ok := d.expected.lostBy(version); ok && !f.IsRestoration {
 		f.IsRestoration, f.Err = true, lost.lossError()
@@ -97,7 +97,7 @@ func (r *Recorder) CheckList(version string) Finding {
 // EndList records that the list at version is complete and in the store. f is the finding of CheckList.
 // EndList reports whether the store has recovered from a restoration, which this list or another stream has
 // found.
-func (r *Recorder) EndList(version string, f Finding) (isRecovered bool) {
+func (r *Recorder) EndList(version string, f ListResult) (isRecovered bool) {
 	d := r.detector
 	r.isListed, r.isListing, r.isProven = true, false, false
 	d.expected.endList(version)

@@ -30,7 +30,7 @@ func open(r *Restorations, s kube.Stream) *testStream {
 }
 
 // list makes a list at version, and returns its Finding.
-func (s *testStream) list(version string) Finding {
+func (s *testStream) list(version string) ListResult {
 	s.BeginList()
 	f := s.CheckList(version)
 	s.EndList(version, f)
@@ -48,10 +48,10 @@ func TestExample(t *testing.T) {
 			}
 		},
 		"an answer is older than the object in the store": func(_ *testing.T, s *testStream) {
-			s.CheckAnswer(StoreState{Object: ident.NewVersion("u", "110"), Reached: "110"}, ident.NewVersion("u", "103"), "")
+			s.CheckAnswer(DetectorState{Object: ident.NewVersion("u", "110"), Reached: "110"}, ident.NewVersion("u", "103"), "")
 		},
 		"an answer should be in the store": func(_ *testing.T, s *testStream) {
-			s.CheckAnswer(StoreState{Reached: "110"}, ident.NewVersion("u", "103"), "")
+			s.CheckAnswer(DetectorState{Reached: "110"}, ident.NewVersion("u", "103"), "")
 		},
 		"a watch does not reach the expected version within a minute": func(t *testing.T, s *testStream) {
 			time.Sleep(time.Second)
@@ -147,9 +147,9 @@ func TestNoLoss(t *testing.T) {
 			t.Error(err)
 		}
 	}
-	s.CheckAnswer(StoreState{Object: ident.NewVersion("u", "105"), Reached: "105"}, ident.NewVersion("u", "105"), `{"app":"web"}`)
-	s.CheckAnswer(StoreState{Object: ident.NewVersion("u", "101"), Reached: "105"}, ident.NewVersion("v", "103"), `{"app":"api"}`)
-	s.CheckAnswer(StoreState{Reached: "105"}, ident.NewVersion("v", "106"), `{"app":"web"}`)
+	s.CheckAnswer(DetectorState{Object: ident.NewVersion("u", "105"), Reached: "105"}, ident.NewVersion("u", "105"), `{"app":"web"}`)
+	s.CheckAnswer(DetectorState{Object: ident.NewVersion("u", "101"), Reached: "105"}, ident.NewVersion("v", "103"), `{"app":"api"}`)
+	s.CheckAnswer(DetectorState{Reached: "105"}, ident.NewVersion("v", "106"), `{"app":"web"}`)
 	if s.relists != 0 || s.IsDoubted() {
 		t.Errorf("%d lists were asked for, in doubt: %t", s.relists, s.IsDoubted())
 	}
@@ -162,7 +162,7 @@ func TestProofsAreRare(t *testing.T) {
 		var all Restorations
 		s := open(&all, kube.Stream{})
 		for range 600 {
-			s.CheckAnswer(StoreState{Reached: "100"}, ident.NewVersion("u", "90"), "")
+			s.CheckAnswer(DetectorState{Reached: "100"}, ident.NewVersion("u", "90"), "")
 			time.Sleep(time.Second)
 		}
 		if s.relists != 10 {

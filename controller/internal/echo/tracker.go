@@ -77,8 +77,8 @@ func (t Target) IsOf(cluster string, r kube.Resource) bool {
 	return t.cluster == cluster && t.group == r.Group && t.plural == r.Plural
 }
 
-// InCluster returns the key of t without its cluster.
-func (t Target) InCluster() kube.Key { return kube.Key{Namespace: t.namespace, Name: t.name} }
+// KeyWithoutCluster returns the key of t without its cluster.
+func (t Target) KeyWithoutCluster() kube.Key { return kube.Key{Namespace: t.namespace, Name: t.name} }
 
 // contains reports whether other is t, or part of the collection t.
 func (t Target) contains(other Target) bool {

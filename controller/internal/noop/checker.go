@@ -108,9 +108,9 @@ type handler struct {
 	isTrigger IsTrigger
 }
 
-// Forget drops all that is remembered. The next apply of each object is compared by the live
+// ForgetAll drops all that is remembered. The next apply of each object is compared by the live
 // object's managedFields only, or sent.
-func (c *Checker) Forget() {
+func (c *Checker) ForgetAll() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	clear(c.last)
@@ -153,7 +153,7 @@ func (c *Checker) sweep(all map[applyKey]applied) {
 	c.sweepAt = max(firstSweep, 2*len(c.last))
 }
 
-func (c *Checker) forget(k applyKey) {
+func (c *Checker) forgetKey(k applyKey) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	delete(c.last, k)
@@ -174,7 +174,7 @@ func (h *handler) Do(ctx context.Context, r *kube.Request) (*kube.Response, erro
 	k := applyKey{object: ref, manager: r.Query.Get("fieldManager"), subresource: r.Subresource}
 	var live *liveObject
 	if !r.Live {
-		live = h.live(ref)
+		live = h.knownObject(ref)
 	}
 	if live != nil && a.meetsPreconditions(live) {
 		if now, isUnchanged := h.check(k, a, live); isUnchanged {
@@ -186,7 +186,7 @@ func (h *handler) Do(ctx context.Context, r *kube.Request) (*kube.Response, erro
 	}
 	response, err := h.next.Do(ctx, r)
 	if err != nil {
-		h.forget(k)
+		h.forgetKey(k)
 		return nil, err
 	}
 	h.remember(k, a, response.Body)
@@ -201,14 +201,14 @@ func (h *handler) remember(k applyKey, a *apply, object []byte) {
 		err = live.readIdentity()
 	}
 	if err != nil {
-		h.forget(k)
+		h.forgetKey(k)
 		return
 	}
 	h.put(k, applied{uid: live.uid, content: a.content, version: live.version, state: state})
 }
 
-// live returns the object as it certainly is, or nil.
-func (h *handler) live(ref kube.Ref) *liveObject {
+// knownObject returns the object as it certainly is, or nil.
+func (h *handler) knownObject(ref kube.Ref) *liveObject {
 	live := h.view.KnownState(ref)
 	// The server decides what an apply can do to an object that is being deleted.
 	if !live.Present || live.Record.Deleting || !h.isTrigger(ref.Resource, &live) {

@@ -48,9 +48,9 @@ func (a *Armed) isActive(step int) bool { return !isClosed(a.ended) && a.fault.S
 // spend reports true once: the fault happens now.
 func (a *Armed) spend() bool { return !a.isSpent.Swap(true) }
 
-// happensAt reports whether the fault happens at the request of an exchange, and records that the fault concerns the
+// triggerAt reports whether the fault happens at the request of an exchange, and records that the fault concerns the
 // exchange.
-func (a *Armed) happensAt(x *proxy.Exchange) bool {
+func (a *Armed) triggerAt(x *proxy.Exchange) bool {
 	if !x.IsAboutObjects() || x.Recorded().Point != *a.fault.At || !a.spend() {
 		return false
 	}

@@ -3,7 +3,7 @@
 //
 // A fault passes through these stations:
 //
-//	References ──Plan──► Fault ──Arm──► Armed ──────────► RoundTrip, Next      inside the proxy
+//	References ──Plan──► Fault ──Arm──► Armed ──────────► RoundTrip, Decide    inside the proxy
 //	                       │              └─Triggered──► AtTrigger, AtRest    ┐
 //	                       └───────────────────────────► BeforeStep, AfterStep┴► Run
 //

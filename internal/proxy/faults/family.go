@@ -168,8 +168,8 @@ func (noEffect) RoundTrip(_ *proxy.Exchange, r *http.Request, next proxy.Next) (
 	return next(r)
 }
 
-// Next implements [proxy.Gate].
-func (noEffect) Next(*proxy.Exchange, proxy.Event) proxy.Verdict { return proxy.Verdict{} }
+// Decide implements [proxy.Gate].
+func (noEffect) Decide(*proxy.Exchange, proxy.Event) proxy.Verdict { return proxy.Verdict{} }
 
 // atPoint is the effect of a fault that happens once, at its request.
 type atPoint struct {
@@ -180,7 +180,7 @@ type atPoint struct {
 
 // RoundTrip implements [proxy.Hook].
 func (e atPoint) RoundTrip(x *proxy.Exchange, r *http.Request, next proxy.Next) (*http.Response, error) {
-	if !e.armed.happensAt(x) {
+	if !e.armed.triggerAt(x) {
 		return next(r)
 	}
 	return e.do(x, r, next)

@@ -95,10 +95,10 @@ func (i *Injector) RoundTrip(x *proxy.Exchange, r *http.Request, next proxy.Next
 	return proxy.PassThrough(i.effects(), x, r, next)
 }
 
-// Next implements [proxy.Gate].
-func (i *Injector) Next(x *proxy.Exchange, e proxy.Event) proxy.Verdict {
+// Decide implements [proxy.Gate].
+func (i *Injector) Decide(x *proxy.Exchange, e proxy.Event) proxy.Verdict {
 	for _, each := range i.effects() {
-		if v := each.Next(x, e); !v.IsDelivery() {
+		if v := each.Decide(x, e); !v.IsDelivery() {
 			return v
 		}
 	}

@@ -96,7 +96,7 @@ func (i isolation) concerns(x *proxy.Exchange) bool {
 
 // RoundTrip begins the isolation at the request of the fault. It refuses or holds what the isolation concerns.
 func (i isolation) RoundTrip(x *proxy.Exchange, r *http.Request, next proxy.Next) (*http.Response, error) {
-	if i.armed.happensAt(x) {
+	if i.armed.triggerAt(x) {
 		i.armed.trigger()
 	}
 	switch {
@@ -113,8 +113,8 @@ func (i isolation) RoundTrip(x *proxy.Exchange, r *http.Request, next proxy.Next
 	}
 }
 
-// Next holds the watches that the isolation concerns.
-func (i isolation) Next(x *proxy.Exchange, _ proxy.Event) proxy.Verdict {
+// Decide holds the watches that the isolation concerns.
+func (i isolation) Decide(x *proxy.Exchange, _ proxy.Event) proxy.Verdict {
 	if !i.concerns(x) {
 		return proxy.Verdict{}
 	}

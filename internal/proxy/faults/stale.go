@@ -133,8 +133,8 @@ func changeListToGet(response *http.Response) (*http.Response, error) {
 	return response, nil
 }
 
-// Next holds a watch from the version.
-func (s staleReads) Next(x *proxy.Exchange, _ proxy.Event) proxy.Verdict {
+// Decide holds a watch from the version.
+func (s staleReads) Decide(x *proxy.Exchange, _ proxy.Event) proxy.Verdict {
 	if x.IsStreamingList() || x.Query.Get("resourceVersion") != s.version {
 		return proxy.Verdict{}
 	}

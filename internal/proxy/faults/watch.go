@@ -92,8 +92,8 @@ type ofStream struct {
 	verdict func(*proxy.Exchange, proxy.Event) proxy.Verdict
 }
 
-// Next implements [proxy.Gate].
-func (o ofStream) Next(x *proxy.Exchange, e proxy.Event) proxy.Verdict {
+// Decide implements [proxy.Gate].
+func (o ofStream) Decide(x *proxy.Exchange, e proxy.Event) proxy.Verdict {
 	if x.Resource != o.fault.Stream || !e.IsChange || e.IsInitial || e.Before < o.fault.Events {
 		return proxy.Verdict{}
 	}

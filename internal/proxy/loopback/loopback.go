@@ -67,7 +67,9 @@ func (s *Server) Config(token string) *kube.Config {
 
 // Kubeconfig returns the content of a kubeconfig file for clients whose requests carry a token. The namespace may
 // be empty.
-func (s *Server) Kubeconfig(token, namespace string) []byte { return Kubeconfig(s.Config(token), namespace) }
+func (s *Server) Kubeconfig(token, namespace string) []byte {
+	return Kubeconfig(s.Config(token), namespace)
+}
 
 // Kubeconfig returns the content of a kubeconfig file with the Host, the CAData and the BearerToken of c. The
 // namespace may be empty.

@@ -4,7 +4,7 @@ package mutation
 func controllerMutations() []mutation {
 	return []mutation{
 		{34, 8, "controller/internal/noop", "handler.check", `_known && _UID == _LiveUID && _Content == _NewContent`, `_known && _UID == _LiveUID`},
-		{35, 8, "controller/internal/noop", "handler.Do", `_h.forget(_k)`, ``},
+		{35, 8, "controller/internal/noop", "handler.Do", `_h.forgetKey(_k)`, ``},
 		{36, 8, "controller/internal/noop", "ownsMembers", `_found == len(_wanted)`, `_found <= len(_wanted)`},
 		{37, 8, "controller/internal/noop", "ownsExactly", `reflect.DeepEqual(_wanted, _live) && _X`, `true || _X`},
 		{39, 8, "controller/internal/noop", "liveObject.state", `delete(_fields, "status")`, ``},

@@ -6,17 +6,17 @@ import (
 	"github.com/yare-go/yare/watch"
 )
 
-// published passes the changes of one stream to its subscribers. It holds its lock while the store changes
+// publisher passes the changes of one stream to its subscribers. It holds its lock while the store changes
 // and while the changes are published. So a subscriber that joins receives each object and each change once:
 // what is in the store before the subscriber joins, and every change after that.
-type published struct {
+type publisher struct {
 	mu sync.Mutex
 	// subscriptions holds the subscriptions that receive changes.
 	subscriptions []*Subscription
 }
 
 // update lets u apply a change to the store, and publishes the changes that follow from it.
-func (p *published) update(u *updater, c watch.Change) {
+func (p *publisher) update(u *updater, c watch.Change) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	changes := u.apply(c)
@@ -27,14 +27,14 @@ func (p *published) update(u *updater, c watch.Change) {
 }
 
 // publish passes c to all subscribers.
-func (p *published) publish(c Change) {
+func (p *publisher) publish(c Change) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.publishLocked(c)
 }
 
 // publishLocked passes c to all subscribers, and drops the subscriptions that have been closed.
-func (p *published) publishLocked(c Change) {
+func (p *publisher) publishLocked(c Change) {
 	open := p.subscriptions[:0]
 	for _, sub := range p.subscriptions {
 		if sub.publish(c) {
@@ -47,7 +47,7 @@ func (p *published) publishLocked(c Change) {
 
 // join adds a subscriber to a running stream. The subscriber receives all objects of the store,
 // and every change from then on.
-func (p *published) join(sub *Subscription, s *Store) {
+func (p *publisher) join(sub *Subscription, s *Store) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	for o := range s.All(Filter{}) {

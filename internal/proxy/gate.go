@@ -1,0 +1,20 @@
+package proxy
+
+// Gate decides when programs receive the events of their watches. It is safe for concurrent use.
+type Gate interface {
+	// Decide decides on the next event of a watch. Leases and Events have watches, too.
+	Decide(x *Exchange, e Event) Verdict
+}
+
+// Verdict is what happens to an event of a watch. The zero verdict delivers the event.
+type Verdict struct {
+	// Until holds the event, and all that follow, until the channel is closed. Then the gate decides again.
+	Until <-chan struct{}
+	// Break breaks the watch in place of the event, at once or after Until. It is called before that.
+	Break func()
+	// Twice delivers the event twice.
+	Twice bool
+}
+
+// IsDelivery reports whether the event is delivered once.
+func (v Verdict) IsDelivery() bool { return v.Until == nil && v.Break == nil && !v.Twice }
