@@ -16,12 +16,12 @@ var built = struct {
 
 // builtProgram is one built main package. Tests that use it at the same time share it.
 type builtProgram struct {
-	users int
-	once  sync.Once
-	dir   string
-	path  string
-	output  []byte
-	err   error
+	users  int
+	once   sync.Once
+	dir    string
+	path   string
+	output []byte
+	err    error
 }
 
 // Build compiles the main package in a folder, such as ".", and returns the path of the program,
