@@ -34,7 +34,7 @@
 // With --leader-elect several replicas of a program can run. One of them leads. The others stand by: their
 // controllers have synced streams, and reconcile nothing. See [Standby], [Service] and [OnEveryReplica] for
 // what runs on every replica. No request starts after the deadline of the leader's lease, and a replica that
-// loses its lease ends at once. docs/guide/production.md describes what that guarantees, and what a shorter or
+// loses its lease ends at once. docs/guide/administration.md describes what that guarantees, and what a shorter or
 // longer --lease-duration costs.
 //
 // # The end

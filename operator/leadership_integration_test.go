@@ -291,7 +291,7 @@ func TestNoWriteOfAnOldTerm(t *testing.T) {
 }
 
 // TestStalledServer counts the writes of old terms that a server carries out late, because it or its
-// etcd was stopped with writes under way. No client can prevent these writes: docs/guide/production.md
+// etcd was stopped with writes under way. No client can prevent these writes: docs/guide/administration.md
 // has the limit. YARE_LEADER_STALLS sets how often each of both is stopped. Without it the test is
 // skipped, because it only counts.
 func TestStalledServer(t *testing.T) {
