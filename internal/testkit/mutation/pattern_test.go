@@ -149,7 +149,7 @@ func (m matcher) matches(pattern, code reflect.Value) bool {
 		return false
 	}
 	switch pattern.Interface().(type) {
-	case token.Pos, *ast.CommentGroup, *ast.Object: //nolint:staticcheck // the field Obj of ast.Ident has this type
+	case token.Pos, *ast.CommentGroup, *ast.Object:
 		return true
 	case *ast.BlockStmt, []ast.Stmt:
 		if m.isHeader {
