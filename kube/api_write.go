@@ -112,7 +112,11 @@ const (
 // in place of the object. It returns what the server stored. If the object has changed meanwhile, Modify
 // waits for a short random time, reads the object from the server, and calls modify with the new object.
 // After five such repetitions Modify returns the conflict: see [IsConflict]. If modify changes nothing,
-// nothing is sent. An error of modify ends Modify, and is returned.
+// nothing is sent. An error of modify ends Modify, and is returned, also if it is a conflict.
+//
+// If it is not known whether the server has stored the change, Modify returns the error: see [IsUnknown]. A repetition
+// could make the change twice. For example, modify adds 1 to spec.size. The answer to the replace is lost, and
+// somebody changes a label. Then the repeated replace is a conflict, although the size may be stored already.
 //
 // Modify may call modify several times, each time with another copy of the object. modify must change
 // neither name nor namespace. The view of a subresource modifies that subresource: a change of the
@@ -134,8 +138,15 @@ func (a API[T]) Modify(ctx context.Context, name string, modify func(*T) error, 
 		if err != nil {
 			return nil, err
 		}
-		stored, err := a.modifyOnce(ctx, t, modify, options)
-		if !IsConflict(err) || attempt == modifyAttempts {
+		hasChanged, err := a.callModify(t, modify)
+		if err != nil {
+			return nil, err
+		}
+		if !hasChanged {
+			return t, nil
+		}
+		stored, err := a.Replace(ctx, t, options...)
+		if !IsConflict(err) || IsUnknown(err) || attempt == modifyAttempts {
 			return stored, err
 		}
 		delay := firstModifyDelay << (attempt - 1)
@@ -147,19 +158,16 @@ func (a API[T]) Modify(ctx context.Context, name string, modify func(*T) error, 
 	}
 }
 
-// modifyOnce calls modify with t, which was read, and replaces the object if t has changed.
-func (a API[T]) modifyOnce(ctx context.Context, t *T, modify func(*T) error, options []WriteOption) (*T, error) {
+// callModify calls modify with t, which was read. It reports whether t has changed.
+func (a API[T]) callModify(t *T, modify func(*T) error) (hasChanged bool, err error) {
 	m, err := newModification(a.target, a.object(t))
 	if err != nil {
-		return nil, err
+		return false, err
 	}
 	if err := modify(t); err != nil {
-		return nil, err
+		return false, err
 	}
-	if hasChanged, err := m.compare(); err != nil || !hasChanged {
-		return t, err
-	}
-	return a.Replace(ctx, t, options...)
+	return m.compare()
 }
 
 // PatchDifference changes the object as it changed from before to after, by a merge patch, and

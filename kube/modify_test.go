@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 	"testing/synctest"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 	corev1 "k8s.io/api/core/v1"
@@ -176,4 +177,42 @@ func TestPatchDifference(t *testing.T) {
 	}
 	_, err := api.PatchDifference(t.Context(), nil, read(t))
 	wantError(t, err, "the object is nil")
+}
+
+// TestModifyWithAnUnknownOutcomeIsNotRepeated loses the answer to the first PUT, which the server has carried out.
+// Somebody else changes a label, so the repetition of the PUT is refused. Modify called modify with its own result, and
+// stored twice what was asked for once.
+func TestModifyWithAnUnknownOutcomeIsNotRepeated(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		conflict := refuse(http.StatusConflict, metav1.StatusReasonConflict, "the object has been modified")
+		mine := strings.NewReplacer(`"resourceVersion":"7"`, `"resourceVersion":"9","labels":{"by":"somebody"}`, `"size":1`, `"size":2`).Replace(storedGadget)
+		s := &script{t: t, steps: []HandlerFunc{answer(storedGadget), lost(true), conflict, answer(mine), answer(mine), answer(mine)}}
+		client := NewClientFromHandler(retry{next: s, limit: 30 * time.Second})
+		_, err := Namespaced[gadget](client, "ns").Modify(t.Context(), "g", func(g *gadget) error { g.Spec.Size++; return nil })
+		last := s.got[len(s.got)-1]
+		if last.Verb == VerbUpdate && strings.Contains(string(last.Body), `"size":3`) {
+			t.Errorf("size 1 was to become 2, the server has had 2, and Modify has sent 3 (%v):\n%s", err, s)
+		}
+	})
+}
+
+// TestConflictOfTheFunctionItselfEndsModify returns a conflict of another write from modify. Modify called modify five more
+// times.
+func TestConflictOfTheFunctionItselfEndsModify(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		s := &script{t: t}
+		for range 10 {
+			s.steps = append(s.steps, answer(storedGadget))
+		}
+		calls := 0
+		_, err := Namespaced[gadget](NewClientFromHandler(s), "ns").Modify(t.Context(), "g", func(*gadget) error {
+			calls++
+			return &Error{Verb: VerbUpdate, Code: http.StatusConflict, Answer: metav1.Status{Code: http.StatusConflict, Reason: metav1.StatusReasonConflict, Message: "of something else"}}
+		})
+		if calls != 1 {
+			t.Errorf("modify was called %d times although it returned an error: %v", calls, err)
+		}
+	})
 }
