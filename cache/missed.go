@@ -3,6 +3,7 @@ package cache
 import (
 	"slices"
 
+	kubefields "k8s.io/apimachinery/pkg/fields"
 	"k8s.io/apimachinery/pkg/labels"
 
 	"github.com/yare-go/yare/cache/internal/overlay"
@@ -27,8 +28,11 @@ type missedStates struct {
 	writer  *store.Writer
 	// fields are the fields that objects are reduced to, or nil.
 	fields *projection.Fields
-	// selector is the label selector of the stream. It is nil if the selector is not valid.
+	// selector is the label selector of the stream. It is nil if the selector is not valid. It selects nothing if
+	// only the server can evaluate the other selectors of the stream.
 	selector labels.Selector
+	// names is the field selector of the stream, by the name and the namespace of objects.
+	names kubefields.Selector
 }
 
 func newMissedStates(s *Store, o *overlay.Overlay, w *store.Writer, fields *projection.Fields) missedStates {
@@ -36,7 +40,26 @@ func newMissedStates(s *Store, o *overlay.Overlay, w *store.Writer, fields *proj
 	if err != nil {
 		selector = nil // the server refuses it
 	}
-	return missedStates{store: s, overlay: o, writer: w, fields: fields, selector: selector}
+	names, ok := namesOf(s.Stream())
+	if !ok {
+		selector = labels.Nothing()
+	}
+	return missedStates{store: s, overlay: o, writer: w, fields: fields, selector: selector, names: names}
+}
+
+// namesOf returns the field selector of a stream. It reports false if the stream selects by something else than labels,
+// names and namespaces. For example, it reports false for status.phase=Running.
+func namesOf(s kube.Stream) (kubefields.Selector, bool) {
+	names, err := kubefields.ParseSelector(s.FieldSelector)
+	if err != nil || s.ShardSelector != "" {
+		return kubefields.Everything(), false
+	}
+	for _, r := range names.Requirements() {
+		if r.Field != "metadata.name" && r.Field != "metadata.namespace" {
+			return kubefields.Everything(), false
+		}
+	}
+	return names, true
 }
 
 // hasStateBefore reports whether the stream has missed a state of the object that c, a change of a list,
@@ -52,7 +75,8 @@ func (m *missedStates) hasStateBefore(c watch.Change) bool {
 
 // afterList returns the last states of the objects that the stream has missed and its list does not contain.
 // The list began at a tick and is complete at version. Somebody has deleted these objects, or they no longer
-// match the selector. Objects that never matched are not among them.
+// match the selector. Objects that never matched are not among them. If only the server can evaluate the selector of
+// the stream, there are no such objects.
 func (m *missedStates) afterList(version string, began overlay.Tick) []*store.Entry {
 	var missed []*store.Entry
 	for k, written := range m.overlay.Entries(m.store.collection()) {
@@ -86,7 +110,8 @@ func (m *missedStates) predecessorsOf(c watch.Change, before *store.Entry) []*st
 func (m *missedStates) statesOf(k overlay.Key, written overlay.Entry, isMissed func(overlay.Entry) bool) []*store.Entry {
 	var states []*store.Entry
 	for _, value := range written.Values() {
-		if ident.HasReached(m.store.Version(), value.Version) || !isMissed(value) {
+		if ident.HasReached(m.store.Version(), value.Version) || !isMissed(value) ||
+			!m.names.Empty() && !m.names.Matches(kubefields.Set{"metadata.name": k.Name, "metadata.namespace": k.Namespace}) {
 			continue
 		}
 		e := m.entryOf(k, value)

@@ -366,26 +366,3 @@ func TestProofAggregatedServerThatBeginsAnewIsNoRestorationOfTheCluster(t *testi
 		}
 	})
 }
-
-// A stream selects by a field. The program writes an object that the stream does not select. The next list of the
-// stream publishes that this object was deleted, although the stream has never shown it, and it exists.
-func TestProofDeletionOfAnObjectThatAFieldSelectorLeavesOut(t *testing.T) {
-	bound.SkipFinding(t, 13)
-	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
-		f := newFollower(t)
-		selecting := webApps
-		selecting.FieldSelector = "metadata.name=a"
-		check := f.openSecond(selecting)
-		stream := f.server.Stream(fakeserver.StreamID{Plural: webApps.Resource.Plural, FieldSelector: "metadata.name=a"})
-		stream.Freeze()
-		if _, err := f.do(f.handler, kube.VerbPatch, "b"); err != nil {
-			t.Fatal(err)
-		}
-		f.server.Compact()
-		stream.Expire()
-		stream.Thaw()
-		time.Sleep(time.Minute)
-		check("Synced ")
-	})
-}

@@ -91,6 +91,34 @@ func (f *follower) openSecond(s kube.Stream) (check func(want ...string)) {
 	}
 }
 
+// TestRelistOfAFieldSelector writes the objects a and b while the watch of a stream is away, which selects a by its name.
+// Somebody deletes a. The list that follows published that b was deleted, although the stream never selected b, and b
+// exists. The deletion of a has to be published.
+func TestRelistOfAFieldSelector(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		f := newFollower(t)
+		selecting := webApps
+		selecting.FieldSelector = "metadata.name=a"
+		check := f.openSecond(selecting)
+		stream := f.server.Stream(fakeserver.StreamID{Plural: webApps.Resource.Plural, FieldSelector: "metadata.name=a"})
+		stream.Freeze()
+		for _, name := range []string{"a", "b"} {
+			if _, err := f.do(f.handler, kube.VerbPatch, name); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if _, err := f.do(f.server, kube.VerbDelete, "a"); err != nil {
+			t.Fatal(err)
+		}
+		f.server.Compact()
+		stream.Expire()
+		stream.Thaw()
+		time.Sleep(time.Minute)
+		check("Synced ", "Deleted a")
+	})
+}
+
 // Regression: this program created an object while the watch was away, somebody deleted the
 // object, and the list that followed contained it no more. Neither the store nor the list knew
 // the object, so nobody was triggered, and it was never created again.
