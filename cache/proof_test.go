@@ -159,10 +159,13 @@ func TestProofRemovedKindIsNoRestoration(t *testing.T) {
 		h := kube.HandlerFunc(func(ctx context.Context, r *kube.Request) (*kube.Response, error) {
 			switch {
 			case r.Resource.Plural == "": // discovery
+				if r.Resource.Version == "" {
+					return &kube.Response{Code: http.StatusOK, Body: []byte(`{"kind":"APIGroupList","groups":[]}`)}, nil
+				}
 				if absent.Load() {
 					return nil, &kube.Error{Verb: r.Verb, Ref: r.Ref(), Code: http.StatusNotFound}
 				}
-				body, err := kube.Marshal(metav1.APIResourceList{APIResources: []metav1.APIResource{{Name: webApps.Resource.Plural, Kind: "WebApp", Namespaced: true}}})
+				body, err := kube.Marshal(metav1.APIResourceList{TypeMeta: metav1.TypeMeta{Kind: "APIResourceList"}, APIResources: []metav1.APIResource{{Name: webApps.Resource.Plural, Kind: "WebApp", Namespaced: true}}})
 				return &kube.Response{Code: http.StatusOK, Body: body}, err
 			case absent.Load() && r.Resource.Plural == webApps.Resource.Plural:
 				return nil, &kube.Error{Verb: r.Verb, Ref: r.Ref(), Code: http.StatusNotFound}

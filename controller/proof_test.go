@@ -204,35 +204,3 @@ func TestProofGoneKindWithSelectorIsRetriedForever(t *testing.T) {
 		}
 	})
 }
-
-// A proxy before the API server answers everything with 404 for a minute. The objects of a kind that need not
-// be served count as deleted.
-func TestProofProxyThatKnowsNothingDeletesObjects(t *testing.T) {
-	bound.SkipFinding(t, 6)
-	t.Parallel()
-	bubble(t, func(t *testing.T, s *server) {
-		var away atomic.Bool
-		c := kube.NewClientFromHandler(kube.HandlerFunc(func(ctx context.Context, r *kube.Request) (*kube.Response, error) {
-			if away.Load() {
-				return nil, &kube.Error{Verb: r.Verb, Ref: r.Ref(), Code: 404, Answer: metav1.Status{Status: "Failure", Code: 404, Message: "default backend - 404"}}
-			}
-			return (&crds{next: s, absent: map[string]bool{}}).Do(ctx, r)
-		}))
-		var gone journal
-		create(t, s.client(), garden("eden"))
-		start(t, c, controller.New(func(context.Context, *Garden, *kube.Client) (controller.Action, error) {
-			return controller.Done(), nil
-		}, controller.For(controller.IfServed()), controller.OnGone(func(k kube.Key) { gone.record(k.Name) })))
-		time.Sleep(time.Second)
-		away.Store(true)
-		for f := range s.feeds {
-			f.end()
-		}
-		time.Sleep(time.Minute)
-		away.Store(false)
-		time.Sleep(time.Minute)
-		if got := gone.drain(); len(got) > 0 {
-			t.Errorf("gone: %q, although the object exists all the time", got)
-		}
-	})
-}

@@ -44,7 +44,16 @@ func (d *crds) Do(ctx context.Context, r *kube.Request) (*kube.Response, error) 
 	if d.broken != nil {
 		return nil, d.broken
 	}
-	list := metav1.APIResourceList{GroupVersion: r.Resource.GroupVersion().String()}
+	if r.Resource.Version == "" { // all groups
+		list := metav1.APIGroupList{TypeMeta: metav1.TypeMeta{Kind: "APIGroupList"}}
+		if !d.absent["plants"] || !d.absent["gardens"] {
+			version := metav1.GroupVersionForDiscovery{GroupVersion: "test.example.com/v1", Version: "v1"}
+			list.Groups = []metav1.APIGroup{{Name: "test.example.com", Versions: []metav1.GroupVersionForDiscovery{version}}}
+		}
+		body, err := kube.Marshal(list)
+		return &kube.Response{Code: http.StatusOK, Body: body}, err
+	}
+	list := metav1.APIResourceList{TypeMeta: metav1.TypeMeta{Kind: "APIResourceList"}, GroupVersion: r.Resource.GroupVersion().String()}
 	for plural, kind := range map[string]string{"plants": "Plant", "gardens": "Garden"} {
 		if !d.absent[plural] {
 			list.APIResources = append(list.APIResources, metav1.APIResource{Name: plural, Kind: kind, Namespaced: true},
@@ -159,6 +168,37 @@ func TestReconciledKindIfServed(t *testing.T) {
 		time.Sleep(time.Minute)
 		if diff := cmp.Diff([]string{"eden"}, calls.drain()); diff != "" {
 			t.Errorf("reconciled (-want +got):\n%s", diff)
+		}
+	})
+}
+
+// TestProxyThatKnowsNothingDeletesNoObjects has a proxy before the API server that answers everything with 404 for a
+// minute. The objects of a kind that need not be served counted as deleted.
+func TestProxyThatKnowsNothingDeletesNoObjects(t *testing.T) {
+	t.Parallel()
+	bubble(t, func(t *testing.T, s *server) {
+		var away atomic.Bool
+		c := kube.NewClientFromHandler(kube.HandlerFunc(func(ctx context.Context, r *kube.Request) (*kube.Response, error) {
+			if away.Load() {
+				return nil, &kube.Error{Verb: r.Verb, Ref: r.Ref(), Code: 404, Answer: metav1.Status{Status: "Failure", Code: 404, Message: "default backend - 404"}}
+			}
+			return (&crds{next: s, absent: map[string]bool{}}).Do(ctx, r)
+		}))
+		var gone journal
+		create(t, s.client(), garden("eden"))
+		start(t, c, controller.New(func(context.Context, *Garden, *kube.Client) (controller.Action, error) {
+			return controller.Done(), nil
+		}, controller.For(controller.IfServed()), controller.OnGone(func(k kube.Key) { gone.record(k.Name) })))
+		time.Sleep(time.Second)
+		away.Store(true)
+		for f := range s.feeds {
+			f.end()
+		}
+		time.Sleep(time.Minute)
+		away.Store(false)
+		time.Sleep(time.Minute)
+		if got := gone.drain(); len(got) > 0 {
+			t.Errorf("gone: %q, although the object exists all the time", got)
 		}
 	})
 }

@@ -114,7 +114,7 @@ func (s *kindServer) count(verb Verb) (n int) {
 func (s *kindServer) Do(ctx context.Context, r *Request) (*Response, error) {
 	s.requests = append(s.requests, r)
 	if r.Verb == VerbGet && r.Resource.Plural == "" {
-		list := metav1.APIResourceList{GroupVersion: "example.com/v1"}
+		list := metav1.APIResourceList{TypeMeta: metav1.TypeMeta{Kind: "APIResourceList"}, GroupVersion: "example.com/v1"}
 		for kind, plural := range s.plurals {
 			list.APIResources = append(list.APIResources,
 				metav1.APIResource{Name: plural + "/status", Kind: kind, Namespaced: true}, metav1.APIResource{Name: plural, Kind: kind, Namespaced: true})
