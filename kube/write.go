@@ -36,7 +36,8 @@ func writeObject[O Object](ctx context.Context, c *Client, verb Verb, o O, reque
 	return answer.(O), nil
 }
 
-// doWrite is writeObject without its type parameter, so that the compiler compiles it once.
+// doWrite sends the request that request makes for obj, and returns the answer. It has no type parameter, so the compiler
+// compiles it once.
 func doWrite(ctx context.Context, c *Client, verb Verb, obj Object, request func(target) (*Request, error)) (Object, error) {
 	t, err := c.targetOf(ctx, verb, obj)
 	if err != nil {
