@@ -57,6 +57,8 @@ type realNode struct {
 	// events receives the events that prepare and join wait for.
 	events chan nodeEvent
 	socket string
+	// isReady is true after join. The end of a node that is not ready is an error of Start.
+	isReady bool
 }
 
 // startRealNode starts the program of the real node, and adds to o what the control plane needs to
@@ -144,6 +146,7 @@ func (n *realNode) join(ctx context.Context, kubeconfig string) error {
 	}
 	defer n.child.booting.Done()
 	_, err = n.wait(ctx, "ready")
+	n.isReady = err == nil
 	return err
 }
 
@@ -158,10 +161,14 @@ func (n *realNode) done() <-chan struct{} {
 // err returns how the node ended.
 func (n *realNode) err() error { return n.child.endError("the real node ended unexpectedly") }
 
-// close ends the node and waits until all of it is gone. It may be called more than once, and
-// without a node.
+// close ends the node and waits until all of it is gone. It prints why a node that was ready could not remove
+// all of its parts. It may be called more than once, and without a node.
 func (n *realNode) close() {
-	if n != nil {
-		n.child.end()
+	if n == nil {
+		return
+	}
+	n.child.end()
+	if n.isReady && n.child.process.Err() != nil {
+		n.console.Printf("%v", n.child.endError("the real node did not end well"))
 	}
 }

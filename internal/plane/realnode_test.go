@@ -57,6 +57,23 @@ func TestRealNodeJoinsThePlane(t *testing.T) {
 	}
 }
 
+// A real node that cannot remove its folder was silent: the next thing that somebody saw was the folder.
+func TestRealNodeThatFailsAtItsEndIsReported(t *testing.T) {
+	t.Parallel()
+	var output safeBuffer
+	p, err := Start(t.Context(), Options{
+		Binary: fakeBinary(t), RealNode: true, NodeBinary: fakeNodeBinary(t), Images: []string{"fail-at-the-end"},
+		Console: console.New(&output, "yare"),
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	p.Close()
+	if want := "remove the link yare0: no permission"; !strings.Contains(output.String(), want) {
+		t.Errorf("%q is not reported:\n%s", want, output.String())
+	}
+}
+
 func TestRealNodeFails(t *testing.T) {
 	t.Parallel()
 	for _, test := range []struct {

@@ -11,7 +11,8 @@ import (
 // NodeArg is the argument for kube-apiserver that the fake of the real node asks for.
 const NodeArg = "--kubelet-preferred-address-types=InternalIP"
 
-// node acts as the program of the real node. It fails to load a file called fail.
+// node acts as the program of the real node. It fails to load a file called fail, and fails at its end after
+// it loaded a file called fail-at-the-end.
 func node(args []string) int {
 	say := func(event map[string]any) {
 		line, _ := json.Marshal(event)
@@ -42,6 +43,10 @@ func node(args []string) int {
 		}
 		say(map[string]any{"event": "exited", "component": "kubelet", "error": "on purpose"})
 		say(map[string]any{"event": "ready", "socket": "/fake/containerd.sock"})
+	}
+	if strings.HasSuffix(args[len(args)-1], "fail-at-the-end") {
+		fmt.Fprintln(os.Stderr, "realnode: remove the link yare0: no permission")
+		return 1
 	}
 	return 0
 }

@@ -10,6 +10,7 @@ import (
 	"fmt"
 	"net"
 	"net/netip"
+	"syscall"
 	"time"
 
 	"github.com/vishvananda/netlink"
@@ -109,10 +110,19 @@ func Remove(name string) error {
 		return nil
 	}
 	if err == nil {
-		err = netlink.LinkDel(link)
+		err = deleteLink(link)
 	}
 	if err != nil {
 		return fmt.Errorf("remove the link %s: %w", name, err)
+	}
+	return nil
+}
+
+// deleteLink deletes a link. The kernel deletes the link too, some time after the network namespace of the
+// node has ended, so a link that no longer exists is no error.
+func deleteLink(link netlink.Link) error {
+	if err := netlink.LinkDel(link); !errors.Is(err, syscall.ENODEV) {
+		return err
 	}
 	return nil
 }
