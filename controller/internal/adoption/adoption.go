@@ -121,31 +121,43 @@ const neverVersion = "1"
 // that would change nothing needs no decision. A decision costs one request if no cache shows the
 // child. The handler then remembers the decision for the uid of the child.
 func (g *Guard) Handler(next kube.Handler, owner kube.Ref) kube.Handler {
-	return &handler{guard: g, next: next, owner: owner}
+	return &handler{guard: g, next: next, ownerOf: func(r *kube.Request) (kube.Ref, bool) {
+		return owner, hasController(r.Body, owner.UID) || hasOwnerLabel(r.Body, owner.UID, g.labels)
+	}}
 }
 
-// handler guards the applies of one reconcile.
+// HandlerOutside returns a handler for requests outside of reconciles. The owner is the controlling owner that the
+// apply names.
+func (g *Guard) HandlerOutside(next kube.Handler) kube.Handler {
+	return &handler{guard: g, next: next, ownerOf: controllerOf}
+}
+
+// handler guards applies.
 type handler struct {
 	guard *Guard
 	next  kube.Handler
-	owner kube.Ref
+	// ownerOf returns the owner that an apply would make its object a child of. It returns false if there is none.
+	ownerOf func(r *kube.Request) (kube.Ref, bool)
 }
 
 // Do serves one request.
 func (h *handler) Do(ctx context.Context, r *kube.Request) (*kube.Response, error) {
-	if r.Verb != kube.VerbPatch || r.ContentType != kube.ContentApply || r.Subresource != "" ||
-		!hasController(r.Body, h.owner.UID) && !hasOwnerLabel(r.Body, h.owner.UID, h.guard.labels) {
+	if r.Verb != kube.VerbPatch || r.ContentType != kube.ContentApply || r.Subresource != "" {
+		return h.next.Do(ctx, r)
+	}
+	owner, isChild := h.ownerOf(r)
+	if !isChild {
 		return h.next.Do(ctx, r)
 	}
 	for attempt := 1; ; attempt++ {
-		d, err := h.guard.decide(ctx, h.next, r, h.owner, attempt > 1 || r.Live)
+		d, err := h.guard.decide(ctx, h.next, r, owner, attempt > 1 || r.Live)
 		if err != nil {
 			return nil, err
 		}
-		if err = d.replaceOwner(ctx, h.next, r, h.owner); err == nil {
+		if err = d.replaceOwner(ctx, h.next, r, owner); err == nil {
 			var response *kube.Response
 			if response, err = d.send(ctx, h.next, r); err == nil {
-				h.guard.recordChild(r, h.owner, d, response)
+				h.guard.recordChild(r, owner, d, response)
 				return response, nil
 			}
 		}
