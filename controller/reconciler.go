@@ -270,8 +270,7 @@ func (c *reconciler) end(r *reconciliation, err error) queue.Outcome {
 		c.report(&r.call, r.object, *result, nil)
 		return queue.Outcome{RequeueAfter: result.Next}
 	}
-	f := c.failures.failureFor(key, result.Object.UID)
-	f.errorCount++
+	f := c.failures.recordError(key, result.Object.UID)
 	result.Attempt = f.errorCount
 	outcome := queue.Outcome{Failed: true}
 	switch {
