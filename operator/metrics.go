@@ -1,10 +1,12 @@
 package operator
 
 import (
-	"fmt"
+	"errors"
 	"os"
 	"runtime"
 	runtimemetrics "runtime/metrics"
+	"strconv"
+	"strings"
 	"syscall"
 	"time"
 
@@ -96,11 +98,12 @@ func residentBytes() (float64, error) {
 	if err != nil {
 		return 0, err
 	}
-	var total, resident float64
-	if _, err := fmt.Sscan(string(text), &total, &resident); err != nil {
-		return 0, err
+	fields := strings.Fields(string(text)) // the whole size, the resident size, …, in pages
+	if len(fields) < 2 {
+		return 0, errors.New("/proc/self/statm has no resident size")
 	}
-	return resident * float64(os.Getpagesize()), nil
+	resident, err := strconv.ParseFloat(fields[1], 64)
+	return resident * float64(os.Getpagesize()), err
 }
 
 // openFiles returns the number of open file descriptors, without the one that reads them.
