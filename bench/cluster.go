@@ -58,7 +58,7 @@ func (c *cluster) setUp(ctx context.Context) error {
 	}
 	for _, name := range append(workload.Namespaces(), webAppNamespace) {
 		namespace := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: name}}
-		if _, err := kube.All[corev1.Namespace](c.client).Create(ctx, namespace); err != nil {
+		if _, err := kube.Everywhere[corev1.Namespace](c.client).Create(ctx, namespace); err != nil {
 			return err
 		}
 	}
@@ -122,7 +122,7 @@ func (c *cluster) fillShops(ctx context.Context, n int) error {
 // fillPods creates n Pods, and waits until all of them are ready.
 func (c *cluster) fillPods(ctx context.Context, n int) error {
 	log.Printf("creating %d Pods", n)
-	pods := kube.All[corev1.Pod](c.client)
+	pods := kube.Everywhere[corev1.Pod](c.client)
 	err := inParallel(n, func(i int) error {
 		pod := workload.NewPod(i)
 		_, err := kube.Namespaced[corev1.Pod](c.client, pod.Namespace).Create(ctx, pod)

@@ -161,7 +161,7 @@ func TestAdoptionByARecreatedOwner(t *testing.T) {
 			}
 			var fresh *Garden
 			yaretest.Eventually(t, func() (err error) {
-				fresh, err = kube.All[Garden](n.client).Create(t.Context(), n.garden("eden"))
+				fresh, err = kube.Everywhere[Garden](n.client).Create(t.Context(), n.garden("eden"))
 				return err
 			})
 			after := n.owned("eden", fresh.UID)
@@ -243,7 +243,7 @@ func TestTerminatingNamespaceOnARealServer(t *testing.T) {
 	namespace := garden("").Namespace
 	held := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: "held", Finalizers: []string{"test.example.com/hold"}}}
 	create(t, c, held)
-	if err := kube.All[corev1.Namespace](c).Delete(t.Context(), namespace); err != nil {
+	if err := kube.Everywhere[corev1.Namespace](c).Delete(t.Context(), namespace); err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() {

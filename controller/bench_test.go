@@ -18,7 +18,7 @@ import (
 func BenchmarkRound(b *testing.B) {
 	s := newServer()
 	c := s.client()
-	if _, err := kube.All[Garden](c).Create(b.Context(), garden("eden")); err != nil {
+	if _, err := kube.Everywhere[Garden](c).Create(b.Context(), garden("eden")); err != nil {
 		b.Fatal(err)
 	}
 	caches := cache.New(c)

@@ -32,7 +32,7 @@ func TestPredicatesNeverHideADeletion(t *testing.T) {
 					if before {
 						remove(t, c, g)
 					}
-					start(t, c, gardening(&calls, controller.For(controller.When(predicate))))
+					start(t, c, gardening(&calls, controller.Reconciled(controller.When(predicate))))
 					synctest.Wait()
 					if !before {
 						remove(t, c, g)

@@ -11,11 +11,11 @@ import (
 )
 
 // deselectedInterval is the time between two calls of the cleanup of an object that no longer matches the
-// selectors of [For]. The streams of the controller show neither its changes nor its deletion.
+// selectors of [Reconciled]. The streams of the controller show neither its changes nor its deletion.
 const deselectedInterval = time.Minute
 
 // deselectedObjects finds the objects that have a finalizer of the controller and no longer match the
-// selectors of [For]. The controller still has to clean them up, and its own streams do not show them.
+// selectors of [Reconciled]. The controller still has to clean them up, and its own streams do not show them.
 type deselectedObjects struct {
 	own        ownObjects
 	objects    objects

@@ -46,7 +46,7 @@ func TestCleanupOfADeselectedOwnerByLabelIsCalledAgain(t *testing.T) {
 				if byLabel {
 					option = controller.OwnsByLabel[Plant](ownerLabel)
 				}
-				start(t, c, controller.New(reconcile, option, controller.For(controller.Select(kube.Label("shard", "1")))).Finalizer(finalizer, cleanup))
+				start(t, c, controller.New(reconcile, option, controller.Reconciled(controller.Select(kube.Label("shard", "1")))).Finalizer(finalizer, cleanup))
 				time.Sleep(time.Second)
 				if _, err := kube.Namespaced[Garden](c, "default").Modify(t.Context(), "eden", func(g *Garden) error { g.Labels = nil; return nil }); err != nil {
 					t.Fatal(err)
@@ -89,7 +89,7 @@ func TestCleanupOfADeselectedObjectIsCalledAfterItsChange(t *testing.T) {
 					}
 					return controller.CleanupDone(), nil
 				}
-				start(t, c, controller.New(reconcile, controller.For(controller.Select(kube.Label("shard", "1")))).Finalizer(finalizer, cleanup))
+				start(t, c, controller.New(reconcile, controller.Reconciled(controller.Select(kube.Label("shard", "1")))).Finalizer(finalizer, cleanup))
 				time.Sleep(time.Second)
 				modify := func(f func(*Garden)) {
 					t.Helper()

@@ -429,7 +429,7 @@ func TestPredicatesDoNotDecideOverMissedStates(t *testing.T) {
 			calls.record(g.Labels["tier"])
 			g.Status.Size++
 			return controller.Done(), c.ApplyStatus(ctx, g)
-		}, controller.For(controller.When(controller.LabelsChanged)), watches(func(*Plant) []kube.Key {
+		}, controller.Reconciled(controller.When(controller.LabelsChanged)), watches(func(*Plant) []kube.Key {
 			return []kube.Key{{Namespace: "default", Name: "eden"}}
 		})))
 		time.Sleep(time.Second)

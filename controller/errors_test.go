@@ -62,7 +62,7 @@ func TestPanics(t *testing.T) {
 		},
 		"mapper": func(calls *journal) *controller.Controller[Garden] {
 			trip := times(4)
-			return controller.New(reconciled(calls), controller.For(controller.When(never)),
+			return controller.New(reconciled(calls), controller.Reconciled(controller.When(never)),
 				watches(func(p *Plant) []kube.Key {
 					trip()
 					return []kube.Key{{Namespace: "default", Name: p.Name}}
@@ -70,14 +70,14 @@ func TestPanics(t *testing.T) {
 		},
 		"mapper of a deletion": func(calls *journal) *controller.Controller[Garden] {
 			trip := times(4)
-			return controller.New(reconciled(calls), controller.For(controller.When(never)),
+			return controller.New(reconciled(calls), controller.Reconciled(controller.When(never)),
 				watches(func(p *Plant) []kube.Key {
 					trip()
 					return []kube.Key{{Namespace: "default", Name: p.Name}}
 				}, controller.When(func(c controller.Change) bool { return c.Type == controller.Deleted })))
 		},
 		"predicate": func(calls *journal) *controller.Controller[Garden] {
-			return controller.New(reconciled(calls), controller.For(controller.When(func(controller.Change) bool { panic("at the disco") })))
+			return controller.New(reconciled(calls), controller.Reconciled(controller.When(func(controller.Change) bool { panic("at the disco") })))
 		},
 		"backoff policy": func(calls *journal) *controller.Controller[Garden] {
 			var failed atomic.Bool
@@ -94,7 +94,7 @@ func TestPanics(t *testing.T) {
 		},
 		"own source": func(calls *journal) *controller.Controller[Garden] {
 			trip := times(1)
-			return controller.New(reconciled(calls), controller.For(controller.When(never)),
+			return controller.New(reconciled(calls), controller.Reconciled(controller.When(never)),
 				controller.From(controller.SourceFunc(func(ctx context.Context, emit func(controller.Trigger)) error {
 					<-time.After(time.Minute)
 					trip()

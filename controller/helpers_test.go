@@ -191,7 +191,7 @@ func bubble(t *testing.T, test func(t *testing.T, s *server)) {
 
 func create[T any, P kube.ObjectOf[T]](t *testing.T, c *kube.Client, obj *T) *T {
 	t.Helper()
-	made, err := kube.All[T, P](c).Create(t.Context(), obj)
+	made, err := kube.Everywhere[T, P](c).Create(t.Context(), obj)
 	if err != nil {
 		t.Fatal(err)
 	}

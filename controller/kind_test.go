@@ -72,7 +72,7 @@ func untyped[T any, P kube.ObjectOf[T]](calls *journal, gardens, plants, countri
 		calls.record(fmt.Sprint("reconcile ", g.GetObjectKind().GroupVersionKind().Kind, " ", g.GetName(), " ", g.GetFinalizers(), " ", len(children)))
 		return controller.Done(), err
 	}
-	return controller.New[T, P](reconcile, controller.For(controller.Kind(gardens)),
+	return controller.New[T, P](reconcile, controller.Reconciled(controller.Kind(gardens)),
 		controller.Owns[T, P](controller.Kind(plants)),
 		controller.Watches[T, P](func(_ context.Context, t *T, _ *kube.Client) ([]kube.Key, error) {
 			return []kube.Key{{Namespace: "default", Name: P(t).GetName()}}, nil

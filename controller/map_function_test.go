@@ -51,7 +51,7 @@ func TestMapFunctionReadsFromTheCache(t *testing.T) {
 		create(t, c, rules("a"))
 		s.unsynced["gardens"] = true
 		var found atomic.Int32
-		start(t, c, controller.New(recordingNames(&calls), controller.For(controller.When(controller.GenerationChanged)),
+		start(t, c, controller.New(recordingNames(&calls), controller.Reconciled(controller.When(controller.GenerationChanged)),
 			controller.Watches(func(ctx context.Context, m *corev1.ConfigMap, c *kube.Client) ([]kube.Key, error) {
 				keys, err := gardensOfBed(ctx, m, c)
 				found.Store(int32(len(keys)))
@@ -139,11 +139,11 @@ func TestMapFunctionIsRefused(t *testing.T) {
 			return err
 		}, want: []string{"get plants", `default/rose`, "controller.Owns or controller.Watches of the kind Plant"}},
 		"list": {do: func(ctx context.Context, c *kube.Client) error {
-			_, err := kube.All[Plant](c).List(ctx)
+			_, err := kube.Everywhere[Plant](c).List(ctx)
 			return err
 		}, want: []string{"list plants", "controller.Owns or controller.Watches of the kind Plant"}},
 		"list of a selection": {do: func(ctx context.Context, c *kube.Client) error {
-			_, err := kube.All[Plant](c).List(ctx)
+			_, err := kube.Everywhere[Plant](c).List(ctx)
 			return err
 		}, options: []controller.Option{controller.Owns[Plant](controller.Select(kube.LabelExists("garden")))}, want: []string{"list plants", "without controller.Select"}},
 		"secret": {do: func(ctx context.Context, c *kube.Client) error {
@@ -151,7 +151,7 @@ func TestMapFunctionIsRefused(t *testing.T) {
 			return err
 		}, options: []controller.Option{controller.Owns[corev1.Secret]()}, want: []string{"get secrets", "controller.KeepSecrets"}},
 		"watch": {do: func(ctx context.Context, c *kube.Client) error {
-			for _, err := range kube.All[Garden](c).Watch(ctx, "1") {
+			for _, err := range kube.Everywhere[Garden](c).Watch(ctx, "1") {
 				return err
 			}
 			return nil

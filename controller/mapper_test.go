@@ -162,7 +162,7 @@ func TestGoexitInAMapFunction(t *testing.T) {
 		var exits atomic.Int32
 		c := s.client()
 		create(t, c, garden("eden"))
-		p := start(t, c, controller.New(recordingNames(&calls), controller.For(controller.When(never)), watches(func(p *Plant) []kube.Key {
+		p := start(t, c, controller.New(recordingNames(&calls), controller.Reconciled(controller.When(never)), watches(func(p *Plant) []kube.Key {
 			if exits.Add(1) < 3 {
 				runtime.Goexit()
 			}

@@ -49,7 +49,7 @@ const (
 	// selected means that the object exists, and the controller reconciles it.
 	selected
 	// deselected means that the object exists and has the finalizer, but no longer matches the
-	// selectors of [For].
+	// selectors of [Reconciled].
 	deselected
 )
 

@@ -142,7 +142,7 @@ func OnResult(f func(Result)) Option {
 }
 
 // OnGone calls f with the key of an object of the reconciled kind when the object is gone, or no longer
-// matches the selectors of [For]. It is for state of the process that belongs to objects, such as a
+// matches the selectors of [Reconciled]. It is for state of the process that belongs to objects, such as a
 // connection. f is called in the worker's goroutine: no reconcile of that key runs meanwhile. A panic
 // in f is logged and changes nothing.
 //
@@ -161,26 +161,26 @@ func OnGone(f func(kube.Key)) Option {
 }
 
 // CancelDeleted ends the context of a running reconcile when the deletion of its object begins, or the
-// object stops matching the selectors of [For]. An error of that reconcile counts as no failure. The cleanup
+// object stops matching the selectors of [Reconciled]. An error of that reconcile counts as no failure. The cleanup
 // starts once the reconcile has returned. CancelDeleted is for reconciles that take long or wait. By default a
 // reconcile is not interrupted. A cleanup is never interrupted.
 func CancelDeleted() Option { return optionFunc(func(s *settings) { s.cancelsDeleted = true }) }
 
-// For restricts the reconciled objects, and which of their changes matter. With a [Controller.Finalizer], an
+// Reconciled restricts the reconciled objects, and which of their changes matter. With a [Controller.Finalizer], an
 // object that has the finalizer and stops matching the selectors is cleaned up like a deleted object, and its
 // finalizer is removed. This includes objects that stopped matching while the program was down. Therefore a
 // finalizer belongs to one selection: programs that divide the objects of a kind by selectors need finalizers
 // of different names.
-func For(options ...SourceOption) Option {
+func Reconciled(options ...SourceOption) Option {
 	return optionFunc(func(s *settings) { s.reject(s.self.apply(options)) })
 }
 
 // Kind names the kind of a source whose Go type stands for any kind: unstructured.Unstructured, or
 // metav1.PartialObjectMetadata, of which only the metadata is watched and cached. Kind is an error for a
-// Go type with a kind of its own. For the reconciled kind, Kind is given to [For]:
+// Go type with a kind of its own. For the reconciled kind, Kind is given to [Reconciled]:
 //
 //	controller.New(func(ctx context.Context, u *unstructured.Unstructured, c *kube.Client) (controller.Action, error) { … },
-//		controller.For(controller.Kind(certificates)),
+//		controller.Reconciled(controller.Kind(certificates)),
 //	)
 func Kind(r kube.Resource) SourceOption {
 	return func(w *watchedKind) { w.named = &r }

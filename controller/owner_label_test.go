@@ -67,7 +67,7 @@ func TestChildByLabelIsNotDestroyedWithAnotherOwner(t *testing.T) {
 			return controller.Done(), err
 		}
 		cleanup := func(ctx context.Context, g *Garden, c *kube.Client) (controller.Cleanup, error) {
-			children, err := kube.All[Country](c).List(ctx, kube.Label(ownerLabel, string(g.UID)))
+			children, err := kube.Everywhere[Country](c).List(ctx, kube.Label(ownerLabel, string(g.UID)))
 			if err != nil {
 				return controller.CleanupPending(), err
 			}

@@ -115,7 +115,7 @@ func TestForbiddenOwnership(t *testing.T) {
 		"created in another namespace": func(ctx context.Context, g *Garden, c *kube.Client) error {
 			p := plant("rose")
 			p.Namespace = "elsewhere"
-			_, err := kube.All[Plant](c).Create(ctx, kube.OwnedBy(g, p))
+			_, err := kube.Everywhere[Plant](c).Create(ctx, kube.OwnedBy(g, p))
 			return err
 		},
 		"by a merge patch": func(ctx context.Context, g *Garden, c *kube.Client) error {

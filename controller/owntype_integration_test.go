@@ -40,7 +40,7 @@ var (
 // A type of its own works as an alias does: through crd, and in a controller of a real server.
 func TestOwnTypeOnARealServer(t *testing.T) {
 	t.Parallel()
-	cluster := yaretest.Start(t)
+	cluster := yaretest.Shared(t)
 	definition, err := crd.Of[Orchard]()
 	if err != nil || definition.Metadata.Name != "orchards.test.example.com" {
 		t.Fatalf("its CustomResourceDefinition is %+v, %v", definition, err)

@@ -116,7 +116,7 @@ func openSubscriptions(t *testing.T, c *kube.Client) (*subscriptions, *cache.Cac
 func TestSubscriptionsShowTheObjectsOfTheirKinds(t *testing.T) {
 	t.Parallel()
 	c := fakeserver.New().Client()
-	created, err := kube.All[corev1.ConfigMap](c).Create(t.Context(), configMap("eden"))
+	created, err := kube.Everywhere[corev1.ConfigMap](c).Create(t.Context(), configMap("eden"))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -262,7 +262,7 @@ func TestPipelineHasOneOrder(t *testing.T) {
 func TestFinalizersAreAddedAndRemoved(t *testing.T) {
 	t.Parallel()
 	c := fakeserver.New().Client()
-	created, err := kube.All[corev1.ConfigMap](c).Create(t.Context(), configMap("eden", "example.com/other", "example.com/old"))
+	created, err := kube.Everywhere[corev1.ConfigMap](c).Create(t.Context(), configMap("eden", "example.com/other", "example.com/old"))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -288,7 +288,7 @@ func TestDeselectedObjectsHaveAFinalizerAndNoStream(t *testing.T) {
 	t.Parallel()
 	c := fakeserver.New().Client()
 	for _, obj := range []*corev1.ConfigMap{configMap("a", "example.com/f"), configMap("b"), configMap("c", "example.com/f")} {
-		if _, err := kube.All[corev1.ConfigMap](c).Create(t.Context(), obj); err != nil {
+		if _, err := kube.Everywhere[corev1.ConfigMap](c).Create(t.Context(), obj); err != nil {
 			t.Fatal(err)
 		}
 	}

@@ -68,8 +68,8 @@ func TestNeedsOfSources(t *testing.T) {
 	}{
 		"watched":          {watches(gardenOf), []kube.Access{{Resource: plants, Verbs: read}}},
 		"owned":            {controller.Owns[Plant](), []kube.Access{{Resource: plants, Verbs: append(read[:3:3], kube.VerbCreate, kube.VerbPatch)}, finalizers}},
-		"only created":     {controller.Owns[Plant](controller.Writing(kube.VerbCreate)), []kube.Access{{Resource: plants, Verbs: append(read[:3:3], kube.VerbCreate)}, finalizers}},
-		"only observed":    {controller.Owns[Plant](controller.Writing()), []kube.Access{{Resource: plants, Verbs: read}}},
+		"only created":     {controller.Owns[Plant](controller.WriteVerbs(kube.VerbCreate)), []kube.Access{{Resource: plants, Verbs: append(read[:3:3], kube.VerbCreate)}, finalizers}},
+		"only observed":    {controller.Owns[Plant](controller.WriteVerbs()), []kube.Access{{Resource: plants, Verbs: read}}},
 		"owned by a label": {controller.OwnsByLabel[Plant]("example.com/uid"), []kube.Access{{Resource: plants, Verbs: append(read[:3:3], kube.VerbCreate, kube.VerbPatch, kube.VerbDelete)}}},
 		"in namespaces": {watches(gardenOf, controller.InNamespaces("one"), controller.InOwnNamespace()), []kube.Access{
 			{Resource: plants, Verbs: read, Namespaces: []string{"one"}}, {Resource: plants, Verbs: read, OwnNamespace: true},

@@ -76,7 +76,7 @@ func hasChanged(c Change, differ func(before, after Record) bool) bool {
 //	}))
 //
 // S is the type of the source, or a projection of its kind. For the reconciled kind, Changed is given
-// to [For]. f receives copies of its own. before is nil for an object that was added, and after is
+// to [Reconciled]. f receives copies of its own. before is nil for an object that was added, and after is
 // never nil: a deletion and the beginning of a deletion always matter. A change matters too if the
 // object does not fit S, or if f panics. Several predicates must all return true.
 //

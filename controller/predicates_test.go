@@ -78,7 +78,7 @@ func TestChangedOfTheReconciledKind(t *testing.T) {
 		var calls journal
 		c := s.client()
 		create(t, c, garden("eden"))
-		start(t, c, gardening(&calls, controller.For(controller.Changed(func(before, after *Garden) bool {
+		start(t, c, gardening(&calls, controller.Reconciled(controller.Changed(func(before, after *Garden) bool {
 			return before == nil || before.Spec.Size != after.Spec.Size
 		}))))
 		synctest.Wait()
@@ -115,7 +115,7 @@ func TestChangedOfAnotherKind(t *testing.T) {
 		"projection":                    {controller.Owns[Plant](controller.Changed(neverNamed)), ""},
 		"kind":                          {controller.Owns[unstructured.Unstructured](controller.Changed(untyped), controller.Kind(plants)), ""},
 		"other":                         {controller.Owns[Garden](controller.Changed(never)), "PlantSpec is an option of a source of gardens"},
-		"reconciled kind":               {controller.For(controller.Changed(never)), "is an option of a source of gardens"},
+		"reconciled kind":               {controller.Reconciled(controller.Changed(never)), "is an option of a source of gardens"},
 		"whole objects of a projection": {controller.Owns[namedPlant](controller.Changed(never)), "give it a function of controller_test.namedPlant"},
 		"objects of metadata":           {controller.Owns[metav1.PartialObjectMetadata](controller.Kind(plants), controller.Changed(untyped)), "PartialObjectMetadata"},
 		"typed objects of any kind":     {controller.Owns[unstructured.Unstructured](controller.Kind(plants), controller.Changed(never)), "leave controller.Kind out"},
@@ -156,7 +156,7 @@ func TestPaused(t *testing.T) {
 			return nil
 		}
 		s.mu.Unlock()
-		start(t, c, gardening(&calls, controller.Paused(annotation), controller.For(controller.When(controller.GenerationChanged))))
+		start(t, c, gardening(&calls, controller.Paused(annotation), controller.Reconciled(controller.When(controller.GenerationChanged))))
 		synctest.Wait()
 		g := paused("eden")
 		g.Spec.Size = 7

@@ -323,7 +323,7 @@ func TestObjectThatStopsMatchingIsCleanedUp(t *testing.T) {
 		return start(t, c, controller.New(func(_ context.Context, g *Garden, _ *kube.Client) (controller.Action, error) {
 			calls.record("reconciled " + g.Name)
 			return controller.Done(), nil
-		}, controller.For(controller.Select(kube.Label("tended", "yes")))).
+		}, controller.Reconciled(controller.Select(kube.Label("tended", "yes")))).
 			Finalizer(finalizer, func(_ context.Context, g *Garden, _ *kube.Client) (controller.Cleanup, error) {
 				calls.record("cleaned up " + g.Name)
 				return controller.CleanupDone(), nil

@@ -76,7 +76,7 @@ type reconciliation struct {
 	result Result
 	// endSpan ends the span of the reconcile. It is nil if nobody traces.
 	endSpan func(error)
-	// isDeselected is true for an object that no longer matches the selectors of [For] and waits for its cleanup.
+	// isDeselected is true for an object that no longer matches the selectors of [Reconciled] and waits for its cleanup.
 	isDeselected bool
 	// isOver is true if the controller has nothing (more) to do for the object.
 	isOver bool

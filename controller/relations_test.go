@@ -82,7 +82,7 @@ func TestOwnsByLabel(t *testing.T) {
 			return controller.Done(), err
 		}
 		cleanup := func(ctx context.Context, g *Garden, c *kube.Client) (controller.Cleanup, error) {
-			plants, err := kube.All[Plant](c).List(ctx, kube.Label(ownerLabel, string(g.UID)))
+			plants, err := kube.Everywhere[Plant](c).List(ctx, kube.Label(ownerLabel, string(g.UID)))
 			calls.record(fmt.Sprint("cleanup ", len(plants)))
 			if err != nil || len(plants) == 0 {
 				return controller.CleanupDone(), err

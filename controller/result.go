@@ -12,7 +12,7 @@ type Result struct {
 	Controller string
 	// Object is the object that was reconciled. Its UID is empty if the object was not read.
 	Object kube.Ref
-	// Cleanup is true if the object was being deleted, or no longer matched the selectors of [For].
+	// Cleanup is true if the object was being deleted, or no longer matched the selectors of [Reconciled].
 	Cleanup bool
 	// Causes lists the first few causes of the reconcile, and how many there were.
 	Causes string

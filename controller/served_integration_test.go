@@ -25,7 +25,7 @@ func (ShrubSpec) Definition() kube.Definition {
 // this.
 func TestIfServedOnARealServer(t *testing.T) {
 	c, garden := onServer(t)
-	cluster := yaretest.Start(t)
+	cluster := yaretest.Shared(t)
 	shrubs := resourceOf[Shrub](t)
 	isDiscovered := func() (bool, error) {
 		resources, err := kube.Discover(t.Context(), c, schema.GroupVersion{Group: "shrubs.example.com", Version: "v1"})

@@ -162,7 +162,7 @@ func TestReconciledKindIfServed(t *testing.T) {
 	bubble(t, func(t *testing.T, s *server) {
 		var calls journal
 		served := &crds{next: s, absent: map[string]bool{"gardens": true, "plants": true}}
-		start(t, kube.NewClientFromHandler(served), controller.New(recordingNames(&calls), controller.For(controller.IfServed())))
+		start(t, kube.NewClientFromHandler(served), controller.New(recordingNames(&calls), controller.Reconciled(controller.IfServed())))
 		time.Sleep(10 * time.Minute)
 		create(t, s.client(), garden("eden"))
 		served.set("gardens", true, nil)
@@ -189,7 +189,7 @@ func TestProxyThatKnowsNothingDeletesNoObjects(t *testing.T) {
 		create(t, s.client(), garden("eden"))
 		start(t, c, controller.New(func(context.Context, *Garden, *kube.Client) (controller.Action, error) {
 			return controller.Done(), nil
-		}, controller.For(controller.IfServed()), controller.OnGone(func(k kube.Key) { gone.record(k.Name) })))
+		}, controller.Reconciled(controller.IfServed()), controller.OnGone(func(k kube.Key) { gone.record(k.Name) })))
 		time.Sleep(time.Second)
 		away.Store(true)
 		for f := range s.feeds {
@@ -218,7 +218,7 @@ func TestGoneKindWithSelectorIsNotRetried(t *testing.T) {
 		var results journal
 		p := start(t, c, controller.New(func(context.Context, *Garden, *kube.Client) (controller.Action, error) {
 			return controller.Done(), nil
-		}, controller.For(controller.IfServed(), controller.Select(kube.Label("shard", "1"))), controller.OnResult(results.result)).
+		}, controller.Reconciled(controller.IfServed(), controller.Select(kube.Label("shard", "1"))), controller.OnResult(results.result)).
 			Finalizer(finalizer, func(context.Context, *Garden, *kube.Client) (controller.Cleanup, error) {
 				return controller.CleanupDone(), nil
 			}))
@@ -258,7 +258,7 @@ func TestDoubtAboutAnObjectOfARemovedKind(t *testing.T) {
 		var results journal
 		p := start(t, c, controller.New(func(context.Context, *Garden, *kube.Client) (controller.Action, error) {
 			return controller.Done(), nil
-		}, controller.For(controller.IfServed()), controller.Owns[Plant](), controller.OnResult(results.result)))
+		}, controller.Reconciled(controller.IfServed()), controller.Owns[Plant](), controller.OnResult(results.result)))
 		time.Sleep(time.Second)
 		results.drainResults()
 		served.set("gardens", false, nil)

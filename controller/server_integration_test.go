@@ -22,7 +22,7 @@ func onServer(t *testing.T) (*kube.Client, func(name string) *Garden) {
 	if testing.Short() {
 		t.Skip("it starts a control plane")
 	}
-	cluster := yaretest.Start(t)
+	cluster := yaretest.Shared(t)
 	for _, each := range []func() (kube.Type, error){kube.TypeOf[Garden], kube.TypeOf[Plant]} {
 		kind, err := each()
 		if err != nil {
@@ -161,7 +161,7 @@ func TestConflictsOnARealServer(t *testing.T) {
 			change.Spec.Size = 7
 			_, err = kube.Apply(ctx, client, change, kube.NoForce())
 		case "exists":
-			_, err = kube.All[Garden](client).Create(ctx, garden("exists"))
+			_, err = kube.Everywhere[Garden](client).Create(ctx, garden("exists"))
 		}
 		return controller.Done(), err
 	}

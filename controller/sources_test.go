@@ -31,7 +31,7 @@ func TestForWithSelector(t *testing.T) {
 		create(t, c, mine)
 		create(t, c, garden("theirs"))
 		names := make(chan kube.Key, 2)
-		start(t, c, controller.New(recordingNames(&calls), controller.For(controller.Select(kube.Label("gardener", "me"))),
+		start(t, c, controller.New(recordingNames(&calls), controller.Reconciled(controller.Select(kube.Label("gardener", "me"))),
 			controller.From(controller.Channel(names))))
 		synctest.Wait()
 		names <- kube.Key{Namespace: "default", Name: "theirs"}
@@ -154,7 +154,7 @@ func TestPredicates(t *testing.T) {
 				c := s.client()
 				g := garden("eden")
 				create(t, c, g)
-				start(t, c, controller.New(recordingNames(&calls), controller.For(controller.When(test.predicate))))
+				start(t, c, controller.New(recordingNames(&calls), controller.Reconciled(controller.When(test.predicate))))
 				synctest.Wait()
 				if got := len(calls.drain()); got != 1 {
 					t.Errorf("%d calls at the start, want 1", got)

@@ -171,7 +171,7 @@ func TestReconcileUsesNoStoreThatIsBehindItsTrigger(t *testing.T) {
 
 // watchesPlantMetadata triggers the garden eden.
 func watchesPlantMetadata() controller.Option {
-	r := kube.All[Plant](kube.NewClientFromHandler(nil)).Resource()
+	r := kube.Everywhere[Plant](kube.NewClientFromHandler(nil)).Resource()
 	return watchesMetadata(r, func(m *metav1.PartialObjectMetadata) []kube.Key {
 		return []kube.Key{{Namespace: m.Namespace, Name: "eden"}}
 	})

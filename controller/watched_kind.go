@@ -32,13 +32,13 @@ type watchedKind struct {
 	namespaces          []string
 	// isAnyOwner is true with [AnyOwner].
 	isAnyOwner bool
-	// writing holds the verbs of [Writing]. hasWriting is true with that option.
+	// writing holds the verbs of [WriteVerbs]. hasWriting is true with that option.
 	writing    []kube.Verb
 	hasWriting bool
 	ifServed   bool
 }
 
-// SourceOption configures how a kind is watched: see [Owns], [Watches] and [For].
+// SourceOption configures how a kind is watched: see [Owns], [Watches] and [Reconciled].
 type SourceOption func(*watchedKind)
 
 // newWatchOption returns the option that watches objects such as zero. The relation of connect connects
@@ -95,7 +95,7 @@ func typeOf(obj kube.Object, named *kube.Resource) (kube.Type, error) {
 	isAnyKind := kube.StandsForAnyKind(t)
 	switch {
 	case named == nil && isAnyKind:
-		return kube.Type{}, fmt.Errorf("%s stands for any kind: name the kind by the option controller.Kind, which for the reconciled kind is given to controller.For",
+		return kube.Type{}, fmt.Errorf("%s stands for any kind: name the kind by the option controller.Kind, which for the reconciled kind is given to controller.Reconciled",
 			kube.TypeName(t))
 	case named == nil:
 		return kube.TypeOfObject(obj)
@@ -126,7 +126,7 @@ func (w *watchedKind) check() error {
 		w.predicates = append(w.predicates, bound)
 	}
 	if err := checkWrites(w.writing); err != nil {
-		return fmt.Errorf("controller.Writing: %w", err)
+		return fmt.Errorf("controller.WriteVerbs: %w", err)
 	}
 	if w.isNarrowed && w.kind.Resource.ClusterScoped {
 		return fmt.Errorf("%s live outside of namespaces: leave controller.InNamespaces and controller.InOwnNamespace out", w.kind.Resource)

@@ -24,16 +24,16 @@ func AnyOwner() SourceOption { return func(w *watchedKind) { w.isAnyOwner = true
 
 var errNoOwners = errors.New("controller.AnyOwner is an option of controller.Owns: leave it out elsewhere")
 
-// Writing sets the verbs with which the program writes the children of [Owns] or [OwnsByLabel], for the
+// WriteVerbs sets the verbs with which the program writes the children of [Owns] or [OwnsByLabel], for the
 // permissions of the program. The default is what an apply needs: create and patch; and, for
 // OwnsByLabel, delete. Without verbs the program only watches the children.
 //
-//	controller.Owns[batchv1.Job](controller.Writing(kube.VerbCreate, kube.VerbDelete))
-func Writing(verbs ...kube.Verb) SourceOption {
+//	controller.Owns[batchv1.Job](controller.WriteVerbs(kube.VerbCreate, kube.VerbDelete))
+func WriteVerbs(verbs ...kube.Verb) SourceOption {
 	return func(w *watchedKind) { w.writing, w.hasWriting = slices.Clone(verbs), true }
 }
 
-var errNoChildren = errors.New("controller.Writing is an option of controller.Owns and controller.OwnsByLabel: elsewhere declare writes by controller.Writes")
+var errNoChildren = errors.New("controller.WriteVerbs is an option of controller.Owns and controller.OwnsByLabel: elsewhere declare writes by controller.Writes")
 
 // OwnsByLabel runs the reconcile of the object whose uid is the value of a label of a C, when the C changes:
 // see [kube.OwnedByLabel]. In contrast to an owner reference, a label works across namespaces, and between
@@ -43,7 +43,7 @@ var errNoChildren = errors.New("controller.Writing is an option of controller.Ow
 // The garbage collector does not know the label. So the controller needs a [Controller.Finalizer] whose
 // cleanup deletes the children:
 //
-//	children, err := kube.All[corev1.Namespace](c).List(ctx, kube.Label("tenant.example.com/uid", string(tenant.UID)))
+//	children, err := kube.Everywhere[corev1.Namespace](c).List(ctx, kube.Label("tenant.example.com/uid", string(tenant.UID)))
 //
 // The child of somebody else is not taken over: see [ErrForeignChild]. If the label of the child has the uid of
 // another object of the reconciled kind, that object is its owner. While that owner exists, the child is refused,

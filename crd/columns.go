@@ -111,14 +111,14 @@ func (b *builder) allColumns(root *Schema, defined []kube.Column) []Column {
 	columns := b.columns
 	for _, d := range defined {
 		name := kube.TypeName(b.root) + ": its Definition's column " + fmt.Sprintf("%q", d.Name)
-		s, plain := find(root, d.Path)
+		s, plain := find(root, d.JSONPath)
 		switch {
 		case d.Name == "":
 			b.failf(name, "the name is empty")
-		case !strings.HasPrefix(d.Path, "."):
-			b.failf(name, "the path %q must begin with a dot, as in .spec.image", d.Path)
+		case !strings.HasPrefix(d.JSONPath, "."):
+			b.failf(name, "the path %q must begin with a dot, as in .spec.image", d.JSONPath)
 		case plain && s == nil:
-			b.failf(name, "the path %s names no field", d.Path)
+			b.failf(name, "the path %s names no field", d.JSONPath)
 		}
 		kinds := []string{"string", "integer", "number", "boolean", "date"}
 		if d.Type == "" {
@@ -130,7 +130,7 @@ func (b *builder) allColumns(root *Schema, defined []kube.Column) []Column {
 		if !slices.Contains(kinds, d.Type) {
 			b.failf(name, "the type %q must be one of %s", d.Type, strings.Join(kinds, ", "))
 		}
-		c := Column{Name: d.Name, Type: d.Type, Description: d.Description, JSONPath: d.Path}
+		c := Column{Name: d.Name, Type: d.Type, Description: d.Description, JSONPath: d.JSONPath}
 		if d.Wide {
 			c.Priority = 1
 		}

@@ -20,7 +20,7 @@ func TestServer(t *testing.T) {
 	if testing.Short() {
 		t.Skip("needs a control plane")
 	}
-	cluster := yaretest.Start(t)
+	cluster := yaretest.Shared(t)
 	crds := all(t)
 	for i, tc := range append(append(schemaCases(), tagCases()...), schemaCase{name: "pod template", of: held[corev1.PodTemplateSpec]}) {
 		c, err := tc.of()

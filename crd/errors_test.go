@@ -271,7 +271,7 @@ type positionedSpec struct {
 
 type positionedPair[T any] struct { First T }
 `)}}
-	definition.Columns = []kube.Column{{Name: "X", Path: ".spec.x"}}
+	definition.Columns = []kube.Column{{Name: "X", JSONPath: ".spec.x"}}
 	of.Definition = &definition
 	_, err := crd.From(of)
 	if err == nil {
@@ -319,11 +319,11 @@ func TestRefusedDefinitions(t *testing.T) {
 		{"category", kube.Definition{Group: "example.com", Version: "v1", Kind: "Thing", Categories: []string{"a b"}}, `category "a b"`},
 		{"empty rule", kube.Definition{Group: "example.com", Version: "v1", Kind: "Thing", Rules: []kube.Rule{{}}}, "a rule is empty"},
 		{"column path", kube.Definition{Group: "example.com", Version: "v1", Kind: "Thing",
-			Columns: []kube.Column{{Name: "X", Path: ".spec.nope"}}}, ".spec.nope names no field"},
+			Columns: []kube.Column{{Name: "X", JSONPath: ".spec.nope"}}}, ".spec.nope names no field"},
 		{"column type", kube.Definition{Group: "example.com", Version: "v1", Kind: "Thing",
-			Columns: []kube.Column{{Name: "X", Path: ".spec.name", Type: "text"}}}, `"text" must be one of`},
+			Columns: []kube.Column{{Name: "X", JSONPath: ".spec.name", Type: "text"}}}, `"text" must be one of`},
 		{"column twice", kube.Definition{Group: "example.com", Version: "v1", Kind: "Thing",
-			Columns: []kube.Column{{Name: "Name", Path: ".spec.name"}}}, "two columns are called Name"},
+			Columns: []kube.Column{{Name: "Name", JSONPath: ".spec.name"}}}, "two columns are called Name"},
 		{"label", kube.Definition{Group: "example.com", Version: "v1", Kind: "Thing", Labels: map[string]string{"a": "b c"}}, `Definition's label a="b c" is not valid`},
 		{"annotation", kube.Definition{Group: "example.com", Version: "v1", Kind: "Thing", Annotations: map[string]string{"a b": ""}}, `Definition's annotation a b="" is not valid`},
 		{"not served", kube.Definition{Group: "example.com", Version: "v1", Kind: "Thing", NotServed: true}, "no version of things.example.com is served"},

@@ -40,7 +40,7 @@ func TestTypesOfKubernetesAreThoseOfTheServer(t *testing.T) {
 	if testing.Short() {
 		t.Skip("needs a control plane")
 	}
-	cluster := yaretest.Start(t)
+	cluster := yaretest.Shared(t)
 	server := map[string]openAPI{}
 	for _, path := range []string{
 		"api/v1", "apis/apps/v1", "apis/autoscaling/v1", "apis/autoscaling/v2", "apis/batch/v1", "apis/discovery.k8s.io/v1", "apis/networking.k8s.io/v1",

@@ -90,7 +90,7 @@ func (WebAppSpec) Definition() kube.Definition {
 		ShortNames: []string{"wa"}, Categories: []string{"all"},
 		Scale:  &kube.Scale{StatusReplicas: ".status.availableReplicas"},
 		Labels: map[string]string{"team": "web"}, Annotations: map[string]string{"helm.sh/resource-policy": "keep"},
-		Columns: []kube.Column{{Name: "Why", Path: `.status.conditions[?(@.type=="Ready")].reason`, Wide: true}},
+		Columns: []kube.Column{{Name: "Why", JSONPath: `.status.conditions[?(@.type=="Ready")].reason`, Wide: true}},
 		Source:  source,
 	}
 }

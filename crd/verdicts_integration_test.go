@@ -133,7 +133,7 @@ func TestServerAcceptsWhatCRDAccepts(t *testing.T) {
 	if testing.Short() {
 		t.Skip("needs a control plane")
 	}
-	cluster := yaretest.Start(t)
+	cluster := yaretest.Shared(t)
 	accepted := 0
 	for i, c := range verdictCases() {
 		d, err := c.of()

@@ -22,14 +22,14 @@ import (
 // namespace, series, and texts of every length.
 func TestAPIServerAcceptsEvents(t *testing.T) {
 	t.Parallel()
-	cluster := yaretest.Start(t)
+	cluster := yaretest.Shared(t)
 	client, namespace := cluster.Client(t), cluster.Namespace(t)
 	object, err := kube.Namespaced[corev1.ConfigMap](client, namespace).Create(t.Context(),
 		&corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: "settings"}})
 	if err != nil {
 		t.Fatal(err)
 	}
-	outside, err := kube.All[corev1.Namespace](client).Get(t.Context(), namespace)
+	outside, err := kube.Everywhere[corev1.Namespace](client).Get(t.Context(), namespace)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -53,7 +53,7 @@ func noteParts() []operator.Part {
 		}
 		n.Status.Page = page.Name
 		return controller.Done(), c.ApplyStatus(ctx, n)
-	}, controller.Owns[corev1.ConfigMap](controller.Writing(kube.VerbCreate, kube.VerbPatch)))}
+	}, controller.Owns[corev1.ConfigMap](controller.WriteVerbs(kube.VerbCreate, kube.VerbPatch)))}
 }
 
 // pages returns the pages of a state.
@@ -82,7 +82,7 @@ func TestChecksOfAnExploration(t *testing.T) {
 		t.Skip("an exploration makes many runs")
 	}
 	t.Parallel()
-	yaretest.Define[Note](t, yaretest.Start(t))
+	yaretest.Define[Note](t, yaretest.Shared(t))
 	folder := t.TempDir()
 	accept, found := filepath.Join(folder, "accept.yaml"), filepath.Join(folder, "found.json")
 	if err := os.WriteFile(accept, []byte(`
@@ -178,7 +178,7 @@ func TestReferencesOfAProgramThatFails(t *testing.T) {
 		t.Skip("an exploration makes many runs")
 	}
 	t.Parallel()
-	yaretest.Define[Note](t, yaretest.Start(t))
+	yaretest.Define[Note](t, yaretest.Shared(t))
 	failing := func() []operator.Part {
 		return []operator.Part{controller.New(func(context.Context, *Note, *kube.Client) (controller.Action, error) {
 			return controller.Done(), errors.New("it never works")

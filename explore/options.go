@@ -53,7 +53,7 @@ func parseKinds(names []string) (kinds []faults.Kind, err error) {
 	return kinds, nil
 }
 
-// Plane explores on c in place of the cluster of [yaretest.Start], and adds faults that stop components of the control
+// Plane explores on c in place of the cluster of [yaretest.Shared], and adds faults that stop components of the control
 // plane: the API server and etcd are killed and started again, and etcd is paused, at some writes of the program and
 // after each step. These runs come after all others, one at a time. The cluster must be a cluster that [yaretest.New]
 // has started. Nobody else may use the cluster meanwhile.

@@ -11,7 +11,7 @@ import (
 // An exploration does not stop a control plane that other tests use.
 func TestPlaneOfOthers(t *testing.T) {
 	t.Parallel()
-	shared := yaretest.Start(t)
+	shared := yaretest.Shared(t)
 	for name, test := range map[string]struct {
 		cluster *yaretest.Cluster
 		want    string

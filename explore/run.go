@@ -8,7 +8,7 @@ import (
 	"github.com/yare-go/yare/yaretest"
 )
 
-// Run explores an operator on the cluster of [yaretest.Start], or on the cluster of [Plane]. A finding fails t.
+// Run explores an operator on the cluster of [yaretest.Shared], or on the cluster of [Plane]. A finding fails t.
 // A state that was only late is logged. Run returns the coverage.
 func Run(t testing.TB, o Operator, options ...Option) *Coverage {
 	t.Helper()
@@ -22,7 +22,7 @@ func Run(t testing.TB, o Operator, options ...Option) *Coverage {
 		t.Fatal(err)
 	}
 	if e.cluster == nil {
-		e.cluster = yaretest.Start(t)
+		e.cluster = yaretest.Shared(t)
 	}
 	e.settings.Config = e.cluster.Config()
 	if err := e.install(t.Context()); err != nil {

@@ -26,16 +26,16 @@ type API[T any] struct {
 	typeErr error
 }
 
-// All returns the API of T in every namespace, or in the namespaces that the client is narrowed
-// to. All also returns the API of a cluster-scoped T.
-func All[T any, P ObjectOf[T]](c *Client) API[T] { return newAPI[T, P](c, "") }
+// Everywhere returns the API of T in every namespace, or in the namespaces that the client is narrowed
+// to. Everywhere also returns the API of a cluster-scoped T.
+func Everywhere[T any, P ObjectOf[T]](c *Client) API[T] { return newAPI[T, P](c, "") }
 
 // Namespaced returns the API of T in one namespace. An empty namespace and a cluster-scoped T are
 // errors of the API: see [API.Err].
 func Namespaced[T any, P ObjectOf[T]](c *Client, namespace string) API[T] {
 	a := newAPI[T, P](c, namespace)
 	if a.target.err == nil && namespace == "" {
-		a.target.err = fmt.Errorf("%s: the namespace is empty: use kube.All for all namespaces", a.target.resource)
+		a.target.err = fmt.Errorf("%s: the namespace is empty: use kube.Everywhere for all namespaces", a.target.resource)
 	}
 	return a
 }
@@ -46,7 +46,7 @@ func newAPI[T any, P ObjectOf[T]](c *Client, namespace string) API[T] {
 }
 
 // APIOf returns the API of T in a namespace, for a Type that [TypeOf] or [TypeOfKind] has returned. An
-// empty namespace means all namespaces. In contrast to [All] and [Namespaced], APIOf does not examine the
+// empty namespace means all namespaces. In contrast to [Everywhere] and [Namespaced], APIOf does not examine the
 // type again. A kind that is the Type of another Go type is an error of the API: see [API.Err].
 func APIOf[T any, P ObjectOf[T]](c *Client, kind Type, namespace string) API[T] {
 	return makeAPI[T, P](c, kind.target(kind.checkGoType(reflect.TypeFor[T]())), namespace)
@@ -72,7 +72,7 @@ func makeAPI[T any, P ObjectOf[T]](c *Client, kind target, namespace string) API
 }
 
 // For returns the API of the same resource for another client. An empty namespace means all
-// namespaces, as for [All]. In contrast to [Namespaced] and All, For does not examine the type again.
+// namespaces, as for [Everywhere]. In contrast to [Namespaced] and [Everywhere], For does not examine the type again.
 func (a API[T]) For(c *Client, namespace string) API[T] {
 	a.target.err, a.target.subresource = a.typeErr, ""
 	a.client, a.target = c, a.target.in(c, namespace)

@@ -91,7 +91,7 @@ func TestPagesAdaptToTheSizeOfObjects(t *testing.T) {
 		answer(page("2", slices.Repeat([]string{large}, 50)...)),
 		answer(page("3", slices.Repeat([]string{large}, 20)...)),
 		answer(page("", item("b"))))
-	if _, err := All[corev1.ConfigMap](NewClientFromHandler(s)).List(t.Context()); err != nil {
+	if _, err := Everywhere[corev1.ConfigMap](NewClientFromHandler(s)).List(t.Context()); err != nil {
 		t.Fatal(err)
 	}
 	var limits []string
@@ -113,7 +113,7 @@ func TestPagesAdaptToTheSizeOfObjects(t *testing.T) {
 func TestListBeginsAgainWhenItIsTooOld(t *testing.T) {
 	t.Parallel()
 	s := scripted(t, answer(page("next", item("gone"), item("a"))), expired, answer(page("", item("a"), item("b"))))
-	pods, err := All[corev1.Pod](NewClientFromHandler(s)).List(t.Context())
+	pods, err := Everywhere[corev1.Pod](NewClientFromHandler(s)).List(t.Context())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -128,7 +128,7 @@ func TestListBeginsAgainWhenItIsTooOld(t *testing.T) {
 func TestListGivesUpOnWhatIsAlwaysTooOld(t *testing.T) {
 	t.Parallel()
 	first := answer(page("next", item("a")))
-	pods, err := All[corev1.Pod](NewClientFromHandler(scripted(t, first, expired, first, expired, first, expired))).List(t.Context())
+	pods, err := Everywhere[corev1.Pod](NewClientFromHandler(scripted(t, first, expired, first, expired, first, expired))).List(t.Context())
 	if !IsGone(err) || pods != nil {
 		t.Errorf("got %v: %v", pods, err)
 	}
@@ -139,7 +139,7 @@ func TestEachReportsThatItIsTooOld(t *testing.T) {
 	t.Parallel()
 	var names []string
 	var last error
-	for pod, err := range All[corev1.Pod](NewClientFromHandler(scripted(t, answer(page("next", item("a"))), expired))).Each(t.Context()) {
+	for pod, err := range Everywhere[corev1.Pod](NewClientFromHandler(scripted(t, answer(page("next", item("a"))), expired))).Each(t.Context()) {
 		if last = err; err == nil {
 			names = append(names, pod.Name)
 		}
@@ -151,7 +151,7 @@ func TestEachReportsThatItIsTooOld(t *testing.T) {
 
 func TestEachEndsWhenItsCallerDoes(t *testing.T) {
 	t.Parallel()
-	for range All[corev1.Pod](NewClientFromHandler(scripted(t, answer(page("next", item("a"), item("b")))))).Each(t.Context()) {
+	for range Everywhere[corev1.Pod](NewClientFromHandler(scripted(t, answer(page("next", item("a"), item("b")))))).Each(t.Context()) {
 		break // no second page is asked for
 	}
 }
@@ -160,7 +160,7 @@ func TestEachEndsWhenItsCallerDoes(t *testing.T) {
 func TestListWithAnObjectThatDoesNotFit(t *testing.T) {
 	t.Parallel()
 	bad := `{"metadata":{"name":"bad","namespace":"ns","uid":"u","resourceVersion":"5"},"spec":{"nodeName":7}}`
-	pods, err := All[corev1.Pod](NewClientFromHandler(scripted(t, answer(page("", item("a"), bad, item("b")))))).List(t.Context())
+	pods, err := Everywhere[corev1.Pod](NewClientFromHandler(scripted(t, answer(page("", item("a"), bad, item("b")))))).List(t.Context())
 	if diff := cmp.Diff([]string{"a", "b"}, namesOf(pods)); diff != "" {
 		t.Error(diff)
 	}
@@ -186,13 +186,13 @@ func TestNarrowedClient(t *testing.T) {
 	if diff := cmp.Diff([]string{"one", "two"}, c.Namespaces()); diff != "" {
 		t.Error(diff)
 	}
-	pods, err := All[corev1.Pod](c).List(ctx)
+	pods, err := Everywhere[corev1.Pod](c).List(ctx)
 	if diff := cmp.Diff([]string{"a", "b"}, namesOf(pods)); diff != "" || err != nil {
 		t.Error(diff, err)
 	}
-	_, err1 := All[corev1.Node](c).List(ctx)
+	_, err1 := Everywhere[corev1.Node](c).List(ctx)
 	_, err2 := Namespaced[corev1.Pod](c, "three").List(ctx)
-	_, err3 := All[corev1.Pod](c.AllNamespaces()).List(ctx)
+	_, err3 := Everywhere[corev1.Pod](c.AllNamespaces()).List(ctx)
 	if err := errors.Join(err1, err2, err3); err != nil {
 		t.Fatal(err)
 	}
@@ -256,19 +256,19 @@ func TestBadInputMakesNoRequest(t *testing.T) {
 	}{
 		"get without a name":       {func() error { _, err := pods.Get(ctx, ""); return err }, "get pods: the name is empty"},
 		"get without a namespace":  {func() error { _, err := Get[corev1.Pod](ctx, c, "", "p"); return err }, `get pods "p": the namespace is missing: use kube.Namespaced`},
-		"empty namespace":          {func() error { _, err := Namespaced[corev1.Pod](c, "").List(ctx); return err }, "pods: the namespace is empty: use kube.All"},
+		"empty namespace":          {func() error { _, err := Namespaced[corev1.Pod](c, "").List(ctx); return err }, "pods: the namespace is empty: use kube.Everywhere"},
 		"cluster in a namespace":   {func() error { _, err := Namespaced[corev1.Node](c, "ns").List(ctx); return err }, "nodes live outside of namespaces"},
 		"get cluster in namespace": {func() error { _, err := Get[planet](ctx, c, "ns", "p"); return err }, "planets.example.com live outside of namespaces"},
-		"unknown type":             {func() error { _, err := All[foreign](c).List(ctx); return err }, "wrap it"},
-		"unstructured":             {func() error { _, err := All[unstructured.Unstructured](c).List(ctx); return err }, "use kube.Dynamic"},
+		"unknown type":             {func() error { _, err := Everywhere[foreign](c).List(ctx); return err }, "wrap it"},
+		"unstructured":             {func() error { _, err := Everywhere[unstructured.Unstructured](c).List(ctx); return err }, "use kube.Dynamic"},
 		"incomplete resource":      {func() error { _, err := Dynamic(c, Resource{Plural: "x"}, "").List(ctx); return err }, "needs Version, Kind and Plural"},
-		"no client":                {func() error { _, err := All[corev1.Pod](nil).List(ctx); return err }, "pods: the client is nil"},
+		"no client":                {func() error { _, err := Everywhere[corev1.Pod](nil).List(ctx); return err }, "pods: the client is nil"},
 		"bad label selector":       {func() error { _, err := pods.List(ctx, Label("a", "b"), ParseLabels("a==b=c")); return err }, `label selector "a==b=c"`},
 		"bad field selector":       {func() error { _, err := pods.List(ctx, ParseFields("metadata.name")); return err }, `field selector "metadata.name"`},
 		"no status":                {func() error { _, err := Namespaced[corev1.ConfigMap](c, "ns").Status().Get(ctx, "c"); return err }, "configmaps (v1.ConfigMap) have no status"},
-		"no custom status":         {func() error { _, err := All[planet](c).Status().Get(ctx, "p"); return err }, "the custom resource of kube.planetSpec) have no status"},
+		"no custom status":         {func() error { _, err := Everywhere[planet](c).Status().Get(ctx, "p"); return err }, "the custom resource of kube.planetSpec) have no status"},
 		"watch of two namespaces": {func() error {
-			for _, err := range All[corev1.Pod](c.InNamespaces("a", "b")).Watch(ctx, "") {
+			for _, err := range Everywhere[corev1.Pod](c.InNamespaces("a", "b")).Watch(ctx, "") {
 				return err
 			}
 			return nil
@@ -276,9 +276,9 @@ func TestBadInputMakesNoRequest(t *testing.T) {
 
 		"create nothing":                {func() error { _, err := pods.Create(ctx, nil); return err }, "create pods: the object is nil"},
 		"create without a name":         {func() error { _, err := pods.Create(ctx, pod("", "")); return err }, "neither a name nor a generateName"},
-		"create without a namespace":    {func() error { _, err := All[corev1.Pod](c).Create(ctx, pod("", "p")); return err }, `create pods "p": it has no namespace`},
+		"create without a namespace":    {func() error { _, err := Everywhere[corev1.Pod](c).Create(ctx, pod("", "p")); return err }, `create pods "p": it has no namespace`},
 		"create in another":             {func() error { _, err := pods.Create(ctx, pod("other", "p")); return err }, `create pods "other/p": it is not in the namespace "ns"`},
-		"create cluster in a namespace": {func() error { _, err := All[planet](c).Create(ctx, &planet{ObjectMeta: named("ns", "p")}); return err }, `has the namespace "ns"`},
+		"create cluster in a namespace": {func() error { _, err := Everywhere[planet](c).Create(ctx, &planet{ObjectMeta: named("ns", "p")}); return err }, `has the namespace "ns"`},
 		"create a status":               {func() error { _, err := pods.Status().Create(ctx, pod("ns", "p")); return err }, "create pods/status"},
 		"replace nothing":               {func() error { _, err := pods.Replace(ctx, nil); return err }, "update pods: the object is nil"},
 		"replace without a name":        {func() error { _, err := pods.Replace(ctx, pod("ns", "")); return err }, "update pods: the name is empty"},
@@ -326,14 +326,14 @@ func TestBadInputMakesNoRequest(t *testing.T) {
 		"delete nothing":                {func() error { return c.Delete(ctx, nil) }, "no pointer to an object"},
 		"delete without a namespace":    {func() error { return c.Delete(ctx, pod("", "p")) }, "the namespace is missing"},
 		"delete cluster in a namespace": {func() error { return c.Delete(ctx, &corev1.Node{ObjectMeta: named("ns", "n")}) }, "live outside of namespaces"},
-		"delete all everywhere":         {func() error { return All[corev1.Pod](c).DeleteAll(ctx, nil) }, "delete all pods: the namespace is missing"},
+		"delete all everywhere":         {func() error { return Everywhere[corev1.Pod](c).DeleteAll(ctx, nil) }, "delete all pods: the namespace is missing"},
 		"delete all, no selector":       {func() error { return pods.DeleteAll(ctx, nil) }, "select with kube.Everything"},
 		"delete all, empty selector":    {func() error { return pods.DeleteAll(ctx, []Selector{ParseLabels("")}) }, "select with kube.Everything"},
 		"delete all by owner": {func() error {
 			return pods.DeleteAll(ctx, []Selector{OwnerIs(&corev1.Pod{ObjectMeta: metav1.ObjectMeta{UID: "u"}})})
 		}, "narrow lists only"},
-		"list in no namespaces":      {func() error { _, err := All[corev1.Pod](c.InNamespaces()).List(ctx); return err }, "narrowed to no namespaces"},
-		"list in an empty namespace": {func() error { _, err := All[corev1.Pod](c.InNamespaces("a", "")).List(ctx); return err }, "whose name is empty"},
+		"list in no namespaces":      {func() error { _, err := Everywhere[corev1.Pod](c.InNamespaces()).List(ctx); return err }, "narrowed to no namespaces"},
+		"list in an empty namespace": {func() error { _, err := Everywhere[corev1.Pod](c.InNamespaces("a", "")).List(ctx); return err }, "whose name is empty"},
 		"delete all, bad selector":   {func() error { return pods.DeleteAll(ctx, []Selector{ParseLabels("!")}) }, "label selector"},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -368,7 +368,7 @@ func TestPipeline(t *testing.T) {
 	if plain.FieldManager() != "yare" || c.FieldManager() != "m" {
 		t.Errorf("the managers are %s and %s: a client is immutable", plain.FieldManager(), c.FieldManager())
 	}
-	streams, err := All[corev1.Pod](c).Streams()
+	streams, err := Everywhere[corev1.Pod](c).Streams()
 	if err != nil || streams[0].Cluster != "east" {
 		t.Errorf("the stream is %+v: %v", streams, err)
 	}
@@ -378,7 +378,7 @@ func TestPipeline(t *testing.T) {
 func TestAPIFor(t *testing.T) {
 	t.Parallel()
 	c := NewClientFromHandler(scripted(t))
-	inAll := All[corev1.Pod](nil)
+	inAll := Everywhere[corev1.Pod](nil)
 	if err := inAll.Err(); err == nil {
 		t.Error("there is no client, and no error")
 	}
@@ -387,6 +387,6 @@ func TestAPIFor(t *testing.T) {
 			t.Errorf("in %q: %+v, want the error %v", namespace, got.target, want)
 		}
 	}
-	wrong := All[metav1.PartialObjectMetadata](c)
+	wrong := Everywhere[metav1.PartialObjectMetadata](c)
 	wantError(t, wrong.For(c, "ns").Err(), "kube.Metadata")
 }

@@ -107,7 +107,7 @@ func TestLaterStatusUsesTheVersionOfTheEarlierOne(t *testing.T) {
 		t.Errorf("%d attempts and %d reads, at version %s of %s", s.attempts, s.reads, g.ResourceVersion, s.object.ResourceVersion)
 	}
 	s.change(func(*gadget) {})
-	if _, err := All[gadget](c).Replace(t.Context(), g); !IsConflict(err) {
+	if _, err := Everywhere[gadget](c).Replace(t.Context(), g); !IsConflict(err) {
 		t.Errorf("a replace of an object that has changed since: %v", err)
 	}
 }

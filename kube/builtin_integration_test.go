@@ -23,7 +23,7 @@ import (
 // the server serves it. The server serves every resource in the table of a version that it serves.
 func TestTableAgreesWithTheServer(t *testing.T) {
 	t.Parallel()
-	cluster := yaretest.Start(t)
+	cluster := yaretest.Shared(t)
 	type row struct {
 		Plural  string
 		Cluster bool

@@ -99,8 +99,8 @@ type DefinedObjectOf[T any] interface {
 type Column struct {
 	// Name is the head of the column.
 	Name string
-	// Path finds the value, as a JSON path from the object's root: ".spec.image".
-	Path string
+	// JSONPath finds the value, as a JSON path from the object's root: ".spec.image".
+	JSONPath string
 	// Type is one of string, integer, number, boolean and date.
 	Type string
 	// Description is shown by tools that describe columns.

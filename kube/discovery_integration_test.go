@@ -14,7 +14,7 @@ import (
 // DiscoverAll finds the resources that kubectl finds.
 func TestDiscoverAll(t *testing.T) {
 	t.Parallel()
-	cluster := yaretest.Start(t)
+	cluster := yaretest.Shared(t)
 	resources, err := kube.DiscoverAll(t.Context(), cluster.Client(t))
 	if err != nil {
 		t.Fatal(err)

@@ -43,7 +43,7 @@ func TestListByOwnerAndIndex(t *testing.T) {
 			t.Parallel()
 			s := scripted(t, answer(page("next", podOn("a", "n1", "u1"), podOn("b", "n2", "u1"))),
 				answer(page("", podOn("c", "n1", "u2"), `{"metadata":{"name":"misfit"},"spec":{"nodeName":[]}}`)))
-			pods, err := All[corev1.Pod](NewClientFromHandler(s)).List(t.Context(), append(c.selectors, Label("app", "web"))...)
+			pods, err := Everywhere[corev1.Pod](NewClientFromHandler(s)).List(t.Context(), append(c.selectors, Label("app", "web"))...)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -56,7 +56,7 @@ func TestListByOwnerAndIndex(t *testing.T) {
 		})
 	}
 	s := scripted(t, answer(page("", podOn("bad", "n1", "u1"))))
-	if _, err := All[corev1.Pod](NewClientFromHandler(s)).List(t.Context(), x.Is("n1")); err == nil || !strings.Contains(err.Error(), `the index "node": panic: oh no`) {
+	if _, err := Everywhere[corev1.Pod](NewClientFromHandler(s)).List(t.Context(), x.Is("n1")); err == nil || !strings.Contains(err.Error(), `the index "node": panic: oh no`) {
 		t.Errorf("a function that panics: %v", err)
 	}
 }

@@ -16,7 +16,7 @@ import (
 // Several writers modify one object at once, and no modification is lost.
 func TestModifyOnTheServer(t *testing.T) {
 	t.Parallel()
-	cluster := yaretest.Start(t)
+	cluster := yaretest.Shared(t)
 	c, namespace, ctx := cluster.Client(t), cluster.Namespace(t), t.Context()
 	api := kube.Namespaced[corev1.ConfigMap](c, namespace)
 	created := must(api.Create(ctx, &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: "shared"}}))(t)
@@ -48,7 +48,7 @@ func TestModifyOnTheServer(t *testing.T) {
 // the same name.
 func TestPatchDifferenceOnTheServer(t *testing.T) {
 	t.Parallel()
-	cluster := yaretest.Start(t)
+	cluster := yaretest.Shared(t)
 	c, namespace, ctx := cluster.Client(t), cluster.Namespace(t), t.Context()
 	api := kube.Namespaced[corev1.ConfigMap](c, namespace)
 	shared := func() *corev1.ConfigMap {

@@ -93,7 +93,7 @@ func TestModifyEnds(t *testing.T) {
 		{api.Status(), grow, "spec has changed, which a write of the status leaves alone"},
 		{api, grow, "not found"},
 		{api, nil, "the function is nil"},
-		{All[gadget](NewClientFromHandler(s)), grow, "the namespace is missing"},
+		{Everywhere[gadget](NewClientFromHandler(s)), grow, "the namespace is missing"},
 	} {
 		_, err := test.api.Modify(t.Context(), "g", test.modify)
 		wantError(t, err, test.want)
@@ -138,7 +138,7 @@ func TestPatchDifference(t *testing.T) {
 			if test.want != "" {
 				s.steps = append(s.steps, answer(storedGadget))
 			}
-			api := All[gadget](NewClientFromHandler(s).WithFieldManager("me"))
+			api := Everywhere[gadget](NewClientFromHandler(s).WithFieldManager("me"))
 			if test.status {
 				api = api.Status()
 			}
@@ -157,7 +157,7 @@ func TestPatchDifference(t *testing.T) {
 			}
 		})
 	}
-	api := All[gadget](NewClientFromHandler(scripted(t)))
+	api := Everywhere[gadget](NewClientFromHandler(scripted(t)))
 	for want, change := range map[string]func(before, after *gadget){
 		"has no uid":        func(before, after *gadget) { before.UID, after.UID = "", "" },
 		"neither":           func(_, after *gadget) { after.UID = "v" },
@@ -168,7 +168,7 @@ func TestPatchDifference(t *testing.T) {
 		change(before, after)
 		var err error
 		if want == "has the namespace" {
-			_, err = All[corev1.Node](NewClientFromHandler(nil)).PatchDifference(t.Context(),
+			_, err = Everywhere[corev1.Node](NewClientFromHandler(nil)).PatchDifference(t.Context(),
 				&corev1.Node{ObjectMeta: before.ObjectMeta}, &corev1.Node{ObjectMeta: after.ObjectMeta})
 		} else {
 			_, err = api.PatchDifference(t.Context(), before, after)

@@ -19,7 +19,7 @@ import (
 
 func TestConfigMapOnTheServer(t *testing.T) {
 	t.Parallel()
-	cluster := yaretest.Start(t)
+	cluster := yaretest.Shared(t)
 	c, namespace, ctx := cluster.Client(t), cluster.Namespace(t), t.Context()
 	api := kube.Namespaced[corev1.ConfigMap](c, namespace)
 
@@ -123,7 +123,7 @@ func TestConfigMapOnTheServer(t *testing.T) {
 // field left out of the next apply.
 func TestApplyOwnsWhatItSaid(t *testing.T) {
 	t.Parallel()
-	cluster := yaretest.Start(t)
+	cluster := yaretest.Shared(t)
 	c, namespace, ctx := cluster.Client(t).WithFieldManager("author"), cluster.Namespace(t), t.Context()
 	zero := int32(0)
 	labels := map[string]string{"app": "web"}
@@ -195,7 +195,7 @@ func TestApplyOwnsWhatItSaid(t *testing.T) {
 }
 func TestCustomResourceOnTheServer(t *testing.T) {
 	t.Parallel()
-	cluster := yaretest.Start(t)
+	cluster := yaretest.Shared(t)
 	defineShip(t, cluster)
 	warned := make(chan string, 9)
 	c := must(kube.NewClient(cluster.Config(), kube.OnWarning(func(_ context.Context, _ *kube.Request, text string) { warned <- text })))(t).WithFieldManager("author")
@@ -312,7 +312,7 @@ func TestCustomResourceOnTheServer(t *testing.T) {
 }
 func TestErrorsOfTheRealServer(t *testing.T) {
 	t.Parallel()
-	cluster := yaretest.Start(t)
+	cluster := yaretest.Shared(t)
 	c, namespace, ctx := cluster.Client(t), cluster.Namespace(t), t.Context()
 	unknown := kube.Resource{GroupVersionKind: schema.GroupVersionKind{Group: "none.yare.dev", Version: "v1", Kind: "None"}, Plural: "nones"}
 	for name, do := range map[string]func() error{

@@ -9,7 +9,7 @@ import (
 
 func streamOf(t *testing.T, selectors ...Selector) Stream {
 	t.Helper()
-	streams, err := All[corev1.Pod](NewClientFromHandler(scripted(t))).Streams(selectors...)
+	streams, err := Everywhere[corev1.Pod](NewClientFromHandler(scripted(t))).Streams(selectors...)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -53,7 +53,7 @@ func TestSelectorsTakeValuesAsTheyAre(t *testing.T) {
 		"one of": LabelIn("app", "a", "b),(c"), "none of": LabelIn("app"),
 		"exists": LabelExists("app,tier"), "field name": Field("a=b,c", "d"), "no field": Field("", "d"),
 	} {
-		if _, err := All[corev1.Pod](NewClientFromHandler(scripted(t))).Streams(selector); err == nil {
+		if _, err := Everywhere[corev1.Pod](NewClientFromHandler(scripted(t))).Streams(selector); err == nil {
 			t.Errorf("%s: there is no error", name)
 		}
 	}
@@ -69,7 +69,7 @@ func FuzzSelectors(f *testing.F) {
 	f.Add("a=1,b in (x,y),!c", "x=1,y!=2")
 	f.Add("a>5,a notin (),b", `x=\\,y=\=`)
 	f.Fuzz(func(t *testing.T, labelExpression, fieldExpression string) {
-		api := All[corev1.Pod](NewClientFromHandler(nil))
+		api := Everywhere[corev1.Pod](NewClientFromHandler(nil))
 		first, err := api.Streams(ParseLabels(labelExpression), ParseFields(fieldExpression))
 		if err != nil {
 			return

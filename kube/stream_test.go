@@ -62,7 +62,7 @@ func TestWatch(t *testing.T) {
 func TestWatchIsClosedByItsCaller(t *testing.T) {
 	t.Parallel()
 	body, step := watching(`{"type":"ADDED","object":{}}{"type":"ADDED","object":{}}`)
-	for range All[corev1.Pod](NewClientFromHandler(scripted(t, step))).Watch(t.Context(), "") {
+	for range Everywhere[corev1.Pod](NewClientFromHandler(scripted(t, step))).Watch(t.Context(), "") {
 		break
 	}
 	if !body.done {
@@ -74,7 +74,7 @@ func TestWatchRefused(t *testing.T) {
 	t.Parallel()
 	for name, step := range map[string]HandlerFunc{"gone": expired, "no stream": answer(`{}`)} {
 		n := 0
-		for _, err := range All[corev1.Pod](NewClientFromHandler(scripted(t, step))).Watch(t.Context(), "1") {
+		for _, err := range Everywhere[corev1.Pod](NewClientFromHandler(scripted(t, step))).Watch(t.Context(), "1") {
 			if n++; err == nil {
 				t.Errorf("%s: there is no error", name)
 			}

@@ -18,7 +18,7 @@ import (
 
 func TestSubresourcesOfTheRealServer(t *testing.T) {
 	t.Parallel()
-	cluster := yaretest.Start(t)
+	cluster := yaretest.Shared(t)
 	c, namespace, ctx := cluster.Client(t), cluster.Namespace(t), t.Context()
 
 	seconds := int64(600)
@@ -26,7 +26,7 @@ func TestSubresourcesOfTheRealServer(t *testing.T) {
 	must(accounts.Create(ctx, &corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Name: "robot"}}))(t)
 	token := must(kube.CreateSubresource[authenticationv1.TokenRequest](ctx, accounts, "robot", "token",
 		&authenticationv1.TokenRequest{Spec: authenticationv1.TokenRequestSpec{ExpirationSeconds: &seconds}}))(t)
-	review := must(kube.All[authenticationv1.TokenReview](c).Create(ctx, &authenticationv1.TokenReview{
+	review := must(kube.Everywhere[authenticationv1.TokenReview](c).Create(ctx, &authenticationv1.TokenReview{
 		Spec: authenticationv1.TokenReviewSpec{Token: token.Status.Token},
 	}))(t)
 	if want := "system:serviceaccount:" + namespace + ":robot"; review.Status.User.Username != want {
@@ -40,7 +40,7 @@ func TestSubresourcesOfTheRealServer(t *testing.T) {
 		Spec: corev1.PodSpec{SchedulerName: "none", Containers: []corev1.Container{{Name: "c", Image: "i"}}},
 	}
 	must(pods.Create(ctx, pod))(t)
-	nodes := must(kube.All[corev1.Node](c).List(ctx))(t)
+	nodes := must(kube.Everywhere[corev1.Node](c).List(ctx))(t)
 	must(kube.CreateSubresource[metav1.Status](ctx, pods, "web", "binding",
 		&corev1.Binding{Target: corev1.ObjectReference{Kind: "Node", Name: nodes[0].Name}}))(t)
 	yaretest.Eventually(t, func() error {

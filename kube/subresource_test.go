@@ -60,7 +60,7 @@ func TestCreateSubresource(t *testing.T) {
 func TestSubresourceView(t *testing.T) {
 	t.Parallel()
 	s := scripted(t, answer(`{"metadata":{"name":"x"}}`), answer(`{"metadata":{"name":"x"}}`))
-	requests := All[certificatesv1.CertificateSigningRequest](NewClientFromHandler(s)).Subresource("approval")
+	requests := Everywhere[certificatesv1.CertificateSigningRequest](NewClientFromHandler(s)).Subresource("approval")
 	if _, err := requests.Get(t.Context(), "x"); err != nil {
 		t.Error(err)
 	}

@@ -32,7 +32,7 @@ func (t target) in(c *Client, namespace string) target {
 	case c == nil:
 		t.err = fmt.Errorf("%s: the client is nil", r)
 	case r.ClusterScoped && namespace != "":
-		t.err = fmt.Errorf("%s live outside of namespaces, so there are none in %q: use kube.All", r, namespace)
+		t.err = fmt.Errorf("%s live outside of namespaces, so there are none in %q: use kube.Everywhere", r, namespace)
 	case namespace != "":
 		t.err = checkSegment("namespace", namespace)
 	case !r.ClusterScoped:

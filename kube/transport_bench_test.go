@@ -40,7 +40,7 @@ func BenchmarkWatchStream(b *testing.B) {
 	if err != nil {
 		b.Fatal(err)
 	}
-	streams, err := All[corev1.Pod](client).Streams()
+	streams, err := Everywhere[corev1.Pod](client).Streams()
 	if err != nil {
 		b.Fatal(err)
 	}

@@ -103,9 +103,9 @@ func TestErrorsNameWhatWasDone(t *testing.T) {
 		`get deployments.apps "ns/d": no (Forbidden)`: func() error { _, err := Get[appsv1.Deployment](ctx, c, "ns", "d"); return err },
 		`get nodes "n": no (Forbidden)`:               func() error { _, err := Get[corev1.Node](ctx, c, "", "n"); return err },
 		`list pods in namespace "ns": no (Forbidden)`: func() error { _, err := Namespaced[corev1.Pod](c, "ns").List(ctx); return err },
-		`list pods: no (Forbidden)`:                   func() error { _, err := All[corev1.Pod](c).List(ctx); return err },
+		`list pods: no (Forbidden)`:                   func() error { _, err := Everywhere[corev1.Pod](c).List(ctx); return err },
 		`create gadgets.example.com "ns/g": no (Forbidden)`: func() error {
-			_, err := All[gadget](c).Create(ctx, &gadget{ObjectMeta: named("ns", "g")})
+			_, err := Everywhere[gadget](c).Create(ctx, &gadget{ObjectMeta: named("ns", "g")})
 			return err
 		},
 		`get deployments.apps/scale "ns/d": no (Forbidden)`: func() error {
@@ -195,7 +195,7 @@ func TestFateOfWrites(t *testing.T) {
 			dials++
 			return nil, errors.New("connection refused")
 		}})
-		_, err := All[corev1.Pod](c).Create(t.Context(), &corev1.Pod{ObjectMeta: named("ns", "p")})
+		_, err := Everywhere[corev1.Pod](c).Create(t.Context(), &corev1.Pod{ObjectMeta: named("ns", "p")})
 		wantError(t, err, `create pods "ns/p": `, "connection refused")
 		if IsUnknown(err) || !IsUnreachable(err) || dials != retryAttempts {
 			t.Errorf("IsUnknown is %t, IsUnreachable %t after %d dials", IsUnknown(err), IsUnreachable(err), dials)
@@ -209,7 +209,7 @@ func TestFateOfWrites(t *testing.T) {
 			requests <- true
 			panic(http.ErrAbortHandler)
 		})
-		_, err := All[corev1.Pod](c).Create(t.Context(), &corev1.Pod{ObjectMeta: named("ns", "p")})
+		_, err := Everywhere[corev1.Pod](c).Create(t.Context(), &corev1.Pod{ObjectMeta: named("ns", "p")})
 		if !IsUnknown(err) || len(requests) != 1 {
 			t.Errorf("after %d requests the error is %v", len(requests), err)
 		}
@@ -222,7 +222,7 @@ func TestFateOfWrites(t *testing.T) {
 			w.Header().Set("Content-Length", "1000")
 			_, _ = io.WriteString(w, `{"metadata":`)
 		})
-		_, err := All[corev1.Pod](c).Create(t.Context(), &corev1.Pod{ObjectMeta: named("ns", "p")})
+		_, err := Everywhere[corev1.Pod](c).Create(t.Context(), &corev1.Pod{ObjectMeta: named("ns", "p")})
 		if !IsUnknown(err) || len(requests) != 1 {
 			t.Errorf("after %d requests the error is %v", len(requests), err)
 		}

@@ -148,7 +148,7 @@ func TestHeaders(t *testing.T) {
 			return nil
 		}, metadata, ""},
 		{"create", func() error {
-			_, err := All[corev1.Pod](c).Create(ctx, &corev1.Pod{ObjectMeta: named("ns", "p")})
+			_, err := Everywhere[corev1.Pod](c).Create(ctx, &corev1.Pod{ObjectMeta: named("ns", "p")})
 			return err
 		}, ContentJSON, ContentJSON},
 		{"apply", func() error { _, err := Apply(ctx, c, &corev1.Pod{ObjectMeta: named("ns", "p")}); return err }, ContentJSON, ContentApply},
@@ -273,11 +273,11 @@ func TestDeadlines(t *testing.T) {
 	}
 	read := func(c *Client) error { _, err := Get[corev1.Pod](t.Context(), c, "ns", "p"); return err }
 	write := func(c *Client) error {
-		_, err := All[corev1.Pod](c).Create(t.Context(), &corev1.Pod{ObjectMeta: named("ns", "p")})
+		_, err := Everywhere[corev1.Pod](c).Create(t.Context(), &corev1.Pod{ObjectMeta: named("ns", "p")})
 		return err
 	}
 	watch := func(c *Client) error {
-		for _, err := range All[corev1.Pod](c).Watch(t.Context(), "7") {
+		for _, err := range Everywhere[corev1.Pod](c).Watch(t.Context(), "7") {
 			return err
 		}
 		return nil
@@ -319,7 +319,7 @@ func TestSlowAnswerArrives(t *testing.T) {
 			time.Sleep(200 * time.Millisecond)
 		}
 	}, Timeout(time.Second))
-	pods, err := All[corev1.Pod](c).List(t.Context())
+	pods, err := Everywhere[corev1.Pod](c).List(t.Context())
 	if err != nil || len(pods) != 1 {
 		t.Errorf("%d Pods: %v", len(pods), err)
 	}
@@ -340,7 +340,7 @@ func TestWatchOutlivesTheTimeout(t *testing.T) {
 		}
 	}, Timeout(100*time.Millisecond))
 	n := 0
-	for event, err := range All[corev1.Pod](c).Watch(t.Context(), "7") {
+	for event, err := range Everywhere[corev1.Pod](c).Watch(t.Context(), "7") {
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -364,7 +364,7 @@ func TestWatchSaysWhetherItsConnectionIsPinged(t *testing.T) {
 		server.StartTLS()
 		t.Cleanup(server.Close)
 		c := clientOf(t, &Config{Host: server.URL, CAData: certificatePEM(server.Certificate())})
-		streams, err := All[corev1.Pod](c).Streams()
+		streams, err := Everywhere[corev1.Pod](c).Streams()
 		if err != nil {
 			t.Fatal(err)
 		}

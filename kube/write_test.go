@@ -40,10 +40,10 @@ func TestWrites(t *testing.T) {
 		want want
 		body string
 	}{
-		{"create", func(c *Client) error { _, err := All[corev1.ConfigMap](c).Create(ctx, configMap()); return err },
+		{"create", func(c *Client) error { _, err := Everywhere[corev1.ConfigMap](c).Create(ctx, configMap()); return err },
 			want{Verb: VerbCreate, Query: manager}, kind + `"metadata":{"name":"c","namespace":"ns"},"data":{"a":"b"}}`},
 		{"create with options", func(c *Client) error {
-			_, err := All[corev1.ConfigMap](c).Create(ctx, configMap(), DryRun(), Strict(), FieldManager("other"))
+			_, err := Everywhere[corev1.ConfigMap](c).Create(ctx, configMap(), DryRun(), Strict(), FieldManager("other"))
 			return err
 		}, want{Verb: VerbCreate, Query: url.Values{"fieldManager": {"other"}, "dryRun": {"All"}, "fieldValidation": {"Strict"}}},
 			kind + `"metadata":{"name":"c","namespace":"ns"},"data":{"a":"b"}}`},
@@ -51,11 +51,11 @@ func TestWrites(t *testing.T) {
 			_, err := Namespaced[corev1.ConfigMap](c, "ns").Create(ctx, &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{GenerateName: "c-"}})
 			return err
 		}, want{Verb: VerbCreate, Query: manager}, kind + `"metadata":{"generateName":"c-"}}`},
-		{"replace", func(c *Client) error { _, err := All[corev1.ConfigMap](c).Replace(ctx, read()); return err },
+		{"replace", func(c *Client) error { _, err := Everywhere[corev1.ConfigMap](c).Replace(ctx, read()); return err },
 			want{Verb: VerbUpdate, Name: "c", Query: manager, Preconditions: Preconditions{UID: "u", ResourceVersion: "7"}},
 			kind + `"metadata":{"name":"c","namespace":"ns","uid":"u","resourceVersion":"7"},"data":{"a":"b"}}`},
 		{"replace a status", func(c *Client) error {
-			_, err := All[gadget](c).Status().Replace(ctx, &gadget{ObjectMeta: named("ns", "g"), Status: gadgetStatus{Ready: true}})
+			_, err := Everywhere[gadget](c).Status().Replace(ctx, &gadget{ObjectMeta: named("ns", "g"), Status: gadgetStatus{Ready: true}})
 			return err
 		}, want{Verb: VerbUpdate, Name: "g", Subresource: "status", Query: manager},
 			`{"apiVersion":"example.com/v1","kind":"Gadget","metadata":{"name":"g","namespace":"ns"},"spec":{"size":0},"status":{"ready":true}}`},
@@ -193,8 +193,8 @@ func TestWritesLeaveTheirArgumentAlone(t *testing.T) {
 		check(name+" unstructured", u, loose(), err)
 	}
 	for name, do := range map[string]func(*corev1.Pod) error{
-		"create":  func(p *corev1.Pod) error { _, err := All[corev1.Pod](c).Create(ctx, p); return err },
-		"replace": func(p *corev1.Pod) error { _, err := All[corev1.Pod](c).Replace(ctx, p); return err },
+		"create":  func(p *corev1.Pod) error { _, err := Everywhere[corev1.Pod](c).Create(ctx, p); return err },
+		"replace": func(p *corev1.Pod) error { _, err := Everywhere[corev1.Pod](c).Replace(ctx, p); return err },
 		"apply": func(p *corev1.Pod) error {
 			entries := p.ManagedFields
 			p.ManagedFields = nil
@@ -209,7 +209,7 @@ func TestWritesLeaveTheirArgumentAlone(t *testing.T) {
 		check(name, p, pod(), do(p))
 	}
 	p := pointed()
-	_, err = All[pointerWrapped](c).Create(ctx, p)
+	_, err = Everywhere[pointerWrapped](c).Create(ctx, p)
 	check("create of a wrapped pointer", p.ConfigMap, pointed().ConfigMap, err)
 }
 
@@ -323,7 +323,7 @@ func TestScaleIsDecoded(t *testing.T) {
 func TestDeleteAllInTheNamespacesOfTheClient(t *testing.T) {
 	t.Parallel()
 	s := scripted(t, done, done)
-	if err := All[corev1.Pod](NewClientFromHandler(s).InNamespaces("a", "b")).DeleteAll(t.Context(), []Selector{Everything()}); err != nil {
+	if err := Everywhere[corev1.Pod](NewClientFromHandler(s).InNamespaces("a", "b")).DeleteAll(t.Context(), []Selector{Everything()}); err != nil {
 		t.Fatal(err)
 	}
 	if s.got[0].Namespace != "a" || s.got[1].Namespace != "b" {
@@ -336,7 +336,7 @@ func TestReviewsHaveNoName(t *testing.T) {
 	t.Parallel()
 	s := scripted(t, answer(`{"status":{"allowed":true}}`))
 	review := &authorizationv1.SubjectAccessReview{Spec: authorizationv1.SubjectAccessReviewSpec{User: "jane"}}
-	got, err := All[authorizationv1.SubjectAccessReview](NewClientFromHandler(s)).Create(t.Context(), review)
+	got, err := Everywhere[authorizationv1.SubjectAccessReview](NewClientFromHandler(s)).Create(t.Context(), review)
 	if err != nil || !got.Status.Allowed {
 		t.Errorf("%+v, %v", got, err)
 	}

@@ -62,7 +62,7 @@ func newStage(t *testing.T, cluster *yaretest.Cluster, duration time.Duration) *
 	}
 	for i := range operator.LeaderObjects {
 		o := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: s.namespace, Name: operator.LeaderObject(i)}}
-		if _, err := kube.All[corev1.ConfigMap](s.client).Create(t.Context(), o); err != nil {
+		if _, err := kube.Everywhere[corev1.ConfigMap](s.client).Create(t.Context(), o); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -401,7 +401,7 @@ func TestHandOver(t *testing.T) {
 	if n, err := strconv.Atoi(os.Getenv("YARE_HAND_OVERS")); err == nil {
 		times = n
 	}
-	s := newStage(t, yaretest.Start(t), 0)
+	s := newStage(t, yaretest.Shared(t), 0)
 	leader := s.start(nil)
 	s.leader("")
 	var took []time.Duration
@@ -456,7 +456,7 @@ func lastWrites(t *testing.T, s *stage) map[string]int {
 // followed when its lease expires.
 func TestLeaderElectionWithItsPermissions(t *testing.T) {
 	t.Parallel()
-	cluster := yaretest.Start(t)
+	cluster := yaretest.Shared(t)
 	s := newStage(t, cluster, shortLease)
 	account := cluster.ServiceAccount(t, s.namespace)
 	account.Allow(t, s.namespace, rbacv1.PolicyRule{APIGroups: []string{""}, Resources: []string{"configmaps"}, Verbs: []string{"patch"}})

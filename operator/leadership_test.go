@@ -133,7 +133,7 @@ func TestPartsOfAStandby(t *testing.T) {
 	}
 	g := &gadget{}
 	g.Namespace, g.Name = "default", "one"
-	if _, err := kube.All[gadget](server.Client()).Create(t.Context(), g); err != nil {
+	if _, err := kube.Everywhere[gadget](server.Client()).Create(t.Context(), g); err != nil {
 		t.Fatal(err)
 	}
 	one := start("pod-1")
@@ -201,7 +201,7 @@ func TestOtherInstalls(t *testing.T) {
 		l := new(coordinationv1.Lease)
 		l.Namespace, l.Name = namespace, "gadgets"
 		l.Spec.HolderIdentity, l.Spec.RenewTime = &holder, lease.MicroTime(renewed)
-		if _, err := kube.All[coordinationv1.Lease](server.Client()).Create(t.Context(), l); err != nil {
+		if _, err := kube.Everywhere[coordinationv1.Lease](server.Client()).Create(t.Context(), l); err != nil {
 			t.Fatal(err)
 		}
 	}

@@ -397,7 +397,7 @@ func TestReadinessOfFunctions(t *testing.T) {
 				})
 			})
 			part := Func[gadget](func(ctx context.Context, c *kube.Client) error {
-				for range watch.Events(ctx, kube.All[gadget](c), kube.Label("a", "b")) {
+				for range watch.Events(ctx, kube.Everywhere[gadget](c), kube.Label("a", "b")) {
 				}
 				return nil
 			})
@@ -437,7 +437,7 @@ func TestAbandonedWatchesDoNotHoldReadiness(t *testing.T) {
 		var running sync.WaitGroup
 		for i := range 10 {
 			running.Go(func() {
-				for range watch.Events(watching, kube.All[gadget](c), kube.Label("job", fmt.Sprint(i))) {
+				for range watch.Events(watching, kube.Everywhere[gadget](c), kube.Label("job", fmt.Sprint(i))) {
 				}
 			})
 		}

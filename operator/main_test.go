@@ -32,7 +32,7 @@ type gadget = kube.CustomResource[gadgetSpec, kube.None]
 // is "as:" and one of these names, it is a program made with Main.
 var programs = map[string]func(context.Context, *kube.Client) error{
 	"watcher": func(ctx context.Context, c *kube.Client) error {
-		for e := range watch.Events(ctx, kube.All[gadget](c)) {
+		for e := range watch.Events(ctx, kube.Everywhere[gadget](c)) {
 			switch e := e.(type) {
 			case watch.Added[gadget]:
 				fmt.Println("added", e.Object.Name)

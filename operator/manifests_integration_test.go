@@ -47,7 +47,7 @@ type installation struct {
 // newInstallation returns an installation of a program whose cleanups wait until hold is closed.
 func newInstallation[G interface{ Group() string }](t *testing.T) *installation {
 	t.Helper()
-	cluster := yaretest.Start(t)
+	cluster := yaretest.Shared(t)
 	var g G
 	i := &installation{
 		t: t, cluster: cluster, client: cluster.Client(t), name: strings.ReplaceAll(g.Group(), ".", "-"),

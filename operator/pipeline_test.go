@@ -106,7 +106,7 @@ func TestPipelineIsThatOfThePage(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if _, err := kube.All[gadget](server.Client()).Create(t.Context(), &gadget{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "one"}}); err != nil {
+		if _, err := kube.Everywhere[gadget](server.Client()).Create(t.Context(), &gadget{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "one"}}); err != nil {
 			t.Fatal(err)
 		}
 		owner := controller.New(func(ctx context.Context, g *gadget, c *kube.Client) (controller.Action, error) {

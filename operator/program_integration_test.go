@@ -42,7 +42,7 @@ func occurrences(p *yaretest.Process, message string) (n int) {
 // line when that is over. Then the program works.
 func TestConnectionProblems(t *testing.T) {
 	t.Parallel()
-	cluster := yaretest.Start(t)
+	cluster := yaretest.Shared(t)
 	namespace := cluster.Namespace(t)
 	account := cluster.ServiceAccount(t, namespace)
 	p := start(t, account.Kubeconfig(), "watcher", "--watch-namespace", namespace)
@@ -74,7 +74,7 @@ func TestConnectionProblems(t *testing.T) {
 // The server does not accept the credentials.
 func TestUnauthorized(t *testing.T) {
 	t.Parallel()
-	cluster := yaretest.Start(t)
+	cluster := yaretest.Shared(t)
 	config, err := clientcmd.LoadFromFile(cluster.Kubeconfig())
 	if err != nil {
 		t.Fatal(err)

@@ -65,7 +65,7 @@ func startSecure(t *testing.T, account *yaretest.ServiceAccount) (p *yaretest.Pr
 // The metrics are for those whom the cluster allows to get them, and the health is for all.
 func TestSecureMetrics(t *testing.T) {
 	t.Parallel()
-	cluster := yaretest.Start(t)
+	cluster := yaretest.Shared(t)
 	namespace := cluster.Namespace(t)
 	account, reader, stranger := cluster.ServiceAccount(t, namespace), cluster.ServiceAccount(t, namespace), cluster.ServiceAccount(t, namespace)
 	var rules []rbacv1.PolicyRule
@@ -83,7 +83,7 @@ func TestSecureMetrics(t *testing.T) {
 		NonResourceAttributes: &authorizationv1.NonResourceAttributes{Path: "/metrics", Verb: "get"},
 	}}
 	yaretest.Eventually(t, func() error {
-		answer, err := kube.All[authorizationv1.SelfSubjectAccessReview](reader.Client(t)).Create(t.Context(), review)
+		answer, err := kube.Everywhere[authorizationv1.SelfSubjectAccessReview](reader.Client(t)).Create(t.Context(), review)
 		if err == nil && !answer.Status.Allowed {
 			err = errors.New("the reader may not get /metrics yet")
 		}
@@ -128,7 +128,7 @@ func TestSecureMetrics(t *testing.T) {
 // A program that may not ask the cluster allows nothing, and logs the missing permission.
 func TestSecureMetricsWithoutPermissions(t *testing.T) {
 	t.Parallel()
-	cluster := yaretest.Start(t)
+	cluster := yaretest.Shared(t)
 	account := cluster.ServiceAccount(t, cluster.Namespace(t))
 	p, address := startSecure(t, account)
 	if code, text := askSecure(t, address, "/metrics", account.Config(t).BearerToken); code != 503 || strings.Contains(text, "yare_") {

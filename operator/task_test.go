@@ -61,7 +61,7 @@ func TestCachedClient(t *testing.T) {
 		of := func(name string) *gadget {
 			return &gadget{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: name}}
 		}
-		if _, err := kube.All[gadget](server.Client()).Create(t.Context(), of("one")); err != nil {
+		if _, err := kube.Everywhere[gadget](server.Client()).Create(t.Context(), of("one")); err != nil {
 			t.Fatal(err)
 		}
 		follower := controller.New(func(context.Context, *gadget, *kube.Client) (controller.Action, error) { return controller.Done(), nil })
@@ -88,7 +88,7 @@ func TestCachedClient(t *testing.T) {
 			for _, stream := range server.Streams() {
 				stream.Freeze()
 			}
-			if _, err := kube.All[gadget](c).Create(ctx, of("two")); err != nil {
+			if _, err := kube.Everywhere[gadget](c).Create(ctx, of("two")); err != nil {
 				t.Error(err)
 			}
 			if _, err := kube.Get[gadget](ctx, c, "default", "two"); err != nil || reads() != 0 {

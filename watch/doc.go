@@ -1,7 +1,7 @@
 // Package watch turns list and watch into one ordered sequence of events, which goes on whatever a server
 // does.
 //
-//	for event, err := range watch.Events(ctx, kube.All[Book](client)) {
+//	for event, err := range watch.Events(ctx, kube.Everywhere[Book](client)) {
 //		switch e := event.(type) {
 //		case watch.Added[Book]:
 //			…

@@ -53,7 +53,7 @@ func eventText(e watch.Event[thing], err error) string {
 
 // events returns the first n events of a watch of the script.
 func events(ctx context.Context, s *script, n int) (published []string) {
-	for e, err := range watch.Events(ctx, kube.All[thing](kube.NewClientFromHandler(s))) {
+	for e, err := range watch.Events(ctx, kube.Everywhere[thing](kube.NewClientFromHandler(s))) {
 		if published = append(published, eventText(e, err)); len(published) >= n {
 			break
 		}
@@ -180,7 +180,7 @@ func TestStaleDeletionHasItsIdentity(t *testing.T) {
 			stream(added(object("a/u1", 1)), endOfList("5"), gone()),
 			stream(endOfList("9")),
 		}}
-		for e := range watch.Events(t.Context(), kube.All[thing](kube.NewClientFromHandler(s))) {
+		for e := range watch.Events(t.Context(), kube.Everywhere[thing](kube.NewClientFromHandler(s))) {
 			d, ok := e.(watch.Deleted[thing])
 			if !ok {
 				continue
@@ -215,7 +215,7 @@ func TestNamespacesAreMerged(t *testing.T) {
 		}
 		client := kube.NewClientFromHandler(s).InNamespaces("one", "two")
 		var published []string
-		for e, err := range watch.Events(t.Context(), kube.All[thing](client)) {
+		for e, err := range watch.Events(t.Context(), kube.Everywhere[thing](client)) {
 			if published = append(published, eventText(e, err)); len(published) == 4 {
 				break
 			}
@@ -233,8 +233,8 @@ func TestErrorOfTheQuestionIsTheEnd(t *testing.T) {
 	client := kube.NewClientFromHandler(s)
 	clusterWide := kube.Resource{GroupVersionKind: things.Resource.GroupVersionKind, Plural: "things", ClusterScoped: true}
 	for name, sequence := range map[string]func(func(error)){
-		"a bad label selector":                 errorsOf(watch.Events(t.Context(), kube.All[thing](client), kube.ParseLabels("a in"))),
-		"a bad field selector":                 errorsOf(watch.Events(t.Context(), kube.All[thing](client), kube.ParseFields("nothing"))),
+		"a bad label selector":                 errorsOf(watch.Events(t.Context(), kube.Everywhere[thing](client), kube.ParseLabels("a in"))),
+		"a bad field selector":                 errorsOf(watch.Events(t.Context(), kube.Everywhere[thing](client), kube.ParseFields("nothing"))),
 		"a bad namespace":                      errorsOf(watch.Events(t.Context(), kube.Namespaced[thing](client, "../x"))),
 		"no namespace":                         errorsOf(watch.Events(t.Context(), kube.Namespaced[thing](client, ""))),
 		"a cluster-scoped kind in a namespace": errorsOf(watch.Events(t.Context(), kube.Dynamic(client, clusterWide, "default"))),
@@ -308,7 +308,7 @@ func TestEventsLeaveNothing(t *testing.T) {
 					ctx, cancel := context.WithCancel(t.Context())
 					defer cancel()
 					n := 0
-					for range watch.Events(ctx, kube.All[thing](kube.NewClientFromHandler(h).InNamespaces(namespaces...))) {
+					for range watch.Events(ctx, kube.Everywhere[thing](kube.NewClientFromHandler(h).InNamespaces(namespaces...))) {
 						if n++; n >= 2 && !end(cancel) {
 							break
 						}

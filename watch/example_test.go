@@ -15,7 +15,7 @@ func ExampleEvents() {
 		return stream(added(object("pebble", 1)), endOfList("5"), modified(object("pebble", 6)), deleted(object("pebble", 7)), hang())(r)
 	}))
 
-	for event, err := range watch.Events(context.Background(), kube.All[thing](client)) {
+	for event, err := range watch.Events(context.Background(), kube.Everywhere[thing](client)) {
 		if err != nil {
 			fmt.Println("in trouble:", err) // which is being dealt with
 			continue

@@ -16,7 +16,7 @@ import (
 // Promise 2: a real server streams its lists, so that there is only one request.
 func TestServerStreamsTheList(t *testing.T) {
 	t.Parallel()
-	cluster := yaretest.Start(t)
+	cluster := yaretest.Shared(t)
 	client := withThings(t, cluster)
 	one, two, other := cluster.Namespace(t), cluster.Namespace(t), cluster.Namespace(t)
 	apply(t, client, newThing(one, "a", 1), newThing(two, "b", 1), newThing(other, "c", 1))
@@ -36,7 +36,7 @@ func TestServerStreamsTheList(t *testing.T) {
 // state. It is added when it moves in again.
 func TestSelectorsOnAServer(t *testing.T) {
 	t.Parallel()
-	cluster := yaretest.Start(t)
+	cluster := yaretest.Shared(t)
 	client := withThings(t, cluster)
 	namespace := cluster.Namespace(t)
 	narrow := client.InNamespaces(namespace)
@@ -71,7 +71,7 @@ type pebble = kube.CustomResource[pebbleSpec, kube.None]
 // it are deleted, and the new ones are seen.
 func TestDefinitionComesAndGoes(t *testing.T) {
 	t.Parallel()
-	cluster := yaretest.Start(t)
+	cluster := yaretest.Shared(t)
 	client := cluster.Client(t)
 	namespace := cluster.Namespace(t)
 	ctx, cancel := context.WithCancel(t.Context())

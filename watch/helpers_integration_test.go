@@ -100,7 +100,7 @@ func followThings(t *testing.T, client *kube.Client, selectors ...kube.Selector)
 	ctx, cancel := context.WithCancel(context.Background())
 	var running sync.WaitGroup
 	running.Go(func() {
-		for e, err := range watch.Events(ctx, kube.All[thing](client.With(f.through)), selectors...) {
+		for e, err := range watch.Events(ctx, kube.Everywhere[thing](client.With(f.through)), selectors...) {
 			f.record(e, err)
 		}
 	})

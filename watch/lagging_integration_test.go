@@ -136,7 +136,7 @@ func startSecondAPIServer(t *testing.T, cluster *yaretest.Cluster) (*kube.Config
 		t.Fatal(err)
 	}
 	yaretest.Eventually(t, func() error {
-		_, err := kube.All[thing](client).List(t.Context())
+		_, err := kube.Everywhere[thing](client).List(t.Context())
 		return err
 	})
 	return config, etcd

@@ -202,7 +202,7 @@ func TestEachStreamBacksOffByItself(t *testing.T) {
 		client := kube.NewClientFromHandler(h).InNamespaces("ailing", "healthy")
 		ctx, cancel := context.WithTimeout(t.Context(), 8*time.Minute)
 		defer cancel()
-		for range watch.Events(ctx, kube.All[thing](client)) {
+		for range watch.Events(ctx, kube.Everywhere[thing](client)) {
 		}
 		if n := len(ailing.requests()); n < 10 || n > 50 {
 			t.Errorf("%d requests to the namespace that fails, in eight minutes", n)

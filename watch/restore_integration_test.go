@@ -18,7 +18,7 @@ import (
 // do the same.
 func TestWatchFromTheFuture(t *testing.T) {
 	t.Parallel()
-	cluster := yaretest.Start(t)
+	cluster := yaretest.Shared(t)
 	client := withThings(t, cluster)
 	namespace := cluster.Namespace(t)
 	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)

@@ -157,7 +157,7 @@ func TestWaitForRefusesBadInput(t *testing.T) {
 	for want, call := range map[string]func() error{
 		"the name is empty": func() error { _, err := watch.WaitFor(t.Context(), one, "", never); return err },
 		"use kube.Namespaced": func() error {
-			_, err := watch.WaitFor(t.Context(), kube.All[thing](c), "a", never)
+			_, err := watch.WaitFor(t.Context(), kube.Everywhere[thing](c), "a", never)
 			return err
 		},
 		"the namespace is empty": func() error {
@@ -177,7 +177,7 @@ func TestWaitForRefusesBadInput(t *testing.T) {
 
 func TestWaitForOnTheServer(t *testing.T) {
 	t.Parallel()
-	cluster := yaretest.Start(t)
+	cluster := yaretest.Shared(t)
 	namespace := cluster.Namespace(t)
 	maps := kube.Namespaced[corev1.ConfigMap](cluster.Client(t), namespace)
 	created := make(chan error, 1)

@@ -57,12 +57,12 @@ func (a *ServiceAccount) Allow(t testing.TB, namespace string, rules ...rbacv1.P
 	subjects := []rbacv1.Subject{{Kind: "ServiceAccount", Namespace: a.namespace, Name: a.name}}
 	meta := metav1.ObjectMeta{GenerateName: a.name + "-", Namespace: namespace}
 	if namespace == "" {
-		role, err := kube.All[rbacv1.ClusterRole](client).Create(t.Context(), &rbacv1.ClusterRole{ObjectMeta: meta, Rules: rules})
+		role, err := kube.Everywhere[rbacv1.ClusterRole](client).Create(t.Context(), &rbacv1.ClusterRole{ObjectMeta: meta, Rules: rules})
 		if err != nil {
 			t.Fatal(err)
 		}
 		a.cluster.removeAfter(t, client, role)
-		binding, err := kube.All[rbacv1.ClusterRoleBinding](client).Create(t.Context(), &rbacv1.ClusterRoleBinding{
+		binding, err := kube.Everywhere[rbacv1.ClusterRoleBinding](client).Create(t.Context(), &rbacv1.ClusterRoleBinding{
 			ObjectMeta: meta, Subjects: subjects,
 			RoleRef: rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: role.Name},
 		})
@@ -108,7 +108,7 @@ func (a *ServiceAccount) waitUntilGranted(t testing.TB, client *kube.Client, nam
 		},
 	}}
 	Eventually(t, func() error {
-		answer, err := kube.All[authorizationv1.SubjectAccessReview](client).Create(t.Context(), review)
+		answer, err := kube.Everywhere[authorizationv1.SubjectAccessReview](client).Create(t.Context(), review)
 		if err == nil && !answer.Status.Allowed {
 			err = fmt.Errorf("the account %s has not got its rights: %s", a.name, answer.Status.Reason)
 		}

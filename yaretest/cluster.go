@@ -42,9 +42,9 @@ var shared = sync.OnceValues(func() (*Cluster, error) {
 	return c, err
 })
 
-// Start returns the control plane of this test process, which the first call starts, or the existing
+// Shared returns the control plane of this test process, which the first call starts, or the existing
 // cluster of [KubeconfigVariable]. Tests that stop components of a control plane use [New] instead.
-func Start(t testing.TB) *Cluster {
+func Shared(t testing.TB) *Cluster {
 	t.Helper()
 	c, err := shared()
 	if err != nil {
@@ -154,7 +154,7 @@ func clientOf(t testing.TB, config *kube.Config) *kube.Client {
 func (c *Cluster) Namespace(t testing.TB) string {
 	t.Helper()
 	client := c.Client(t)
-	made, err := kube.All[corev1.Namespace](client).Create(t.Context(),
+	made, err := kube.Everywhere[corev1.Namespace](client).Create(t.Context(),
 		&corev1.Namespace{ObjectMeta: metav1.ObjectMeta{GenerateName: "test-"}})
 	if err != nil {
 		t.Fatal(err)

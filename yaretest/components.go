@@ -90,7 +90,7 @@ func (c *Cluster) ControlPlane() (ControlPlane, error) {
 	case c.plane == nil:
 		return nil, fmt.Errorf("the components of the existing cluster %s (%s) cannot be stopped", c.config.Host, KubeconfigVariable)
 	case c.isShared:
-		return nil, errors.New("all tests use the cluster of yaretest.Start: give one that yaretest.New has started")
+		return nil, errors.New("all tests use the cluster of yaretest.Shared: give one that yaretest.New has started")
 	}
 	return c.plane, nil
 }

@@ -2,7 +2,7 @@
 // controllers with a garbage collector, scheduler, and nodes whose Pods are simulated.
 //
 //	func TestWebApp(t *testing.T) {
-//		cluster := yaretest.Start(t)
+//		cluster := yaretest.Shared(t)
 //		yaretest.Define[WebApp](t, cluster)
 //		namespace := cluster.Namespace(t)
 //		run := yaretest.RunParts(t, cluster, parts()...)
@@ -58,7 +58,7 @@
 //
 // # The control plane
 //
-// The first test of a process that calls [Start] starts the control plane, in about four
+// The first test of a process that calls [Shared] starts the control plane, in about four
 // seconds. All tests of the process share it, each in a namespace of its own. It ends with the
 // process. Its binary is built on the machine itself when it is needed for the first time,
 // which takes some minutes, and then kept.

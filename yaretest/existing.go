@@ -39,7 +39,7 @@ func openExisting(path string) (*Cluster, error) {
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), defaultTimeout)
 	defer cancel()
-	system, err := kube.All[corev1.Namespace](client).Get(ctx, "kube-system")
+	system, err := kube.Everywhere[corev1.Namespace](client).Get(ctx, "kube-system")
 	if err != nil {
 		return nil, fmt.Errorf("%s=%s: see whether the cluster allows tests: %w", KubeconfigVariable, path, err)
 	}

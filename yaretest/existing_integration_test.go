@@ -40,7 +40,7 @@ func TestExistingCluster(t *testing.T) {
 	if output, passed := run(yaretest.KubeconfigVariable + "=kubeconfig"); passed || !strings.Contains(output, "not an absolute path") {
 		t.Errorf("with a relative path (passed: %t): %s", passed, output)
 	}
-	if _, err := kube.All[corev1.Namespace](cluster.Client(t)).Patch(t.Context(), "kube-system",
+	if _, err := kube.Everywhere[corev1.Namespace](cluster.Client(t)).Patch(t.Context(), "kube-system",
 		kube.MergePatch(map[string]any{"metadata": map[string]any{"labels": map[string]any{"yare-test": "allowed"}}})); err != nil {
 		t.Fatal(err)
 	}
@@ -61,7 +61,7 @@ func TestOnExistingCluster(t *testing.T) {
 	if host == "" {
 		t.Skip("TestExistingCluster runs it")
 	}
-	cluster := yaretest.Start(t)
+	cluster := yaretest.Shared(t)
 	if got := cluster.Config().Host; got != host {
 		t.Fatalf("the cluster is %s, want %s", got, host)
 	}

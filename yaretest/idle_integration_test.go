@@ -27,7 +27,7 @@ func TestRequireIdle(t *testing.T) {
 	for cause, resting := range map[string]bool{"requeue": true, "Deployment default/web modified": false} {
 		t.Run(cause, func(t *testing.T) {
 			t.Parallel()
-			proxy := yaretest.Start(t).Proxy(t)
+			proxy := yaretest.Shared(t).Proxy(t)
 			// Slow enough to seem to be at rest in between.
 			script := fmt.Sprintf("while :; do echo '"+call+"' >&2; sleep 2; done", cause)
 			program := yaretest.Run(t, proxy.Kubeconfig(), "/bin/sh", "-c", script)

@@ -57,7 +57,7 @@ func reminder(namespace, text string) *Reminder {
 // end with them.
 func TestRunParts(t *testing.T) {
 	t.Parallel()
-	cluster := yaretest.Start(t)
+	cluster := yaretest.Shared(t)
 	yaretest.Define[Reminder](t, cluster)
 	var tests sync.WaitGroup
 	for i := range 3 {
@@ -124,7 +124,7 @@ func (s service) Start(ctx context.Context, _ *controller.Runtime) error {
 // In a test, too, services end after the parts that use them.
 func TestRunPartsEndsServicesLast(t *testing.T) {
 	t.Parallel()
-	cluster := yaretest.Start(t)
+	cluster := yaretest.Shared(t)
 	ended := make(chan string, 2)
 	program := yaretest.RunParts(t, cluster, service{ended}, task(func(ctx context.Context, _ *kube.Client) error {
 		<-ctx.Done()
@@ -140,7 +140,7 @@ func TestRunPartsEndsServicesLast(t *testing.T) {
 
 func TestRunPartsThatFail(t *testing.T) {
 	t.Parallel()
-	cluster := yaretest.Start(t)
+	cluster := yaretest.Shared(t)
 	reconcile := controller.New(remind)
 	for name, test := range map[string]struct {
 		parts []operator.Part
@@ -173,7 +173,7 @@ func TestRunPartsThatFail(t *testing.T) {
 // clients of the test may do everything.
 func TestRunPartsChecksPermissions(t *testing.T) {
 	t.Parallel()
-	cluster := yaretest.Start(t)
+	cluster := yaretest.Shared(t)
 	yaretest.Define[Reminder](t, cluster)
 	namespace := cluster.Namespace(t)
 	proxy := cluster.Proxy(t)
@@ -215,7 +215,7 @@ func TestRunPartsChecksPermissions(t *testing.T) {
 // Hours pass in a moment: each requeue of that time is reconciled, and has seen its time.
 func TestAdvance(t *testing.T) {
 	t.Parallel()
-	cluster := yaretest.Start(t)
+	cluster := yaretest.Shared(t)
 	yaretest.Define[Reminder](t, cluster)
 	namespace := cluster.Namespace(t)
 	reminders := kube.Namespaced[Reminder](cluster.Client(t), namespace)
@@ -255,7 +255,7 @@ func hasReminded(times int) func(*Reminder) error {
 // A retried reconcile is moved as well. A program that does not come to rest is named.
 func TestAdvanceThatCannotEnd(t *testing.T) {
 	t.Parallel()
-	cluster := yaretest.Start(t)
+	cluster := yaretest.Shared(t)
 	yaretest.Define[Reminder](t, cluster)
 	release := make(chan struct{})
 	record(t, "x", func(t testing.TB) {
@@ -282,7 +282,7 @@ func rule(group, resource string, verbs ...string) rbacv1.PolicyRule {
 // A program can be run with the rights of an account, and its connection can be cut.
 func TestTargets(t *testing.T) {
 	t.Parallel()
-	cluster := yaretest.Start(t)
+	cluster := yaretest.Shared(t)
 	yaretest.Define[Reminder](t, cluster)
 	namespace := cluster.Namespace(t)
 	account := cluster.ServiceAccount(t, namespace)

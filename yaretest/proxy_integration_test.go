@@ -36,7 +36,7 @@ func configMap(namespace, name string) *corev1.ConfigMap {
 
 func TestProxyNotesRequests(t *testing.T) {
 	t.Parallel()
-	cluster := yaretest.Start(t)
+	cluster := yaretest.Shared(t)
 	namespace := cluster.Namespace(t)
 	proxy := cluster.Proxy(t)
 	client := through(t, proxy)
@@ -92,7 +92,7 @@ func TestProxyNotesRequests(t *testing.T) {
 // carried out or not, as was asked for.
 func TestProxyCuts(t *testing.T) {
 	t.Parallel()
-	cluster := yaretest.Start(t)
+	cluster := yaretest.Shared(t)
 	namespace := cluster.Namespace(t)
 	proxy := cluster.Proxy(t)
 	client := through(t, proxy)
@@ -139,7 +139,7 @@ func TestProxyCuts(t *testing.T) {
 // kubeconfig get these rights.
 func TestProxyOfAccount(t *testing.T) {
 	t.Parallel()
-	cluster := yaretest.Start(t)
+	cluster := yaretest.Shared(t)
 	namespace := cluster.Namespace(t)
 	proxy := cluster.ServiceAccount(t, namespace).Proxy(t)
 	if _, err := kube.Namespaced[corev1.ConfigMap](through(t, proxy), namespace).List(t.Context()); !kube.IsForbidden(err) {
@@ -154,7 +154,7 @@ func TestProxyOfAccount(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := kube.All[corev1.Namespace](client).List(t.Context()); !kube.IsUnauthorized(err) {
+	if _, err := kube.Everywhere[corev1.Namespace](client).List(t.Context()); !kube.IsUnauthorized(err) {
 		t.Errorf("with another token: %v", err)
 	}
 	last := proxy.Requests()
@@ -165,7 +165,7 @@ func TestProxyOfAccount(t *testing.T) {
 
 func TestWaiting(t *testing.T) {
 	t.Parallel()
-	cluster := yaretest.Start(t)
+	cluster := yaretest.Shared(t)
 	client := cluster.Client(t)
 	namespace := cluster.Namespace(t)
 	pods := kube.Namespaced[corev1.Pod](client, namespace)

@@ -19,7 +19,7 @@ import (
 func Example() {
 	// In a file that ends in _test.go:
 	_ = func(t *testing.T) {
-		cluster := yaretest.Start(t)
+		cluster := yaretest.Shared(t)
 		namespace := cluster.Namespace(t)
 		pods, err := kube.Namespaced[corev1.Pod](cluster.Client(t), namespace).List(t.Context())
 		if err != nil || len(pods) != 0 {
@@ -30,8 +30,8 @@ func Example() {
 
 func TestNamespacesAreApart(t *testing.T) {
 	t.Parallel()
-	cluster := yaretest.Start(t)
-	if again := yaretest.Start(t); again != cluster {
+	cluster := yaretest.Shared(t)
+	if again := yaretest.Shared(t); again != cluster {
 		t.Error("the tests of one process do not share their control plane")
 	}
 	one, two := cluster.Namespace(t), cluster.Namespace(t)
@@ -50,7 +50,7 @@ func TestNamespacesAreApart(t *testing.T) {
 // A namespace does not outlive its test.
 func TestNamespaceEndsWithItsTest(t *testing.T) {
 	t.Parallel()
-	cluster := yaretest.Start(t)
+	cluster := yaretest.Shared(t)
 	var name string
 	t.Run("inner", func(t *testing.T) { name = cluster.Namespace(t) })
 	yaretest.Eventually(t, func() error {
@@ -68,7 +68,7 @@ func TestNamespaceEndsWithItsTest(t *testing.T) {
 // A ServiceAccount may do what it was allowed, where it was allowed, and nothing else.
 func TestServiceAccount(t *testing.T) {
 	t.Parallel()
-	cluster := yaretest.Start(t)
+	cluster := yaretest.Shared(t)
 	home, other := cluster.Namespace(t), cluster.Namespace(t)
 	account := cluster.ServiceAccount(t, home)
 	client := account.Client(t)

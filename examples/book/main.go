@@ -31,7 +31,7 @@ type Book = kube.CustomResource[BookSpec, kube.None] // the whole resource
 func main() { operator.Main(operator.Func[Book](run)) }
 
 func run(ctx context.Context, c *kube.Client) error {
-	for event := range watch.Events(ctx, kube.All[Book](c)) {
+	for event := range watch.Events(ctx, kube.Everywhere[Book](c)) {
 		switch e := event.(type) {
 		case watch.Added[Book]:
 			fmt.Printf("Added a book %s with title '%s'\n", e.Object.Name, e.Object.Spec.Title)

@@ -25,7 +25,7 @@ const scheduledAt = "batch.tutorial.example.com/scheduled-at"
 const active batchv1.JobConditionType = ""
 
 func main() {
-	operator.Main(controller.New(reconcile, controller.Owns[batchv1.Job](controller.Writing(kube.VerbCreate, kube.VerbDelete))))
+	operator.Main(controller.New(reconcile, controller.Owns[batchv1.Job](controller.WriteVerbs(kube.VerbCreate, kube.VerbDelete))))
 }
 
 func reconcile(ctx context.Context, c *CronJob, client *kube.Client) (controller.Action, error) {

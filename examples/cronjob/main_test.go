@@ -30,7 +30,7 @@ type schedules struct {
 
 func newSchedules(t *testing.T) *schedules {
 	t.Parallel()
-	cluster := yaretest.Start(t)
+	cluster := yaretest.Shared(t)
 	yaretest.Define[CronJob](t, cluster)
 	namespace, client := cluster.Namespace(t), cluster.Client(t)
 	s := &schedules{T: t, crons: kube.Namespaced[CronJob](client, namespace), jobs: kube.Namespaced[batchv1.Job](client, namespace)}
@@ -40,7 +40,7 @@ func newSchedules(t *testing.T) *schedules {
 
 // start starts the operator.
 func (s *schedules) start(through yaretest.Target) {
-	s.run = yaretest.RunParts(s, through, controller.New(reconcile, controller.Owns[batchv1.Job](controller.Writing(kube.VerbCreate, kube.VerbDelete))))
+	s.run = yaretest.RunParts(s, through, controller.New(reconcile, controller.Owns[batchv1.Job](controller.WriteVerbs(kube.VerbCreate, kube.VerbDelete))))
 }
 
 // hourly returns the spec of a CronJob whose Pods are simulated by annotations. The test does not last
@@ -256,7 +256,7 @@ func TestDayOfTheMonthOrWeekday(t *testing.T) {
 // the status. A run is due when the operator starts.
 func TestKillBeforeTheRunIsRecorded(t *testing.T) {
 	t.Parallel()
-	cluster := yaretest.Start(t)
+	cluster := yaretest.Shared(t)
 	yaretest.Define[CronJob](t, cluster)
 	namespace, client, binary := cluster.Namespace(t), cluster.Client(t), yaretest.Build(t, ".")
 	crons, jobs := kube.Namespaced[CronJob](client, namespace), kube.Namespaced[batchv1.Job](client, namespace)

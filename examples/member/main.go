@@ -31,7 +31,7 @@ func main() { operator.Main(operator.Func[Member](run)) }
 
 func run(ctx context.Context, c *kube.Client) error {
 	fmt.Print("starting hello world operator\nsubscribing events of type members.helloworld.apimeister.com/v1\n")
-	for event, err := range watch.Events(ctx, kube.All[Member](c)) {
+	for event, err := range watch.Events(ctx, kube.Everywhere[Member](c)) {
 		switch e := event.(type) {
 		case watch.Added[Member]: // without a team only the first half of the sentence
 			fmt.Println("welcome " + e.Object.Name + strings.TrimSuffix(" to the team "+e.Object.Spec.MemberOf, " to the team "))

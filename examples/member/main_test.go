@@ -47,7 +47,7 @@ func TestPermissions(t *testing.T) {
 // A member need not have a team.
 func TestMemberWithoutTeam(t *testing.T) {
 	t.Parallel()
-	cluster := yaretest.Start(t)
+	cluster := yaretest.Shared(t)
 	cluster.Define(t, typeOfMember(t))
 	namespace := cluster.Namespace(t)
 	p := cluster.Run(t, yaretest.Build(t, "."), "--watch-namespace", namespace)

@@ -21,7 +21,7 @@ import (
 
 // What users of a WebApp see.
 func TestWhatUsersSee(t *testing.T) {
-	cluster := yaretest.Start(t)
+	cluster := yaretest.Shared(t)
 	kind, err := kube.TypeOf[WebApp]()
 	if err != nil {
 		t.Fatal(err)

@@ -94,6 +94,6 @@ func restingHeap() int64 {
 }
 
 var (
-	app = kube.All[samples.WebApp](nil)
-	pod = kube.All[corev1.Pod](nil)
+	app = kube.Everywhere[samples.WebApp](nil)
+	pod = kube.Everywhere[corev1.Pod](nil)
 )

@@ -66,7 +66,7 @@ func (p *projected) requireRequests(n int, what string) {
 }
 
 func streamsOf[T any, P kube.ObjectOf[T]](t *testing.T) []kube.Stream {
-	streams, err := kube.All[T, P](kube.NewClientFromHandler(nil)).Streams()
+	streams, err := kube.Everywhere[T, P](kube.NewClientFromHandler(nil)).Streams()
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -81,7 +81,7 @@ func TestProjectionIsCached(t *testing.T) {
 		if err != nil || read.Labels["app"] != "web" || read.ManagedFields != nil {
 			t.Errorf("reading the projection: %+v, %v", read, err)
 		}
-		for each, err := range kube.All[podPhase](p.client).Each(t.Context()) {
+		for each, err := range kube.Everywhere[podPhase](p.client).Each(t.Context()) {
 			if err != nil || each.Name != "a" {
 				t.Errorf("listing the projection: %+v, %v", each, err)
 			}
@@ -162,14 +162,14 @@ func TestIndexOfProjection(t *testing.T) {
 		p := newProjected(t, streamsOf[podPhase](t))
 		byPhase := kube.NewIndex("phase", func(o *podPhase) []string { return []string{string(o.Status.Phase)} })
 		byNode := kube.NewIndex("node", func(o *corev1.Pod) []string { return []string{o.Spec.NodeName} })
-		found, err := kube.All[podPhase](p.client).List(t.Context(), byPhase.Is(""))
+		found, err := kube.Everywhere[podPhase](p.client).List(t.Context(), byPhase.Is(""))
 		if err != nil || len(found) != 1 {
 			t.Errorf("by the index of the projection: %d Pods, %v", len(found), err)
 		}
-		if _, err := kube.All[podPhase](p.client).List(t.Context(), byNode.Is("node-1")); err == nil {
+		if _, err := kube.Everywhere[podPhase](p.client).List(t.Context(), byNode.Is("node-1")); err == nil {
 			t.Error("the index of whole Pods was used for a projection")
 		}
-		found2, err := kube.All[corev1.Pod](p.client).List(t.Context(), byPhase.Is(""))
+		found2, err := kube.Everywhere[corev1.Pod](p.client).List(t.Context(), byPhase.Is(""))
 		if err != nil || len(found2) != 1 {
 			t.Errorf("whole Pods by the index of the projection: %d Pods, %v", len(found2), err)
 		}

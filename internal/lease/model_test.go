@@ -388,7 +388,7 @@ func runModel(t *testing.T, seed uint64) {
 	w := &world{t: t, server: fakeserver.New(), random: rand.New(rand.NewPCG(seed, 1)), writes: make(map[int]string)}
 	for i := range 2 {
 		o := &work{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "work" + strconv.Itoa(i)}}
-		if _, err := kube.All[work](w.server.Client()).Create(t.Context(), o); err != nil {
+		if _, err := kube.Everywhere[work](w.server.Client()).Create(t.Context(), o); err != nil {
 			t.Fatal(err)
 		}
 	}

@@ -20,7 +20,7 @@ import (
 // refuses both, because the containers of its Pods do not run.
 func TestPodsOfTheRealServer(t *testing.T) {
 	t.Parallel()
-	cluster := yaretest.Start(t)
+	cluster := yaretest.Shared(t)
 	c, namespace := cluster.Client(t), cluster.Namespace(t)
 	api := kube.Namespaced[corev1.Pod](c, namespace)
 	_, err := api.Create(t.Context(), &corev1.Pod{

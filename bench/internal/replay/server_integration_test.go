@@ -18,7 +18,7 @@ import (
 // uids and resource versions.
 func TestObjectsAreThoseOfTheServer(t *testing.T) {
 	t.Parallel()
-	cluster := yaretest.Start(t)
+	cluster := yaretest.Shared(t)
 	kind, err := kube.TypeOf[workload.Shop]()
 	if err != nil {
 		t.Fatal(err)
@@ -26,7 +26,7 @@ func TestObjectsAreThoseOfTheServer(t *testing.T) {
 	cluster.Define(t, kind)
 	client := cluster.Client(t)
 	for _, name := range workload.Namespaces() {
-		if _, err := kube.All[corev1.Namespace](client).Create(t.Context(), &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: name}}); err != nil {
+		if _, err := kube.Everywhere[corev1.Namespace](client).Create(t.Context(), &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: name}}); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -36,7 +36,7 @@ func TestObjectsAreThoseOfTheServer(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	answer, err := client.Do(t.Context(), &kube.Request{Verb: kube.VerbList, Resource: kube.All[workload.Shop](client).Resource()})
+	answer, err := client.Do(t.Context(), &kube.Request{Verb: kube.VerbList, Resource: kube.Everywhere[workload.Shop](client).Resource()})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -73,7 +73,7 @@ func checkShops(t *testing.T, shops []*workload.Shop, n int) {
 func TestList(t *testing.T) {
 	t.Parallel()
 	const n = 1234 // more than two pages
-	shops, err := kube.All[workload.Shop](newClient(t, n)).List(t.Context())
+	shops, err := kube.Everywhere[workload.Shop](newClient(t, n)).List(t.Context())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -107,7 +107,7 @@ func TestWatch(t *testing.T) {
 	t.Parallel()
 	const n = 700
 	var shops []*workload.Shop
-	for event, err := range watch.Events(t.Context(), kube.All[workload.Shop](newClient(t, n))) {
+	for event, err := range watch.Events(t.Context(), kube.Everywhere[workload.Shop](newClient(t, n))) {
 		if err != nil {
 			t.Fatal(err)
 		}

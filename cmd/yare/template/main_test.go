@@ -12,7 +12,7 @@ import (
 
 func TestWidget(t *testing.T) {
 	t.Parallel()
-	cluster := yaretest.Start(t) // a real control plane, started once for all tests
+	cluster := yaretest.Shared(t) // a real control plane, started once for all tests
 	yaretest.Define[Widget](t, cluster)
 	namespace := cluster.Namespace(t)
 	objects := kube.Namespaced[Widget](cluster.Client(t), namespace)

@@ -45,7 +45,7 @@ type twins struct {
 const checked, always = "checked", "always"
 
 func newTwins(t *testing.T, r kube.Resource) *twins {
-	cluster := yaretest.Start(t)
+	cluster := yaretest.Shared(t)
 	if r == gadgets {
 		gadget.Define(t, cluster)
 	}

@@ -76,7 +76,7 @@ var (
 
 // Test runs all tests of the operator. What faults, crashes and other people do to it is explored.
 func (o Operator) Test(t *testing.T) {
-	cluster, program := yaretest.Start(t), yaretest.Build(t, ".")
+	cluster, program := yaretest.Shared(t), yaretest.Build(t, ".")
 	bad := newBadObjects(t, o, cluster, program)
 	t.Run("explored", func(t *testing.T) {
 		t.Parallel()

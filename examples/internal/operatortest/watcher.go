@@ -65,7 +65,7 @@ func crd(t *testing.T, program string) string {
 // cluster returns the shared control plane, with the definition in place.
 func (w Watcher) cluster(t *testing.T, program string) *yaretest.Cluster {
 	t.Helper()
-	cluster := yaretest.Start(t)
+	cluster := yaretest.Shared(t)
 	w.define(t, cluster, program)
 	return cluster
 }
@@ -114,7 +114,7 @@ func (w Watcher) testDefinition(t *testing.T) {
 	program := yaretest.Build(t, ".")
 	checkDefinition(t, program)
 	w.cluster(t, program)
-	yaretest.Start(t).Kubectl(t, "", "apply", "-f", "crd.yaml")
+	yaretest.Shared(t).Kubectl(t, "", "apply", "-f", "crd.yaml")
 }
 
 // The sample works unchanged.

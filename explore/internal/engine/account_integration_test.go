@@ -17,7 +17,7 @@ import (
 // own namespace, and nothing else: the server refuses the rest.
 func TestProgramHasThePermissionsOfItsAccount(t *testing.T) {
 	t.Parallel()
-	cluster := yaretest.Start(t)
+	cluster := yaretest.Shared(t)
 	home, namespace, other := cluster.Namespace(t), cluster.Namespace(t), cluster.Namespace(t)
 	admin := cluster.Client(t)
 	subjects := []rbacv1.Subject{{Kind: "ServiceAccount", Name: "operator", Namespace: home}}

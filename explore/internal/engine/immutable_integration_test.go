@@ -67,7 +67,7 @@ func TestRefusedChange(t *testing.T) {
 		t.Skip("an exploration makes many runs")
 	}
 	t.Parallel()
-	cluster := yaretest.Start(t)
+	cluster := yaretest.Shared(t)
 	yaretest.Define[Seal](t, cluster)
 	applying := func(text string) finding.Step {
 		return finding.Step{Name: "apply " + text, Apply: []json.RawMessage{

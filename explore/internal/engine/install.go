@@ -110,7 +110,7 @@ func makeNamespace(ctx context.Context, client *kube.Client, name string) error 
 	if name == "" {
 		return nil
 	}
-	_, err := kube.All[corev1.Namespace](client).Create(ctx, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: name}})
+	_, err := kube.Everywhere[corev1.Namespace](client).Create(ctx, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: name}})
 	if kube.IsAlreadyExists(err) {
 		return nil
 	}

@@ -51,7 +51,7 @@ func (n *namespaces) acquire() (name string, isNew bool) {
 
 // create makes a namespace with its guard.
 func (n *namespaces) create(ctx context.Context, name string) error {
-	_, err := kube.All[corev1.Namespace](n.client).Create(ctx, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: name}})
+	_, err := kube.Everywhere[corev1.Namespace](n.client).Create(ctx, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: name}})
 	if err != nil {
 		return err
 	}
@@ -156,7 +156,7 @@ func (n *namespaces) remove(name string, recording *history.Recording) error {
 	// The context of the exploration may have ended.
 	ctx, cancel := context.WithTimeout(context.Background(), maxRemoval)
 	defer cancel()
-	if err := kube.IgnoreNotFound(kube.All[corev1.Namespace](n.client).Delete(ctx, name)); err != nil {
+	if err := kube.IgnoreNotFound(kube.Everywhere[corev1.Namespace](n.client).Delete(ctx, name)); err != nil {
 		return err
 	}
 	for _, v := range recording.State().Objects() {
@@ -177,7 +177,7 @@ func (n *namespaces) close() error {
 	defer cancel()
 	errs := n.errs
 	for _, name := range n.free {
-		errs = append(errs, kube.IgnoreNotFound(kube.All[corev1.Namespace](n.client).Delete(ctx, name)))
+		errs = append(errs, kube.IgnoreNotFound(kube.Everywhere[corev1.Namespace](n.client).Delete(ctx, name)))
 	}
 	return errors.Join(errs...)
 }

@@ -18,7 +18,7 @@ import (
 // exploration removes the namespace.
 func TestNamespaceIsUsedAgain(t *testing.T) {
 	t.Parallel()
-	cluster := yaretest.Start(t)
+	cluster := yaretest.Shared(t)
 	client := cluster.Client(t)
 	namespaces, err := engine.NewNamespaces(t.Context(), cluster.Config())
 	if err != nil {
@@ -70,7 +70,7 @@ func TestNamespaceIsUsedAgain(t *testing.T) {
 	if err := namespaces.Close(); err != nil {
 		t.Fatal(err)
 	}
-	switch namespace, err := kube.All[corev1.Namespace](client).Get(t.Context(), name); {
+	switch namespace, err := kube.Everywhere[corev1.Namespace](client).Get(t.Context(), name); {
 	case kube.IsNotFound(err):
 	case err != nil:
 		t.Error(err)
@@ -82,7 +82,7 @@ func TestNamespaceIsUsedAgain(t *testing.T) {
 // A program that makes objects without end is refused at some time.
 func TestNamespaceBoundsItsObjects(t *testing.T) {
 	t.Parallel()
-	cluster := yaretest.Start(t)
+	cluster := yaretest.Shared(t)
 	client := cluster.Client(t)
 	namespaces, err := engine.NewNamespaces(t.Context(), cluster.Config())
 	if err != nil {

@@ -99,7 +99,7 @@ func (p *permissions) rulesOf(ctx context.Context, b *rbacv1.RoleBinding) ([]rba
 		}
 		return role.Rules, nil
 	}
-	role, err := kube.All[rbacv1.ClusterRole](p.client).Get(ctx, b.RoleRef.Name)
+	role, err := kube.Everywhere[rbacv1.ClusterRole](p.client).Get(ctx, b.RoleRef.Name)
 	if err != nil {
 		return nil, err
 	}
@@ -129,7 +129,7 @@ func (p *permissions) waitGranted(ctx context.Context, namespace string, rules [
 	ctx, cancel := context.WithTimeoutCause(ctx, maxGrantedWait, errors.New("the API server does not observe the new binding"))
 	defer cancel()
 	for {
-		answer, err := kube.All[authorizationv1.SubjectAccessReview](p.client).Create(ctx, review)
+		answer, err := kube.Everywhere[authorizationv1.SubjectAccessReview](p.client).Create(ctx, review)
 		if err != nil {
 			return err
 		}

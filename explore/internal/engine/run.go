@@ -313,7 +313,7 @@ func (r *run) takeStep(ctx context.Context, step finding.Step) error {
 // waitUntilServing waits until the API server answers a read that needs etcd.
 func (r *run) waitUntilServing(ctx context.Context) error {
 	for {
-		_, err := kube.All[corev1.Namespace](r.runner.cluster.client).Get(ctx, r.namespace)
+		_, err := kube.Everywhere[corev1.Namespace](r.runner.cluster.client).Get(ctx, r.namespace)
 		if err == nil {
 			r.trace.record(finding.Event{Lane: finding.Server, Text: "serves again"})
 			return nil

@@ -50,7 +50,7 @@ func catchUp(t *testing.T, r *history.Recording) {
 
 func TestEqualRunsOnARealServer(t *testing.T) {
 	t.Parallel()
-	cluster := yaretest.Start(t)
+	cluster := yaretest.Shared(t)
 	client := cluster.Client(t).WithFieldManager("operator")
 	runs := make([]*history.Recording, 2)
 	namespaces := make([]string, 2)
@@ -133,7 +133,7 @@ func TestEqualRunsOnARealServer(t *testing.T) {
 // Every version is recorded, and right after CatchUp everything that was written before is there.
 func TestEveryVersionIsRecorded(t *testing.T) {
 	t.Parallel()
-	cluster := yaretest.Start(t)
+	cluster := yaretest.Shared(t)
 	client := cluster.Client(t).WithFieldManager("operator")
 	namespace := cluster.Namespace(t)
 	r := record(t, cluster, namespace)

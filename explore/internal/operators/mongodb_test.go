@@ -23,7 +23,7 @@ import (
 func TestMongoDBOperator(t *testing.T) {
 	const folder, module = "mongodboperator", "github.com/mongodb/mongodb-kubernetes-operator"
 	budget := budgetOf(t)
-	simulateAgents(t, yaretest.Start(t))
+	simulateAgents(t, yaretest.Shared(t))
 	explore.Run(t, explore.Binary{
 		Path: compile(t, folder, module+"/cmd/manager",
 			"-ldflags=-X sigs.k8s.io/controller-runtime/pkg/metrics.DefaultBindAddress=127.0.0.1:0"),
@@ -52,7 +52,7 @@ func simulateAgents(t *testing.T, cluster *yaretest.Cluster) {
 		tick := time.NewTicker(100 * time.Millisecond)
 		defer tick.Stop()
 		for ctx.Err() == nil {
-			pods, _ := kube.All[corev1.Pod](client).List(ctx) // what fails is tried again
+			pods, _ := kube.Everywhere[corev1.Pod](client).List(ctx) // what fails is tried again
 			for _, pod := range pods {
 				simulateAgent(ctx, client, pod)
 			}

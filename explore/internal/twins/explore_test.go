@@ -70,7 +70,7 @@ func TestExplore(t *testing.T) {
 		t.Skip("an exploration makes many runs")
 	}
 	seed := seedOf(t)
-	cluster := yaretest.Start(t)
+	cluster := yaretest.Shared(t)
 	yaretest.Define[Site](t, cluster)
 	var found detections
 	if os.Getenv(modeVariable) == modeAll {

@@ -169,7 +169,7 @@ func TestLeadership(t *testing.T) {
 	if os.Getenv(modeVariable) != modeAll {
 		t.Skipf("each run lasts longer than a lease: set %s=%s", modeVariable, modeAll)
 	}
-	cluster := yaretest.Start(t)
+	cluster := yaretest.Shared(t)
 	yaretest.Define[Site](t, cluster)
 	twin := leadership()
 	options := engine.Settings{Config: cluster.Config(), Steps: twin.steps, Seed: 1, Only: twin.kinds()}

@@ -28,7 +28,7 @@ func defaulting(reconcile reconcileFunc) func() []operator.Part {
 				return nil
 			})
 			return controller.Done(), kube.IgnoreNotFound(err)
-		}, controller.Name("defaults"), controller.For(controller.Select(kube.LabelExists(siteLabel))), controller.Writes[corev1.ConfigMap](kube.VerbUpdate))
+		}, controller.Name("defaults"), controller.Reconciled(controller.Select(kube.LabelExists(siteLabel))), controller.Writes[corev1.ConfigMap](kube.VerbUpdate))
 		return []operator.Part{newController(reconcile), defaults}
 	}
 }

@@ -47,7 +47,7 @@ func TestExploreRight(t *testing.T) {
 		t.Skipf("it takes half an hour or more: set %s=%s", modeVariable, modeRight)
 	}
 	seed, budget := seedOf(t), budgetOf(t)
-	cluster := yaretest.Start(t)
+	cluster := yaretest.Shared(t)
 	yaretest.Define[Site](t, cluster)
 	var total sum
 	t.Cleanup(func() { t.Logf("seed %d: %s", seed, &total) })

@@ -89,7 +89,7 @@ func newController(reconcile reconcileFunc, options ...controller.Option) *contr
 	return controller.New(func(ctx context.Context, s *Site, c *kube.Client) (controller.Action, error) {
 		return controller.Done(), reconcile(ctx, s, c)
 	}, append(options, controller.Owns[corev1.ConfigMap](
-		controller.Writing(kube.VerbCreate, kube.VerbUpdate, kube.VerbPatch, kube.VerbDelete)))...)
+		controller.WriteVerbs(kube.VerbCreate, kube.VerbUpdate, kube.VerbPatch, kube.VerbDelete)))...)
 }
 
 // finalizer is the finalizer of the twins that have a cleanup.

@@ -45,7 +45,7 @@ func sweeping(isSite func(ctx context.Context, c *kube.Client) func(page *corev1
 				return c.ApplyStatus(ctx, s)
 			}),
 			operator.Task("sweep", func(ctx context.Context, rt *controller.Runtime) error {
-				pages, err := kube.All[corev1.ConfigMap](rt.Client).List(ctx, kube.LabelExists(siteLabel))
+				pages, err := kube.Everywhere[corev1.ConfigMap](rt.Client).List(ctx, kube.LabelExists(siteLabel))
 				if err != nil {
 					return ignoreEnd(ctx, err)
 				}
@@ -83,7 +83,7 @@ func isInPastList(ctx context.Context, c *kube.Client) func(*corev1.ConfigMap) (
 
 // listPast returns the keys of the Sites that some API server had at any time.
 func listPast(ctx context.Context, c *kube.Client) (map[kube.Key]bool, error) {
-	streams, err := kube.All[Site](c).Streams()
+	streams, err := kube.Everywhere[Site](c).Streams()
 	if err != nil {
 		return nil, err
 	}

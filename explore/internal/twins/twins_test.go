@@ -239,7 +239,7 @@ func twins() []twin {
 
 // Each right twin reconciles its Sites, and nothing is left of a Site that is deleted.
 func TestRightTwins(t *testing.T) {
-	cluster := yaretest.Start(t)
+	cluster := yaretest.Shared(t)
 	yaretest.Define[Site](t, cluster)
 	for _, twin := range twins() {
 		t.Run(twin.name, func(t *testing.T) {

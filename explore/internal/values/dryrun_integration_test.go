@@ -35,7 +35,7 @@ func TestDryRun(t *testing.T) {
 	if testing.Short() {
 		t.Skip("needs a control plane")
 	}
-	cluster := yaretest.Start(t)
+	cluster := yaretest.Shared(t)
 	yaretest.Define[Gate](t, cluster)
 	namespace := cluster.Namespace(t)
 	gates := kube.Namespaced[Gate](cluster.Client(t), namespace)

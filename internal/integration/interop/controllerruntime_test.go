@@ -59,7 +59,7 @@ func testWithControllerRuntime[T any, P interface {
 	kube.DefinedObjectOf[T]
 	client.Object
 }](t *testing.T, name string, build func(metav1.ObjectMeta, ShipSpec) P, parts func(P) (*ShipSpec, *ShipStatus)) {
-	cluster := yaretest.Start(t)
+	cluster := yaretest.Shared(t)
 	kind, err := kube.TypeOf[T, P]()
 	if err != nil {
 		t.Fatal(err)

@@ -74,7 +74,7 @@ func TestFaultsOfReflector(t *testing.T) {
 	for name, isStreaming := range map[string]bool{"list and watch": false, "streaming list": true} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			cluster := yaretest.Start(t)
+			cluster := yaretest.Shared(t)
 			namespace := cluster.Namespace(t)
 			secrets := kube.Namespaced[corev1.Secret](cluster.Client(t), namespace)
 			create := func(name string) {

@@ -81,7 +81,7 @@ func electorOfYare(t *testing.T, cluster *yaretest.Cluster, namespace, identity 
 // lease that the other has released.
 func TestElectorOfClientGo(t *testing.T) {
 	t.Parallel()
-	cluster := yaretest.Start(t)
+	cluster := yaretest.Shared(t)
 	namespace := cluster.Namespace(t)
 	client := cluster.Client(t).InNamespaces(namespace)
 	wait := func(who string, leads <-chan struct{}) {

@@ -55,7 +55,7 @@ func TestRBACIsOn(t *testing.T) {
 	if _, err := secrets.List(t.Context()); !kube.IsForbidden(err) {
 		t.Errorf("an account that may list ConfigMaps lists Secrets: %v", err)
 	}
-	if _, err := kube.All[corev1.Node](client).List(t.Context()); !kube.IsForbidden(err) {
+	if _, err := kube.Everywhere[corev1.Node](client).List(t.Context()); !kube.IsForbidden(err) {
 		t.Errorf("an account that may list ConfigMaps lists nodes: %v", err)
 	}
 }

@@ -96,7 +96,7 @@ func isReady(t *testing.T, file string) {
 		t.Errorf("the mode of the kubeconfig is %v, %v", info.Mode(), err)
 	}
 	client := clientOf(t, file)
-	nodes, err := kube.All[corev1.Node](client).List(t.Context())
+	nodes, err := kube.Everywhere[corev1.Node](client).List(t.Context())
 	if err != nil || len(nodes) != 1 {
 		t.Fatalf("%d nodes, %v", len(nodes), err)
 	}

@@ -136,7 +136,7 @@ func (b *breakable) goesOn(t *testing.T) {
 // which it has given away.
 func (b *breakable) addressesAreUnique(t *testing.T) {
 	t.Helper()
-	all, err := kube.All[corev1.Pod](b.client).List(t.Context())
+	all, err := kube.Everywhere[corev1.Pod](b.client).List(t.Context())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -182,7 +182,7 @@ func (b *breakable) isPrivate(t *testing.T) {
 }
 
 func (b *breakable) hasItsNodes(t *testing.T) {
-	nodes, err := kube.All[corev1.Node](b.client).List(t.Context())
+	nodes, err := kube.Everywhere[corev1.Node](b.client).List(t.Context())
 	if err != nil || len(nodes) != breakableNodes {
 		t.Fatalf("%d nodes, %v", len(nodes), err)
 	}
@@ -238,7 +238,7 @@ func (b *breakable) standsBesideAnother(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := kube.All[corev1.Namespace](stranger).List(t.Context()); !kube.IsUnauthorized(err) {
+	if _, err := kube.Everywhere[corev1.Namespace](stranger).List(t.Context()); !kube.IsUnauthorized(err) {
 		t.Errorf("with the credentials of another plane: %v", err)
 	}
 }

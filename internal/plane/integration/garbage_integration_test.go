@@ -212,7 +212,7 @@ func TestNamespaceTakesItsObjectsAlong(t *testing.T) {
 	cluster := shared(t)
 	client := cluster.Client(t)
 	define[emptied](t, cluster)
-	namespaces := kube.All[corev1.Namespace](client)
+	namespaces := kube.Everywhere[corev1.Namespace](client)
 	namespace := create(t, namespaces, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{GenerateName: "emptied-"}}).Name
 	objects := kube.Namespaced[emptied](client, namespace)
 	create(t, podsOf(t, client, namespace), newPod("a"))

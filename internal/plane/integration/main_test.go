@@ -57,7 +57,7 @@ func beParent(binary string) int {
 func shared(t *testing.T) *yaretest.Cluster {
 	t.Helper()
 	skipIfShort(t)
-	return yaretest.Start(t)
+	return yaretest.Shared(t)
 }
 
 func skipIfShort(t *testing.T) {

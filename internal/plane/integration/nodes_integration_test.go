@@ -16,7 +16,7 @@ import (
 func TestNodeIsReadyAndSaysThatItIsSimulated(t *testing.T) {
 	t.Parallel()
 	cluster := shared(t)
-	nodes, err := kube.All[corev1.Node](cluster.Client(t)).List(t.Context())
+	nodes, err := kube.Everywhere[corev1.Node](cluster.Client(t)).List(t.Context())
 	if err != nil || len(nodes) != 1 {
 		t.Fatalf("%d nodes, %v", len(nodes), err)
 	}
@@ -50,7 +50,7 @@ func TestNodeHeartbeats(t *testing.T) {
 	t.Parallel()
 	cluster := shared(t)
 	leases := kube.Namespaced[coordinationv1.Lease](cluster.Client(t), corev1.NamespaceNodeLease)
-	node, err := kube.All[corev1.Node](cluster.Client(t)).List(t.Context())
+	node, err := kube.Everywhere[corev1.Node](cluster.Client(t)).List(t.Context())
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -148,7 +148,7 @@ func killProgram(t *testing.T, home, text string) {
 func realNodeRunsPods(t *testing.T) {
 	cluster := yaretest.New(t, yaretest.RealNode(echoArchive(t)))
 	client := cluster.Client(t)
-	nodes, err := kube.All[corev1.Node](client).List(t.Context())
+	nodes, err := kube.Everywhere[corev1.Node](client).List(t.Context())
 	if err != nil || len(nodes) != 1 {
 		t.Fatalf("%d nodes, %v", len(nodes), err)
 	}

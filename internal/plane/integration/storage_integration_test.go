@@ -55,7 +55,7 @@ func TestStorageOfStatefulSet(t *testing.T) {
 	client, namespace := cluster.Client(t), cluster.Namespace(t)
 	sets := kube.Namespaced[appsv1.StatefulSet](client, namespace)
 	claims := kube.Namespaced[corev1.PersistentVolumeClaim](client, namespace)
-	volumes := kube.All[corev1.PersistentVolume](client)
+	volumes := kube.Everywhere[corev1.PersistentVolume](client)
 
 	labels, selector := selected("db")
 	template := podTemplate(labels)
@@ -98,8 +98,8 @@ func TestStorageClassThatRetainsVolumes(t *testing.T) {
 	cluster := shared(t)
 	client, namespace := cluster.Client(t), cluster.Namespace(t)
 	claims := kube.Namespaced[corev1.PersistentVolumeClaim](client, namespace)
-	volumes := kube.All[corev1.PersistentVolume](client)
-	class := create(t, kube.All[storagev1.StorageClass](client), &storagev1.StorageClass{
+	volumes := kube.Everywhere[corev1.PersistentVolume](client)
+	class := create(t, kube.Everywhere[storagev1.StorageClass](client), &storagev1.StorageClass{
 		ObjectMeta:        metav1.ObjectMeta{Name: namespace},
 		Provisioner:       "simulate.yare.dev",
 		ReclaimPolicy:     new(corev1.PersistentVolumeReclaimRetain),
@@ -131,5 +131,5 @@ func TestStorageClassThatRetainsVolumes(t *testing.T) {
 		return nil
 	})
 	remove(t, volumes, claim.Spec.VolumeName)
-	remove(t, kube.All[storagev1.StorageClass](client), class.Name)
+	remove(t, kube.Everywhere[storagev1.StorageClass](client), class.Name)
 }

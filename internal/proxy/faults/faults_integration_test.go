@@ -27,7 +27,7 @@ type onServer struct {
 
 func newOnServer(t *testing.T) *onServer {
 	t.Helper()
-	cluster := yaretest.Start(t)
+	cluster := yaretest.Shared(t)
 	namespace := cluster.Namespace(t)
 	p := newProxy(t, faults.Options{Target: cluster.Config(), Namespace: namespace})
 	program := newProgram(t, p, "program")
@@ -73,7 +73,7 @@ func list(t *testing.T, p *program, path string) (names []string, version string
 
 func TestRunSeesItsNamespaceOnly(t *testing.T) {
 	t.Parallel()
-	cluster := yaretest.Start(t)
+	cluster := yaretest.Shared(t)
 	other := cluster.Namespace(t)
 	o := newOnServer(t)
 	own := o.create(t, "own")
@@ -81,7 +81,7 @@ func TestRunSeesItsNamespaceOnly(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	listed, err := kube.All[corev1.Secret](o.client).List(t.Context())
+	listed, err := kube.Everywhere[corev1.Secret](o.client).List(t.Context())
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -433,7 +433,7 @@ func TestTheFakeServerAnswersAsARealOne(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			cluster := yaretest.Start(t)
+			cluster := yaretest.Shared(t)
 			gadget.Define(t, cluster)
 			talkTo := func(server kube.Handler, namespace string) []string {
 				k := &talk{t: t, server: server, resource: gadget.Gadgets(), namespace: namespace, names: make(map[string]string)}

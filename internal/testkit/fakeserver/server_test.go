@@ -78,7 +78,7 @@ func TestVersionsAndGenerations(t *testing.T) {
 		t.Errorf("another object: %+v after %+v", other.ObjectMeta, grown.ObjectMeta)
 	}
 	grown.ResourceVersion = first.ResourceVersion
-	if _, err := kube.All[thing](c).Replace(t.Context(), grown); !kube.IsConflict(err) {
+	if _, err := kube.Everywhere[thing](c).Replace(t.Context(), grown); !kube.IsConflict(err) {
 		t.Errorf("a replacement of an old version: %v", err)
 	}
 	if _, err := kube.Apply(t.Context(), c, newThing("dry", 1), kube.DryRun()); err != nil || s.Object("things", "default", "dry") != nil {
@@ -249,7 +249,7 @@ func (f *feed) check(want ...string) {
 
 func things(t *testing.T, selectors ...kube.Selector) kube.Stream {
 	t.Helper()
-	streams, err := kube.All[thing](fakeserver.New().Client()).Streams(selectors...)
+	streams, err := kube.Everywhere[thing](fakeserver.New().Client()).Streams(selectors...)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -416,7 +416,7 @@ func TestKindsWithoutGenerations(t *testing.T) {
 	s := fakeserver.New()
 	c := s.Client()
 	m := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: "default", GenerateName: "m-"}, Data: map[string]string{"a": "b"}}
-	made, err := kube.All[corev1.ConfigMap](c).Create(t.Context(), m)
+	made, err := kube.Everywhere[corev1.ConfigMap](c).Create(t.Context(), m)
 	if err != nil || made.Generation != 0 || made.Name == "" {
 		t.Errorf("%+v, %v", made, err)
 	}

@@ -147,7 +147,7 @@ func (p *plan) desired(labels map[string]string, size int) int {
 	return size
 }
 
-var childResource = kube.All[child](kube.NewClientFromHandler(nil)).Resource()
+var childResource = kube.Everywhere[child](kube.NewClientFromHandler(nil)).Resource()
 
 // childOf returns the name of the child of a parent.
 func childOf(controller, parent string) string { return controller + "-" + parent }
@@ -165,7 +165,7 @@ func (w *world) options(p *plan) []controller.Option {
 		own = append(own, controller.When(controller.GenerationChanged))
 	}
 	options := []controller.Option{
-		controller.Name(p.name), controller.Concurrency(p.concurrency), controller.For(own...),
+		controller.Name(p.name), controller.Concurrency(p.concurrency), controller.Reconciled(own...),
 		controller.From(controller.SourceFunc(func(ctx context.Context, emit func(controller.Trigger)) error {
 			for {
 				select {

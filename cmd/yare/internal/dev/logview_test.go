@@ -36,7 +36,7 @@ type gadget = kube.CustomResource[gadgetSpec, gadgetStatus]
 func runGadgets(t *testing.T, out io.Writer, d time.Duration) {
 	t.Helper()
 	server := fakeserver.New()
-	if _, err := kube.All[gadget](server.Client()).Create(t.Context(), &gadget{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "one"}}); err != nil {
+	if _, err := kube.Everywhere[gadget](server.Client()).Create(t.Context(), &gadget{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "one"}}); err != nil {
 		t.Fatal(err)
 	}
 	caches := cache.New(server.Client())

@@ -50,7 +50,7 @@ func main() {
 		controller.Owns[corev1.ConfigMap](),
 		controller.WatchesReferenced[corev1.ConfigMap](byPages),
 		controller.Watches(sitesOf),
-		controller.For(controller.IndexLabels("tier")),
+		controller.Reconciled(controller.IndexLabels("tier")),
 	))
 }
 

@@ -19,7 +19,7 @@ import (
 
 func TestTypicalOperator(t *testing.T) {
 	t.Parallel()
-	cluster := yaretest.Start(t)
+	cluster := yaretest.Shared(t)
 	yaretest.Define[Database](t, cluster)
 	yaretest.Define[User](t, cluster)
 	namespace := cluster.Namespace(t)

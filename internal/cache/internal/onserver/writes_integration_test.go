@@ -147,7 +147,7 @@ func TestReadYourWrites(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			cluster := yaretest.Start(t)
+			cluster := yaretest.Shared(t)
 			if c.resource == gadgets {
 				gadget.Define(t, cluster)
 			}
