@@ -21,13 +21,13 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 
-	"github.com/yare-go/yare/cache"
 	"github.com/yare-go/yare/controller/internal/adoption"
 	"github.com/yare-go/yare/controller/internal/echo"
 	"github.com/yare-go/yare/controller/internal/mapping"
 	"github.com/yare-go/yare/controller/internal/noop"
 	"github.com/yare-go/yare/controller/internal/queue"
 	"github.com/yare-go/yare/controller/internal/relation"
+	"github.com/yare-go/yare/internal/cache"
 	"github.com/yare-go/yare/internal/testkit/fakeserver"
 	"github.com/yare-go/yare/kube"
 )
@@ -92,7 +92,7 @@ func openSubscriptions(t *testing.T, c *kube.Client) (*subscriptions, *cache.Cac
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := s.open(t.Context(), caches, func(sub *subscription, change Change) {
+	if err := s.open(t.Context(), caches, func(sub *subscription, change cache.Change) {
 		if change.Type == cache.Synced {
 			close(sub.synced)
 		}
@@ -169,22 +169,22 @@ func TestDispatcherTriggersTheOwnersOfAChild(t *testing.T) {
 	child := func(version, owner, uid string) cache.Record {
 		return cache.Record{
 			Namespace: "default", Name: "rose", UID: "9", ResourceVersion: version,
-			Owners: []cache.Owner{{Kind: "Garden", Name: owner, UID: types.UID(uid), Controller: true}},
+			Owners: []kube.Owner{{Kind: "Garden", Name: owner, UID: types.UID(uid), Controller: true}},
 		}
 	}
-	d.handleChange(sub, Change{Type: Modified, Before: child("4", "hortus", "2"), After: child("5", "eden", "1")})
+	d.handleChange(sub, cache.Change{Type: cache.Modified, Before: child("4", "hortus", "2"), After: child("5", "eden", "1")})
 	if names := got.names(); !slices.Equal(names, []string{"eden", "hortus"}) {
 		t.Errorf("triggered: %v, not the owner and the former owner", names)
 	}
-	d.handleChange(sub, Change{Type: Modified, Before: child("5", "eden", "0"), After: child("6", "eden", "0")})
+	d.handleChange(sub, cache.Change{Type: cache.Modified, Before: child("5", "eden", "0"), After: child("6", "eden", "0")})
 	if names := got.names(); names != nil {
 		t.Errorf("triggered: %v, although the owner has another uid", names)
 	}
-	d.handleChange(sub, Change{Type: Deleted, Before: child("6", "eden", "1")})
+	d.handleChange(sub, cache.Change{Type: cache.Deleted, Before: child("6", "eden", "1")})
 	if names := got.names(); !slices.Equal(names, []string{"eden"}) || len(doubts) != 1 || doubts[0].UID != "1" {
 		t.Errorf("triggered: %v, in doubt: %v", names, doubts)
 	}
-	d.handleChange(sub, Change{Type: cache.Synced})
+	d.handleChange(sub, cache.Change{Type: cache.Synced})
 	<-sub.synced
 }
 
@@ -193,7 +193,7 @@ func TestDispatcherLeavesSlowRelationsToTheMapQueue(t *testing.T) {
 	var got triggers
 	d := newDispatcher(fakeObjects{}, got.add, nil)
 	sub := &subscription{watched: &watchedKind{relation: relation.Map{}}}
-	d.handleChange(sub, Change{Type: Added, After: cache.Record{Namespace: "default", Name: "rose", UID: "9", ResourceVersion: "4"}})
+	d.handleChange(sub, cache.Change{Type: cache.Added, After: cache.Record{Namespace: "default", Name: "rose", UID: "9", ResourceVersion: "4"}})
 	k, task, ok := d.mapQueue.Begin(t.Context())
 	if !ok || k.Object != key("rose") || task.Changes.Last.ResourceVersion != "4" || got != nil {
 		t.Errorf("the map queue has %v, %v; triggered: %v", k, task, got)

@@ -8,9 +8,9 @@ import (
 	"slices"
 	"sync"
 
-	"github.com/yare-go/yare/cache"
 	"github.com/yare-go/yare/controller/internal/echo"
 	"github.com/yare-go/yare/controller/internal/relation"
+	"github.com/yare-go/yare/internal/cache"
 	"github.com/yare-go/yare/internal/ident"
 	"github.com/yare-go/yare/kube"
 )
@@ -50,7 +50,7 @@ func newSubscriptions(reconciled *watchedKind, others []*watchedKind, rt *Runtim
 
 // open opens all subscriptions, and passes their changes to handle. Changes come from the first
 // subscription while others are not open yet.
-func (s *subscriptions) open(ctx context.Context, caches *cache.Cache, handle func(*subscription, Change)) error {
+func (s *subscriptions) open(ctx context.Context, caches *cache.Cache, handle func(*subscription, cache.Change)) error {
 	// Calls that are under way when ctx ends go on reading from the stores.
 	ctx = context.WithoutCancel(ctx)
 	for _, sub := range s.all {

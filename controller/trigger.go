@@ -4,8 +4,8 @@ import (
 	"iter"
 	"time"
 
-	"github.com/yare-go/yare/cache"
 	"github.com/yare-go/yare/controller/internal/queue"
+	"github.com/yare-go/yare/internal/cache"
 	"github.com/yare-go/yare/kube"
 )
 
