@@ -32,6 +32,8 @@ type dispatcher struct {
 	recordRestoration func()
 	mapQueue          *mapQueue
 	enqueue           func(queue.Trigger)
+	// dropGone drops the key of an object that is gone: see [enqueuer].
+	dropGone func(kube.Key) (isDropped bool)
 	// doubt makes the next read of an object live: see [cache.Cache.Doubt].
 	doubt func(kube.Ref)
 }
@@ -139,9 +141,13 @@ func (d *dispatcher) keysOfState(sub *subscription, o cache.Object) []relation.K
 // changed. A trigger is an echo only if each of the changes is an echo.
 func (d *dispatcher) triggerRelated(sub *subscription, k kube.Key, b mapping.Batch, keys []relation.Key) {
 	triggers := make([]queue.Trigger, 0, len(keys))
+	needsObject := sub.watched.relation.NeedsObjects()
 	for _, related := range keys {
-		if related.UID == "" || d.mayHaveUID(related) {
-			triggers = append(triggers, queue.Trigger{Key: related.Key, Priority: b.Priority, Cause: b.Cause})
+		switch {
+		case related.UID != "" && !d.mayHaveUID(related):
+		case b.Last.IsDeletion() && needsObject && d.isGone(related.Key) && d.dropGone(related.Key):
+		default:
+			triggers = append(triggers, queue.Trigger{Key: related.Key, Priority: b.Priority, Cause: b.Cause, NeedsObject: needsObject})
 		}
 	}
 	changed := echo.NewTarget(sub.watched.kind.Resource, k)
@@ -156,6 +162,12 @@ func (d *dispatcher) triggerRelated(sub *subscription, k kube.Key, b mapping.Bat
 		}
 		d.enqueue(t)
 	}
+}
+
+// isGone reports whether no object of the key k exists, by the streams of the reconciled kind.
+func (d *dispatcher) isGone(k kube.Key) bool {
+	_, ok := d.own.stored(k)
+	return !ok && d.own.isSynced()
 }
 
 // mayHaveUID reports whether the object of the key k may have the uid in k. It returns true if no

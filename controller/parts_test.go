@@ -61,6 +61,10 @@ type fakeObjects map[kube.Key]cache.Object
 
 func (f fakeObjects) keys() iter.Seq[kube.Key] { return maps.Keys(f) }
 
+func (f fakeObjects) isSynced() bool { return true }
+
+func (f fakeObjects) isKindAbsent(string) bool { return false }
+
 func (f fakeObjects) covers(k kube.Key) bool { return k.Namespace == "default" }
 
 func (f fakeObjects) stored(k kube.Key) (cache.Object, bool) {
@@ -139,7 +143,7 @@ func TestSubscriptionsShowTheObjectsOfTheirKinds(t *testing.T) {
 func TestEnqueuerDropsWhatTheStreamsDoNotCover(t *testing.T) {
 	t.Parallel()
 	var got triggers
-	e := newEnqueuer(fakeObjects{key("a"): {}, key("b"): {}}, kube.Resource{}, 0, got.add)
+	e := newEnqueuer(fakeObjects{key("a"): {}, key("b"): {}}, kube.Resource{}, 0, got.add, nil)
 	e.emit(Trigger{Key: key("c")})
 	e.emit(Trigger{Key: kube.Key{Namespace: "elsewhere", Name: "d"}})
 	if names := got.names(); !slices.Equal(names, []string{"c"}) {
@@ -157,6 +161,7 @@ func newDispatcher(own ownObjects, add func(queue.Trigger), doubt func(kube.Ref)
 		reconciled:        relation.Kind{Resource: kube.Resource{GroupVersionKind: schema.GroupVersionKind{Kind: "Garden"}}},
 		recordRestoration: newRestorationSignal().record,
 		mapQueue:          mapping.NewQueue[*subscription](DefaultBackoff), enqueue: add, doubt: doubt,
+		dropGone: func(kube.Key) bool { return false },
 	}
 }
 
@@ -363,7 +368,7 @@ func TestRestorationRepairTriggersAllObjects(t *testing.T) {
 		forgotten := 0
 		r := &restorationRepair{
 			signal: newRestorationSignal(), forget: []func(){func() { forgotten++ }}, hasFailed: func(k kube.Key) bool { return k.Name == "b" },
-			enqueueAll: newEnqueuer(fakeObjects{key("a"): {}, key("b"): {}}, kube.Resource{}, 0, got.add).enqueueAll,
+			enqueueAll: newEnqueuer(fakeObjects{key("a"): {}, key("b"): {}}, kube.Resource{}, 0, got.add, nil).enqueueAll,
 		}
 		ctx, cancel := context.WithCancel(t.Context())
 		defer cancel()

@@ -157,6 +157,8 @@ func (h *handler) getLive(ctx context.Context, r *kube.Request, k overlay.Key, s
 		}
 	case kube.IsNotFound(err):
 		o.Settle(k, began, overlay.Entry{Kind: overlay.Tombstone, Observed: observed})
+	case kube.IsNoResource(err) && store.IsAbsent():
+		err = notFoundError(r) // an object of a kind that is not served does not exist
 	default:
 		return nil, err
 	}
@@ -169,7 +171,8 @@ func (h *handler) listLive(ctx context.Context, r *kube.Request) (*kube.Response
 	o := h.view.overlay
 	began := o.Begin()
 	response, err := h.next.Do(ctx, r)
-	if err == nil && o.HasUnbounded() {
+	// A later page has the version of the first one, and a list at a given version may be older than the request.
+	if isNewList := !r.Query.Has("continue") && !r.Query.Has("resourceVersion"); err == nil && isNewList && o.HasUnbounded() {
 		o.RecordVersion(overlay.KeyOf(r.Ref()).Collection, began, versionOfList(response.Body))
 	}
 	return response, err

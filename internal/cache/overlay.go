@@ -123,12 +123,17 @@ func (o *programOverlay) observedVersion(k overlay.Key, uid types.UID) ident.Ver
 }
 
 // isNeeded reports whether a read can need an entry: the object may be in a stream, and the stream has not
-// observed what the entry records. A store that is not synced will be read from, and may have been listed
-// before the write.
+// observed what the entry records. A store that is not synced will be read from after a list. An entry from
+// before the beginning of this list is not needed.
 func (o *programOverlay) isNeeded(k overlay.Key, e overlay.Entry) bool {
 	for s := range o.streams.thatMayHold(k) {
-		isSynced := s.store.Synced()
-		if observation, _ := s.store.observe(k.In()); !isSynced || !e.IsObservedBy(observation) {
+		if !s.store.Synced() || s.store.IsAbsent() {
+			if !s.store.hasListBegunAfter(e) {
+				return true
+			}
+			continue
+		}
+		if observation, _ := s.store.observe(k.In()); !e.IsObservedBy(observation) {
 			return true
 		}
 	}
@@ -161,6 +166,9 @@ func (o *programOverlay) lookup(s *Store, k overlay.Key, r kube.Resource, repres
 	// In this order: an entry that is dropped meanwhile is dropped because the store has
 	// observed it.
 	e, has := o.Get(k)
+	if has && s.IsAbsent() && s.hasListBegunAfter(e) {
+		return lookupResult{isCertain: true}
+	}
 	observation, object := s.observe(k.In())
 	finding := overlay.Stored
 	if has {

@@ -2,6 +2,7 @@ package cache
 
 import (
 	"fmt"
+	"maps"
 	"net/http"
 	"sync"
 	"testing"
@@ -295,7 +296,7 @@ func TestObjectThatMatchedWhileTheStreamWasAwayHasVanished(t *testing.T) {
 		other.LabelSelector = "a=b"
 		changes := make(chan string, 10)
 		open(t, t.Context(), f.cache, other, func(c Change) {
-			changes <- fmt.Sprint(c.Type, " ", c.Record().Name, " ", c.Record().Labels)
+			changes <- fmt.Sprint(c.Type, " ", c.Record().Name, " ", maps.Collect(c.Record().Labels.All()))
 		})
 		synctest.Wait()
 		selecting := f.server.Stream(fakeserver.StreamID{Plural: webApps.Resource.Plural, LabelSelector: "a=b"})
@@ -325,7 +326,7 @@ func TestObjectThatMatchedWhileTheStreamWasAwayHasVanished(t *testing.T) {
 		for len(changes) > 0 {
 			got = append(got, <-changes)
 		}
-		if diff := cmp.Diff([]string{"Synced  ", "Deleted a a=b,n=2"}, got); diff != "" {
+		if diff := cmp.Diff([]string{"Synced  map[]", "Deleted a map[a:b n:2]"}, got); diff != "" {
 			t.Errorf("the changes (-want +got):\n%s", diff)
 		}
 	})

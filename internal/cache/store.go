@@ -3,6 +3,7 @@ package cache
 import (
 	"fmt"
 	"iter"
+	"sync/atomic"
 
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/types"
@@ -20,6 +21,9 @@ type Store struct {
 	stream   kube.Stream
 	objects  *store.Store
 	progress *progress.Progress
+	// listBegan is the tick at which the latest list began. It is 0 before the first list.
+	listBegan atomic.Uint64
+	isAbsent  atomic.Bool
 }
 
 // Filter narrows what [Store.All] returns. All conditions that are set must match; the zero
@@ -92,6 +96,15 @@ func (s *Store) Synced() bool { return s.objects.IsComplete() }
 // the store. It is empty before the first list is complete, and goes back only if the server
 // was restored from a backup.
 func (s *Store) Version() string { return s.objects.Version() }
+
+// IsAbsent reports whether the server does not serve the resource, by the latest list.
+func (s *Store) IsAbsent() bool { return s.isAbsent.Load() }
+
+// hasListBegunAfter reports whether the latest list began after e was recorded. Then the list shows what e
+// records, or a later state.
+func (s *Store) hasListBegunAfter(e overlay.Entry) bool {
+	return e.IsRecordedBefore(overlay.Tick(s.listBegan.Load()))
+}
 
 // selects reports whether the stream has a selector. Such a store serves a get only for objects
 // that it contains.

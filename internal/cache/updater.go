@@ -62,13 +62,15 @@ func (u *updater) apply(c watch.Change) []Change {
 	case watch.ChangeListStarted:
 		u.beginList()
 	case watch.ChangeListed:
-		u.endList(c.ResourceVersion)
+		u.endList(c.ResourceVersion, c.IsAbsence)
 	case watch.ChangeBookmark:
 		u.advance(c.ResourceVersion, kube.Key{})
 		u.restoration.CheckOverdue()
+		u.overlay.sweep() // a program that writes nothing has doubts too
 	case watch.ChangeWatchOpened:
 		u.restoration.RecordWatchOpened()
 		u.progress.RecordWatch(true)
+		u.overlay.sweep()
 	case watch.ChangeWatchEnded:
 		u.restoration.CheckOverdue()
 		u.progress.RecordWatch(false)
@@ -148,15 +150,21 @@ func (u *updater) advance(version string, k kube.Key) {
 // the overlay has now.
 func (u *updater) beginList() {
 	u.listBegan = u.overlay.Begin()
+	u.store.listBegan.Store(uint64(u.listBegan))
+	u.store.isAbsent.Store(false)
 	u.restoration.BeginList()
 	u.isListing = true
 	u.progress.RecordListStarted()
 }
 
 // endList records that a list is complete. endList also publishes the deletions that neither a watch nor the
-// list could show.
-func (u *updater) endList(version string) {
-	finding := u.restoration.CheckList(version)
+// list could show. An absence is no list of the server: its version proves nothing about a restoration.
+func (u *updater) endList(version string, isAbsence bool) {
+	finding := restoration.ListResult{Kept: version}
+	if !isAbsence {
+		finding = u.restoration.CheckList(version)
+	}
+	u.store.isAbsent.Store(isAbsence)
 	if finding.Err != nil {
 		u.counts.errors.Add(1)
 		u.recordFailure(finding.Err)
