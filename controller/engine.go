@@ -104,7 +104,7 @@ func (e *engine) run(ctx context.Context) error {
 	if err != nil {
 		return fmt.Errorf("the controller %s: %w", e.definition.name, err)
 	}
-	ctx = watch.WithoutWaiting(ctx, errWaiting)
+	ctx = context.WithValue(watch.WithoutWaiting(ctx, errWaiting), namespaceKey{}, e.runtime.Namespace)
 	// Calls that are under way outlive ctx by the grace.
 	calls, cancel := context.WithCancelCause(context.WithoutCancel(ctx))
 	defer cancel(nil)

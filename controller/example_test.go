@@ -109,3 +109,21 @@ func ExampleController_FormerFinalizers() {
 	// Output:
 	// [finalizer.garden.example.com garden.example.com/cleanup] <nil>
 }
+
+// The settings of the program are a ConfigMap in the namespace of the program.
+func ExampleNamespace() {
+	reconcile := func(ctx context.Context, g *Garden, c *kube.Client) (controller.Action, error) {
+		settings, err := kube.Get[corev1.ConfigMap](ctx, c, controller.Namespace(ctx), "settings")
+		if err != nil {
+			return controller.Done(), err
+		}
+		controller.Log(ctx).Info("reconciling", "season", settings.Data["season"])
+		return controller.Done(), nil
+	}
+	gardens := controller.New(reconcile, controller.Reads[corev1.ConfigMap](kube.VerbGet).InOwnNamespace())
+	needs, err := gardens.Needs()
+	settings := needs.Access[len(needs.Access)-1]
+	fmt.Println(settings.Resource, settings.Verbs, settings.OwnNamespace, err)
+	// Output:
+	// configmaps [get] true <nil>
+}
