@@ -40,6 +40,8 @@ var layers = map[string][]string{
 	"internal/access": {"kube"},
 	// It decodes objects.
 	"kube/internal/jsonplan": {"internal/jsonscan"},
+	// It forms the plurals of kinds.
+	"kube/internal/plural": {},
 	// It reads kubeconfig files.
 	"kube/internal/kubeconfig": {},
 	// It reads objects from YAML and JSON.
@@ -53,7 +55,7 @@ var layers = map[string][]string{
 	// It reduces objects to the fields of a type.
 	"internal/jsonscan/projection": {"internal/jsonscan"},
 
-	"kube":  {"internal/ident", "internal/clock", "internal/jsonscan", "kube/internal/jsonplan", "kube/internal/kubeconfig", "internal/jsonscan/projection"},
+	"kube":  {"internal/ident", "internal/clock", "internal/jsonscan", "kube/internal/jsonplan", "kube/internal/kubeconfig", "kube/internal/plural", "internal/jsonscan/projection"},
 	"crd":   {"kube"},
 	"watch": {"kube", "internal/jsonscan", "internal/ident", "internal/clock"},
 	"internal/cache": {

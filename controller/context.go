@@ -24,6 +24,18 @@ func Log(ctx context.Context) *slog.Logger {
 	return slog.Default()
 }
 
+// Namespace returns the namespace of the program: see the field Namespace of [Runtime]. ctx is the context of a
+// reconcile, a cleanup, a map function or a source. Namespace returns an empty string for every other ctx.
+//
+//	settings, err := kube.Get[corev1.ConfigMap](ctx, c, controller.Namespace(ctx), "settings")
+func Namespace(ctx context.Context) string {
+	namespace, _ := ctx.Value(namespaceKey{}).(string)
+	return namespace
+}
+
+// namespaceKey is the key of the namespace of the program in a context.
+type namespaceKey struct{}
+
 // Now returns the time by which requeues, delayed triggers and [Every] are due. ctx is the context
 // of a reconcile, a cleanup, a source or a part. Now is [time.Now] unless a test moves the time of
 // the program forward: see Advance in package yaretest.

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/yare-go/yare/controller"
+	"github.com/yare-go/yare/internal/cache"
 	"github.com/yare-go/yare/internal/clock"
 	"github.com/yare-go/yare/kube"
 )
@@ -96,4 +97,42 @@ func TestMovedTimeWaitsForTheController(t *testing.T) {
 			t.Errorf("%v, want an error with %q", err, want)
 		}
 	})
+}
+
+// A reconcile and a cleanup know the namespace of the program.
+func TestNamespaceOfTheProgram(t *testing.T) {
+	t.Parallel()
+	bubble(t, func(t *testing.T, s *server) {
+		var seen journal
+		c := s.client()
+		create(t, c, garden("eden"))
+		caches := cache.New(c)
+		defer caches.Close()
+		ctx, cancel := context.WithCancel(t.Context())
+		ended := make(chan error, 1)
+		part := controller.New(func(ctx context.Context, _ *Garden, _ *kube.Client) (controller.Action, error) {
+			seen.record("reconcile " + controller.Namespace(ctx))
+			return controller.Done(), nil
+		}).Finalizer(finalizer, func(ctx context.Context, _ *Garden, _ *kube.Client) (controller.Cleanup, error) {
+			seen.record("cleanup " + controller.Namespace(ctx))
+			return controller.CleanupDone(), nil
+		})
+		go func() { ended <- part.Start(ctx, &controller.Runtime{Client: c, Cache: caches, Namespace: "ops"}) }()
+		synctest.Wait()
+		if got := seen.drain(); len(got) == 0 || got[0] != "reconcile ops" {
+			t.Errorf("seen: %q", got)
+		}
+		remove(t, c, garden("eden"))
+		synctest.Wait()
+		if got := seen.drain(); len(got) != 1 || got[0] != "cleanup ops" {
+			t.Errorf("seen: %q", got)
+		}
+		cancel()
+		if err := <-ended; err != nil {
+			t.Error(err)
+		}
+	})
+	if got := controller.Namespace(t.Context()); got != "" {
+		t.Errorf("outside of a program: %q", got)
+	}
 }

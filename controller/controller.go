@@ -16,7 +16,8 @@ import (
 	"github.com/yare-go/yare/kube"
 )
 
-// Func is a reconcile function. The object is a private copy. The client reads objects of watched
+// Func is a reconcile function. It is not called for an object that is being deleted, whatever finalizers the
+// object has: [Controller.Finalizer] adds the function for that case. The object is a private copy. The client reads objects of watched
 // kinds from the cache, and all others from the server. The Action is ignored if there is an error: the
 // back-off decides when the next call is due (see [Controller.Backoff]). After a [Terminal] error the
 // next change does. A function that must run at a certain time records what it cannot cure in the
@@ -45,11 +46,14 @@ type definition struct {
 	objects   objects
 	functions functions
 	finalizer string
-	// retired holds the finalizers of earlier versions of the program.
+	// former holds the names that finalizer had in earlier versions of the program.
+	former []string
+	// retired holds finalizers of earlier versions of the program that need no cleanup any more.
 	retired []string
 }
 
-// New returns a controller of T. [Controller.Needs] and [Controller.Start] return an error for a
+// New returns a controller of T. It calls reconcile for each object that is not being deleted. A finalizer that reconcile
+// itself adds would never be removed: use [Controller.Finalizer]. [Controller.Needs] and [Controller.Start] return an error for a
 // mistake in the type or the options, before any request.
 func New[T any, P kube.ObjectOf[T]](reconcile Func[T], options ...Option) *Controller[T] {
 	d := newDefinition(reconcile == nil, options)
@@ -132,10 +136,15 @@ func (d *definition) check() {
 // Finalizer calls cleanup before an object is deleted. The controller adds the finalizer name before
 // anything else is done for an object, and removes it when cleanup returns [CleanupDone]. From the
 // deletion on, the reconcile function is not called. Cleanup is called at least once, maybe for an
-// object that was never reconciled. The name must be qualified, such as webapp.example.com/cleanup. A
-// program that changes the name, or needs no cleanup any more, names the former finalizer in
-// [Controller.RetiredFinalizers]. Otherwise the objects with the former finalizer could never be
-// deleted.
+// object that was never reconciled.
+//
+// The name should be qualified, such as webapp.example.com/cleanup. A name without a slash can be the name of another
+// program's finalizer too. For custom resources it is logged as a warning, and the API server accepts it. For the kinds
+// of Kubernetes it is an error, because the API server refuses it.
+//
+// A program that changes the name names the earlier one in [Controller.FormerFinalizers]. A program that needs no cleanup
+// any more names the finalizer in [Controller.RetiredFinalizers]. Otherwise the objects with the earlier
+// finalizer could never be deleted.
 func (c *Controller[T]) Finalizer(name string, cleanup CleanupFunc[T]) *Controller[T] {
 	c.definition.setFinalizer(name, cleanup == nil)
 	c.definition.functions.cleanup = func(ctx context.Context, obj kube.Object, client *kube.Client) (Cleanup, error) {
@@ -149,7 +158,7 @@ func (d *definition) setFinalizer(name string, isCleanupMissing bool) {
 	if d.finalizer != "" {
 		d.reject(fmt.Errorf("there is the finalizer %q already: call the second cleanup from the first", d.finalizer))
 	}
-	if problems := validation.IsQualifiedName(name); len(problems) > 0 || !strings.Contains(name, "/") {
+	if len(validation.IsQualifiedName(name)) > 0 || d.isBuiltin() && !strings.Contains(name, "/") {
 		d.reject(fmt.Errorf("the finalizer %q is not valid: write it as domain/name, such as %s.example.com/cleanup", name, d.name))
 	}
 	if isCleanupMissing {
@@ -158,25 +167,50 @@ func (d *definition) setFinalizer(name string, isCleanupMissing bool) {
 	d.finalizer = name
 }
 
-// RetiredFinalizers names the finalizers of earlier versions of the program. They need no cleanup any
-// more. The controller removes them from each object before the reconcile, and from objects that are
-// being deleted. Otherwise an object with such a finalizer could never be deleted. The call can be
-// removed from the program once every object has been reconciled.
+// isBuiltin reports whether Kubernetes defines the kind, whose objects it then validates by stricter rules.
+func (d *definition) isBuiltin() bool {
+	group := d.kind.Resource.Group
+	return d.kind.Definition == nil && (!strings.Contains(group, ".") || strings.HasSuffix(group, ".k8s.io"))
+}
+
+// FormerFinalizers names the finalizers that [Controller.Finalizer] had in earlier versions of the program. One
+// cleanup serves all names: an object that is deleted with several of them is cleaned up once, and then loses them
+// in one patch. An object that is not being deleted gets the present finalizer in the patch that removes the former
+// ones. With [Controller.FinalizerWhen] this concerns only objects for which the condition holds, or that have the
+// present finalizer. The call can be removed from the program once every object has been reconciled.
+func (c *Controller[T]) FormerFinalizers(names ...string) *Controller[T] {
+	c.definition.checkNames("former", names)
+	c.definition.former = append(c.definition.former, names...)
+	return c
+}
+
+// RetiredFinalizers names finalizers of earlier versions of the program that need no cleanup any more. The controller
+// removes them from each object before the reconcile, and from objects that are being deleted, without a call of
+// the cleanup function: a finalizer that was renamed belongs into [Controller.FormerFinalizers]. With
+// [Controller.FinalizerWhen] this concerns only objects for which the condition holds, or that have the present
+// finalizer. The call can be removed from the program once every object has been reconciled.
 func (c *Controller[T]) RetiredFinalizers(names ...string) *Controller[T] {
-	for _, name := range names {
-		if problems := validation.IsQualifiedName(name); len(problems) > 0 {
-			c.definition.reject(fmt.Errorf("the retired finalizer %q is not valid: %s", name, problems[0]))
-		}
-	}
+	c.definition.checkNames("retired", names)
 	c.definition.retired = append(c.definition.retired, names...)
 	return c
+}
+
+// checkNames records which finalizers of earlier versions are not valid.
+func (d *definition) checkNames(what string, names []string) {
+	for _, name := range names {
+		if problems := validation.IsQualifiedName(name); len(problems) > 0 {
+			d.reject(fmt.Errorf("the %s finalizer %q is not valid: %s", what, name, problems[0]))
+		}
+	}
 }
 
 // FinalizerWhen adds the finalizer only to objects for which condition returns true, such as objects
 // with something outside of the cluster. The controller asks before each reconcile of an object without
 // the finalizer, and adds the finalizer before the reconcile. From then on the finalizer stays until
 // the cleanup is done, whatever condition would return. An object that is deleted without the finalizer
-// has no cleanup. condition must not change the object.
+// has no cleanup. The controller also asks before it acts on a former or a retired finalizer of an object without
+// the present finalizer. If condition returns false, these finalizers stay: they may belong to another instance of the
+// program. condition must not change the object.
 func (c *Controller[T]) FinalizerWhen(condition func(*T) bool) *Controller[T] {
 	if condition == nil {
 		c.definition.reject(errors.New("the condition of the finalizer is nil: without one, leave FinalizerWhen out"))
@@ -206,6 +240,14 @@ func (d *definition) checkFinalizers() error {
 	if d.finalizer != "" && slices.Contains(d.retired, d.finalizer) {
 		errs = append(errs, fmt.Errorf("the finalizer %q is both retired and in use: remove it from RetiredFinalizers", d.finalizer))
 	}
+	for _, name := range d.former {
+		if name == d.finalizer || slices.Contains(d.retired, name) {
+			errs = append(errs, fmt.Errorf("the finalizer %q is former, and in use or retired as well: remove it from FormerFinalizers or from the others", name))
+		}
+	}
+	if d.finalizer == "" && len(d.former) > 0 {
+		errs = append(errs, errors.New("FormerFinalizers has no cleanup: add one with Finalizer, or use RetiredFinalizers"))
+	}
 	if d.finalizer == "" && d.functions.needsFinalizer != nil {
 		errs = append(errs, errors.New("FinalizerWhen has no finalizer: add one with Finalizer"))
 	}
@@ -222,7 +264,7 @@ func (d *definition) checkFinalizers() error {
 //   - to create and patch the children of [Owns], and to update the finalizers of T, which the server
 //     may demand for the field blockOwnerDeletion in owner references
 //   - to create, patch and delete the children of [OwnsByLabel]
-//   - to patch T for a finalizer, or a retired one
+//   - to patch T for a finalizer, also a former or a retired one
 //   - to patch the status of T, if T has a status and the program defines T
 //   - the permissions of each [Permission]
 func (c *Controller[T]) Needs() (kube.Needs, error) { return c.definition.needs() }
@@ -249,6 +291,10 @@ func (d *definition) start(ctx context.Context, rt *Runtime) error {
 	if err != nil {
 		return fmt.Errorf("the controller %s: %w", d.name, err)
 	}
+	if d.finalizer != "" && !strings.Contains(d.finalizer, "/") {
+		e.log.Warn("the finalizer has no domain, so another program may use the same name", "finalizer", d.finalizer,
+			"hint", "give Finalizer a name such as "+d.name+".example.com/cleanup, and name this one in FormerFinalizers")
+	}
 	return e.run(ctx)
 }
 
@@ -259,7 +305,7 @@ func (d *definition) needs() (kube.Needs, error) {
 	}
 	needs := kube.Needs{
 		Names: []string{d.name}, FieldManagers: []string{d.manager},
-		Finalizers: slices.Clone(d.retired), ShutdownTime: d.grace + lastWait,
+		Finalizers: slices.Concat(d.former, d.retired), ShutdownTime: d.grace + lastWait,
 	}
 	if d.finalizer != "" {
 		needs.Finalizers = append(needs.Finalizers, d.finalizer)

@@ -20,7 +20,8 @@
 //   - a panic is an error of that object;
 //   - with a [Controller.Finalizer], the cleanup is called before the object goes, also if
 //     the program was down when the object was deleted. The object goes only after the cleanup
-//     has returned [CleanupDone].
+//     has returned [CleanupDone]. Without one, no function is called for an object that is being
+//     deleted.
 //
 // Options add what a controller watches besides its own kind: [Owns] for the children of its objects,
 // [WatchesReferenced] for the objects that they name, [Watches] for anything else. [Watches] takes a map

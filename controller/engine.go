@@ -106,7 +106,7 @@ func (e *engine) run(ctx context.Context) error {
 	if err != nil {
 		return fmt.Errorf("the controller %s: %w", e.definition.name, err)
 	}
-	ctx = watch.WithoutWaiting(ctx, errWaiting)
+	ctx = context.WithValue(watch.WithoutWaiting(ctx, errWaiting), namespaceKey{}, e.runtime.Namespace)
 	// Calls that are under way outlive ctx by the grace.
 	calls, cancel := context.WithCancelCause(context.WithoutCancel(ctx))
 	defer cancel(nil)
@@ -165,7 +165,7 @@ func (e *engine) newWorkers() (*workers, error) {
 		echoes: e.echoes, subscriptions: e.subscriptions.all, reconciled: toMap,
 		newestShown: e.subscriptions.newestShown, enqueue: e.enqueuer.enqueue,
 	}
-	f := &finalizers{name: d.finalizer, retired: d.retired, objects: d.objects, server: rt.Client}
+	f := &finalizers{name: d.finalizer, former: d.former, retired: d.retired, objects: d.objects, server: rt.Client}
 	w := &workers{
 		mapper: &mapper{
 			log: e.log, queue: e.mapQueue, reconciled: toMap,
@@ -191,7 +191,7 @@ func (e *engine) newWorkers() (*workers, error) {
 		name: d.name, resource: d.kind.Resource, log: e.log, programLog: e.programLog, timeout: d.timeout,
 		pausedBy: d.pausedBy, functions: d.functions, onGone: d.onGone, tracer: rt.Tracer,
 		queue: e.queue, own: e.subscriptions, failures: e.failures, calls: w.longCalls,
-		waits:      &finalizerWaits{log: e.log, clock: e.clock, failures: e.failures},
+		waits:      &finalizerWaits{log: e.log, finalizers: f, clock: e.clock, failures: e.failures},
 		finalizers: f, read: reader.read, clientFor: p.clientFor, forgetUncertain: e.echoes.ForgetUncertain,
 		report: (&reporter{log: e.log, observer: rt.Observer, onResult: d.onResult}).report,
 	}

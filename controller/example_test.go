@@ -81,14 +81,49 @@ func ExampleWatchesReferenced() {
 
 // A finalizer that the server would refuse is an error before any request.
 func ExampleController_Finalizer() {
+	reconcile := func(context.Context, *corev1.Pod, *kube.Client) (controller.Action, error) {
+		return controller.Done(), nil
+	}
+	cleanup := func(context.Context, *corev1.Pod, *kube.Client) (controller.Cleanup, error) {
+		return controller.CleanupDone(), nil
+	}
+	_, err := controller.New(reconcile).Finalizer("cleanup", cleanup).Needs()
+	fmt.Println(err)
+	// Output:
+	// the controller of v1.Pod: the finalizer "cleanup" is not valid: write it as domain/name, such as pod.example.com/cleanup
+}
+
+// The finalizer was renamed. Objects that have it under its former name are cleaned up too.
+func ExampleController_FormerFinalizers() {
 	reconcile := func(context.Context, *Garden, *kube.Client) (controller.Action, error) {
 		return controller.Done(), nil
 	}
 	cleanup := func(context.Context, *Garden, *kube.Client) (controller.Cleanup, error) {
 		return controller.CleanupDone(), nil
 	}
-	_, err := controller.New(reconcile).Finalizer("cleanup", cleanup).Needs()
-	fmt.Println(err)
+	gardens := controller.New(reconcile).
+		Finalizer("garden.example.com/cleanup", cleanup).
+		FormerFinalizers("finalizer.garden.example.com")
+	needs, err := gardens.Needs()
+	fmt.Println(needs.Finalizers, err)
 	// Output:
-	// the controller of the custom resource of controller_test.GardenSpec: the finalizer "cleanup" is not valid: write it as domain/name, such as garden.example.com/cleanup
+	// [finalizer.garden.example.com garden.example.com/cleanup] <nil>
+}
+
+// The settings of the program are a ConfigMap in the namespace of the program.
+func ExampleNamespace() {
+	reconcile := func(ctx context.Context, g *Garden, c *kube.Client) (controller.Action, error) {
+		settings, err := kube.Get[corev1.ConfigMap](ctx, c, controller.Namespace(ctx), "settings")
+		if err != nil {
+			return controller.Done(), err
+		}
+		controller.Log(ctx).Info("reconciling", "season", settings.Data["season"])
+		return controller.Done(), nil
+	}
+	gardens := controller.New(reconcile, controller.Reads[corev1.ConfigMap](kube.VerbGet).InOwnNamespace())
+	needs, err := gardens.Needs()
+	settings := needs.Access[len(needs.Access)-1]
+	fmt.Println(settings.Resource, settings.Verbs, settings.OwnNamespace, err)
+	// Output:
+	// configmaps [get] true <nil>
 }

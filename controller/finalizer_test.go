@@ -5,6 +5,8 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"strings"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -302,4 +304,161 @@ func TestFinalizerNameChanged(t *testing.T) {
 			t.Errorf("the finalizers are %s, want the old one", got)
 		}
 	})
+}
+
+const former = "test.example.com/former"
+
+// Promise 17: one cleanup serves the finalizer and its former names, which go in one patch after the cleanup.
+func TestFormerFinalizersAreCleanedUp(t *testing.T) {
+	t.Parallel()
+	for name, finalizers := range map[string][]string{
+		"only the former one": {former}, "both": {former, finalizer}, "the former one and others": {"other.example.com/x", former},
+		"a retired one too": {former, "test.example.com/retired"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			bubble(t, func(t *testing.T, s *server) {
+				var calls journal
+				c := s.client()
+				g := garden("eden")
+				g.Finalizers = finalizers
+				create(t, c, g)
+				remove(t, c, g)
+				patches := countPatches(s)
+				hasFailed := false
+				start(t, c, controller.New(doNothing[Garden]).Finalizer(finalizer, func(_ context.Context, g *Garden, _ *kube.Client) (controller.Cleanup, error) {
+					calls.record(fmt.Sprint(g.Finalizers))
+					if !hasFailed {
+						hasFailed = true
+						return controller.CleanupDone(), errors.New("broken")
+					}
+					return controller.CleanupDone(), nil
+				}).FormerFinalizers(former).RetiredFinalizers("test.example.com/retired"))
+				time.Sleep(time.Hour)
+				if diff := cmp.Diff([]string{fmt.Sprint(finalizers), fmt.Sprint(finalizers)}, calls.drain()); diff != "" {
+					t.Errorf("cleanups with the finalizers (-want +got):\n%s", diff)
+				}
+				var left []any
+				if o := s.object("gardens", "default", "eden"); o != nil {
+					left = meta(o)["finalizers"].([]any)
+				}
+				if isForeign := finalizers[0] == "other.example.com/x"; isForeign != (len(left) == 1) || len(left) > 1 {
+					t.Errorf("the object has the finalizers %v", left)
+				}
+				if n := patches(); n != 1 {
+					t.Errorf("%d patches, want 1", n)
+				}
+			})
+		})
+	}
+}
+
+// Promise 17: an object that is not being deleted has the finalizer at every moment. The patch that adds the present
+// name removes the former one.
+func TestFormerFinalizersAreReplaced(t *testing.T) {
+	t.Parallel()
+	bubble(t, func(t *testing.T, s *server) {
+		var calls journal
+		c := s.client()
+		g := garden("eden")
+		g.Finalizers = []string{former, "other.example.com/x", "test.example.com/retired"}
+		create(t, c, g)
+		patches := countPatches(s)
+		start(t, c, gardening(&calls).FormerFinalizers(former).RetiredFinalizers("test.example.com/retired"))
+		synctest.Wait()
+		got := calls.drain()
+		if want := "reconcile eden [other.example.com/x test.example.com/cleanup]"; len(got) == 0 || got[0] != want {
+			t.Errorf("calls: %q, want %q first", got, want)
+		}
+		if n := patches(); n != 1 {
+			t.Errorf("%d patches, want 1", n)
+		}
+	})
+}
+
+// Former and retired finalizers of an object for which FinalizerWhen returns false may belong to another instance of
+// the program. They stay, and the log says why the object does not go.
+func TestFinalizersOfAnotherInstanceStay(t *testing.T) {
+	t.Parallel()
+	bubble(t, func(t *testing.T, s *server) {
+		var calls journal
+		c := s.client()
+		for _, name := range []string{former, "test.example.com/retired"} {
+			for _, isDeleted := range []bool{false, true} {
+				for _, size := range []int{1, 7} {
+					g := garden(fmt.Sprintf("%s-%d-%t", name[len("test.example.com/"):], size, isDeleted))
+					g.Finalizers, g.Spec.Size = []string{name}, size
+					create(t, c, g)
+					if isDeleted {
+						remove(t, c, g)
+					}
+				}
+			}
+		}
+		p := start(t, c, gardening(&calls).FinalizerWhen(func(g *Garden) bool { return g.Spec.Size > 5 }).
+			FormerFinalizers(former).RetiredFinalizers("test.example.com/retired"))
+		time.Sleep(time.Hour)
+		var cleanups []string
+		for _, call := range calls.drain() {
+			if strings.HasPrefix(call, "cleanup") {
+				cleanups = append(cleanups, call)
+			}
+		}
+		if diff := cmp.Diff([]string{"cleanup former-7-true"}, cleanups); diff != "" {
+			t.Errorf("cleanups (-want +got):\n%s", diff)
+		}
+		for name, want := range map[string]string{
+			"former-1-false": "[test.example.com/former]", "former-1-true": "[test.example.com/former]", "former-7-false": "[test.example.com/cleanup]",
+			"retired-1-false": "[test.example.com/retired]", "retired-1-true": "[test.example.com/retired]", "retired-7-false": "[test.example.com/cleanup]",
+			"former-7-true": "", "retired-7-true": "",
+		} {
+			got := ""
+			if o := s.object("gardens", "default", name); o != nil {
+				got = fmt.Sprint(meta(o)["finalizers"])
+			}
+			if got != want {
+				t.Errorf("%s has the finalizers %q, want %q", name, got, want)
+			}
+		}
+		for _, name := range []string{"former-1-true", "retired-1-true"} {
+			if n := strings.Count(p.warnings(), "name="+name); n != 1 || !strings.Contains(p.warnings(), "FinalizerWhen") {
+				t.Errorf("%d warnings name %s, want 1: %s", n, name, p.warnings())
+			}
+		}
+	})
+}
+
+// An API server accepts a finalizer without a slash for a custom resource only.
+func TestFinalizerWithoutADomain(t *testing.T) {
+	t.Parallel()
+	bubble(t, func(t *testing.T, s *server) {
+		var calls journal
+		c := s.client()
+		create(t, c, garden("eden"))
+		p := start(t, c, controller.New(doNothing[Garden]).Finalizer("finalizer.example.com", func(_ context.Context, g *Garden, _ *kube.Client) (controller.Cleanup, error) {
+			calls.record(fmt.Sprint("cleanup ", g.Finalizers))
+			return controller.CleanupDone(), nil
+		}))
+		synctest.Wait()
+		remove(t, c, garden("eden"))
+		synctest.Wait()
+		if diff := cmp.Diff([]string{"cleanup [finalizer.example.com]"}, calls.drain()); diff != "" {
+			t.Errorf("calls (-want +got):\n%s", diff)
+		}
+		if n := strings.Count(p.warnings(), "finalizer.example.com"); n != 1 {
+			t.Errorf("%d warnings name the finalizer, want 1: %s", n, p.warnings())
+		}
+	})
+}
+
+// countPatches counts the JSON patches that s receives from now on. It returns a function that returns the count.
+func countPatches(s *server) func() int {
+	var n atomic.Int32
+	s.before = func(r *kube.Request) error {
+		if r.ContentType == kube.ContentJSONPatch {
+			n.Add(1)
+		}
+		return nil
+	}
+	return func() int { return int(n.Load()) }
 }

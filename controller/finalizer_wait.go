@@ -15,10 +15,11 @@ import (
 // finalizerWaitLimit is how long a deleted object may wait for its finalizers before that is logged.
 const finalizerWaitLimit = time.Minute
 
-// finalizerWaits logs, once per object, that the deletion of an object waits for the finalizers of
-// others.
+// finalizerWaits logs, once per object, that the deletion of an object waits for finalizers that the controller
+// does not handle.
 type finalizerWaits struct {
-	log *slog.Logger
+	log        *slog.Logger
+	finalizers *finalizers
 	// clock is nil for the real clock.
 	clock *clock.Clock
 	// failures records which objects have been logged.
@@ -43,8 +44,19 @@ func (w *finalizerWaits) check(k kube.Key, obj kube.Object) (isWaiting bool, che
 		return true, finalizerWaitLimit - waited
 	}
 	f.isWaitLogged = true
-	w.log.Warn("an object that is being deleted waits for finalizers",
-		"namespace", obj.GetNamespace(), "name", obj.GetName(), "finalizers", strings.Join(waitsFor, ", "),
-		"hint", "if an earlier version of this program added one, name it in RetiredFinalizers")
+	w.log.Warn("an object that is being deleted waits for finalizers that the controller does not handle",
+		"namespace", obj.GetNamespace(), "name", obj.GetName(), "finalizers", strings.Join(waitsFor, ", "), "hint", w.hint(waitsFor))
 	return true, 0
+}
+
+// hint returns what the author of the program can do about an object that waits for finalizers.
+func (w *finalizerWaits) hint(waitsFor []string) string {
+	const ofEarlierVersions = "if an earlier version of this program added one of them, name it in FormerFinalizers of the controller, or in RetiredFinalizers if no cleanup is needed"
+	switch {
+	case w.finalizers.hasAny(waitsFor):
+		return "the condition of FinalizerWhen does not hold for the object, so the controller leaves all finalizers of the object alone"
+	case w.finalizers.name == "":
+		return "the controller has no Finalizer, so none of its functions is called for an object that is being deleted; " + ofEarlierVersions
+	}
+	return ofEarlierVersions
 }

@@ -16,7 +16,9 @@ const finalizerAttempts = 5
 type finalizers struct {
 	// name is the finalizer, or empty.
 	name string
-	// retired holds the finalizers of earlier versions of the program.
+	// former holds the names that the finalizer had in earlier versions of the program.
+	former []string
+	// retired holds finalizers of earlier versions of the program that need no cleanup any more.
 	retired []string
 	objects objects
 	// server reads from the server.
@@ -26,37 +28,56 @@ type finalizers struct {
 // isEmpty reports whether the controller has no finalizers.
 func (f *finalizers) isEmpty() bool { return f.name == "" && len(f.retired) == 0 }
 
-// has reports whether obj has the finalizer.
+// has reports whether obj has the finalizer under its present name.
 func (f *finalizers) has(obj kube.Object) bool {
 	return f.name != "" && slices.Contains(obj.GetFinalizers(), f.name)
 }
 
-// hasAny reports whether the finalizer, or a retired one, is among names.
-func (f *finalizers) hasAny(names []string) bool {
-	return slices.ContainsFunc(names, func(name string) bool { return name == f.name || f.isRetired(name) })
+// needsCleanup reports whether obj has the finalizer, under its present name or a former one.
+func (f *finalizers) needsCleanup(obj kube.Object) bool {
+	return f.has(obj) || slices.ContainsFunc(obj.GetFinalizers(), f.isFormer)
 }
 
+// hasAny reports whether the finalizer, a former name or a retired finalizer is among names.
+func (f *finalizers) hasAny(names []string) bool { return slices.ContainsFunc(names, f.isOwn) }
+
+// isOwn reports whether name is the finalizer, a former name or a retired finalizer.
+func (f *finalizers) isOwn(name string) bool {
+	return f.name != "" && name == f.name || f.isFormer(name) || f.isRetired(name)
+}
+
+func (f *finalizers) isFormer(name string) bool  { return slices.Contains(f.former, name) }
 func (f *finalizers) isRetired(name string) bool { return slices.Contains(f.retired, name) }
 
-// add adds the finalizer, and returns the updated object. It reports whether the object has the
-// finalizer: a finalizer is not added to an object that is being deleted or gone.
-func (f *finalizers) add(ctx context.Context, c *kube.Client, obj kube.Object) (updated kube.Object, hasIt bool, err error) {
-	updated, exists, err := f.edit(ctx, c, obj, func(obj kube.Object) (names []string, isNeeded bool) {
+// update adds the finalizer, and removes former names and retired finalizers, all in one patch. It returns the
+// updated object, and reports whether the object still exists. An object that is being deleted stays as it is.
+func (f *finalizers) update(ctx context.Context, c *kube.Client, obj kube.Object) (updated kube.Object, exists bool, err error) {
+	return f.edit(ctx, c, obj, func(obj kube.Object) (names []string, isNeeded bool) {
 		// Another instance of this program may have been quicker.
-		return append(slices.Clone(obj.GetFinalizers()), f.name), obj.GetDeletionTimestamp() == nil && !f.has(obj)
+		isComplete := (f.name == "" || f.has(obj)) && !slices.ContainsFunc(obj.GetFinalizers(), f.isOutdated)
+		if isComplete || obj.GetDeletionTimestamp() != nil {
+			return nil, false
+		}
+		names = slices.DeleteFunc(slices.Clone(obj.GetFinalizers()), f.isOutdated)
+		if f.name != "" && !f.has(obj) {
+			names = append(names, f.name)
+		}
+		return names, true
 	})
-	return updated, exists && updated.GetDeletionTimestamp() == nil && f.has(updated), err
 }
 
-// remove removes the finalizer. If no other finalizer is left, the server deletes an object that is
-// being deleted.
+// isOutdated reports whether name is a former name or a retired finalizer.
+func (f *finalizers) isOutdated(name string) bool { return f.isFormer(name) || f.isRetired(name) }
+
+// remove removes the finalizer, its former names and the retired finalizers in one patch. If no other finalizer
+// is left, the server deletes an object that is being deleted.
 func (f *finalizers) remove(ctx context.Context, c *kube.Client, obj kube.Object) error {
-	_, _, err := f.removeAll(ctx, c, obj, func(name string) bool { return name == f.name })
+	_, _, err := f.removeAll(ctx, c, obj, f.isOwn)
 	return err
 }
 
-// removeRetired removes the retired finalizers from obj, and returns the updated object. It
-// reports whether the object still exists.
+// removeRetired removes the retired finalizers. It returns the updated object, and reports whether the object still
+// exists.
 func (f *finalizers) removeRetired(ctx context.Context, c *kube.Client, obj kube.Object) (updated kube.Object, exists bool, err error) {
 	return f.removeAll(ctx, c, obj, f.isRetired)
 }

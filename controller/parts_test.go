@@ -272,9 +272,9 @@ func TestFinalizersAreAddedAndRemoved(t *testing.T) {
 		t.Fatalf("without the retired finalizer: %v, %t, %v", obj, exists, err)
 	}
 	// created is not current: the patch is refused, and the object is read.
-	obj, hasIt, err := f.add(t.Context(), c, created)
-	if err != nil || !hasIt || !slices.Equal(obj.GetFinalizers(), []string{"example.com/other", "example.com/new"}) {
-		t.Fatalf("with the finalizer: %v, %t, %v", obj, hasIt, err)
+	obj, exists, err = f.update(t.Context(), c, created)
+	if err != nil || !exists || !slices.Equal(obj.GetFinalizers(), []string{"example.com/other", "example.com/new"}) {
+		t.Fatalf("with the finalizer: %v, %t, %v", obj, exists, err)
 	}
 	if err := f.remove(t.Context(), c, obj); err != nil {
 		t.Fatal(err)
@@ -428,7 +428,7 @@ func TestFinalizerWaitsAreLoggedOnce(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		var text strings.Builder
-		w := &finalizerWaits{log: slog.New(slog.NewTextHandler(&text, nil)), failures: newFailures()}
+		w := &finalizerWaits{finalizers: &finalizers{}, log: slog.New(slog.NewTextHandler(&text, nil)), failures: newFailures()}
 		obj := configMap("a", "example.com/other")
 		if isWaiting, _ := w.check(key("a"), obj); isWaiting {
 			t.Error("an object that is not being deleted waits")

@@ -299,6 +299,11 @@ func TestRetiredFinalizers(t *testing.T) {
 			if n := strings.Count(p.warnings(), former); n != 1 {
 				t.Errorf("%d lines name the finalizer, want 1: %s", n, p.warnings())
 			}
+			for _, want := range []string{"FormerFinalizers", "RetiredFinalizers", "the controller has no Finalizer"} {
+				if !strings.Contains(p.warnings(), want) {
+					t.Errorf("the log does not name %q: %s", want, p.warnings())
+				}
+			}
 		})
 	})
 	t.Run("cannot be in use", func(t *testing.T) {

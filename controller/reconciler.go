@@ -13,9 +13,8 @@ import (
 )
 
 // reconciler reconciles the objects whose keys the queue hands out. The steps of one reconcile are: it
-// reads the object, removes retired finalizers, adds the finalizer, calls the reconcile function (or
-// calls the cleanup function and removes the finalizer), reports the result, and returns to the queue
-// when the next reconcile is due.
+// reads the object, updates the finalizers, calls the reconcile function (or calls the cleanup function and removes the
+// finalizers), reports the result, and returns to the queue when the next reconcile is due.
 type reconciler struct {
 	// name is the name of the controller, and resource is the reconciled resource.
 	name     string
@@ -160,18 +159,20 @@ func (c *reconciler) reconcile(ctx context.Context, r *reconciliation) error {
 	r.trace = newRequestTrace(ctx)
 	client := c.clientFor(ctx, key, ref, r.trace)
 
-	r.step = "the update of the finalizers"
-	obj, exists, err := c.finalizers.removeRetired(ctx, client, obj)
-	if err != nil || !exists {
+	r.result.Cleanup = found == deselected || obj.GetDeletionTimestamp() != nil
+	mayEdit := c.mayEditFinalizers(r)
+	switch {
+	case r.result.Cleanup && !(mayEdit && c.finalizers.needsCleanup(obj)):
 		r.isOver = true
+		if !mayEdit {
+			return nil
+		}
+		r.step = "the update of the finalizers"
+		updated, exists, err := c.finalizers.removeRetired(ctx, client, obj)
+		if r.object = updated; !exists {
+			r.object = nil
+		}
 		return withoutCancel(ctx, err)
-	}
-	isDeleting := obj.GetDeletionTimestamp() != nil
-	r.object, r.result.Cleanup = obj, isDeleting || found == deselected
-	switch hasIt := c.finalizers.has(obj); {
-	case r.result.Cleanup && !hasIt:
-		r.isOver = true
-		return nil
 	case r.result.Cleanup:
 		cleanup, err := callAuthor(ctx, c.calls, r, "the cleanup function", c.functions.cleanup, client)
 		r.result.Next = cleanup.after
@@ -182,14 +183,14 @@ func (c *reconciler) reconcile(ctx context.Context, r *reconciliation) error {
 		err = c.finalizers.remove(ctx, client, obj)
 		r.isDeselected = r.isDeselected && err != nil
 		return err
-	case c.finalizers.name != "" && !hasIt && c.isFinalizerNeeded(r):
+	case mayEdit:
 		r.step = "the update of the finalizers"
-		var added bool
-		if obj, added, err = c.finalizers.add(ctx, client, obj); err != nil || !added {
+		updated, exists, err := c.finalizers.update(ctx, client, obj)
+		if err != nil || !exists || updated.GetDeletionTimestamp() != nil {
 			// The object is being deleted or gone. The change that shows this is on its way.
 			return withoutCancel(ctx, err)
 		}
-		r.object = obj
+		r.object = updated
 	}
 	action, err := callAuthor(ctx, c.calls, r, "the reconcile function", c.functions.reconcile, client)
 	r.result.Next = action.after
@@ -205,10 +206,15 @@ func withoutCancel(ctx context.Context, err error) error {
 	return err
 }
 
-// isFinalizerNeeded reports whether the condition of the finalizer holds for the object of r.
-func (c *reconciler) isFinalizerNeeded(r *reconciliation) bool {
+// mayEditFinalizers reports whether the controller may add and remove finalizers of the object of r. The condition of
+// [Controller.FinalizerWhen] is asked only if it matters: it does not once the object has the finalizer.
+func (c *reconciler) mayEditFinalizers(r *reconciliation) bool {
+	condition, isConcerned := c.functions.needsFinalizer, !r.result.Cleanup || c.finalizers.hasAny(r.object.GetFinalizers())
+	if condition == nil || c.finalizers.has(r.object) || !isConcerned {
+		return true
+	}
 	r.step = "the condition of the finalizer"
-	return c.functions.needsFinalizer == nil || c.functions.needsFinalizer(r.object)
+	return condition(r.object)
 }
 
 // withTimeout returns ctx with the timeout of the controller, if the controller has one.

@@ -25,7 +25,8 @@ type Runtime struct {
 	// Namespace is the namespace of the program: the value of the environment variable POD_NAMESPACE
 	// (https://kubernetes.io/docs/concepts/workloads/pods/downward-api/); else, in a Pod, the
 	// namespace of its ServiceAccount; else the namespace of the kubeconfig's context, or default. It
-	// is empty in a program of operator.Run, which loads no configuration.
+	// is empty in a program of operator.Run, which loads no configuration. In a test, yaretest.RunParts
+	// sets it. [Namespace] returns it in a reconcile.
 	Namespace string
 	// Pod is the name of the program's Pod: the value of the environment variable POD_NAME; else,
 	// in a Pod, the host name, which is the name of the Pod unless its spec sets hostNetwork or

@@ -274,23 +274,26 @@ func TestBadInputMakesNoRequest(t *testing.T) {
 			return nil
 		}, "cannot watch several namespaces"},
 
-		"create nothing":                {func() error { _, err := pods.Create(ctx, nil); return err }, "create pods: the object is nil"},
-		"create without a name":         {func() error { _, err := pods.Create(ctx, pod("", "")); return err }, "neither a name nor a generateName"},
-		"create without a namespace":    {func() error { _, err := Everywhere[corev1.Pod](c).Create(ctx, pod("", "p")); return err }, `create pods "p": it has no namespace`},
-		"create in another":             {func() error { _, err := pods.Create(ctx, pod("other", "p")); return err }, `create pods "other/p": it is not in the namespace "ns"`},
-		"create cluster in a namespace": {func() error { _, err := Everywhere[planet](c).Create(ctx, &planet{ObjectMeta: named("ns", "p")}); return err }, `has the namespace "ns"`},
-		"create a status":               {func() error { _, err := pods.Status().Create(ctx, pod("ns", "p")); return err }, "create pods/status"},
-		"replace nothing":               {func() error { _, err := pods.Replace(ctx, nil); return err }, "update pods: the object is nil"},
-		"replace without a name":        {func() error { _, err := pods.Replace(ctx, pod("ns", "")); return err }, "update pods: the name is empty"},
-		"patch without a name":          {func() error { _, err := pods.Patch(ctx, "", MergePatch(map[string]any{})); return err }, "patch pods: the name is empty"},
-		"patch with nothing":            {func() error { _, err := pods.Patch(ctx, "p", Patch{}); return err }, `patch pods "ns/p": the patch is empty`},
-		"merge with null":               {func() error { _, err := pods.Patch(ctx, "p", MergePatch(nil)); return err }, "must encode as a JSON object"},
-		"merge with bytes":              {func() error { _, err := pods.Patch(ctx, "p", MergePatch([]byte(`{}`))); return err }, "must encode as a JSON object"},
-		"merge with a channel":          {func() error { _, err := pods.Patch(ctx, "p", MergePatch(make(chan int))); return err }, "encode a patch"},
-		"no operations":                 {func() error { _, err := pods.Patch(ctx, "p", JSONPatch()); return err }, "the JSON patch has no operations"},
-		"apply nothing":                 {func() error { _, err := Apply(ctx, c, (*corev1.Pod)(nil)); return err }, "patch pods: the object is nil"},
-		"apply without a name":          {func() error { _, err := Apply(ctx, c, pod("ns", "")); return err }, "patch pods: the name is empty"},
-		"apply without a namespace":     {func() error { _, err := Apply(ctx, c, pod("", "p")); return err }, "it has no namespace"},
+		"create nothing":             {func() error { _, err := pods.Create(ctx, nil); return err }, "create pods: the object is nil"},
+		"create without a name":      {func() error { _, err := pods.Create(ctx, pod("", "")); return err }, "neither a name nor a generateName"},
+		"create without a namespace": {func() error { _, err := Everywhere[corev1.Pod](c).Create(ctx, pod("", "p")); return err }, `create pods "p": it has no namespace`},
+		"create in another":          {func() error { _, err := pods.Create(ctx, pod("other", "p")); return err }, `create pods "other/p": it is not in the namespace "ns"`},
+		"create cluster in a namespace": {func() error {
+			_, err := Everywhere[planet](c).Create(ctx, &planet{ObjectMeta: named("ns", "p")})
+			return err
+		}, `has the namespace "ns"`},
+		"create a status":           {func() error { _, err := pods.Status().Create(ctx, pod("ns", "p")); return err }, "create pods/status"},
+		"replace nothing":           {func() error { _, err := pods.Replace(ctx, nil); return err }, "update pods: the object is nil"},
+		"replace without a name":    {func() error { _, err := pods.Replace(ctx, pod("ns", "")); return err }, "update pods: the name is empty"},
+		"patch without a name":      {func() error { _, err := pods.Patch(ctx, "", MergePatch(map[string]any{})); return err }, "patch pods: the name is empty"},
+		"patch with nothing":        {func() error { _, err := pods.Patch(ctx, "p", Patch{}); return err }, `patch pods "ns/p": the patch is empty`},
+		"merge with null":           {func() error { _, err := pods.Patch(ctx, "p", MergePatch(nil)); return err }, "must encode as a JSON object"},
+		"merge with bytes":          {func() error { _, err := pods.Patch(ctx, "p", MergePatch([]byte(`{}`))); return err }, "must encode as a JSON object"},
+		"merge with a channel":      {func() error { _, err := pods.Patch(ctx, "p", MergePatch(make(chan int))); return err }, "encode a patch"},
+		"no operations":             {func() error { _, err := pods.Patch(ctx, "p", JSONPatch()); return err }, "the JSON patch has no operations"},
+		"apply nothing":             {func() error { _, err := Apply(ctx, c, (*corev1.Pod)(nil)); return err }, "patch pods: the object is nil"},
+		"apply without a name":      {func() error { _, err := Apply(ctx, c, pod("ns", "")); return err }, "patch pods: the name is empty"},
+		"apply without a namespace": {func() error { _, err := Apply(ctx, c, pod("", "p")); return err }, "it has no namespace"},
 		"apply what was read": {func() error {
 			p := pod("ns", "p")
 			p.ManagedFields = []metav1.ManagedFieldsEntry{{Manager: "them"}}

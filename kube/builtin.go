@@ -5,6 +5,8 @@ import (
 	"strings"
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/yare-go/yare/kube/internal/plural"
 )
 
 // builtinResource returns the resource of a type of k8s.io/api. pkg is its package path below
@@ -26,7 +28,7 @@ func builtinResource(pkg, typeName string) (Resource, bool) {
 		}
 		return Resource{
 			GroupVersionKind: schema.GroupVersionKind{Group: group, Version: path.Base(pkg), Kind: typeName},
-			Plural:           guessPlural(typeName),
+			Plural:           plural.Of(typeName),
 			ClusterScoped:    inCluster,
 		}, true
 	}

@@ -7,6 +7,8 @@ import (
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/util/validation"
+
+	"github.com/yare-go/yare/kube/internal/plural"
 )
 
 // Definition describes one version of one resource: the part of its CustomResourceDefinition
@@ -16,8 +18,9 @@ type Definition struct {
 	// Group, Version and Kind name the resource, such as example.com, v1, WebApp.
 	Group, Version, Kind string
 
-	// Plural is the resource's name in URLs. Default: guessed from Kind, so that WebApp
-	// gives webapps and Policy gives policies.
+	// Plural is the resource's name in URLs. The default is what controller-gen makes of Kind: webapps of
+	// WebApp, policies of Policy, redis of Redis. An API server cannot rename a kind, so a kind that is in
+	// clusters under another plural needs that plural here.
 	Plural string
 
 	// ShortNames are what kubectl accepts instead of Plural.
@@ -136,7 +139,7 @@ func (d Definition) Resource() (Resource, error) {
 		ClusterScoped:    d.ClusterScoped,
 	}
 	if r.Plural == "" {
-		r.Plural = guessPlural(d.Kind)
+		r.Plural = plural.Of(d.Kind)
 	}
 	for _, check := range []struct {
 		name, value string
@@ -158,21 +161,4 @@ func (d Definition) Resource() (Resource, error) {
 		return Resource{}, fmt.Errorf("the Definition's Kind %q must begin with a capital letter", d.Kind)
 	}
 	return r, nil
-}
-
-// guessPlural returns the plural of a kind by rules of English that go far enough for the
-// names of kinds.
-func guessPlural(kind string) string {
-	s := strings.ToLower(kind)
-	switch {
-	case s == "" || s == "endpoints":
-		return s
-	case strings.HasSuffix(s, "s"), strings.HasSuffix(s, "x"), strings.HasSuffix(s, "z"),
-		strings.HasSuffix(s, "ch"), strings.HasSuffix(s, "sh"):
-		return s + "es"
-	case strings.HasSuffix(s, "y") && !strings.ContainsAny(s[max(0, len(s)-2):len(s)-1], "aeiou"):
-		return s[:len(s)-1] + "ies"
-	default:
-		return s + "s"
-	}
 }

@@ -15,7 +15,8 @@ type Needs struct {
 	Defines []Type
 	// Access holds the permissions that the part needs on resources.
 	Access []Access
-	// Finalizers are the finalizers that the part adds to objects and removes after a cleanup.
+	// Finalizers are the finalizers that the part removes from objects: those that it adds, and those of
+	// earlier versions of the program.
 	Finalizers []string
 	// ShutdownTime is how long the part may take at most to end when its context ends. Zero means that
 	// the part ends at once.

@@ -144,18 +144,6 @@ func TestDefinitionIsChecked(t *testing.T) {
 	}
 }
 
-func TestPluralsAreGuessed(t *testing.T) {
-	t.Parallel()
-	for kind, want := range map[string]string{
-		"WebApp": "webapps", "Policy": "policies", "Gateway": "gateways", "Ingress": "ingresses", "Endpoints": "endpoints",
-		"Proxy": "proxies", "Box": "boxes", "Batch": "batches", "Wish": "wishes", "Key": "keys", "Book": "books", "Y": "ies",
-	} {
-		if got := guessPlural(kind); got != want {
-			t.Errorf("the plural of %s is %s, want %s", kind, got, want)
-		}
-	}
-}
-
 // Every type of k8s.io/api that has metadata is in the table, or stands for no resource by a
 // rule.
 func TestTableKnowsEveryBuiltinType(t *testing.T) {

@@ -270,3 +270,39 @@ func TestHandlersWithoutListener(t *testing.T) {
 		t.Errorf("%v, logged %s", err, log.String())
 	}
 }
+
+// BeforeRun is called by run alone, once and before the parts start. A flag that it misses breaks no other command.
+func TestBeforeRun(t *testing.T) {
+	t.Parallel()
+	var calls, starts int
+	bucket := ""
+	p := Program{
+		Flags: func(flags *flag.FlagSet) { flags.StringVar(&bucket, "bucket", "", "where backups go") },
+		Parts: func() ([]Part, error) {
+			return []Part{Func[gadget](idle), Task("start", func(context.Context, *controller.Runtime) error {
+				if starts++; calls != 1 {
+					t.Errorf("a part starts after %d calls", calls)
+				}
+				return errors.New("started")
+			})}, nil
+		},
+		BeforeRun: func(context.Context) error {
+			if calls++; bucket == "" {
+				return errors.New("--bucket is missing")
+			}
+			return nil
+		},
+	}
+	for _, command := range []string{"crd", "permissions", "manifests --image=i:1", "version", "help"} {
+		if status, _, stderr := callProgram(strings.Fields(command), p); status != 0 || calls != 0 {
+			t.Errorf("%s: status %d, %d calls, %s", command, status, calls, stderr)
+		}
+	}
+	if status, _, stderr := callProgram([]string{"--kubeconfig", "/no/ne"}, p); status != 1 || calls != 1 || starts != 0 || !strings.Contains(stderr, "--bucket is missing") {
+		t.Errorf("run without the flag: status %d, %d calls, %d starts, %s", status, calls, starts, stderr)
+	}
+	calls = 0
+	if status, _, stderr := callProgram([]string{"run", "--bucket=b", "--kubeconfig", nowhere(t)}, p); status != 1 || calls != 1 || starts != 1 || !strings.Contains(stderr, "started") {
+		t.Errorf("run with the flag: status %d, %d calls, %d starts, %s", status, calls, starts, stderr)
+	}
+}

@@ -93,7 +93,7 @@ func (o *options) flags(program string) []flagSpec {
 		{"service-monitor", "", &m.ServiceMonitor, "manifests", "print a ServiceMonitor too"},
 		{"kustomize", "FOLDER", &m.kustomize, "manifests", "write a base there instead"},
 		{"helm", "FOLDER", &m.helm, "manifests", "write a chart there instead"},
-		{"check", "", &m.check, "manifests", "look first whether the cluster has objects in a version that the program does not define any more"},
+		{"check", "", &m.check, "manifests", "look first whether the cluster would refuse the definitions of the program"},
 		{"delete-objects", "", &u.deleteObjects, "uninstall", "delete the objects of the program's kinds too, and wait for their cleanups"},
 		{"abandon-cleanup", "", &u.abandonCleanup, "uninstall", "do not wait: remove the finalizers of the program"},
 		{"dry-run", "", &u.dryRun, "uninstall", "change nothing"},

@@ -137,6 +137,11 @@ func (i invocation) runProgram(ctx context.Context, line *commandLine, parts []P
 	log := withoutScopes(slog.New(handler))
 	defer limitMemory(log)()
 	defer releaseMemory()()
+	if i.BeforeRun != nil {
+		if err := i.BeforeRun(ctx); err != nil {
+			return err
+		}
+	}
 	config, namespace, err := i.loadConfig(line)
 	if err != nil {
 		return err

@@ -78,7 +78,7 @@ func (p manifestPrinter) print(ctx context.Context, o options, needs kube.Needs,
 	if flags.check {
 		client, err := newClient()
 		if err == nil {
-			err = manifests.CheckStoredVersions(ctx, client, options.Definitions)
+			err = errors.Join(manifests.CheckPlurals(ctx, client, options.Definitions), manifests.CheckStoredVersions(ctx, client, options.Definitions))
 		}
 		if err != nil {
 			return err

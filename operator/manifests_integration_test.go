@@ -272,9 +272,38 @@ spec:
 	if status != 1 || stdout != "" || !strings.Contains(stderr, i.robots.String()) || !strings.Contains(stderr, "v1alpha1") {
 		t.Errorf("status %d, %s\n%s", status, stderr, stdout)
 	}
+	if strings.Contains(stderr, "plural") {
+		t.Errorf("the plural is the same: %s", stderr)
+	}
 	_, stream, _ := i.call("manifests", "--image=i:1")
 	if _, stderr, err := i.cluster.TryKubectl(t, stream, "apply", "--server-side", "-f", "-"); err == nil || !strings.Contains(stderr, "storedVersions") {
 		t.Errorf("the server takes the definition: %v, %s", err, stderr)
+	}
+}
+
+type groupOfPlurals struct{}
+
+func (groupOfPlurals) Group() string { return "plurals.example.com" }
+
+// The server takes a definition of a kind that it has under another plural, and never serves the kind. With --check
+// nothing is printed then.
+func TestManifestsWithAnotherPlural(t *testing.T) {
+	t.Parallel()
+	i := newInstallation[groupOfPlurals](t)
+	i.cluster.Kubectl(t, fmt.Sprintf(`
+apiVersion: apiextensions.k8s.io/v1
+kind: CustomResourceDefinition
+metadata: {name: roboter.%[1]s}
+spec:
+  group: %[1]s
+  names: {kind: Robot, listKind: RobotList, plural: roboter, singular: robot}
+  scope: Namespaced
+  versions: [{name: v1, served: true, storage: true, schema: {openAPIV3Schema: {type: object}}}]
+`, i.robots.Group), "apply", "--server-side", "-f", "-")
+	i.cluster.Kubectl(t, "", "wait", "--for=condition=Established", "--timeout=60s", "crd/roboter."+i.robots.Group)
+	status, stdout, stderr := i.call("manifests", "--image=i:1", "--check")
+	if status != 1 || stdout != "" || !strings.Contains(stderr, `set Plural to "roboter"`) {
+		t.Errorf("status %d, %s\n%s", status, stderr, stdout)
 	}
 }
 

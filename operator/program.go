@@ -23,10 +23,13 @@ import (
 //		operator.Program{
 //			Flags: func(flags *flag.FlagSet) { flags.StringVar(&bucket, "bucket", "", "where backups go") },
 //			Parts: func() ([]operator.Part, error) {
-//				if bucket == "" {
-//					return nil, errors.New("--bucket is missing")
-//				}
 //				return []operator.Part{controller.New(reconciler{bucket}.reconcile)}, nil
+//			},
+//			BeforeRun: func(context.Context) error {
+//				if bucket == "" {
+//					return errors.New("--bucket is missing")
+//				}
+//				return nil
 //			},
 //		}.Main()
 //	}
@@ -37,9 +40,14 @@ type Program struct {
 	Flags func(flags *flag.FlagSet)
 	// Parts returns the parts of the program. Main calls Parts once, after the flags have been
 	// parsed. The subcommands crd, permissions, manifests, uninstall and help call Parts too, so it
-	// must work without a cluster. Main prints an error of Parts as it is, and ends. The help then
-	// leaves out the kinds.
+	// must work without a cluster, and without flags that only a running program needs: see BeforeRun.
+	// Main prints an error of Parts as it is, and ends. The help then leaves out the kinds.
 	Parts func() ([]Part, error)
+	// BeforeRun checks and prepares what only a running program needs, such as flags that must be given and
+	// connections to other services. The subcommand run alone calls BeforeRun, once in each process, after Parts and
+	// before it makes the client and starts the parts. With leader election, a replica calls BeforeRun before it stands
+	// by. ctx ends with the first signal. Main prints an error of BeforeRun as it is, and ends with the status 1.
+	BeforeRun func(ctx context.Context) error
 	// Config changes how the client reaches its server: the user agent, the user to impersonate,
 	// a wrapped transport. Main calls Config before it makes the client. Main prints an error of
 	// Config as it is, and ends.

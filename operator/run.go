@@ -28,7 +28,8 @@ func Run(ctx context.Context, c *kube.Client, parts ...Part) error {
 	if log == nil {
 		log = slog.Default()
 	}
-	return runParts(ctx, c, environment{log: withoutScopes(log), isChecked: access.IsChecked(ctx)}, parts)
+	namespace, isChecked := access.FromContext(ctx)
+	return runParts(ctx, c, environment{log: withoutScopes(log), namespace: namespace, isChecked: isChecked}, parts)
 }
 
 // environment is what a program has besides its parts and its client.

@@ -54,7 +54,7 @@ func TestUndeclaredRequestIsNotSent(t *testing.T) {
 			}, c.permissions...)
 			ctx := t.Context()
 			if c.isChecked {
-				ctx = access.WithCheck(ctx)
+				ctx = access.WithCheck(ctx, "")
 			}
 			if err := Run(ctx, answering(&requests, down), clean); err != nil {
 				t.Fatal(err)

@@ -191,3 +191,14 @@ func (c *Cluster) programNamespaces(test string) []string {
 	}
 	return c.tests.namespacesFor(test)
 }
+
+// ownNamespace returns the namespace that counts as that of a program of a test. configured is the namespace of its
+// kubeconfig.
+func (c *Cluster) ownNamespace(test, configured string) string {
+	for _, namespaces := range [][]string{c.tests.namespacesFor(test), c.programNamespaces(test)} {
+		if len(namespaces) > 0 {
+			return namespaces[0]
+		}
+	}
+	return configured
+}

@@ -46,11 +46,16 @@ type Program struct {
 
 // RunParts runs the parts of a program in the process of the test, as [operator.Run] does, until
 // the end of t. The test may end it earlier, with [Program.Stop]. When t ends, the program and its
-// goroutines have ended. An error of the program fails t.
+// goroutines have ended. An error of the program fails t, and ends at once what t waits for by [Eventually], [WaitFor]
+// and the like.
 //
 // The program works in the namespaces that t, or a test around t, has made with [Cluster.Namespace],
 // so that concurrent tests do not meet; or in the namespaces of [Cluster.InNamespaces]; or else in
 // all namespaces. Objects outside of namespaces are seen by all programs.
+//
+// The namespace of the program ([controller.Namespace], [controller.InOwnNamespace]) is the first one that t has made, or
+// else a test around t. If there is none, it is the first one of [Cluster.InNamespaces], or else the namespace of the
+// kubeconfig.
 //
 // A request that no part declares fails before the request is sent. The error contains the expression
 // that declares the request: see [controller.Permission]. The clients of the test itself may do
@@ -69,7 +74,7 @@ func RunParts(t testing.TB, target Target, parts ...operator.Part) *Program {
 	if err != nil {
 		t.Fatal(err)
 	}
-	config, _, err := kube.ConfigSource{Kubeconfig: target.Kubeconfig()}.Load()
+	config, namespace, err := kube.ConfigSource{Kubeconfig: target.Kubeconfig()}.Load()
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -77,10 +82,11 @@ func RunParts(t testing.TB, target Target, parts ...operator.Part) *Program {
 	if namespaces := target.home().programNamespaces(t.Name()); len(namespaces) > 0 {
 		client = client.InNamespaces(namespaces...)
 	}
+	namespace = target.home().ownNamespace(t.Name(), namespace)
 	log := newTestLog(t)
 	p := &Program{t: t, clock: target.home().tests.clockFor(t), log: log, ended: make(chan struct{}), startup: newStartup(names, len(parts))}
 	setDefaultLogger()
-	ctx := access.WithCheck(logctx.WithProgramLogger(clock.With(context.Background(), p.clock), slog.New(log.handler())))
+	ctx := access.WithCheck(logctx.WithProgramLogger(clock.With(context.Background(), p.clock), slog.New(log.handler())), namespace)
 	ctx, p.stop = context.WithCancel(ctx)
 	observed := make([]operator.Part, len(parts))
 	for i, each := range parts {
@@ -89,9 +95,11 @@ func RunParts(t testing.TB, target Target, parts ...operator.Part) *Program {
 	go func() {
 		defer close(p.ended)
 		if p.err = operator.Run(ctx, client, observed...); p.err != nil {
+			failedPrograms.add(t, p.err)
 			t.Errorf("the program failed: %v", p.err)
 		}
 	}()
+	t.Cleanup(func() { failedPrograms.remove(t) })
 	t.Cleanup(p.Stop)
 	select {
 	case <-p.startup.allStarted:

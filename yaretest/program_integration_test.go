@@ -169,6 +169,81 @@ func TestRunPartsThatFail(t *testing.T) {
 	}
 }
 
+// A program that fails ends at once what its test waits for, and the test shows the error of the program.
+func TestFailedProgramEndsWaits(t *testing.T) {
+	t.Parallel()
+	cluster := yaretest.Shared(t)
+	missing := errors.New("it does not exist")
+	for name, wait := range map[string]func(t testing.TB){
+		"eventually": func(t testing.TB) { yaretest.Eventually(t, func() error { return missing }) },
+		"within": func(t testing.TB) {
+			yaretest.Eventually(yaretest.Within(t, time.Hour), func() error { return missing })
+		},
+		"consistently": func(t testing.TB) { yaretest.Consistently(t, time.Hour, func() error { return nil }) },
+		"a test inside": func(t testing.TB) {
+			yaretest.Eventually(&recorder{TB: t, name: t.Name() + "/inner"}, func() error { return missing })
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			begun := time.Now()
+			r := record(t, "x", func(t testing.TB) {
+				yaretest.RunParts(t, cluster, controller.New(remind), task(func(context.Context, *kube.Client) error {
+					time.Sleep(100 * time.Millisecond)
+					return errors.New("broken")
+				}))
+				wait(t)
+			})
+			if took := time.Since(begun); took > 30*time.Second {
+				t.Errorf("the test ended after %s", took)
+			}
+			if name == "a test inside" { // its failure is that of another recorder
+				return
+			}
+			if n := len(r.failures); n != 2 || !strings.Contains(r.failures[n-1], "the program has failed: broken") {
+				t.Errorf("it failed with %q, want the error of the program twice", r.failures)
+			}
+		})
+	}
+	record(t, "x", func(t testing.TB) { // a later test of the same name
+		yaretest.Eventually(t, func() error { return nil })
+		yaretest.Consistently(t, time.Millisecond, func() error { return nil })
+	})
+}
+
+// A program of a test has a namespace, which its reconciles know, and in which it watches by InOwnNamespace.
+func TestNamespaceOfRunParts(t *testing.T) {
+	t.Parallel()
+	cluster := yaretest.Shared(t)
+	yaretest.Define[Reminder](t, cluster)
+	own, watched := cluster.Namespace(t), cluster.Namespace(t)
+	client := cluster.Client(t)
+	yaretest.RunParts(t, cluster.InNamespaces(watched), controller.New(func(ctx context.Context, r *Reminder, c *kube.Client) (controller.Action, error) {
+		settings, err := kube.Get[corev1.ConfigMap](ctx, c, controller.Namespace(ctx), "settings")
+		if err != nil {
+			return controller.Done(), kube.IgnoreNotFound(err)
+		}
+		r.Status.Count = len(settings.Data["text"])
+		return controller.Done(), c.ApplyStatus(ctx, r)
+	}, controller.Watches(func(_ context.Context, _ *corev1.ConfigMap, _ *kube.Client) ([]kube.Key, error) {
+		return []kube.Key{{Namespace: watched, Name: "r"}}, nil
+	}, controller.InOwnNamespace())))
+	reminders := kube.Namespaced[Reminder](client, watched)
+	if _, err := reminders.Create(t.Context(), reminder(watched, "text")); err != nil {
+		t.Fatal(err)
+	}
+	settings := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: own, Name: "settings"}, Data: map[string]string{"text": "long"}}
+	if _, err := kube.Everywhere[corev1.ConfigMap](client).Create(t.Context(), settings); err != nil {
+		t.Fatal(err)
+	}
+	yaretest.WaitFor(t, reminders, "r", func(r *Reminder) error {
+		if r.Status.Count != len("long") {
+			return fmt.Errorf("the count is %d", r.Status.Count)
+		}
+		return nil
+	})
+}
+
 // A request that no part declares is not sent, and its error contains what declares the request. The
 // clients of the test may do everything.
 func TestRunPartsChecksPermissions(t *testing.T) {

@@ -17,15 +17,15 @@ const CheckVariable = "YARE_CHECK_PERMISSIONS"
 
 type contextKey struct{}
 
-// WithCheck returns a context for a program that refuses requests not declared by its parts.
-func WithCheck(ctx context.Context) context.Context {
-	return context.WithValue(ctx, contextKey{}, true)
+// WithCheck returns a context for a program in a namespace that refuses requests not declared by its parts.
+func WithCheck(ctx context.Context, namespace string) context.Context {
+	return context.WithValue(ctx, contextKey{}, namespace)
 }
 
-// IsChecked reports whether ctx comes from [WithCheck].
-func IsChecked(ctx context.Context) bool {
-	isChecked, _ := ctx.Value(contextKey{}).(bool)
-	return isChecked
+// FromContext returns the namespace of the program that ctx is for, and reports whether ctx comes from [WithCheck].
+func FromContext(ctx context.Context) (namespace string, isChecked bool) {
+	namespace, isChecked = ctx.Value(contextKey{}).(string)
+	return namespace, isChecked
 }
 
 // Checker decides which requests of a program its grants allow.

@@ -36,7 +36,7 @@ func (p partsLauncher) launch(s processSettings) (process, error) {
 	client = client.WithFieldManager(p.name).InNamespaces(s.namespace)
 	log := slog.New(slog.NewTextHandler(s.output, &slog.HandlerOptions{Level: slog.LevelDebug}))
 	running := &runningParts{clock: clock.New(), done: make(chan struct{})}
-	ctx, cancel := context.WithCancel(access.WithCheck(logctx.WithProgramLogger(clock.With(context.Background(), running.clock), log)))
+	ctx, cancel := context.WithCancel(access.WithCheck(logctx.WithProgramLogger(clock.With(context.Background(), running.clock), log), s.namespace))
 	running.cancel = cancel
 	go func() {
 		defer close(running.done)

@@ -42,7 +42,7 @@ func controllerMutations() []mutation {
 
 		{73, 17, "controller", "reconciler.reconcile", `_err != nil || !_cleanup._isDone`, `_err != nil`},
 		{74, 17, "controller", "dispatcher.isAccepted", `(isDeletionStep(_change) || _EndsPause)`, `_EndsPause`},
-		{75, 17, "controller", "finalizers.remove", `_name == _f._finalizer`, `true`},
+		{75, 17, "controller", "finalizers.isOwn", `_Named || _f.isRetired(_name)`, `true`},
 		{76, 17, "controller", "reconciler.reconcile", `_found == selected && _obj.GetDeletionTimestamp() == nil && _Pause.isOn(_obj)`, `_found == selected && _Pause.isOn(_obj)`},
 
 		{77, 18, "controller", "engine.end", `time.After(_e._definition._grace)`, `time.After(100 * _e._definition._grace)`},

@@ -51,6 +51,40 @@ func CheckStoredVersions(ctx context.Context, client *kube.Client, definitions [
 	return errors.Join(errs...)
 }
 
+// CheckPlurals returns an error if the cluster defines the kind of a definition under another plural. The server
+// would take the definition and never serve the kind, because a group has only one resource of a kind.
+func CheckPlurals(ctx context.Context, client *kube.Client, definitions []*crd.CustomResourceDefinition) error {
+	if len(definitions) == 0 {
+		return nil
+	}
+	var list struct {
+		Items []struct {
+			Spec struct {
+				Group string    `json:"group"`
+				Names crd.Names `json:"names"`
+			} `json:"spec"`
+		} `json:"items"`
+	}
+	response, err := client.Do(ctx, &kube.Request{Verb: kube.VerbList, Resource: DefinitionResource()})
+	if err == nil {
+		err = kube.Unmarshal(response.Body, &list)
+	}
+	if err != nil {
+		return fmt.Errorf("check the plurals of the kinds: %w", err)
+	}
+	var errs []error
+	for _, definition := range definitions {
+		names := definition.Spec.Names
+		for _, there := range list.Items {
+			if there.Spec.Group == definition.Spec.Group && there.Spec.Names.Kind == names.Kind && there.Spec.Names.Plural != names.Plural {
+				errs = append(errs, fmt.Errorf("the cluster has the kind %s of %s under the plural %s, which the program would change to %s: no server allows that, so set Plural to %q in the Definition of the kind",
+					names.Kind, definition.Spec.Group, there.Spec.Names.Plural, names.Plural, there.Spec.Names.Plural))
+			}
+		}
+	}
+	return errors.Join(errs...)
+}
+
 // DefinitionResource returns the resource of CustomResourceDefinitions.
 func DefinitionResource() kube.Resource {
 	return kube.Resource{

@@ -3,6 +3,8 @@ package main
 
 import (
 	"context"
+	"errors"
+	"flag"
 
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
@@ -27,8 +29,18 @@ func (ClockSpec) Definition() kube.Definition {
 type Clock = kube.CustomResource[ClockSpec, kube.None]
 
 func main() {
+	var server string
 	operator.Program{
-		Parts:     func() ([]operator.Part, error) { return []operator.Part{controller.New(reconcile)}, nil },
+		Flags: func(flags *flag.FlagSet) {
+			flags.StringVar(&server, "time-server", "", "the `HOST` that knows the time")
+		},
+		Parts: func() ([]operator.Part, error) { return []operator.Part{controller.New(reconcile)}, nil },
+		BeforeRun: func(context.Context) error {
+			if server == "" {
+				return errors.New("--time-server is missing")
+			}
+			return nil
+		},
 		Manifests: manifests,
 	}.Main()
 }
