@@ -26,7 +26,7 @@ import (
 const modulePath = "github.com/yare-go/yare"
 
 // library lists the packages that operators import.
-var library = []string{"kube", "crd", "watch", "cache", "controller", "events", "operator"}
+var library = []string{"kube", "crd", "watch", "controller", "events", "operator"}
 
 // layers lists, for each layer, the packages of yare that the layer may import outside of its
 // tests. A folder below a layer belongs to that layer. A package in no layer is an error: the
@@ -56,24 +56,24 @@ var layers = map[string][]string{
 	"kube":  {"internal/ident", "internal/clock", "internal/jsonscan", "kube/internal/jsonplan", "kube/internal/kubeconfig", "internal/jsonscan/projection"},
 	"crd":   {"kube"},
 	"watch": {"kube", "internal/jsonscan", "internal/ident", "internal/clock"},
-	"cache": {
-		"kube", "watch", "cache/internal/overlay", "cache/internal/progress", "cache/internal/store", "internal/jsonscan", "internal/ident",
+	"internal/cache": {
+		"kube", "watch", "internal/cache/internal/overlay", "internal/cache/internal/progress", "internal/cache/internal/store", "internal/jsonscan", "internal/ident",
 		"internal/jsonscan/projection",
 	},
-	"cache/internal/codec":    {},
-	"cache/internal/overlay":  {"kube", "internal/ident"},
-	"cache/internal/progress": {"watch", "internal/ident"},
-	"cache/internal/slots":    {},
-	"cache/internal/store":    {"kube", "cache/internal/codec", "cache/internal/slots", "internal/jsonscan", "internal/ident"},
+	"internal/cache/internal/codec":    {},
+	"internal/cache/internal/overlay":  {"kube", "internal/ident"},
+	"internal/cache/internal/progress": {"watch", "internal/ident"},
+	"internal/cache/internal/slots":    {},
+	"internal/cache/internal/store":    {"kube", "internal/cache/internal/codec", "internal/cache/internal/slots", "internal/jsonscan", "internal/ident"},
 	// Objects for the tests of the cache.
-	"cache/internal/samples": {"kube"},
+	"internal/cache/internal/samples": {"kube"},
 
 	// It elects the leader among the replicas of a program.
 	"internal/lease": {"kube", "watch"},
 
-	"controller":            {"kube", "watch", "cache", "internal/clock", "internal/jsonscan", "internal/ident", "internal/logctx"},
+	"controller":            {"kube", "watch", "internal/cache", "internal/clock", "internal/jsonscan", "internal/ident", "internal/logctx"},
 	"events":                {"kube", "controller"},
-	"operator":              {"kube", "crd", "watch", "cache", "controller", "internal/lease", "internal/clock", "internal/logctx", "internal/access"},
+	"operator":              {"kube", "crd", "watch", "internal/cache", "controller", "internal/lease", "internal/clock", "internal/logctx", "internal/access"},
 	"internal/plane":        {"internal/access"},
 	"cmd/yare/internal/dev": append([]string{"internal/plane", "internal/logctx", "internal/access", "internal/manifest"}, library...),
 	"yaretest":              append([]string{"internal/plane", "internal/clock", "internal/logctx", "internal/access", "internal/proxy"}, library...),

@@ -8,8 +8,8 @@ import (
 	"sync"
 	"testing"
 
-	"github.com/yare-go/yare/cache"
 	"github.com/yare-go/yare/controller"
+	"github.com/yare-go/yare/internal/cache"
 	"github.com/yare-go/yare/kube"
 )
 

@@ -5,11 +5,11 @@ import (
 	"log/slog"
 	"slices"
 
-	"github.com/yare-go/yare/cache"
 	"github.com/yare-go/yare/controller/internal/echo"
 	"github.com/yare-go/yare/controller/internal/mapping"
 	"github.com/yare-go/yare/controller/internal/queue"
 	"github.com/yare-go/yare/controller/internal/relation"
+	"github.com/yare-go/yare/internal/cache"
 	"github.com/yare-go/yare/kube"
 )
 
@@ -32,6 +32,8 @@ type dispatcher struct {
 	recordRestoration func()
 	mapQueue          *mapQueue
 	enqueue           func(queue.Trigger)
+	// dropGone drops the key of an object that is gone: see [enqueuer].
+	dropGone func(kube.Key) (isDropped bool)
 	// doubt makes the next read of an object live: see [cache.Cache.Doubt].
 	doubt func(kube.Ref)
 }
@@ -41,7 +43,7 @@ type mapQueue = mapping.Queue[*subscription]
 
 // handleChange triggers the objects that a change concerns, or passes the change to the map queue. It
 // runs in the goroutine of the stream.
-func (d *dispatcher) handleChange(sub *subscription, change Change) {
+func (d *dispatcher) handleChange(sub *subscription, change cache.Change) {
 	switch change.Type {
 	case cache.Synced:
 		close(sub.synced)
@@ -65,12 +67,12 @@ func (d *dispatcher) handleChange(sub *subscription, change Change) {
 }
 
 // recordOwnChange records a change of the object k of the reconciled kind.
-func (d *dispatcher) recordOwnChange(k kube.Key, change Change) {
+func (d *dispatcher) recordOwnChange(k kube.Key, change cache.Change) {
 	uid := change.Record().UID
 	switch change.Type {
-	case Added:
+	case cache.Added:
 		d.uids.Add(k, uid)
-	case Deleted:
+	case cache.Deleted:
 		// A predicate may reject the change. Then no reconcile finds that the object is gone.
 		d.failures.forget(k, uid)
 		d.uids.Remove(k, uid)
@@ -83,7 +85,7 @@ func (d *dispatcher) recordOwnChange(k kube.Key, change Change) {
 // isAccepted reports whether the predicates of the watched kind accept change. They decide which edits
 // matter. Three kinds of changes are accepted in any case: a step of the deletion of an object of the
 // reconciled kind, the end of its pause, and a change with missed states.
-func (d *dispatcher) isAccepted(sub *subscription, change Change) bool {
+func (d *dispatcher) isAccepted(sub *subscription, change cache.Change) bool {
 	if change.Missed || sub.isOwn && (isDeletionStep(change) || d.pausedBy.mayHaveEnded(change)) {
 		return true
 	}
@@ -95,12 +97,12 @@ func (d *dispatcher) isAccepted(sub *subscription, change Change) bool {
 }
 
 // addToMapQueue passes a change to the map queue.
-func (d *dispatcher) addToMapQueue(k mapping.Key[*subscription], b mapping.Batch, change Change, isAccepted bool) {
+func (d *dispatcher) addToMapQueue(k mapping.Key[*subscription], b mapping.Batch, change cache.Change, isAccepted bool) {
 	switch {
-	case !isAccepted && change.Type != Added:
+	case !isAccepted && change.Type != cache.Added:
 		d.mapQueue.AddReplaced(k, change.BeforeObject())
 	case !isAccepted:
-	case change.Type == Added:
+	case change.Type == cache.Added:
 		d.mapQueue.Add(k, b, nil)
 	default:
 		before := change.BeforeObject()
@@ -111,12 +113,12 @@ func (d *dispatcher) addToMapQueue(k mapping.Key[*subscription], b mapping.Batch
 // keysOf returns the keys of the objects to reconcile after a change, by a relation that is not slow.
 // Both the state after the change and the state before it count, because the change may end what
 // connected two objects, such as an owner reference.
-func (d *dispatcher) keysOf(sub *subscription, change Change) []relation.Key {
+func (d *dispatcher) keysOf(sub *subscription, change cache.Change) []relation.Key {
 	var keys []relation.Key
-	if change.Type != Deleted {
+	if change.Type != cache.Deleted {
 		keys = d.keysOfState(sub, change.AfterObject())
 	}
-	if change.Type == Added || sub.isOwn && change.Type == Modified {
+	if change.Type == cache.Added || sub.isOwn && change.Type == cache.Modified {
 		return keys
 	}
 	for _, k := range d.keysOfState(sub, change.BeforeObject()) {
@@ -139,9 +141,13 @@ func (d *dispatcher) keysOfState(sub *subscription, o cache.Object) []relation.K
 // changed. A trigger is an echo only if each of the changes is an echo.
 func (d *dispatcher) triggerRelated(sub *subscription, k kube.Key, b mapping.Batch, keys []relation.Key) {
 	triggers := make([]queue.Trigger, 0, len(keys))
+	needsObject := sub.watched.relation.NeedsObjects()
 	for _, related := range keys {
-		if related.UID == "" || d.mayHaveUID(related) {
-			triggers = append(triggers, queue.Trigger{Key: related.Key, Priority: b.Priority, Cause: b.Cause})
+		switch {
+		case related.UID != "" && !d.mayHaveUID(related):
+		case b.Last.IsDeletion() && needsObject && d.isGone(related.Key) && d.dropGone(related.Key):
+		default:
+			triggers = append(triggers, queue.Trigger{Key: related.Key, Priority: b.Priority, Cause: b.Cause, NeedsObject: needsObject})
 		}
 	}
 	changed := echo.NewTarget(sub.watched.kind.Resource, k)
@@ -156,6 +162,12 @@ func (d *dispatcher) triggerRelated(sub *subscription, k kube.Key, b mapping.Bat
 		}
 		d.enqueue(t)
 	}
+}
+
+// isGone reports whether no object of the key k exists, by the streams of the reconciled kind.
+func (d *dispatcher) isGone(k kube.Key) bool {
+	_, ok := d.own.stored(k)
+	return !ok && d.own.isSynced()
 }
 
 // mayHaveUID reports whether the object of the key k may have the uid in k. It returns true if no
@@ -178,7 +190,7 @@ func (d *dispatcher) doubtOwner(k kube.Key, keys []relation.Key) {
 }
 
 // newBatch returns the Batch of change alone, which is of an object of a kind.
-func newBatch(kind string, change Change) mapping.Batch {
+func newBatch(kind string, change cache.Change) mapping.Batch {
 	r := change.Record()
 	b := mapping.Batch{
 		Priority: queue.High, Last: shownVersion(change),
@@ -192,25 +204,25 @@ func newBatch(kind string, change Change) mapping.Batch {
 }
 
 // shownVersion returns the version that change shows.
-func shownVersion(change Change) echo.ShownVersion {
-	if change.Type == Deleted {
+func shownVersion(change cache.Change) echo.ShownVersion {
+	if change.Type == cache.Deleted {
 		return echo.ShownVersion{Version: echo.Version{UID: change.Before.UID}, IsDeletionStep: true}
 	}
 	return echo.ShownVersion{
 		Version:        echo.Version{UID: change.After.UID, ResourceVersion: change.After.ResourceVersion},
 		IsDeletionStep: isDeletionStep(change),
-		ChangesSpec:    change.Type == Modified && change.Before.Generation != change.After.Generation,
+		ChangesSpec:    change.Type == cache.Modified && change.Before.Generation != change.After.Generation,
 	}
 }
 
 // changeText returns the type of a change for the log.
-func changeText(change Change) string {
+func changeText(change cache.Change) string {
 	switch {
 	case change.Initial:
 		return "there at the start"
-	case change.Type == Added:
+	case change.Type == cache.Added:
 		return "added"
-	case change.Type == Deleted:
+	case change.Type == cache.Deleted:
 		return "deleted"
 	default:
 		return "modified"

@@ -11,8 +11,8 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/yare-go/yare/cache"
 	"github.com/yare-go/yare/controller"
+	"github.com/yare-go/yare/internal/cache"
 	"github.com/yare-go/yare/kube"
 )
 

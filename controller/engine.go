@@ -76,7 +76,7 @@ func newEngine(ctx context.Context, d *definition, rt *Runtime) (*engine, error)
 		e.programLog = slog.Default()
 	}
 	e.log = e.programLog.With("controller", d.name)
-	e.enqueuer = newEnqueuer(subscriptions, d.kind.Resource, d.quiet, e.queue.Add)
+	e.enqueuer = newEnqueuer(subscriptions, d.kind.Resource, d.quiet, e.queue.Add, e.queue.DropGone)
 	var uids *relation.UIDIndex
 	if len(ownerLabels(d.watched)) > 0 {
 		uids = relation.NewUIDIndex()
@@ -85,7 +85,7 @@ func newEngine(ctx context.Context, d *definition, rt *Runtime) (*engine, error)
 		log: e.log, own: subscriptions,
 		reconciled: relation.Kind{Resource: d.kind.Resource, Referrers: subscriptions.referrers, KeyOfUID: uids.Key},
 		uids:       uids, pausedBy: d.pausedBy, echoes: e.echoes, failures: e.failures, cancels: e.cancels,
-		recordRestoration: e.restorations.record, mapQueue: e.mapQueue, enqueue: e.enqueuer.enqueue, doubt: rt.Cache.Doubt,
+		recordRestoration: e.restorations.record, mapQueue: e.mapQueue, enqueue: e.enqueuer.enqueue, dropGone: e.enqueuer.dropGone, doubt: rt.Cache.Doubt,
 	}
 	return e, nil
 }
@@ -228,6 +228,7 @@ func (e *engine) waitElected(ctx context.Context) bool {
 
 // startWorkers starts the reconciler and the sources. Reconciles run under the context calls.
 func (e *engine) startWorkers(ctx, calls context.Context, w *workers, running *sync.WaitGroup) {
+	e.enqueuer.isWorking.Store(true)
 	for range e.definition.concurrency {
 		running.Go(func() { w.reconciler.run(ctx, calls, running) })
 	}

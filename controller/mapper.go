@@ -7,9 +7,9 @@ import (
 	"slices"
 	"sync"
 
-	"github.com/yare-go/yare/cache"
 	"github.com/yare-go/yare/controller/internal/mapping"
 	"github.com/yare-go/yare/controller/internal/relation"
+	"github.com/yare-go/yare/internal/cache"
 	"github.com/yare-go/yare/kube"
 )
 

@@ -21,13 +21,13 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 
-	"github.com/yare-go/yare/cache"
 	"github.com/yare-go/yare/controller/internal/adoption"
 	"github.com/yare-go/yare/controller/internal/echo"
 	"github.com/yare-go/yare/controller/internal/mapping"
 	"github.com/yare-go/yare/controller/internal/noop"
 	"github.com/yare-go/yare/controller/internal/queue"
 	"github.com/yare-go/yare/controller/internal/relation"
+	"github.com/yare-go/yare/internal/cache"
 	"github.com/yare-go/yare/internal/testkit/fakeserver"
 	"github.com/yare-go/yare/kube"
 )
@@ -61,6 +61,10 @@ type fakeObjects map[kube.Key]cache.Object
 
 func (f fakeObjects) keys() iter.Seq[kube.Key] { return maps.Keys(f) }
 
+func (f fakeObjects) isSynced() bool { return true }
+
+func (f fakeObjects) isKindAbsent(string) bool { return false }
+
 func (f fakeObjects) covers(k kube.Key) bool { return k.Namespace == "default" }
 
 func (f fakeObjects) stored(k kube.Key) (cache.Object, bool) {
@@ -92,7 +96,7 @@ func openSubscriptions(t *testing.T, c *kube.Client) (*subscriptions, *cache.Cac
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := s.open(t.Context(), caches, func(sub *subscription, change Change) {
+	if err := s.open(t.Context(), caches, func(sub *subscription, change cache.Change) {
 		if change.Type == cache.Synced {
 			close(sub.synced)
 		}
@@ -139,7 +143,7 @@ func TestSubscriptionsShowTheObjectsOfTheirKinds(t *testing.T) {
 func TestEnqueuerDropsWhatTheStreamsDoNotCover(t *testing.T) {
 	t.Parallel()
 	var got triggers
-	e := newEnqueuer(fakeObjects{key("a"): {}, key("b"): {}}, kube.Resource{}, 0, got.add)
+	e := newEnqueuer(fakeObjects{key("a"): {}, key("b"): {}}, kube.Resource{}, 0, got.add, nil)
 	e.emit(Trigger{Key: key("c")})
 	e.emit(Trigger{Key: kube.Key{Namespace: "elsewhere", Name: "d"}})
 	if names := got.names(); !slices.Equal(names, []string{"c"}) {
@@ -157,6 +161,7 @@ func newDispatcher(own ownObjects, add func(queue.Trigger), doubt func(kube.Ref)
 		reconciled:        relation.Kind{Resource: kube.Resource{GroupVersionKind: schema.GroupVersionKind{Kind: "Garden"}}},
 		recordRestoration: newRestorationSignal().record,
 		mapQueue:          mapping.NewQueue[*subscription](DefaultBackoff), enqueue: add, doubt: doubt,
+		dropGone: func(kube.Key) bool { return false },
 	}
 }
 
@@ -169,22 +174,22 @@ func TestDispatcherTriggersTheOwnersOfAChild(t *testing.T) {
 	child := func(version, owner, uid string) cache.Record {
 		return cache.Record{
 			Namespace: "default", Name: "rose", UID: "9", ResourceVersion: version,
-			Owners: []cache.Owner{{Kind: "Garden", Name: owner, UID: types.UID(uid), Controller: true}},
+			Owners: []kube.Owner{{Kind: "Garden", Name: owner, UID: types.UID(uid), Controller: true}},
 		}
 	}
-	d.handleChange(sub, Change{Type: Modified, Before: child("4", "hortus", "2"), After: child("5", "eden", "1")})
+	d.handleChange(sub, cache.Change{Type: cache.Modified, Before: child("4", "hortus", "2"), After: child("5", "eden", "1")})
 	if names := got.names(); !slices.Equal(names, []string{"eden", "hortus"}) {
 		t.Errorf("triggered: %v, not the owner and the former owner", names)
 	}
-	d.handleChange(sub, Change{Type: Modified, Before: child("5", "eden", "0"), After: child("6", "eden", "0")})
+	d.handleChange(sub, cache.Change{Type: cache.Modified, Before: child("5", "eden", "0"), After: child("6", "eden", "0")})
 	if names := got.names(); names != nil {
 		t.Errorf("triggered: %v, although the owner has another uid", names)
 	}
-	d.handleChange(sub, Change{Type: Deleted, Before: child("6", "eden", "1")})
+	d.handleChange(sub, cache.Change{Type: cache.Deleted, Before: child("6", "eden", "1")})
 	if names := got.names(); !slices.Equal(names, []string{"eden"}) || len(doubts) != 1 || doubts[0].UID != "1" {
 		t.Errorf("triggered: %v, in doubt: %v", names, doubts)
 	}
-	d.handleChange(sub, Change{Type: cache.Synced})
+	d.handleChange(sub, cache.Change{Type: cache.Synced})
 	<-sub.synced
 }
 
@@ -193,7 +198,7 @@ func TestDispatcherLeavesSlowRelationsToTheMapQueue(t *testing.T) {
 	var got triggers
 	d := newDispatcher(fakeObjects{}, got.add, nil)
 	sub := &subscription{watched: &watchedKind{relation: relation.Map{}}}
-	d.handleChange(sub, Change{Type: Added, After: cache.Record{Namespace: "default", Name: "rose", UID: "9", ResourceVersion: "4"}})
+	d.handleChange(sub, cache.Change{Type: cache.Added, After: cache.Record{Namespace: "default", Name: "rose", UID: "9", ResourceVersion: "4"}})
 	k, task, ok := d.mapQueue.Begin(t.Context())
 	if !ok || k.Object != key("rose") || task.Changes.Last.ResourceVersion != "4" || got != nil {
 		t.Errorf("the map queue has %v, %v; triggered: %v", k, task, got)
@@ -363,7 +368,7 @@ func TestRestorationRepairTriggersAllObjects(t *testing.T) {
 		forgotten := 0
 		r := &restorationRepair{
 			signal: newRestorationSignal(), forget: []func(){func() { forgotten++ }}, hasFailed: func(k kube.Key) bool { return k.Name == "b" },
-			enqueueAll: newEnqueuer(fakeObjects{key("a"): {}, key("b"): {}}, kube.Resource{}, 0, got.add).enqueueAll,
+			enqueueAll: newEnqueuer(fakeObjects{key("a"): {}, key("b"): {}}, kube.Resource{}, 0, got.add, nil).enqueueAll,
 		}
 		ctx, cancel := context.WithCancel(t.Context())
 		defer cancel()

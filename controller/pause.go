@@ -6,7 +6,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/validation"
 
-	"github.com/yare-go/yare/cache"
+	"github.com/yare-go/yare/internal/cache"
 	"github.com/yare-go/yare/kube"
 )
 
@@ -37,8 +37,8 @@ func (a pauseAnnotation) isOn(obj kube.Object) bool {
 
 // mayHaveEnded reports whether a change of an object of the reconciled kind may have removed the
 // annotation.
-func (a pauseAnnotation) mayHaveEnded(c Change) bool {
-	if a == "" || c.Type != Modified || c.Before.AnnotationsHash == c.After.AnnotationsHash {
+func (a pauseAnnotation) mayHaveEnded(c cache.Change) bool {
+	if a == "" || c.Type != cache.Modified || c.Before.AnnotationsHash == c.After.AnnotationsHash {
 		return false
 	}
 	has, err := hasAnnotation(c.BeforeObject(), string(a))

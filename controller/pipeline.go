@@ -4,12 +4,12 @@ import (
 	"context"
 	"errors"
 
-	"github.com/yare-go/yare/cache"
 	"github.com/yare-go/yare/controller/internal/adoption"
 	"github.com/yare-go/yare/controller/internal/echo"
 	"github.com/yare-go/yare/controller/internal/noop"
 	"github.com/yare-go/yare/controller/internal/queue"
 	"github.com/yare-go/yare/controller/internal/relation"
+	"github.com/yare-go/yare/internal/cache"
 	"github.com/yare-go/yare/kube"
 )
 

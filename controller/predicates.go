@@ -3,28 +3,18 @@ package controller
 import (
 	"errors"
 	"fmt"
+	"reflect"
 	"slices"
 
-	"github.com/yare-go/yare/cache"
+	"github.com/yare-go/yare/internal/cache"
 	"github.com/yare-go/yare/kube"
-)
-
-// Change describes a change of a watched object. Before is set if Type is Modified or Deleted.
-// After is set if Type is Added or Modified.
-type Change = cache.Change
-
-// The types of a Change.
-const (
-	Added    = cache.Added
-	Modified = cache.Modified
-	Deleted  = cache.Deleted
 )
 
 // isDeletionStep reports whether an object is gone, or its deletion begins with c. A deletion has up to
 // two steps: the server sets the deletionTimestamp, and removes the object when its last finalizer is
 // removed.
-func isDeletionStep(c Change) bool {
-	return c.Type == Deleted || c.After.Deleting && (c.Type == Added || !c.Before.Deleting)
+func isDeletionStep(c cache.Change) bool {
+	return c.Type == cache.Deleted || c.After.Deleting && (c.Type == cache.Added || !c.Before.Deleting)
 }
 
 // Predicate reports whether a change matters. It is called concurrently, in the goroutines of
@@ -42,30 +32,39 @@ func Any(predicates ...Predicate) Predicate {
 // or the deletion of the object has begun. The generation counts the changes of the spec. Other
 // modifications of kinds without a generation, such as ConfigMap, do not count.
 func GenerationChanged(c Change) bool {
-	return hasChanged(c, func(before, after cache.Record) bool {
+	return hasChanged(c, func(before, after Record) bool {
 		return before.Generation != after.Generation || before.Deleting != after.Deleting
 	})
 }
 
 // LabelsChanged reports whether c is an addition or a deletion, or the labels have changed.
 func LabelsChanged(c Change) bool {
-	return hasChanged(c, func(before, after cache.Record) bool { return before.Labels != after.Labels })
+	return hasChanged(c, func(before, after Record) bool { return !hasSameLabels(before, after) })
+}
+
+// hasSameLabels reports whether two records have the same labels.
+func hasSameLabels(a, b Record) bool {
+	x, isStored := a.Labels.(*cache.Labels)
+	if y, ok := b.Labels.(*cache.Labels); ok && isStored {
+		return *x == *y
+	}
+	return reflect.DeepEqual(a.Labels, b.Labels)
 }
 
 // AnnotationsChanged reports whether c is an addition or a deletion, or the annotations have
 // changed.
 func AnnotationsChanged(c Change) bool {
-	return hasChanged(c, func(before, after cache.Record) bool { return before.AnnotationsHash != after.AnnotationsHash })
+	return hasChanged(c, func(before, after Record) bool { return before.AnnotationsHash != after.AnnotationsHash })
 }
 
 // FinalizersChanged reports whether c is an addition or a deletion, or the finalizers have
 // changed.
 func FinalizersChanged(c Change) bool {
-	return hasChanged(c, func(before, after cache.Record) bool { return before.FinalizersHash != after.FinalizersHash })
+	return hasChanged(c, func(before, after Record) bool { return before.FinalizersHash != after.FinalizersHash })
 }
 
 // hasChanged reports whether c is an addition or a deletion, or its records differ.
-func hasChanged(c Change, differ func(before, after cache.Record) bool) bool {
+func hasChanged(c Change, differ func(before, after Record) bool) bool {
 	return c.Type != Modified || c.Before.UID != c.After.UID || differ(c.Before, c.After)
 }
 
@@ -98,7 +97,7 @@ func Changed[S any, P kube.ObjectOf[S]](f func(before, after *S) bool) SourceOpt
 					kube.TypeName(kind.Go), w.kind.Resource, kube.TypeName(w.kind.Go))
 			}
 			api := kube.APIOf[S, P](kube.NewClientFromHandler(nil), kind, "")
-			return func(c Change) bool { return acceptsObjects(c, api, f) }, nil
+			return func(c Change) bool { return acceptsObjects(*c.stored, api, f) }, nil
 		}})
 	}
 }
@@ -110,7 +109,7 @@ type objectPredicate struct {
 }
 
 // acceptsObjects reports whether f accepts the objects of c.
-func acceptsObjects[S any](c Change, api kube.API[S], f func(before, after *S) bool) bool {
+func acceptsObjects[S any](c cache.Change, api kube.API[S], f func(before, after *S) bool) bool {
 	if isDeletionStep(c) {
 		return true
 	}
@@ -119,7 +118,7 @@ func acceptsObjects[S any](c Change, api kube.API[S], f func(before, after *S) b
 		return true
 	}
 	var before *S
-	if c.Type == Modified {
+	if c.Type == cache.Modified {
 		if before, err = decodeObject(c.BeforeObject(), api); err != nil {
 			return true
 		}

@@ -10,8 +10,8 @@ import (
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-	"github.com/yare-go/yare/cache"
 	"github.com/yare-go/yare/controller"
+	"github.com/yare-go/yare/internal/cache"
 	"github.com/yare-go/yare/internal/testkit/bound"
 	"github.com/yare-go/yare/kube"
 )
@@ -140,7 +140,6 @@ func TestProofChildByLabelOfAnotherInstallation(t *testing.T) {
 // of a child puts its owner in doubt, because the watch of the owners does not show their end. The doubt is never
 // settled: the read of the owner fails because the kind is gone, and is repeated for ever.
 func TestProofDoubtAboutAnObjectOfARemovedKind(t *testing.T) {
-	bound.SkipFinding(t, 8)
 	t.Parallel()
 	bubble(t, func(t *testing.T, s *server) {
 		direct := s.client()
@@ -178,7 +177,6 @@ func TestProofDoubtAboutAnObjectOfARemovedKind(t *testing.T) {
 // A source of a controller cannot be listed, such as for want of a permission, so that the controller does not
 // start. Its queue keeps the key of each object that was ever created meanwhile.
 func TestProofQueueGrowsWhileASourceIsNotSynced(t *testing.T) {
-	bound.SkipFinding(t, 4)
 	t.Parallel()
 	bubble(t, func(t *testing.T, s *server) {
 		c := s.client()

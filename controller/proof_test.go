@@ -13,8 +13,8 @@ import (
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-	"github.com/yare-go/yare/cache"
 	"github.com/yare-go/yare/controller"
+	"github.com/yare-go/yare/internal/cache"
 	"github.com/yare-go/yare/internal/testkit/bound"
 	"github.com/yare-go/yare/kube"
 )
@@ -125,7 +125,6 @@ func (f *queueStats) Result(controller.Result) {}
 // A replica that does not lead keeps the key of each object ever created while the replica waits, although
 // the objects are gone. The queue of a standby grows without an end.
 func TestProofQueueOfAStandbyGrows(t *testing.T) {
-	bound.SkipFinding(t, 4)
 	t.Parallel()
 	bubble(t, func(t *testing.T, s *server) {
 		c := s.client()
@@ -167,7 +166,6 @@ func TestProofQueueOfAStandbyGrows(t *testing.T) {
 // An object of a kind that need not be served, selected by a label and with a finalizer. The kind is removed
 // with its objects. Its former objects are retried for ever, and logged as errors.
 func TestProofGoneKindWithSelectorIsRetriedForever(t *testing.T) {
-	bound.SkipFinding(t, 8)
 	t.Parallel()
 	bubble(t, func(t *testing.T, s *server) {
 		direct := s.client()

@@ -15,8 +15,8 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-	"github.com/yare-go/yare/cache"
 	"github.com/yare-go/yare/controller"
+	"github.com/yare-go/yare/internal/cache"
 	"github.com/yare-go/yare/kube"
 )
 

@@ -8,9 +8,9 @@ import (
 	"slices"
 	"sync"
 
-	"github.com/yare-go/yare/cache"
 	"github.com/yare-go/yare/controller/internal/echo"
 	"github.com/yare-go/yare/controller/internal/relation"
+	"github.com/yare-go/yare/internal/cache"
 	"github.com/yare-go/yare/internal/ident"
 	"github.com/yare-go/yare/kube"
 )
@@ -50,7 +50,7 @@ func newSubscriptions(reconciled *watchedKind, others []*watchedKind, rt *Runtim
 
 // open opens all subscriptions, and passes their changes to handle. Changes come from the first
 // subscription while others are not open yet.
-func (s *subscriptions) open(ctx context.Context, caches *cache.Cache, handle func(*subscription, Change)) error {
+func (s *subscriptions) open(ctx context.Context, caches *cache.Cache, handle func(*subscription, cache.Change)) error {
 	// Calls that are under way when ctx ends go on reading from the stores.
 	ctx = context.WithoutCancel(ctx)
 	for _, sub := range s.all {
@@ -126,6 +126,19 @@ func (s *subscriptions) stored(k kube.Key) (cache.Object, bool) {
 	return cache.Object{}, false
 }
 
+// isSynced reports whether the streams of the reconciled kind have shown all objects that existed at their start.
+func (s *subscriptions) isSynced() bool {
+	return !slices.ContainsFunc(s.own, func(sub *subscription) bool { return !sub.isSynced() })
+}
+
+// isKindAbsent reports whether the streams of a cluster have found that the server does not serve the
+// reconciled kind.
+func (s *subscriptions) isKindAbsent(cluster string) bool {
+	return slices.ContainsFunc(s.own, func(sub *subscription) bool {
+		return sub.stream.Cluster == cluster && sub.open.Store().IsAbsent()
+	})
+}
+
 // referrers returns the objects of the reconciled kind that have a value in x.
 func (s *subscriptions) referrers(x *kube.Index, cluster, namespace, value string) (keys []relation.Key) {
 	for _, sub := range s.own {
@@ -191,6 +204,16 @@ type subscription struct {
 	// throttleMu guards throttle, which limits the log lines about errors of predicates and relations.
 	throttleMu sync.Mutex
 	throttle   logThrottle
+}
+
+// isSynced reports whether the subscription has received all objects.
+func (s *subscription) isSynced() bool {
+	select {
+	case <-s.synced:
+		return true
+	default:
+		return false
+	}
 }
 
 // index adds the indexes of the watched kind to the store.

@@ -2,10 +2,11 @@ package controller
 
 import (
 	"iter"
+	"sync/atomic"
 	"time"
 
-	"github.com/yare-go/yare/cache"
 	"github.com/yare-go/yare/controller/internal/queue"
+	"github.com/yare-go/yare/internal/cache"
 	"github.com/yare-go/yare/kube"
 )
 
@@ -29,13 +30,21 @@ type ownObjects interface {
 	keys() iter.Seq[kube.Key]
 	covers(k kube.Key) bool
 	stored(k kube.Key) (cache.Object, bool)
+	// isSynced reports whether the streams have shown all objects that existed at their start.
+	isSynced() bool
+	// isKindAbsent reports whether the streams of a cluster have found that the server does not serve the kind.
+	isKindAbsent(cluster string) bool
 }
 
 // enqueuer passes triggers to the queue of the controller.
 type enqueuer struct {
 	own ownObjects
-	// add adds a trigger to the queue.
-	add func(queue.Trigger)
+	// add adds a trigger to the queue, and drop is [queue.Queue.DropGone].
+	add  func(queue.Trigger)
+	drop func(kube.Key)
+	// isWorking is true once the controller reconciles. A controller waits before for its streams and for its
+	// election. A standby waits for months.
+	isWorking atomic.Bool
 	// debouncer holds triggers back before the queue. It is nil without [Debounce].
 	debouncer *queue.Debouncer
 	// isClusterScoped is true if the reconciled kind is cluster-scoped.
@@ -44,8 +53,8 @@ type enqueuer struct {
 
 // newEnqueuer returns an enqueuer of triggers for own, which are of a resource. quiet is the quiet time of
 // [Debounce], or 0.
-func newEnqueuer(own ownObjects, r kube.Resource, quiet time.Duration, add func(queue.Trigger)) *enqueuer {
-	e := &enqueuer{own: own, add: add, isClusterScoped: r.ClusterScoped}
+func newEnqueuer(own ownObjects, r kube.Resource, quiet time.Duration, add func(queue.Trigger), drop func(kube.Key)) *enqueuer {
+	e := &enqueuer{own: own, add: add, drop: drop, isClusterScoped: r.ClusterScoped}
 	if quiet > 0 {
 		e.debouncer = queue.NewDebouncer(quiet, add)
 	}
@@ -56,11 +65,22 @@ func newEnqueuer(own ownObjects, r kube.Resource, quiet time.Duration, add func(
 func (e *enqueuer) enqueue(t queue.Trigger) {
 	switch {
 	case !e.own.covers(t.Key):
-	case e.debouncer != nil && t.Priority == queue.High && t.NotBefore.IsZero():
+	case e.debouncer != nil && t.Priority == queue.High && t.NotBefore.IsZero() && e.isWorking.Load():
 		e.debouncer.Add(t)
 	default:
 		e.add(t)
 	}
+}
+
+// dropGone removes the key of an object that is gone from the queue, unless a trigger asks for the key itself. It
+// does so, and returns true, only while no worker takes keys from the queue. Otherwise the queue of a standby
+// would keep the key of each object that ever existed.
+func (e *enqueuer) dropGone(k kube.Key) (isDropped bool) {
+	if e.isWorking.Load() {
+		return false
+	}
+	e.drop(k)
+	return true
 }
 
 // enqueueAll adds the trigger that newTrigger returns for each object.

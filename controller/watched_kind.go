@@ -7,6 +7,7 @@ import (
 	"slices"
 
 	"github.com/yare-go/yare/controller/internal/relation"
+	"github.com/yare-go/yare/internal/cache"
 	"github.com/yare-go/yare/kube"
 )
 
@@ -167,9 +168,14 @@ func (w *watchedKind) client(rt *Runtime) (*kube.Client, error) {
 	return rt.Client.InNamespaces(namespaces...), nil
 }
 
-// accepts reports whether all predicates accept c. A panic in one of them accepts c and is
+// accepts reports whether all predicates accept a change. A panic in one of them accepts the change and is
 // returned as an error: an unneeded reconcile does no harm.
-func (w *watchedKind) accepts(c Change) (accepted bool, err error) {
+func (w *watchedKind) accepts(change cache.Change) (accepted bool, err error) {
+	if len(w.predicates) == 0 {
+		return true, nil
+	}
+	stored := change // only a change with predicates goes to the heap
+	c := newChange(&stored)
 	what := "a predicate"
 	accepted = true
 	err = guard(&what, func() error {

@@ -3,7 +3,7 @@ package operator
 import (
 	"slices"
 
-	"github.com/yare-go/yare/cache"
+	"github.com/yare-go/yare/internal/cache"
 	"github.com/yare-go/yare/kube"
 )
 

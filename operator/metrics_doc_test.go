@@ -8,7 +8,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/yare-go/yare/cache"
+	"github.com/yare-go/yare/internal/cache"
 )
 
 // metricTypes returns the metrics of a program, as lines of a name and a type.

@@ -5,7 +5,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/yare-go/yare/cache"
+	"github.com/yare-go/yare/internal/cache"
 	"github.com/yare-go/yare/kube"
 	"github.com/yare-go/yare/operator/internal/metrics"
 )

@@ -9,9 +9,9 @@ import (
 	"net/http"
 	"os"
 
-	"github.com/yare-go/yare/cache"
 	"github.com/yare-go/yare/controller"
 	"github.com/yare-go/yare/internal/access"
+	"github.com/yare-go/yare/internal/cache"
 	"github.com/yare-go/yare/internal/logctx"
 	"github.com/yare-go/yare/kube"
 	"github.com/yare-go/yare/watch"

@@ -51,12 +51,12 @@ func (q *sequence) beginList() error {
 // endList records that a list is complete at version, and publishes the rest of it.
 func (q *sequence) endList(version string) error {
 	q.version, q.reached = version, version
-	return q.publishListed(version)
+	return q.publishListed(version, false)
 }
 
 // publishListed publishes the deletions of the objects that the current list does not contain. It then
-// publishes that the list is complete at version.
-func (q *sequence) publishListed(version string) error {
+// publishes that the list is complete at version, or that the server does not serve the resource.
+func (q *sequence) publishListed(version string, isAbsence bool) error {
 	for _, o := range q.tracker.takeMissing() {
 		if err := q.publishMissing(o); err != nil {
 			return err
@@ -66,7 +66,7 @@ func (q *sequence) publishListed(version string) error {
 	q.tracker.advance(version)
 	q.backoff.recordList()
 	q.markSynced()
-	return q.publish(Change{Type: ChangeListed, ResourceVersion: version})
+	return q.publish(Change{Type: ChangeListed, ResourceVersion: version, IsAbsence: isAbsence})
 }
 
 // publishAbsence publishes a list without objects, at the version that the stream has reached. The
@@ -76,7 +76,7 @@ func (q *sequence) publishAbsence() error {
 	if err := q.beginList(); err != nil {
 		return err
 	}
-	return q.publishListed(q.reached)
+	return q.publishListed(q.reached, true)
 }
 
 // putItem publishes the changes that follow from the existence of an object in a list.

@@ -51,7 +51,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 
-	"github.com/yare-go/yare/cache"
+	"github.com/yare-go/yare/internal/cache"
 	"github.com/yare-go/yare/internal/jsonscan"
 	"github.com/yare-go/yare/kube"
 )
@@ -238,7 +238,7 @@ func (g *Guard) decide(ctx context.Context, next kube.Handler, r *kube.Request, 
 }
 
 // isOwnedBy reports whether owners name owner, and no other owner controls the object.
-func isOwnedBy(owners []cache.Owner, owner kube.Ref) bool {
+func isOwnedBy(owners []kube.Owner, owner kube.Ref) bool {
 	named := false
 	for _, o := range owners {
 		if o.UID == owner.UID {

@@ -6,9 +6,9 @@ import (
 	"sync"
 	"time"
 
-	"github.com/yare-go/yare/cache"
 	"github.com/yare-go/yare/controller/internal/echo"
 	"github.com/yare-go/yare/controller/internal/queue"
+	"github.com/yare-go/yare/internal/cache"
 	"github.com/yare-go/yare/kube"
 )
 

@@ -6,7 +6,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/yare-go/yare/cache"
+	"github.com/yare-go/yare/internal/cache"
 	"github.com/yare-go/yare/internal/testkit/bound"
 	"github.com/yare-go/yare/kube"
 )

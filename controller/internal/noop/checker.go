@@ -37,7 +37,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/types"
 
-	"github.com/yare-go/yare/cache"
+	"github.com/yare-go/yare/internal/cache"
 	"github.com/yare-go/yare/kube"
 )
 

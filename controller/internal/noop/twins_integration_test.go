@@ -11,8 +11,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
-	"github.com/yare-go/yare/cache"
 	"github.com/yare-go/yare/controller/internal/noop"
+	"github.com/yare-go/yare/internal/cache"
 	"github.com/yare-go/yare/internal/testkit/gadget"
 	"github.com/yare-go/yare/kube"
 	"github.com/yare-go/yare/yaretest"

@@ -50,6 +50,8 @@ type entry struct {
 	afterEcho, afterPossibleEcho schedule
 	// hasEchoEndedBackoff is true once a possible echo has ended a back-off, until a success.
 	hasEchoEndedBackoff bool
+	// needsObject is true if all triggers since the entry was made need the object.
+	needsObject bool
 
 	// later holds the delayed triggers whose time has not come, sorted by it. A reconcile
 	// before their time does not remove them.

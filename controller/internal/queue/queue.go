@@ -80,7 +80,9 @@ func (q *Queue) Add(t Trigger) {
 	e := *at
 	if e == nil {
 		e = q.table.add(at, t.Key)
+		e.needsObject = true
 	}
+	e.needsObject = e.needsObject && t.NeedsObject
 	// Not by the distance from start: a time without a monotonic reading is about the wall
 	// clock, which may have been set since.
 	if wait := q.clock.Until(t.NotBefore); !t.NotBefore.IsZero() && wait > 0 {
@@ -105,6 +107,26 @@ func (q *Queue) Add(t Trigger) {
 		}
 	default:
 		q.reschedule(e, s, now)
+	}
+}
+
+// DropGone removes the key of an object that is gone, if all of its triggers need the object. It is for a queue
+// without workers: an object that a worker has seen needs a reconcile after its end.
+func (q *Queue) DropGone(key Key) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	at := q.table.find(&key)
+	e := *at
+	if e == nil || !e.needsObject || e.state == running {
+		return
+	}
+	if e.state == ready {
+		q.ready.classes[e.class].remove(e)
+	}
+	q.delayed.remove(e)
+	q.table.drop(at)
+	if q.clock != nil {
+		q.signalRest()
 	}
 }
 

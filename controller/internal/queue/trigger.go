@@ -46,6 +46,9 @@ type Trigger struct {
 	// before that time does not answer the trigger. Zero: at once.
 	NotBefore time.Time
 
+	// NeedsObject is true if the trigger matters only while the object of Key exists.
+	NeedsObject bool
+
 	// Echo is ignored for a trigger with a NotBefore in the future.
 	Echo Echo
 }

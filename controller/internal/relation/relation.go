@@ -11,7 +11,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/types"
 
-	"github.com/yare-go/yare/cache"
+	"github.com/yare-go/yare/internal/cache"
 	"github.com/yare-go/yare/kube"
 )
 
@@ -27,6 +27,9 @@ type Relation interface {
 	// IsSlow reports whether Keys may take long, or call a function of the author. Then the stream must
 	// not wait for Keys.
 	IsSlow() bool
+	// NeedsObjects reports whether a key matters only while its object exists. A function of the author may
+	// return keys of other objects.
+	NeedsObjects() bool
 	// Keys returns the objects of the reconciled kind that o concerns. It may return some of them
 	// together with an error.
 	Keys(ctx context.Context, o Object, to Kind) ([]Key, error)
@@ -90,6 +93,9 @@ func (usual) WriteVerbs() []kube.Verb { return nil }
 
 // IsSlow returns false.
 func (usual) IsSlow() bool { return false }
+
+// NeedsObjects returns true.
+func (usual) NeedsObjects() bool { return true }
 
 // Self connects the reconciled kind with itself.
 type Self struct{ usual }
@@ -176,6 +182,9 @@ type Map struct {
 
 // IsSlow returns true, because the map function is the author's.
 func (Map) IsSlow() bool { return true }
+
+// NeedsObjects returns false: the function of the author decides.
+func (Map) NeedsObjects() bool { return false }
 
 // Keys returns the keys that the map function returns for o.
 func (m Map) Keys(ctx context.Context, o Object, to Kind) (keys []Key, err error) {

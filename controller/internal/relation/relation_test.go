@@ -9,7 +9,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 
-	"github.com/yare-go/yare/cache"
+	"github.com/yare-go/yare/internal/cache"
 	"github.com/yare-go/yare/kube"
 )
 
@@ -27,7 +27,7 @@ func TestKeys(t *testing.T) {
 		},
 	}
 	rose := Object{
-		Record: cache.Record{Namespace: "n", Name: "rose", Owners: []cache.Owner{
+		Record: cache.Record{Namespace: "n", Name: "rose", Owners: []kube.Owner{
 			{Group: "example.com", Kind: "Garden", Name: "eden", UID: "1", Controller: true},
 			{Group: "example.com", Kind: "Garden", Name: "hortus", UID: "2"},
 			{Group: "example.org", Kind: "Garden", Name: "other group", UID: "3", Controller: true},

@@ -17,7 +17,7 @@
 //
 // A mutation names the folder of a package, a declaration in it, a pattern and a replacement:
 //
-//	{29, 7, "cache/internal/overlay", "Entry.isOld", `_e._isMarkedOld || _X`, `_X`}
+//	{29, 7, "internal/cache/internal/overlay", "Entry.isOld", `_e._isMarkedOld || _X`, `_X`}
 //
 // The declaration is a function, "Type.Method", or a constant or variable. It may stand in any file of the
 // package. Exactly one place of the declaration fits the pattern. The test TestMutationsFitTheCode reports

@@ -1,0 +1,124 @@
+package cache
+
+import (
+	"testing"
+	"testing/synctest"
+
+	"github.com/yare-go/yare/internal/cache/internal/overlay"
+	"github.com/yare-go/yare/kube"
+)
+
+// bench is a client over caches. Its watches show changes only when the test calls catchUp.
+type bench struct {
+	*testing.T
+	server *recordingServer
+	caches *Cache
+	client kube.Handler
+}
+
+// onBench runs a test on a bench whose streams are synced.
+func onBench(t *testing.T, streams []kube.Stream, test func(*bench)) {
+	t.Helper()
+	synctest.Test(t, func(t *testing.T) {
+		b := &bench{T: t, server: newRecordingServer(nil)}
+		b.caches = New(b.server.streamHandler())
+		defer b.caches.Close()
+		b.client = b.caches.Handler(b.server)
+		for _, s := range streams {
+			if _, err := b.caches.Open(t.Context(), s, func(Change) {}); err != nil {
+				t.Fatal(err)
+			}
+		}
+		synctest.Wait()
+		b.catchUp()
+		test(b)
+	})
+}
+
+var everything = []kube.Stream{webApps}
+
+// overlayKeys returns the keys of all entries about the objects of the tests.
+func (c *Cache) overlayKeys() []overlay.Key {
+	var keys []overlay.Key
+	for _, s := range []kube.Stream{webApps, secrets, pods} {
+		keys = append(keys, c.overlay.Keys(overlay.Collection{Group: s.Resource.Group, Plural: s.Resource.Plural})...)
+	}
+	return keys
+}
+
+// catchUp delivers all changes of the server to the streams, and waits until they are published.
+func (b *bench) catchUp() {
+	b.server.deliverAll()
+	synctest.Wait()
+}
+
+func request(verb kube.Verb, name, body string) *kube.Request {
+	return &kube.Request{
+		Verb: verb, Resource: webApps.Resource, Namespace: "ns", Name: name, Body: []byte(body), ContentType: kube.ContentMergePatch,
+	}
+}
+
+// others makes a change that does not go through the handler.
+func (b *bench) others(r *kube.Request) {
+	b.Helper()
+	if _, _, err := b.server.serve(r); err != nil {
+		b.Fatal(err)
+	}
+}
+
+// do sends a request through the handler.
+func (b *bench) do(r *kube.Request) (*kube.Response, error) {
+	b.Helper()
+	return b.client.Do(b.Context(), r)
+}
+
+// must sends a request that has to succeed.
+func (b *bench) must(r *kube.Request) *kube.Response {
+	b.Helper()
+	response, err := b.do(r)
+	if err != nil {
+		b.Fatal(err)
+	}
+	return response
+}
+
+// checkReads compares what reads show, by name and in a list, in full and as metadata, with what
+// the server has. The reads may make at most so many requests.
+func (b *bench) checkReads(requests int) {
+	b.Helper()
+	b.server.mu.Lock()
+	before := b.server.requests
+	now := b.server.objects[kube.Key{Namespace: "ns", Name: "a"}]
+	b.server.mu.Unlock()
+	want := ""
+	if now != nil {
+		want = string(now.Metadata.UID) + "@" + now.Metadata.Version
+	}
+	for _, form := range []kube.Representation{kube.Full, kube.MetadataOnly} {
+		one := request(kube.VerbGet, "a", "")
+		one.Representation = form
+		response, err := b.do(one)
+		got := ""
+		if err == nil {
+			var o state
+			if err := kube.Unmarshal(response.Body, &o); err != nil {
+				b.Fatal(err)
+			}
+			got = string(o.Metadata.UID) + "@" + o.Metadata.Version
+		} else if !kube.IsNotFound(err) {
+			b.Fatal(err)
+		}
+		if got != want {
+			b.Errorf("get (%s) shows %q, the server has %q", form, got, want)
+		}
+		all := request(kube.VerbList, "", "")
+		all.Representation = form
+		run := &overlayRun{t: b.T}
+		if got := run.items(b.must(all))[kube.Key{Namespace: "ns", Name: "a"}]; got != want {
+			b.Errorf("a list (%s) shows %q, the server has %q", form, got, want)
+		}
+	}
+	if made := b.server.requests - before; made > requests {
+		b.Errorf("reads made %d requests, want %d", made, requests)
+	}
+}

@@ -1,0 +1,86 @@
+package cache
+
+import (
+	"strconv"
+
+	"github.com/yare-go/yare/internal/cache/internal/store"
+)
+
+// Change is one change of a stream, as a [Subscriber] receives it.
+type Change struct {
+	Type ChangeType
+	// Before is the record that the store had before the change. It is set if Type is Modified
+	// or Deleted.
+	Before Record
+	// After is the record that the store has now. It is set if Type is Added or Modified.
+	After Record
+	// Initial reports whether the change precedes Synced: the object existed before the
+	// subscription began.
+	Initial bool
+	// Missed reports whether the stream has missed states of the object between Before and After,
+	// and the program has read or written one of them. What differs between Before and After is then
+	// not all that matters.
+	Missed bool
+
+	before, after *store.Entry
+}
+
+// ChangeType is the type of a [Change].
+type ChangeType int
+
+const (
+	// Added means that the subscriber did not know the object.
+	Added ChangeType = iota + 1
+	// Modified means that the subscriber knew another version of the same object. The same name
+	// under another UID is a Deleted and an Added.
+	Modified
+	// Deleted means that the object is gone, or no longer matches the selectors of the stream.
+	Deleted
+	// Synced means that the subscriber knows all objects. It comes once, and concerns no object.
+	Synced
+	// Restored means one of two things: a server of the cluster turned out to be restored from a backup, or a
+	// store has recovered from a restoration. Restored concerns no object, and comes after the changes of the
+	// stream that follow from the restoration. Several of them may follow one restoration. What was derived
+	// from resource versions no longer holds. What was decided by a read of another store may have been
+	// decided by a state that the restoration has undone.
+	Restored
+)
+
+// String returns the name of the type.
+func (t ChangeType) String() string {
+	switch t {
+	case Added:
+		return "Added"
+	case Modified:
+		return "Modified"
+	case Deleted:
+		return "Deleted"
+	case Synced:
+		return "Synced"
+	case Restored:
+		return "Restored"
+	default:
+		return "ChangeType(" + strconv.Itoa(int(t)) + ")"
+	}
+}
+
+// Record returns After, or Before for a deletion. It returns the zero Record for Synced
+// and Restored.
+func (c Change) Record() Record {
+	if c.Type == Deleted {
+		return c.Before
+	}
+	return c.After
+}
+
+// BeforeObject returns Before with the content that the object had.
+func (c Change) BeforeObject() Object { return Object{Record: c.Before, entry: c.before} }
+
+// AfterObject returns After with its content.
+func (c Change) AfterObject() Object { return Object{Record: c.After, entry: c.after} }
+
+// Subscriber receives the changes of one stream: one at a time, in the order of the stream,
+// and always in a goroutine of [Cache]. It must not block for long, because the stream
+// and its other subscribers wait meanwhile. It may read the stores, which stand at the
+// change; it may Open other streams, and the same one; it must not Close a [Subscription].
+type Subscriber func(Change)

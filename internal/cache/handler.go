@@ -1,0 +1,259 @@
+package cache
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"net/url"
+
+	"github.com/go-json-experiment/json/jsontext"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/yare-go/yare/internal/cache/internal/overlay"
+	"github.com/yare-go/yare/internal/ident"
+	"github.com/yare-go/yare/kube"
+)
+
+// maxUncertain is the number of uncertain objects of a list that are read one by one. If there
+// are more, the whole list is read live.
+const maxUncertain = 8
+
+// handler is the handler of a View. It answers gets and lists from stores and the overlay. It reads from the server
+// what they cannot answer, and records these answers in the overlay.
+type handler struct {
+	view   *View
+	next   kube.Handler
+	writer writeHandler
+}
+
+// Do serves one request.
+func (h *handler) Do(ctx context.Context, r *kube.Request) (*kube.Response, error) {
+	switch {
+	case r.Verb == kube.VerbGet && r.Subresource == "" && len(r.Query) == 0 && !r.Live:
+		return h.get(ctx, r)
+	case r.Verb == kube.VerbList && r.Subresource == "" && r.Live:
+		return h.listLive(ctx, r)
+	case r.Verb == kube.VerbList && r.Subresource == "":
+		return h.list(ctx, r)
+	case r.Verb.IsWrite():
+		return h.writer.write(ctx, r)
+	default:
+		return h.next.Do(ctx, r)
+	}
+}
+
+func (h *handler) get(ctx context.Context, r *kube.Request) (*kube.Response, error) {
+	k := overlay.KeyOf(r.Ref())
+	store, isPartial := h.view.storeFor(k, r.Resource, r.Representation, anyStore)
+	if store == nil || !h.resolveCollectionDoubts(ctx, r, store) {
+		return h.next.Do(ctx, r)
+	}
+	l := h.view.overlay.lookup(store, k, r.Resource, r.Representation)
+	switch {
+	case !l.isCertain:
+		return h.getLive(ctx, r, k, store)
+	case !l.isPresent && isPartial:
+		return h.next.Do(ctx, r)
+	case !l.isPresent:
+		return nil, notFoundError(r)
+	}
+	body, err := l.bytes()
+	if err != nil {
+		return nil, fmt.Errorf("read %s from the cache: %w", r.Ref(), err)
+	}
+	return &kube.Response{Code: http.StatusOK, Body: body, Cached: true}, nil
+}
+
+// list answers a list.
+func (h *handler) list(ctx context.Context, r *kube.Request) (*kube.Response, error) {
+	in := overlay.KeyOf(r.Ref()).Collection
+	match, ok := matcherOf(r)
+	if !ok {
+		return h.next.Do(ctx, r)
+	}
+	store := h.view.coveringStore(r.Cluster, r.Resource, in.Namespace, r.Representation, anyStore)
+	if store == nil || !h.resolveCollectionDoubts(ctx, r, store) {
+		return h.listLive(ctx, r)
+	}
+	// A written object counts by itself: its labels may differ from the labels that the store shows.
+	written, uncertain := make(map[kube.Key]lookupResult), []overlay.Key(nil)
+	for _, k := range h.view.overlay.Keys(in) {
+		found := h.view.overlay.lookup(store, k, r.Resource, r.Representation)
+		if !found.isCertain {
+			uncertain = append(uncertain, k)
+		}
+		written[k.In()] = found
+	}
+	if len(uncertain) > maxUncertain {
+		return h.listLive(ctx, r)
+	}
+	for _, k := range uncertain {
+		get := *r
+		get.Verb, get.Namespace, get.Name, get.Query = kube.VerbGet, k.Namespace, k.Name, nil
+		response, err := h.getLive(ctx, &get, k, store)
+		switch {
+		case err == nil:
+			written[k.In()] = lookupResult{isCertain: true, isPresent: true, written: response.Body}
+		case kube.IsNotFound(err):
+			written[k.In()] = lookupResult{isCertain: true}
+		default:
+			return nil, err
+		}
+	}
+	// The records decide what is decompressed; the rest is decided when the list comes to it.
+	filter, rest := match.filter(store)
+	stored := store.All(filter)
+	if filter.Index != nil {
+		if _, panicked := store.objects.HasIndex(filter.Index); panicked {
+			rest = append(rest, kube.Match{Index: filter.Index, Value: filter.Value})
+		}
+	}
+	return &kube.Response{Code: http.StatusOK, Cached: true, Items: func(yield func(jsontext.Value, error) bool) {
+		for _, found := range written {
+			if !found.isPresent {
+				continue
+			}
+			record, err := found.record()
+			if err == nil && !match.matchesRecord(record) {
+				continue
+			}
+			if !yieldMatching(yield, r, record, found, match.matches, err) {
+				return
+			}
+		}
+		for o := range stored {
+			if _, ok := written[o.Key()]; ok || !match.matchesFields(o.Record) {
+				continue
+			}
+			if !yieldMatching(yield, r, o.Record, lookupResult{object: o}, rest, nil) {
+				return
+			}
+		}
+	}}, nil
+}
+
+// getLive reads an object whose state is uncertain, and records the answer.
+func (h *handler) getLive(ctx context.Context, r *kube.Request, k overlay.Key, store *Store) (*kube.Response, error) {
+	o := h.view.overlay
+	// The object that the store shows before the read is gone if the read does not find it. An
+	// object that the store shows afterwards may have been created since.
+	var observed []ident.Version
+	if object, ok := store.Get(k.In()); ok && object.UID != "" {
+		observed = []ident.Version{o.observedVersion(k, object.UID)}
+	}
+	before := o.streams.storeStates(k)
+	began := o.Begin()
+	response, err := h.next.Do(ctx, r)
+	switch {
+	case err == nil:
+		var answer ident.Answer
+		if kube.Unmarshal(response.Body, &answer) != nil || !ident.IsComparable(answer.Metadata.ResourceVersion) {
+			break // the next read asks again
+		}
+		checkAnswer(before, answer.Metadata)
+		if e := o.valueOf(r, k, answer, response.Body); o.Settle(k, began, e) {
+			o.expect(k, e)
+		}
+	case kube.IsNotFound(err):
+		o.Settle(k, began, overlay.Entry{Kind: overlay.Tombstone, Observed: observed})
+	case kube.IsNoResource(err) && store.IsAbsent():
+		err = notFoundError(r) // an object of a kind that is not served does not exist
+	default:
+		return nil, err
+	}
+	o.dropObserved(k)
+	return response, err
+}
+
+// listLive reads a list from the server. Its version may settle what is in doubt.
+func (h *handler) listLive(ctx context.Context, r *kube.Request) (*kube.Response, error) {
+	o := h.view.overlay
+	began := o.Begin()
+	response, err := h.next.Do(ctx, r)
+	// A later page has the version of the first one, and a list at a given version may be older than the request.
+	if isNewList := !r.Query.Has("continue") && !r.Query.Has("resourceVersion"); err == nil && isNewList && o.HasUnbounded() {
+		o.RecordVersion(overlay.KeyOf(r.Ref()).Collection, began, versionOfList(response.Body))
+	}
+	return response, err
+}
+
+// resolveCollectionDoubts reads a version after all effects for each doubt about the request's collections that
+// has none. It reports whether the store has reached all of these versions.
+func (h *handler) resolveCollectionDoubts(ctx context.Context, r *kube.Request, store *Store) (isCertain bool) {
+	o, isCertain := h.view.overlay, true
+	for in, d := range o.Doubts(overlay.KeyOf(r.Ref()).Collection) {
+		isObserved := d.IsObservedBy(store.reached())
+		if !isObserved && d.NeedsVersion() {
+			// A list that begins now has a version after all effects.
+			if version, err := h.currentVersion(ctx, r, in.Namespace); err == nil {
+				d = o.BoundDoubt(in, d, version)
+				isObserved = d.IsObservedBy(store.reached())
+			}
+		}
+		switch {
+		case !isObserved:
+			isCertain = false
+		case !o.isDoubtNeeded(in, d):
+			o.DropDoubt(in, d)
+		}
+	}
+	return isCertain
+}
+
+// currentVersion returns the current resource version of a collection. It makes a request.
+func (h *handler) currentVersion(ctx context.Context, r *kube.Request, namespace string) (string, error) {
+	response, err := h.next.Do(ctx, &kube.Request{
+		Cluster: r.Cluster, Verb: kube.VerbList, Resource: r.Resource, Namespace: namespace,
+		Query: url.Values{"limit": {"1"}}, Representation: kube.MetadataOnly,
+	})
+	if err != nil {
+		return "", err
+	}
+	return versionOfList(response.Body), nil
+}
+
+// versionOfList returns the resource version of a list, or the empty string if the list cannot be read.
+func versionOfList(list []byte) string {
+	var answer struct {
+		Metadata metav1.ListMeta `json:"metadata"`
+	}
+	if kube.Unmarshal(list, &answer) != nil {
+		return ""
+	}
+	return answer.Metadata.ResourceVersion
+}
+
+// yieldMatching yields an object if it meets all conditions, or the error that prevents the
+// check. It reports whether to go on.
+func yieldMatching(yield func(jsontext.Value, error) bool, r *kube.Request, record Record, l lookupResult, conditions []kube.Match, err error) bool {
+	var body []byte
+	if err == nil {
+		body, err = l.bytes()
+	}
+	if err != nil {
+		ref := kube.Ref{Cluster: r.Cluster, Resource: r.Resource, Namespace: record.Namespace, Name: record.Name, UID: record.UID}
+		if _, ok := errors.AsType[*kube.DecodeError](err); !ok {
+			err = &kube.DecodeError{Ref: ref, ResourceVersion: record.ResourceVersion, Err: err}
+		}
+		return yield(nil, err)
+	}
+	switch ok, err := meetsAll(conditions, record, body); {
+	case err != nil:
+		yield(nil, fmt.Errorf("list %s: %w", r.Resource, err))
+		return false
+	case ok:
+		return yield(body, nil)
+	default:
+		return true
+	}
+}
+
+func notFoundError(r *kube.Request) error {
+	return &kube.Error{Verb: r.Verb, Ref: r.Ref(), Subresource: r.Subresource, Code: http.StatusNotFound,
+		Answer: metav1.Status{
+			Status: metav1.StatusFailure, Code: http.StatusNotFound, Reason: metav1.StatusReasonNotFound,
+			Message: fmt.Sprintf("%s %q not found", r.Resource, r.Name),
+			Details: &metav1.StatusDetails{Name: r.Name, Group: r.Resource.Group, Kind: r.Resource.Plural},
+		}}
+}

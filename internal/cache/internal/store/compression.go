@@ -1,0 +1,68 @@
+package store
+
+import "github.com/yare-go/yare/internal/cache/internal/codec"
+
+// compression compresses the contents of the entries of one store.
+type compression struct {
+	compressor codec.Compressor
+	// isPlain is true if nothing is compressed.
+	isPlain bool
+	// recent holds the last entries that were put, in a ring. The oldest entry is at next.
+	recent [samplesEach]*Entry
+	next   int
+}
+
+// samplesEach is how many entries are looked at for a dictionary: so many of the last ones, and
+// so many of all.
+const samplesEach = 32
+
+// recordRecent records an entry that was just put, as a sample for the next dictionary.
+func (c *compression) recordRecent(e *Entry) {
+	if c.isPlain || e.size < codec.MinSize {
+		return
+	}
+	c.recent[c.next] = e
+	c.next = (c.next + 1) % len(c.recent)
+	c.compressor.RecordContent(int(e.size))
+}
+
+// train makes a dictionary from entries if one is due. It reports whether there is a new one.
+func (c *compression) train(t *objectTable, isResting bool) (isNew bool) {
+	isNew = c.compressor.Train(t.table.Len(), isResting, func() [][]byte { return c.samples(t) })
+	if isNew {
+		clear(c.recent[:]) // they may be written as they were sent
+	}
+	return isNew
+}
+
+// samples returns contents that stand for what the store holds and for what comes next: some of all
+// objects, evenly, and the last ones.
+func (c *compression) samples(t *objectTable) [][]byte {
+	var samples [][]byte
+	add := func(e *Entry) {
+		if e == nil || e.size < codec.MinSize {
+			return
+		}
+		if content, err := e.appendContent(nil); err == nil {
+			samples = append(samples, content)
+		}
+	}
+	for i := range samplesEach {
+		if n := len(t.slots); n >= 2*samplesEach {
+			add(t.slots[i*n/samplesEach])
+		}
+	}
+	// The ring, from its oldest entry on.
+	for i := range c.recent {
+		add(c.recent[(c.next+i)%len(c.recent)])
+	}
+	return samples
+}
+
+// append appends content to dst, and returns the codec that it is written with, or nil.
+func (c *compression) append(dst, content []byte) ([]byte, *codec.Codec) {
+	if c.isPlain {
+		return append(dst, content...), nil
+	}
+	return c.compressor.Append(dst, content)
+}

@@ -1,0 +1,117 @@
+package store
+
+import (
+	"slices"
+	"unique"
+
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/yare-go/yare/internal/cache/internal/codec"
+	"github.com/yare-go/yare/internal/ident"
+	"github.com/yare-go/yare/kube"
+)
+
+// Entry is one version of an object, as small as possible. An Entry never changes once a store
+// has it, so that readers need no lock. A change, or compression by another codec, makes another
+// Entry.
+type Entry struct {
+	namespace unique.Handle[string]
+	// name is not a part of data: it becomes the key of queues and maps, which must not
+	// keep the content from being freed.
+	name string
+	// version is uid and resourceVersion.
+	version   ident.Version
+	labelKeys unique.Handle[string]
+	// Generation is the generation of the object, or 0.
+	Generation int64
+	// AnnotationsHash and FinalizersHash are 0 if there are no annotations or finalizers. Hashes can be
+	// compared within one process only.
+	AnnotationsHash, FinalizersHash uint64
+	// owners is nil if there are none. Objects of one owner share it.
+	owners *[]kube.Owner
+	// unreadable is not nil once a newer version came that could not be read.
+	unreadable *kube.DecodeError
+	// codec is what the content is written with. It is nil if the content is as it was sent.
+	codec *codec.Codec
+	// data are the values of the labels, and behind them the content.
+	data string
+	// values is the length of the values of the labels in data, in bytes.
+	values uint32
+	// size is the length of the content before it was compressed, in bytes.
+	size uint32
+	// IsDeleting is true if the object has a deletionTimestamp.
+	IsDeleting bool
+}
+
+// Key returns the key of the object.
+func (e *Entry) Key() kube.Key { return kube.Key{Namespace: e.namespace.Value(), Name: e.name} }
+
+// Labels returns the labels of the object.
+func (e *Entry) Labels() Labels {
+	if e.values == 0 {
+		return Labels{}
+	}
+	return Labels{keys: e.labelKeys, values: e.data[:e.values]}
+}
+
+// Owners returns the ownerReferences of the object, in their order. They are shared: do not change
+// them.
+func (e *Entry) Owners() []kube.Owner {
+	if e.owners == nil {
+		return nil
+	}
+	return slices.Clip(*e.owners)
+}
+
+// isOwnedBy reports whether one of the owners has that UID.
+func (e *Entry) isOwnedBy(owner types.UID) bool {
+	return e.owners != nil && slices.ContainsFunc(*e.owners, func(o kube.Owner) bool { return o.UID == owner })
+}
+
+// content returns what is kept of the JSON.
+func (e *Entry) content() string { return e.data[e.values:] }
+
+// Namespace returns the namespace of the object, or the empty string.
+func (e *Entry) Namespace() string { return e.namespace.Value() }
+
+// Name returns the name of the object.
+func (e *Entry) Name() string { return e.name }
+
+// Version returns the uid and the resource version of the object.
+func (e *Entry) Version() ident.Version { return e.version }
+
+// UID returns the uid of the object.
+func (e *Entry) UID() types.UID { return e.version.UID() }
+
+// ResourceVersion returns the resource version of the object.
+func (e *Entry) ResourceVersion() string { return e.version.ResourceVersion() }
+
+// Size returns the length of the JSON before it was compressed, in bytes.
+func (e *Entry) Size() int { return int(e.size) }
+
+// IsSameObject reports whether both are versions of one object: they have the same uid.
+func (e *Entry) IsSameObject(o *Entry) bool { return e.version.HasSameUID(o.version) }
+
+// isReadable reports whether no newer version came that could not be read.
+func (e *Entry) isReadable() bool { return e.unreadable == nil }
+
+// hasKey reports whether the entry is the entry of k.
+func (e *Entry) hasKey(k kube.Key) bool {
+	return e.name == k.Name && e.namespace.Value() == k.Namespace
+}
+
+// AppendJSON appends the JSON of the object to dst. It returns the error of [Writer.MarkUnreadable] if
+// a newer version came that could not be read, so that the JSON is outdated.
+func (e *Entry) AppendJSON(dst []byte) ([]byte, error) {
+	if !e.isReadable() {
+		return dst, e.unreadable
+	}
+	return e.appendContent(dst)
+}
+
+func (e *Entry) appendContent(dst []byte) ([]byte, error) {
+	if e.codec == nil {
+		return append(dst, e.content()...), nil
+	}
+	return e.codec.Decode(dst, e.content(), int(e.size))
+}

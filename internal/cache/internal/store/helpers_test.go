@@ -1,0 +1,92 @@
+package store
+
+import (
+	"testing"
+
+	"k8s.io/apimachinery/pkg/labels"
+
+	"github.com/yare-go/yare/internal/cache/internal/samples"
+	"github.com/yare-go/yare/kube"
+)
+
+// testStore is a Store with its Writer.
+type testStore struct {
+	*Store
+	writer *Writer
+	// errors are those that the two reported.
+	errors []error
+}
+
+func newTestStore(o Options) *testStore {
+	s := &testStore{}
+	o.Report = func(err error) { s.errors = append(s.errors, err) }
+	o.ReportWrite = o.Report
+	s.Store, s.writer = New(o)
+	return s
+}
+
+// filled returns a store with count objects, compressed if compression is worth the work.
+func filled(object func(samples.Random, int) string, count int) *testStore {
+	s, random := newTestStore(Options{}), samples.New(1)
+	for i := range count {
+		s.insert(object(random, i))
+	}
+	s.writer.Maintain(true)
+	return s
+}
+
+// put puts an item into the store.
+func (s *testStore) put(i Item) *Entry {
+	_, e, _ := s.writer.Put(i)
+	s.writer.Maintain(false)
+	return e
+}
+
+// insert puts an object into the store, which is JSON.
+func (s *testStore) insert(object string) *Entry {
+	e, err := MetadataOf([]byte(object))
+	if err != nil {
+		panic(err)
+	}
+	return s.put(NewItem(e.Key(), e.UID(), e.ResourceVersion(), []byte(object)))
+}
+
+// contents returns the objects that match, by their keys.
+func (s *testStore) contents(t *testing.T, f Filter) map[kube.Key]string {
+	t.Helper()
+	all := make(map[kube.Key]string)
+	for e := range s.Select(f).All {
+		if _, twice := all[e.Key()]; twice {
+			t.Errorf("%s comes twice", e.Key())
+		}
+		all[e.Key()] = jsonOf(t, e)
+	}
+	return all
+}
+
+func jsonOf(t *testing.T, e *Entry) string {
+	t.Helper()
+	object, err := e.AppendJSON(nil)
+	if err != nil {
+		t.Fatalf("the JSON of %s: %v", e.Key(), err)
+	}
+	return string(object)
+}
+
+// mustRead returns an entry of an object, which is JSON.
+func mustRead(t *testing.T, object string) *Entry {
+	t.Helper()
+	e, err := MetadataOf([]byte(object))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return e
+}
+
+func mustParse(selector string) labels.Selector {
+	s, err := labels.Parse(selector)
+	if err != nil {
+		panic(err)
+	}
+	return s
+}

@@ -1,0 +1,182 @@
+package store
+
+import (
+	"github.com/yare-go/yare/internal/cache/internal/codec"
+	"github.com/yare-go/yare/internal/ident"
+	"github.com/yare-go/yare/kube"
+)
+
+// Writer changes a Store. Each Store has one. It must not be used concurrently. It prepares
+// everything outside of the lock of the store: under the lock, one entry takes the place of another.
+type Writer struct {
+	store *Store
+	// objects are the objects of the store, which the Writer reads without the lock.
+	objects *objectTable
+	// report receives errors of index functions and of decompression.
+	report func(error)
+
+	builder     builder
+	compression compression
+	// buffer holds the data of the next entry.
+	buffer []byte
+	// cursor is the next slot to check for content that is not written with the current codec. rewrites is
+	// how many slots are to be checked.
+	cursor, rewrites int
+}
+
+// largeBuffer is how large a buffer may be to be kept, in bytes.
+const largeBuffer = 64 << 10
+
+// Has reports whether the store has the version of i, and can return its content.
+func (w *Writer) Has(i Item) bool {
+	e := w.objects.find(i.key)
+	return e != nil && e.isReadable() && e.version.Equal(i.version)
+}
+
+// Put puts i into the store. It returns the entry that i replaces, or nil, and the entry of i. err is
+// about metadata that could not be read; the entry of i is without them.
+func (w *Writer) Put(i Item) (before, after *Entry, err error) {
+	after, err = w.Build(i)
+	return w.putEntry(after, i.json), after, err
+}
+
+// Build returns an entry of i that no store has. The error is about metadata that could not be
+// read; the entry is without them.
+func (w *Writer) Build(i Item) (e *Entry, err error) {
+	m := &w.builder.metadata
+	err = m.read(i.json)
+	// The item has the names, whatever the metadata contain.
+	e = w.builder.build([]byte(i.key.Namespace), i.key.Name, i.version, len(i.json))
+	if len(m.owners) > 0 {
+		e.owners = w.objects.sharedOwners(m)
+	}
+	w.buffer = append(w.buffer[:0], m.labelValues...)
+	w.buffer, e.codec = w.compression.append(w.buffer, i.json)
+	e.data = string(w.buffer)
+	if cap(w.buffer) > largeBuffer {
+		w.buffer = nil
+	}
+	return e, err
+}
+
+// putEntry puts the entry of an object into the store, and returns the entry that it replaces, or nil.
+func (w *Writer) putEntry(e *Entry, object []byte) (before *Entry) {
+	s := w.store
+	type indexed struct {
+		values    []string
+		isUnknown bool
+	}
+	var results []indexed
+	s.mu.Lock()
+	for len(results) < len(s.objects.contentIndexes) { // others may add an index meanwhile
+		x := s.objects.contentIndexes[len(results)]
+		s.mu.Unlock()
+		values, err := x.valuesOf(e.Key(), object)
+		if err != nil {
+			w.report(err)
+		}
+		results = append(results, indexed{values, err != nil})
+		s.mu.Lock()
+	}
+	defer s.mu.Unlock()
+	slot, before := s.objects.put(e)
+	for i, x := range s.objects.contentIndexes {
+		x.set(slot, results[i].values, results[i].isUnknown)
+	}
+	w.compression.recordRecent(e)
+	return before
+}
+
+// Remove removes the object of that key from the store, and returns its last entry, or nil.
+func (w *Writer) Remove(k kube.Key) (before *Entry) {
+	w.store.mu.Lock()
+	defer w.store.mu.Unlock()
+	return w.objects.remove(k)
+}
+
+// replace puts e in place of another entry for the same version of an object.
+func (w *Writer) replace(slot uint32, e *Entry) {
+	w.store.mu.Lock()
+	defer w.store.mu.Unlock()
+	w.objects.replace(slot, e)
+}
+
+// MarkUnreadable marks the object of err: a version of it came that could not be read, so the
+// content in the store is outdated. From then on err is the error of [Entry.AppendJSON].
+func (w *Writer) MarkUnreadable(err *kube.DecodeError) {
+	slot, exists := w.objects.slotOf(kube.Key{Namespace: err.Ref.Namespace, Name: err.Ref.Name})
+	if !exists {
+		return
+	}
+	e := *w.objects.slots[slot]
+	e.unreadable = err
+	w.replace(slot, &e)
+}
+
+// Advance records that all changes up to version are in the store. A version that is empty, or
+// older than the version of the store, has no effect.
+func (w *Writer) Advance(version string) {
+	s := w.store
+	if version == "" || ident.IsNewer(s.version, version) {
+		return
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.version = version
+}
+
+// Complete records that the store holds every object, as it was at version. The version may be
+// older than the store's version. Complete reports whether the store is complete for the first time.
+func (w *Writer) Complete(version string) (isFirst bool) {
+	s := w.store
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	isFirst = !s.isComplete
+	s.version, s.isComplete = version, true
+	return isFirst
+}
+
+// Maintain makes a dictionary if one is due, and writes some contents with it that were written
+// otherwise. It is called after every change, and then does little. isResting is true if no other
+// change is expected soon.
+func (w *Writer) Maintain(isResting bool) {
+	if w.compression.isPlain {
+		return
+	}
+	if w.compression.train(w.objects, isResting) {
+		w.store.mu.Lock()
+		w.store.dictionaries = w.compression.compressor.Adopted()
+		w.store.mu.Unlock()
+		w.cursor, w.rewrites = 0, len(w.objects.slots)
+	}
+	steps := 2
+	if isResting || w.objects.table.Len() <= 4*samplesEach {
+		steps = 1024
+	}
+	for ; steps > 0 && w.rewrites > 0; w.rewrites-- {
+		if w.rewrite(uint32(w.cursor)) {
+			steps--
+		}
+		w.cursor++
+	}
+}
+
+// rewrite writes the content in a slot with the current codec. It reports whether it was
+// written with another one.
+func (w *Writer) rewrite(slot uint32) (isRewritten bool) {
+	e := w.objects.slots[slot]
+	if e == nil || e.codec == w.compression.compressor.Current() || e.size < codec.MinSize {
+		return false
+	}
+	content, err := e.appendContent(nil)
+	if err != nil {
+		w.report(err)
+		return true
+	}
+	w.buffer = append(w.buffer[:0], e.data[:e.values]...)
+	rewritten := *e
+	w.buffer, rewritten.codec = w.compression.append(w.buffer, content)
+	rewritten.data = string(w.buffer)
+	w.replace(slot, &rewritten)
+	return true
+}

@@ -1,0 +1,156 @@
+package cache
+
+import (
+	"slices"
+
+	kubefields "k8s.io/apimachinery/pkg/fields"
+	"k8s.io/apimachinery/pkg/labels"
+
+	"github.com/yare-go/yare/internal/cache/internal/overlay"
+	"github.com/yare-go/yare/internal/cache/internal/store"
+	"github.com/yare-go/yare/internal/ident"
+	"github.com/yare-go/yare/internal/jsonscan/projection"
+	"github.com/yare-go/yare/kube"
+	"github.com/yare-go/yare/watch"
+)
+
+// missedStates finds the states that one stream has missed: this program has read or written them, and
+// neither the watch nor the list that follows it shows them. It belongs to the goroutine of the stream.
+//
+// Example: the watch of a stream ends at version 10. This program creates the object a, and the server
+// answers with version 12. Somebody deletes a at version 13. The version 10 has expired, so the stream lists
+// anew, at version 15. The store has never held a, and the list does not contain a. But the controller
+// has decided by a, so the deletion of a must be published. The overlay has a at version 12, which is between
+// 10 and 15, and so missedStates returns a.
+type missedStates struct {
+	store   *Store
+	overlay *overlay.Overlay
+	writer  *store.Writer
+	// fields are the fields that objects are reduced to, or nil.
+	fields *projection.Fields
+	// selector is the label selector of the stream. It is nil if the selector is not valid. It selects nothing if
+	// only the server can evaluate the other selectors of the stream.
+	selector labels.Selector
+	// names is the field selector of the stream, by the name and the namespace of objects.
+	names kubefields.Selector
+}
+
+func newMissedStates(s *Store, o *overlay.Overlay, w *store.Writer, fields *projection.Fields) missedStates {
+	selector, err := labels.Parse(s.Stream().LabelSelector)
+	if err != nil {
+		selector = nil // the server refuses it
+	}
+	names, ok := namesOf(s.Stream())
+	if !ok {
+		selector = labels.Nothing()
+	}
+	return missedStates{store: s, overlay: o, writer: w, fields: fields, selector: selector, names: names}
+}
+
+// namesOf returns the field selector of a stream. It reports false if the stream selects by something else than labels,
+// names and namespaces. For example, it reports false for status.phase=Running.
+func namesOf(s kube.Stream) (kubefields.Selector, bool) {
+	names, err := kubefields.ParseSelector(s.FieldSelector)
+	if err != nil || s.ShardSelector != "" {
+		return kubefields.Everything(), false
+	}
+	for _, r := range names.Requirements() {
+		if r.Field != "metadata.name" && r.Field != "metadata.namespace" {
+			return kubefields.Everything(), false
+		}
+	}
+	return names, true
+}
+
+// hasStateBefore reports whether the stream has missed a state of the object that c, a change of a list,
+// shows.
+func (m *missedStates) hasStateBefore(c watch.Change) bool {
+	written, ok := m.overlay.Get(m.keyOf(c))
+	if !ok {
+		return false
+	}
+	observation, _ := m.store.observe(c.Key)
+	return !written.IsObservedBy(observation)
+}
+
+// afterList returns the last states of the objects that the stream has missed and its list does not contain.
+// The list began at a tick and is complete at version. Somebody has deleted these objects, or they no longer
+// match the selector. Objects that never matched are not among them. If only the server can evaluate the selector of
+// the stream, there are no such objects.
+func (m *missedStates) afterList(version string, began overlay.Tick) []*store.Entry {
+	var missed []*store.Entry
+	for k, written := range m.overlay.Entries(m.store.collection()) {
+		isBefore := written.IsRecordedBefore(began)
+		missed = append(missed, m.statesOf(k, written, func(value overlay.Entry) bool {
+			// A value of another UID that is older than the object in the store was published when
+			// the list contained the object.
+			stored := m.store.objects.Get(k.In())
+			return (isBefore || ident.HasReached(version, value.Version)) &&
+				(stored == nil || stored.UID() != value.UID && ident.IsNewer(value.Version, stored.ResourceVersion()))
+		})...)
+	}
+	return missed
+}
+
+// predecessorsOf returns the last states of missed objects that had the name of the object in c. c is a
+// change of a list. before is the entry that c replaces, or nil.
+func (m *missedStates) predecessorsOf(c watch.Change, before *store.Entry) []*store.Entry {
+	k := m.keyOf(c)
+	written, ok := m.overlay.Get(k)
+	if !ok {
+		return nil
+	}
+	return m.statesOf(k, written, func(value overlay.Entry) bool {
+		return value.UID != c.UID && ident.IsNewer(c.ResourceVersion, value.Version) && (before == nil || before.UID() != value.UID)
+	})
+}
+
+// statesOf returns the values of written for which isMissed returns true, as entries of this stream, at most
+// one for each UID. It leaves out the values that the store had reached before the list.
+func (m *missedStates) statesOf(k overlay.Key, written overlay.Entry, isMissed func(overlay.Entry) bool) []*store.Entry {
+	var states []*store.Entry
+	for _, value := range written.Values() {
+		if ident.HasReached(m.store.Version(), value.Version) || !isMissed(value) ||
+			!m.names.Empty() && !m.names.Matches(kubefields.Set{"metadata.name": k.Name, "metadata.namespace": k.Namespace}) {
+			continue
+		}
+		e := m.entryOf(k, value)
+		if e == nil || m.selector != nil && !m.selector.Matches(e.Labels()) {
+			continue
+		}
+		i := slices.IndexFunc(states, e.IsSameObject)
+		switch {
+		case i < 0:
+			states = append(states, e)
+		case ident.IsNewer(e.ResourceVersion(), states[i].ResourceVersion()):
+			states[i] = e
+		}
+	}
+	return states
+}
+
+// entryOf returns a value as an entry of this stream. It returns nil if the content of the value was not kept
+// or cannot be read.
+func (m *missedStates) entryOf(k overlay.Key, value overlay.Entry) *store.Entry {
+	object := value.Object
+	switch {
+	case object == nil:
+	case m.fields != nil:
+		object, _ = m.fields.AppendObject(nil, object)
+	case m.store.stream.Representation == kube.MetadataOnly:
+		object, _ = metadataOf(object)
+	}
+	if object == nil {
+		return nil
+	}
+	e, err := m.writer.Build(store.NewItem(k.In(), value.UID, value.Version, object))
+	if err != nil {
+		return nil
+	}
+	return e
+}
+
+func (m *missedStates) keyOf(c watch.Change) overlay.Key {
+	s := m.store.stream
+	return overlay.KeyOf(kube.Ref{Cluster: s.Cluster, Resource: s.Resource, Namespace: c.Key.Namespace, Name: c.Key.Name})
+}

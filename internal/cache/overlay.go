@@ -1,0 +1,187 @@
+package cache
+
+import (
+	"bytes"
+
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/yare-go/yare/internal/cache/internal/overlay"
+	"github.com/yare-go/yare/internal/ident"
+	"github.com/yare-go/yare/kube"
+)
+
+// programOverlay is the overlay of a program with the streams that read from it. It keeps what the requests of
+// the program were answered with, until all streams have observed it. All methods can be used concurrently.
+type programOverlay struct {
+	*overlay.Overlay
+	streams *registry
+}
+
+// expect records that the streams of an object are expected to show the value e. The overlay has recorded e
+// for an answer.
+func (o *programOverlay) expect(k overlay.Key, e overlay.Entry) {
+	if e.Kind != overlay.Value {
+		return
+	}
+	for s := range o.streams.thatMayHold(k) {
+		s.detector.Expect(k.In(), e.Version, e.Labels)
+	}
+}
+
+// entryOf returns the overlay entry for the answer of a write that succeeded.
+func (o *programOverlay) entryOf(r *kube.Request, k overlay.Key, answer ident.Answer, body []byte) overlay.Entry {
+	m := answer.Metadata
+	doubt := overlay.Entry{Kind: overlay.Doubt, UID: m.UID}
+	switch {
+	case r.Subresource == "scale" && ident.IsComparable(m.ResourceVersion):
+		// The answer has the version of the object, though it is another kind.
+		doubt.Version = m.ResourceVersion
+		return doubt
+	case r.Subresource != "" && r.Subresource != "status":
+		return doubt // the answer is not the object but an Eviction or a Binding
+	case answer.Kind == "Status":
+		// Nothing is left of an object whose deletion is answered so.
+		if r.Verb != kube.VerbDelete || answer.Details.UID == "" {
+			return doubt
+		}
+		uid := answer.Details.UID
+		return overlay.Entry{Kind: overlay.Tombstone, UID: uid, Observed: []ident.Version{o.observedVersion(k, uid)}}
+	case m.UID == "" || !ident.IsComparable(m.ResourceVersion):
+		return doubt
+	}
+	// An object in the answer may be gone all the same: its last finalizer was removed, or its
+	// deletion is answered with the object that there was.
+	isDeleting := m.DeletionTimestamp != nil
+	if (isDeleting || r.Verb == kube.VerbDelete) && !(isDeleting && isHeld(r, m, body)) {
+		return overlay.Entry{Kind: overlay.Tombstone, UID: m.UID, Observed: []ident.Version{m.Version()}}
+	}
+	return o.valueOf(r, k, answer, body)
+}
+
+// valueOf returns the entry of an object that the server answered with. Its content is limited
+// to what reads can need.
+func (o *programOverlay) valueOf(r *kube.Request, k overlay.Key, answer ident.Answer, body []byte) overlay.Entry {
+	m := answer.Metadata
+	e := overlay.Entry{
+		Kind: overlay.Value, UID: m.UID, Version: m.ResourceVersion, Labels: string(m.Labels),
+		Resource: r.Resource, Representation: answeredRepresentation(r),
+	}
+	if m.UID != "" {
+		e.Observed = []ident.Version{m.Version()}
+	}
+	if e.Representation == kube.Full && !o.areContentsRead(k, r.Resource) {
+		e.Representation = kube.MetadataOnly
+		if object, err := metadataOf(body); err == nil {
+			e.Object = object
+		}
+		return e
+	}
+	e.Object = bytes.Clone(body)
+	return e
+}
+
+// answeredRepresentation returns the representation in which a server answers r. The cache reduces objects to
+// a projection, not the server.
+func answeredRepresentation(r *kube.Request) kube.Representation {
+	if r.Representation == kube.MetadataOnly {
+		return kube.MetadataOnly
+	}
+	return kube.Full
+}
+
+// areContentsRead reports whether a store can serve reads of more than the metadata of an object.
+// Otherwise its whole content would be kept for nothing. The content of a Secret is not kept for a
+// projection, which may have left the secret out.
+func (o *programOverlay) areContentsRead(k overlay.Key, r kube.Resource) bool {
+	for s := range o.streams.thatMayHold(k) {
+		_, isProjected := s.id.Representation.ProjectedFields()
+		if isSameResource(s.id.Resource, r) && (s.id.Representation == kube.Full || isProjected && !r.IsSecret()) {
+			return true
+		}
+	}
+	return false
+}
+
+// isSameResource reports whether two resources have the same URL. A store serves reads in its own version only.
+func isSameResource(a, b kube.Resource) bool {
+	return a.Group == b.Group && a.Version == b.Version && a.Plural == b.Plural
+}
+
+// observedVersion returns the newest version that a store shows of the object of uid. It has no resource
+// version if no store shows the object.
+func (o *programOverlay) observedVersion(k overlay.Key, uid types.UID) ident.Version {
+	latest := ""
+	for s := range o.streams.thatMayHold(k) {
+		if object, ok := s.store.Get(k.In()); ok && object.UID == uid && (latest == "" || ident.IsNewer(object.ResourceVersion, latest)) {
+			latest = object.ResourceVersion
+		}
+	}
+	if !ident.IsComparable(latest) {
+		latest = ""
+	}
+	return ident.NewVersion(uid, latest)
+}
+
+// isNeeded reports whether a read can need an entry: the object may be in a stream, and the stream has not
+// observed what the entry records. A store that is not synced will be read from after a list. An entry from
+// before the beginning of this list is not needed.
+func (o *programOverlay) isNeeded(k overlay.Key, e overlay.Entry) bool {
+	for s := range o.streams.thatMayHold(k) {
+		if !s.store.Synced() || s.store.IsAbsent() {
+			if !s.store.hasListBegunAfter(e) {
+				return true
+			}
+			continue
+		}
+		if observation, _ := s.store.observe(k.In()); !e.IsObservedBy(observation) {
+			return true
+		}
+	}
+	return false
+}
+
+// isDoubtNeeded reports whether a read can need the doubt about a collection.
+func (o *programOverlay) isDoubtNeeded(in overlay.Collection, d overlay.CollectionDoubt) bool {
+	for _, s := range o.streams.snapshot() {
+		if in.Overlaps(s.store.collection()) && !(s.store.Synced() && d.IsObservedBy(s.store.reached())) {
+			return true
+		}
+	}
+	return false
+}
+
+// dropObserved drops the entry of an object that was just written or changed, if all streams
+// have observed it.
+func (o *programOverlay) dropObserved(k overlay.Key) {
+	if e, ok := o.Get(k); ok && !o.isNeeded(k, e) {
+		o.Drop(k, e)
+	}
+}
+
+// sweep drops the entries that no read can need, from time to time.
+func (o *programOverlay) sweep() { o.Sweep(o.isNeeded, o.isDoubtNeeded) }
+
+// lookup finds an object in the overlay and in a store that covers it.
+func (o *programOverlay) lookup(s *Store, k overlay.Key, r kube.Resource, representation kube.Representation) lookupResult {
+	// In this order: an entry that is dropped meanwhile is dropped because the store has
+	// observed it.
+	e, has := o.Get(k)
+	if has && s.IsAbsent() && s.hasListBegunAfter(e) {
+		return lookupResult{isCertain: true}
+	}
+	observation, object := s.observe(k.In())
+	finding := overlay.Stored
+	if has {
+		finding = e.Read(observation, r, representation)
+	}
+	switch finding {
+	case overlay.Stored:
+		return lookupResult{isCertain: true, isPresent: observation.Present, object: object}
+	case overlay.Written:
+		return lookupResult{isCertain: true, isPresent: true, written: e.Object}
+	case overlay.Absent:
+		return lookupResult{isCertain: true}
+	default:
+		return lookupResult{}
+	}
+}

@@ -1,0 +1,159 @@
+package cache
+
+import (
+	"context"
+	"fmt"
+	"iter"
+	"slices"
+	"sync"
+
+	"github.com/yare-go/yare/internal/cache/internal/overlay"
+	"github.com/yare-go/yare/internal/cache/internal/restoration"
+	"github.com/yare-go/yare/internal/ident"
+	"github.com/yare-go/yare/kube"
+)
+
+// registry holds the open streams of a Cache. All methods can be used concurrently.
+type registry struct {
+	mu sync.RWMutex
+	// open holds the streams with a subscription, in the order in which they were opened.
+	open     []*stream
+	isClosed bool
+	// running counts the goroutines of all streams, and the goroutines that end a subscription after the end
+	// of its context. None is added once isClosed is true.
+	running sync.WaitGroup
+}
+
+// subscribe adds sub to the stream id. If the stream is not open, begin makes it.
+func (r *registry) subscribe(ctx context.Context, id kube.Stream, sub *Subscription, begin func(context.CancelFunc) *stream) error {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.isClosed {
+		return fmt.Errorf("open %s: %w", id, ErrClosed)
+	}
+	if i := slices.IndexFunc(r.open, func(s *stream) bool { return s.id == id }); i >= 0 {
+		s := r.open[i]
+		sub.stream = s
+		r.startLocked(s, func() { s.published.join(sub, s.store) })
+	} else {
+		following, cancel := context.WithCancel(context.WithoutCancel(ctx))
+		s := begin(cancel)
+		s.published.subscriptions = []*Subscription{sub}
+		sub.stream = s
+		r.open = append(r.open, s)
+		r.startLocked(s, func() { s.follow(following) })
+	}
+	sub.stream.users++
+	sub.unhook = context.AfterFunc(ctx, func() { r.expire(sub) })
+	return nil
+}
+
+// startLocked runs a goroutine of a stream. r must not be closed.
+func (r *registry) startLocked(s *stream, run func()) {
+	r.running.Add(1)
+	s.running.Go(func() {
+		defer r.running.Done()
+		run()
+	})
+}
+
+// expire closes a subscription whose context has ended.
+func (r *registry) expire(sub *Subscription) {
+	r.mu.Lock()
+	isClosed := r.isClosed
+	if !isClosed {
+		r.running.Add(1)
+	}
+	r.mu.Unlock()
+	if isClosed {
+		return
+	}
+	defer r.running.Done()
+	sub.once.Do(sub.leave)
+}
+
+// release removes a subscription from a stream. It reports whether the subscription was the last
+// one. Then the stream is removed too.
+func (r *registry) release(s *stream) (isLast bool) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if s.users--; s.users > 0 {
+		return false
+	}
+	r.open = slices.DeleteFunc(slices.Clone(r.open), func(other *stream) bool { return other == s })
+	return true
+}
+
+// snapshot returns the streams that are open now. The slice must not be changed.
+func (r *registry) snapshot() []*stream {
+	r.mu.RLock()
+	defer r.mu.RUnlock()
+	return r.open[:len(r.open):len(r.open)]
+}
+
+// thatMayHold returns the streams that have the object of k, unless a selector leaves it out.
+func (r *registry) thatMayHold(k overlay.Key) iter.Seq[*stream] {
+	return func(yield func(*stream) bool) {
+		for _, s := range r.snapshot() {
+			if s.store.mayHold(k) && !yield(s) {
+				return
+			}
+		}
+	}
+}
+
+// stats returns the Stats of all streams, in the order in which they were opened.
+func (r *registry) stats() []Stats {
+	r.mu.RLock()
+	defer r.mu.RUnlock()
+	stats := make([]Stats, 0, len(r.open))
+	for _, s := range r.open {
+		each := s.stats()
+		each.Subscribers = s.users
+		stats = append(stats, each)
+	}
+	return stats
+}
+
+// close ends all streams, and waits for their goroutines.
+func (r *registry) close() {
+	r.mu.Lock()
+	r.isClosed = true
+	for _, s := range r.open {
+		s.cancel()
+	}
+	r.open = nil
+	r.mu.Unlock()
+	r.running.Wait()
+}
+
+// publishRestored publishes the discovery of a restoration in a cluster, or the recovery of a store from a
+// restoration. The caller must hold no lock.
+func (r *registry) publishRestored(cluster string) {
+	for _, s := range r.snapshot() {
+		if s.id.Cluster == cluster && s.store.Synced() {
+			s.published.publish(Change{Type: Restored})
+		}
+	}
+}
+
+// storeState is what the store of a stream showed of an object before a request.
+type storeState struct {
+	detector *restoration.Detector
+	before   restoration.DetectorState
+}
+
+// storeStates returns what the stores show of an object.
+func (r *registry) storeStates(k overlay.Key) (states []storeState) {
+	for s := range r.thatMayHold(k) {
+		states = append(states, storeState{s.detector, s.store.state(k.In())})
+	}
+	return states
+}
+
+// checkAnswer compares the object of an answer, and what stores showed before the request.
+func checkAnswer(states []storeState, answer ident.Metadata) {
+	for _, s := range states {
+		s.detector.CheckAnswer(s.before, answer.Version(), string(answer.Labels))
+	}
+}

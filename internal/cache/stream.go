@@ -1,0 +1,176 @@
+package cache
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"sync/atomic"
+
+	"github.com/yare-go/yare/internal/cache/internal/progress"
+	"github.com/yare-go/yare/internal/cache/internal/restoration"
+	"github.com/yare-go/yare/internal/cache/internal/store"
+	"github.com/yare-go/yare/kube"
+	"github.com/yare-go/yare/watch"
+)
+
+// stream follows one kube.Stream, keeps its store and publishes its changes, in one goroutine. Each
+// subscriber that joins late has one more goroutine, until it has caught up.
+//
+//	watch.Change   from package watch: a key, a version, and the JSON of the server
+//	    │ updater.apply
+//	store.Item     the JSON, reduced to the fields of a projection
+//	    │ store.Writer
+//	store.Entry    the decoded fields and the compressed JSON, in the store
+//	    │ recordOf
+//	Record         the decoded fields
+//	    │
+//	cache.Change   the records before and after
+//	    │ published.update
+//	Subscriber     in package controller
+//
+// Beside this flow an updater records each change with three others: the progress of the stream, the
+// recorder of restorations, and the overlay, which drops what all stores have observed.
+type stream struct {
+	shared
+	id        kube.Stream
+	store     *Store
+	updater   *updater
+	published publisher
+	detector  *restoration.Detector
+	// relister asks for a fresh list of the stream.
+	relister watch.Relister
+	recovery progress.Recovery
+	counts   *counts
+	cancel   context.CancelFunc
+	// users is the number of open subscriptions. The mutex of the registry guards it.
+	users int
+	// running counts the goroutines of the stream.
+	running sync.WaitGroup
+}
+
+// shared holds what the streams of a Cache have in common.
+type shared struct {
+	handler      kube.Handler
+	options      options
+	streams      *registry
+	overlay      *programOverlay
+	restorations *restoration.Restorations
+}
+
+// counts are the numbers of a stream that its Stats show.
+type counts struct{ lists, errors, decodeFailures atomic.Uint64 }
+
+// Stats are the numbers of one stream.
+type Stats struct {
+	Stream kube.Stream
+	// Synced reports whether the stream has been listed.
+	Synced bool
+	// Subscribers is the number of subscriptions that share the stream.
+	Subscribers int
+	// Objects is the number of objects in the store.
+	Objects int
+	// Bytes is the size of the objects' contents in memory, compressed, and JSON is the size that
+	// the server sent. Both are in bytes, without records and indexes.
+	Bytes, JSON int64
+	// Dictionary is the size of the dictionaries in use, in bytes.
+	Dictionary int64
+	// Dictionaries counts the dictionaries that were made so far.
+	Dictionaries uint64
+	// Restarts counts the lists after the first: each time a watch could not be resumed.
+	Restarts uint64
+	// Errors counts the errors of the stream, without the errors that concern single objects.
+	Errors uint64
+	// DecodeFailures counts the versions of objects whose metadata could not be read.
+	DecodeFailures uint64
+}
+
+func newStream(common shared, id kube.Stream, cancel context.CancelFunc) *stream {
+	s := &stream{shared: common, id: id, counts: &counts{}, cancel: cancel}
+	objects, writer := store.New(store.Options{
+		OneNamespace: id.Namespace != "" || id.Resource.ClusterScoped,
+		// Sizes must disclose nothing of a Secret. The annotations can hold the whole Secret, so
+		// streams of metadata are included.
+		Plain:       id.Resource.IsSecret(),
+		Report:      func(err error) { s.report(s.indexError(err)) },
+		ReportWrite: func(err error) { s.updater.recordFailure(s.indexError(err)) },
+	})
+	reached := new(progress.Progress)
+	s.store = &Store{stream: id, objects: objects, progress: reached}
+	detector, restorations := common.restorations.Open(id, s.relister.Relist)
+	s.detector = detector
+	s.updater = newUpdater(s.store, common.overlay, writer, reached, restorations, s.counts)
+	return s
+}
+
+// indexError counts an error of an index function, and names the stream in it.
+func (s *stream) indexError(err error) error {
+	s.counts.errors.Add(1)
+	return fmt.Errorf("%s: %w", s.id, err)
+}
+
+// follow lists and watches the stream until ctx ends. It is the goroutine of the stream.
+func (s *stream) follow(ctx context.Context) {
+	defer s.restorations.Close(s.detector)
+	defer s.updater.progress.RecordWatch(false)
+	for change, err := range watch.Follow(ctx, s.handler, s.id, watch.WithRelister(&s.relister)) {
+		if ctx.Err() != nil {
+			return
+		}
+		isRecovered := false
+		if err != nil {
+			s.applyError(err)
+		} else {
+			s.apply(change)
+			isRecovered = s.recovery.RecordChange(change.Type)
+		}
+		s.reportFailures()
+		if s.updater.takeRecovered() {
+			s.streams.publishRestored(s.id.Cluster)
+		}
+		if isRecovered && s.options.onRecovered != nil {
+			s.options.onRecovered(s.id)
+		}
+	}
+}
+
+// apply applies one change to the store, and publishes it.
+func (s *stream) apply(c watch.Change) {
+	s.published.update(s.updater, c)
+	s.updater.writer.Maintain(c.Type == watch.ChangeListed || c.Type == watch.ChangeBookmark)
+}
+
+// applyError applies an error of the stream.
+func (s *stream) applyError(err error) {
+	if unreadable, ok := errors.AsType[*kube.DecodeError](err); ok {
+		s.updater.markUnreadable(unreadable)
+	} else {
+		s.counts.errors.Add(1)
+		s.recovery.RecordError()
+	}
+	s.updater.recordFailure(err)
+}
+
+// reportFailures reports the errors of the last change. The caller must hold no lock, because the author's
+// function may use the cache.
+func (s *stream) reportFailures() {
+	for _, err := range s.updater.takeFailures() {
+		s.report(err)
+	}
+}
+
+func (s *stream) report(err error) {
+	if s.options.onError != nil {
+		s.options.onError(s.id, err)
+	}
+}
+
+// stats returns the Stats of the stream, without the number of subscribers.
+func (s *stream) stats() Stats {
+	o := s.store.objects.Stats()
+	return Stats{
+		Stream: s.id, Synced: s.store.Synced(), Objects: o.Objects, Bytes: o.Bytes, JSON: o.JSON,
+		Dictionary: o.Dictionary, Dictionaries: o.Dictionaries, Restarts: max(s.counts.lists.Load(), 1) - 1,
+		Errors: s.counts.errors.Load(), DecodeFailures: s.counts.decodeFailures.Load(),
+	}
+}

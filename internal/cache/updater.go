@@ -1,0 +1,227 @@
+package cache
+
+import (
+	"github.com/yare-go/yare/internal/cache/internal/overlay"
+	"github.com/yare-go/yare/internal/cache/internal/progress"
+	"github.com/yare-go/yare/internal/cache/internal/restoration"
+	"github.com/yare-go/yare/internal/cache/internal/store"
+	"github.com/yare-go/yare/internal/jsonscan/projection"
+	"github.com/yare-go/yare/kube"
+	"github.com/yare-go/yare/watch"
+)
+
+// updater applies the changes of a watch to the store of one stream. It belongs to the goroutine of the
+// stream, and has no lock.
+type updater struct {
+	stream      kube.Stream
+	store       *Store
+	overlay     *programOverlay
+	writer      *store.Writer
+	progress    *progress.Progress
+	restoration *restoration.Recorder
+	missed      missedStates
+	counts      *counts
+
+	// isListing is true from the beginning of a list to its end. The versions of the objects in
+	// between are in no order, and do not advance the store.
+	isListing bool
+	// listBegan is the tick at which the list began.
+	listBegan overlay.Tick
+
+	// fields are the fields that the objects are reduced to. It is nil if the stream is not one of
+	// a projection.
+	fields *projection.Fields
+	// projected is a buffer for an object that is reduced to fields.
+	projected []byte
+	// changes is a buffer for the result of apply.
+	changes []Change
+	// failures holds the errors that are to be reported after the change.
+	failures []error
+	// isRecovered is true if the change has ended the doubt that a restoration left.
+	isRecovered bool
+}
+
+func newUpdater(s *Store, o *programOverlay, w *store.Writer, p *progress.Progress, r *restoration.Recorder, n *counts) *updater {
+	u := &updater{stream: s.Stream(), store: s, overlay: o, writer: w, progress: p, restoration: r, counts: n}
+	if fields, ok := s.Stream().Representation.ProjectedFields(); ok {
+		u.fields = projection.Parse(fields)
+	}
+	u.missed = newMissedStates(s, o.Overlay, w, u.fields)
+	return u
+}
+
+// apply applies one change to the store, and returns the changes to publish. The slice is valid until the
+// next call.
+func (u *updater) apply(c watch.Change) []Change {
+	u.changes = u.changes[:0]
+	switch c.Type {
+	case watch.ChangeAdded, watch.ChangeModified:
+		u.put(c)
+	case watch.ChangeDeleted:
+		u.remove(c)
+	case watch.ChangeListStarted:
+		u.beginList()
+	case watch.ChangeListed:
+		u.endList(c.ResourceVersion, c.IsAbsence)
+	case watch.ChangeBookmark:
+		u.advance(c.ResourceVersion, kube.Key{})
+		u.restoration.CheckOverdue()
+		u.overlay.sweep() // a program that writes nothing has doubts too
+	case watch.ChangeWatchOpened:
+		u.restoration.RecordWatchOpened()
+		u.progress.RecordWatch(true)
+		u.overlay.sweep()
+	case watch.ChangeWatchEnded:
+		u.restoration.CheckOverdue()
+		u.progress.RecordWatch(false)
+		u.overlay.MarkOld(u.store.collection())
+	}
+	return u.changes
+}
+
+// put puts an object into the store.
+func (u *updater) put(c watch.Change) {
+	object := c.Object
+	if u.fields != nil {
+		var err error
+		if u.projected, err = u.fields.AppendObject(u.projected[:0], c.Object); err == nil {
+			object = u.projected
+		}
+	}
+	item := store.NewItem(c.Key, c.UID, c.ResourceVersion, object)
+	if u.writer.Has(item) {
+		u.advance(c.ResourceVersion, c.Key)
+		return
+	}
+	change := Change{Type: Added, Missed: u.isListing && u.missed.hasStateBefore(c)}
+	// Whoever finds the change in this store must not miss it in another one.
+	u.progress.RecordChange(c.Key.Namespace, c.ResourceVersion, u.isListing)
+	before, after, err := u.writer.Put(item)
+	u.advance(c.ResourceVersion, c.Key)
+	if err != nil {
+		// The content is kept all the same: the older one would be wrong for certain.
+		u.counts.decodeFailures.Add(1)
+		u.recordFailure(&kube.DecodeError{Ref: u.ref(c), ResourceVersion: c.ResourceVersion, Err: err})
+	}
+	if before != nil && !before.IsSameObject(after) {
+		u.publishDeleted(before)
+	} else if before != nil {
+		change.Type, change.Before, change.before = Modified, recordOf(before), before
+	}
+	if u.isListing {
+		u.publishMissed(u.missed.predecessorsOf(c, before))
+	}
+	u.overlay.dropObserved(overlay.KeyOf(u.ref(c)))
+	change.After, change.after = recordOf(after), after
+	u.changes = append(u.changes, change)
+}
+
+// remove removes an object from the store.
+func (u *updater) remove(c watch.Change) {
+	version := c.ResourceVersion
+	if c.Object == nil { // the deletion was not observed: the version is that of the last state
+		version = ""
+	}
+	if u.store.objects.Get(c.Key) == nil {
+		u.advance(version, c.Key)
+		return
+	}
+	u.progress.RecordChange(c.Key.Namespace, version, u.isListing)
+	before := u.writer.Remove(c.Key)
+	u.advance(version, c.Key)
+	u.overlay.dropObserved(overlay.KeyOf(u.ref(c)))
+	u.publishDeleted(before)
+}
+
+// advance records that all changes up to version are in the store. The change at version is of the object of
+// k, which is empty for a bookmark.
+func (u *updater) advance(version string, k kube.Key) {
+	if u.isListing {
+		return
+	}
+	u.writer.Advance(version)
+	if err := u.restoration.Advance(version, k); err != nil {
+		u.counts.errors.Add(1)
+		u.recordFailure(err)
+	}
+}
+
+// beginList records that the stream lists anew. The list shows the effects of every write that
+// the overlay has now.
+func (u *updater) beginList() {
+	u.listBegan = u.overlay.Begin()
+	u.store.listBegan.Store(uint64(u.listBegan))
+	u.store.isAbsent.Store(false)
+	u.restoration.BeginList()
+	u.isListing = true
+	u.progress.RecordListStarted()
+}
+
+// endList records that a list is complete. endList also publishes the deletions that neither a watch nor the
+// list could show. An absence is no list of the server: its version proves nothing about a restoration.
+func (u *updater) endList(version string, isAbsence bool) {
+	finding := restoration.ListResult{Kept: version}
+	if !isAbsence {
+		finding = u.restoration.CheckList(version)
+	}
+	u.store.isAbsent.Store(isAbsence)
+	if finding.Err != nil {
+		u.counts.errors.Add(1)
+		u.recordFailure(finding.Err)
+	}
+	missed := u.missed.afterList(version, u.listBegan)
+	if finding.IsRestoration {
+		// Other streams may be behind this list.
+		u.overlay.DoubtUntil(u.store.collection(), u.listBegan, version)
+		u.overlay.DoubtNewer(u.stream.Cluster, finding.Kept)
+	}
+	if u.writer.Complete(version) {
+		u.changes = append(u.changes, Change{Type: Synced})
+	}
+	u.publishMissed(missed)
+	u.counts.lists.Add(1)
+	u.isListing = false
+	u.progress.RecordListed(version)
+	u.isRecovered = u.restoration.EndList(version, finding)
+}
+
+// publishMissed publishes deletions that the stream has missed within a list.
+func (u *updater) publishMissed(entries []*store.Entry) {
+	for _, e := range entries {
+		u.progress.RecordChange(e.Namespace(), "", u.isListing)
+		u.publishDeleted(e)
+	}
+}
+
+// publishDeleted publishes the deletion of an object with its last entry.
+func (u *updater) publishDeleted(e *store.Entry) {
+	u.changes = append(u.changes, Change{Type: Deleted, Before: recordOf(e), before: e})
+}
+
+// markUnreadable records that a change could not be read.
+func (u *updater) markUnreadable(err *kube.DecodeError) {
+	u.writer.MarkUnreadable(err)
+	u.restoration.ForgetExpected() // the change may be an expected one
+	u.counts.decodeFailures.Add(1)
+}
+
+// recordFailure records an error that is to be reported after the change.
+func (u *updater) recordFailure(err error) { u.failures = append(u.failures, err) }
+
+// takeFailures removes and returns the errors that are to be reported.
+func (u *updater) takeFailures() []error {
+	failures := u.failures
+	u.failures = nil
+	return failures
+}
+
+// takeRecovered reports whether the change has ended the doubt that a restoration left, once.
+func (u *updater) takeRecovered() bool {
+	isRecovered := u.isRecovered
+	u.isRecovered = false
+	return isRecovered
+}
+
+func (u *updater) ref(c watch.Change) kube.Ref {
+	return kube.Ref{Cluster: u.stream.Cluster, Resource: u.stream.Resource, Namespace: c.Key.Namespace, Name: c.Key.Name, UID: c.UID}
+}

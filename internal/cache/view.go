@@ -1,0 +1,161 @@
+package cache
+
+import (
+	"github.com/yare-go/yare/internal/cache/internal/overlay"
+	"github.com/yare-go/yare/kube"
+)
+
+// View is the cache as one controller may see it. A View never answers from a store that is behind the
+// published changes of the controller's own streams.
+//
+// Otherwise a reconcile could read the state before the change that triggered it, from the store of another
+// stream. Nothing would trigger the reconcile again when that store has caught up.
+//
+// A View is safe for concurrent use.
+type View struct {
+	overlay *programOverlay
+	// own holds the streams whose changes trigger the controller.
+	own []*stream
+}
+
+// Handler returns a handler like [Cache.Handler]. The reads of the handler use only stores that v may see.
+func (v *View) Handler(next kube.Handler) kube.Handler {
+	return &handler{view: v, next: next, writer: writeHandler{view: v, next: next}}
+}
+
+// KnownState returns the current state of the object that ref names, as far as it is certain. The UID of ref
+// does not count. KnownState makes no request.
+//
+// The state comes from a synced store with an open watch, and from the answers to this program's own writes. A
+// store of whole objects precedes a store of metadata. The state is not known if there is no such store, or
+// if a write has left the state in doubt. It is not known either while the watch is away: the store does not
+// change before another watch opens.
+func (v *View) KnownState(ref kube.Ref) KnownState {
+	for _, representation := range []kube.Representation{kube.Full, kube.MetadataOnly} {
+		if state := v.knownState(ref, representation); state.Known {
+			return state
+		}
+	}
+	return KnownState{}
+}
+
+func (v *View) knownState(ref kube.Ref, representation kube.Representation) KnownState {
+	k := overlay.KeyOf(ref)
+	store, isPartial := v.storeFor(k, ref.Resource, representation, (*Store).isWatching)
+	if store == nil || !v.isWatching(k) {
+		return KnownState{}
+	}
+	for _, d := range v.overlay.Doubts(k.Collection) {
+		if !d.IsObservedBy(store.reached()) {
+			return KnownState{}
+		}
+	}
+	l := v.overlay.lookup(store, k, ref.Resource, representation)
+	if !l.isCertain || !l.isPresent && isPartial {
+		return KnownState{}
+	}
+	record, err := l.record()
+	if err != nil {
+		return KnownState{}
+	}
+	return KnownState{Known: true, Present: l.isPresent, Record: record, Representation: representation, found: l}
+}
+
+// isCurrent reports whether a read in a namespace may use the store of s. The store must have every change that
+// the own streams of v have published there, and must not be in doubt because of a restoration. An empty
+// namespace stands for all. The changes of all objects count, because the object may have left the
+// selector of an own stream.
+func (v *View) isCurrent(s *stream, namespace string) bool {
+	if s.detector.IsDoubted() {
+		return false
+	}
+	c := s.store.collection()
+	c.Namespace = namespace
+	for _, own := range v.own {
+		if own == s || !own.store.collection().Overlaps(c) {
+			continue
+		}
+		if !own.store.progress.HasNewest(s.store.Version(), namespace) {
+			return false
+		}
+	}
+	return true
+}
+
+// isWatching reports whether every own stream of v that can show an object has an open watch. The stream may
+// miss what happens to the object while no watch is open. Example: an object created and deleted in that time
+// is in neither the store nor the next list.
+func (v *View) isWatching(k overlay.Key) bool {
+	for _, own := range v.own {
+		if own.store.mayHold(k) && !own.store.isWatching() {
+			return false
+		}
+	}
+	return true
+}
+
+// anyStore returns true: it is the condition on stores that every store meets.
+func anyStore(*Store) bool { return true }
+
+// coveringStore returns a synced store that holds every object of r in a namespace, in the representation or
+// whole. v may see the store, and the store meets the condition. An empty namespace stands for all. A store
+// in exactly that representation comes first. coveringStore returns nil if there is no such store.
+func (v *View) coveringStore(cluster string, r kube.Resource, namespace string, representation kube.Representation, condition func(*Store) bool) *Store {
+	if r.ClusterScoped {
+		namespace = ""
+	}
+	var found *Store
+	var isExact bool
+	for _, s := range v.overlay.streams.snapshot() {
+		if s.id.Cluster != cluster || !isSameResource(s.id.Resource, r) ||
+			s.store.selects() ||
+			s.id.Namespace != "" && s.id.Namespace != namespace ||
+			s.id.Representation != representation && s.id.Representation != kube.Full ||
+			!s.store.Synced() || !v.isCurrent(s, namespace) || !condition(s.store) {
+			continue
+		}
+		if found == nil || !isExact {
+			found, isExact = s.store, s.id.Representation == representation
+		}
+	}
+	return found
+}
+
+// storeFor returns a store to read one object from. v may see the store, and the store meets the condition. A
+// store with every object of the kind and namespace comes first. Next comes a store with a selector that
+// contains the object, and then isPartial is true: an object that is not in such a store may exist all the same.
+// The store is nil if there is neither.
+func (v *View) storeFor(k overlay.Key, r kube.Resource, representation kube.Representation, condition func(*Store) bool) (store *Store, isPartial bool) {
+	if store = v.coveringStore(k.Cluster, r, k.Namespace, representation, condition); store != nil {
+		return store, false
+	}
+	for _, s := range v.overlay.streams.snapshot() {
+		if !s.store.mayHold(k) || !s.store.selects() || !isSameResource(s.id.Resource, r) ||
+			s.id.Representation != representation && s.id.Representation != kube.Full ||
+			!s.store.Synced() || !v.isCurrent(s, k.Namespace) || !condition(s.store) {
+			continue
+		}
+		if _, has := s.store.Get(k.In()); has {
+			return s.store, true
+		}
+	}
+	return nil, false
+}
+
+// lookupMetadata returns the record that a read of the metadata would show. isPresent is false if
+// the read would show no object. ok is false if the read would need a request.
+func (v *View) lookupMetadata(k overlay.Key, r kube.Resource) (record Record, isPresent, ok bool) {
+	for _, representation := range []kube.Representation{kube.MetadataOnly, kube.Full} {
+		store, isPartial := v.storeFor(k, r, representation, anyStore)
+		if store == nil {
+			continue
+		}
+		l := v.overlay.lookup(store, k, r, representation)
+		if !l.isCertain || !l.isPresent && isPartial {
+			return Record{}, false, false
+		}
+		record, err := l.record()
+		return record, l.isPresent, err == nil
+	}
+	return Record{}, false, false
+}

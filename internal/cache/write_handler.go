@@ -1,0 +1,144 @@
+package cache
+
+import (
+	"context"
+	"net/http"
+
+	"github.com/yare-go/yare/internal/cache/internal/overlay"
+	"github.com/yare-go/yare/internal/ident"
+	"github.com/yare-go/yare/kube"
+)
+
+// writeHandler sends the writes of a program, and records their outcome in the overlay.
+type writeHandler struct {
+	view *View
+	next kube.Handler
+}
+
+// write sends a write.
+func (w *writeHandler) write(ctx context.Context, r *kube.Request) (*kube.Response, error) {
+	o := w.view.overlay
+	before := o.streams.storeStates(overlay.KeyOf(r.Ref()))
+	began := o.Begin()
+	response, err := w.next.Do(ctx, r)
+	if !isDryRun(r) && (response == nil || !response.Cached) {
+		if err != nil {
+			w.recordError(r, began, err)
+		} else {
+			w.recordAnswer(r, began, before, response.Body)
+		}
+	}
+	o.sweep()
+	return response, err
+}
+
+// recordError records the failure of a write that began at a tick.
+func (w *writeHandler) recordError(r *kube.Request, began overlay.Tick, err error) {
+	o, k := w.view.overlay, keyOfWrite(r)
+	switch {
+	case r.Verb != kube.VerbDeleteCollection && k.Name != "":
+		if w.mayHaveChanged(r, k, err) {
+			o.Record(k, began, overlay.Entry{Kind: overlay.Doubt})
+			o.dropObserved(k)
+		}
+	case mayHaveHappened(err):
+		// Objects may have been deleted, or one may exist under a name that the server has made.
+		o.DoubtCollection(k.Collection)
+	}
+}
+
+// recordAnswer records the answer to a write that began at a tick. before are the states of the stores at that
+// time.
+func (w *writeHandler) recordAnswer(r *kube.Request, began overlay.Tick, before []storeState, body []byte) {
+	o, k := w.view.overlay, keyOfWrite(r)
+	if r.Verb == kube.VerbDeleteCollection {
+		o.DoubtCollection(k.Collection)
+		return
+	}
+	var answer ident.Answer
+	if kube.Unmarshal(body, &answer) != nil {
+		answer = ident.Answer{}
+	}
+	if k.Name == "" {
+		k.Name = answer.Metadata.Name
+	}
+	if k.Name == "" {
+		o.DoubtCollection(k.Collection)
+		return
+	}
+	if m := answer.Metadata; m.DeletionTimestamp == nil && r.Verb != kube.VerbDelete {
+		checkAnswer(before, m) // the last version of what is gone can be old
+	}
+	e := o.entryOf(r, k, answer, body)
+	if r.Verb == kube.VerbCreate && e.Kind == overlay.Value {
+		// Only the version of a create is new for certain: a write that changes nothing is answered with the
+		// old version of the object.
+		o.RecordVersion(k.Collection, began, e.Version)
+	}
+	if o.Record(k, began, e) {
+		o.expect(k, e)
+	}
+	o.dropObserved(k)
+}
+
+// keyOfWrite returns the key of the object that r writes. It has no name if the request has none.
+func keyOfWrite(r *kube.Request) overlay.Key {
+	k := overlay.KeyOf(r.Ref())
+	if k.Name == "" && r.Subresource == "" && r.Verb != kube.VerbDeleteCollection {
+		k.Name = r.ObjectName()
+	}
+	return k
+}
+
+// isDryRun reports whether a write stores nothing. A delete has the option in its body.
+func isDryRun(r *kube.Request) bool {
+	if r.Query.Get("dryRun") != "" {
+		return true
+	}
+	if r.Verb != kube.VerbDelete && r.Verb != kube.VerbDeleteCollection || len(r.Body) == 0 {
+		return false
+	}
+	var options struct {
+		DryRun []string `json:"dryRun"`
+	}
+	return kube.Unmarshal(r.Body, &options) == nil && len(options.DryRun) > 0
+}
+
+// mayHaveHappened reports whether a write may have been carried out, or a part of it, although it failed. If
+// err is not a server's answer, the write may have been carried out, unless err reports that nothing was
+// sent.
+func mayHaveHappened(err error) bool {
+	e, ok := kube.AsError(err)
+	return !ok || e.Unknown || e.Code >= 500 || e.Code == http.StatusConflict && !kube.IsAlreadyExists(err)
+}
+
+// mayHaveChanged reports whether reads may show a wrong state of the object after err: the write
+// may have been carried out, or was refused because of a state that reads do not show.
+func (w *writeHandler) mayHaveChanged(r *kube.Request, k overlay.Key, err error) bool {
+	e, ok := kube.AsError(err)
+	if !ok || e.Unknown {
+		return true
+	}
+	isRefused := kube.IsInvalid(err) && (r.ContentType == kube.ContentJSONPatch || kube.IsUIDConflict(e))
+	isConflict := kube.IsConflict(err) && !kube.IsApplyConflict(err)
+	isMissing := kube.IsNotFound(err)
+	if !isRefused && !isConflict && !isMissing && !kube.IsAlreadyExists(err) {
+		return false
+	}
+	record, isPresent, ok := w.view.lookupMetadata(k, r.Resource)
+	if !ok {
+		return true
+	}
+	switch p := r.Preconditions; {
+	case isMissing:
+		return isPresent
+	case kube.IsAlreadyExists(err):
+		return !isPresent
+	case p.UID != "" && isPresent && p.UID != record.UID:
+		return false // reads show that it is another object
+	case p.ResourceVersion != "" && isPresent && ident.IsNewer(record.ResourceVersion, p.ResourceVersion):
+		return false // reads show that the object has changed
+	default:
+		return true
+	}
+}
