@@ -292,7 +292,7 @@ func (e *Elector) renew(ctx context.Context) error {
 		}
 		return nil
 	case bounded.Err() != nil && ctx.Err() == nil:
-		return fmt.Errorf("a webhook that covers Leases and does not answer, or a busy server, may be the cause: %w", err)
+		return fmt.Errorf("the network, a busy server, or a webhook that covers Leases and does not answer may be the cause: %w", err)
 	default:
 		return err
 	}
