@@ -15,9 +15,9 @@ import (
 //	 0 s  the candidate reads a Lease that A holds, renewed at 09:00:00 by the clock of A
 //	 4 s  it reads the Lease with the renewal 09:00:04. So A is alive, and holds the lease until 4 s + 30 s
 //	 8 s  it reads the same record, which proves nothing
-//	 9 s  somebody deletes the Lease. A may still act, so A still holds the lease until 34 s
-//	34 s  it sends a claim, which names it as the holder
-//	35 s  the server answers. The term began at 34 s, when the claim was sent, and ends at 54 s
+//	 9 s  somebody has deleted the Lease. A may have renewed it and may act, so A holds the lease until 9 s + 30 s
+//	39 s  it sends a claim, which names it as the holder
+//	40 s  the server answers. The term began at 39 s, when the claim was sent, and ends at 59 s
 type candidate struct {
 	namespace, name string
 	identity        string
@@ -25,7 +25,8 @@ type candidate struct {
 
 	// seen is the Lease as it was seen last. It is nil if the Lease was absent, or was not seen yet.
 	seen *Lease
-	// heldUntil is the latest end of all held records of others that this process has seen, by its steady clock.
+	// heldUntil is the latest end of all held records of others that this process has seen, by its steady clock. A
+	// record that has vanished was seen until then.
 	// Other machines set the times in the records. Therefore these times are never compared with a clock of this
 	// machine.
 	heldUntil time.Duration
@@ -41,12 +42,22 @@ type candidate struct {
 }
 
 // observe records the state of the Lease. l is nil if the Lease does not exist. An unchanged record does not prove
-// that its holder is alive.
+// that its holder is alive. The holder of a record that has vanished may have renewed it a moment before.
 func (c *candidate) observe(l *Lease, at Reading) {
-	if r := recordOf(l); r != recordOf(c.seen) && r.isHeld() && !c.isOwn(l) {
-		c.heldUntil = max(c.heldUntil, at.steady+r.duration(c.timing.Duration))
-	}
+	before, after := recordOf(c.seen), recordOf(l)
 	c.seen = l
+	switch {
+	case after == before:
+	case after.isHeld() && !c.isOwn(l):
+		c.hold(after, at)
+	case before.isHeld() && !after.isHeld() && !after.isReleased():
+		c.hold(before, at)
+	}
+}
+
+// hold records that the lease is held by r, from the reading on.
+func (c *candidate) hold(r record, from Reading) {
+	c.heldUntil = max(c.heldUntil, from.steady+r.duration(c.timing.Duration))
 }
 
 // untilFree returns how long another candidate may still act as the leader, as far as this candidate knows. It

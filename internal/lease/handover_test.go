@@ -185,7 +185,7 @@ func TestChangesByOthers(t *testing.T) {
 }
 
 // A Lease that somebody deletes or empties gives no second leader before the end that the standby has seen, even if
-// the leader learns nothing of it.
+// the leader learns nothing of it. The standby may have missed renewals.
 func TestLeaseDeletedWhileTheLeaderIsCutOff(t *testing.T) {
 	t.Parallel()
 	for name, change := range map[string]func(api requests, l *Lease) error{
