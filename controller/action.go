@@ -37,7 +37,8 @@ func CleanupDone() Cleanup { return Cleanup{isDone: true} }
 
 // CleanupPending returns a Cleanup that is not finished. The finalizer stays. The cleanup is called
 // again after the next change of the object, or of a watched object that concerns it. Use
-// [CleanupRequeueAfter] if the cleanup waits for something that is not watched.
+// [CleanupRequeueAfter] if the cleanup waits for something that is not watched. For an object that no longer
+// matches the selectors of [For], whose changes are not watched, the cleanup is called at least once a minute.
 func CleanupPending() Cleanup { return Cleanup{} }
 
 // CleanupRequeueAfter returns a Cleanup that is not finished. The finalizer stays. The cleanup is

@@ -2,11 +2,17 @@ package controller
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
+	"time"
 
 	"github.com/yare-go/yare/kube"
 )
+
+// deselectedInterval is the time between two calls of the cleanup of an object that no longer matches the
+// selectors of [For]. The streams of the controller show neither its changes nor its deletion.
+const deselectedInterval = time.Minute
 
 // deselectedObjects finds the objects that have a finalizer of the controller and no longer match the
 // selectors of [For]. The controller still has to clean them up, and its own streams do not show them.
@@ -32,7 +38,7 @@ func (d *deselectedObjects) read(ctx context.Context, key kube.Key) (kube.Object
 	case kube.IsNotFound(err), kube.IsNoResource(err) && d.own.isKindAbsent(key.Cluster):
 		return nil, absent, nil
 	case err != nil:
-		return nil, absent, err
+		return nil, d.presenceOfMisfit(ctx, c, key, err), err
 	case !d.finalizers.hasAny(obj.GetFinalizers()):
 		return nil, absent, nil
 	}
@@ -42,6 +48,18 @@ func (d *deselectedObjects) read(ctx context.Context, key kube.Key) (kube.Object
 		return nil, absent, err
 	}
 	return obj, deselected, nil
+}
+
+// presenceOfMisfit returns deselected for an object that cannot be decoded and has a finalizer of the controller.
+// err is the error of the decoding, or another error.
+func (d *deselectedObjects) presenceOfMisfit(ctx context.Context, c *kube.Client, key kube.Key, err error) presence {
+	if _, isMisfit := errors.AsType[*kube.DecodeError](err); isMisfit {
+		m, err := kube.Metadata(c, d.self.kind.Resource, key.Namespace).Get(ctx, key.Name)
+		if err == nil && d.finalizers.hasAny(m.Finalizers) {
+			return deselected
+		}
+	}
+	return absent
 }
 
 // Run emits a trigger for each object that stopped matching the selectors while the program was down.

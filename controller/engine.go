@@ -8,6 +8,8 @@ import (
 	"sync"
 	"time"
 
+	"k8s.io/apimachinery/pkg/types"
+
 	"github.com/yare-go/yare/controller/internal/adoption"
 	"github.com/yare-go/yare/controller/internal/echo"
 	"github.com/yare-go/yare/controller/internal/mapping"
@@ -159,7 +161,7 @@ func (e *engine) newWorkers() (*workers, error) {
 	toMap.Client = newMapClient(rt.Client, view, e.subscriptions.coversRead)
 	client := rt.Client.WithFieldManager(d.manager)
 	p := &pipeline{
-		client: client, view: view, applies: noop.NewChecker(view), adoption: adoption.NewGuard(view, d.formerManagers, ownerLabels(d.watched)),
+		client: client, view: view, applies: noop.NewChecker(view), adoption: adoption.NewGuard(view, e.findOwner, d.formerManagers, ownerLabels(d.watched)),
 		echoes: e.echoes, subscriptions: e.subscriptions.all, reconciled: toMap,
 		newestShown: e.subscriptions.newestShown, enqueue: e.enqueuer.enqueue,
 	}
@@ -197,6 +199,17 @@ func (e *engine) newWorkers() (*workers, error) {
 		w.reconciler.cancels = e.cancels
 	}
 	return w, nil
+}
+
+// findOwner returns whether an object of the reconciled kind has a uid.
+func (e *engine) findOwner(cluster string, uid types.UID) adoption.Existence {
+	if _, ok := e.dispatcher.uids.Key(cluster, uid); ok {
+		return adoption.Exists
+	}
+	if e.subscriptions.showAll(cluster) {
+		return adoption.Gone
+	}
+	return adoption.Unknown
 }
 
 // waitSynced waits until the controller knows all existing objects, and the related objects of each. It

@@ -240,7 +240,7 @@ func TestPipelineHasOneOrder(t *testing.T) {
 	t.Parallel()
 	s, caches := openSubscriptions(t, fakeserver.New().Client())
 	view := s.view(caches)
-	p := &pipeline{view: view, applies: noop.NewChecker(view), adoption: adoption.NewGuard(view, nil, nil), echoes: echo.NewTracker()}
+	p := &pipeline{view: view, applies: noop.NewChecker(view), adoption: adoption.NewGuard(view, nil, nil, nil), echoes: echo.NewTracker()}
 	program := kube.HandlerFunc(nil)
 	var got []string
 	for v := reflect.ValueOf(p.handlers(t.Context(), program, key("a"), kube.Ref{}, newRequestTrace(t.Context()))); ; {

@@ -76,6 +76,8 @@ type reconciliation struct {
 	result Result
 	// endSpan ends the span of the reconcile. It is nil if nobody traces.
 	endSpan func(error)
+	// isDeselected is true for an object that no longer matches the selectors of [For] and waits for its cleanup.
+	isDeselected bool
 	// isOver is true if the controller has nothing (more) to do for the object.
 	isOver bool
 	// isReporting is true once the author's functions for results may be running.
@@ -123,6 +125,7 @@ func (c *reconciler) reconcile(ctx context.Context, r *reconciliation) error {
 
 	r.step = "the decoding of the object"
 	obj, found, err := c.read(ctx, key)
+	r.isDeselected = found == deselected
 	switch {
 	case err != nil:
 		if _, isMisfit := errors.AsType[*kube.DecodeError](err); isMisfit {
@@ -176,7 +179,9 @@ func (c *reconciler) reconcile(ctx context.Context, r *reconciliation) error {
 			return err
 		}
 		r.step = "the update of the finalizers"
-		return c.finalizers.remove(ctx, client, obj)
+		err = c.finalizers.remove(ctx, client, obj)
+		r.isDeselected = r.isDeselected && err != nil
+		return err
 	case c.finalizers.name != "" && !hasIt && c.isFinalizerNeeded(r):
 		r.step = "the update of the finalizers"
 		var added bool
@@ -253,6 +258,9 @@ func (c *reconciler) end(r *reconciliation, err error) queue.Outcome {
 	if err == nil {
 		c.failures.forget(key, "")
 		c.forgetUncertain(key)
+		if r.isDeselected && (result.Next == 0 || result.Next > deselectedInterval) {
+			result.Next = deselectedInterval
+		}
 		c.report(&r.call, r.object, *result, nil)
 		return queue.Outcome{RequeueAfter: result.Next}
 	}
@@ -261,7 +269,7 @@ func (c *reconciler) end(r *reconciliation, err error) queue.Outcome {
 	result.Attempt = f.errorCount
 	outcome := queue.Outcome{Failed: true}
 	switch {
-	case IsTerminal(err):
+	case IsTerminal(err) && !r.isDeselected: // the streams do not show the change of a deselected object
 		f.backoffCount, f.conflictCount = 0, 0
 		result.Next, outcome.Failed = 0, false
 	case isConflict(err):

@@ -4,6 +4,7 @@ import (
 	"context"
 	"log/slog"
 
+	"github.com/yare-go/yare/controller/internal/adoption"
 	"github.com/yare-go/yare/internal/cache"
 	"github.com/yare-go/yare/kube"
 )
@@ -67,5 +68,11 @@ func (rt *Runtime) isElected() bool {
 // controllers of the program have opened, once they are synced, and reads everything else from the
 // server. A read through the client is at least as new as every write through it, and as every write
 // through the clients of reconciles. It differs from the client of a reconcile: it may read the state
-// before the triggering change, sends applies without effect, and adopts the applied objects.
-func (rt *Runtime) CachedClient() *kube.Client { return rt.Client.With(rt.Cache.Handler) }
+// before the triggering change, and it sends applies without effect. As in a reconcile, an apply that names a
+// controlling owner takes no foreign object over without [kube.Adopt]: see [ErrForeignChild].
+func (rt *Runtime) CachedClient() *kube.Client {
+	guard := adoption.NewGuard(rt.Cache.View(), nil, nil, nil)
+	return rt.Client.With(func(program kube.Handler) kube.Handler {
+		return guard.HandlerOutside(rt.Cache.Handler(program))
+	})
+}

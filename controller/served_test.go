@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"log/slog"
 	"net/http"
 	"slices"
 	"strings"
@@ -199,6 +200,84 @@ func TestProxyThatKnowsNothingDeletesNoObjects(t *testing.T) {
 		time.Sleep(time.Minute)
 		if got := gone.drain(); len(got) > 0 {
 			t.Errorf("gone: %q, although the object exists all the time", got)
+		}
+	})
+}
+
+// Regression: a kind that need not be served is selected by a label, and has a finalizer. The kind is removed with its
+// objects. Its former objects were retried, and logged as errors, for ever.
+func TestGoneKindWithSelectorIsNotRetried(t *testing.T) {
+	t.Parallel()
+	bubble(t, func(t *testing.T, s *server) {
+		direct := s.client()
+		served := &crds{next: s, absent: map[string]bool{}}
+		c := kube.NewClientFromHandler(served)
+		g := garden("eden")
+		g.Labels = map[string]string{"shard": "1"}
+		create(t, direct, g)
+		var results journal
+		p := start(t, c, controller.New(func(context.Context, *Garden, *kube.Client) (controller.Action, error) {
+			return controller.Done(), nil
+		}, controller.For(controller.IfServed(), controller.Select(kube.Label("shard", "1"))), controller.OnResult(results.result)).
+			Finalizer(finalizer, func(context.Context, *Garden, *kube.Client) (controller.Cleanup, error) {
+				return controller.CleanupDone(), nil
+			}))
+		time.Sleep(time.Second)
+		results.drainResults()
+		served.set("gardens", false, nil)
+		served.set("plants", false, nil)
+		for f := range s.feeds {
+			if f.plural == "gardens" {
+				f.end()
+			}
+		}
+		time.Sleep(2 * time.Hour)
+		failed := 0
+		for _, r := range results.drainResults() {
+			if r.Err != nil {
+				failed++
+			}
+		}
+		if failed > 0 {
+			t.Errorf("%d failed reconciles in two hours of an object whose kind is gone; log: %q", failed, p.log.lines(slog.LevelError))
+		}
+	})
+}
+
+// Regression: the reconciled kind is removed with its objects, and the garbage collector deletes their children. The
+// deletion of a child puts its owner in doubt, because the watch of the owners does not show their end. The read of
+// the owner failed because the kind was gone, and was repeated for ever.
+func TestDoubtAboutAnObjectOfARemovedKind(t *testing.T) {
+	t.Parallel()
+	bubble(t, func(t *testing.T, s *server) {
+		direct := s.client()
+		served := &crds{next: s, absent: map[string]bool{}}
+		c := kube.NewClientFromHandler(served)
+		eden := create(t, direct, garden("eden"))
+		create(t, direct, kube.OwnedBy(eden, plant("rose")))
+		var results journal
+		p := start(t, c, controller.New(func(context.Context, *Garden, *kube.Client) (controller.Action, error) {
+			return controller.Done(), nil
+		}, controller.For(controller.IfServed()), controller.Owns[Plant](), controller.OnResult(results.result)))
+		time.Sleep(time.Second)
+		results.drainResults()
+		served.set("gardens", false, nil)
+		for f := range s.feeds {
+			if f.plural == "gardens" {
+				f.end()
+			}
+		}
+		remove(t, direct, plant("rose"))
+		time.Sleep(12 * time.Hour)
+		failed := 0
+		for _, r := range results.drainResults() {
+			if r.Err != nil {
+				failed++
+			}
+		}
+		if failed > 3 {
+			lines := p.log.lines(slog.LevelError)
+			t.Errorf("%d failed reconciles in twelve hours of an object whose kind is gone; the last of %d lines of the log: %s", failed, len(lines), lines[len(lines)-1])
 		}
 	})
 }

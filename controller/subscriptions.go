@@ -131,6 +131,14 @@ func (s *subscriptions) isSynced() bool {
 	return !slices.ContainsFunc(s.own, func(sub *subscription) bool { return !sub.isSynced() })
 }
 
+// showAll reports whether a stream shows all objects of the reconciled kind in a cluster.
+func (s *subscriptions) showAll(cluster string) bool {
+	return slices.ContainsFunc(s.own, func(sub *subscription) bool {
+		stream := sub.stream
+		return stream.Cluster == cluster && stream.Namespace == "" && stream.LabelSelector == "" && stream.FieldSelector == "" && stream.ShardSelector == ""
+	})
+}
+
 // isKindAbsent reports whether the streams of a cluster have found that the server does not serve the
 // reconciled kind.
 func (s *subscriptions) isKindAbsent(cluster string) bool {

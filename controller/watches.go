@@ -45,7 +45,9 @@ var errNoChildren = errors.New("controller.Writing is an option of controller.Ow
 //
 //	children, err := kube.All[corev1.Namespace](c).List(ctx, kube.Label("tenant.example.com/uid", string(tenant.UID)))
 //
-// The child of somebody else is not taken over: see [ErrForeignChild].
+// The child of somebody else is not taken over: see [ErrForeignChild]. If the label of the child has the uid of
+// another object of the reconciled kind, that object is its owner. While that owner exists, the child is refused,
+// also with [kube.Adopt].
 func OwnsByLabel[C any, P kube.ObjectOf[C]](label string, options ...SourceOption) Option {
 	return newWatchOption(P(new(C)), options, func(w *watchedKind) (relation.Relation, error) {
 		w.labelIndexes = append(w.labelIndexes, label)

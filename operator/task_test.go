@@ -102,6 +102,44 @@ func TestCachedClient(t *testing.T) {
 	})
 }
 
+// Regression: an apply of the client for tasks took an object of somebody else over, without being asked to.
+func TestCachedClientTakesNothingOver(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		server := fakeserver.New()
+		of := func(name string) *gadget {
+			return &gadget{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: name}}
+		}
+		theirs := server.Client().WithFieldManager("somebody")
+		if _, err := kube.Apply(t.Context(), theirs, of("theirs")); err != nil {
+			t.Fatal(err)
+		}
+		owner, err := kube.Apply(t.Context(), theirs, of("owner"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		err = Run(t.Context(), server.Client(), Task("apply", func(ctx context.Context, rt *controller.Runtime) error {
+			c := rt.CachedClient().WithFieldManager("us")
+			if _, err := kube.Apply(ctx, c, kube.OwnedBy(owner, of("theirs"))); !errors.Is(err, controller.ErrForeignChild) {
+				t.Errorf("the apply to an object of somebody else returned %v", err)
+			}
+			if _, err := kube.Apply(ctx, c, kube.OwnedBy(owner, of("ours"))); err != nil {
+				t.Errorf("the apply to a new object: %v", err)
+			}
+			if _, err := kube.Apply(ctx, c, kube.OwnedBy(owner, of("theirs")), kube.Adopt()); err != nil {
+				t.Errorf("the apply with Adopt: %v", err)
+			}
+			if _, err := kube.Apply(ctx, c, of("theirs")); err != nil {
+				t.Errorf("the apply without an owner: %v", err)
+			}
+			return errors.New("done")
+		}))
+		if err == nil || !strings.Contains(err.Error(), "done") {
+			t.Error(err)
+		}
+	})
+}
+
 // The program's own namespace and Pod come from the downward API, else from the files of the Pod
 // and the name of the host, else from the kubeconfig.
 func TestOwnPod(t *testing.T) {

@@ -10,6 +10,7 @@ import (
 	"testing/synctest"
 
 	"github.com/yare-go/yare/kube"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
 // Regression: one object that could not be read emptied every list of its kind. The other objects are served,
@@ -77,6 +78,88 @@ func TestListHoldsOnePage(t *testing.T) {
 			if read++; read > 1500 {
 				break
 			}
+		}
+	})
+}
+
+// Regression: the program lists in pages with Client.Live, and deletes an object between two pages. The second page
+// has the version of the first one. It passed for a version after the deletion, so a store that had not seen the
+// deletion answered the next read.
+func TestSecondPageOfALiveListDoesNotHideADeletion(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		f := newFollower(t)
+		for _, name := range []string{"a", "b", "c"} {
+			if _, err := f.do(f.server, kube.VerbPatch, name); err != nil {
+				t.Fatal(err)
+			}
+		}
+		synctest.Wait()
+		page := func(next string) string {
+			r := webApps.Request(kube.VerbList, "limit", "1", "continue", next)
+			r.Live = true
+			response, err := f.handler.Do(t.Context(), r)
+			if err != nil {
+				t.Fatal(err)
+			}
+			var list struct {
+				Metadata metav1.ListMeta `json:"metadata"`
+			}
+			if err := kube.Unmarshal(response.Body, &list); err != nil {
+				t.Fatal(err)
+			}
+			return list.Metadata.Continue
+		}
+		next := page("")
+		f.stream.Freeze()
+		if _, err := f.do(f.handler, kube.VerbDelete, "a"); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := f.do(f.handler, kube.VerbGet, "a"); !kube.IsNotFound(err) {
+			t.Errorf("after the deletion: %v", err)
+		}
+		page(next)
+		if _, err := f.do(f.handler, kube.VerbGet, "a"); !kube.IsNotFound(err) {
+			t.Errorf("after the second page the deleted object is read again: %v", err)
+		}
+	})
+}
+
+// Regression: the same with a collection that was deleted.
+func TestSecondPageOfALiveListDoesNotSettleADeletedCollection(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		f := newFollower(t)
+		for _, name := range []string{"a", "b", "c"} {
+			if _, err := f.do(f.server, kube.VerbPatch, name); err != nil {
+				t.Fatal(err)
+			}
+		}
+		synctest.Wait()
+		page := func(next string) string {
+			r := webApps.Request(kube.VerbList, "limit", "1", "continue", next)
+			r.Live = true
+			response, err := f.handler.Do(t.Context(), r)
+			if err != nil {
+				t.Fatal(err)
+			}
+			var list struct {
+				Metadata metav1.ListMeta `json:"metadata"`
+			}
+			if err := kube.Unmarshal(response.Body, &list); err != nil {
+				t.Fatal(err)
+			}
+			return list.Metadata.Continue
+		}
+		next := page("")
+		f.stream.Freeze()
+		all := &kube.Request{Verb: kube.VerbDeleteCollection, Resource: webApps.Resource, Namespace: "ns"}
+		if _, err := f.handler.Do(t.Context(), all); err != nil {
+			t.Fatal(err)
+		}
+		page(next)
+		if _, err := f.do(f.handler, kube.VerbGet, "a"); !kube.IsNotFound(err) {
+			t.Errorf("after the second page an object of the deleted collection is read: %v", err)
 		}
 	})
 }

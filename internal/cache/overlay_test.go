@@ -12,6 +12,7 @@ import (
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"github.com/yare-go/yare/internal/testkit/fakeserver"
 	"github.com/yare-go/yare/kube"
 )
 
@@ -411,5 +412,57 @@ func TestScopeThatCannotBeSettled(t *testing.T) {
 		}))
 		b.must(request(kube.VerbDeleteCollection, "", ""))
 		b.checkReads(4)
+	})
+}
+
+// Regression: in a program without writes, such as a standby, the doubts about objects that nobody reads stayed for
+// ever.
+func TestDoubtsGoWithoutWrites(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		f := newFollower(t)
+		f.server.Bookmarks(time.Minute)
+		f.stream.Cut() // the next watch has bookmarks
+		synctest.Wait()
+		const n = 1000
+		for i := range n {
+			f.cache.Doubt(kube.Ref{Resource: webApps.Resource, Namespace: "ns", Name: "gone-" + strings.Repeat("x", i%50) + string(rune('a'+i%26)) + time.Duration(i).String()})
+		}
+		time.Sleep(24 * time.Hour)
+		if left := f.cache.overlay.Len(); left > 100 {
+			t.Errorf("a day later the overlay has %d entries of %d objects that do not exist", left, n)
+		}
+	})
+}
+
+// Regression: a stream of a kind that was never listed, for want of a permission, kept the answers to all writes of
+// the kind in memory, with their contents, although another stream of the kind showed them.
+func TestWritesGoWhileAStreamIsNotSynced(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		f := newFollower(t)
+		f.server.Bookmarks(time.Minute)
+		selecting := webApps
+		selecting.LabelSelector = "a=b"
+		f.server.Stream(fakeserver.StreamID{Plural: webApps.Resource.Plural, LabelSelector: "a=b"}).Refuse(http.StatusForbidden, "")
+		open(t, t.Context(), f.cache, selecting, func(Change) {})
+		const n = 1000
+		for i := range n {
+			name := "o-" + time.Duration(i).String()
+			if _, err := f.do(f.handler, kube.VerbPatch, name); err != nil {
+				t.Fatal(err)
+			}
+			time.Sleep(time.Second)
+			if _, err := f.do(f.server, kube.VerbDelete, name); err != nil {
+				t.Fatal(err)
+			}
+		}
+		time.Sleep(time.Hour)
+		if _, err := f.do(f.handler, kube.VerbPatch, "last"); err != nil { // a write sweeps
+			t.Fatal(err)
+		}
+		if left := f.cache.overlay.Len(); left > 100 {
+			t.Errorf("an hour later the overlay has %d entries of %d objects that are gone", left, n)
+		}
 	})
 }

@@ -2,101 +2,15 @@ package cache
 
 import (
 	"context"
-	"net/http"
-	"strings"
 	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
 
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-
 	"github.com/yare-go/yare/internal/testkit/bound"
 	"github.com/yare-go/yare/internal/testkit/fakeserver"
 	"github.com/yare-go/yare/kube"
 )
-
-// A list of Client.Live in pages. Between two pages the program deletes an object. The second page has the
-// version of the first one. It passes for a version after the deletion, and the store, which has not seen the
-// deletion, answers again.
-func TestProofSecondPageOfALiveListIsOlderThanWhatWasWritten(t *testing.T) {
-	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
-		f := newFollower(t)
-		for _, name := range []string{"a", "b", "c"} {
-			if _, err := f.do(f.server, kube.VerbPatch, name); err != nil {
-				t.Fatal(err)
-			}
-		}
-		synctest.Wait()
-		page := func(next string) string {
-			r := webApps.Request(kube.VerbList, "limit", "1", "continue", next)
-			r.Live = true
-			response, err := f.handler.Do(t.Context(), r)
-			if err != nil {
-				t.Fatal(err)
-			}
-			var list struct {
-				Metadata metav1.ListMeta `json:"metadata"`
-			}
-			if err := kube.Unmarshal(response.Body, &list); err != nil {
-				t.Fatal(err)
-			}
-			return list.Metadata.Continue
-		}
-		next := page("")
-		f.stream.Freeze()
-		if _, err := f.do(f.handler, kube.VerbDelete, "a"); err != nil {
-			t.Fatal(err)
-		}
-		if _, err := f.do(f.handler, kube.VerbGet, "a"); !kube.IsNotFound(err) {
-			t.Errorf("after the deletion: %v", err)
-		}
-		page(next)
-		if _, err := f.do(f.handler, kube.VerbGet, "a"); !kube.IsNotFound(err) {
-			t.Errorf("after the second page the deleted object is read again: %v", err)
-		}
-	})
-}
-
-// The same with a collection that was deleted.
-func TestProofSecondPageOfALiveListSettlesADeletedCollection(t *testing.T) {
-	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
-		f := newFollower(t)
-		for _, name := range []string{"a", "b", "c"} {
-			if _, err := f.do(f.server, kube.VerbPatch, name); err != nil {
-				t.Fatal(err)
-			}
-		}
-		synctest.Wait()
-		page := func(next string) string {
-			r := webApps.Request(kube.VerbList, "limit", "1", "continue", next)
-			r.Live = true
-			response, err := f.handler.Do(t.Context(), r)
-			if err != nil {
-				t.Fatal(err)
-			}
-			var list struct {
-				Metadata metav1.ListMeta `json:"metadata"`
-			}
-			if err := kube.Unmarshal(response.Body, &list); err != nil {
-				t.Fatal(err)
-			}
-			return list.Metadata.Continue
-		}
-		next := page("")
-		f.stream.Freeze()
-		all := &kube.Request{Verb: kube.VerbDeleteCollection, Resource: webApps.Resource, Namespace: "ns"}
-		if _, err := f.handler.Do(t.Context(), all); err != nil {
-			t.Fatal(err)
-		}
-		page(next)
-		if _, err := f.do(f.handler, kube.VerbGet, "a"); !kube.IsNotFound(err) {
-			t.Errorf("after the second page an object of the deleted collection is read: %v", err)
-		}
-	})
-}
 
 // A backup is restored. One stream finds that out, when the server has already passed the version of another
 // stream. That stream is not listed, and shows what the restoration has undone for good, although the program
@@ -142,68 +56,6 @@ func TestProofRestorationLeavesAStoreInThePast(t *testing.T) {
 		get.Verb, get.Query, get.Body = kube.VerbGet, nil, nil
 		if response, err := f.handler.Do(t.Context(), get); !kube.IsNotFound(err) {
 			t.Errorf("ten minutes after the restoration was published, a read returns what it has undone: %v, cached %v", err, response != nil && response.Cached)
-		}
-	})
-}
-
-// A kind that need not be served is removed, shortly after the program has written an object of the kind. The
-// watch has not shown the object. The removal is no restoration of a backup.
-func TestProofRemovedKindIsNoRestoration(t *testing.T) {
-	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
-		server := fakeserver.New()
-		var absent atomic.Bool
-		h := kube.HandlerFunc(func(ctx context.Context, r *kube.Request) (*kube.Response, error) {
-			switch {
-			case r.Resource.Plural == "": // discovery
-				if r.Resource.Version == "" {
-					return &kube.Response{Code: http.StatusOK, Body: []byte(`{"kind":"APIGroupList","groups":[]}`)}, nil
-				}
-				if absent.Load() {
-					return nil, &kube.Error{Verb: r.Verb, Ref: r.Ref(), Code: http.StatusNotFound}
-				}
-				body, err := kube.Marshal(metav1.APIResourceList{TypeMeta: metav1.TypeMeta{Kind: "APIResourceList"}, APIResources: []metav1.APIResource{{Name: webApps.Resource.Plural, Kind: "WebApp", Namespaced: true}}})
-				return &kube.Response{Code: http.StatusOK, Body: body}, err
-			case absent.Load() && r.Resource.Plural == webApps.Resource.Plural:
-				return nil, &kube.Error{Verb: r.Verb, Ref: r.Ref(), Code: http.StatusNotFound}
-			}
-			return server.Do(ctx, r)
-		})
-		var errs []string
-		c := New(h, OnError(func(_ kube.Stream, err error) { errs = append(errs, err.Error()) }))
-		t.Cleanup(c.Close)
-		id := webApps
-		id.IfServed = true
-		other := webApps
-		other.Resource.Plural, other.Resource.Kind = "others", "Other"
-		open(t, t.Context(), c, id, func(Change) {})
-		var restored, lists atomic.Int32
-		open(t, t.Context(), c, other, func(ch Change) {
-			if ch.Type == Restored {
-				restored.Add(1)
-			}
-		})
-		synctest.Wait()
-		stream := server.Stream(fakeserver.StreamID{Plural: webApps.Resource.Plural})
-		stream.Freeze()
-		f := &follower{T: t, server: server, cache: c, handler: c.Handler(h)}
-		if _, err := f.do(f.handler, kube.VerbPatch, "written"); err != nil {
-			t.Fatal(err)
-		}
-		server.Advance(10)
-		server.Stream(fakeserver.StreamID{Plural: "others"}).Bookmark()
-		synctest.Wait()
-		server.ForgetRequests()
-		absent.Store(true)
-		stream.Cut()
-		time.Sleep(2 * time.Minute)
-		for _, e := range server.Requests() {
-			if e.Request.Resource.Plural == "others" && e.Request.Query.Get("resourceVersion") == "" {
-				lists.Add(1)
-			}
-		}
-		if restored.Load() > 0 || lists.Load() > 0 {
-			t.Errorf("%d restorations were published, and another kind was listed %d times, because a kind was removed; errors: %s", restored.Load(), lists.Load(), strings.Join(errs, "\n"))
 		}
 	})
 }
@@ -267,58 +119,6 @@ func TestProofContradictionListsOnlyItsOwnStream(t *testing.T) {
 		get.Verb, get.Query, get.Body = kube.VerbGet, nil, nil
 		if response, err := f.handler.Do(t.Context(), get); !kube.IsNotFound(err) {
 			t.Errorf("ten minutes after the restoration was published, a read of another kind returns what it has undone: %v, cached %v", err, response != nil && response.Cached)
-		}
-	})
-}
-
-// The doubts about objects that nobody reads again stay for ever in a program without writes, such as a standby:
-// only writes sweep.
-func TestProofDoubtsStayWithoutWrites(t *testing.T) {
-	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
-		f := newFollower(t)
-		f.server.Bookmarks(time.Minute)
-		f.stream.Cut() // the next watch has bookmarks
-		synctest.Wait()
-		const n = 1000
-		for i := range n {
-			f.cache.Doubt(kube.Ref{Resource: webApps.Resource, Namespace: "ns", Name: "gone-" + strings.Repeat("x", i%50) + string(rune('a'+i%26)) + time.Duration(i).String()})
-		}
-		time.Sleep(24 * time.Hour)
-		if left := f.cache.overlay.Len(); left > 100 {
-			t.Errorf("a day later the overlay has %d entries of %d objects that do not exist", left, n)
-		}
-	})
-}
-
-// A stream of a kind that is never listed, for want of a permission, keeps the answers to all writes of the kind
-// in memory, with their contents, although another stream of the kind shows them.
-func TestProofWritesStayWhileAStreamIsNotSynced(t *testing.T) {
-	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
-		f := newFollower(t)
-		f.server.Bookmarks(time.Minute)
-		selecting := webApps
-		selecting.LabelSelector = "a=b"
-		f.server.Stream(fakeserver.StreamID{Plural: webApps.Resource.Plural, LabelSelector: "a=b"}).Refuse(http.StatusForbidden, "")
-		open(t, t.Context(), f.cache, selecting, func(Change) {})
-		const n = 1000
-		for i := range n {
-			name := "o-" + time.Duration(i).String()
-			if _, err := f.do(f.handler, kube.VerbPatch, name); err != nil {
-				t.Fatal(err)
-			}
-			time.Sleep(time.Second)
-			if _, err := f.do(f.server, kube.VerbDelete, name); err != nil {
-				t.Fatal(err)
-			}
-		}
-		time.Sleep(time.Hour)
-		if _, err := f.do(f.handler, kube.VerbPatch, "last"); err != nil { // a write sweeps
-			t.Fatal(err)
-		}
-		if left := f.cache.overlay.Len(); left > 100 {
-			t.Errorf("an hour later the overlay has %d entries of %d objects that are gone", left, n)
 		}
 	})
 }

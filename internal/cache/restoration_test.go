@@ -9,6 +9,8 @@ import (
 	"testing/synctest"
 	"time"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
 	"github.com/yare-go/yare/internal/testkit/fakeserver"
 	"github.com/yare-go/yare/kube"
 )
@@ -358,6 +360,68 @@ func TestAnswerThatTheStoreShouldShowIsAContradiction(t *testing.T) {
 			if err != nil || !strings.Contains(string(response.Body), `"new"`) {
 				t.Errorf("the program does not read what it has written: %v", err)
 			}
+		}
+	})
+}
+
+// Regression: a kind that need not be served is removed, shortly after the program has written an object of the kind.
+// The watch has not shown the object. The removal counted as the restoration of a backup.
+func TestRemovedKindIsNoRestoration(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		server := fakeserver.New()
+		var absent atomic.Bool
+		h := kube.HandlerFunc(func(ctx context.Context, r *kube.Request) (*kube.Response, error) {
+			switch {
+			case r.Resource.Plural == "": // discovery
+				if r.Resource.Version == "" {
+					return &kube.Response{Code: http.StatusOK, Body: []byte(`{"kind":"APIGroupList","groups":[]}`)}, nil
+				}
+				if absent.Load() {
+					return nil, &kube.Error{Verb: r.Verb, Ref: r.Ref(), Code: http.StatusNotFound}
+				}
+				body, err := kube.Marshal(metav1.APIResourceList{TypeMeta: metav1.TypeMeta{Kind: "APIResourceList"}, APIResources: []metav1.APIResource{{Name: webApps.Resource.Plural, Kind: "WebApp", Namespaced: true}}})
+				return &kube.Response{Code: http.StatusOK, Body: body}, err
+			case absent.Load() && r.Resource.Plural == webApps.Resource.Plural:
+				return nil, &kube.Error{Verb: r.Verb, Ref: r.Ref(), Code: http.StatusNotFound}
+			}
+			return server.Do(ctx, r)
+		})
+		var errs []string
+		c := New(h, OnError(func(_ kube.Stream, err error) { errs = append(errs, err.Error()) }))
+		t.Cleanup(c.Close)
+		id := webApps
+		id.IfServed = true
+		other := webApps
+		other.Resource.Plural, other.Resource.Kind = "others", "Other"
+		open(t, t.Context(), c, id, func(Change) {})
+		var restored, lists atomic.Int32
+		open(t, t.Context(), c, other, func(ch Change) {
+			if ch.Type == Restored {
+				restored.Add(1)
+			}
+		})
+		synctest.Wait()
+		stream := server.Stream(fakeserver.StreamID{Plural: webApps.Resource.Plural})
+		stream.Freeze()
+		f := &follower{T: t, server: server, cache: c, handler: c.Handler(h)}
+		if _, err := f.do(f.handler, kube.VerbPatch, "written"); err != nil {
+			t.Fatal(err)
+		}
+		server.Advance(10)
+		server.Stream(fakeserver.StreamID{Plural: "others"}).Bookmark()
+		synctest.Wait()
+		server.ForgetRequests()
+		absent.Store(true)
+		stream.Cut()
+		time.Sleep(2 * time.Minute)
+		for _, e := range server.Requests() {
+			if e.Request.Resource.Plural == "others" && e.Request.Query.Get("resourceVersion") == "" {
+				lists.Add(1)
+			}
+		}
+		if restored.Load() > 0 || lists.Load() > 0 {
+			t.Errorf("%d restorations were published, and another kind was listed %d times, because a kind was removed; errors: %s", restored.Load(), lists.Load(), strings.Join(errs, "\n"))
 		}
 	})
 }

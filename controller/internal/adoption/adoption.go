@@ -12,6 +12,11 @@
 //     retried quietly until the object is gone. If the field managers of this controller
 //     have not written the object since its creation, it came from a backup, together with
 //     the owner that has a new uid: then its reference is corrected.
+//   - An object whose label of controller.OwnsByLabel has the uid of another owner belongs to that owner. The
+//     object is refused, also with kube.Adopt, while that owner exists. If no object has the uid, kube.Adopt
+//     takes the object over. If the object came from a backup, it is corrected without kube.Adopt. If the
+//     controller watches a part of its kind only, it does not know whether the owner exists. Then only
+//     kube.Adopt takes the object over.
 //   - An object is a child if an owner reference names the owner or an earlier owner, if a label
 //     has the uid of the owner, or if a field manager of this controller has fields in it, as
 //     after a deletion of an owner that left its children behind (kubectl delete
@@ -64,6 +69,8 @@ var ErrForeignChild = errors.New("the object exists and is not its child")
 // concurrent use.
 type Guard struct {
 	view View
+	// owner finds the owner of a uid in a label.
+	owner FindOwner
 	// formerManagers holds the former field managers of the controller, and labels holds the labels of
 	// controller.OwnsByLabel.
 	formerManagers, labels []string
@@ -78,12 +85,27 @@ type View interface {
 	KnownState(ref kube.Ref) cache.KnownState
 }
 
+// FindOwner returns whether an object of the reconciled kind has a uid.
+type FindOwner func(cluster string, uid types.UID) Existence
+
+// Existence is what is known of the existence of an object.
+type Existence int
+
+const (
+	// Unknown means that the object may exist where the controller does not watch.
+	Unknown Existence = iota
+	// Exists means that the object exists.
+	Exists
+	// Gone means that no object of the reconciled kind has the uid.
+	Gone
+)
+
 // child is an object that is known to be a child, and its owner.
 type child struct{ uid, owner types.UID }
 
-// NewGuard returns a Guard that finds live objects in view.
-func NewGuard(view View, formerManagers, labels []string) *Guard {
-	return &Guard{view: view, formerManagers: formerManagers, labels: labels, children: make(map[kube.Ref]child)}
+// NewGuard returns a Guard that finds live objects in view, and their owners by label with owner.
+func NewGuard(view View, owner FindOwner, formerManagers, labels []string) *Guard {
+	return &Guard{view: view, owner: owner, formerManagers: formerManagers, labels: labels, children: make(map[kube.Ref]child)}
 }
 
 // maxChildren limits the memory of a Guard. A forgotten child costs one read.
@@ -99,31 +121,43 @@ const neverVersion = "1"
 // that would change nothing needs no decision. A decision costs one request if no cache shows the
 // child. The handler then remembers the decision for the uid of the child.
 func (g *Guard) Handler(next kube.Handler, owner kube.Ref) kube.Handler {
-	return &handler{guard: g, next: next, owner: owner}
+	return &handler{guard: g, next: next, ownerOf: func(r *kube.Request) (kube.Ref, bool) {
+		return owner, hasController(r.Body, owner.UID) || hasOwnerLabel(r.Body, owner.UID, g.labels)
+	}}
 }
 
-// handler guards the applies of one reconcile.
+// HandlerOutside returns a handler for requests outside of reconciles. The owner is the controlling owner that the
+// apply names.
+func (g *Guard) HandlerOutside(next kube.Handler) kube.Handler {
+	return &handler{guard: g, next: next, ownerOf: controllerOf}
+}
+
+// handler guards applies.
 type handler struct {
 	guard *Guard
 	next  kube.Handler
-	owner kube.Ref
+	// ownerOf returns the owner that an apply would make its object a child of. It returns false if there is none.
+	ownerOf func(r *kube.Request) (kube.Ref, bool)
 }
 
 // Do serves one request.
 func (h *handler) Do(ctx context.Context, r *kube.Request) (*kube.Response, error) {
-	if r.Verb != kube.VerbPatch || r.ContentType != kube.ContentApply || r.Subresource != "" ||
-		!hasController(r.Body, h.owner.UID) && !hasOwnerLabel(r.Body, h.owner.UID, h.guard.labels) {
+	if r.Verb != kube.VerbPatch || r.ContentType != kube.ContentApply || r.Subresource != "" {
+		return h.next.Do(ctx, r)
+	}
+	owner, isChild := h.ownerOf(r)
+	if !isChild {
 		return h.next.Do(ctx, r)
 	}
 	for attempt := 1; ; attempt++ {
-		d, err := h.guard.decide(ctx, h.next, r, h.owner, attempt > 1 || r.Live)
+		d, err := h.guard.decide(ctx, h.next, r, owner, attempt > 1 || r.Live)
 		if err != nil {
 			return nil, err
 		}
-		if err = d.replaceOwner(ctx, h.next, r, h.owner); err == nil {
+		if err = d.replaceOwner(ctx, h.next, r, owner); err == nil {
 			var response *kube.Response
 			if response, err = d.send(ctx, h.next, r); err == nil {
-				h.guard.recordChild(r, h.owner, d, response)
+				h.guard.recordChild(r, owner, d, response)
 				return response, nil
 			}
 		}
@@ -272,11 +306,38 @@ func (g *Guard) decideByMetadata(object *metav1.ObjectMeta, r *kube.Request, own
 		return decision{}, predecessorConflict(r, owner)
 	case earlier >= 0:
 		return decision{uid: object.UID, stale: earlier, staleUID: object.OwnerReferences[earlier].UID}, nil
+	case !named:
+		if err := g.checkOwnerLabels(object, r, owner); err != nil {
+			return decision{}, err
+		}
+	}
+	switch {
 	case named || r.Adopt || g.hasWritten(r, object, false):
 		return decision{uid: object.UID}, nil
 	}
 	return decision{}, fmt.Errorf("apply %s for %s: %w: it has no owner reference to it or label with its uid, and no field of the field manager %q: choose another name, or pass kube.Adopt() to Apply to adopt it; if the field manager was renamed, name the former one with controller.FormerFieldManagers",
 		r.Ref(), owner, ErrForeignChild, r.Query.Get("fieldManager"))
+}
+
+// checkOwnerLabels returns an error if a label has the uid of another owner, to whom the object belongs.
+func (g *Guard) checkOwnerLabels(object *metav1.ObjectMeta, r *kube.Request, owner kube.Ref) error {
+	for _, label := range g.labels {
+		uid := types.UID(object.Labels[label])
+		if uid == "" || uid == owner.UID {
+			continue
+		}
+		existence := g.owner(owner.Cluster, uid)
+		isFromBackup := g.hasWritten(r, object, false) && !g.hasWritten(r, object, true)
+		switch {
+		case existence == Exists:
+			return fmt.Errorf("apply %s for %s: %w: by its label %s it belongs to another %s, which has the uid %s: choose another name",
+				r.Ref(), owner, ErrForeignChild, label, owner.Resource.Kind, uid)
+		case !r.Adopt && !(existence == Gone && isFromBackup):
+			return fmt.Errorf("apply %s for %s: %w: by its label %s it belongs to the uid %s: choose another name, or pass kube.Adopt() to Apply if that owner is gone",
+				r.Ref(), owner, ErrForeignChild, label, uid)
+		}
+	}
+	return nil
 }
 
 // isEarlierOwner reports whether the reference names an object that had the name of owner.

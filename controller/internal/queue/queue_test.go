@@ -375,3 +375,39 @@ func TestCauses(t *testing.T) {
 		break
 	}
 }
+
+// The key of an object that is gone leaves the queue, unless a trigger asks for the key itself, whatever the
+// object, or a worker has the key.
+func TestDropGone(t *testing.T) {
+	t.Parallel()
+	key := Key{Namespace: "default", Name: "web"}
+	ofObject := Trigger{Key: key, Priority: High, NeedsObject: true}
+	for name, test := range map[string]struct {
+		triggers  []Trigger
+		isRunning bool
+		want      Stats
+	}{
+		"only changes":         {triggers: []Trigger{ofObject, ofObject}},
+		"a trigger for itself": {triggers: []Trigger{ofObject, high(key)}, want: Stats{Ready: 1}},
+		"first for itself":     {triggers: []Trigger{low(key), ofObject}, want: Stats{Ready: 1}},
+		"running":              {triggers: []Trigger{ofObject}, isRunning: true, want: Stats{Running: 1}},
+		"nothing":              {},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			q := New(nil)
+			defer q.Shutdown()
+			for _, trigger := range test.triggers {
+				q.Add(trigger)
+			}
+			if test.isRunning {
+				q.Get(t.Context())
+			}
+			q.DropGone(key)
+			got := q.Stats()
+			if got.Ready != test.want.Ready || got.Running != test.want.Running || got.Waiting != 0 {
+				t.Errorf("the queue is %+v", got)
+			}
+		})
+	}
+}

@@ -12,7 +12,6 @@ import (
 	"time"
 
 	"github.com/yare-go/yare/controller"
-	"github.com/yare-go/yare/internal/testkit/bound"
 	"github.com/yare-go/yare/internal/testkit/fakeserver"
 	"github.com/yare-go/yare/kube"
 )
@@ -57,10 +56,9 @@ func TestProgram(t *testing.T) {
 	}
 }
 
-// TestProofProgramByLabelAndSelector runs the model with owners by label and with selectors of For, which
+// TestProgramByLabelAndSelector runs the model with owners by label and with selectors of For, which
 // come and go. Some seeds fail without any fault.
-func TestProofProgramByLabelAndSelector(t *testing.T) {
-	bound.SkipFinding(t, 2)
+func TestProgramByLabelAndSelector(t *testing.T) {
 	t.Setenv("YARE_MODEL_MODE", "label,select")
 	for seed := uint64(98_000_000); seed < 98_000_300; seed++ {
 		if w := run(t, seed); len(w.problems) > 0 {
