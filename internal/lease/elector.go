@@ -133,7 +133,7 @@ func (e *Elector) waitForLease(ctx context.Context, states <-chan *Lease) bool {
 		if e.candidate.untilFree(e.clock()) > 0 {
 			continue // the timer was faster than the clock
 		}
-		isAcquired, err := e.acquire(ctx)
+		isAcquired, err := e.acquire(ctx, states)
 		switch {
 		case isAcquired:
 			return true
@@ -181,8 +181,8 @@ func (e *Elector) observe(l *Lease) {
 }
 
 // acquire reads the Lease from the server, and takes it if it is free. It returns whether this candidate has the
-// lease now.
-func (e *Elector) acquire(ctx context.Context) (bool, error) {
+// lease now. It takes nothing if states has shown something meanwhile, such as a holder whose Lease was deleted.
+func (e *Elector) acquire(ctx context.Context, states <-chan *Lease) (bool, error) {
 	ctx, cancel := context.WithTimeout(ctx, e.timing.attempt())
 	defer cancel()
 	live, err := e.leases.get(ctx)
@@ -190,6 +190,12 @@ func (e *Elector) acquire(ctx context.Context) (bool, error) {
 		return false, err
 	}
 	e.observe(live)
+	select {
+	case l := <-states:
+		e.observe(l)
+		return false, nil
+	default:
+	}
 	if e.candidate.untilFree(e.clock()) > 0 {
 		return false, nil
 	}
