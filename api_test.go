@@ -2,13 +2,18 @@ package yare_test
 
 import (
 	"bytes"
+	"errors"
 	"fmt"
 	"go/ast"
 	"go/parser"
 	"go/printer"
 	"go/token"
+	"io/fs"
 	"os"
+	"os/exec"
+	"path"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -16,15 +21,42 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// public lists the packages whose exported names users write.
-var public = append([]string{"kube/clientgo", "kube/pods", "otel", "yaretest", "explore"}, library...)
+// publicPackages returns the folders of the packages that other modules can import, in all modules of this
+// repository: no commands, nothing below internal, and not the code that pages show.
+func publicPackages(t *testing.T) []string {
+	t.Helper()
+	out, err := exec.CommandContext(t.Context(), "git", "ls-files", "--cached", "--others", "--exclude-standard", "*.go").Output()
+	if err != nil {
+		t.Fatal(err)
+	}
+	var folders []string
+	for _, name := range strings.Fields(string(out)) {
+		folder := path.Dir(name)
+		inside := "/" + folder + "/"
+		if strings.HasSuffix(name, "_test.go") || slices.Contains(folders, folder) || strings.HasPrefix(name, ".") ||
+			strings.HasPrefix(name, "docs/") || strings.Contains(inside, "/internal/") || strings.Contains(inside, "/testdata/") {
+			continue
+		}
+		file, err := parser.ParseFile(token.NewFileSet(), name, nil, parser.PackageClauseOnly)
+		if errors.Is(err, fs.ErrNotExist) {
+			continue // deleted, and not yet from the index
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		if file.Name.Name != "main" {
+			folders = append(folders, folder)
+		}
+	}
+	return folders
+}
 
 // TestExportedNames compares the exported names with docs/api.txt, so that a review sees each
 // addition and each change. UPDATE_API=1 go test . -run TestExportedNames writes the file.
 func TestExportedNames(t *testing.T) {
 	t.Parallel()
 	var names []string
-	for _, folder := range public {
+	for _, folder := range publicPackages(t) {
 		names = append(names, exportedNames(t, folder)...)
 	}
 	slices.Sort(names)
@@ -41,6 +73,35 @@ func TestExportedNames(t *testing.T) {
 	}
 	if diff := cmp.Diff(strings.Split(string(want), "\n"), strings.Split(got, "\n")); diff != "" {
 		t.Errorf("the exported names are not those in %s: UPDATE_API=1 go test . -run TestExportedNames writes the file (-want +got):\n%s", file, diff)
+	}
+}
+
+// maxNames is the largest number of exported names. It only becomes smaller, unless an issue adds a feature.
+const maxNames = 526
+
+// TestNumberOfNames counts the exported names: constants, variables, types, functions and methods. Fields do not
+// count, and neither do the methods that fmt, errors, log/slog and the runtime package of apimachinery ask for.
+func TestNumberOfNames(t *testing.T) {
+	t.Parallel()
+	forOthers := regexp.MustCompile(`\b(String|GoString|Format|Error|Unwrap|Is|As|LogValue|DeepCopyObject|GetObjectKind)\(`)
+	method := regexp.MustCompile(`^[^:]+: func \([^)]*\) (\w+\()`)
+	sum := 0
+	for _, folder := range publicPackages(t) {
+		count := 0
+		for _, line := range exportedNames(t, folder) {
+			declared, member, isMember := strings.Cut(line, " interface: ")
+			switch {
+			case strings.Contains(line, " struct: "), isMember && !strings.Contains(member, "("), isMember && forOthers.MatchString(member):
+			case !isMember && method.MatchString(declared) && forOthers.MatchString(method.FindStringSubmatch(declared)[1]):
+			default:
+				count++
+			}
+		}
+		t.Logf("%4d %s", count, folder)
+		sum += count
+	}
+	if sum > maxNames {
+		t.Errorf("%d exported names, more than %d", sum, maxNames)
 	}
 }
 

@@ -122,6 +122,13 @@ func TestAdoption(t *testing.T) {
 			},
 			kept: true,
 		},
+		"created under a former field manager, as every kubebuilder operator does": {
+			before: func(t *testing.T, _ *server, c *kube.Client) *Garden {
+				create(t, c.WithFieldManager("manager"), plant("rose"))
+				return create(t, c, garden("eden"))
+			},
+			option: controller.FormerFieldManagers("manager"), refused: "kube.Adopt()",
+		},
 		"applied under a former field manager": {
 			before: func(t *testing.T, _ *server, c *kube.Client) *Garden {
 				apply(t, c.WithFieldManager("us-before"), plant("rose"))

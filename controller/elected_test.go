@@ -2,6 +2,7 @@ package controller_test
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"log/slog"
 	"slices"
@@ -104,6 +105,49 @@ func TestElected(t *testing.T) {
 		cancel()
 		if err := <-ended; err != nil || time.Since(began) > 0 {
 			t.Errorf("after %s: %v", time.Since(began), err)
+		}
+	})
+}
+
+// The stats count the objects whose last reconcile failed: not those that only wait, and not those that are gone.
+func TestFailingObjectsAreCounted(t *testing.T) {
+	t.Parallel()
+	bubble(t, func(t *testing.T, s *server) {
+		c := s.client()
+		for _, name := range []string{"bad", "worse", "good"} {
+			create(t, c, garden(name))
+		}
+		caches := cache.New(c)
+		defer caches.Close()
+		o := new(observed)
+		gardener := controller.New(func(_ context.Context, g *Garden, _ *kube.Client) (controller.Action, error) {
+			if g.Name != "good" && g.Spec.Size < 2 {
+				return controller.Done(), errors.New("too small")
+			}
+			return controller.Done(), nil
+		})
+		ctx, cancel := context.WithCancel(t.Context())
+		ended := make(chan error, 1)
+		go func() {
+			ended <- gardener.Start(ctx, &controller.Runtime{Client: c, Cache: caches, Log: slog.New(slog.DiscardHandler), Observer: o})
+		}()
+		expect := func(want int) {
+			t.Helper()
+			time.Sleep(time.Hour)
+			if got := o.queue().Failing; got != want {
+				t.Errorf("%d objects fail, want %d", got, want)
+			}
+		}
+		expect(2)
+		large := garden("bad")
+		large.Spec.Size = 2
+		apply(t, c, large)
+		expect(1)
+		remove(t, c, garden("worse"))
+		expect(0)
+		cancel()
+		if err := <-ended; err != nil {
+			t.Error(err)
 		}
 	})
 }

@@ -134,7 +134,7 @@ func (e *engine) observe() {
 		}
 		return QueueStats{
 			Ready: s.Ready, Waiting: s.Waiting, Running: s.Running, Oldest: s.OldestReady,
-			Retries: s.Retries, Triggers: s.Adds,
+			Retries: s.Retries, Triggers: s.Adds, Failing: e.failures.failingCount(),
 		}
 	})
 }

@@ -14,11 +14,15 @@ import (
 type failures struct {
 	mu    sync.Mutex
 	byKey map[kube.Key]*failure
+	// failing is the number of objects in byKey whose last reconcile failed. The others only wait.
+	failing int
 }
 
 // failure is what is remembered about one object. Only the worker that has the object's key uses the
-// failure, apart from uid. failures.mu guards uid.
+// failure, apart from uid and isFailing, which failures.mu guards.
 type failure struct {
+	// isFailing is true if the last reconcile of the object failed.
+	isFailing bool
 	// uid is empty as long as the object could not be read.
 	uid types.UID
 	// errorCount is the number of reconciles in a row that failed for any reason.
@@ -46,6 +50,7 @@ func (f *failures) failureFor(k kube.Key, uid types.UID) *failure {
 	defer f.mu.Unlock()
 	found, ok := f.byKey[k]
 	if !ok || uid != "" && found.uid != "" && found.uid != uid {
+		f.removeLocked(k)
 		found = &failure{}
 		f.byKey[k] = found
 	}
@@ -68,8 +73,35 @@ func (f *failures) forget(k kube.Key, uid types.UID) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	if found, ok := f.byKey[k]; ok && (uid == "" || found.uid == uid) {
-		delete(f.byKey, k)
+		f.removeLocked(k)
 	}
+}
+
+func (f *failures) removeLocked(k kube.Key) {
+	if found := f.byKey[k]; found != nil && found.isFailing {
+		f.failing--
+	}
+	delete(f.byKey, k)
+}
+
+// recordError records that the reconcile of an object failed, and returns the failure of the object.
+func (f *failures) recordError(k kube.Key, uid types.UID) *failure {
+	found := f.failureFor(k, uid)
+	found.errorCount++
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if f.byKey[k] == found && !found.isFailing {
+		found.isFailing = true
+		f.failing++
+	}
+	return found
+}
+
+// failingCount returns the number of objects whose last reconcile failed.
+func (f *failures) failingCount() int {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return f.failing
 }
 
 // recordConflict counts a conflict. It returns for how long conflicts have lasted.

@@ -62,7 +62,7 @@ func (m *mapper) run(ctx context.Context, running *sync.WaitGroup) {
 func (m *mapper) mapTask(ctx context.Context, k mapping.Key[*subscription], task mapping.Task) (rest mapping.Task, failed bool) {
 	var keys []relation.Key
 	var states []cache.Object
-	if now, ok := k.Subscription.open.Store().Get(k.Object); ok {
+	if now, ok := k.Subscription.store().Get(k.Object); ok {
 		states = append(states, now)
 	}
 	firstFormer := len(states)

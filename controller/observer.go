@@ -23,6 +23,8 @@ type QueueStats struct {
 	Waiting int
 	// Running is the number of objects that are being reconciled.
 	Running int
+	// Failing is the number of objects whose last reconcile failed.
+	Failing int
 	// Oldest is the longest time that an object in Ready has been waiting. It is zero in a replica that
 	// does not lead, because no object waits for a worker there.
 	Oldest time.Duration

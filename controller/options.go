@@ -59,14 +59,18 @@ func Name(name string) Option { return optionFunc(func(s *settings) { s.name = n
 // from the field managers of other programs, and stay the same over time: an apply removes only
 // fields that the same field manager applied before. It has at most 128 printable characters.
 // Default: the kind in lower case and its group, such as database.example.com; with [Name], that
-// name followed by -operator; for a kind of the core group, the kind followed by -operator. A
-// program that changes the field manager names the earlier one in [FormerFieldManagers].
+// name followed by -operator; for a kind of the core group, the kind followed by -operator.
+//
+// A program that changes the field manager names the earlier one in [FormerFieldManagers]. The fields of the earlier
+// field manager stay in the objects: remove fields that are no longer wanted by a patch.
 func FieldManager(name string) Option {
 	return optionFunc(func(s *settings) { s.manager = name })
 }
 
-// FormerFieldManagers names the field managers that the controller had in earlier releases. If one of
-// them has fields in an object, the object counts as a child of this controller: see [ErrForeignChild].
+// FormerFieldManagers names the field managers that the controller had in earlier releases. An object that one of
+// them has applied counts as a child of this controller: see [ErrForeignChild]. An object that one of them has created
+// or updated does not count, because many programs write so under names such as manager. The fields of a former field
+// manager stay with it.
 func FormerFieldManagers(names ...string) Option {
 	return optionFunc(func(s *settings) {
 		if slices.Contains(names, "") {

@@ -164,7 +164,7 @@ func (c *reconciler) reconcile(ctx context.Context, r *reconciliation) error {
 	obj, exists, err := c.finalizers.removeRetired(ctx, client, obj)
 	if err != nil || !exists {
 		r.isOver = true
-		return err
+		return withoutCancel(ctx, err)
 	}
 	isDeleting := obj.GetDeletionTimestamp() != nil
 	r.object, r.result.Cleanup = obj, isDeleting || found == deselected
@@ -187,15 +187,21 @@ func (c *reconciler) reconcile(ctx context.Context, r *reconciliation) error {
 		var added bool
 		if obj, added, err = c.finalizers.add(ctx, client, obj); err != nil || !added {
 			// The object is being deleted or gone. The change that shows this is on its way.
-			return err
+			return withoutCancel(ctx, err)
 		}
 		r.object = obj
 	}
 	action, err := callAuthor(ctx, c.calls, r, "the reconcile function", c.functions.reconcile, client)
-	if errors.Is(err, errDeleted) && context.Cause(ctx) == errDeleted { //nolint:errorlint // the cause itself
-		return nil // the change that begins the deletion has triggered the cleanup
-	}
 	r.result.Next = action.after
+	return withoutCancel(ctx, err)
+}
+
+// withoutCancel returns the error of a step of a reconcile. It returns nil if the step failed because the deletion of
+// the object ended the reconcile: the change that begins the deletion has triggered the cleanup.
+func withoutCancel(ctx context.Context, err error) error {
+	if err != nil && context.Cause(ctx) == errDeleted { //nolint:errorlint // the cause itself
+		return nil
+	}
 	return err
 }
 
@@ -264,8 +270,7 @@ func (c *reconciler) end(r *reconciliation, err error) queue.Outcome {
 		c.report(&r.call, r.object, *result, nil)
 		return queue.Outcome{RequeueAfter: result.Next}
 	}
-	f := c.failures.failureFor(key, result.Object.UID)
-	f.errorCount++
+	f := c.failures.recordError(key, result.Object.UID)
 	result.Attempt = f.errorCount
 	outcome := queue.Outcome{Failed: true}
 	switch {
@@ -294,6 +299,7 @@ func (c *reconciler) endWithoutCall(r *reconciliation) queue.Outcome {
 		}
 	}
 	c.failures.forget(r.work.Key, r.result.Object.UID)
+	c.forgetUncertain(r.work.Key)
 	return queue.Outcome{Forget: true}
 }
 

@@ -7,6 +7,7 @@ import (
 	"log/slog"
 	"slices"
 	"sync"
+	"sync/atomic"
 
 	"github.com/yare-go/yare/controller/internal/echo"
 	"github.com/yare-go/yare/controller/internal/relation"
@@ -58,7 +59,7 @@ func (s *subscriptions) open(ctx context.Context, caches *cache.Cache, handle fu
 		if err != nil {
 			return fmt.Errorf("follow %s: %w", sub.stream, err)
 		}
-		sub.open = open
+		sub.open.Store(open)
 		if err := sub.index(); err != nil {
 			return err
 		}
@@ -70,7 +71,7 @@ func (s *subscriptions) open(ctx context.Context, caches *cache.Cache, handle fu
 func (s *subscriptions) view(caches *cache.Cache) *cache.View {
 	opened := make([]*cache.Subscription, len(s.all))
 	for i, sub := range s.all {
-		opened[i] = sub.open
+		opened[i] = sub.open.Load()
 	}
 	return caches.View(opened...)
 }
@@ -78,8 +79,8 @@ func (s *subscriptions) view(caches *cache.Cache) *cache.View {
 // close closes the subscriptions that are open.
 func (s *subscriptions) close() {
 	for _, sub := range s.all {
-		if sub.open != nil {
-			sub.open.Close()
+		if open := sub.open.Load(); open != nil {
+			open.Close()
 		}
 	}
 }
@@ -100,7 +101,7 @@ func (s *subscriptions) waitSynced(ctx context.Context) bool {
 func (s *subscriptions) keys() iter.Seq[kube.Key] {
 	return func(yield func(kube.Key) bool) {
 		for _, sub := range s.own {
-			for o := range sub.open.Store().All(cache.Filter{}) {
+			for o := range sub.store().All(cache.Filter{}) {
 				if !yield(sub.keyOf(o.Record)) {
 					return
 				}
@@ -119,8 +120,8 @@ func (s *subscriptions) covers(k kube.Key) bool {
 // stored returns an object of the reconciled kind as its own stream shows it.
 func (s *subscriptions) stored(k kube.Key) (cache.Object, bool) {
 	for _, sub := range s.own {
-		if sub.covers(k) {
-			return sub.open.Store().Get(k)
+		if open := sub.open.Load(); open != nil && sub.covers(k) {
+			return open.Store().Get(k)
 		}
 	}
 	return cache.Object{}, false
@@ -143,7 +144,7 @@ func (s *subscriptions) showAll(cluster string) bool {
 // reconciled kind.
 func (s *subscriptions) isKindAbsent(cluster string) bool {
 	return slices.ContainsFunc(s.own, func(sub *subscription) bool {
-		return sub.stream.Cluster == cluster && sub.open.Store().IsAbsent()
+		return sub.stream.Cluster == cluster && sub.store().IsAbsent()
 	})
 }
 
@@ -153,7 +154,7 @@ func (s *subscriptions) referrers(x *kube.Index, cluster, namespace, value strin
 		if sub.stream.Cluster != cluster {
 			continue
 		}
-		for o := range sub.open.Store().All(cache.Filter{Namespace: namespace, Index: x, Value: value}) {
+		for o := range sub.store().All(cache.Filter{Namespace: namespace, Index: x, Value: value}) {
 			keys = append(keys, relation.Key{Key: sub.keyOf(o.Record)})
 		}
 	}
@@ -169,7 +170,7 @@ func (s *subscriptions) newestShown(t echo.Target) (newest echo.Version) {
 		if !t.IsOf(sub.stream.Cluster, sub.stream.Resource) {
 			continue
 		}
-		o, isShown := sub.open.Store().Get(t.KeyWithoutCluster())
+		o, isShown := sub.store().Get(t.KeyWithoutCluster())
 		if isShown && (newest.UID == "" || ident.IsNewer(o.ResourceVersion, newest.ResourceVersion)) {
 			newest = echo.Version{UID: o.UID, ResourceVersion: o.ResourceVersion}
 		}
@@ -191,7 +192,7 @@ func (s *subscriptions) coversRead(r *kube.Request) bool {
 		case stream.LabelSelector == "" && stream.FieldSelector == "" && stream.ShardSelector == "":
 			return true
 		case r.Verb == kube.VerbGet:
-			if _, ok := sub.open.Store().Get(kube.Key{Namespace: r.Namespace, Name: r.Name}); ok {
+			if _, ok := sub.store().Get(kube.Key{Namespace: r.Namespace, Name: r.Name}); ok {
 				return true
 			}
 		}
@@ -207,12 +208,16 @@ type subscription struct {
 	stream kube.Stream
 	// synced is closed once the subscription has received all objects.
 	synced chan struct{}
-	open   *cache.Subscription
+	// open is nil until the stream is open. The stream may publish changes to the controller before.
+	open atomic.Pointer[cache.Subscription]
 
 	// throttleMu guards throttle, which limits the log lines about errors of predicates and relations.
 	throttleMu sync.Mutex
 	throttle   logThrottle
 }
+
+// store returns the store of the stream, which must be open.
+func (s *subscription) store() *cache.Store { return s.open.Load().Store() }
 
 // isSynced reports whether the subscription has received all objects.
 func (s *subscription) isSynced() bool {
@@ -226,7 +231,7 @@ func (s *subscription) isSynced() bool {
 
 // index adds the indexes of the watched kind to the store.
 func (s *subscription) index() error {
-	store := s.open.Store()
+	store := s.store()
 	for _, key := range s.watched.labelIndexes {
 		store.IndexLabel(key)
 	}
@@ -241,7 +246,7 @@ func (s *subscription) index() error {
 // contains reports whether the stream selects an object. Then the stream shows the next change
 // of the object, whatever it is.
 func (s *subscription) contains(r cache.Record) bool {
-	o, ok := s.open.Store().Get(r.Key())
+	o, ok := s.store().Get(r.Key())
 	return ok && o.UID == r.UID
 }
 

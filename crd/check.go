@@ -167,6 +167,18 @@ func (r *refusals) checkString(s *Schema, v, what string) {
 	}
 }
 
+// isMultiple reports whether n is a multiple of factor, by the arithmetic of API servers. Example: 0.3 is a multiple of
+// 0.1, although no power of two divides either of them: 0.3 · (1/0.1) differs from 3 by less than a billionth.
+func isMultiple(n, factor float64) bool {
+	quotient := n / factor
+	if factor < 1 {
+		quotient = 1 / factor * n
+	}
+	whole := math.Trunc(quotient)
+	const tolerance = 1e-9
+	return quotient == whole || math.Abs(quotient-whole)/(math.Abs(quotient)+math.Abs(whole)) < tolerance
+}
+
 // checkNumber adds the refusals of a number.
 func (r *refusals) checkNumber(s *Schema, v json.Number, what string) {
 	n, _ := v.Float64()
@@ -176,7 +188,7 @@ func (r *refusals) checkNumber(s *Schema, v json.Number, what string) {
 	if s.Maximum != nil && (n > *s.Maximum || s.ExclusiveMaximum && n == *s.Maximum) {
 		r.addf(what, "%s is not below the maximum %v", v, *s.Maximum)
 	}
-	if s.MultipleOf != nil && math.Remainder(n, *s.MultipleOf) != 0 {
+	if s.MultipleOf != nil && !isMultiple(n, *s.MultipleOf) {
 		r.addf(what, "%s is no multiple of %v", v, *s.MultipleOf)
 	}
 	if s.Format == "int32" && (n < math.MinInt32 || n > math.MaxInt32) {

@@ -99,3 +99,16 @@ func FuzzParseTag(f *testing.F) {
 		}
 	})
 }
+
+// Regression: the default 0.3 was refused beside multipleOf=0.1, which API servers accept.
+func TestIsMultiple(t *testing.T) {
+	t.Parallel()
+	for _, test := range []struct {
+		n, factor float64
+		want      bool
+	}{{0.3, 0.1, true}, {0.35, 0.1, false}, {-0.3, 0.1, true}, {6, 2, true}, {7, 2, false}, {0, 0.1, true}, {2.5, 2.5, true}} {
+		if got := isMultiple(test.n, test.factor); got != test.want {
+			t.Errorf("%v is a multiple of %v: %t", test.n, test.factor, got)
+		}
+	}
+}

@@ -50,6 +50,13 @@ func verdictCases() []schemaCase {
 		{name: "nullable key", of: held[struct {
 			L []keyed `json:"l,omitempty" crd:"listType=map,listMapKey=k"`
 		}]},
+		{name: "default that is a multiple", of: held[struct {
+			N float64 `json:"n,omitempty" crd:"multipleOf=0.1,default=0.3"`
+			M float64 `json:"m,omitempty" crd:"multipleOf=0.1,default=-0.7"`
+		}]},
+		{name: "default that is no multiple", of: held[struct {
+			N float64 `json:"n,omitempty" crd:"multipleOf=0.1,default=0.35"`
+		}]},
 		{name: "default that is no time", of: held[struct {
 			T metav1.Time `json:"t,omitempty" crd:"default=tomorrow"`
 		}]},

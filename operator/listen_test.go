@@ -175,6 +175,7 @@ func TestMetricsOfAProgram(t *testing.T) {
 		`yare_queue_running{controller="gadgets"} 0`,
 		`yare_queue_retries_total{controller="gadgets"} 0`,
 		`yare_stream_synced{resource="gadgets.example.com",namespace="",selector="",form="full"} 1`,
+		`yare_stream_watching{resource="gadgets.example.com",namespace="",selector="",form="full"} 1`,
 		`yare_stream_objects{resource="gadgets.example.com",namespace="",selector="",form="full"} 1`,
 		`yare_requests_total{verb="watch",resource="gadgets.example.com",code="200"} 1`,
 		`yare_requests_total{verb="update",resource="gadgets.example.com",code="409"} 1`,

@@ -1,8 +1,12 @@
 package operator
 
 import (
+	"errors"
+	"os"
 	"runtime"
 	runtimemetrics "runtime/metrics"
+	"strconv"
+	"strings"
 	"syscall"
 	"time"
 
@@ -41,6 +45,19 @@ func registerProcessMetrics(r *metrics.Registry) {
 	registerGauge(r, "process_start_time_seconds", "When the process started, in seconds since 1970.", func() float64 { return started })
 	r.Collect(metrics.KindCounter, "process_cpu_seconds_total", "CPU time, of user and system.", nil,
 		func(emit metrics.Emit) { emit(cpuSeconds()) })
+	for _, each := range []struct {
+		name, help string
+		value      func() (float64, error)
+	}{
+		{"process_resident_memory_bytes", "Memory of the process that is in RAM. Only on Linux.", residentBytes},
+		{"process_open_fds", "Open file descriptors. Only on Linux.", openFiles},
+	} {
+		r.Collect(metrics.KindGauge, each.name, each.help, nil, func(emit metrics.Emit) {
+			if v, err := each.value(); err == nil {
+				emit(v)
+			}
+		})
+	}
 	registerGauge(r, "go_goroutines", "Goroutines.", func() float64 { return float64(runtime.NumGoroutine()) })
 	for _, each := range []struct{ name, help, of string }{
 		{"go_memstats_heap_alloc_bytes", "Live and dead objects on the heap.", "/memory/classes/heap/objects:bytes"},
@@ -67,6 +84,26 @@ func runtimeMetric(name string) float64 {
 		return 0
 	}
 	return float64(sample[0].Value.Uint64())
+}
+
+// residentBytes returns the memory of the process that is in RAM (proc_pid_statm(5)).
+func residentBytes() (float64, error) {
+	text, err := os.ReadFile("/proc/self/statm")
+	if err != nil {
+		return 0, err
+	}
+	fields := strings.Fields(string(text)) // the whole size, the resident size, …, in pages
+	if len(fields) < 2 {
+		return 0, errors.New("/proc/self/statm has no resident size")
+	}
+	resident, err := strconv.ParseFloat(fields[1], 64)
+	return resident * float64(os.Getpagesize()), err
+}
+
+// openFiles returns the number of open file descriptors, without the one that reads them.
+func openFiles() (float64, error) {
+	entries, err := os.ReadDir("/proc/self/fd")
+	return float64(len(entries) - 1), err
 }
 
 // cpuSeconds returns the CPU time of the process.

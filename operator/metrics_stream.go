@@ -24,6 +24,20 @@ func registerStreamMetrics(r *metrics.Registry, stats func() []cache.Stats) {
 				}
 				return 0
 			}},
+		{metrics.KindGauge, "yare_stream_watching", "1 while the watch of the stream is open, or the server does not serve the resource, else 0.",
+			func(s cache.Stats) float64 {
+				if s.Watching {
+					return 1
+				}
+				return 0
+			}},
+		{metrics.KindGauge, "yare_stream_last_event_timestamp_seconds", "When the last change or bookmark came, in seconds since 1970. Kinds without bookmarks are silent for hours.",
+			func(s cache.Stats) float64 {
+				if s.LastEvent.IsZero() {
+					return 0
+				}
+				return float64(s.LastEvent.UnixMilli()) / 1000
+			}},
 		{metrics.KindGauge, "yare_stream_objects", "Objects in the cache.",
 			func(s cache.Stats) float64 { return float64(s.Objects) }},
 		{metrics.KindGauge, "yare_stream_bytes", "What the contents of the objects take in memory, compressed, with their dictionaries.",

@@ -374,3 +374,39 @@ func waitVirtually(t *testing.T) {
 	time.Sleep(10 * time.Minute) // of the bubble's own time
 	synctest.Wait()
 }
+
+// Regression: after the permission to watch was revoked, and the watch had ended, every number of the stream was as
+// before, so nobody could see that the program did not see changes.
+func TestStatsOfAStreamThatDoesNotWatch(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		f := newFollower(t)
+		synctest.Wait()
+		stats := func() Stats {
+			synctest.Wait()
+			return f.cache.Stats()[0]
+		}
+		before := stats()
+		if !before.Watching || before.LastEvent.IsZero() {
+			t.Errorf("the stream is %+v", before)
+		}
+		time.Sleep(time.Minute)
+		if _, err := f.do(f.server, kube.VerbPatch, "a"); err != nil {
+			t.Fatal(err)
+		}
+		if s := stats(); !s.LastEvent.Equal(time.Now()) {
+			t.Errorf("after a change the last event was at %s, now it is %s", s.LastEvent, time.Now())
+		}
+		f.stream.Refuse(http.StatusForbidden, "")
+		f.stream.Cut()
+		time.Sleep(5 * time.Minute)
+		if s := stats(); s.Watching || !s.Synced {
+			t.Errorf("without a watch the stream is %+v", s)
+		}
+		f.stream.Allow()
+		time.Sleep(10 * time.Minute)
+		if s := stats(); !s.Watching {
+			t.Errorf("the stream watches once more, and is %+v", s)
+		}
+	})
+}

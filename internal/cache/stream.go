@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"sync"
 	"sync/atomic"
+	"time"
 
 	"github.com/yare-go/yare/internal/cache/internal/progress"
 	"github.com/yare-go/yare/internal/cache/internal/restoration"
@@ -59,13 +60,29 @@ type shared struct {
 }
 
 // counts are the numbers of a stream that its Stats show.
-type counts struct{ lists, errors, decodeFailures atomic.Uint64 }
+type counts struct {
+	lists, errors, decodeFailures atomic.Uint64
+	// lastEvent is the time of the last change, in nanoseconds since 1970. It is 0 before the first change.
+	lastEvent atomic.Int64
+}
+
+func (c *counts) lastEventTime() time.Time {
+	if at := c.lastEvent.Load(); at != 0 {
+		return time.Unix(0, at)
+	}
+	return time.Time{}
+}
 
 // Stats are the numbers of one stream.
 type Stats struct {
 	Stream kube.Stream
 	// Synced reports whether the stream has been listed.
 	Synced bool
+	// Watching reports whether the watch is open, or there is nothing to watch because the server does not serve
+	// the resource.
+	Watching bool
+	// LastEvent is when the last change or bookmark came. It is zero before the first.
+	LastEvent time.Time
 	// Subscribers is the number of subscriptions that share the stream.
 	Subscribers int
 	// Objects is the number of objects in the store.
@@ -136,6 +153,7 @@ func (s *stream) follow(ctx context.Context) {
 
 // apply applies one change to the store, and publishes it.
 func (s *stream) apply(c watch.Change) {
+	s.counts.lastEvent.Store(time.Now().UnixNano())
 	s.published.update(s.updater, c)
 	s.updater.writer.Maintain(c.Type == watch.ChangeListed || c.Type == watch.ChangeBookmark)
 }
@@ -169,7 +187,7 @@ func (s *stream) report(err error) {
 func (s *stream) stats() Stats {
 	o := s.store.objects.Stats()
 	return Stats{
-		Stream: s.id, Synced: s.store.Synced(), Objects: o.Objects, Bytes: o.Bytes, JSON: o.JSON,
+		Stream: s.id, Synced: s.store.Synced(), Watching: s.store.isWatching() || s.store.IsAbsent(), LastEvent: s.counts.lastEventTime(), Objects: o.Objects, Bytes: o.Bytes, JSON: o.JSON,
 		Dictionary: o.Dictionary, Dictionaries: o.Dictionaries, Restarts: max(s.counts.lists.Load(), 1) - 1,
 		Errors: s.counts.errors.Load(), DecodeFailures: s.counts.decodeFailures.Load(),
 	}

@@ -346,13 +346,16 @@ func isEarlierOwner(o metav1.OwnerReference, owner kube.Ref) bool {
 	return err == nil && o.UID != owner.UID && group.Group == owner.Resource.Group && o.Kind == owner.Resource.Kind && o.Name == owner.Name
 }
 
-// hasWritten reports whether the field manager of r, or a former one, has fields in the object.
+// hasWritten reports whether the field manager of r has fields in the object, or a former one has applied the object.
+// Every program that controller-runtime's scaffold makes updates its objects as "manager", so an update under such a
+// name proves nothing.
 // With sinceCreation, entries that are older than the object do not count, because they came with
 // the object from a backup.
 func (g *Guard) hasWritten(r *kube.Request, object *metav1.ObjectMeta, sinceCreation bool) bool {
 	manager := r.Query.Get("fieldManager")
 	return slices.ContainsFunc(object.ManagedFields, func(e metav1.ManagedFieldsEntry) bool {
-		return (e.Manager == manager || slices.Contains(g.formerManagers, e.Manager)) && e.Subresource == "" &&
+		isOurs := e.Manager == manager || e.Operation == metav1.ManagedFieldsOperationApply && slices.Contains(g.formerManagers, e.Manager)
+		return isOurs && e.Subresource == "" &&
 			e.FieldsV1 != nil && len(e.FieldsV1.GetRawBytes()) > len("{}") &&
 			!(sinceCreation && e.Time.Before(&object.CreationTimestamp))
 	})

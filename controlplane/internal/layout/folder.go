@@ -4,16 +4,18 @@ package layout
 
 import (
 	"fmt"
+	"io"
 	"os"
 	"path/filepath"
 	"strings"
 	"syscall"
-	"time"
 )
 
 const (
 	folderPrefix = "yare-up-"
 	lockName     = "lock"
+	// marker is the content of the lock file. A folder without it was not made by a plane.
+	marker = "This folder belongs to a control plane of yare, and is removed with it.\n"
 	// socketLimit is the longest path a unix socket can have everywhere.
 	socketLimit = 103
 )
@@ -64,7 +66,9 @@ func prepare(path string) error {
 	if len(entries) == 0 {
 		return os.Chmod(path, 0o700)
 	}
-	if _, err := os.Stat(filepath.Join(path, lockName)); err != nil {
+	if lock, err := openLock(path); err == nil {
+		lock.Close()
+	} else {
 		return fmt.Errorf("%s is not empty, and no control plane made it: choose another --dir", path)
 	}
 	if !sweep(path) {
@@ -82,6 +86,9 @@ func lockFolder(path string) (*os.File, error) {
 		return nil, fmt.Errorf("make the lock of the folder: %w", err)
 	}
 	err = syscall.Flock(int(lock.Fd()), syscall.LOCK_EX|syscall.LOCK_NB)
+	if err == nil {
+		_, err = lock.WriteString(marker)
+	}
 	if err == nil {
 		err = os.Rename(lock.Name(), filepath.Join(path, lockName))
 	}
@@ -124,22 +131,39 @@ func Sweep() []string {
 	return swept
 }
 
-// sweep removes a folder if it belongs to no living plane, and reports whether it did.
+// sweep removes a folder if a plane of this user made it and no living plane uses it. It reports whether it did.
 func sweep(path string) bool {
-	lock, err := os.OpenFile(filepath.Join(path, lockName), os.O_RDWR, 0)
-	if os.IsNotExist(err) {
-		// The folder was made a moment ago, or its plane died in that moment.
-		info, err := os.Stat(path)
-		return err == nil && time.Since(info.ModTime()) > time.Minute && os.RemoveAll(path) == nil
-	}
+	lock, err := openLock(path)
 	if err != nil {
-		return false // it belongs to another user
+		return false
 	}
 	defer lock.Close()
 	if syscall.Flock(int(lock.Fd()), syscall.LOCK_EX|syscall.LOCK_NB) != nil {
 		return false
 	}
 	return os.RemoveAll(path) == nil
+}
+
+// openLock opens the lock of a folder that a plane of this user has made. It returns an error for every other folder,
+// and follows no link: everybody can make a folder of any name beside the temporary ones.
+func openLock(path string) (*os.File, error) {
+	info, err := os.Lstat(path)
+	if err != nil {
+		return nil, err
+	}
+	if stat, ok := info.Sys().(*syscall.Stat_t); !ok || !info.IsDir() || int(stat.Uid) != os.Geteuid() {
+		return nil, fmt.Errorf("%s is no folder of this user", path)
+	}
+	lock, err := os.OpenFile(filepath.Join(path, lockName), os.O_RDONLY|syscall.O_NOFOLLOW|syscall.O_NONBLOCK, 0)
+	if err != nil {
+		return nil, err
+	}
+	content := make([]byte, len(marker)+1)
+	if n, err := io.ReadFull(lock, content); err != io.ErrUnexpectedEOF || string(content[:n]) != marker { //nolint:errorlint // as it is documented
+		lock.Close()
+		return nil, fmt.Errorf("%s is not the lock of a control plane", lock.Name())
+	}
+	return lock, nil
 }
 
 // Clear removes all that is in the folder but its lock.

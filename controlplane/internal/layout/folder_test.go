@@ -1,11 +1,13 @@
 package layout
 
 import (
+	"errors"
 	"os"
 	"path/filepath"
 	"strings"
 	"syscall"
 	"testing"
+	"time"
 )
 
 func TestSweepTakesOnlyWhatNobodyUses(t *testing.T) {
@@ -33,8 +35,31 @@ func TestSweepTakesOnlyWhatNobodyUses(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
+	// Regression: `yare up` removed what others had made under such a name.
+	foreign := map[string]func(path string) error{
+		"a folder with a note": func(path string) error {
+			return errors.Join(os.Mkdir(path, 0o700), os.WriteFile(filepath.Join(path, "note"), nil, 0o600), os.Chtimes(path, time.Time{}, time.Now().Add(-time.Hour)))
+		},
+		"a folder with a lock of another program": func(path string) error {
+			return errors.Join(os.Mkdir(path, 0o700), os.WriteFile(filepath.Join(path, lockName), []byte("4711\n"), 0o600))
+		},
+		"a link to a folder of a killed plane": func(path string) error { return os.Symlink(killed.Path, path) },
+		"a folder whose lock is a link": func(path string) error {
+			return errors.Join(os.Mkdir(path, 0o700), os.Symlink(filepath.Join(killed.Path, lockName), filepath.Join(path, lockName)))
+		},
+	}
+	for name, create := range foreign {
+		if err := create(filepath.Join(root, folderPrefix+name)); err != nil {
+			t.Fatal(err)
+		}
+	}
 	if swept := Sweep(); len(swept) != 1 || swept[0] != killed.Path {
 		t.Errorf("swept %v, want %s", swept, killed.Path)
+	}
+	for name := range foreign {
+		if _, err := os.Lstat(filepath.Join(root, folderPrefix+name)); err != nil {
+			t.Errorf("%s was removed: %v", name, err)
+		}
 	}
 	if err := used.Remove(); err != nil {
 		t.Fatal(err)
@@ -70,6 +95,9 @@ func TestFolderThatTheUserChose(t *testing.T) {
 		t.Error(err)
 	}
 	if err := os.WriteFile(filepath.Join(root, "file"), nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(filepath.Join(root, lockName), nil, 0o600); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := NewFolder(root); err == nil || !strings.Contains(err.Error(), "not empty") {
