@@ -78,7 +78,7 @@ func (o *options) flags(program string) []flagSpec {
 		{"leader-elect", "", &o.election.isOn, runCommands,
 			"work only while this replica leads, by a Lease in its namespace; for programs that run more than once. Default: work at once"},
 		{"lease-duration", "D", o.election.setDuration, runCommands,
-			"how soon another replica follows a leader that crashed. The other times of the Lease are in proportion. Default: 15s"},
+			"how soon another replica follows a leader that crashed. The other times of the Lease are in proportion. Default: 30s"},
 		{"v", "", (*verbosity)(&o.verbose), runCommands, "log more. A level, as in -v=4 of klog, is accepted; each level above 0 logs the same"},
 		{"version", "", &o.isVersion, everyCommand, "print the version of the program"},
 		{"namespace", "NAME", setLabel(&o.install.namespace, "the name of a namespace"), namespaceCommands,

@@ -17,12 +17,19 @@ import (
 // releaseTimeout is how long the release of the lease may take at the end of a program.
 const releaseTimeout = 2 * time.Second
 
+// lastLineTimeout is how long the log may take to write why the lease is lost. The process ends then at the latest.
+const lastLineTimeout = time.Second
+
 // leaderElection is the part of a program in the election of its leader.
 type leaderElection struct {
+	fence   *lease.Fence
 	elector *lease.Elector
 	log     *slog.Logger
 	stop    context.CancelFunc
 	running sync.WaitGroup
+	// stopGuard ends the guard, which ends the process when the lease is lost.
+	stopGuard context.CancelFunc
+	guarding  sync.WaitGroup
 }
 
 // newFence returns the fence of a program with leader election, and puts it below the connections of config.
@@ -51,7 +58,8 @@ type candidacy struct {
 }
 
 // startElection makes the program a candidate for the Lease of its name in its namespace. When the lease is
-// lost, the process ends at once: whatever began in the term ends with it.
+// lost, the process ends within two seconds, even if the writer of the log blocks: whatever began in the term ends
+// with it.
 func startElection(ctx context.Context, c candidacy) (*leaderElection, error) {
 	// The elector decides itself when its requests are repeated.
 	client := kube.NewClientFromHandler(c.fence.Transport()).WithFieldManager(c.program)
@@ -68,8 +76,10 @@ func startElection(ctx context.Context, c candidacy) (*leaderElection, error) {
 		return nil, err
 	}
 	// The lease is renewed until all parts have ended, and so beyond the end of ctx.
-	ctx, cancel := context.WithCancel(context.WithoutCancel(ctx))
-	l := &leaderElection{elector: elector, log: c.log, stop: cancel}
+	ctx = context.WithoutCancel(ctx)
+	guardCtx, stopGuard := context.WithCancel(ctx)
+	ctx, cancel := context.WithCancel(ctx)
+	l := &leaderElection{fence: c.fence, elector: elector, log: c.log, stop: cancel, stopGuard: stopGuard}
 	l.running.Go(func() {
 		select {
 		case <-elector.Elected():
@@ -77,11 +87,22 @@ func startElection(ctx context.Context, c candidacy) (*leaderElection, error) {
 		case <-ctx.Done():
 		}
 	})
+	hasEnded := make(chan struct{})
 	l.running.Go(func() {
+		defer close(hasEnded)
 		if err := elector.Run(ctx); err != nil {
 			c.log.Error("the program ends at once, so that nothing of its term goes on", "error", err)
-			c.exit(statusFailed)
 		}
+	})
+	l.guarding.Go(func() {
+		if !elector.WaitLost(guardCtx) {
+			return
+		}
+		select {
+		case <-hasEnded:
+		case <-time.After(lastLineTimeout):
+		}
+		c.exit(statusFailed)
 	})
 	return l, nil
 }
@@ -107,8 +128,11 @@ func (l *leaderElection) warnOfOtherInstalls(ctx context.Context, c *kube.Client
 	}
 }
 
-// end releases the lease, if this replica leads. All parts have ended.
+// end releases the lease, if this replica leads. All parts have ended. The guard stays until the release, because
+// the log may block here too.
 func (l *leaderElection) end() {
+	defer l.guarding.Wait()
+	defer l.stopGuard()
 	l.stop()
 	l.running.Wait()
 	ctx, cancel := context.WithTimeout(context.Background(), releaseTimeout)
@@ -118,12 +142,30 @@ func (l *leaderElection) end() {
 	}
 }
 
-// missing returns why a standby is not ready, or nothing. A standby is ready when it has read the Lease.
+// missing returns why the replica is not ready, or nothing. A standby is ready when it has read the Lease.
 func (l *leaderElection) missing() string {
-	if l.elector.HasSeen() {
-		return ""
+	switch {
+	case l.isLost():
+		return fmt.Sprintf("the lease %s is lost: the program ends", l.elector)
+	case !l.elector.HasSeen():
+		return fmt.Sprintf("the lease %s has not been read", l.elector)
 	}
-	return fmt.Sprintf("the lease %s has not been read", l.elector)
+	return ""
+}
+
+// isLost reports whether the replica has lost its lease, so that the program must end. A nil *leaderElection has
+// nothing to lose.
+func (l *leaderElection) isLost() bool { return l != nil && l.elector.IsLost() }
+
+// leads reports whether the replica leads at this moment. Without an election each replica does.
+func (l *leaderElection) leads() bool { return l == nil || l.elector.Leads() }
+
+// endedWrites returns the number of writes that the fence has ended.
+func (l *leaderElection) endedWrites() float64 {
+	if l == nil {
+		return 0
+	}
+	return float64(l.fence.EndedWrites())
 }
 
 // newIdentity returns the identity of this process in the Lease: the name of its Pod, or of its host, and a

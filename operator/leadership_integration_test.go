@@ -428,7 +428,7 @@ func TestHandOver(t *testing.T) {
 		t.Errorf("the last leader ended with %d", status)
 	}
 	slices.Sort(took)
-	// Without the release the next leader waits for 15 s.
+	// Without the release the next leader waits for 30 s.
 	if median := took[len(took)/2]; median > 8*time.Second {
 		t.Errorf("the median of %d hand-overs is %s", len(took), median)
 	}

@@ -10,6 +10,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -27,13 +28,19 @@ import (
 // Their connections lead to the server in memory.
 func electionOn(t *testing.T, server kube.Handler, pod string, log *slog.Logger) (*kube.Client, environment) {
 	t.Helper()
-	fence := newFence(lease.Timing{}, new(kube.Config))
+	return shortElectionOn(t, server, pod, log, lease.Timing{}, func(status int) { t.Errorf("the program ends with %d", status) })
+}
+
+// shortElectionOn does what electionOn does, with the times of the election and the function that ends the process.
+func shortElectionOn(t *testing.T, server kube.Handler, pod string, log *slog.Logger, timing lease.Timing, exit func(status int)) (*kube.Client, environment) {
+	t.Helper()
+	fence := newFence(timing, new(kube.Config))
 	client := kube.NewClientFromHandler(fence.Handler(server))
 	env := environment{log: log, problems: newProblemReporter(log, "server", "crd", kube.Needs{}, nil), namespace: "gadgets-system", pod: pod}
 	var err error
 	env.election, err = startElection(t.Context(), candidacy{
 		fence: fence, program: "gadgets", namespace: env.namespace, pod: pod, log: log, problems: env.problems,
-		exit: func(status int) { t.Errorf("the program ends with %d", status) },
+		exit: exit,
 	})
 	if err != nil {
 		t.Fatal(err)
@@ -155,6 +162,103 @@ func TestPartsOfAStandby(t *testing.T) {
 	}
 }
 
+// blockingWriter is a writer of a log that blocks from a moment on, like a full pipe that nobody reads.
+type blockingWriter struct {
+	isBlocked atomic.Bool
+	unblock   chan struct{}
+}
+
+func (w *blockingWriter) Write(p []byte) (int, error) {
+	if w.isBlocked.Load() {
+		<-w.unblock
+	}
+	return len(p), nil
+}
+
+// The loss of the lease ends the process within two seconds, even if the writer of the log blocks. Health, readiness
+// and yare_leader follow at once.
+func TestLossOfTheLease(t *testing.T) {
+	t.Parallel()
+	for name, isBlocked := range map[string]bool{"the log is read": false, "the log blocks": true} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			server := fakeserver.New()
+			w := &blockingWriter{unblock: make(chan struct{})}
+			exits := make(chan int, 1)
+			wait := make(chan struct{}) // the process does not end before the test has seen its pages
+			timing, err := lease.TimingOf(60 * time.Second)
+			if err != nil {
+				t.Fatal(err)
+			}
+			client, env := shortElectionOn(t, server, "pod", slog.New(slog.NewTextHandler(w, nil)), timing, func(status int) { exits <- status; <-wait })
+			env.listener = anywhere(t)
+			ctx, cancel := context.WithCancel(t.Context())
+			ended := make(chan error, 1)
+			go func() {
+				err := runParts(ctx, client, env, []Part{part(func(ctx context.Context) error { <-ctx.Done(); return nil })})
+				env.election.end()
+				ended <- err
+			}()
+			check := func(code int, leader string) error {
+				for _, path := range []string{"/healthz", "/readyz"} {
+					if got, text := ask(t, env.listener.Addr(), path); got != code {
+						return fmt.Errorf("%s: %d %s", path, got, text)
+					}
+				}
+				if _, text := ask(t, env.listener.Addr(), "/metrics"); !strings.Contains(text, "\nyare_leader "+leader+"\n") {
+					return fmt.Errorf("the metrics do not have yare_leader %s", leader)
+				}
+				return nil
+			}
+			eventually(t, func() error { return check(http.StatusOK, "1") })
+			w.isBlocked.Store(isBlocked)
+			leases := kube.Namespaced[coordinationv1.Lease](server.Client(), env.namespace)
+			if _, err := leases.Patch(t.Context(), "gadgets", kube.MergePatch(map[string]any{"spec": map[string]any{"holderIdentity": "somebody-else"}})); err != nil {
+				t.Fatal(err)
+			}
+			lost := time.Now()
+			select {
+			case status := <-exits:
+				if took := time.Since(lost); status != statusFailed || took > 2*time.Second {
+					t.Errorf("the process ends after %s with %d", took, status)
+				}
+			case <-time.After(10 * time.Second):
+				t.Error("the process does not end")
+			}
+			if err := check(http.StatusServiceUnavailable, "0"); err != nil {
+				t.Error(err)
+			}
+			close(wait)
+			close(w.unblock)
+			cancel()
+			if err := <-ended; err != nil {
+				t.Error(err)
+			}
+		})
+	}
+}
+
+// An orderly release does not end the process, however long it takes.
+func TestReleaseEndsNoProcess(t *testing.T) {
+	t.Parallel()
+	timing, err := lease.TimingOf(3 * time.Second)
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, env := shortElectionOn(t, fakeserver.New(), "pod", slog.New(slog.DiscardHandler), timing, func(int) { t.Error("the release ends the process") })
+	<-env.election.elector.Elected()
+	env.election.stop()
+	env.election.running.Wait()
+	if err := env.election.elector.Release(t.Context()); err != nil {
+		t.Error(err)
+	}
+	if env.election.leads() || env.election.isLost() {
+		t.Errorf("after the release: leads %t, lost %t", env.election.leads(), env.election.isLost())
+	}
+	time.Sleep(timing.Duration + time.Second) // beyond the deadline
+	env.election.end()
+}
+
 // A replica that cannot read the Lease is not ready, and its log has the reason.
 func TestStandbyThatMayNotReadTheLease(t *testing.T) {
 	t.Parallel()
@@ -238,7 +342,7 @@ func TestLeaseDuration(t *testing.T) {
 	t.Parallel()
 	for args, want := range map[string]lease.Timing{
 		"run --leader-elect":                       {},
-		"run --leader-elect --lease-duration 30s":  {Duration: 30 * time.Second, Deadline: 20 * time.Second, Period: 4 * time.Second},
+		"run --leader-elect --lease-duration 15s":  {Duration: 15 * time.Second, Deadline: 10 * time.Second, Period: 2 * time.Second},
 		"--lease-duration=5m --leader-elect":       {Duration: 5 * time.Minute, Deadline: 200 * time.Second, Period: 40 * time.Second},
 		"manifests --image i --lease-duration=30s": {Duration: 30 * time.Second, Deadline: 20 * time.Second, Period: 4 * time.Second},
 	} {
@@ -255,7 +359,7 @@ func TestLeaseDuration(t *testing.T) {
 		"--leader-elect --lease-duration 3500ms": "from 3s to 5m0s",
 		"--leader-elect --lease-duration 1h":     "from 3s to 5m0s",
 		"--leader-elect --lease-duration 15":     "missing unit",
-		"--lease-duration 30s":                   "--lease-duration is for --leader-elect: give both",
+		"--lease-duration 15s":                   "--lease-duration is for --leader-elect: give both",
 	} {
 		status, _, stderr := call(strings.Fields(args), Func[gadget](idle))
 		if status != statusUsage || !strings.Contains(stderr, want) {

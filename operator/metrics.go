@@ -21,27 +21,21 @@ type programMetrics struct {
 	requests   *requestMetrics
 }
 
-// newProgramMetrics returns the metrics of a program. elected is the field Elected of [controller.Runtime].
-func newProgramMetrics(elected <-chan struct{}) *programMetrics {
+// newProgramMetrics returns the metrics of a program. election may be nil.
+func newProgramMetrics(election *leaderElection) *programMetrics {
 	r := new(metrics.Registry)
 	m := &programMetrics{registry: r, reconciles: newReconcileMetrics(r), requests: newRequestMetrics(r)}
-	registerGauge(r, "yare_leader", "1 if this replica leads, or the program has no leader election, else 0.",
-		func() float64 { return leads(elected) })
+	registerGauge(r, "yare_leader", "1 if this replica leads, or the program has no leader election, else 0.", func() float64 {
+		if election.leads() {
+			return 1
+		}
+		return 0
+	})
+	r.Collect(metrics.KindCounter, "yare_writes_ended_by_lease_total",
+		"Writes that had no answer within the time that the lease of the leader allowed them.", nil,
+		func(emit metrics.Emit) { emit(election.endedWrites()) })
 	registerProcessMetrics(r)
 	return m
-}
-
-// leads returns 1 if elected is nil or closed, else 0.
-func leads(elected <-chan struct{}) float64 {
-	if elected == nil {
-		return 1
-	}
-	select {
-	case <-elected:
-		return 1
-	default:
-		return 0
-	}
 }
 
 // registerProcessMetrics registers metrics of the process, by the names that the clients of Prometheus

@@ -16,7 +16,7 @@ import (
 
 // pages are what a program serves:
 //
-//	/healthz  200 while the program runs
+//	/healthz  200 while the program runs, 503 after the loss of its lease
 //	/readyz   200 when the program is ready, else 503 and what is missing
 //	/metrics  the metrics, for Prometheus
 //
@@ -31,10 +31,17 @@ type pages struct {
 	ownMetrics func(io.Writer)
 }
 
-// newPages returns the pages of a program. handlers are the author's, by pattern. ownMetrics may be nil.
-func newPages(handlers map[string]http.Handler, ownMetrics func(io.Writer), log *slog.Logger) (*pages, error) {
+// newPages returns the pages of a program. handlers are the author's, by pattern. ownMetrics may be nil. isLost
+// reports whether the program has lost its lease.
+func newPages(handlers map[string]http.Handler, ownMetrics func(io.Writer), isLost func() bool, log *slog.Logger) (*pages, error) {
 	p := &pages{mux: http.NewServeMux(), log: log, ownMetrics: ownMetrics}
-	p.mux.HandleFunc("GET /healthz", func(w http.ResponseWriter, _ *http.Request) { writeText(w, http.StatusOK, "ok\n") })
+	p.mux.HandleFunc("GET /healthz", func(w http.ResponseWriter, _ *http.Request) {
+		if isLost() {
+			writeText(w, http.StatusServiceUnavailable, "the lease is lost: the program ends\n")
+			return
+		}
+		writeText(w, http.StatusOK, "ok\n")
+	})
 	p.mux.HandleFunc("GET /readyz", p.serveReady)
 	p.mux.HandleFunc("GET /metrics", p.serveMetrics)
 	for _, pattern := range slices.Sorted(maps.Keys(handlers)) {

@@ -102,7 +102,7 @@ func Main(parts ...Part) {
 // With --leader-elect one replica leads, by a Lease of the program's name in its namespace (see
 // [controller.Runtime]). The other replicas stand by: see [Standby]. A replica that loses the lease ends at
 // once, with the status 1. --lease-duration sets how soon another replica follows after a crash of the leader,
-// from 3s to 5m. Default: 15s.
+// from 3s to 5m. Default: 30s.
 func (p Program) Main() {
 	i := invocation{Program: p, name: programName(), stdout: os.Stdout, stderr: os.Stderr, exit: os.Exit}
 	ctx, stop := untilSignal(i.stderr)

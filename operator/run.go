@@ -84,7 +84,7 @@ func runParts(ctx context.Context, c *kube.Client, env environment, parts []Part
 	var m *programMetrics
 	var requests *requestMetrics
 	if env.listener != nil {
-		m = newProgramMetrics(env.elected())
+		m = newProgramMetrics(env.election)
 		requests = m.requests
 	}
 	c = addHandlers(c, env, needs, requests)
@@ -98,7 +98,7 @@ func runParts(ctx context.Context, c *kube.Client, env environment, parts []Part
 	if env.handlers != nil {
 		handlers = env.handlers(rt)
 	}
-	pages, err := newPages(handlers, env.metrics, env.log)
+	pages, err := newPages(handlers, env.metrics, env.election.isLost, env.log)
 	if err != nil {
 		return err
 	}

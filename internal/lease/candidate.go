@@ -1,6 +1,7 @@
 package lease
 
 import (
+	"maps"
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -9,58 +10,70 @@ import (
 // candidate is the state machine of an [Elector]. It makes no requests and reads no clock. Its caller passes in
 // the Leases that it has read and written, with readings of the clock.
 //
-// An example with the default times. The lease lasts for 15 s, and the term for 10 s:
+// An example with the default times. The lease lasts for 30 s, and the term for 20 s:
 //
 //	 0 s  the candidate reads a Lease that A holds, renewed at 09:00:00 by the clock of A
-//	 2 s  it reads the Lease with the renewal 09:00:02. So A is alive, and the wait begins anew
-//	 4 s  it reads the same record, which proves nothing: the lease is free at 2 s + 15 s
-//	17 s  it sends a claim, which names it as the holder
-//	18 s  the server answers. The term began at 17 s, when the claim was sent, and ends at 27 s
+//	 4 s  it reads the Lease with the renewal 09:00:04. So A is alive, and holds the lease until 4 s + 30 s
+//	 8 s  it reads the same record, which proves nothing
+//	 9 s  somebody has deleted the Lease. A may have renewed it and may act, so A holds the lease until 9 s + 30 s
+//	39 s  it sends a claim, which names it as the holder
+//	40 s  the server answers. The term began at 39 s, when the claim was sent, and ends at 59 s
 type candidate struct {
 	namespace, name string
 	identity        string
 	timing          Timing
 
-	// isSeen is true once the state of the Lease is known.
-	isSeen bool
-	// seen is the Lease as it was seen last. It is nil if the Lease does not exist.
+	// seen is the Lease as it was seen last. It is nil if the Lease was absent, or was not seen yet.
 	seen *Lease
-	// seenAt is when the record in seen was seen first. Other machines set the times in the record.
-	// Therefore these times are never compared with a clock of this machine.
-	seenAt Reading
+	// heldUntil is the latest end of all held records of others that this process has seen, by its steady clock. A
+	// record that has vanished was seen until then.
+	// Other machines set the times in the records. Therefore these times are never compared with a clock of this
+	// machine.
+	heldUntil time.Duration
+	// ownRecords holds the records that this process has sent within the last Timing.Duration, and when it sent each
+	// of them. A record that names this process and is not in ownRecords is the work of somebody else: an edit by
+	// hand, or a copy of this process.
+	ownRecords map[record]Reading
 
 	// leads is true from the beginning of the term on.
 	leads bool
 	// sent is when the last successful renewal was sent. The claim is the first renewal.
 	sent Reading
-	// hasUnanswered is true if a write after the last successful renewal has no answer. The server may have
-	// carried it out. unansweredSent is when the first write of this kind was sent.
-	hasUnanswered  bool
-	unansweredSent Reading
 }
 
 // observe records the state of the Lease. l is nil if the Lease does not exist. An unchanged record does not prove
-// that its holder is alive.
+// that its holder is alive. The holder of a record that has vanished may have renewed it a moment before.
 func (c *candidate) observe(l *Lease, at Reading) {
-	isSame := c.isSeen && (l == nil) == (c.seen == nil) && recordOf(l) == recordOf(c.seen)
-	c.isSeen, c.seen = true, l
-	if !isSame {
-		c.seenAt = at
+	before, after := recordOf(c.seen), recordOf(l)
+	c.seen = l
+	switch {
+	case after == before:
+	case after.isHeld() && !c.isOwn(l):
+		c.hold(after, at)
+	case before.isHeld() && !after.isHeld() && !after.isReleased():
+		c.hold(before, at)
 	}
 }
 
-// untilFree returns how long another candidate still holds the lease, as far as this candidate knows. It returns
-// zero for a lease that can be taken.
+// hold records that the lease is held by r, from the reading on.
+func (c *candidate) hold(r record, from Reading) {
+	c.heldUntil = max(c.heldUntil, from.steady+r.duration(c.timing.Duration))
+}
+
+// untilFree returns how long another candidate may still act as the leader, as far as this candidate knows. It
+// returns zero for a lease that can be taken.
 func (c *candidate) untilFree(now Reading) time.Duration {
-	r := recordOf(c.seen)
-	if c.seen == nil || r.holder == "" || c.isHolder() {
+	if recordOf(c.seen).isReleased() {
 		return 0
 	}
-	return max(0, r.duration(c.timing.Duration)-now.shortestSince(c.seenAt))
+	return max(0, c.heldUntil-now.steady)
 }
 
-// isHolder reports whether the Lease names this candidate.
-func (c *candidate) isHolder() bool { return c.seen != nil && recordOf(c.seen).holder == c.identity }
+// isOwn reports whether this process has sent the record in l.
+func (c *candidate) isOwn(l *Lease) bool {
+	_, isOwn := c.ownRecords[recordOf(l)]
+	return isOwn
+}
 
 // holder returns the identity that the Lease names. It is empty for a lease that is free.
 func (c *candidate) holder() string { return recordOf(c.seen).holder }
@@ -77,12 +90,12 @@ func (c *candidate) claim(now time.Time) *Lease {
 		l = &Lease{Metadata: metav1.ObjectMeta{Namespace: c.namespace, Name: c.name}}
 	case before.holder == c.identity:
 		after.acquired = before.acquired
-		// Other candidates recognize a renewal by its time. This clock may have been set back.
-		if after.renewed == before.renewed {
-			after.renewed++
-		}
 	default:
 		after.transitions++
+	}
+	// Others recognize a renewal by its time, and this process its own records. This clock may have been set back.
+	for _, isSent := c.ownRecords[after]; isSent || after.renewed == before.renewed; _, isSent = c.ownRecords[after] {
+		after.renewed++
 	}
 	return withRecord(l, after)
 }
@@ -95,32 +108,34 @@ func (c *candidate) released(now time.Time) *Lease {
 	})
 }
 
+// recordSent records that a claim is about to be sent. sent is the present reading.
+func (c *candidate) recordSent(claim *Lease, sent Reading) {
+	maps.DeleteFunc(c.ownRecords, func(_ record, earlier Reading) bool { return sent.longestSince(earlier) > c.timing.Duration })
+	c.ownRecords[recordOf(claim)] = sent
+}
+
 // recordSuccess records that the server has stored l. sent is the reading when l was sent.
 func (c *candidate) recordSuccess(l *Lease, sent Reading) {
-	c.observe(l, sent)
-	c.leads, c.sent, c.hasUnanswered = true, sent, false
+	c.seen, c.leads, c.sent = l, true, sent
+	c.ownRecords[recordOf(l)] = sent
 }
 
-// recordUnanswered records a write without an answer. sent is the reading when the write was sent.
-func (c *candidate) recordUnanswered(sent Reading) {
-	if !c.hasUnanswered {
-		c.hasUnanswered, c.unansweredSent = true, sent
-	}
-}
-
-// recordFound records that the server has shown l. The holder of l is this candidate. recordFound returns true if
-// l shows that the server carried out a write without an answer. That write renewed the lease. Nothing shows which
-// write it was, so the first write without an answer counts.
+// recordFound records that the server has shown the leader its Lease l. It returns false if this process has not
+// sent the record in l: then the lease is lost. The record may be a renewal without an answer, which extends the
+// term.
 //
-// For example, renewals were sent at 2 s and 4 s, and neither was answered. At 6 s the server shows a changed
-// record. It may be the renewal of 2 s, so the term ends at 12 s.
-func (c *candidate) recordFound(l *Lease, now Reading) (isRenewed bool) {
-	isRenewed = c.hasUnanswered && recordOf(l) != recordOf(c.seen)
-	c.observe(l, now)
-	if isRenewed {
-		c.leads, c.sent, c.hasUnanswered = true, c.unansweredSent, false
+// For example, renewals were sent at 4 s and 8 s, and neither was answered. At 12 s the server shows the record of
+// 4 s, so the term ends at 24 s.
+func (c *candidate) recordFound(l *Lease) bool {
+	sent, isOwn := c.ownRecords[recordOf(l)]
+	if !isOwn {
+		return false
 	}
-	return isRenewed
+	c.seen = l
+	if sent.steady > c.sent.steady {
+		c.sent = sent
+	}
+	return true
 }
 
 // timeLeft returns how much is left of the term. It returns zero or less without a term, and after the deadline.

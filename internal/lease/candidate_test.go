@@ -18,7 +18,9 @@ import (
 func at(d time.Duration) Reading { return Reading{steady: d, running: d} }
 
 func newCandidate(identity string) *candidate {
-	return &candidate{namespace: "default", name: "gadgets", identity: identity, timing: DefaultTiming()}
+	return &candidate{
+		namespace: "default", name: "gadgets", identity: identity, timing: DefaultTiming(), ownRecords: make(map[record]Reading),
+	}
 }
 
 // leaseOf returns a Lease that a holder has renewed at a time of its own clock.
@@ -59,10 +61,41 @@ func TestStandbyWaitsFromItsOwnObservation(t *testing.T) {
 	if got := wait(131 * time.Second); got != 0 {
 		t.Errorf("after the release: %s", got)
 	}
-	c.observe(leaseOf("other", 15, 9), at(132*time.Second))
-	c.observe(nil, at(133*time.Second))
-	if got := wait(133 * time.Second); got != 0 {
-		t.Errorf("after the deletion: %s", got)
+}
+
+// A lease that others held counts as held until the latest end of all records that this process has seen. A record
+// that has vanished was seen until then. Only an orderly release ends the wait earlier.
+func TestLeaseIsHeldUntilTheLatestEnd(t *testing.T) {
+	t.Parallel()
+	for name, test := range map[string]struct {
+		l    *Lease
+		want time.Duration
+	}{
+		"deleted":                   {nil, 60 * time.Second},
+		"emptied":                   {leaseOf("", 30, 7), 55 * time.Second},
+		"emptied entirely":          {leaseOf("", 0, 0), 60 * time.Second},
+		"of a shorter duration":     {leaseOf("other", 3, 7), 55 * time.Second},
+		"taken by hand":             {leaseOf("someone", 3, 7), 55 * time.Second},
+		"released":                  {leaseOf("", 1, 8), 0},
+		"of this name, but unknown": {leaseOf("me", 60, 8), 60 * time.Second},
+	} {
+		c := newCandidate("me")
+		c.observe(leaseOf("other", 60, 7), at(100*time.Second))
+		c.observe(test.l, at(105*time.Second))
+		if got := c.untilFree(at(105 * time.Second)); got != test.want {
+			t.Errorf("a lease that is %s: the candidate waits for %s, want %s", name, got, test.want)
+		}
+	}
+	// A process that has seen only the Lease without a holder does not know when it was emptied.
+	c := newCandidate("me")
+	c.observe(leaseOf("", 30, 7), at(100*time.Second))
+	if got := c.untilFree(at(100 * time.Second)); got != 30*time.Second {
+		t.Errorf("after a Lease that was emptied before the start: %s", got)
+	}
+	c = newCandidate("me")
+	c.observe(nil, at(100*time.Second))
+	if got := c.untilFree(at(100 * time.Second)); got != 0 {
+		t.Errorf("without a Lease: %s", got)
 	}
 }
 
@@ -79,35 +112,40 @@ func TestClocksThatAreSet(t *testing.T) {
 	if got := leader.timeLeft(later); got > 0 {
 		t.Errorf("forward: %s are left", got)
 	}
-	if got := leader.timeLeft(Reading{steady: 4 * time.Second, running: -time.Hour}); got != 6*time.Second {
+	if got := leader.timeLeft(Reading{steady: 4 * time.Second, running: -time.Hour}); got != 16*time.Second {
 		t.Errorf("backward: %s are left", got)
 	}
 }
 
-// A term counts from when its last renewal was sent. A lost answer counts from the first write
-// that the answer can belong to.
+// A term counts from when its last renewal was sent. The record on the server shows which renewal without an answer
+// was carried out.
 func TestTermCountsFromTheSending(t *testing.T) {
 	t.Parallel()
 	c := newCandidate("me")
 	if got := c.timeLeft(at(time.Second)); got > 0 {
 		t.Errorf("without a term %s are left", got)
 	}
-	first := leaseOf("me", 15, 7)
+	first, second, third := leaseOf("me", 30, 7), leaseOf("me", 30, 8), leaseOf("me", 30, 9)
 	c.recordSuccess(first, at(10*time.Second))
-	if got := c.timeLeft(at(12 * time.Second)); got != 8*time.Second {
-		t.Errorf("%s are left", got)
+	c.recordSent(second, at(14*time.Second))
+	c.recordSent(third, at(18*time.Second))
+	check := func(what string, l *Lease, isOwn bool, left time.Duration) {
+		t.Helper()
+		if got := c.recordFound(l); got != isOwn {
+			t.Errorf("%s: the record is own: %t", what, got)
+		}
+		if got := c.timeLeft(at(20 * time.Second)); got != left {
+			t.Errorf("%s: %s are left, want %s", what, got, left)
+		}
 	}
-	if c.recordFound(first, at(13*time.Second)) || c.timeLeft(at(13*time.Second)) != 7*time.Second {
-		t.Error("the same record extends the term")
-	}
-	c.recordUnanswered(at(14 * time.Second))
-	c.recordUnanswered(at(16 * time.Second))
-	if c.recordFound(first, at(17*time.Second)) || c.timeLeft(at(17*time.Second)) != 3*time.Second {
-		t.Error("a renewal that was not carried out extends the term")
-	}
-	if !c.recordFound(leaseOf("me", 15, 8), at(17*time.Second)) || c.timeLeft(at(17*time.Second)) != 7*time.Second {
-		t.Errorf("after a renewal without an answer %s are left", c.timeLeft(at(17*time.Second)))
-	}
+	check("no renewal was carried out", first, true, 10*time.Second)
+	check("the renewal of 14 s was carried out", second, true, 14*time.Second)
+	check("an older state", first, true, 14*time.Second)
+	check("a renewal that this process has not sent", leaseOf("me", 30, 12), false, 14*time.Second)
+	check("another holder", leaseOf("other", 30, 8), false, 14*time.Second)
+	check("the renewal of 18 s was carried out", third, true, 18*time.Second)
+	c.recordSent(leaseOf("me", 30, 10), at(41*time.Second))
+	check("a record that is older than a lease lasts", first, false, 18*time.Second)
 }
 
 // A Lease is written as the electors of client-go write it.
@@ -143,17 +181,17 @@ func TestRecordsOfClientGo(t *testing.T) {
 	c := newCandidate("me")
 	c.observe(nil, at(0))
 	first := c.claim(now)
-	check("the first claim", first, want("me", 15, now, now, 0))
+	check("the first claim", first, want("me", 30, now, now, 0))
 	c.recordSuccess(first, at(0))
-	check("a renewal", c.claim(now.Add(2*time.Second)), want("me", 15, now, now.Add(2*time.Second), 0))
-	check("a renewal while the clock stands", c.claim(now), want("me", 15, now, now.Add(time.Microsecond), 0))
+	check("a renewal", c.claim(now.Add(2*time.Second)), want("me", 30, now, now.Add(2*time.Second), 0))
+	check("a renewal while the clock stands", c.claim(now), want("me", 30, now, now.Add(time.Microsecond), 0))
 	check("the release", c.released(now.Add(3*time.Second)), want("", 1, now.Add(3*time.Second), now.Add(3*time.Second), 0))
 
 	taken := leaseOf("other", 15, 7)
 	strategy := "OldestEmulationVersion"
 	taken.Spec.Strategy = &strategy
 	c.observe(taken, at(0))
-	claim := want("me", 15, now, now, 4)
+	claim := want("me", 30, now, now, 4)
 	claim.Strategy = (*coordinationv1.CoordinatedLeaseStrategy)(&strategy)
 	check("a take-over", c.claim(now), claim)
 	if c.claim(now).Metadata.ResourceVersion != "5" {
@@ -163,8 +201,12 @@ func TestRecordsOfClientGo(t *testing.T) {
 
 func TestTiming(t *testing.T) {
 	t.Parallel()
-	if got, want := DefaultTiming(), (Timing{Duration: 15 * time.Second, Deadline: 10 * time.Second, Period: 2 * time.Second}); got != want {
+	if got, want := DefaultTiming(), (Timing{Duration: 30 * time.Second, Deadline: 20 * time.Second, Period: 4 * time.Second}); got != want {
 		t.Errorf("the default is %+v, want %+v", got, want)
+	}
+	// A write begins at the worst when the renewal is late by one attempt that fails at once.
+	if left := DefaultTiming().Deadline - 2*DefaultTiming().Period; left <= 10*time.Second {
+		t.Errorf("in a healthy term, a write may have %s only", left)
 	}
 	for _, d := range []time.Duration{shortestDuration, 15 * time.Second, time.Minute, longestDuration} {
 		timing, err := TimingOf(d)

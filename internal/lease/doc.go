@@ -7,7 +7,7 @@
 // A term lasts from the election of a process to the end of that process, or to the orderly release of the lease.
 // It is valid until the deadline: [Timing.Deadline] after its last successful renewal was sent. The other
 // replicas take the lease [Timing.Duration] after they observed that renewal. They observe a renewal later than
-// it is sent. The difference between the two durations, 5 s by default, is the tolerance for the network and the
+// it is sent. The difference between the two durations, 10 s by default, is the tolerance for the network and the
 // rates of the clocks.
 //
 // [Elector] acquires, renews and releases the lease. [Fence] refuses requests after the deadline. It does so in two

@@ -35,9 +35,12 @@ type Config struct {
 // An example with the default times, from the start of a replica:
 //
 //	 0 s  the watch shows that nobody holds the lease. The elector sends a claim, and leads from its answer on
-//	 2 s  it renews the lease (Timing.Period), and then every two seconds
-//	 8 s  a renewal fails. The elector repeats it about every half second
-//	16 s  10 s after the last successful renewal was sent (Timing.Deadline), the lease is lost and Run returns
+//	 4 s  it renews the lease (Timing.Period), and then every four seconds
+//	16 s  a renewal fails. The elector repeats it about every second
+//	32 s  20 s after the last successful renewal was sent (Timing.Deadline), the lease is lost and Run returns
+//
+// The watch goes on during the term. Somebody deletes the Lease at 10 s, so the watch shows it at 10 s. The elector
+// reads the Lease from the server, and the lease is lost at once.
 type Elector struct {
 	Config
 	leases requests
@@ -62,8 +65,10 @@ func New(c Config) (*Elector, error) {
 	}
 	return &Elector{
 		Config: c, leases: requests{c.Client, c.Namespace, c.Name}, clock: c.Fence.term.clock, timing: c.Fence.term.timing, elected: make(chan struct{}),
-		candidate: candidate{namespace: c.Namespace, name: c.Name, identity: c.Identity, timing: c.Fence.term.timing},
-		failures:  failures{log: c.Log, isReported: c.IsReported},
+		candidate: candidate{
+			namespace: c.Namespace, name: c.Name, identity: c.Identity, timing: c.Fence.term.timing, ownRecords: make(map[record]Reading),
+		},
+		failures: failures{log: c.Log, isReported: c.IsReported},
 	}, nil
 }
 
@@ -73,12 +78,28 @@ func (e *Elector) Elected() <-chan struct{} { return e.elected }
 // HasSeen reports whether the state of the Lease is known. If so, the account may read the Lease.
 func (e *Elector) HasSeen() bool { return e.hasSeen.Load() }
 
+// Leads reports whether this process leads: its term has begun, and is not over.
+func (e *Elector) Leads() bool { return e.Fence.term.isValid() }
+
+// IsLost reports whether the lease is lost. An orderly release is no loss.
+func (e *Elector) IsLost() bool { return e.Fence.term.isLost() }
+
+// WaitLost waits until the lease is lost, and returns within a second. It returns false if ctx ends before. Run may
+// return later than WaitLost, for example because the writer of the log blocks.
+func (e *Elector) WaitLost(ctx context.Context) bool { return e.Fence.term.waitLost(ctx) }
+
 // Run waits for the lease, begins the term, and renews the lease until ctx ends. Then it returns nil, and
 // leaves the lease unchanged: see [Elector.Release]. An error means that the lease is lost and the fence is
 // closed. The process must end then. Otherwise work of its term goes on.
 func (e *Elector) Run(ctx context.Context) error {
 	began := time.Now()
-	if !e.waitForLease(ctx) {
+	states := make(chan *Lease)
+	var watching sync.WaitGroup
+	defer watching.Wait()
+	watchCtx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	watching.Go(func() { e.watch(watchCtx, states) })
+	if !e.waitForLease(ctx, states) {
 		return nil
 	}
 	if !e.Fence.term.extend(e.candidate.sent) {
@@ -87,20 +108,15 @@ func (e *Elector) Run(ctx context.Context) error {
 	close(e.elected)
 	e.Log.Info("this replica leads", "lease", e.String(), "identity", e.Identity,
 		"waited", time.Since(began).Round(time.Millisecond), "transitions", recordOf(e.candidate.seen).transitions)
-	return e.lead(ctx)
+	return e.lead(ctx, states)
 }
 
 // String returns the name of the Lease.
 func (e *Elector) String() string { return e.Namespace + "/" + e.Name }
 
-// waitForLease waits until this candidate has acquired the lease. It returns false if ctx ends before.
-func (e *Elector) waitForLease(ctx context.Context) bool {
-	states := make(chan *Lease)
-	var watching sync.WaitGroup
-	defer watching.Wait()
-	watchCtx, cancel := context.WithCancel(ctx)
-	defer cancel()
-	watching.Go(func() { e.watch(watchCtx, states) })
+// waitForLease waits until this candidate has acquired the lease. states are the states that the watch shows. It
+// returns false if ctx ends before.
+func (e *Elector) waitForLease(ctx context.Context, states <-chan *Lease) bool {
 	var pause time.Duration // before the next attempt
 	for {
 		wait := max(e.candidate.untilFree(e.clock()), pause)
@@ -117,7 +133,7 @@ func (e *Elector) waitForLease(ctx context.Context) bool {
 		if e.candidate.untilFree(e.clock()) > 0 {
 			continue // the timer was faster than the clock
 		}
-		isAcquired, err := e.acquire(ctx)
+		isAcquired, err := e.acquire(ctx, states)
 		switch {
 		case isAcquired:
 			return true
@@ -165,8 +181,8 @@ func (e *Elector) observe(l *Lease) {
 }
 
 // acquire reads the Lease from the server, and takes it if it is free. It returns whether this candidate has the
-// lease now.
-func (e *Elector) acquire(ctx context.Context) (bool, error) {
+// lease now. It takes nothing if states has shown something meanwhile, such as a holder whose Lease was deleted.
+func (e *Elector) acquire(ctx context.Context, states <-chan *Lease) (bool, error) {
 	ctx, cancel := context.WithTimeout(ctx, e.timing.attempt())
 	defer cancel()
 	live, err := e.leases.get(ctx)
@@ -174,11 +190,18 @@ func (e *Elector) acquire(ctx context.Context) (bool, error) {
 		return false, err
 	}
 	e.observe(live)
+	select {
+	case l := <-states:
+		e.observe(l)
+		return false, nil
+	default:
+	}
 	if e.candidate.untilFree(e.clock()) > 0 {
 		return false, nil
 	}
 	claim := e.candidate.claim(time.Now())
 	sent := e.clock()
+	e.candidate.recordSent(claim, sent)
 	var stored *Lease
 	if live == nil {
 		stored, err = e.leases.create(ctx, claim)
@@ -192,37 +215,54 @@ func (e *Elector) acquire(ctx context.Context) (bool, error) {
 	return true, nil
 }
 
-// lead renews the lease until ctx ends, or until the lease is lost, and returns the error of the loss.
-func (e *Elector) lead(ctx context.Context) error {
-	for {
+// lead renews the lease until ctx ends, or until the lease is lost, and returns the error of the loss. states are
+// the states that the watch shows. They may be older than what the elector knows. Therefore a state that this
+// process has not written only makes the elector read the Lease from the server.
+func (e *Elector) lead(ctx context.Context, states <-chan *Lease) error {
+	var err error // of the last attempt
+	for attempt := time.NewTimer(e.untilRenewal()); ; {
+		isDue := false
 		select {
 		case <-ctx.Done():
 			return nil
-		case <-time.After(max(e.timing.Period-e.clock().longestSince(e.candidate.sent), e.timing.Period/10)):
+		case <-e.Fence.term.over:
+		case <-attempt.C:
+			isDue = true
+		case l := <-states:
+			if e.candidate.isOwn(l) {
+				continue
+			}
 		}
-		err := e.renew(ctx)
-		for err != nil {
-			if ctx.Err() != nil {
-				return nil
-			}
-			if _, isLost := errors.AsType[*lostError](err); isLost {
-				return e.lose(err)
-			}
-			e.failures.record(ctx, err)
-			left := e.candidate.timeLeft(e.clock())
-			if left <= 0 {
-				return e.lose(err)
-			}
-			select {
-			case <-ctx.Done():
-				return nil
-			case <-time.After(min(left, jitter(e.timing.Period/4))):
-			}
+		if e.candidate.timeLeft(e.clock()) <= 0 || e.IsLost() {
+			return e.lose(cmp.Or(err, errStopped))
+		}
+		if isDue {
 			err = e.renew(ctx)
+		} else {
+			err = e.examine(ctx)
 		}
-		e.failures.record(ctx, nil)
+		if ctx.Err() != nil {
+			return nil
+		}
+		if _, isLost := errors.AsType[*lostError](err); isLost {
+			return e.lose(err)
+		}
+		e.failures.record(ctx, err)
+		wait := e.untilRenewal()
+		if err != nil {
+			wait = min(e.candidate.timeLeft(e.clock()), jitter(e.timing.Period/4))
+		}
+		attempt.Reset(wait)
 	}
 }
+
+// untilRenewal returns the time until the next renewal, if the last one was successful.
+func (e *Elector) untilRenewal() time.Duration {
+	return max(e.timing.Period-e.clock().longestSince(e.candidate.sent), e.timing.Period/10)
+}
+
+// errStopped is the reason of a loss without an error of a request.
+var errStopped = errors.New("this process was stopped, or could not renew it in time")
 
 // lostError is the error of a lost lease, with the reason of the loss.
 type lostError struct{ reason string }
@@ -238,28 +278,34 @@ func (e *Elector) lose(reason error) error {
 
 // renew renews the lease. An error other than a *lostError means that the renewal failed.
 func (e *Elector) renew(ctx context.Context) error {
-	left := e.candidate.timeLeft(e.clock())
-	if left <= 0 {
-		return &lostError{"this process was stopped, or could not renew it in time"}
-	}
-	ctx, cancel := context.WithTimeout(ctx, min(left, e.timing.attempt()))
+	bounded, cancel := context.WithTimeout(ctx, min(e.candidate.timeLeft(e.clock()), e.timing.attempt()))
 	defer cancel()
 	claim := e.candidate.claim(time.Now())
 	sent := e.clock()
-	stored, err := e.leases.replace(ctx, claim)
+	e.candidate.recordSent(claim, sent)
+	stored, err := e.leases.replace(bounded, claim)
 	switch {
 	case err == nil:
 		e.candidate.recordSuccess(stored, sent)
+		return e.extend()
 	case kube.IsConflict(err), kube.IsNotFound(err):
-		if err := e.examine(ctx); err != nil {
+		before := e.candidate.sent
+		if err := e.examine(bounded); err != nil {
 			return err
 		}
-	case isDoubtful(err):
-		e.candidate.recordUnanswered(sent)
-		return err
+		if e.candidate.sent == before {
+			return errChanged // the next renewal has the new version
+		}
+		return nil
+	case bounded.Err() != nil && ctx.Err() == nil:
+		return fmt.Errorf("the network, a busy server, or a webhook that covers Leases and does not answer may be the cause: %w", err)
 	default:
 		return err
 	}
+}
+
+// extend extends the term to what the candidate knows.
+func (e *Elector) extend() error {
 	if !e.Fence.term.extend(e.candidate.sent) {
 		return &lostError{"the server took too long to answer the renewal"}
 	}
@@ -268,23 +314,25 @@ func (e *Elector) renew(ctx context.Context) error {
 
 // errChanged is the error of a renewal that was refused because somebody else has changed the Lease,
 // such as its labels.
-var errChanged = errors.New("somebody has changed the Lease, but not its holder")
+var errChanged = errors.New("somebody has changed the Lease, but not its record")
 
-// examine reads the Lease after a renewal that the server refused because the Lease has changed.
+// examine reads the Lease from the server, because somebody else may have changed it. A *lostError means that the
+// server does not have a record that this process has sent.
 func (e *Elector) examine(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(ctx, e.timing.attempt())
+	defer cancel()
 	live, err := e.leases.get(ctx)
 	switch {
 	case kube.IsNotFound(err):
 		return &lostError{"somebody has deleted the Lease"}
 	case err != nil:
 		return err
-	case recordOf(live).holder != e.Identity:
-		return &lostError{fmt.Sprintf("it is held by %q", cmp.Or(recordOf(live).holder, "nobody"))}
-	case !e.candidate.recordFound(live, e.clock()):
-		// The next renewal has the new version.
-		return errChanged
+	case e.candidate.recordFound(live):
+		return e.extend()
+	case recordOf(live).holder == e.Identity:
+		return &lostError{"it names this process in a record that this process has not sent: somebody has edited the Lease, or this process runs a second time, as in a copy of its machine"}
 	}
-	return nil
+	return &lostError{fmt.Sprintf("it is held by %q", cmp.Or(recordOf(live).holder, "nobody"))}
 }
 
 // isDoubtful reports whether a write that failed with err may have been carried out.
@@ -315,10 +363,9 @@ func (e *Elector) Release(ctx context.Context) error {
 			return fmt.Errorf("release the lease: %w", err)
 		}
 		live, err := e.leases.get(ctx)
-		if err != nil || recordOf(live).holder != e.Identity {
+		if err != nil || !e.candidate.recordFound(live) {
 			return kube.IgnoreNotFound(err)
 		}
-		e.candidate.observe(live, e.clock())
 	}
 }
 

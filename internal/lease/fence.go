@@ -8,13 +8,19 @@ import (
 	"net"
 	"net/url"
 	"strconv"
+	"sync/atomic"
 	"time"
 
 	"github.com/yare-go/yare/kube"
 )
 
-// errTermEnds is the cause of the end of a write at the deadline.
-var errTermEnds = errors.New("the deadline of the lease has passed")
+// writeBoundError is the error of a write without an answer within the time that the term allowed the write.
+type writeBoundError time.Duration
+
+func (e writeBoundError) Error() string {
+	return fmt.Sprintf("the write had no answer within the %s that the lease of the leader allowed it: a webhook that does not answer "+
+		"or a busy server may be the cause; a longer --lease-duration allows more", time.Duration(e).Round(time.Millisecond))
+}
 
 // Fence keeps the requests of a process within its term:
 //
@@ -25,19 +31,23 @@ var errTermEnds = errors.New("the deadline of the lease has passed")
 //   - After the deadline it refuses all requests.
 //
 // The fence stands in two places: [Fence.Handler] checks each attempt to send a request, and [Fence.Dialer]
-// checks when bytes leave the process. For example, a process sends a write at 9 s, and its deadline is 10 s.
+// checks when bytes leave the process. For example, a process sends a write at 19 s, and its deadline is 20 s.
 // The machine suspends the process after the check of the handler, and wakes it at 60 s. The connection then
 // refuses the bytes. All methods may be called concurrently.
 type Fence struct {
 	term *term
 	// next is the transport. It is set by Handler, before the first request.
 	next kube.Handler
+	// endedWrites counts the writes that had no answer within their bound.
+	endedWrites atomic.Int64
 }
 
 // NewFence returns a Fence by the times of an election.
-func NewFence(clock Clock, timing Timing) *Fence {
-	return &Fence{term: &term{clock: clock, timing: timing}}
-}
+func NewFence(clock Clock, timing Timing) *Fence { return &Fence{term: newTerm(clock, timing)} }
+
+// EndedWrites returns the number of writes that the fence has ended, because they had no answer within the time
+// that was left of the term when they began.
+func (f *Fence) EndedWrites() int64 { return f.endedWrites.Load() }
 
 // Handler returns next behind f. It is for [kube.AboveTransport], and is called once.
 func (f *Fence) Handler(next kube.Handler) kube.Handler {
@@ -73,6 +83,10 @@ func (f *Fence) do(ctx context.Context, r *kube.Request) (*kube.Response, error)
 	return f.write(ctx, r, left)
 }
 
+// boundTolerance is how much earlier than this process the API server may end a write at its bound. The server has
+// a clock of its own, and gets the bound in milliseconds.
+const boundTolerance = 10 * time.Millisecond
+
 // write sends a write that may take the time left, and waits for its answer until ctx ends. The write goes on
 // after the end of ctx. Its answer shows whether the server carried it out, and so whether the lease can be
 // released.
@@ -84,10 +98,17 @@ func (f *Fence) write(ctx context.Context, r *kube.Request, left time.Duration) 
 	answers := make(chan answer, 1)
 	bounded := *r
 	bounded.Query = withTimeout(r.Query, left)
-	writeCtx, cancel := context.WithTimeoutCause(context.WithoutCancel(ctx), left, errTermEnds)
+	began := f.term.clock()
+	writeCtx, cancel := context.WithTimeoutCause(context.WithoutCancel(ctx), left, writeBoundError(left))
 	go func() { // term.release waits for it, or the deadline ends it
 		defer cancel()
 		response, err := f.next.Do(writeCtx, &bounded)
+		if err != nil && f.term.clock().longestSince(began) >= left-boundTolerance {
+			f.endedWrites.Add(1)
+			if _, isNamed := errors.AsType[writeBoundError](err); !isNamed {
+				err = fmt.Errorf("%w: %w", err, writeBoundError(left))
+			}
+		}
 		f.term.endWrite(err)
 		answers <- answer{response, err}
 	}()
@@ -125,7 +146,7 @@ type Dialer = func(ctx context.Context, network, address string) (net.Conn, erro
 //
 // The kernel must not deliver data after the end of the process. Therefore the end of a connection discards
 // the data that was not delivered. On Linux, the kernel also gives up a connection on which it could deliver
-// nothing for some time: the time between the deadline of the term and the take-over by another replica, 5 s
+// nothing for some time: the time between the deadline of the term and the take-over by another replica, 10 s
 // by default. Therefore a write of a stopped process is not delivered after the take-over either. Besides, a
 // dead connection is replaced before the lease is lost.
 func (f *Fence) Dialer(dial Dialer) Dialer {

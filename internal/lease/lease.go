@@ -69,6 +69,14 @@ func recordOf(l *Lease) record {
 	}
 }
 
+// isReleased reports whether r is the record of an orderly release, as the electors of client-go write it too: no
+// holder, and a duration of one second.
+func (r record) isReleased() bool { return r.holder == "" && r.durationSeconds == 1 }
+
+// isHeld reports whether somebody may act by r. A record with a duration and without a holder is one of them:
+// somebody has emptied it by hand, and the former holder may not know that yet.
+func (r record) isHeld() bool { return r.holder != "" || r.durationSeconds > 1 }
+
 // duration returns how long r is valid after a renewal. usual stands for a duration that r lacks.
 func (r record) duration(usual time.Duration) time.Duration {
 	if r.durationSeconds <= 0 {

@@ -17,18 +17,21 @@ var errLittleLeft = fmt.Errorf("less than %s is left of the term, because the le
 // term is the term of one process: its phase, its deadline, and the writes that are under way. It makes no
 // requests. All methods may be called concurrently.
 //
-// An example with the default times. A lease lasts for 15 s, and a term for 10 s:
+// An example with the default times. A lease lasts for 30 s, and a term for 20 s:
 //
-//	 0.0 s  a renewal is sent. The answer at 0.3 s makes the deadline 10.0 s
-//	 2.0 s  the next renewal is sent. The answer at 2.1 s makes the deadline 12.0 s
-//	 3.0 s  the network breaks. No later renewal is answered
-//	10.0 s  a write begins, and may take 2 s
-//	11.5 s  a write is refused, because less than LeastWriteTime is left. A read passes
-//	12.0 s  the write of 10.0 s is given up, and all later requests are refused
-//	17.0 s  another replica takes the lease. It saw the renewal of 2.0 s, at 2.0 s at the earliest
+//	 0.0 s  a renewal is sent. The answer at 0.3 s makes the deadline 20.0 s
+//	 4.0 s  the next renewal is sent. The answer at 4.1 s makes the deadline 24.0 s
+//	 5.0 s  the network breaks. No later renewal is answered
+//	20.0 s  a write begins, and may take 4 s
+//	23.5 s  a write is refused, because less than LeastWriteTime is left. A read passes
+//	24.0 s  the write of 20.0 s is given up, and all later requests are refused
+//	34.0 s  another replica takes the lease. It saw the renewal of 4.0 s, at 4.0 s at the earliest
 type term struct {
 	clock  Clock
 	timing Timing
+
+	// over is closed when the phase becomes lost.
+	over chan struct{}
 
 	mu    sync.Mutex
 	phase phase
@@ -44,6 +47,11 @@ type term struct {
 	doubtAt  Reading
 }
 
+// newTerm returns a term that has not begun.
+func newTerm(clock Clock, timing Timing) *term {
+	return &term{clock: clock, timing: timing, over: make(chan struct{})}
+}
+
 // phase is the state of a process with respect to its term. The phases follow each other in this order. The
 // phase released may be missing.
 type phase int
@@ -56,7 +64,7 @@ const (
 	// released is the phase after the orderly end of the term. Only the elector sends requests then, until
 	// the deadline.
 	released
-	// lost is the phase after the deadline.
+	// lost is the phase after the deadline, or after the loss of the lease.
 	lost
 )
 
@@ -78,9 +86,17 @@ func (t *term) leftLocked() (time.Duration, error) {
 		if left := t.timing.Deadline - t.clock().longestSince(t.sent); left > 0 {
 			return left, nil
 		}
-		t.phase = lost
+		t.loseLocked()
 	}
 	return 0, ErrOver
+}
+
+// loseLocked ends the term because the lease is lost.
+func (t *term) loseLocked() {
+	if t.phase != lost {
+		t.phase = lost
+		close(t.over)
+	}
 }
 
 // beginWrite records that a write begins. It returns how long the write may take, or an error if the write must
@@ -132,7 +148,37 @@ func (t *term) extend(sent Reading) bool {
 func (t *term) lose() {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	t.phase = lost
+	t.loseLocked()
+}
+
+// isValid reports whether this process leads: its term has begun, and is not over.
+func (t *term) isValid() bool {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	_, err := t.leftLocked()
+	return err == nil && t.phase == inTerm
+}
+
+// isLost reports whether the lease is lost.
+func (t *term) isLost() bool {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	_, _ = t.leftLocked() // the deadline may have passed
+	return t.phase == lost
+}
+
+// waitLost waits until the lease is lost. It returns false if ctx ends before. It needs nobody else: the timer of
+// a suspended machine may stand still, so it looks at the clock once in a second.
+func (t *term) waitLost(ctx context.Context) bool {
+	for !t.isLost() {
+		select {
+		case <-t.over:
+		case <-ctx.Done():
+			return false
+		case <-time.After(time.Second):
+		}
+	}
+	return true
 }
 
 // release ends the term in an orderly way, and waits for writes that are under way until ctx ends. It returns

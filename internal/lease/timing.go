@@ -15,8 +15,10 @@ type Timing struct {
 	Period time.Duration
 }
 
-// DefaultTiming returns the times that client-go and controller-runtime have by default.
-func DefaultTiming() Timing { return proportional(15 * time.Second) }
+// DefaultTiming returns the times of an election without a flag. They are twice those that client-go and
+// controller-runtime have by default: a write that begins at any moment of a healthy term has more than 10 s. An
+// API server waits as long as that for an admission webhook with the default timeoutSeconds.
+func DefaultTiming() Timing { return proportional(30 * time.Second) }
 
 // LeastWriteTime is the least time that must be left of a term for a write to be sent.
 const LeastWriteTime = time.Second
@@ -31,7 +33,7 @@ const (
 )
 
 // TimingOf returns the times of an election with leases of the duration d, in the proportions of
-// [DefaultTiming]. For example, 30s has the deadline 20s and the period 4s. An error names the limits of d.
+// [DefaultTiming]. For example, 15s has the deadline 10s and the period 2s. An error names the limits of d.
 // The Lease has d in seconds.
 func TimingOf(d time.Duration) (Timing, error) {
 	if d < shortestDuration || d > longestDuration || d%time.Second != 0 {

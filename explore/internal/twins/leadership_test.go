@@ -201,7 +201,7 @@ func TestLeadershipOfWebApp(t *testing.T) {
 		t.Skipf("each run lasts longer than a lease: set %s=%s", modeVariable, modeAll)
 	}
 	t.Parallel()
-	coverage := explore.Run(t, explore.Binary{Path: "../../../examples/webapp", Args: []string{"--leader-elect"}},
+	coverage := explore.Run(t, explore.Binary{Path: "../../../examples/webapp", Args: []string{"--leader-elect", "--lease-duration=15s"}},
 		explore.Only("leader", "crash"), explore.Budget(2*time.Minute))
 	for _, k := range leadership().finds {
 		if coverage.Kinds[string(k)].Done == 0 {
