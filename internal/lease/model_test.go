@@ -217,7 +217,7 @@ func (m *machine) runProcess(ctx context.Context) {
 	m.world.mu.Lock()
 	m.processes++
 	p := &process{machine: m, name: fmt.Sprintf("p%d", m.processes), started: time.Now(), ended: make(chan struct{})}
-	m.world.all[p.name] = p
+	m.all[p.name] = p
 	m.world.mu.Unlock()
 	end := sync.OnceFunc(func() { close(p.ended) })
 	defer end()
