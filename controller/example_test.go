@@ -59,26 +59,6 @@ func Example() {
 	// gardens.test.example.com/finalizers [update]
 }
 
-// An index returns which ConfigMaps an object names. With it the controller finds the objects to
-// reconcile when a ConfigMap changes, and lists can be narrowed.
-func ExampleWatchesReferenced() {
-	bySoil := kube.NewIndex("soil", func(g *Garden) []string { return []string{g.Annotations["example.com/soil"]} })
-
-	reconcile := func(ctx context.Context, g *Garden, c *kube.Client) (controller.Action, error) {
-		soil, err := kube.Get[corev1.ConfigMap](ctx, c, g.Namespace, g.Annotations["example.com/soil"])
-		if err != nil {
-			return controller.Done(), err
-		}
-		neighbours, err := kube.Namespaced[Garden](c, g.Namespace).List(ctx, bySoil.Is(soil.Name))
-		if err != nil {
-			return controller.Done(), err
-		}
-		fmt.Printf("%s: %s, shared by %d\n", g.Name, soil.Data["kind"], len(neighbours))
-		return controller.Done(), nil
-	}
-	_ = controller.New(reconcile, controller.WatchesReferenced[corev1.ConfigMap](bySoil))
-}
-
 // A finalizer that the server would refuse is an error before any request.
 func ExampleController_Finalizer() {
 	reconcile := func(context.Context, *corev1.Pod, *kube.Client) (controller.Action, error) {

@@ -9,6 +9,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"github.com/yare-go/yare/internal/testkit/fakeserver"
 	"github.com/yare-go/yare/kube"
 )
 
@@ -88,6 +89,53 @@ func ExampleOwnedBy() {
 	owner := child.OwnerReferences[0]
 	fmt.Println(owner.APIVersion, owner.Kind, owner.Name, owner.UID)
 	// Output: example.com/v1 WebApp shop 1234
+}
+
+// Modify changes what others write too. It reads the object and calls the function. If somebody has changed the object
+// meanwhile, it does so once more.
+func ExampleAPI_Modify() {
+	ctx, c := context.Background(), fakeserver.New().Client() // an API server in memory
+	apps := kube.Namespaced[WebApp](c, "default")
+	if _, err := apps.Create(ctx, &WebApp{ObjectMeta: metav1.ObjectMeta{Name: "shop"}, Spec: WebAppSpec{Replicas: 1}}); err != nil {
+		log.Fatal(err)
+	}
+	attempts := 0
+	app, err := apps.Modify(ctx, "shop", func(app *WebApp) error {
+		if attempts++; attempts == 1 { // somebody else is quicker
+			if _, err := apps.Modify(ctx, "shop", func(app *WebApp) error { app.Spec.Replicas = 5; return nil }); err != nil {
+				return err
+			}
+		}
+		app.Spec.Replicas++
+		return nil
+	})
+	if err != nil {
+		log.Fatal(err)
+	}
+	fmt.Println(app.Spec.Replicas, "replicas after", attempts, "attempts")
+	// Output: 6 replicas after 2 attempts
+}
+
+// PatchDifference sends what a function of yours has changed in an object, and nothing else. What others have changed
+// meanwhile stays.
+func ExampleAPI_PatchDifference() {
+	ctx, c := context.Background(), fakeserver.New().Client()
+	apps := kube.Namespaced[WebApp](c, "default")
+	before, err := apps.Create(ctx, &WebApp{ObjectMeta: metav1.ObjectMeta{Name: "shop"}, Spec: WebAppSpec{Image: "shop:1", Replicas: 1}})
+	if err != nil {
+		log.Fatal(err)
+	}
+	if _, err := apps.Modify(ctx, "shop", func(app *WebApp) error { app.Spec.Replicas = 5; return nil }); err != nil {
+		log.Fatal(err)
+	}
+	after := kube.DeepCopy(before)
+	after.Spec.Image = "shop:2"
+	app, err := apps.PatchDifference(ctx, before, after)
+	if err != nil {
+		log.Fatal(err)
+	}
+	fmt.Println(app.Spec.Image, "with", app.Spec.Replicas, "replicas")
+	// Output: shop:2 with 5 replicas
 }
 
 func Example() {

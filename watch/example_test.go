@@ -38,3 +38,19 @@ func ExampleEvents() {
 	// modified pebble to size 6
 	// deleted pebble
 }
+
+// A command waits until an object is as it has to be.
+func ExampleWaitFor() {
+	client := kube.NewClientFromHandler(kube.HandlerFunc(func(ctx context.Context, r *kube.Request) (*kube.Response, error) {
+		return stream(added(object("pebble", 1)), endOfList("5"), modified(object("pebble", 6)), hang())(r)
+	}))
+	pebble, err := watch.WaitFor(context.Background(), kube.Namespaced[thing](client, "default"), "pebble", func(t *thing) (bool, error) {
+		return t != nil && t.Spec.Size > 5, nil
+	})
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	fmt.Println("size", pebble.Spec.Size)
+	// Output: size 6
+}
