@@ -4,11 +4,13 @@ import (
 	"context"
 	"fmt"
 	"log/slog"
+	"slices"
 	"strings"
 	"sync/atomic"
 	"testing"
 	"time"
 
+	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/yare-go/yare/controller"
@@ -218,4 +220,36 @@ func TestChildComesBack(t *testing.T) {
 		}
 		return nil
 	})
+}
+
+// A server accepts a finalizer without a slash for a custom resource, and refuses it for a kind of its own.
+func TestFinalizerWithoutADomainOnARealServer(t *testing.T) {
+	c, garden := onServer(t)
+	g := garden("eden")
+	g.Finalizers = []string{"former.example.com"}
+	create(t, c, g)
+	remove(t, c, g)
+	create(t, c, garden("babylon"))
+	var calls journal
+	start(t, c, controller.New(doNothing[Garden]).Finalizer("finalizer.example.com", func(_ context.Context, g *Garden, _ *kube.Client) (controller.Cleanup, error) {
+		calls.record("cleanup " + g.Name)
+		return controller.CleanupDone(), nil
+	}).FormerFinalizers("former.example.com"))
+	gardens := kube.Namespaced[Garden](c, g.Namespace)
+	yaretest.WaitUntilGone(t, gardens, "eden")
+	yaretest.WaitFor(t, gardens, "babylon", func(g *Garden) error {
+		if !slices.Equal(g.Finalizers, []string{"finalizer.example.com"}) {
+			return fmt.Errorf("it has the finalizers %q", g.Finalizers)
+		}
+		return nil
+	})
+	remove(t, c, garden("babylon"))
+	yaretest.WaitUntilGone(t, gardens, "babylon")
+	if got := calls.drain(); !slices.Equal(got, []string{"cleanup eden", "cleanup babylon"}) {
+		t.Errorf("calls: %q", got)
+	}
+	builtin := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: g.Namespace, Name: "a", Finalizers: []string{"finalizer.example.com"}}}
+	if _, err := kube.Everywhere[corev1.ConfigMap](c).Create(t.Context(), builtin); !kube.IsInvalid(err) {
+		t.Errorf("the server's answer for a kind of its own: %v", err)
+	}
 }

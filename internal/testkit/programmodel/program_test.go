@@ -256,7 +256,10 @@ func owner[S spec](w *world, p *plan) part {
 		}
 		return min(time.Second<<min(attempt, 5), 10*time.Second)
 	})
-	if p.retires {
+	switch {
+	case p.retires && p.finalizer:
+		c.FormerFinalizers("old.example.com/old")
+	case p.retires:
 		c.RetiredFinalizers("old.example.com/old")
 	}
 	if p.finalizer {

@@ -82,3 +82,8 @@ func lastWord(kind string) string {
 	}
 	return last
 }
+
+// isAcronym reports whether word is an acronym, in any case.
+func isAcronym(word string) bool {
+	return len(word) <= len("HTTPS") && strings.Contains(acronyms, " "+strings.ToUpper(word)+" ")
+}
