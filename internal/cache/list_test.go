@@ -82,34 +82,42 @@ func TestListHoldsOnePage(t *testing.T) {
 	})
 }
 
+// newPagedFollower returns a follower of the objects a, b and c, and a function that reads a page of their live list
+// and returns where the next page begins.
+func newPagedFollower(t *testing.T) (f *follower, page func(next string) string) {
+	t.Helper()
+	f = newFollower(t)
+	for _, name := range []string{"a", "b", "c"} {
+		if _, err := f.do(f.server, kube.VerbPatch, name); err != nil {
+			t.Fatal(err)
+		}
+	}
+	synctest.Wait()
+	page = func(next string) string {
+		r := webApps.Request(kube.VerbList, "limit", "1", "continue", next)
+		r.Live = true
+		response, err := f.handler.Do(t.Context(), r)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var list struct {
+			Metadata metav1.ListMeta `json:"metadata"`
+		}
+		if err := kube.Unmarshal(response.Body, &list); err != nil {
+			t.Fatal(err)
+		}
+		return list.Metadata.Continue
+	}
+	return f, page
+}
+
 // Regression: the program lists in pages with Client.Live, and deletes an object between two pages. The second page
 // has the version of the first one. It passed for a version after the deletion, so a store that had not seen the
 // deletion answered the next read.
 func TestSecondPageOfALiveListDoesNotHideADeletion(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		f := newFollower(t)
-		for _, name := range []string{"a", "b", "c"} {
-			if _, err := f.do(f.server, kube.VerbPatch, name); err != nil {
-				t.Fatal(err)
-			}
-		}
-		synctest.Wait()
-		page := func(next string) string {
-			r := webApps.Request(kube.VerbList, "limit", "1", "continue", next)
-			r.Live = true
-			response, err := f.handler.Do(t.Context(), r)
-			if err != nil {
-				t.Fatal(err)
-			}
-			var list struct {
-				Metadata metav1.ListMeta `json:"metadata"`
-			}
-			if err := kube.Unmarshal(response.Body, &list); err != nil {
-				t.Fatal(err)
-			}
-			return list.Metadata.Continue
-		}
+		f, page := newPagedFollower(t)
 		next := page("")
 		f.stream.Freeze()
 		if _, err := f.do(f.handler, kube.VerbDelete, "a"); err != nil {
@@ -129,28 +137,7 @@ func TestSecondPageOfALiveListDoesNotHideADeletion(t *testing.T) {
 func TestSecondPageOfALiveListDoesNotSettleADeletedCollection(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		f := newFollower(t)
-		for _, name := range []string{"a", "b", "c"} {
-			if _, err := f.do(f.server, kube.VerbPatch, name); err != nil {
-				t.Fatal(err)
-			}
-		}
-		synctest.Wait()
-		page := func(next string) string {
-			r := webApps.Request(kube.VerbList, "limit", "1", "continue", next)
-			r.Live = true
-			response, err := f.handler.Do(t.Context(), r)
-			if err != nil {
-				t.Fatal(err)
-			}
-			var list struct {
-				Metadata metav1.ListMeta `json:"metadata"`
-			}
-			if err := kube.Unmarshal(response.Body, &list); err != nil {
-				t.Fatal(err)
-			}
-			return list.Metadata.Continue
-		}
+		f, page := newPagedFollower(t)
 		next := page("")
 		f.stream.Freeze()
 		all := &kube.Request{Verb: kube.VerbDeleteCollection, Resource: webApps.Resource, Namespace: "ns"}
