@@ -41,7 +41,7 @@ func shortElectionOn(t *testing.T, server kube.Handler, pod string, log *slog.Lo
 	env.election, err = startElection(t.Context(), candidacy{
 		fence: fence, program: "gadgets", lease: "gadgets", namespace: env.namespace, pod: pod, log: log, problems: env.problems,
 		kindsHash: kindsHashOf([]kube.Resource{{Plural: "gadgets"}}),
-		exit: exit,
+		exit:      exit,
 	})
 	if err != nil {
 		t.Fatal(err)

@@ -504,18 +504,21 @@ func TestTwoInstallationsOfOneName(t *testing.T) {
 		return nil
 	})
 	// The objects of the other one are not taken over, and its bindings are not removed.
-	i.cluster.Kubectl(t, "", "label", "clusterrole", i.name+"."+two, "--overwrite", "manifests.yare.dev/namespace="+one)
+	giveTo := func(kind, owner string) {
+		i.cluster.Kubectl(t, "", "label", kind, i.name+"."+two, "--overwrite", "manifests.yare.dev/namespace="+owner)
+	}
+	giveTo("clusterrole", one)
 	status, stdout, stderr := i.call("manifests", "--image=i:1", "--namespace", two, "--check")
 	if status != 1 || stdout != "" || !strings.Contains(stderr, "clusterroles.rbac.authorization.k8s.io "+i.name+"."+two+" belongs to the installation "+i.name+" in the namespace "+one) {
 		t.Errorf("an object of another installation: status %d, %s\n%s", status, stderr, stdout)
 	}
-	i.apply("--namespace", two)
-	i.cluster.Kubectl(t, "", "label", "clusterrolebinding", i.name+"."+two, "--overwrite", "manifests.yare.dev/namespace="+one)
+	giveTo("clusterrole", two)
+	giveTo("clusterrolebinding", one)
 	if status, _, stderr = i.call("uninstall", "--namespace", one); status != 1 || !strings.Contains(stderr, "nothing was removed") || !strings.Contains(stderr, "another installation needs it") {
 		t.Errorf("a binding of another installation: status %d, %s", status, stderr)
 	}
 	i.checkExist(true, [3]string{"deployment", one, i.name})
-	i.apply("--namespace", two)
+	giveTo("clusterrolebinding", two)
 
 	if status, stdout, stderr = i.call("uninstall", "--namespace", two); status != 0 || !strings.Contains(stdout, "kept customresourcedefinitions") {
 		t.Errorf("status %d, %s\n%s", status, stderr, stdout)
@@ -564,7 +567,7 @@ func TestCheckOfAnInstallation(t *testing.T) {
 			t.Errorf("status %d, without %q: %s", status, want, stderr)
 		}
 	}
-	if strings.Contains(stderr, i.cleanup) {
+	if strings.Contains(stderr, " "+i.cleanup) {
 		t.Errorf("the program knows its finalizer: %s", stderr)
 	}
 	runPrune(t, i.cluster, stream)
