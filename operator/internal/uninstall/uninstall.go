@@ -83,9 +83,9 @@ func Run(ctx context.Context, client *kube.Client, o *Options) error {
 		func() error { return removeLease(ctx, c, o, d) },
 		func() error { return removeDefinitions(ctx, c, o) },
 		func() error {
-			_, exists, err := live.Find(ctx, client, namespaces(), "", o.Namespace)
+			namespace, exists, err := live.Find(ctx, client, namespaces(), "", o.Namespace)
 			if exists { // only the user knows what else the namespace holds
-				fmt.Fprintf(c.out, "kept namespaces %[1]s, in which others may have objects. This command deletes it with everything in it:\n  kubectl delete namespace %[1]s\n", o.Namespace)
+				fmt.Fprintf(c.out, "kept namespaces %[1]s, in which others may have objects. This command deletes it with everything in it:\n  kubectl delete namespace %[1]s\n", namespace.Metadata.Name)
 			}
 			return err
 		},
