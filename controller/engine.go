@@ -165,6 +165,11 @@ func (e *engine) newWorkers() (*workers, error) {
 		echoes: e.echoes, subscriptions: e.subscriptions.all, reconciled: toMap,
 		newestShown: e.subscriptions.newestShown, enqueue: e.enqueuer.enqueue,
 	}
+	forget := []func(){p.applies.ForgetAll, e.echoes.Forget, p.adoption.Forget}
+	if d.newMover != nil {
+		p.mover = d.newMover(view, e.log, d.formerManagers, d.formerPrefixes, ownerLabels(d.watched))
+		forget = append(forget, p.mover.Forget)
+	}
 	f := &finalizers{name: d.finalizer, former: d.former, retired: d.retired, objects: d.objects, server: rt.Client}
 	w := &workers{
 		mapper: &mapper{
@@ -173,7 +178,7 @@ func (e *engine) newWorkers() (*workers, error) {
 		},
 		longCalls: newLongCalls(e.log, d.timeout, d.concurrency),
 		restoration: &restorationRepair{
-			signal: e.restorations, forget: []func(){p.applies.ForgetAll, e.echoes.Forget, p.adoption.Forget},
+			signal: e.restorations, forget: forget,
 			hasFailed: e.failures.has, enqueueAll: e.enqueuer.enqueueAll,
 		},
 	}
