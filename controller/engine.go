@@ -162,7 +162,7 @@ func (e *engine) newWorkers() (*workers, error) {
 	client := rt.Client.WithFieldManager(d.manager)
 	p := &pipeline{
 		client: client, view: view, applies: noop.NewChecker(view), adoption: adoption.NewGuard(view, e.findOwner, d.formerManagers, ownerLabels(d.watched)),
-		echoes: e.echoes, subscriptions: e.subscriptions.all, reconciled: toMap,
+		echoes: e.echoes, skipsOwnStatus: d.self.skipsOwnStatus, subscriptions: e.subscriptions.all, reconciled: toMap,
 		newestShown: e.subscriptions.newestShown, enqueue: e.enqueuer.enqueue,
 	}
 	forget := []func(){p.applies.ForgetAll, e.echoes.Forget, p.adoption.Forget}
@@ -197,7 +197,7 @@ func (e *engine) newWorkers() (*workers, error) {
 		pausedBy: d.pausedBy, functions: d.functions, onGone: d.onGone, tracer: rt.Tracer,
 		queue: e.queue, own: e.subscriptions, failures: e.failures, calls: w.longCalls,
 		waits:      &finalizerWaits{log: e.log, finalizers: f, clock: e.clock, failures: e.failures},
-		finalizers: f, read: reader.read, clientFor: p.clientFor, forgetUncertain: e.echoes.ForgetUncertain,
+		finalizers: f, read: reader.read, clientFor: p.clientFor, echoes: e.echoes,
 		report: (&reporter{log: e.log, observer: rt.Observer, onResult: d.onResult}).report,
 	}
 	if d.cancelsDeleted {

@@ -271,6 +271,18 @@ func InOwnNamespace() SourceOption {
 // Without IfServed a controller does not start before the kind is served.
 func IfServed() SourceOption { return func(w *watchedKind) { w.ifServed = true } }
 
+// SkipOwnStatus leaves out the reconcile that follows when a reconcile has written the status of its object. It is an
+// option of [Reconciled], for reconciles that are dear, such as those that ask an external system. By default each
+// write of the status leads to one more reconcile, which finds nothing to do.
+//
+// A change is left out only if it certainly is the write of the status by this very reconcile, which named the replaced
+// resource version. The stored status must equal the status that was sent, and the watch must have shown the replaced
+// version before. So a change of anything else leads to a reconcile as before. The reconcile must end without an
+// error. Changes by cleanups are not left out.
+//
+// A reconcile that decides something by its own former status then does so when it is called for another reason.
+func SkipOwnStatus() SourceOption { return func(w *watchedKind) { w.skipsOwnStatus = true } }
+
 // KeepSecrets caches the contents of watched Secrets. By default only their metadata is
 // cached, and every read of a whole Secret is live. An apply is still skipped if it
 // repeats the last one and the Secret has not changed since; its result is the applied

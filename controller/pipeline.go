@@ -33,6 +33,8 @@ type pipeline struct {
 	applies  *noop.Checker
 	adoption *adoption.Guard
 	echoes   *echo.Tracker
+	// skipsOwnStatus is true with [SkipOwnStatus].
+	skipsOwnStatus bool
 	// subscriptions holds the subscriptions of all watched kinds.
 	subscriptions []*subscription
 	// reconciled is the reconciled kind, with the client of map functions.
@@ -67,7 +69,11 @@ func (p *pipeline) clientFor(ctx context.Context, key kube.Key, self kube.Ref, t
 func (p *pipeline) handlers(ctx context.Context, program kube.Handler, key kube.Key, self kube.Ref, trace *requestTrace) kube.Handler {
 	isTrigger := func(r kube.Resource, live *cache.KnownState) bool { return p.triggersSelf(ctx, key, self, r, live) }
 	next := p.view.Handler(program)
-	next = p.echoes.Handler(next, key, p.newestShown, p.enqueue)
+	var ownStatus echo.Target
+	if p.skipsOwnStatus {
+		ownStatus = echo.NewTarget(p.reconciled.Resource, key)
+	}
+	next = p.echoes.Handler(next, key, ownStatus, p.newestShown, p.enqueue)
 	next = p.adoption.Handler(next, self)
 	next = p.applies.Handler(next, isTrigger)
 	if p.mover != nil {
