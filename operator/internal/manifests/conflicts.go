@@ -42,7 +42,7 @@ func (c *Conflicts) Check(ctx context.Context, objects []Object) (err error) {
 		}
 		if exists {
 			printed[o.String()] = true
-			errs = append(errs, c.CheckOwner(o), c.checkName(ctx, o))
+			errs = append(errs, c.CheckOwner(o), c.checkName(ctx, o, object))
 		}
 	}
 	if err := errors.Join(errs...); err != nil {
@@ -67,14 +67,15 @@ func (c *Conflicts) find(ctx context.Context, object Object) (o *live.Object, ex
 	return nil, false, nil
 }
 
-// checkName returns an error if the program is installed under another name. o is the Deployment, or a definition that
-// the program has applied under that name.
-func (c *Conflicts) checkName(ctx context.Context, o *live.Object) error {
+// checkName returns an error if the program is installed under another name: o is its Deployment, which manifest would
+// change, or a definition that the program has applied under that name.
+func (c *Conflicts) checkName(ctx context.Context, o *live.Object, manifest Object) error {
 	selected := o.Spec.Selector.MatchLabels
 	d, former := o, selected[LabelName]
 	switch o.Resource.Kind {
 	case "Deployment":
-		if former == c.Program && selected[LabelInstance] == c.Name {
+		// Maps are printed in the order of their keys.
+		if fmt.Sprint(selected) == fmt.Sprint(at(manifest, "spec", "selector", "matchLabels")) {
 			return nil
 		}
 	case "CustomResourceDefinition":
@@ -89,6 +90,9 @@ func (c *Conflicts) checkName(ctx context.Context, o *live.Object) error {
 		d = installed[0]
 	default:
 		return nil
+	}
+	if former == "" || former == c.Program {
+		return fmt.Errorf("%s selects other Pods than the manifests, and no server changes the selector of a Deployment: delete that Deployment first, or give another --name-prefix", d)
 	}
 	return fmt.Errorf("%s is the program under the name %q, and not %q. No server changes the selector of a Deployment, and programs of two names lead beside each other. Keep the name, with the field Name of operator.Program. Or delete that Deployment first, with kubectl delete deployment --namespace %s %s: nothing is reconciled until the manifests are applied",
 		d, former, c.Program, d.Metadata.Namespace, d.Metadata.Name)
