@@ -63,7 +63,8 @@ const endMargin = 12 * time.Second
 type manifestPrinter struct {
 	// program is the name of the program.
 	program string
-	out     io.Writer
+	// out gets the manifests. notes gets lines for the user.
+	out, notes io.Writer
 	// edit is the field Manifests of [Program]. It may be nil.
 	edit  func(*Manifests) error
 	flags manifestFlags
@@ -77,8 +78,9 @@ func (p manifestPrinter) print(ctx context.Context, o options, needs kube.Needs,
 	if err != nil {
 		return err
 	}
+	var client *kube.Client
 	if flags.check {
-		client, err := newClient()
+		client, err = newClient()
 		if err == nil {
 			err = errors.Join(manifests.CheckPlurals(ctx, client, options.Definitions), manifests.CheckDefinitions(ctx, client, options.Definitions))
 		}
@@ -86,7 +88,7 @@ func (p manifestPrinter) print(ctx context.Context, o options, needs kube.Needs,
 			return err
 		}
 	}
-	if flags.helm != "" {
+	if flags.helm != "" { // the names and the namespace of a release are not known
 		objects, err := p.objects(manifests.ForHelm(options))
 		if err != nil {
 			return err
@@ -96,6 +98,15 @@ func (p manifestPrinter) print(ctx context.Context, o options, needs kube.Needs,
 	objects, err := p.objects(options)
 	if err != nil {
 		return err
+	}
+	if client != nil {
+		c := manifests.Conflicts{
+			Installation: options.Installation, Client: client, Definitions: options.Definitions, Finalizers: needs.Finalizers,
+			Note: func(text string) { fmt.Fprintf(p.notes, "%s: %s\n", p.program, text) },
+		}
+		if err := c.Check(ctx, objects); err != nil {
+			return err
+		}
 	}
 	if flags.kustomize != "" {
 		return manifests.WriteBase(flags.kustomize, p.program, objects)
@@ -172,7 +183,7 @@ func (p manifestPrinter) options(o options, needs kube.Needs) (*manifests.Option
 	port, err := portOf(cmp.Or(o.listen.address, o.listen.secureAddress))
 	errs = append(errs, err)
 	if o.election.isOn {
-		needs.Access = append(slices.Clone(needs.Access), leaseAccess(p.program)...)
+		needs.Access = append(slices.Clone(needs.Access), o.election.access(p.program)...)
 	}
 	if flags.helm != "" {
 		name, namespace = manifests.HelmRelease, manifests.HelmNamespace

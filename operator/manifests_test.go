@@ -81,7 +81,7 @@ func TestManifestsInTheirOrder(t *testing.T) {
 	_, order := documents(t, stdout)
 	order = slices.DeleteFunc(order, func(key string) bool { return strings.HasPrefix(key, "Role") }) // for the Lease
 	want := []string{
-		"CustomResourceDefinition gadgets.example.com", "Namespace gadgets-system", "ServiceAccount gadgets", "ClusterRole gadgets", "ClusterRoleBinding gadgets",
+		"CustomResourceDefinition gadgets.example.com", "Namespace gadgets-system", "ServiceAccount gadgets", "ClusterRole gadgets.gadgets-system", "ClusterRoleBinding gadgets.gadgets-system",
 		"Service gadgets", "PodDisruptionBudget gadgets", "NetworkPolicy gadgets", "ServiceMonitor gadgets", "Deployment gadgets",
 	}
 	if !slices.Equal(order, want) {

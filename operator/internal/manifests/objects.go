@@ -8,6 +8,7 @@ package manifests
 import (
 	"errors"
 	"fmt"
+	"maps"
 	"math"
 	"strconv"
 	"strings"
@@ -75,13 +76,9 @@ func Objects(o *Options) ([]Object, error) {
 	r.add(accountText)
 	for _, role := range o.Roles {
 		r.addValue(role)
-		metadata := at(r.last(), "metadata")
-		if Kind(r.last()) == "ClusterRole" {
-			r.add(clusterBindingText)
-		} else {
-			r.add(bindingText)
-			at(r.last(), "metadata")["namespace"] = metadata["namespace"]
-		}
+		bound := r.last()
+		r.add(bindingText)
+		bindTo(bound, r.last())
 	}
 	r.add(serviceText)
 	if o.Replicas > 1 {
@@ -102,6 +99,14 @@ func Objects(o *Options) ([]Object, error) {
 		podSpec(r.last())["imagePullSecrets"] = secrets
 	}
 	return r.objects, errors.Join(r.errs...)
+}
+
+// bindTo completes the binding of a role. Both have the same name and namespace.
+func bindTo(role, binding Object) {
+	binding["kind"] = Kind(role) + "Binding"
+	binding["metadata"] = maps.Clone(at(role, "metadata"))
+	ref := at(binding, "roleRef")
+	ref["kind"], ref["name"] = Kind(role), Name(role)
 }
 
 // values returns pairs of the words in the texts and their values.

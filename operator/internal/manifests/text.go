@@ -12,19 +12,10 @@ apiVersion: v1
 kind: ServiceAccount
 metadata: {name: @name@, namespace: @namespace@}
 `
-	clusterBindingText = `
-apiVersion: rbac.authorization.k8s.io/v1
-kind: ClusterRoleBinding
-metadata: {name: @name@}
-roleRef: {apiGroup: rbac.authorization.k8s.io, kind: ClusterRole, name: @name@}
-subjects:
-- {kind: ServiceAccount, name: @name@, namespace: @namespace@}
-`
+	// The role completes its binding: see bindTo.
 	bindingText = `
 apiVersion: rbac.authorization.k8s.io/v1
-kind: RoleBinding
-metadata: {name: @name@, namespace: @namespace@}
-roleRef: {apiGroup: rbac.authorization.k8s.io, kind: Role, name: @name@}
+roleRef: {apiGroup: rbac.authorization.k8s.io}
 subjects:
 - {kind: ServiceAccount, name: @name@, namespace: @namespace@}
 `
