@@ -40,8 +40,9 @@ func serve(listener net.Listener, handler http.Handler, log *slog.Logger, failed
 		ReadHeaderTimeout: 5 * time.Second,
 		ReadTimeout:       10 * time.Second,
 		WriteTimeout:      30 * time.Second,
-		IdleTimeout:       2 * time.Minute,
+		IdleTimeout:       30 * time.Second,
 		MaxHeaderBytes:    16 << 10,
+		ConnState:         newConnections(maxConnections).recordState,
 		ErrorLog:          slog.NewLogLogger(log.Handler(), slog.LevelDebug),
 	}
 	go func() {
