@@ -143,15 +143,10 @@ func Counts(objects []*Object) string {
 	return strings.Join(lines, "")
 }
 
-// IsSwept reports whether the objects of a resource can belong to an installation, or carry its finalizers.
-// Definitions and namespaces are treated apart. Events, the Endpoints of Services and the metrics of Pods go by
-// themselves.
-func IsSwept(r kube.Resource) bool {
-	switch r.Plural {
-	case "customresourcedefinitions", "namespaces", "events", "endpoints":
-		return false
-	}
-	return r.Group != "metrics.k8s.io"
+// IsSearched reports whether a search through all kinds includes the objects of a resource. Events, the Endpoints of
+// Services and the metrics of Pods go by themselves.
+func IsSearched(r kube.Resource) bool {
+	return r.Plural != "events" && r.Plural != "endpoints" && r.Group != "metrics.k8s.io"
 }
 
 // Deployments returns the resource of Deployments.

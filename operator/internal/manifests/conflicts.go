@@ -48,7 +48,7 @@ func (c *Conflicts) Check(ctx context.Context, objects []Object) (err error) {
 	if err := errors.Join(errs...); err != nil {
 		return err
 	}
-	return c.sweep(ctx, printed)
+	return c.search(ctx, printed)
 }
 
 // find returns an object as the cluster has it. It reports false if the object does not exist in the cluster.
@@ -98,12 +98,12 @@ func (c *Conflicts) checkName(ctx context.Context, o *live.Object, manifest Obje
 		d, former, c.Program, d.Metadata.Namespace, d.Metadata.Name)
 }
 
-// sweep looks at the objects of all kinds, and notes the roles and bindings of the installation that are not printed,
+// search looks at the objects of all kinds, and notes the roles and bindings of the installation that are not printed,
 // and the objects with unknown finalizers.
-func (c *Conflicts) sweep(ctx context.Context, printed map[string]bool) error {
+func (c *Conflicts) search(ctx context.Context, printed map[string]bool) error {
 	older, unknown := "", make(map[string][]*live.Object)
 	for _, r := range c.resources {
-		if !live.IsSwept(r) {
+		if !live.IsSearched(r) {
 			continue
 		}
 		isRole := r.Group == "rbac.authorization.k8s.io"

@@ -11,12 +11,13 @@ import (
 	"github.com/yare-go/yare/operator/internal/live"
 )
 
-// finalized returns the objects that the command does not delete and that have finalizers of the program. Nobody
+// objectsToRelease returns the objects that the command does not delete and that have finalizers of the program. Nobody
 // removes these finalizers after the end of the program, unless another installation watches the objects. So the
 // objects could never be deleted.
-func finalized(ctx context.Context, c *cluster, o *Options, others []*live.Object) ([]*live.Object, error) {
-	if len(o.Finalizers) == 0 {
-		return nil, nil
+func objectsToRelease(ctx context.Context, c *cluster, o *Options) ([]*live.Object, error) {
+	others, err := otherDeployments(ctx, c, &o.Installation)
+	if err != nil || len(o.Finalizers) == 0 {
+		return nil, err
 	}
 	return c.listKinds(ctx, o.reconciled, nil, func(x *live.Object) bool {
 		return x.HasFinalizer(o.Finalizers) && !o.isDeleted(x) && !slices.ContainsFunc(others, func(d *live.Object) bool { return watches(d, x) })
@@ -24,8 +25,8 @@ func finalized(ctx context.Context, c *cluster, o *Options, others []*live.Objec
 }
 
 // checkFinalizers returns an error if finalizers would be left that nobody removes, unless the command removes them.
-func checkFinalizers(ctx context.Context, c *cluster, o *Options, others []*live.Object) error {
-	objects, err := finalized(ctx, c, o, others)
+func checkFinalizers(ctx context.Context, c *cluster, o *Options) error {
+	objects, err := objectsToRelease(ctx, c, o)
 	if err == nil && len(objects) > 0 && !o.RemoveFinalizers {
 		err = fmt.Errorf("without the program nobody could delete these objects, which have its finalizers:%s\n--remove-finalizers removes the finalizers %v from them, and leaves behind what the objects have outside of the cluster",
 			live.Counts(objects), o.Finalizers)
@@ -33,14 +34,13 @@ func checkFinalizers(ctx context.Context, c *cluster, o *Options, others []*live
 	return err
 }
 
-// removeFinalizers removes the finalizers of the program from the objects that finalized returns, if the user wants
-// that.
-func removeFinalizers(ctx context.Context, c *cluster, o *Options, others []*live.Object) error {
+// removeFinalizers removes the finalizers of the program from the objects of objectsToRelease, if the user wants that.
+func removeFinalizers(ctx context.Context, c *cluster, o *Options) error {
 	if !o.RemoveFinalizers {
 		return nil
 	}
 	for began := time.Now(); ; {
-		objects, err := finalized(ctx, c, o, others)
+		objects, err := objectsToRelease(ctx, c, o)
 		if err != nil || len(objects) == 0 {
 			return err
 		}

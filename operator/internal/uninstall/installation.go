@@ -22,8 +22,8 @@ func removeLabelled(ctx context.Context, c *cluster, o *Options, d *live.Object)
 	}
 	refused := ""
 	for _, r := range c.resources {
-		if !live.IsSwept(r) {
-			continue
+		if !live.IsSearched(r) || r.Plural == "namespaces" || r.Plural == "customresourcedefinitions" {
+			continue // definitions have a step of their own, and namespaces stay
 		}
 		objects, err := live.List(ctx, c.client, kube.Stream{Resource: r, LabelSelector: o.Selector(), Representation: kube.MetadataOnly}, nil)
 		switch {

@@ -188,28 +188,32 @@ func TestLeaseThatIsHeldStays(t *testing.T) {
 // The finalizers of objects that another installation watches are no concern of this one.
 func TestFinalizersOfWatchedNamespaces(t *testing.T) {
 	t.Parallel()
-	server, robots := newRobots()
-	for _, namespace := range []string{"a", "b", "c"} {
-		server.Store(robots, namespace, "x", map[string]any{"metadata": map[string]any{"finalizers": []any{"example.com/cleanup"}}})
-	}
-	other := &live.Object{}
-	other.Spec.Template.Spec.Containers = append(other.Spec.Template.Spec.Containers, struct {
-		Args []string `json:"args"`
-	}{[]string{"--watch-namespace=b"}})
-	c := &cluster{client: server.Client(), out: new(bytes.Buffer)}
+	_, robots := newRobots()
 	for name, test := range map[string]struct {
-		others []*live.Object
+		others map[string]string // the argument of each other installation
 		o      Options
 		want   string
 	}{
 		"all namespaces":                {nil, Options{}, "a b c"},
-		"another in one namespace":      {[]*live.Object{other}, Options{}, "a c"},
-		"another in all namespaces":     {[]*live.Object{other, {}}, Options{}, ""},
+		"another in one namespace":      {map[string]string{"one": "--watch-namespace=b"}, Options{}, "a c"},
+		"another in all namespaces":     {map[string]string{"one": "--watch-namespace=b", "two": "run"}, Options{}, ""},
 		"objects that the user deletes": {nil, Options{DeleteObjects: true, ownKinds: []kube.Resource{robots}, Watched: []string{"c"}}, "a b"},
 	} {
+		server := fakeserver.New()
+		for _, namespace := range []string{"a", "b", "c"} {
+			server.Store(robots, namespace, "x", map[string]any{"metadata": map[string]any{"finalizers": []any{"example.com/cleanup"}}})
+		}
+		for deployment, arg := range test.others {
+			server.Store(live.Deployments(), deployment, deployment, map[string]any{
+				"metadata": map[string]any{"labels": map[string]any{manifests.LabelName: "robots"}},
+				"spec":     map[string]any{"template": map[string]any{"spec": map[string]any{"containers": []any{map[string]any{"args": []any{arg}}}}}},
+			})
+		}
+		c := &cluster{client: server.Client(), out: new(bytes.Buffer)}
 		o := test.o
+		o.Installation = manifests.Installation{Program: "robots", Name: "robots", Namespace: "robots"}
 		o.reconciled, o.Finalizers = []kube.Resource{robots}, []string{"example.com/cleanup"}
-		objects, err := finalized(t.Context(), c, &o, test.others)
+		objects, err := objectsToRelease(t.Context(), c, &o)
 		got := ""
 		for _, x := range objects {
 			got += " " + x.Metadata.Namespace

@@ -63,7 +63,7 @@ var errStopped = errors.New("nothing was removed")
 // Run removes the installation. The error contains what is left, and why.
 func Run(ctx context.Context, client *kube.Client, o *Options) error {
 	c := &cluster{client: client, out: o.Out, isDryRun: o.DryRun, limit: o.Timeout}
-	d, others, objects, err := look(ctx, c, o)
+	d, objects, err := inspect(ctx, c, o)
 	if err == nil && !o.DryRun {
 		err = o.Confirm(ctx)
 	}
@@ -78,7 +78,7 @@ func Run(ctx context.Context, client *kube.Client, o *Options) error {
 			}
 			return c.remove(ctx, d)
 		},
-		func() error { return removeFinalizers(ctx, c, o, others) },
+		func() error { return removeFinalizers(ctx, c, o) },
 		func() error { return removeLabelled(ctx, c, o, d) },
 		func() error { return removeLease(ctx, c, o, d) },
 		func() error { return removeDefinitions(ctx, c, o) },
@@ -98,11 +98,11 @@ func Run(ctx context.Context, client *kube.Client, o *Options) error {
 	return nil
 }
 
-// look finds what is to be removed. It returns the Deployment of the installation, those of the other installations,
-// and the objects of the program's kinds. An error means that the installation cannot be removed, or must not.
-func look(ctx context.Context, c *cluster, o *Options) (d *live.Object, others, objects []*live.Object, err error) {
+// inspect finds what is to be removed. It returns the Deployment of the installation, and the objects of the program's
+// kinds. An error means that the installation cannot be removed, or must not.
+func inspect(ctx context.Context, c *cluster, o *Options) (d *live.Object, objects []*live.Object, err error) {
 	if d, err = findDeployment(ctx, c, &o.Installation); err != nil {
-		return nil, nil, nil, err
+		return nil, nil, err
 	}
 	if len(o.Watched) == 0 {
 		o.Watched = flagValues(d, "watch-namespace")
@@ -118,15 +118,12 @@ func look(ctx context.Context, c *cluster, o *Options) (d *live.Object, others, 
 		err = checkObjects(d, o, objects)
 	}
 	if err == nil {
-		others, err = otherDeployments(ctx, c, &o.Installation)
-	}
-	if err == nil {
-		err = checkFinalizers(ctx, c, o, others)
+		err = checkFinalizers(ctx, c, o)
 	}
 	if err == nil {
 		err = checkBindings(ctx, c, &o.Installation)
 	}
-	return d, others, objects, err
+	return d, objects, err
 }
 
 // isDeleted reports whether the command deletes x as an object of the program.
