@@ -97,7 +97,8 @@ func (i invocation) runCommand(ctx context.Context, line *commandLine) error {
 	case "permissions":
 		return printPermissions(i.stdout, i.Name, line.options, needs)
 	case "manifests":
-		m := manifestPrinter{program: i.Name, out: i.stdout, notes: i.stderr, edit: i.Manifests, flags: line.manifests}
+		_, notSecure := secureOpenerIn(parts)
+		m := manifestPrinter{program: i.Name, out: i.stdout, notes: i.stderr, edit: i.Manifests, flags: line.manifests, canBeSecure: notSecure == nil}
 		return m.print(ctx, line.options, needs, func() (*kube.Client, error) {
 			client, _, err := i.newAdminClient(line)
 			return client, err
@@ -184,12 +185,12 @@ func (i invocation) runProgram(ctx context.Context, line *commandLine, parts []P
 	}
 	namespace, pod := ownPod(namespace)
 	problems := newProblemReporter(log, config.Host, ownCommand(i.file)+" crd", needs, access.NewChecker(needs, line.namespaces, namespace))
-	listener, guard, err := line.listen.open(ctx, parts, config, problems, log)
+	open, err := line.listen.open(ctx, parts, config, problems, log)
 	if err != nil {
 		return err
 	}
 	env := environment{
-		log: log, listener: listener, guard: guard, problems: problems, handlers: i.Handlers, metrics: i.Metrics, tracer: i.Tracer,
+		log: log, listeners: open, problems: problems, handlers: i.Handlers, metrics: i.Metrics, tracer: i.Tracer,
 		namespace: namespace, pod: pod, isChecked: os.Getenv(access.CheckVariable) != "",
 	}
 	if fence == nil {

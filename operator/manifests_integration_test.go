@@ -104,7 +104,7 @@ func (i *installation) call(args ...string) (status int, stdout, stderr string) 
 // apply applies what the command manifests prints, and returns the stream. kubectl must not warn.
 func (i *installation) apply(args ...string) string {
 	i.t.Helper()
-	status, stream, stderr := i.call(append([]string{"manifests", "--image", "example.com/robots:v1"}, args...)...)
+	status, stream, stderr := i.call(append([]string{"manifests", "--image", "example.com/robots:v1", "--listen", ":8080"}, args...)...)
 	if status != 0 {
 		i.t.Fatalf("status %d, %s", status, stderr)
 	}

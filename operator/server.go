@@ -25,7 +25,7 @@ const shutdownTimeout = time.Second
 func listen(ctx context.Context, address string) (net.Listener, error) {
 	listener, err := new(net.ListenConfig).Listen(ctx, "tcp", address)
 	if err != nil {
-		return nil, fmt.Errorf("listen on the address that --listen or --listen-secure gives: %w", err)
+		return nil, fmt.Errorf("listen on the address that --listen, --listen-secure or --listen-probes gives: %w", err)
 	}
 	return listener, nil
 }

@@ -37,7 +37,7 @@ type Widget = kube.CustomResource[WidgetSpec, WidgetStatus]
 func main() {
 	operator.Program{
 		Name:  "widget-operator",
-		Parts: func() ([]operator.Part, error) { return []operator.Part{newController()}, nil },
+		Parts: func() ([]operator.Part, error) { return []operator.Part{newController(), operator.SecureListener()}, nil },
 	}.Main()
 }
 
