@@ -326,7 +326,7 @@ func TestRestorationKeepsWhatAnotherStreamHasToPublish(t *testing.T) {
 		f.server.Compact()
 		away.Thaw()
 		time.Sleep(time.Minute)
-		check("Synced ", "Restored ", "Deleted written")
+		check("Synced ", "Restored ", "Deleted written", "Restored ")
 	})
 }
 

@@ -131,7 +131,7 @@ func TestAnswerFromBeforeARestorationIsADoubt(t *testing.T) {
 	o := New()
 	value := Entry{Kind: Value, UID: "u", Version: "1005", Observed: []ident.Version{ident.NewVersion("u", "1005")}}
 	before := o.Begin()
-	o.DoubtNewer("", "50")
+	o.DoubtGroups("", func(string) bool { return true })
 	o.Record(pod, before, value)
 	if e, ok := o.Get(pod); !ok || e.Kind != Doubt {
 		t.Errorf("the write that began before: %+v (%t), want a doubt", e, ok)
@@ -158,7 +158,7 @@ func TestRestorationPutsDeletionsInDoubt(t *testing.T) {
 	if e, _ := o.Get(pod); e.Read(before, podsOfV1, kube.Full) != Absent {
 		t.Errorf("the deletion is not read: %+v", e)
 	}
-	o.DoubtNewer("", "50")
+	o.DoubtGroups("", func(string) bool { return true })
 	if e, _ := o.Get(pod); e.Read(before, podsOfV1, kube.Full) != Uncertain {
 		t.Errorf("after the restoration a read relies on the deletion: %+v", e)
 	}
