@@ -174,6 +174,7 @@ func (e *engine) newWorkers() (*workers, error) {
 		longCalls: newLongCalls(e.log, d.timeout, d.concurrency),
 		restoration: &restorationRepair{
 			signal: e.restorations, forget: []func(){p.applies.ForgetAll, e.echoes.Forget, p.adoption.Forget},
+			areDoubted: e.subscriptions.areDoubted, releaseLow: e.queue.ReleaseLow,
 			hasFailed: e.failures.has, enqueueAll: e.enqueuer.enqueueAll,
 		},
 	}
@@ -241,6 +242,7 @@ func (e *engine) waitElected(ctx context.Context) bool {
 
 // startWorkers starts the reconciler and the sources. Reconciles run under the context calls.
 func (e *engine) startWorkers(ctx, calls context.Context, w *workers, running *sync.WaitGroup) {
+	e.queue.HoldLow(e.subscriptions.areDoubted)
 	e.enqueuer.isWorking.Store(true)
 	for range e.definition.concurrency {
 		running.Go(func() { w.reconciler.run(ctx, calls, running) })

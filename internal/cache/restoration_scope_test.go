@@ -2,6 +2,7 @@ package cache
 
 import (
 	"context"
+	"net/http"
 	"sync/atomic"
 	"testing"
 	"testing/synctest"
@@ -84,13 +85,7 @@ func TestContradictionListsTheStreamsOfOtherKinds(t *testing.T) {
 			}
 		}
 		backup := f.server.Snapshot()
-		label := &kube.Request{
-			Verb: kube.VerbPatch, Resource: webApps.Resource, Namespace: "ns", Name: "a",
-			ContentType: kube.ContentMergePatch, Body: []byte(`{"metadata":{"labels":{"lost":"yes"}}}`),
-		}
-		if _, err := f.server.Do(t.Context(), label); err != nil {
-			t.Fatal(err)
-		}
+		relabel(t, f, `"lost":"yes"`)
 		if _, err := f.server.Do(t.Context(), at("lost")); err != nil {
 			t.Fatal(err)
 		}
@@ -167,4 +162,73 @@ func TestAggregatedServerThatBeginsAnewIsNoRestorationOfTheCluster(t *testing.T)
 			t.Errorf("the core API was listed %d times and %d restorations were published, because an aggregated server has begun anew", lists, restored.Load())
 		}
 	})
+}
+
+// A server that contradicts itself for good: one of two servers behind an address lags for ever. The stream is listed at
+// growing intervals, each list is reported, and only the first one is published to the subscribers of other streams.
+// Regression: it was listed each minute without a log line, and all controllers reconciled everything each time.
+func TestServerThatContradictsItself(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		f := newFollower(t)
+		if _, err := f.do(f.server, kube.VerbPatch, "a"); err != nil {
+			t.Fatal(err)
+		}
+		synctest.Wait()
+		response, err := f.do(f.server, kube.VerbGet, "a")
+		if err != nil {
+			t.Fatal(err)
+		}
+		former := response.Body
+		relabel(t, f, `"n":"1"`)
+		synctest.Wait()
+		var restored, reported atomic.Int32
+		c := New(f.server, OnError(func(kube.Stream, error) { reported.Add(1) }))
+		t.Cleanup(c.Close)
+		open(t, t.Context(), c, webApps, func(Change) {})
+		other := webApps
+		other.Resource.Plural, other.Resource.Kind = "others", "Other"
+		open(t, t.Context(), c, other, func(ch Change) {
+			if ch.Type == Restored {
+				restored.Add(1)
+			}
+		})
+		synctest.Wait()
+		lagging := c.Handler(kube.HandlerFunc(func(ctx context.Context, r *kube.Request) (*kube.Response, error) {
+			if r.Verb == kube.VerbPatch {
+				return &kube.Response{Code: http.StatusOK, Body: former}, nil // an apply that changes nothing
+			}
+			return f.server.Do(ctx, r)
+		}))
+		f.server.ForgetRequests()
+		for range 3 * 60 * 6 {
+			if _, err := f.do(lagging, kube.VerbPatch, "a"); err != nil {
+				t.Fatal(err)
+			}
+			time.Sleep(10 * time.Second)
+		}
+		lists := 0
+		for _, e := range f.server.Requests() {
+			if e.Request.Resource.Plural == webApps.Resource.Plural && e.Request.Query.Get("sendInitialEvents") == "true" {
+				lists++
+			}
+		}
+		// At 0, 1, 3, 7, 15, 31, 63 and 123 minutes.
+		if lists != 8 || reported.Load() != 8 || restored.Load() != 2 {
+			t.Errorf("in three hours: %d lists, %d reports, and %d restorations published to another stream, want 8, 8 and one for each of two streams",
+				lists, reported.Load(), restored.Load())
+		}
+	})
+}
+
+// relabel sends a change of the labels of the object a, as somebody else.
+func relabel(t *testing.T, f *follower, labels string) {
+	t.Helper()
+	_, err := f.server.Do(t.Context(), &kube.Request{
+		Verb: kube.VerbPatch, Resource: webApps.Resource, Namespace: "ns", Name: "a",
+		ContentType: kube.ContentMergePatch, Body: []byte(`{"metadata":{"labels":{` + labels + `}}}`),
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
 }

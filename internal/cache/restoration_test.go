@@ -317,6 +317,7 @@ func TestRestorationKeepsWhatAnotherStreamHasToPublish(t *testing.T) {
 		f.server.Advance(1000)
 		f.stream.Bookmark()
 		synctest.Wait()
+		away.Refuse(http.StatusServiceUnavailable, "")
 		f.server.Restore(backup)
 		time.Sleep(30 * time.Second)
 		f.check("Synced ", "Added written", "Restored ")
@@ -325,6 +326,7 @@ func TestRestorationKeepsWhatAnotherStreamHasToPublish(t *testing.T) {
 		}
 		f.server.Compact()
 		away.Thaw()
+		away.Allow()
 		time.Sleep(time.Minute)
 		check("Synced ", "Restored ", "Deleted written", "Restored ")
 	})

@@ -143,8 +143,8 @@ func (s *stream) follow(ctx context.Context) {
 			isRecovered = s.recovery.RecordChange(change.Type)
 		}
 		s.reportFailures()
-		if s.updater.takeRecovered() {
-			s.publishRestored()
+		if recovery := s.updater.takeRecovery(); recovery.IsRecovery {
+			s.publishRecovery(recovery.IsRestoration)
 		}
 		if isRecovered && s.options.onRecovered != nil {
 			s.options.onRecovered(s.id)
@@ -180,11 +180,11 @@ type restorationError interface {
 	IsRestoration() bool
 }
 
-// publishRestored publishes the discovery of a restoration, or the recovery of the store from it, to the subscribers of
-// all streams that the restoration concerns. The caller must hold no lock.
-func (s *stream) publishRestored() {
+// publishRecovery publishes that the store is right again. After a restoration, the subscribers of all streams that the
+// restoration concerns receive the change, because they may have read the store. The caller must hold no lock.
+func (s *stream) publishRecovery(isRestoration bool) {
 	for _, other := range s.streams.snapshot() {
-		if s.restorations.AreRestoredTogether(s.id, other.id) && other.store.Synced() {
+		if other == s || isRestoration && s.restorations.AreRestoredTogether(s.id, other.id) && other.store.Synced() {
 			other.published.publish(Change{Type: Restored})
 		}
 	}

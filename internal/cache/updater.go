@@ -37,8 +37,8 @@ type updater struct {
 	changes []Change
 	// failures holds the errors that are to be reported after the change.
 	failures []error
-	// isRecovered is true if the change has ended the doubt that a restoration left.
-	isRecovered bool
+	// recovery is the result of the list that the change has completed.
+	recovery restoration.ListResult
 }
 
 func newUpdater(s *Store, o *programOverlay, w *store.Writer, p *progress.Progress, r *restoration.Recorder, n *counts) *updater {
@@ -186,7 +186,7 @@ func (u *updater) endList(version string, isAbsence bool) {
 	u.isListing = false
 	u.progress.RecordListed(version)
 	u.restoration.EndList(version, result)
-	u.isRecovered = result.IsRecovery
+	u.recovery = result
 }
 
 // publishMissed publishes deletions that the stream has missed within a list.
@@ -219,11 +219,11 @@ func (u *updater) takeFailures() []error {
 	return failures
 }
 
-// takeRecovered reports whether the change has ended the doubt that a restoration left, once.
-func (u *updater) takeRecovered() bool {
-	isRecovered := u.isRecovered
-	u.isRecovered = false
-	return isRecovered
+// takeRecovery returns the result of the list that the change has completed, once.
+func (u *updater) takeRecovery() restoration.ListResult {
+	recovery := u.recovery
+	u.recovery = restoration.ListResult{}
+	return recovery
 }
 
 func (u *updater) ref(c watch.Change) kube.Ref {

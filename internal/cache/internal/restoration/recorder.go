@@ -73,7 +73,8 @@ func (r *Recorder) BeginList() {
 // ListResult is what a complete list means for the doubt about the store.
 type ListResult struct {
 	// IsRecovery reports whether the store recovers from a restoration or a contradiction, once it has the list.
-	IsRecovery bool
+	// IsRestoration reports whether it recovers from a restoration.
+	IsRecovery, IsRestoration bool
 	// isProof reports whether the list itself proves that the server was restored.
 	isProof bool
 	// Err is the error to report, or nil.
@@ -90,16 +91,24 @@ func (r *Recorder) RecordList(version string) ListResult {
 	} else if reached := d.expected.version(); r.isListed && ident.IsNewer(reached, version) {
 		proof = fmt.Errorf("the server is at resource version %s, and has been at %s", version, reached)
 	}
-	result := ListResult{isProof: proof != nil, IsRecovery: proof != nil || d.doubt.endsWithList()}
-	if proof != nil && d.restorations.record(d) {
+	if proof == nil {
+		return r.recoveryByList()
+	}
+	result := ListResult{isProof: true, IsRecovery: true, IsRestoration: true}
+	if d.restorations.record(d) {
 		result.Err = everythingIsListed(proof)
 	}
 	return result
 }
 
 // RecordAbsence records that the server does not serve the kind. The version of an absence proves nothing.
-func (r *Recorder) RecordAbsence() ListResult {
-	return ListResult{IsRecovery: r.detector.doubt.endsWithList()}
+func (r *Recorder) RecordAbsence() ListResult { return r.recoveryByList() }
+
+// recoveryByList returns the result of a list that proves nothing.
+func (r *Recorder) recoveryByList() ListResult {
+	doubt := &r.detector.doubt
+	isRecovery := doubt.endsWithList()
+	return ListResult{IsRecovery: isRecovery, IsRestoration: isRecovery && doubt.isDueToRestoration()}
 }
 
 // EndList records that the store has the list at version, with the result of [Recorder.RecordList].
