@@ -163,7 +163,7 @@ func (e *engine) newWorkers() (*workers, error) {
 	p := &pipeline{
 		client: client, view: view, applies: noop.NewChecker(view), adoption: adoption.NewGuard(view, e.findOwner, d.formerManagers, ownerLabels(d.watched)),
 		echoes: e.echoes, subscriptions: e.subscriptions.all, reconciled: toMap,
-		newestShown: e.subscriptions.newestShown, enqueue: e.enqueuer.enqueue,
+		newestShown: e.subscriptions.newestShown, enqueue: e.enqueuer.enqueue, doubt: rt.Cache.Doubt,
 	}
 	f := &finalizers{name: d.finalizer, former: d.former, retired: d.retired, objects: d.objects, server: rt.Client}
 	w := &workers{

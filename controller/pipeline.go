@@ -32,6 +32,8 @@ type pipeline struct {
 	// newestShown returns the newest version of an object that the streams have shown.
 	newestShown func(echo.Target) echo.Version
 	enqueue     func(queue.Trigger)
+	// doubt makes the next read of an object live: see [cache.Cache.Doubt].
+	doubt func(kube.Ref)
 }
 
 // clientFor returns the client of one reconcile, whose context is ctx.
@@ -59,7 +61,7 @@ func (p *pipeline) handlers(ctx context.Context, program kube.Handler, key kube.
 	isTrigger := func(r kube.Resource, live *cache.KnownState) bool { return p.triggersSelf(ctx, key, self, r, live) }
 	next := p.view.Handler(program)
 	next = p.echoes.Handler(next, key, p.newestShown, p.enqueue)
-	next = p.adoption.Handler(next, self)
+	next = p.adoption.Handler(next, self, p.doubt)
 	next = p.applies.Handler(next, isTrigger)
 	trace.next = adoption.RefuseForbiddenOwners(next, self, Terminal)
 	return trace
