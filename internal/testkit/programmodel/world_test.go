@@ -277,7 +277,7 @@ func (w *world) restore(b fakeserver.Snapshot) {
 func (w *world) checkStreamError(s kube.Stream, err error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	if !w.restored && strings.Contains(err.Error(), "has lost resource version") {
+	if !w.restored && (strings.Contains(err.Error(), "restored backup") || strings.Contains(err.Error(), "does not fit version")) {
 		w.problem("%s: %v", s, err)
 	}
 }

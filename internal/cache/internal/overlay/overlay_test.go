@@ -95,6 +95,25 @@ func TestCollectionDoubtWithoutVersionEnds(t *testing.T) {
 	})
 }
 
+// Regression: a server sends no bookmarks for a kind, and nothing of the kind changes. The stream never reached the
+// version of a doubt. Each read after a deletion of the collection was live, until the next list.
+func TestCollectionDoubtEndsByTime(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		o := New()
+		open := Observation{Version: "5", OpenSince: time.Now()}
+		o.DoubtCollection(collection)
+		d := o.BoundDoubt(collection, o.Doubts(collection)[collection], "8")
+		if d.IsObservedBy(open) {
+			t.Error("the doubt ends at once")
+		}
+		time.Sleep(MaxSilence + time.Second)
+		if away := (Observation{Version: "5"}); !d.IsObservedBy(open) || d.IsObservedBy(away) {
+			t.Errorf("later: %+v", d)
+		}
+	})
+}
+
 // Regression: a value lost its content with the age at which reads use it no more. The list that
 // missed the object could not publish the deletion then.
 func TestContentStaysUntilAllStreamsHaveObservedIt(t *testing.T) {
