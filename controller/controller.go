@@ -264,7 +264,7 @@ func (d *definition) checkFinalizers() error {
 //   - to create and patch the children of [Owns], and to update the finalizers of T, which the server
 //     may demand for the field blockOwnerDeletion in owner references
 //   - to create, patch and delete the children of [OwnsByLabel]
-//   - to patch T for a finalizer, also a former or a retired one
+//   - to patch T for a finalizer, also a former or a retired one, and for [FormerFieldManagers]
 //   - to patch the status of T, if T has a status and the program defines T
 //   - the permissions of each [Permission]
 func (c *Controller[T]) Needs() (kube.Needs, error) { return c.definition.needs() }
@@ -317,7 +317,7 @@ func (d *definition) needs() (kube.Needs, error) {
 		needs.Access = append(needs.Access, w.access(subresource, verbs)...)
 	}
 	verbs := readVerbs()
-	if d.finalizer != "" || len(d.retired) > 0 {
+	if d.finalizer != "" || len(d.retired) > 0 || len(d.formerManagers) > 0 {
 		verbs = append(verbs, kube.VerbPatch)
 	}
 	use(&d.self, "", verbs...)

@@ -208,11 +208,15 @@ func shownVersion(change cache.Change) echo.ShownVersion {
 	if change.Type == cache.Deleted {
 		return echo.ShownVersion{Version: echo.Version{UID: change.Before.UID}, IsDeletionStep: true}
 	}
-	return echo.ShownVersion{
+	v := echo.ShownVersion{
 		Version:        echo.Version{UID: change.After.UID, ResourceVersion: change.After.ResourceVersion},
 		IsDeletionStep: isDeletionStep(change),
 		ChangesSpec:    change.Type == cache.Modified && change.Before.Generation != change.After.Generation,
 	}
+	if change.Type == cache.Modified && !change.Missed {
+		v.Replaced = change.Before.ResourceVersion
+	}
+	return v
 }
 
 // changeText returns the type of a change for the log.

@@ -162,8 +162,13 @@ func (e *engine) newWorkers() (*workers, error) {
 	client := rt.Client.WithFieldManager(d.manager)
 	p := &pipeline{
 		client: client, view: view, applies: noop.NewChecker(view), adoption: adoption.NewGuard(view, e.findOwner, d.formerManagers, ownerLabels(d.watched)),
-		echoes: e.echoes, subscriptions: e.subscriptions.all, reconciled: toMap,
+		echoes: e.echoes, skipsOwnStatus: d.self.skipsOwnStatus, subscriptions: e.subscriptions.all, reconciled: toMap,
 		newestShown: e.subscriptions.newestShown, enqueue: e.enqueuer.enqueue, doubt: rt.Cache.Doubt,
+	}
+	forget := []func(){p.applies.ForgetAll, e.echoes.Forget, p.adoption.Forget}
+	if d.newMover != nil {
+		p.mover = d.newMover(view, e.log, d.formerManagers, d.formerPrefixes, ownerLabels(d.watched))
+		forget = append(forget, p.mover.Forget)
 	}
 	f := &finalizers{name: d.finalizer, former: d.former, retired: d.retired, objects: d.objects, server: rt.Client}
 	w := &workers{
@@ -173,7 +178,7 @@ func (e *engine) newWorkers() (*workers, error) {
 		},
 		longCalls: newLongCalls(e.log, d.timeout, d.concurrency),
 		restoration: &restorationRepair{
-			signal: e.restorations, forget: []func(){p.applies.ForgetAll, e.echoes.Forget, p.adoption.Forget},
+			signal: e.restorations, forget: forget,
 			areDoubted: e.subscriptions.areDoubted, releaseLow: e.queue.ReleaseLow,
 			hasFailed: e.failures.has, enqueueAll: e.enqueuer.enqueueAll,
 		},
@@ -193,7 +198,7 @@ func (e *engine) newWorkers() (*workers, error) {
 		pausedBy: d.pausedBy, functions: d.functions, onGone: d.onGone, tracer: rt.Tracer,
 		queue: e.queue, own: e.subscriptions, failures: e.failures, calls: w.longCalls,
 		waits:      &finalizerWaits{log: e.log, finalizers: f, clock: e.clock, failures: e.failures},
-		finalizers: f, read: reader.read, clientFor: p.clientFor, forgetUncertain: e.echoes.ForgetUncertain,
+		finalizers: f, read: reader.read, clientFor: p.clientFor, echoes: e.echoes,
 		report: (&reporter{log: e.log, observer: rt.Observer, onResult: d.onResult}).report,
 	}
 	if d.cancelsDeleted {

@@ -3,9 +3,11 @@ package controller
 import (
 	"errors"
 	"fmt"
+	"log/slog"
 	"slices"
 	"time"
 
+	"github.com/yare-go/yare/controller/internal/adoption"
 	"github.com/yare-go/yare/kube"
 )
 
@@ -20,8 +22,12 @@ func (f optionFunc) change(s *settings) { f(s) }
 type settings struct {
 	name    string
 	manager string
-	// formerManagers are names that manager had in earlier releases.
-	formerManagers []string
+	// formerManagers are names that manager had in earlier releases, and formerPrefixes holds the prefixes of
+	// [FormerMetadata].
+	formerManagers, formerPrefixes []string
+	// newMover makes the handler that moves ownership from the former managers. It is nil without any, so that
+	// the code is not in programs without any.
+	newMover func(view adoption.View, log *slog.Logger, former, prefixes, labels []string) ownershipMover
 	// quiet is the quiet time of [Debounce], or 0.
 	quiet time.Duration
 	// pausedBy is the annotation of [Paused], or empty.
@@ -61,22 +67,51 @@ func Name(name string) Option { return optionFunc(func(s *settings) { s.name = n
 // Default: the kind in lower case and its group, such as database.example.com; with [Name], that
 // name followed by -operator; for a kind of the core group, the kind followed by -operator.
 //
-// A program that changes the field manager names the earlier one in [FormerFieldManagers]. The fields of the earlier
-// field manager stay in the objects: remove fields that are no longer wanted by a patch.
+// A program that changes the field manager names the earlier one in [FormerFieldManagers]. Otherwise the fields of the
+// earlier field manager stay in the objects for ever.
 func FieldManager(name string) Option {
 	return optionFunc(func(s *settings) { s.manager = name })
 }
 
-// FormerFieldManagers names the field managers that the controller had in earlier releases. An object that one of
-// them has applied counts as a child of this controller: see [ErrForeignChild]. An object that one of them has created
-// or updated does not count, because many programs write so under names such as manager. The fields of a former field
-// manager stay with it.
+// FormerFieldManagers names the field managers that the controller, or a program in its place, had in earlier releases.
+// The fields that they own move to the field manager of the controller before its next apply, so that the apply removes
+// what it does not contain. Fields move in children, which an owner reference or a label of [OwnsByLabel] proves, and in
+// the status of the reconciled object. Fields of applies and of updates move. The name before-first-apply stands for the
+// fields that were there before the first apply.
+//
+// Never moved are finalizers, owner references to other objects, the fields of other subresources, and fields that were
+// written in another API version, which are logged. A label or annotation of an update moves only if the apply names
+// its key, or if its key has a prefix of [FormerMetadata]. The log has the fields that the apply removes, once for each
+// kind. After a rollback to the earlier release the fields of both releases stay: see
+// https://kubernetes.io/docs/reference/using-api/server-side-apply/#field-management.
+//
+// A former field manager proves nothing about an object without an owner, unless it has applied the object: see
+// [ErrForeignChild]. An object that it has created or updated does not count, because many programs write so under
+// names such as manager.
+//
+// The option needs the permission to patch the reconciled objects. It can be removed from the program once every
+// object has been reconciled.
 func FormerFieldManagers(names ...string) Option {
 	return optionFunc(func(s *settings) {
 		if slices.Contains(names, "") {
 			s.reject(errors.New("a former field manager is empty: give controller.FormerFieldManagers the names that were used"))
 		}
 		s.formerManagers = append(s.formerManagers, names...)
+		s.newMover = func(view adoption.View, log *slog.Logger, former, prefixes, labels []string) ownershipMover {
+			return adoption.NewMover(view, log, former, prefixes, labels)
+		}
+	})
+}
+
+// FormerMetadata names prefixes of the keys of labels and annotations, such as "database.example.com/". The labels and
+// annotations with such a key move from the former field managers too, although the applies do not name them. So the
+// next apply removes them. See [FormerFieldManagers].
+func FormerMetadata(prefixes ...string) Option {
+	return optionFunc(func(s *settings) {
+		if slices.Contains(prefixes, "") {
+			s.reject(errors.New("a prefix of controller.FormerMetadata is empty, so that labels of everybody would move: name the domain of the program's own keys"))
+		}
+		s.formerPrefixes = append(s.formerPrefixes, prefixes...)
 	})
 }
 
@@ -235,6 +270,18 @@ func InOwnNamespace() SourceOption {
 // 45 s, the kind is watched. A write of the kind in the meantime is an error: see [kube.IsNoResource].
 // Without IfServed a controller does not start before the kind is served.
 func IfServed() SourceOption { return func(w *watchedKind) { w.ifServed = true } }
+
+// SkipOwnStatus leaves out the reconcile that follows when a reconcile has written the status of its object. It is an
+// option of [Reconciled], for reconciles that are dear, such as those that ask an external system. By default each
+// write of the status leads to one more reconcile, which finds nothing to do.
+//
+// A change is left out only if it certainly is the write of the status by this very reconcile, which named the replaced
+// resource version. The stored status must equal the status that was sent, and the watch must have shown the replaced
+// version before. So a change of anything else leads to a reconcile as before. The reconcile must end without an
+// error. Changes by cleanups are not left out.
+//
+// A reconcile that decides something by its own former status then does so when it is called for another reason.
+func SkipOwnStatus() SourceOption { return func(w *watchedKind) { w.skipsOwnStatus = true } }
 
 // KeepSecrets caches the contents of watched Secrets. By default only their metadata is
 // cached, and every read of a whole Secret is live. An apply is still skipped if it

@@ -347,14 +347,14 @@ func TestReconcilerReadsCallsAndReports(t *testing.T) {
 			}
 			return configMap(k.Name), selected, nil
 		},
-		clientFor:       func(context.Context, kube.Key, kube.Ref, *requestTrace) *kube.Client { return nil },
-		forgetUncertain: func(kube.Key) {},
+		clientFor: func(context.Context, kube.Key, kube.Ref, *requestTrace) *kube.Client { return nil },
+		echoes:    echo.NewTracker(),
 		report: func(_ *call, _ kube.Object, r Result, _ *failure) {
 			reported = append(reported, fmt.Sprint(r.Object.Name, " ", r.Err))
 		},
 	}
 	c.run(t.Context(), t.Context(), new(sync.WaitGroup))
-	if diff := cmp.Diff([]queue.Outcome{{RequeueAfter: time.Minute}, {}, {Forget: true}}, q.outcomes); diff != "" {
+	if diff := cmp.Diff([]queue.Outcome{{RequeueAfter: time.Minute, SkipsOwnStatus: true}, {}, {Forget: true}}, q.outcomes); diff != "" {
 		t.Errorf("outcomes (-want +got):\n%s", diff)
 	}
 	if !slices.Equal(reported, []string{"good <nil>", "bad bad"}) || !slices.Equal(gone, []string{"gone"}) {

@@ -17,14 +17,24 @@ import (
 // over somebody else's object. The apply was not sent. See [kube.Adopt].
 var ErrForeignChild = adoption.ErrForeignChild
 
+// ownershipMover is an [adoption.Mover].
+type ownershipMover interface {
+	Handler(next kube.Handler, owner kube.Ref) kube.Handler
+	Forget()
+}
+
 // pipeline makes the clients of reconciles.
 type pipeline struct {
 	// client is the client of the program, with the field manager of the controller.
-	client   *kube.Client
-	view     *cache.View
+	client *kube.Client
+	view   *cache.View
+	// mover is nil without former field managers.
+	mover    ownershipMover
 	applies  *noop.Checker
 	adoption *adoption.Guard
 	echoes   *echo.Tracker
+	// skipsOwnStatus is true with [SkipOwnStatus].
+	skipsOwnStatus bool
 	// subscriptions holds the subscriptions of all watched kinds.
 	subscriptions []*subscription
 	// reconciled is the reconciled kind, with the client of map functions.
@@ -48,11 +58,12 @@ func (p *pipeline) clientFor(ctx context.Context, key kube.Key, self kube.Ref, t
 //
 //  1. requestTrace records the request for the result, and refuses it after the end of the reconcile.
 //  2. adoption.RefuseForbiddenOwners refuses owner references that Kubernetes forbids.
-//  3. noop.Checker answers an apply that would change nothing.
-//  4. adoption.Guard refuses an apply to an object that is not a child.
-//  5. echo.Tracker records the versions that writes make.
-//  6. cache.View answers reads from the cache, and records the answers to writes.
-//  7. program holds the handlers of the program.
+//  3. adoption.Mover, if there are former field managers, moves their fields before an apply.
+//  4. noop.Checker answers an apply that would change nothing.
+//  5. adoption.Guard refuses an apply to an object that is not a child.
+//  6. echo.Tracker records the versions that writes make.
+//  7. cache.View answers reads from the cache, and records the answers to writes.
+//  8. program holds the handlers of the program.
 //
 // The echoes and the adoption stand below the no-op check, because a skipped apply makes no version and
 // takes over no object. Each handler is a struct whose field next holds the next handler, so that a test
@@ -60,9 +71,16 @@ func (p *pipeline) clientFor(ctx context.Context, key kube.Key, self kube.Ref, t
 func (p *pipeline) handlers(ctx context.Context, program kube.Handler, key kube.Key, self kube.Ref, trace *requestTrace) kube.Handler {
 	isTrigger := func(r kube.Resource, live *cache.KnownState) bool { return p.triggersSelf(ctx, key, self, r, live) }
 	next := p.view.Handler(program)
-	next = p.echoes.Handler(next, key, p.newestShown, p.enqueue)
+	var ownStatus echo.Target
+	if p.skipsOwnStatus {
+		ownStatus = echo.NewTarget(p.reconciled.Resource, key)
+	}
+	next = p.echoes.Handler(next, key, ownStatus, p.newestShown, p.enqueue)
 	next = p.adoption.Handler(next, self, p.doubt)
 	next = p.applies.Handler(next, isTrigger)
+	if p.mover != nil {
+		next = p.mover.Handler(next, self)
+	}
 	trace.next = adoption.RefuseForbiddenOwners(next, self, Terminal)
 	return trace
 }

@@ -40,8 +40,7 @@ type reconciler struct {
 	read func(ctx context.Context, key kube.Key) (kube.Object, presence, error)
 	// clientFor returns the client of one reconcile: see [pipeline].
 	clientFor func(ctx context.Context, key kube.Key, self kube.Ref, trace *requestTrace) *kube.Client
-	// forgetUncertain is called after a reconcile that succeeded: see [echo.Tracker].
-	forgetUncertain func(kube.Key)
+	echoes    writeMemory
 	// report reports a result: see [reporter].
 	report func(c *call, obj kube.Object, r Result, f *failure)
 }
@@ -50,6 +49,12 @@ type reconciler struct {
 type workQueue interface {
 	Get(ctx context.Context) (queue.Work, bool)
 	Done(key queue.Key, o queue.Outcome)
+}
+
+// writeMemory is what is known about the writes of reconciles: see [echo.Tracker].
+type writeMemory interface {
+	ForgetUncertain(key kube.Key)
+	ForgetOwnStatus(key kube.Key)
 }
 
 // functions holds the functions of the controller's author.
@@ -267,14 +272,17 @@ func (c *reconciler) end(r *reconciliation, err error) queue.Outcome {
 		result.Reads, result.Writes = r.trace.recorded()
 	}
 	result.Err, result.Duration = err, time.Since(r.started)
+	if err != nil || result.Cleanup {
+		c.echoes.ForgetOwnStatus(key)
+	}
 	if err == nil {
 		c.failures.forget(key, "")
-		c.forgetUncertain(key)
+		c.echoes.ForgetUncertain(key)
 		if r.isDeselected && (result.Next == 0 || result.Next > deselectedInterval) {
 			result.Next = deselectedInterval
 		}
 		c.report(&r.call, r.object, *result, nil)
-		return queue.Outcome{RequeueAfter: result.Next}
+		return queue.Outcome{RequeueAfter: result.Next, SkipsOwnStatus: !result.Cleanup}
 	}
 	f := c.failures.recordError(key, result.Object.UID)
 	result.Attempt = f.errorCount
@@ -305,7 +313,7 @@ func (c *reconciler) endWithoutCall(r *reconciliation) queue.Outcome {
 		}
 	}
 	c.failures.forget(r.work.Key, r.result.Object.UID)
-	c.forgetUncertain(r.work.Key)
+	c.echoes.ForgetUncertain(r.work.Key)
 	return queue.Outcome{Forget: true}
 }
 

@@ -2,6 +2,7 @@ package controller_test
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"testing"
 	"time"
@@ -68,4 +69,131 @@ func TestStatusOfABusyObject(t *testing.T) {
 			t.Errorf("the status after two minutes is %+v: %v", g.Status, err)
 		}
 	})
+}
+
+// With SkipOwnStatus, a write of the own status leads to no further reconcile. Everything else leads to one. A
+// reconcile that writes its status was called twice, which is dear with an external system.
+func TestSkipOwnStatus(t *testing.T) {
+	t.Parallel()
+	writeStatus := func(ctx context.Context, g *Garden, c *kube.Client) error {
+		g.Status.Size = g.Spec.Size
+		return c.ApplyStatus(ctx, g)
+	}
+	label := func(ctx context.Context, c *kube.Client) error {
+		patch := kube.MergePatch(map[string]any{"metadata": map[string]any{"labels": map[string]string{"by": "a stranger"}}})
+		_, err := kube.Namespaced[Garden](c, "default").Patch(ctx, "eden", patch)
+		return err
+	}
+	for name, test := range map[string]struct {
+		options []controller.SourceOption
+		// reconcile is one reconcile, whose number is call. stranger is a client of somebody else.
+		reconcile func(ctx context.Context, call int, g *Garden, c, stranger *kube.Client) error
+		want      int
+		// wantLate is the number of calls if the watch shows the write after the next reconcile. Zero stands for want.
+		wantLate int
+	}{
+		"without the option": {
+			reconcile: func(ctx context.Context, _ int, g *Garden, c, _ *kube.Client) error { return writeStatus(ctx, g, c) },
+			want:      2,
+		},
+		"with the option": {
+			options:   []controller.SourceOption{controller.SkipOwnStatus()},
+			reconcile: func(ctx context.Context, _ int, g *Garden, c, _ *kube.Client) error { return writeStatus(ctx, g, c) },
+			want:      1,
+		},
+		"two writes": {
+			options: []controller.SourceOption{controller.SkipOwnStatus()},
+			reconcile: func(ctx context.Context, _ int, g *Garden, c, _ *kube.Client) error {
+				g.Status.Size = 7
+				return errors.Join(c.ApplyStatus(ctx, g), writeStatus(ctx, g, c))
+			},
+			want: 1,
+		},
+		"a replace": {
+			options: []controller.SourceOption{controller.SkipOwnStatus()},
+			reconcile: func(ctx context.Context, _ int, g *Garden, c, _ *kube.Client) error {
+				g.Status.Size = g.Spec.Size
+				_, err := kube.Namespaced[Garden](c, "default").Status().Replace(ctx, g)
+				return err
+			},
+			want: 1,
+		},
+		"a label by a stranger before the write": {
+			options: []controller.SourceOption{controller.SkipOwnStatus()},
+			reconcile: func(ctx context.Context, call int, g *Garden, c, stranger *kube.Client) error {
+				if call == 1 {
+					return errors.Join(label(ctx, stranger), writeStatus(ctx, g, c))
+				}
+				return writeStatus(ctx, g, c)
+			},
+			want: 2,
+		},
+		"a label by a stranger after the write": {
+			options: []controller.SourceOption{controller.SkipOwnStatus()},
+			reconcile: func(ctx context.Context, call int, g *Garden, c, stranger *kube.Client) error {
+				if call == 1 {
+					return errors.Join(writeStatus(ctx, g, c), label(ctx, stranger))
+				}
+				return writeStatus(ctx, g, c)
+			},
+			want: 2,
+		},
+		"an own label after the write": {
+			options: []controller.SourceOption{controller.SkipOwnStatus()},
+			reconcile: func(ctx context.Context, call int, g *Garden, c, _ *kube.Client) error {
+				if call == 1 {
+					return errors.Join(writeStatus(ctx, g, c), label(ctx, c))
+				}
+				return writeStatus(ctx, g, c)
+			},
+			want: 2,
+		},
+		"an error after the write": {
+			options: []controller.SourceOption{controller.SkipOwnStatus()},
+			reconcile: func(ctx context.Context, call int, g *Garden, c, _ *kube.Client) error {
+				if err := writeStatus(ctx, g, c); err != nil || call > 1 {
+					return err
+				}
+				return errors.New("the external system is away")
+			},
+			want: 2, wantLate: 3,
+		},
+		"a terminal error after the write": {
+			options: []controller.SourceOption{controller.SkipOwnStatus()},
+			reconcile: func(ctx context.Context, call int, g *Garden, c, _ *kube.Client) error {
+				if err := writeStatus(ctx, g, c); err != nil || call > 1 {
+					return err
+				}
+				return controller.Terminal(errors.New("the spec is wrong"))
+			},
+			want: 2,
+		},
+	} {
+		for _, delay := range []time.Duration{0, 3 * time.Second} { // of the watch
+			t.Run(fmt.Sprint(name, ", a watch that is late by ", delay), func(t *testing.T) {
+				t.Parallel()
+				bubble(t, func(t *testing.T, s *server) {
+					c := s.client()
+					create(t, c, garden("eden"))
+					calls := 0
+					start(t, c, controller.New(func(ctx context.Context, g *Garden, rc *kube.Client) (controller.Action, error) {
+						calls++
+						if calls == 1 {
+							s.feeds(func(f *feed) bool { f.stream.Delay(delay); return true })
+						}
+						return controller.Done(), test.reconcile(ctx, calls, g, rc, c.WithFieldManager("stranger"))
+					}, controller.Reconciled(test.options...)))
+					time.Sleep(time.Minute)
+					g, err := kube.Get[Garden](t.Context(), c, "default", "eden")
+					want := test.want
+					if delay > 0 && test.wantLate > 0 {
+						want = test.wantLate
+					}
+					if err != nil || g.Status.Size != 1 || calls != want {
+						t.Errorf("%d calls, want %d; the status is %+v: %v", calls, want, g.Status, err)
+					}
+				})
+			})
+		}
+	}
 }

@@ -65,7 +65,7 @@ func newEnqueuer(own ownObjects, r kube.Resource, quiet time.Duration, add func(
 func (e *enqueuer) enqueue(t queue.Trigger) {
 	switch {
 	case !e.own.covers(t.Key):
-	case e.debouncer != nil && t.Priority == queue.High && t.NotBefore.IsZero() && e.isWorking.Load():
+	case e.debouncer != nil && t.Priority == queue.High && t.NotBefore.IsZero() && t.Echo != queue.OwnStatus && e.isWorking.Load():
 		e.debouncer.Add(t)
 	default:
 		e.add(t)

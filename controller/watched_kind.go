@@ -36,6 +36,8 @@ type watchedKind struct {
 	writing    []kube.Verb
 	hasWriting bool
 	ifServed   bool
+	// skipsOwnStatus is true with [SkipOwnStatus].
+	skipsOwnStatus bool
 }
 
 // SourceOption configures how a kind is watched: see [Owns], [Watches] and [Reconciled].
@@ -55,6 +57,9 @@ func newWatchOption(zero kube.Object, options []SourceOption, connect func(*watc
 	}
 	if w.hasWriting && w.relation.WriteVerbs() == nil {
 		err = errors.Join(err, errNoChildren)
+	}
+	if w.skipsOwnStatus {
+		err = errors.Join(err, errors.New("controller.SkipOwnStatus is about the reconciled kind: give it to controller.Reconciled"))
 	}
 	return optionFunc(func(settings *settings) {
 		settings.reject(err)

@@ -175,8 +175,8 @@ func (a API[T]) callModify(t *T, modify func(*T) error) (hasChanged bool, err er
 // with the changes: see [DeepCopy] for a copy. If nothing has changed, nothing is sent, and after is
 // returned.
 //
-// What the server sets in metadata, such as managedFields and resourceVersion, is not compared: a JSON patch changes
-// managedFields. Fields that T lacks stay as they are, and so do fields with equal values in before and after, whoever
+// What the server sets in metadata, such as managedFields and resourceVersion, is not compared. If before and after have
+// the same resourceVersion and other managedFields, the call is an error: a JSON patch changes managedFields. Fields that T lacks stay as they are, and so do fields with equal values in before and after, whoever
 // changes these fields meanwhile. The uid of before is a precondition: see [IsUIDConflict]. A list is
 // replaced as a whole. Therefore the resourceVersion of before is a precondition too if the difference has
 // a list: see [IsConflict].

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
+	"reflect"
 
 	"github.com/go-json-experiment/json/jsontext"
 )
@@ -130,6 +131,10 @@ func differenceRequest(t target, before, after Object, options writeOptions) (*R
 	}
 	if err := identityOf(before).check(after); err != nil {
 		return nil, err
+	}
+	// Two reads of an object have different managedFields if somebody has changed the object in between.
+	if before.GetResourceVersion() == after.GetResourceVersion() && !reflect.DeepEqual(before.GetManagedFields(), after.GetManagedFields()) {
+		return nil, errors.New("managedFields have changed, which PatchDifference leaves alone: change them by a patch of kube.JSONPatch")
 	}
 	from, err := t.encode(before)
 	if err != nil {

@@ -159,6 +159,7 @@ func TestPatchDifference(t *testing.T) {
 	}
 	api := Everywhere[gadget](NewClientFromHandler(scripted(t)))
 	for want, change := range map[string]func(before, after *gadget){
+		"kube.JSONPatch":    func(_, after *gadget) { after.ManagedFields = []metav1.ManagedFieldsEntry{{Manager: "m"}} },
 		"has no uid":        func(before, after *gadget) { before.UID, after.UID = "", "" },
 		"neither":           func(_, after *gadget) { after.UID = "v" },
 		"API.Status":        func(_, after *gadget) { after.Status.Ready = true },

@@ -26,6 +26,8 @@ type manifestFlags struct {
 	kustomize string
 	helm      string
 	check     bool
+	// withoutDefinitions leaves the definitions out of what is printed.
+	withoutDefinitions bool
 	// args are the flags of the program that the command line gives, for the Deployment.
 	args []string
 }
@@ -78,7 +80,7 @@ func (p manifestPrinter) print(ctx context.Context, o options, needs kube.Needs,
 	if flags.check {
 		client, err := newClient()
 		if err == nil {
-			err = errors.Join(manifests.CheckPlurals(ctx, client, options.Definitions), manifests.CheckStoredVersions(ctx, client, options.Definitions))
+			err = errors.Join(manifests.CheckPlurals(ctx, client, options.Definitions), manifests.CheckDefinitions(ctx, client, options.Definitions))
 		}
 		if err != nil {
 			return err
@@ -134,6 +136,9 @@ func (p manifestPrinter) options(o options, needs kube.Needs) (*manifests.Option
 	name, namespace, err := o.install.names(p.program)
 	errs := []error{err}
 	own := ownDefinitions(needs)
+	if flags.withoutDefinitions {
+		own = nil
+	}
 	definitions, err := crd.From(own...)
 	errs = append(errs, err)
 	if flags.Image == "" && flags.helm == "" {

@@ -1,6 +1,7 @@
 package echo
 
 import (
+	"reflect"
 	"time"
 
 	"k8s.io/apimachinery/pkg/types"
@@ -17,6 +18,8 @@ type outcome struct {
 	version Version
 	// echo is how certain it is that the write made the version.
 	echo queue.Echo
+	// replaced is the resource version that the write replaced. It is set only for an echo that is queue.OwnStatus.
+	replaced string
 	// isUncertain is true if it is not known what the write did.
 	isUncertain bool
 }
@@ -27,7 +30,10 @@ type outcome struct {
 // The answer to a write without effect has the version from before. Somebody else made that version.
 // Only three kinds of writes certainly made the version of their answer: a create, a delete, and a
 // write that named the replaced version.
-func outcomeOf(r *kube.Request, response *kube.Response, err error, before Version) outcome {
+//
+// isOwnStatus is true if the writes of the status of the reconciled object are to be found. The write is such a
+// write if it named the replaced version and the stored status is the one in the request.
+func outcomeOf(r *kube.Request, response *kube.Response, err error, before Version, isOwnStatus bool) outcome {
 	switch {
 	case err != nil:
 		e, ok := kube.AsError(err)
@@ -60,11 +66,25 @@ func outcomeOf(r *kube.Request, response *kube.Response, err error, before Versi
 		return outcome{isUncertain: true} // the answer of a subresource, or no object
 	case uid == before.UID && !ident.IsNewer(version, before.ResourceVersion), version == replaced:
 		return outcome{} // nothing has changed
+	case isOwnStatus && replaced != "" && isStatusStored(r, response.Body):
+		return outcome{version: Version{uid, version}, echo: queue.OwnStatus, replaced: replaced}
 	case r.Verb == kube.VerbCreate, r.Verb == kube.VerbDelete, replaced != "":
 		return outcome{version: Version{uid, version}, echo: queue.IsEcho}
 	default:
 		return outcome{version: Version{uid, version}, echo: queue.PossibleEcho}
 	}
+}
+
+// isStatusStored reports whether r sent a whole status, and the answer has exactly this status.
+func isStatusStored(r *kube.Request, answer []byte) bool {
+	if r.Verb != kube.VerbUpdate && r.ContentType != kube.ContentApply {
+		return false
+	}
+	var sent, stored struct {
+		Status any `json:"status"`
+	}
+	return kube.Unmarshal(r.Body, &sent) == nil && kube.Unmarshal(answer, &stored) == nil &&
+		sent.Status != nil && reflect.DeepEqual(sent.Status, stored.Status)
 }
 
 // uncertainWrite is a write of unknown outcome. If a stream shows a change of the target after the

@@ -53,6 +53,8 @@ type ShownVersion struct {
 	IsDeletionStep bool
 	// ChangesSpec is true if the object has another generation than before.
 	ChangesSpec bool
+	// Replaced is the resource version that the stream had shown before, if no version between the two was missed.
+	Replaced string
 }
 
 // IsDeletion reports whether the object is gone.
@@ -106,6 +108,8 @@ type Tracker struct {
 	// ring holds the keys of versions in the order of their writes. The oldest is at ring[next].
 	ring [maxVersions]Version
 	next int
+	// hasOwnStatus is true if versions may contain writes of the own status.
+	hasOwnStatus bool
 	// inFlight holds the writes that have not been answered.
 	inFlight map[writeID]*heldTriggers
 	// uncertain holds, for each key, the writes of unknown outcome since the last reconcile that
@@ -113,10 +117,12 @@ type Tracker struct {
 	uncertain map[queue.Key][]uncertainWrite
 }
 
-// origin is the key whose reconcile made a version. echo is how certain this is.
+// origin is the key whose reconcile made a version. echo is how certain this is. replaced is the version that a write
+// of the own status replaced.
 type origin struct {
-	key  queue.Key
-	echo queue.Echo
+	key      queue.Key
+	echo     queue.Echo
+	replaced string
 }
 
 // writeID identifies the writes of a key's reconcile to one object.
@@ -149,8 +155,10 @@ func NewTracker() *Tracker {
 // the handler that sends the writes, so that skipped applies are not recorded. newestShown returns
 // the newest version of an object that the controller's streams have shown. add adds a trigger to
 // the queue that was held.
-func (t *Tracker) Handler(next kube.Handler, key queue.Key, newestShown func(Target) Version, add func(queue.Trigger)) kube.Handler {
-	return &handler{tracker: t, next: next, key: key, newestShown: newestShown, add: add}
+//
+// ownStatus is the reconciled object if the echoes of its own status are to be found, and the zero Target otherwise.
+func (t *Tracker) Handler(next kube.Handler, key queue.Key, ownStatus Target, newestShown func(Target) Version, add func(queue.Trigger)) kube.Handler {
+	return &handler{tracker: t, next: next, key: key, ownStatus: ownStatus, newestShown: newestShown, add: add}
 }
 
 // handler records the writes of one reconcile.
@@ -158,6 +166,7 @@ type handler struct {
 	tracker     *Tracker
 	next        kube.Handler
 	key         queue.Key
+	ownStatus   Target
 	newestShown func(Target) Version
 	add         func(queue.Trigger)
 }
@@ -177,7 +186,7 @@ func (h *handler) Do(ctx context.Context, r *kube.Request) (*kube.Response, erro
 		}
 	}()
 	response, err := h.next.Do(ctx, r)
-	o = outcomeOf(r, response, err, before)
+	o = outcomeOf(r, response, err, before, r.Subresource == "status" && id.target == h.ownStatus)
 	return response, err
 }
 
@@ -201,7 +210,7 @@ func (t *Tracker) endWrite(id writeID, r *kube.Request, o outcome) []queue.Trigg
 	if o.isUncertain {
 		t.recordUncertainLocked(id.key, newUncertainWrite(id.target, r))
 	}
-	t.recordVersionLocked(o.version, origin{id.key, o.echo})
+	t.recordVersionLocked(o.version, origin{id.key, o.echo, o.replaced})
 	held := t.inFlight[id]
 	if held.writes--; held.writes > 0 {
 		return nil
@@ -222,6 +231,7 @@ func (t *Tracker) recordVersionLocked(v Version, by origin) {
 	}
 	delete(t.versions, t.ring[t.next])
 	t.versions[v] = by
+	t.hasOwnStatus = t.hasOwnStatus || by.echo == queue.OwnStatus
 	t.ring[t.next] = v
 	t.next = (t.next + 1) % maxVersions
 }
@@ -239,10 +249,13 @@ func (t *Tracker) recordUncertainLocked(k queue.Key, w uncertainWrite) {
 // on.
 func (t *Tracker) classifyLocked(id writeID, v ShownVersion) queue.Echo {
 	if by, isKnown := t.versions[v.Version]; isKnown {
-		if by.key == id.key {
-			return by.echo
+		switch {
+		case by.key != id.key:
+			return queue.NotEcho
+		case by.echo == queue.OwnStatus && by.replaced != v.Replaced:
+			return queue.IsEcho // the change contains changes of others too
 		}
-		return queue.NotEcho
+		return by.echo
 	}
 	writes := t.uncertain[id.key]
 	for i, w := range writes {
@@ -251,7 +264,7 @@ func (t *Tracker) classifyLocked(id writeID, v ShownVersion) queue.Echo {
 		}
 		if w.name != "" {
 			t.uncertain[id.key] = slices.Delete(writes, i, i+1)
-			t.recordVersionLocked(v.Version, origin{id.key, queue.PossibleEcho})
+			t.recordVersionLocked(v.Version, origin{key: id.key, echo: queue.PossibleEcho})
 		}
 		return queue.PossibleEcho
 	}
@@ -274,6 +287,22 @@ func (t *Tracker) Classify(target Target, v ShownVersion, triggers []queue.Trigg
 		rest = append(rest, trigger)
 	}
 	return rest
+}
+
+// ForgetOwnStatus makes the writes of the status of key common echoes, which ask for a reconcile. It is called after a
+// reconcile that failed.
+func (t *Tracker) ForgetOwnStatus(key queue.Key) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if !t.hasOwnStatus {
+		return
+	}
+	for v, by := range t.versions {
+		if by.key == key && by.echo == queue.OwnStatus {
+			by.echo = queue.IsEcho
+			t.versions[v] = by
+		}
+	}
 }
 
 // Forget drops all versions that writes have made. Later changes to these versions are no echoes.

@@ -24,7 +24,7 @@ type tracked struct {
 // apply applies the Deployment in the reconcile of the WebApp "shop". answer returns the answer of the server.
 func (t *tracked) apply(answer func() (*kube.Response, error)) {
 	h := t.Handler(kube.HandlerFunc(func(context.Context, *kube.Request) (*kube.Response, error) { return answer() }),
-		key("shop"), func(Target) Version { return Version{"7", "11"} }, func(trigger queue.Trigger) { t.added = append(t.added, trigger) })
+		key("shop"), Target{}, func(Target) Version { return Version{"7", "11"} }, func(trigger queue.Trigger) { t.added = append(t.added, trigger) })
 	_, _ = h.Do(context.Background(), &kube.Request{
 		Verb: kube.VerbPatch, ContentType: kube.ContentApply, Resource: deployments, Namespace: "default", Name: "shop",
 	})
@@ -87,4 +87,45 @@ func TestASuccessForgetsWritesWithoutAnAnswer(t *testing.T) {
 	tr.apply(func() (*kube.Response, error) { return nil, errors.New("the connection is closed") })
 	tr.ForgetUncertain(key("shop"))
 	tr.expect(t, "shop", "12", queue.NotEcho)
+}
+
+// A write of the own status is left out only if the stream shows that nothing else has changed since the replaced
+// version, the stored status is the one that was sent, and the reconcile did not fail.
+func TestOwnStatus(t *testing.T) {
+	t.Parallel()
+	self := NewTarget(deployments, key("shop"))
+	for name, test := range map[string]struct {
+		stored   string // the status in the answer
+		replaced string // the version that the stream showed before
+		isFailed bool
+		want     queue.Echo
+	}{
+		"nothing else has changed":    {stored: `{"size":1}`, replaced: "11", want: queue.OwnStatus},
+		"a version was missed":        {stored: `{"size":1}`, want: queue.IsEcho},
+		"another version was shown":   {stored: `{"size":1}`, replaced: "10", want: queue.IsEcho},
+		"the server stored a default": {stored: `{"size":1,"phase":"New"}`, replaced: "11", want: queue.IsEcho},
+		"the reconcile failed":        {stored: `{"size":1}`, replaced: "11", isFailed: true, want: queue.IsEcho},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			tr := NewTracker()
+			answer := &kube.Response{Code: 200, Body: []byte(`{"metadata":{"uid":"7","resourceVersion":"12"},"status":` + test.stored + `}`)}
+			h := tr.Handler(kube.HandlerFunc(func(context.Context, *kube.Request) (*kube.Response, error) { return answer, nil }),
+				key("shop"), self, func(Target) Version { return Version{"7", "11"} }, func(queue.Trigger) {})
+			_, _ = h.Do(t.Context(), &kube.Request{
+				Verb: kube.VerbPatch, ContentType: kube.ContentApply, Resource: deployments, Namespace: "default", Name: "shop", Subresource: "status",
+				Preconditions: kube.Preconditions{ResourceVersion: "11"}, Body: []byte(`{"status":{"size":1}}`),
+			})
+			if test.isFailed {
+				tr.ForgetOwnStatus(key("shop"))
+			}
+			shown := ShownVersion{Version: Version{"7", "12"}, Replaced: test.replaced}
+			if got := tr.Classify(self, shown, []queue.Trigger{{Key: key("shop")}}); len(got) != 1 || got[0].Echo != test.want {
+				t.Errorf("the triggers are %v, want %v", got, test.want)
+			}
+			if got := tr.Classify(self, shown, []queue.Trigger{{Key: key("blog")}}); len(got) != 1 || got[0].Echo != queue.NotEcho {
+				t.Errorf("the triggers of another key are %v", got)
+			}
+		})
+	}
 }

@@ -50,6 +50,8 @@ type entry struct {
 	afterEcho, afterPossibleEcho schedule
 	// hasEchoEndedBackoff is true once a possible echo has ended a back-off, until a success.
 	hasEchoEndedBackoff bool
+	// hasWrittenStatus is true if the running reconcile has led to a trigger that is OwnStatus.
+	hasWrittenStatus bool
 	// needsObject is true if all triggers since the entry was made need the object.
 	needsObject bool
 

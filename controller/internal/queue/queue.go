@@ -66,6 +66,8 @@ type Outcome struct {
 	Failed       bool          // the reconcile ended with an error
 	RetryAfter   time.Duration // with Failed, in place of RequeueAfter; 0: at once
 	Forget       bool          // the object is gone: neither requeue nor retry
+	// SkipsOwnStatus is true if the triggers of the own writes of the status ask for no reconcile.
+	SkipsOwnStatus bool
 }
 
 // Add adds a trigger. After Shutdown it does nothing.
@@ -80,6 +82,12 @@ func (q *Queue) Add(t Trigger) {
 
 	at := q.table.find(&t.Key)
 	e := *at
+	if t.Echo == OwnStatus {
+		if e != nil && e.state == running {
+			e.hasWrittenStatus = true
+		}
+		return
+	}
 	if e == nil {
 		e = q.table.add(at, t.Key)
 		e.needsObject = true
@@ -213,6 +221,11 @@ func (q *Queue) Done(key Key, o Outcome) {
 	}
 	failed := o.Failed && !o.Forget
 	requeue := o.RequeueAfter > 0 && !o.Failed && !o.Forget
+	if e.hasWrittenStatus && !o.SkipsOwnStatus {
+		e.causes.add(Cause{Change: "own status"})
+		e.afterEcho.merge(schedule{high: true, due: never})
+	}
+	e.hasWrittenStatus = false
 	if !failed && !requeue && e.schedule.isEmpty() && e.afterEcho.isEmpty() && e.afterPossibleEcho.isEmpty() && len(e.later) == 0 {
 		q.table.drop(at)
 		return

@@ -34,6 +34,9 @@ const (
 	PossibleEcho
 	// IsEcho is a change that the key's own reconcile made.
 	IsEcho
+	// OwnStatus is an echo that changes nothing but the status. It asks for no reconcile, unless the reconcile
+	// that is running ends with an error.
+	OwnStatus
 )
 
 // Trigger is a reason to reconcile Key.

@@ -121,6 +121,8 @@ type plan struct {
 	byLabel     bool
 	quiet       time.Duration
 	retires     bool
+	// skipsStatus is true with controller.SkipOwnStatus.
+	skipsStatus bool
 }
 
 func (p *plan) String() string {
@@ -136,6 +138,7 @@ func newPlan(random *rand.Rand, name string) *plan {
 		narrow: chance(4), finalizer: chance(2), resync: chance(4),
 		reads: chance(2), lists: chance(3), readsMetadata: chance(4), slow: chance(3),
 		concurrency: 1 + random.IntN(3), triggers: make(chan controller.Trigger, 100),
+		skipsStatus: chance(2),
 	}
 }
 
@@ -157,6 +160,9 @@ func (w *world) options(p *plan) []controller.Option {
 	own := []controller.SourceOption{controller.When(w.watcher(p, p.plural))}
 	if p.selects {
 		own = append(own, controller.Select(kube.Label("sel", "y")))
+	}
+	if p.skipsStatus {
+		own = append(own, controller.SkipOwnStatus())
 	}
 	switch p.predicate {
 	case labelsChanged:

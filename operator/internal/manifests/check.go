@@ -10,15 +10,16 @@ import (
 
 	"github.com/yare-go/yare/crd"
 	"github.com/yare-go/yare/kube"
+	"github.com/yare-go/yare/operator/internal/definitions"
 )
 
-// CheckStoredVersions returns an error if the server would refuse an apply of the definitions. The server
-// refuses a definition without a version in which objects may be stored, and a definition with another scope.
-// See
+// CheckDefinitions returns an error if the server would refuse an apply of the definitions, or if an apply would take
+// something from the objects of the cluster: see [definitions.Check]. The server refuses a definition without a
+// version in which objects may be stored, and a definition with another scope. See
 // https://kubernetes.io/docs/tasks/extend-kubernetes/custom-resources/custom-resource-definition-versioning/.
-func CheckStoredVersions(ctx context.Context, client *kube.Client, definitions []*crd.CustomResourceDefinition) error {
+func CheckDefinitions(ctx context.Context, client *kube.Client, all []*crd.CustomResourceDefinition) error {
 	var errs []error
-	for _, definition := range definitions {
+	for _, definition := range all {
 		response, err := client.Do(ctx, &kube.Request{Verb: kube.VerbGet, Resource: DefinitionResource(), Name: definition.Metadata.Name})
 		if kube.IsNotFound(err) {
 			continue
@@ -35,8 +36,9 @@ func CheckStoredVersions(ctx context.Context, client *kube.Client, definitions [
 			err = kube.Unmarshal(response.Body, &there)
 		}
 		if err != nil {
-			return fmt.Errorf("check the versions of %s: %w", definition.Metadata.Name, err)
+			return fmt.Errorf("check the definition %s: %w", definition.Metadata.Name, err)
 		}
+		errs = append(errs, definitions.Check(ctx, client, response.Body, definition))
 		if there.Spec.Scope != definition.Spec.Scope {
 			errs = append(errs, fmt.Errorf("%s has the scope %s in the cluster, which the program would change to %s: no server allows that, so give the kind another name",
 				definition.Metadata.Name, there.Spec.Scope, definition.Spec.Scope))

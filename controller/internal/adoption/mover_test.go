@@ -1,0 +1,152 @@
+package adoption
+
+import (
+	"encoding/json"
+	"fmt"
+	"log/slog"
+	"net/url"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/yare-go/yare/kube"
+)
+
+// entry returns an entry of managedFields, such as "manager Update v1" with its fields.
+func entry(manager, operation, version, subresource, fields string) metav1.ManagedFieldsEntry {
+	return metav1.ManagedFieldsEntry{
+		Manager: manager, Operation: metav1.ManagedFieldsOperationType(operation), APIVersion: version,
+		Subresource: subresource, FieldsType: "FieldsV1", FieldsV1: metav1.NewFieldsV1(fields),
+	}
+}
+
+// TestOwnershipMove has an object of the owner with the uid 1, and an apply of it as "us" in the version v1. The former
+// field managers are "manager", "us-before" and "before-first-apply".
+func TestOwnershipMove(t *testing.T) {
+	t.Parallel()
+	const apply = `{"metadata":{"labels":{"app":"a"}},"spec":{"size":1,"list":[{"name":"x","image":"i"}],"set":["one"]}}`
+	for name, test := range map[string]struct {
+		entries     []metav1.ManagedFieldsEntry
+		subresource string
+		// want holds the entries after the move, and nothing if nothing moves.
+		want       []string
+		removed    []string
+		kept       []string
+		isDeferred bool
+	}{
+		"nothing is former": {entries: []metav1.ManagedFieldsEntry{entry("kubectl", "Update", "v1", "", `{"f:spec":{"f:size":{}}}`)}},
+		"an update": {
+			entries: []metav1.ManagedFieldsEntry{entry("manager", "Update", "v1", "", `{"f:spec":{".":{},"f:size":{},"f:other":{}}}`)},
+			want:    []string{`us Apply v1 {"f:spec":{".":{},"f:other":{},"f:size":{}}}`}, removed: []string{"spec.other"},
+		},
+		"an update beside the own apply": {
+			entries: []metav1.ManagedFieldsEntry{
+				entry("us", "Apply", "v1", "", `{"f:spec":{"f:size":{}}}`), entry("manager", "Update", "v1", "", `{"f:spec":{"f:size":{},"f:other":{"f:deep":{}}}}`),
+			},
+			want: []string{`us Apply v1 {"f:spec":{"f:other":{"f:deep":{}},"f:size":{}}}`}, removed: []string{"spec.other"},
+		},
+		"an update by the present name": {
+			entries: []metav1.ManagedFieldsEntry{entry("us", "Update", "v1", "", `{"f:spec":{"f:other":{}}}`)},
+		},
+		"a field that somebody else owns too": {
+			entries: []metav1.ManagedFieldsEntry{
+				entry("manager", "Update", "v1", "", `{"f:spec":{"f:other":{}}}`), entry("kubectl", "Update", "v1", "", `{"f:spec":{"f:other":{}}}`),
+			},
+			want: []string{`kubectl Update v1 {"f:spec":{"f:other":{}}}`, `us Apply v1 {"f:spec":{"f:other":{}}}`},
+		},
+		"items of lists": {
+			entries: []metav1.ManagedFieldsEntry{entry("before-first-apply", "Update", "v1", "",
+				`{"f:spec":{"f:list":{"k:{\"name\":\"x\"}":{".":{},"f:image":{},"f:port":{}},"k:{\"name\":\"y\"}":{".":{}}},"f:set":{"v:\"one\"":{},"v:\"two\"":{}}}}`)},
+			want:    []string{`us Apply v1 {"f:spec":{"f:list":{"k:{\"name\":\"x\"}":{".":{},"f:image":{},"f:port":{}},"k:{\"name\":\"y\"}":{".":{}}},"f:set":{"v:\"one\"":{},"v:\"two\"":{}}}}`},
+			removed: []string{`spec.list[{"name":"x"}].port`, `spec.list[{"name":"y"}]`, `spec.set["two"]`},
+		},
+		"metadata of an update": {
+			entries: []metav1.ManagedFieldsEntry{entry("manager", "Update", "v1", "",
+				`{"f:metadata":{"f:annotations":{".":{},"f:example.com/note":{}},"f:finalizers":{".":{},"v:\"a/b\"":{}},"f:labels":{".":{},"f:app":{},"f:team":{}},"f:ownerReferences":{".":{},"k:{\"uid\":\"1\"}":{},"k:{\"uid\":\"2\"}":{}}}}`)},
+			want: []string{
+				`manager Update v1 {"f:metadata":{"f:finalizers":{".":{},"v:\"a/b\"":{}},"f:labels":{".":{},"f:team":{}},"f:ownerReferences":{".":{},"k:{\"uid\":\"2\"}":{}}}}`,
+				`us Apply v1 {"f:metadata":{"f:annotations":{".":{},"f:example.com/note":{}},"f:labels":{"f:app":{}},"f:ownerReferences":{"k:{\"uid\":\"1\"}":{}}}}`,
+			},
+			removed: []string{"metadata.annotations", `metadata.ownerReferences[{"uid":"1"}]`},
+		},
+		"metadata of an apply": {
+			entries: []metav1.ManagedFieldsEntry{entry("us-before", "Apply", "v1", "",
+				`{"f:metadata":{"f:finalizers":{"v:\"a/b\"":{}},"f:labels":{"f:app":{},"f:team":{}}},"f:spec":{"f:size":{}}}`)},
+			want: []string{
+				`us-before Apply v1 {"f:metadata":{"f:finalizers":{"v:\"a/b\"":{}}}}`,
+				`us Apply v1 {"f:metadata":{"f:labels":{"f:app":{},"f:team":{}}},"f:spec":{"f:size":{}}}`,
+			},
+			removed: []string{"metadata.labels.team"},
+		},
+		"another API version": {
+			entries: []metav1.ManagedFieldsEntry{entry("manager", "Update", "v1beta1", "", `{"f:spec":{"f:other":{}}}`)},
+			kept:    []string{"manager"},
+		},
+		"the own apply has another API version": {
+			entries: []metav1.ManagedFieldsEntry{
+				entry("us", "Apply", "v1beta1", "", `{"f:spec":{}}`), entry("manager", "Update", "v1", "", `{"f:spec":{"f:other":{}}}`),
+			},
+			isDeferred: true,
+		},
+		"another subresource": {
+			entries: []metav1.ManagedFieldsEntry{entry("manager", "Update", "v1", "scale", `{"f:spec":{"f:replicas":{}}}`)},
+		},
+		"the status": {
+			entries: []metav1.ManagedFieldsEntry{
+				entry("manager", "Update", "v1", "status", `{"f:status":{"f:old":{}}}`), entry("manager", "Update", "v1", "", `{"f:spec":{"f:size":{}}}`),
+			},
+			subresource: "status",
+			want:        []string{`manager Update v1 {"f:spec":{"f:size":{}}}`, `us Apply v1 status {"f:status":{"f:old":{}}}`},
+			removed:     []string{"status"},
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			m := NewMover(nil, slog.New(slog.DiscardHandler), []string{"manager", "us-before", "before-first-apply"}, []string{"example.com/"}, nil)
+			r := &kube.Request{
+				Resource: kube.Resource{GroupVersionKind: schema.GroupVersionKind{Version: "v1"}}, Subresource: test.subresource,
+				Body: []byte(apply), Query: url.Values{"fieldManager": {"us"}},
+			}
+			move, err := m.plan(&metav1.ObjectMeta{ResourceVersion: "7", ManagedFields: test.entries}, r, kube.Ref{UID: "1"})
+			if err != nil {
+				t.Fatal(err)
+			}
+			var got []string
+			for _, e := range move.entries {
+				head := fmt.Sprintf("%s %s %s ", e.Manager, e.Operation, e.APIVersion)
+				if e.Subresource != "" {
+					head += e.Subresource + " "
+				}
+				fields, err := parseFields(e.FieldsV1)
+				if err != nil {
+					t.Fatal(err)
+				}
+				got = append(got, head+sortedText(t, fields))
+			}
+			if !move.isNeeded {
+				got = nil
+			}
+			if diff := cmp.Diff(test.want, got); diff != "" {
+				t.Errorf("entries (-want +got):\n%s", diff)
+			}
+			if diff := cmp.Diff(test.removed, move.removed); diff != "" {
+				t.Errorf("removed fields (-want +got):\n%s", diff)
+			}
+			if diff := cmp.Diff(test.kept, move.kept); diff != "" || move.isDeferred != test.isDeferred {
+				t.Errorf("deferred %t, kept (-want +got):\n%s", move.isDeferred, diff)
+			}
+		})
+	}
+}
+
+// sortedText returns fields as JSON with sorted names.
+func sortedText(t *testing.T, fields fieldSet) string {
+	t.Helper()
+	text, err := json.Marshal(fields)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(text)
+}

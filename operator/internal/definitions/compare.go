@@ -1,0 +1,331 @@
+// Package definitions compares two definitions of a kind: the one that a cluster has, and a new one.
+//
+// An example. The cluster has the definition of a later release, in which spec has the fields size and backup. The
+// definition of an earlier release has only size, and demands at least 1. Compare then finds
+//
+//	spec.backup   is missing, so that the API server drops its value with the next write of an object
+//	spec.size     must be at least 1, so that the API server refuses a write of an object with the value 0
+package definitions
+
+import (
+	"cmp"
+	"fmt"
+	"reflect"
+	"slices"
+	"strings"
+	"unicode/utf8"
+)
+
+// Change is what a new definition takes from the objects that an old definition allows: the value of a field, or the
+// permission to write the object.
+type Change struct {
+	// Version is a version of the kind, such as v1.
+	Version string
+	// Path is the path of the field, such as spec.items[].name, or empty for a whole version.
+	Path string
+	// Text continues a sentence about the field.
+	Text string
+
+	// steps lead to the values that concerns is asked about. concerns is nil if the Change concerns all objects.
+	steps    []string
+	concerns func(value any) bool
+}
+
+const (
+	// anyItem and anyMember are the steps to the items of a list and to the members of a map.
+	anyItem   = "[]"
+	anyMember = "{}"
+)
+
+// Concerns reports whether an object, which is decoded JSON, has a value that the Change concerns.
+func (c Change) Concerns(object any) bool {
+	return c.concerns == nil || concernsAt(object, c.steps, c.concerns)
+}
+
+func concernsAt(value any, steps []string, concerns func(any) bool) bool {
+	if len(steps) == 0 {
+		return concerns(value)
+	}
+	switch step, rest := steps[0], steps[1:]; step {
+	case anyItem:
+		items, _ := value.([]any)
+		return slices.ContainsFunc(items, func(item any) bool { return concernsAt(item, rest, concerns) })
+	case anyMember:
+		members, _ := value.(map[string]any)
+		for _, member := range members {
+			if concernsAt(member, rest, concerns) {
+				return true
+			}
+		}
+		return false
+	default:
+		object, _ := value.(map[string]any)
+		member, ok := object[step]
+		return ok && concernsAt(member, rest, concerns)
+	}
+}
+
+// Definition is the spec of a CustomResourceDefinition, as far as Compare needs it.
+type Definition struct {
+	Versions []Version `json:"versions"`
+}
+
+// Version is one version of a Definition.
+type Version struct {
+	Name   string `json:"name"`
+	Served bool   `json:"served"`
+	Schema struct {
+		OpenAPIV3Schema schema `json:"openAPIV3Schema"`
+	} `json:"schema"`
+}
+
+// schema is an OpenAPI schema as decoded JSON.
+type schema = map[string]any
+
+// Compare returns what the definition after takes from the objects that the definition before allows, sorted by version
+// and path.
+func Compare(before, after Definition) []Change {
+	var c comparer
+	for _, old := range before.Versions {
+		i := slices.IndexFunc(after.Versions, func(v Version) bool { return v.Name == old.Name })
+		c.version = old.Name
+		switch {
+		case !old.Served: // nobody can read or write objects in this version
+		case i < 0 || !after.Versions[i].Served:
+			c.changes = append(c.changes, Change{Version: old.Name, Text: "is not served any more, so that requests in this version fail"})
+		default:
+			c.compare(nil, old.Schema.OpenAPIV3Schema, after.Versions[i].Schema.OpenAPIV3Schema)
+		}
+	}
+	slices.SortStableFunc(c.changes, func(a, b Change) int {
+		return cmp.Or(cmp.Compare(a.Version, b.Version), cmp.Compare(a.Path, b.Path))
+	})
+	return c.changes
+}
+
+// comparer collects the changes of a version.
+type comparer struct {
+	version string
+	changes []Change
+}
+
+// add adds a change of the field at steps.
+func (c *comparer) add(steps []string, concerns func(any) bool, format string, args ...any) {
+	path := strings.NewReplacer("."+anyItem, anyItem, "."+anyMember, anyMember).Replace(strings.Join(steps, "."))
+	c.changes = append(c.changes, Change{Version: c.version, Path: path, Text: fmt.Sprintf(format, args...), steps: steps, concerns: concerns})
+}
+
+// isAny is the condition of every value.
+func isAny(any) bool { return true }
+
+// compare compares the schemas of the value at steps.
+func (c *comparer) compare(steps []string, before, after schema) {
+	if !isSameType(before, after) {
+		c.add(steps, isAny, "has the type %s in place of %s, so that the API server refuses its value", typeOf(after), typeOf(before))
+		return
+	}
+	c.compareRules(steps, before, after)
+	c.compareBounds(steps, before, after)
+	c.compareMembers(steps, before, after)
+	if items, ok := before["items"].(schema); ok {
+		if newItems, ok := after["items"].(schema); ok {
+			c.compare(join(steps, anyItem), items, newItems)
+		}
+	}
+}
+
+// join returns steps and one more, without sharing memory.
+func join(steps []string, step string) []string { return append(slices.Clone(steps), step) }
+
+// typeOf returns the type of a schema as text.
+func typeOf(s schema) string {
+	if s["x-kubernetes-int-or-string"] == true {
+		return "integer or string"
+	}
+	text, _ := s["type"].(string)
+	return cmp.Or(text, "any")
+}
+
+// isSameType reports whether every value of the type of one schema has the type of the other.
+func isSameType(before, after schema) bool {
+	old, now := typeOf(before), typeOf(after)
+	return old == now || now == "any" || old == "integer" && now == "number" ||
+		now == "integer or string" && (old == "integer" || old == "string")
+}
+
+// compareMembers compares the members of objects and maps.
+func (c *comparer) compareMembers(steps []string, before, after schema) {
+	old, _ := before["properties"].(schema)
+	now, _ := after["properties"].(schema)
+	oldMap, isOldMap := before["additionalProperties"].(schema)
+	newMap, isNewMap := after["additionalProperties"].(schema)
+	keepsUnknown := after["x-kubernetes-preserve-unknown-fields"] == true || isNewMap || after["additionalProperties"] == true
+	isUnknown := func(value any) bool {
+		members, _ := value.(map[string]any)
+		for name := range members {
+			if _, ok := now[name]; !ok {
+				return true
+			}
+		}
+		return false
+	}
+	const dropped = "so that the API server drops its value with the next write of an object"
+	for name, property := range old {
+		member, _ := property.(schema)
+		switch inNew, ok := now[name].(schema); {
+		case ok:
+			c.compare(join(steps, name), member, inNew)
+		case isNewMap:
+			c.compare(join(steps, name), member, newMap)
+		case !keepsUnknown:
+			c.add(join(steps, name), isAny, "is missing, %s", dropped)
+		}
+	}
+	switch {
+	case isOldMap && isNewMap:
+		c.compare(join(steps, anyMember), oldMap, newMap)
+	case (isOldMap || before["x-kubernetes-preserve-unknown-fields"] == true) && !keepsUnknown:
+		c.add(steps, isUnknown, "has only the members of the definition, %s", strings.Replace(dropped, "its value", "other members", 1))
+	}
+	for _, name := range texts(after["required"]) {
+		if property, _ := now[name].(schema); property["default"] == nil && !slices.Contains(texts(before["required"]), name) {
+			c.add(join(steps, name), isAny, "is required, so that the API server refuses a write of an object without a value")
+			last := &c.changes[len(c.changes)-1]
+			last.steps, last.concerns = steps, func(value any) bool {
+				members, isObject := value.(map[string]any)
+				return isObject && members[name] == nil
+			}
+		}
+	}
+}
+
+// texts returns the strings of a list.
+func texts(list any) []string {
+	items, _ := list.([]any)
+	var all []string
+	for _, item := range items {
+		if text, ok := item.(string); ok {
+			all = append(all, text)
+		}
+	}
+	return all
+}
+
+// compareRules compares what is not a number: enumerations, patterns, formats, rules in CEL, null, and keys of lists.
+func (c *comparer) compareRules(steps []string, before, after schema) {
+	if now, ok := after["enum"].([]any); ok {
+		old, wasEnum := before["enum"].([]any)
+		isMissing := func(value any) bool {
+			return !slices.ContainsFunc(now, func(v any) bool { return isEqual(v, value) })
+		}
+		switch missing := slices.DeleteFunc(slices.Clone(old), func(v any) bool { return !isMissing(v) }); {
+		case !wasEnum:
+			c.add(steps, isMissing, "must be one of %v", now)
+		case len(missing) > 0:
+			c.add(steps, isMissing, "cannot be any of %v", missing)
+		}
+	}
+	for _, keyword := range []string{"pattern", "format"} {
+		if now, _ := after[keyword].(string); now != "" && now != before[keyword] {
+			c.add(steps, isAny, "must have the %s %q", keyword, now)
+		}
+	}
+	for _, keyword := range []string{"not", "allOf", "anyOf", "oneOf"} {
+		if now := after[keyword]; now != nil && !reflect.DeepEqual(now, before[keyword]) {
+			c.add(steps, isAny, "must meet another condition (%s)", keyword)
+		}
+	}
+	rules := celRules(before)
+	for _, rule := range celRules(after) {
+		if !slices.Contains(rules, rule) {
+			c.add(steps, isAny, "must meet the rule %q", rule)
+		}
+	}
+	if before["nullable"] == true && after["nullable"] != true {
+		c.add(steps, func(value any) bool { return value == nil }, "cannot be null")
+	}
+	kind, keys := after["x-kubernetes-list-type"], after["x-kubernetes-list-map-keys"]
+	if (kind == "set" || kind == "map") && !(kind == before["x-kubernetes-list-type"] && reflect.DeepEqual(keys, before["x-kubernetes-list-map-keys"])) {
+		c.add(steps, isAny, "cannot have two items that are equal or have equal keys")
+	}
+}
+
+// isEqual reports whether two values are equal, where numbers may be of different Go types.
+func isEqual(a, b any) bool {
+	m, isNumber := numberOf(a)
+	n, areNumbers := numberOf(b)
+	return isNumber && areNumbers && m == n || reflect.DeepEqual(a, b)
+}
+
+// numberOf returns a number of decoded JSON. It returns false for a value of another type.
+func numberOf(value any) (number float64, ok bool) {
+	switch n := value.(type) {
+	case float64:
+		return n, true
+	case int64:
+		return float64(n), true
+	default:
+		return 0, false
+	}
+}
+
+// celRules returns the rules in CEL of a schema.
+func celRules(s schema) []string {
+	validations, _ := s["x-kubernetes-validations"].([]any)
+	var rules []string
+	for _, v := range validations {
+		if fields, ok := v.(map[string]any); ok {
+			rules = append(rules, fmt.Sprint(fields["rule"]))
+		}
+	}
+	return rules
+}
+
+// bound is a keyword of a schema that limits a number.
+type bound struct {
+	keyword string
+	// what continues a sentence: "minLength" is "must have at least 3 characters".
+	what    string
+	isLower bool
+	// measure returns the number that the bound limits. It returns false for a value of another type.
+	measure func(value any) (number float64, ok bool)
+}
+
+// bounds returns all bounds.
+func bounds() []bound {
+	length := func(value any) (float64, bool) {
+		text, ok := value.(string)
+		return float64(utf8.RuneCountInString(text)), ok
+	}
+	items := func(value any) (float64, bool) { list, ok := value.([]any); return float64(len(list)), ok }
+	members := func(value any) (float64, bool) { object, ok := value.(map[string]any); return float64(len(object)), ok }
+	return []bound{
+		{"minimum", "must be at least %v", true, numberOf}, {"maximum", "must be at most %v", false, numberOf},
+		{"minLength", "must have at least %v characters", true, length}, {"maxLength", "must have at most %v characters", false, length},
+		{"minItems", "must have at least %v items", true, items}, {"maxItems", "must have at most %v items", false, items},
+		{"minProperties", "must have at least %v members", true, members}, {"maxProperties", "must have at most %v members", false, members},
+	}
+}
+
+// compareBounds compares what limits numbers.
+func (c *comparer) compareBounds(steps []string, before, after schema) {
+	for _, b := range bounds() {
+		now, isLimited := numberOf(after[b.keyword])
+		old, wasLimited := numberOf(before[b.keyword])
+		if !isLimited || wasLimited && (now == old || b.isLower == (now < old)) {
+			continue
+		}
+		c.add(steps, func(value any) bool {
+			n, ok := b.measure(value)
+			return ok && n != now && b.isLower == (n < now)
+		}, b.what, now)
+	}
+	for keyword, limit := range map[string]string{"exclusiveMinimum": "minimum", "exclusiveMaximum": "maximum"} {
+		if after[keyword] == true && before[keyword] != true {
+			c.add(steps, func(value any) bool { return isEqual(value, after[limit]) }, "cannot be %v", after[limit])
+		}
+	}
+	if now := after["multipleOf"]; now != nil && !isEqual(now, before["multipleOf"]) {
+		c.add(steps, isAny, "must be a multiple of %v", now)
+	}
+}
