@@ -93,8 +93,10 @@ func TestReconcilesOfLowPriorityWaitForTheListsAfterARestoration(t *testing.T) {
 			}
 			return n
 		}
-		for lists("gardens") < 2 {
-			time.Sleep(time.Millisecond)
+		for restored := time.Now(); lists("gardens") < 2; time.Sleep(time.Millisecond) {
+			if time.Since(restored) > time.Minute {
+				t.Fatal("the gardens are not listed")
+			}
 		}
 		synctest.Wait()
 		if lists("plants") != 1 {
@@ -104,11 +106,13 @@ func TestReconcilesOfLowPriorityWaitForTheListsAfterARestoration(t *testing.T) {
 			t.Fatal(err)
 		}
 		var waiting []string
-		for lists("plants") < 2 {
+		for listed := time.Now(); lists("plants") < 2; time.Sleep(time.Millisecond) {
+			if time.Since(listed) > 2*time.Minute {
+				t.Fatal("the plants are not listed")
+			}
 			mu.Lock()
 			waiting = slices.Sorted(maps.Keys(reconciled))
 			mu.Unlock()
-			time.Sleep(time.Millisecond)
 		}
 		// The list of the gardens shows that g1 has changed.
 		if !slices.Equal(waiting, []string{"g1", "g2"}) || reads() != 2 {
