@@ -165,6 +165,7 @@ func (u *updater) beginList() {
 // endList records that a list is complete. endList also publishes the deletions that neither a watch nor the
 // list could show. An absence is no list of the server: its version proves nothing about a restoration.
 func (u *updater) endList(version string, isAbsence bool) {
+	missed := u.missed.afterList(version, u.listBegan) // before a restoration puts the answers in doubt
 	var result restoration.ListResult
 	if isAbsence {
 		result = u.restoration.RecordAbsence()
@@ -173,7 +174,6 @@ func (u *updater) endList(version string, isAbsence bool) {
 	}
 	u.store.isAbsent.Store(isAbsence)
 	u.recordContradiction(result.Err)
-	missed := u.missed.afterList(version, u.listBegan)
 	if result.IsRecovery {
 		// Other streams of the same objects may be behind this list.
 		u.overlay.DoubtUntil(u.store.collection(), u.listBegan, version)

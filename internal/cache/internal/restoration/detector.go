@@ -16,11 +16,12 @@ type Detector struct {
 	stream       kube.Stream
 	// selector selects the objects of the stream by their labels. It is nil if only the server can evaluate
 	// the selectors of the stream.
-	selector       labels.Selector
-	follower       Follower
-	expected       expectedVersions
-	doubt          doubt
-	contradictions contradictions
+	selector labels.Selector
+	follower Follower
+	expected expectedVersions
+	doubt    doubt
+	// suspicions are observations that are no proof: see [Recorder.CheckOverdue].
+	contradictions, suspicions contradictions
 	// listTimer and probeTimer delay what a restoration asks for that another stream has found.
 	listTimer, probeTimer spreadTimer
 }
@@ -80,25 +81,37 @@ func (d *Detector) CheckAnswer(before DetectorState, answer ident.Version, k kub
 }
 
 // recordContradiction records a contradiction between what the stream shows and what the server answers. The first
-// one is a proof of a restoration. Each one that counts leads to a list. recordContradiction returns an error to report
-// if it counts. While a list is due, further contradictions are expected.
+// one is a proof of a restoration. recordContradiction returns an error to report if the contradiction counts.
 func (d *Detector) recordContradiction(contradiction error) error {
+	return d.doubtBecauseOf(contradiction, &d.contradictions, true)
+}
+
+// recordSuspicion records an observation that a restoration explains, and a watch that is slow explains too. It returns
+// an error to report if the observation counts.
+func (d *Detector) recordSuspicion(suspicion error) error {
+	return d.doubtBecauseOf(suspicion, &d.suspicions, false)
+}
+
+// doubtBecauseOf puts the store in doubt, and asks for a list. isProof is true if the first observation of its sort is
+// a proof of a restoration. While a list is due, further observations are expected, and do not count.
+func (d *Detector) doubtBecauseOf(observation error, sort *contradictions, isProof bool) error {
 	if d.doubt.isOpen() {
 		return nil
 	}
-	count, interval, isCounted := d.contradictions.record()
+	count, interval, isCounted := sort.record()
 	if !isCounted {
 		return nil
 	}
 	d.doubt.add()
-	if count == 1 {
-		d.restorations.record(d)
+	isProof = isProof && count == 1
+	if isProof {
+		d.restorations.record(d) // before the list begins
 	}
 	d.follower.Relist()
-	if count == 1 {
-		return everythingIsListed(contradiction)
+	if isProof {
+		return everythingIsListed(observation)
 	}
-	return fmt.Errorf("%w, for the time number %d: this kind is listed again, and not before %s for the same reason", contradiction, count, interval)
+	return fmt.Errorf("%w, for the time number %d: this kind is listed again, and not before %s for the same reason", observation, count, interval)
 }
 
 // listIfNeeded asks for a list if the store is in doubt and no list has begun since.

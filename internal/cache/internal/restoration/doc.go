@@ -37,8 +37,9 @@
 //   - The stream lists anew for whatever reason. The list has version 107. The store is at 110, and 120 is
 //     expected.
 //
-// If nothing happens on the server, there is no such observation. So it is a contradiction too if a watch
-// that was opened after the answer has lasted for a minute and has not reached version 120.
+// If nothing happens on the server, there is no such observation. So the stream lists anew too if a watch
+// that was opened after the answer has lasted for a minute and has not reached version 120. That is no proof, because a
+// watch that lags explains it too. The list decides.
 //
 // After a proof at 10:00:00:
 //

@@ -19,6 +19,8 @@ type doubt struct {
 	count, begun, settled uint64
 	// isRestoration is true if one of the reasons that are not settled is a restoration.
 	isRestoration bool
+	// isAbsent is true while the server does not serve the kind. No reason counts then.
+	isAbsent bool
 }
 
 // add adds a reason.
@@ -32,8 +34,17 @@ func (d *doubt) add() {
 func (d *doubt) addRestoration() {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	d.count++
-	d.isRestoration = true
+	if !d.isAbsent {
+		d.count++
+		d.isRestoration = true
+	}
+}
+
+// recordAbsence records that the server does not serve the kind.
+func (d *doubt) recordAbsence() {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.isAbsent = true
 }
 
 // beginList records that a list begins.
@@ -41,15 +52,16 @@ func (d *doubt) beginList() {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	d.begun = d.count
+	d.isAbsent = false
 }
 
-// endList records that a list is complete. isOfRestored is true if the list certainly has the state of the restored
-// server. Then it settles all reasons.
-func (d *doubt) endList(isOfRestored bool) {
+// endList records that a list is complete. settlesAll is true if the list settles all reasons: it certainly has the
+// state of the restored server, or the server does not serve the kind.
+func (d *doubt) endList(settlesAll bool) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	d.settled = d.begun
-	if isOfRestored {
+	if settlesAll {
 		d.settled = d.count
 	}
 	d.isRestoration = d.isRestoration && d.count > d.settled

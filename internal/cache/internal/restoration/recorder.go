@@ -40,9 +40,10 @@ func (r *Recorder) Advance(version string, k kube.Key) error {
 	return nil
 }
 
-// CheckOverdue returns an error to report if the watch is open for longer than a change needs, and has not reached a
-// version that was expected before the watch was opened. That is a contradiction: a restored server with lower
-// versions sends nothing that passes the expected version.
+// CheckOverdue asks for a list if the watch is open for longer than a change needs, and has not reached a version that
+// was expected before the watch was opened. It returns an error to report if it does so. A restored server with lower
+// versions sends nothing that passes the expected version. A watch that lags is silent too. So only the list shows
+// whether the server was restored.
 func (r *Recorder) CheckOverdue() error {
 	if time.Since(r.watchOpened) <= maxDelay {
 		return nil
@@ -51,7 +52,7 @@ func (r *Recorder) CheckOverdue() error {
 	if !ok {
 		return nil
 	}
-	return r.detector.recordContradiction(e.lossError())
+	return r.detector.recordSuspicion(fmt.Errorf("the watch has not shown resource version %s of %s for more than %s", e.version, e.key, maxDelay))
 }
 
 // RecordLoss records that a probe has found that the server has lost what the stream has shown. The stream lists by
@@ -75,8 +76,8 @@ type ListResult struct {
 	// IsRecovery reports whether the store recovers from a restoration or a contradiction, once it has the list.
 	// IsRestoration reports whether it recovers from a restoration.
 	IsRecovery, IsRestoration bool
-	// isProof reports whether the list itself proves that the server was restored.
-	isProof bool
+	// settlesAll reports whether the list settles all reasons for doubt, also those from after its beginning.
+	settlesAll bool
 	// Err is the error to report, or nil.
 	Err error
 }
@@ -94,15 +95,21 @@ func (r *Recorder) RecordList(version string) ListResult {
 	if proof == nil {
 		return r.recoveryByList()
 	}
-	result := ListResult{isProof: true, IsRecovery: true, IsRestoration: true}
+	result := ListResult{settlesAll: true, IsRecovery: true, IsRestoration: true}
 	if d.restorations.record(d) {
 		result.Err = everythingIsListed(proof)
 	}
 	return result
 }
 
-// RecordAbsence records that the server does not serve the kind. The version of an absence proves nothing.
-func (r *Recorder) RecordAbsence() ListResult { return r.recoveryByList() }
+// RecordAbsence records that the server does not serve the kind. The version of an absence proves nothing. A store
+// without objects is not in doubt, because nothing is listed before the server serves the kind.
+func (r *Recorder) RecordAbsence() ListResult {
+	r.detector.doubt.recordAbsence()
+	result := r.recoveryByList()
+	result.IsRecovery, result.settlesAll = result.IsRecovery || r.detector.doubt.isOpen(), true
+	return result
+}
 
 // recoveryByList returns the result of a list that proves nothing.
 func (r *Recorder) recoveryByList() ListResult {
@@ -115,7 +122,7 @@ func (r *Recorder) recoveryByList() ListResult {
 func (r *Recorder) EndList(version string, result ListResult) {
 	r.isListed, r.isListing = true, false
 	r.detector.expected.endList(version)
-	r.detector.doubt.endList(result.isProof)
+	r.detector.doubt.endList(result.settlesAll)
 }
 
 // everythingIsListed returns the error about a proof.

@@ -100,18 +100,7 @@ func TestExample(t *testing.T) {
 				t.Error("no error is returned")
 			}
 		},
-		"a watch does not reach the expected version within a minute": func(t *testing.T, s *testStream) {
-			time.Sleep(time.Second)
-			s.RecordWatchOpened()
-			time.Sleep(59 * time.Second)
-			if s.CheckOverdue() != nil {
-				t.Error("a list was asked for too early")
-			}
-			time.Sleep(2 * time.Second)
-			if s.CheckOverdue() == nil {
-				t.Error("no error is returned")
-			}
-		},
+		"a probe has found a loss": func(_ *testing.T, s *testStream) { s.RecordLoss() },
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -150,6 +139,57 @@ func TestExample(t *testing.T) {
 				}
 			})
 		})
+	}
+}
+
+// A watch does not reach the expected version within a minute. The stream is listed, and only the list can prove a
+// restoration: a watch that lags is silent too.
+func TestOverdueVersionIsNoProof(t *testing.T) {
+	t.Parallel()
+	for version, isProof := range map[string]bool{"107": true, "125": false} {
+		synctest.Test(t, func(t *testing.T) {
+			all := newRestorations(nil)
+			s, other := openGroup(all, ""), openGroup(all, "")
+			_ = s.Advance("110", web)
+			s.Expect(api, "120", "")
+			time.Sleep(time.Second)
+			s.RecordWatchOpened()
+			time.Sleep(59 * time.Second)
+			if err := s.CheckOverdue(); err != nil {
+				t.Errorf("too early: %v", err)
+			}
+			time.Sleep(2 * time.Second)
+			if s.CheckOverdue() == nil {
+				t.Error("no error is returned")
+			}
+			s.check(t, "the stream", 1, 0, true)
+			other.check(t, "the other stream", 0, 0, false)
+			if result := s.list(version); !result.IsRecovery || result.IsRestoration != isProof || other.IsDoubted() != isProof {
+				t.Errorf("the list at version %s has the result %+v; the other store is in doubt: %t", version, result, other.IsDoubted())
+			}
+		})
+	}
+}
+
+// A kind that the server does not serve is not listed before it is served. Its store is not in doubt, whenever the
+// restoration is found.
+func TestAbsentKindIsNotInDoubt(t *testing.T) {
+	t.Parallel()
+	all := newRestorations(nil)
+	found, absent, late := openGroup(all, ""), openGroup(all, ""), openGroup(all, "")
+	absent.BeginList()
+	absent.EndList("100", absent.RecordAbsence())
+	late.BeginList()
+	found.list("60")
+	result := late.RecordAbsence()
+	late.EndList("100", result)
+	if absent.IsDoubted() || late.IsDoubted() || !result.IsRecovery {
+		t.Errorf("in doubt: %t and %t, recovery: %t", absent.IsDoubted(), late.IsDoubted(), result.IsRecovery)
+	}
+	absent.BeginList()
+	found.list("50")
+	if !absent.IsDoubted() {
+		t.Error("a kind that is served again is not in doubt")
 	}
 }
 
