@@ -304,7 +304,7 @@ func (d *definition) needs() (kube.Needs, error) {
 		return kube.Needs{}, fmt.Errorf("the controller of %s: %w", d.goType, err)
 	}
 	needs := kube.Needs{
-		Names: []string{d.name}, FieldManagers: []string{d.manager},
+		Names: []string{d.name}, FieldManagers: []string{d.manager}, Reconciles: []kube.Resource{d.kind.Resource},
 		Finalizers: slices.Concat(d.former, d.retired), ShutdownTime: d.grace + lastWait,
 	}
 	if d.finalizer != "" {

@@ -24,6 +24,9 @@ type Config struct {
 	// URL stands before the path of each request. Without a scheme the client uses https if
 	// the configuration has a CA or sets Insecure, else http.
 	Host string
+	// Context is the name of the context of the kubeconfig that the configuration comes from. It is for messages, and
+	// empty without a kubeconfig.
+	Context string
 
 	// CAData holds the certificates that the server's certificate is checked against, in PEM.
 	// Default: the content of CAFile.

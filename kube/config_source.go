@@ -94,7 +94,7 @@ func (s ConfigSource) read() (*kubeconfig.Kubeconfig, error) {
 // configOf returns the configuration of what was selected in a kubeconfig.
 func configOf(s kubeconfig.Selection) (*Config, error) {
 	cluster, user := s.Cluster, s.User
-	config := &Config{Host: cluster.Server, DisableCompression: cluster.DisableCompression}
+	config := &Config{Host: cluster.Server, Context: s.ContextName, DisableCompression: cluster.DisableCompression}
 	if cluster.ProxyURL != "" {
 		proxy, err := cluster.Proxy()
 		if err != nil {

@@ -13,6 +13,8 @@ type Needs struct {
 	// Defines holds the custom resources whose types have a Definition. The program brings
 	// their CustomResourceDefinitions, except for a Definition that is Foreign.
 	Defines []Type
+	// Reconciles holds the resources whose objects the part reconciles. These objects can have Finalizers.
+	Reconciles []Resource
 	// Access holds the permissions that the part needs on resources.
 	Access []Access
 	// Finalizers are the finalizers that the part removes from objects: those that it adds, and those of

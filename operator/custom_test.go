@@ -176,7 +176,7 @@ func serveOwn(t *testing.T, log io.Writer, handlers func(*controller.Runtime) ma
 	listener := anywhere(t)
 	ctx, cancel := context.WithCancel(t.Context())
 	ended := make(chan error)
-	env := environment{log: slog.New(slog.NewTextHandler(log, nil)), listener: listener, handlers: handlers, metrics: metrics}
+	env := environment{log: slog.New(slog.NewTextHandler(log, nil)), listeners: listeners{pages: listener}, handlers: handlers, metrics: metrics}
 	go func() { ended <- runParts(ctx, noServer(), env, []Part{Func[gadget](idle)}) }()
 	t.Cleanup(func() {
 		cancel()

@@ -18,7 +18,7 @@ var (
 // Call runs a program of that name with args, in this process, and returns its status and output.
 func Call(ctx context.Context, name string, p Program, args ...string) (status int, stdout, stderr string) {
 	var out, errs sharedBuffer
-	status = invocation{Program: p, name: name, stdout: &out, stderr: &errs}.execute(ctx, args)
+	status = invocation{Program: p, file: name, stdout: &out, stderr: &errs}.execute(ctx, args)
 	return status, out.String(), errs.String()
 }
 

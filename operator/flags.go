@@ -1,6 +1,7 @@
 package operator
 
 import (
+	"cmp"
 	"errors"
 	"flag"
 	"fmt"
@@ -36,6 +37,8 @@ type electionFlags struct {
 	isOn bool
 	// timing holds the times of the election. It is zero for lease.DefaultTiming.
 	timing lease.Timing
+	// name and namespace are those of the Lease. They are empty for those of the program.
+	name, namespace string
 }
 
 // flagSpec describes a built-in flag.
@@ -72,6 +75,8 @@ func (o *options) flags(program string) []flagSpec {
 			"serve /healthz, /readyz and /metrics there, over HTTP; such as :8080. Default: nowhere"},
 		{"listen-secure", "ADDRESS", setAddress(&o.listen.secureAddress), runCommands,
 			"serve them there over TLS instead, such as on :8443. All but /healthz and /readyz need the bearer token of somebody who may get them by RBAC"},
+		{"listen-probes", "ADDRESS", setAddress(&o.listen.probesAddress), runCommands,
+			"serve /healthz and /readyz there too, over HTTP; such as :8081, for the kubelet. Default: nowhere"},
 		{"tls-cert", "FILE", &o.listen.tlsCert, runCommands,
 			"the certificate for --listen-secure, which is read again when it changes. Default: a self-signed one, which is renewed"},
 		{"tls-key", "FILE", &o.listen.tlsKey, runCommands, "the key of --tls-cert"},
@@ -79,6 +84,8 @@ func (o *options) flags(program string) []flagSpec {
 			"work only while this replica leads, by a Lease in its namespace; for programs that run more than once. Default: work at once"},
 		{"lease-duration", "D", o.election.setDuration, runCommands,
 			"how soon another replica follows a leader that crashed. The other times of the Lease are in proportion. Default: 30s"},
+		{"lease-name", "NAME", setSubdomain(&o.election.name), runCommands, "the name of that Lease. Default: that of the program"},
+		{"lease-namespace", "NAME", setLabel(&o.election.namespace, "the name of a namespace"), runCommands, "where that Lease is. Default: the namespace of the program"},
 		{"v", "", (*verbosity)(&o.verbose), runCommands, "log more. A level, as in -v=4 of klog, is accepted; each level above 0 logs the same"},
 		{"version", "", &o.isVersion, everyCommand, "print the version of the program"},
 		{"namespace", "NAME", setLabel(&o.install.namespace, "the name of a namespace"), namespaceCommands,
@@ -90,13 +97,18 @@ func (o *options) flags(program string) []flagSpec {
 		{"image-pull-secret", "NAME", (*textList)(&m.PullSecrets), "manifests", "may be repeated"},
 		{"architecture", "NAME", (*textList)(&m.Architectures), "manifests", "may be repeated. Default: amd64 and arm64"},
 		{"network-policy", "", &m.NetworkPolicy, "manifests", "print a NetworkPolicy too"},
+		{"network-policy-from", "LABEL=VALUE", m.addPolicyLabel, "manifests", "let only namespaces with this label read the metrics; may be repeated. Default: all"},
+		{"tls-secret", "NAME", setLabel(&m.TLSSecret, "the name of the Secret"), "manifests", "the Secret with the certificate for --listen-secure: tls.crt, tls.key and ca.crt"},
 		{"service-monitor", "", &m.ServiceMonitor, "manifests", "print a ServiceMonitor too"},
 		{"kustomize", "FOLDER", &m.kustomize, "manifests", "write a base there instead"},
 		{"helm", "FOLDER", &m.helm, "manifests", "write a chart there instead"},
-		{"check", "", &m.check, "manifests", "look first whether the cluster would refuse the definitions of the program, and whether its objects would lose anything"},
+		{"check", "", &m.check, "manifests", "look first whether the cluster would refuse the definitions of the program, whether its objects would lose anything, and whether something belongs to another installation"},
 		{"without-definitions", "", &m.withoutDefinitions, "manifests", "leave the CustomResourceDefinitions out, for a second installation"},
 		{"delete-objects", "", &u.deleteObjects, "uninstall", "delete the objects of the program's kinds too, and wait for their cleanups"},
 		{"abandon-cleanup", "", &u.abandonCleanup, "uninstall", "do not wait: remove the finalizers of the program"},
+		{"remove-finalizers", "", &u.removeFinalizers, "uninstall", "remove the finalizers of the program from the objects that stay, without a cleanup"},
+		{"timeout", "D", setTimeout(&u.timeout), "uninstall", "how long each wait may take. Default: 5m"},
+		{"yes", "", &u.yes, "uninstall", "do not ask"},
 		{"dry-run", "", &u.dryRun, "uninstall", "change nothing"},
 	}
 }
@@ -110,8 +122,8 @@ func (o *options) check(command string) error {
 		return errors.New("--tls-cert and --tls-key belong together: give both, or none for a self-signed certificate")
 	case l.tlsCert != "" && l.secureAddress == "":
 		return errors.New("--tls-cert and --tls-key are for --listen-secure: give it an address, such as :8443")
-	case o.election.timing.Duration > 0 && !o.election.isOn && command == "run":
-		return errors.New("--lease-duration is for --leader-elect: give both")
+	case (o.election != electionFlags{}) && !o.election.isOn && command == "run":
+		return errors.New("--lease-duration, --lease-name and --lease-namespace are for --leader-elect: give it too")
 	}
 	return nil
 }
@@ -144,6 +156,21 @@ func (f *electionFlags) setDuration(text string) error {
 		f.timing, err = lease.TimingOf(d)
 	}
 	return err
+}
+
+// setTimeout returns a function that sets value to a duration above zero.
+func setTimeout(value *time.Duration) func(string) error {
+	return func(text string) (err error) {
+		if *value, err = time.ParseDuration(text); err == nil && *value <= 0 {
+			err = errors.New("it must be above zero")
+		}
+		return err
+	}
+}
+
+// access returns the permissions that the election needs in the program of that name.
+func (f electionFlags) access(program string) []kube.Access {
+	return leaseAccess(cmp.Or(f.name, program), f.namespace)
 }
 
 // verbosity is the value of the flag -v: a boolean, or a level as klog has it. Levels above 0 are true.
@@ -192,6 +219,17 @@ func addNamespace(list *[]string) func(string) error {
 // setLabel returns a function that sets value to a name that is a label of DNS. Its error calls the name what.
 func setLabel(value *string, what string) func(string) error {
 	return func(name string) error { *value = name; return checkLabel(what, name) }
+}
+
+// setSubdomain returns a function that sets value to the name of an object.
+func setSubdomain(value *string) func(string) error {
+	return func(name string) error {
+		*value = name
+		if problems := validation.IsDNS1123Subdomain(name); len(problems) > 0 {
+			return errors.New(problems[0])
+		}
+		return nil
+	}
 }
 
 // checkLabel returns an error unless name is a label of DNS. The error calls it what.

@@ -98,8 +98,8 @@ func writeFlag(w io.Writer, name, text, defaultValue string) {
 	fmt.Fprintln(w, strings.TrimRight(name, " \n"))
 }
 
-// programName returns the name of the executable.
-func programName() string { return strings.TrimSuffix(filepath.Base(os.Args[0]), ".exe") }
+// executableName returns the name of the executable file.
+func executableName() string { return strings.TrimSuffix(filepath.Base(os.Args[0]), ".exe") }
 
 // ownCommand returns how to call this program: its name, or go run and its package. Nobody finds the
 // executables of go run.

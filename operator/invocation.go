@@ -1,12 +1,15 @@
 package operator
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"io"
 	"log/slog"
 	"os"
+
+	"k8s.io/apimachinery/pkg/util/validation"
 
 	"github.com/yare-go/yare/crd"
 	"github.com/yare-go/yare/internal/access"
@@ -18,8 +21,10 @@ import (
 // such as its logger, it does not affect the process.
 type invocation struct {
 	Program
-	// name is the name of the program.
-	name           string
+	// file is the name of the executable file, by which the user calls the program. It is the default of Name.
+	file string
+	// stdin is nil without an input.
+	stdin          *os.File
 	stdout, stderr io.Writer
 	// exit ends the process at once.
 	exit func(status int)
@@ -33,12 +38,17 @@ const (
 
 // execute runs the command line args, and returns the exit status.
 func (i invocation) execute(ctx context.Context, args []string) int {
-	line, err := newCommandLine(i.name, i.Flags)
+	if i.Name == "" {
+		i.Name = i.file
+	} else if problems := validation.IsDNS1035Label(i.Name); len(problems) > 0 {
+		return i.fail(fmt.Errorf("the field Name of operator.Program is %q: %s", i.Name, problems[0]))
+	}
+	line, err := newCommandLine(i.Name, i.Flags)
 	if err != nil {
 		return i.fail(err)
 	}
 	if err := line.parse(args); err != nil {
-		fmt.Fprintf(i.stderr, "%s: %v\nsee %s --help\n", i.name, err, i.name)
+		fmt.Fprintf(i.stderr, "%s: %v\nsee %s --help\n", i.file, err, i.file)
 		return statusUsage
 	}
 	switch line.command {
@@ -47,10 +57,10 @@ func (i invocation) execute(ctx context.Context, args []string) int {
 		if err != nil {
 			needs.Defines = nil // the help does without the kinds
 		}
-		writeHelp(i.stdout, i.name, line.flags(i.name), line.ownFlags, parts, needs.Defines)
+		writeHelp(i.stdout, i.file, line.flags(i.Name), line.ownFlags, parts, needs.Defines)
 		return statusOK
 	case "version":
-		_, err = fmt.Fprintln(i.stdout, i.name, versions())
+		_, err = fmt.Fprintln(i.stdout, i.Name, versions())
 	default:
 		err = i.runCommand(ctx, line)
 	}
@@ -62,7 +72,7 @@ func (i invocation) execute(ctx context.Context, args []string) int {
 
 // fail prints err, and returns the exit status.
 func (i invocation) fail(err error) int {
-	fmt.Fprintf(i.stderr, "%s: %v\n", i.name, err)
+	fmt.Fprintf(i.stderr, "%s: %v\n", i.file, err)
 	return statusFailed
 }
 
@@ -73,7 +83,7 @@ func (i invocation) runCommand(ctx context.Context, line *commandLine) error {
 		return err
 	}
 	if line.election.isOn {
-		needs.Access = append(needs.Access, leaseAccess(i.name)...)
+		needs.Access = append(needs.Access, line.election.access(i.Name)...)
 	}
 	if line.listen.secureAddress != "" {
 		if _, err := secureOpenerIn(parts); err != nil {
@@ -83,14 +93,23 @@ func (i invocation) runCommand(ctx context.Context, line *commandLine) error {
 	}
 	switch line.command {
 	case "crd":
-		return printDefinitions(i.stdout, i.name, needs)
+		return printDefinitions(i.stdout, i.Name, needs)
 	case "permissions":
-		return printPermissions(i.stdout, i.name, line.options, needs)
+		return printPermissions(i.stdout, i.Name, line.options, needs)
 	case "manifests":
-		m := manifestPrinter{program: i.name, out: i.stdout, edit: i.Manifests, flags: line.manifests}
-		return m.print(ctx, line.options, needs, func() (*kube.Client, error) { return i.newAdminClient(line) })
+		_, notSecure := secureOpenerIn(parts)
+		m := manifestPrinter{program: i.Name, out: i.stdout, notes: i.stderr, edit: i.Manifests, flags: line.manifests, canBeSecure: notSecure == nil}
+		return m.print(ctx, line.options, needs, func() (*kube.Client, error) {
+			client, _, err := i.newAdminClient(line)
+			return client, err
+		})
 	case "uninstall":
-		return removeInstallation(ctx, i.stdout, i.name, line.options, needs, func() (*kube.Client, error) { return i.newAdminClient(line) })
+		client, server, err := i.newAdminClient(line)
+		if err != nil {
+			return err
+		}
+		u := uninstaller{program: i.Name, client: client, server: server, in: i.stdin, out: i.stdout}
+		return u.uninstall(ctx, line.options, needs)
 	default:
 		return i.runProgram(ctx, line, parts, needs)
 	}
@@ -118,13 +137,19 @@ func (i invocation) loadConfig(line *commandLine) (*kube.Config, string, error) 
 	return config, namespace, err
 }
 
-// newAdminClient returns a client for the commands that a user runs, with the user's rights.
-func (i invocation) newAdminClient(line *commandLine) (*kube.Client, error) {
+// newAdminClient returns a client for the commands that a user runs, with the user's rights. server names the server
+// for the user.
+func (i invocation) newAdminClient(line *commandLine) (client *kube.Client, server string, err error) {
 	config, _, err := i.loadConfig(line)
 	if err != nil {
-		return nil, err
+		return nil, "", err
 	}
-	return kube.NewClient(config, kube.OnWarning(nil)) // the user cannot change what the commands read
+	server = config.Host
+	if config.Context != "" {
+		server += " (context " + config.Context + ")"
+	}
+	client, err = kube.NewClient(config, kube.OnWarning(nil)) // the user cannot change what the commands read
+	return client, server, err
 }
 
 // runProgram runs the parts by the options of the command line.
@@ -154,25 +179,26 @@ func (i invocation) runProgram(ctx context.Context, line *commandLine, parts []P
 	if err != nil {
 		return err
 	}
-	client = client.WithFieldManager(i.name)
+	client = client.WithFieldManager(i.Name)
 	if len(line.namespaces) > 0 {
 		client = client.InNamespaces(line.namespaces...)
 	}
 	namespace, pod := ownPod(namespace)
-	problems := newProblemReporter(log, config.Host, ownCommand(i.name)+" crd", needs, access.NewChecker(needs, line.namespaces, namespace))
-	listener, guard, err := line.listen.open(ctx, parts, config, problems, log)
+	problems := newProblemReporter(log, config.Host, ownCommand(i.file)+" crd", needs, access.NewChecker(needs, line.namespaces, namespace))
+	open, err := line.listen.open(ctx, parts, config, problems, log)
 	if err != nil {
 		return err
 	}
 	env := environment{
-		log: log, listener: listener, guard: guard, problems: problems, handlers: i.Handlers, metrics: i.Metrics, tracer: i.Tracer,
+		log: log, listeners: open, problems: problems, handlers: i.Handlers, metrics: i.Metrics, tracer: i.Tracer,
 		namespace: namespace, pod: pod, isChecked: os.Getenv(access.CheckVariable) != "",
 	}
 	if fence == nil {
 		return runParts(ctx, client, env, parts)
 	}
 	env.election, err = startElection(ctx, candidacy{
-		fence: fence, program: i.name, namespace: namespace, pod: pod, watched: client.Namespaces(), log: log, problems: problems, exit: i.exit,
+		fence: fence, program: i.Name, lease: cmp.Or(line.election.name, i.Name), namespace: cmp.Or(line.election.namespace, namespace),
+		kindsHash: kindsHashOf(needs.Reconciles), pod: pod, watched: client.Namespaces(), log: log, problems: problems, exit: i.exit,
 	})
 	if err != nil {
 		return err

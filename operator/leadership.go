@@ -4,9 +4,12 @@ import (
 	"cmp"
 	"context"
 	"crypto/rand"
+	"crypto/sha256"
 	"fmt"
 	"log/slog"
 	"os"
+	"slices"
+	"strings"
 	"sync"
 	"time"
 
@@ -47,8 +50,11 @@ func newFence(timing lease.Timing, config *kube.Config) *lease.Fence {
 // candidacy is what a program needs to take part in the election of its leader.
 type candidacy struct {
 	fence *lease.Fence
-	// program is the name of the program. namespace and pod are the fields of [controller.Runtime].
-	program, namespace, pod string
+	// program is the name of the program. namespace and lease are those of the Lease. pod is the field of
+	// [controller.Runtime].
+	program, namespace, lease, pod string
+	// kindsHash is the hash of the kinds that the program reconciles.
+	kindsHash string
 	// watched holds the namespaces that the program watches. None means all.
 	watched  []string
 	log      *slog.Logger
@@ -57,7 +63,7 @@ type candidacy struct {
 	exit func(status int)
 }
 
-// startElection makes the program a candidate for the Lease of its name in its namespace. When the lease is
+// startElection makes the program a candidate for its Lease. When the lease is
 // lost, the process ends within two seconds, even if the writer of the log blocks: whatever began in the term ends
 // with it.
 func startElection(ctx context.Context, c candidacy) (*leaderElection, error) {
@@ -69,7 +75,7 @@ func startElection(ctx context.Context, c candidacy) (*leaderElection, error) {
 	}
 	elector, err := lease.New(lease.Config{
 		Client: client.With(c.problems.handler),
-		Fence:  c.fence, Namespace: c.namespace, Name: c.program, Identity: newIdentity(c.pod),
+		Fence:  c.fence, Namespace: c.namespace, Name: c.lease, KindsHash: c.kindsHash, Identity: newIdentity(c.pod),
 		Log: c.log, IsReported: c.problems.hasReported,
 	})
 	if err != nil {
@@ -83,7 +89,7 @@ func startElection(ctx context.Context, c candidacy) (*leaderElection, error) {
 	l.running.Go(func() {
 		select {
 		case <-elector.Elected():
-			l.warnOfOtherInstalls(ctx, all, c.namespace, c.program)
+			l.warnOfOtherInstalls(ctx, all, c)
 		case <-ctx.Done():
 		}
 	})
@@ -112,20 +118,44 @@ func startElection(ctx context.Context, c candidacy) (*leaderElection, error) {
 const recentRenewal = 2 * time.Minute
 
 // warnOfOtherInstalls logs the other installs of the program in the namespaces that the program
-// watches: the Leases of the same name in other namespaces. Both installs lead, and both act on the
-// same objects. An account that may not list these Leases has no warning.
-func (l *leaderElection) warnOfOtherInstalls(ctx context.Context, c *kube.Client, own, name string) {
-	leases, err := lease.List(ctx, c, name)
-	if err != nil {
-		l.log.Debug("cannot see whether there is another install of this program", "error", err)
-		return
+// watches: the Leases of the same name in other namespaces, and the Leases of other names for the same kinds. Both
+// installs lead, and both act on the same objects. An account that may not list these Leases has no warning.
+func (l *leaderElection) warnOfOtherInstalls(ctx context.Context, client *kube.Client, c candidacy) {
+	streams := []kube.Stream{lease.Named(c.lease)}
+	if c.kindsHash != "" {
+		streams = append(streams, lease.OfKinds(c.kindsHash))
 	}
-	for _, other := range leases {
-		if other.Metadata.Namespace != own && lease.IsHeld(other, time.Now().Add(-recentRenewal)) {
-			l.log.Warn("another install of this program is active: both act on the objects that both watch; remove one of them, or give each --watch-namespace",
-				"lease", other.Metadata.Namespace+"/"+name, "holder", lease.Holder(other))
+	for i, s := range streams {
+		leases, err := lease.List(ctx, client, s)
+		if err != nil {
+			l.log.Debug("cannot see whether there is another install of this program", "error", err)
+		}
+		for _, other := range leases {
+			m := &other.Metadata
+			isOwnName := m.Name == c.lease
+			if !lease.IsHeld(other, time.Now().Add(-recentRenewal)) || isOwnName && (i > 0 || m.Namespace == c.namespace) {
+				continue
+			}
+			text := "another install of this program is active: both act on the objects that both watch; remove one of them, or give each --watch-namespace"
+			if !isOwnName {
+				text = "a program with a Lease of another name is active for the same kinds: if both are the same program, both act on the objects that both watch; remove one of them, or give both the same --lease-name and --lease-namespace"
+			}
+			l.log.Warn(text, "lease", m.Namespace+"/"+m.Name, "holder", lease.Holder(other))
 		}
 	}
+}
+
+// kindsHashOf returns a hash of the kinds that a program reconciles, or nothing if it reconciles none.
+func kindsHashOf(kinds []kube.Resource) string {
+	if len(kinds) == 0 {
+		return ""
+	}
+	var names []string
+	for _, r := range kinds {
+		names = append(names, r.String())
+	}
+	slices.Sort(names)
+	return fmt.Sprintf("%.10x", sha256.Sum256([]byte(strings.Join(slices.Compact(names), " "))))
 }
 
 // end releases the lease, if this replica leads. All parts have ended. The guard stays until the release, because
@@ -175,14 +205,18 @@ func newIdentity(pod string) string {
 	return cmp.Or(pod, host) + "_" + rand.Text()
 }
 
-// leaseAccess returns the permissions that the leader election of a program of this name needs. RBAC cannot
-// restrict create to names.
-func leaseAccess(name string) []kube.Access {
-	leases := lease.Resource()
+// leaseAccess returns the permissions that the leader election with a Lease of this name needs. An empty namespace is
+// that of the program. RBAC cannot restrict create to names.
+func leaseAccess(name, namespace string) []kube.Access {
+	leases, isOwn := lease.Resource(), namespace == ""
+	var namespaces []string
+	if !isOwn {
+		namespaces = []string{namespace}
+	}
 	return []kube.Access{
 		// for the warning of another install
 		{Resource: leases, Verbs: []kube.Verb{kube.VerbList}, Names: []string{name}},
-		{Resource: leases, Verbs: []kube.Verb{kube.VerbCreate}, OwnNamespace: true},
-		{Resource: leases, Verbs: []kube.Verb{kube.VerbGet, kube.VerbList, kube.VerbWatch, kube.VerbUpdate}, Names: []string{name}, OwnNamespace: true},
+		{Resource: leases, Verbs: []kube.Verb{kube.VerbCreate}, OwnNamespace: isOwn, Namespaces: namespaces},
+		{Resource: leases, Verbs: []kube.Verb{kube.VerbGet, kube.VerbList, kube.VerbWatch, kube.VerbUpdate}, Names: []string{name}, OwnNamespace: isOwn, Namespaces: namespaces},
 	}
 }

@@ -460,7 +460,7 @@ func TestLeaderElectionWithItsPermissions(t *testing.T) {
 	s := newStage(t, cluster, shortLease)
 	account := cluster.ServiceAccount(t, s.namespace)
 	account.Allow(t, s.namespace, rbacv1.PolicyRule{APIGroups: []string{""}, Resources: []string{"configmaps"}, Verbs: []string{"patch"}})
-	for _, access := range operator.LeaseAccess("leader") {
+	for _, access := range operator.LeaseAccess("leader", "") {
 		rule := rbacv1.PolicyRule{APIGroups: []string{access.Resource.Group}, Resources: []string{access.Resource.Plural}, ResourceNames: access.Names}
 		for _, verb := range access.Verbs {
 			rule.Verbs = append(rule.Verbs, string(verb))

@@ -39,8 +39,9 @@ func shortElectionOn(t *testing.T, server kube.Handler, pod string, log *slog.Lo
 	env := environment{log: log, problems: newProblemReporter(log, "server", "crd", kube.Needs{}, nil), namespace: "gadgets-system", pod: pod}
 	var err error
 	env.election, err = startElection(t.Context(), candidacy{
-		fence: fence, program: "gadgets", namespace: env.namespace, pod: pod, log: log, problems: env.problems,
-		exit: exit,
+		fence: fence, program: "gadgets", lease: "gadgets", namespace: env.namespace, pod: pod, log: log, problems: env.problems,
+		kindsHash: kindsHashOf([]kube.Resource{{Plural: "gadgets"}}),
+		exit:      exit,
 	})
 	if err != nil {
 		t.Fatal(err)
@@ -87,8 +88,8 @@ func TestPartsOfAStandby(t *testing.T) {
 		r := &replica{ended: make(chan error, 1)}
 		log := slog.New(slog.NewTextHandler(&r.log, nil))
 		client, env := electionOn(t, server, pod, log)
-		env.listener = anywhere(t)
-		r.at = env.listener.Addr()
+		env.listeners.pages = anywhere(t)
+		r.at = env.listeners.pages.Addr()
 		task := func(name string) Part {
 			return Task(name, func(ctx context.Context, rt *controller.Runtime) error {
 				if name == "everywhere" && rt.Elected != nil {
@@ -191,7 +192,7 @@ func TestLossOfTheLease(t *testing.T) {
 				t.Fatal(err)
 			}
 			client, env := shortElectionOn(t, server, "pod", slog.New(slog.NewTextHandler(w, nil)), timing, func(status int) { exits <- status; <-wait })
-			env.listener = anywhere(t)
+			env.listeners.pages = anywhere(t)
 			ctx, cancel := context.WithCancel(t.Context())
 			ended := make(chan error, 1)
 			go func() {
@@ -201,11 +202,11 @@ func TestLossOfTheLease(t *testing.T) {
 			}()
 			check := func(code int, leader string) error {
 				for _, path := range []string{"/healthz", "/readyz"} {
-					if got, text := ask(t, env.listener.Addr(), path); got != code {
+					if got, text := ask(t, env.listeners.pages.Addr(), path); got != code {
 						return fmt.Errorf("%s: %d %s", path, got, text)
 					}
 				}
-				if _, text := ask(t, env.listener.Addr(), "/metrics"); !strings.Contains(text, "\nyare_leader "+leader+"\n") {
+				if _, text := ask(t, env.listeners.pages.Addr(), "/metrics"); !strings.Contains(text, "\nyare_leader "+leader+"\n") {
 					return fmt.Errorf("the metrics do not have yare_leader %s", leader)
 				}
 				return nil
@@ -273,7 +274,7 @@ func TestStandbyThatMayNotReadTheLease(t *testing.T) {
 	})
 	var log sharedBuffer
 	client, env := electionOn(t, server, "pod", slog.New(slog.NewTextHandler(&log, nil)))
-	env.listener = anywhere(t)
+	env.listeners.pages = anywhere(t)
 	ctx, cancel := context.WithCancel(t.Context())
 	ended := make(chan error, 1)
 	go func() {
@@ -281,7 +282,7 @@ func TestStandbyThatMayNotReadTheLease(t *testing.T) {
 		env.election.end()
 	}()
 	eventually(t, func() error {
-		code, text := ask(t, env.listener.Addr(), "/readyz")
+		code, text := ask(t, env.listeners.pages.Addr(), "/readyz")
 		if code != http.StatusServiceUnavailable || text != "the lease gadgets-system/gadgets has not been read\n" {
 			return fmt.Errorf("%d %s", code, text)
 		}
@@ -324,6 +325,69 @@ func TestOtherInstalls(t *testing.T) {
 	}
 }
 
+// A leader writes its kinds into its Lease, and warns of a Lease of another name with the same kinds. It needs no right
+// for that purpose: without the right there is no warning.
+func TestLeaseOfAnotherNameForTheSameKinds(t *testing.T) {
+	t.Parallel()
+	for name, mayList := range map[string]bool{"may list Leases": true, "may not list Leases": false} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			server := fakeserver.New()
+			holder := "other_1"
+			for name, kinds := range map[string]string{"copied": kindsHashOf([]kube.Resource{{Plural: "gadgets"}}), "stranger": kindsHashOf([]kube.Resource{{Plural: "widgets"}})} {
+				l := new(coordinationv1.Lease)
+				l.Namespace, l.Name, l.Labels = "gadgets-system", name, map[string]string{"leases.yare.dev/kinds": kinds}
+				l.Spec.HolderIdentity, l.Spec.RenewTime = &holder, lease.MicroTime(time.Now())
+				if _, err := kube.Everywhere[coordinationv1.Lease](server.Client()).Create(t.Context(), l); err != nil {
+					t.Fatal(err)
+				}
+			}
+			refused := make(chan struct{}, 1)
+			server.Before(func(_ context.Context, r *kube.Request) error {
+				if r.Verb == kube.VerbList && r.Query.Get("labelSelector") != "" && !mayList {
+					refused <- struct{}{}
+					return fakeserver.Refusal(r, http.StatusForbidden, "Forbidden")
+				}
+				return nil
+			})
+			var log sharedBuffer
+			_, env := electionOn(t, server, "pod", slog.New(slog.NewTextHandler(&log, nil)))
+			if mayList {
+				eventually(t, func() error {
+					if !strings.Contains(log.String(), "lease=gadgets-system/copied") {
+						return errors.New("there is no warning")
+					}
+					return nil
+				})
+			} else {
+				<-refused
+			}
+			env.election.end()
+			if text := log.String(); strings.Contains(text, "level=WARN") != mayList || strings.Contains(text, "stranger") {
+				t.Errorf("the log: %s", text)
+			}
+			labels := server.Object("leases", "gadgets-system", "gadgets")["metadata"].(map[string]any)["labels"].(map[string]any)
+			if labels["leases.yare.dev/kinds"] != kindsHashOf([]kube.Resource{{Plural: "gadgets"}}) {
+				t.Errorf("the labels of the Lease are %v", labels)
+			}
+		})
+	}
+}
+
+// The hash depends on the kinds alone, whatever their order, number and versions.
+func TestHashOfKinds(t *testing.T) {
+	t.Parallel()
+	a, b := kube.Resource{Plural: "a"}, kube.Resource{Plural: "b"}
+	newer := a
+	newer.Version = "v2"
+	if one, two := kindsHashOf([]kube.Resource{a, b}), kindsHashOf([]kube.Resource{b, newer, a}); one != two || len(one) != 20 || one == kindsHashOf([]kube.Resource{a}) {
+		t.Errorf("the hashes are %s and %s", one, two)
+	}
+	if hash := kindsHashOf(nil); hash != "" {
+		t.Errorf("without kinds: %s", hash)
+	}
+}
+
 func TestLeaderElectionIsOffByDefault(t *testing.T) {
 	t.Parallel()
 	for args, want := range map[string]bool{"": false, "--leader-elect": true, "run --leader-elect=false": false} {
@@ -359,7 +423,10 @@ func TestLeaseDuration(t *testing.T) {
 		"--leader-elect --lease-duration 3500ms": "from 3s to 5m0s",
 		"--leader-elect --lease-duration 1h":     "from 3s to 5m0s",
 		"--leader-elect --lease-duration 15":     "missing unit",
-		"--lease-duration 15s":                   "--lease-duration is for --leader-elect: give both",
+		"--lease-duration 15s":                   "are for --leader-elect: give it too",
+		"--lease-name a":                         "are for --leader-elect: give it too",
+		"--leader-elect --lease-name A":          "-lease-name",
+		"--leader-elect --lease-namespace a.b":   "-lease-namespace",
 	} {
 		status, _, stderr := call(strings.Fields(args), Func[gadget](idle))
 		if status != statusUsage || !strings.Contains(stderr, want) {
@@ -371,7 +438,7 @@ func TestLeaseDuration(t *testing.T) {
 // The permissions of the election are narrowed by the name of the Lease, as far as RBAC can do so.
 func TestLeaseAccess(t *testing.T) {
 	t.Parallel()
-	access := leaseAccess("gadgets")
+	access := leaseAccess("gadgets", "")
 	if len(access) != 3 {
 		t.Fatalf("%+v", access)
 	}
@@ -386,6 +453,22 @@ func TestLeaseAccess(t *testing.T) {
 	}
 }
 
+// Another Lease needs the permissions on this Lease alone, in its namespace.
+func TestAccessToAnotherLease(t *testing.T) {
+	t.Parallel()
+	_, stdout, stderr := call(strings.Fields("permissions --leader-elect --lease-name old.example.com --lease-namespace kube-system"), Task("nothing", idleTask))
+	objects, order := documents(t, stdout)
+	if want := []string{"ClusterRole gadgets.gadgets-system", "Role gadgets.gadgets-system"}; !slices.Equal(order, want) {
+		t.Fatalf("the roles are %q; %s", order, stderr)
+	}
+	if namespace := objects["Role gadgets.gadgets-system"]["metadata"].(map[string]any)["namespace"]; namespace != "kube-system" {
+		t.Errorf("the Role is in %s", namespace)
+	}
+	if n := strings.Count(stdout, "- old.example.com\n"); n != 2 {
+		t.Errorf("%d rules name the Lease:\n%s", n, stdout)
+	}
+}
+
 // runLeader runs the program of the tests with real processes. Its first arguments are the name of the
 // replica and the namespace of its objects. While it leads, it writes these objects again and again.
 func runLeader() {
@@ -393,7 +476,7 @@ func runLeader() {
 	os.Args = append(os.Args[:1], os.Args[3:]...)
 	os.Setenv("POD_NAME", replica)
 	os.Setenv("POD_NAMESPACE", namespace)
-	p := invocation{name: "leader", stdout: os.Stdout, stderr: os.Stderr, exit: os.Exit}
+	p := invocation{file: "leader", stdout: os.Stdout, stderr: os.Stderr, exit: os.Exit}
 	p.Config = func(config *kube.Config) error {
 		config.UserAgent = leaderAgent + replica
 		return nil

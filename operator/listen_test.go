@@ -110,7 +110,7 @@ func TestHealthFromStartToEnd(t *testing.T) {
 	defer cancel()
 	ended := make(chan error)
 	go func() {
-		ended <- runParts(ctx, kube.NewClientFromHandler(server), environment{log: slog.Default(), listener: listener}, []Part{part})
+		ended <- runParts(ctx, kube.NewClientFromHandler(server), environment{log: slog.Default(), listeners: listeners{pages: listener}}, []Part{part})
 	}()
 
 	eventually(t, func() error {
@@ -166,7 +166,7 @@ func TestMetricsOfAProgram(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	ended := make(chan error)
 	go func() {
-		ended <- runParts(ctx, kube.NewClientFromHandler(server), environment{log: slog.Default(), listener: listener}, []Part{part})
+		ended <- runParts(ctx, kube.NewClientFromHandler(server), environment{log: slog.Default(), listeners: listeners{pages: listener}}, []Part{part})
 	}()
 	want := []string{
 		`yare_reconciles_total{controller="gadgets",result="terminal"} 1`,
@@ -262,7 +262,7 @@ func TestAddressesThatCannotBeListenedOn(t *testing.T) {
 	if status != statusFailed {
 		t.Errorf("taken: the status is %d", status)
 	}
-	checkText(t, "standard error", stderr, []string{"listen on the address that --listen or --listen-secure gives", taken.Addr().String()})
+	checkText(t, "standard error", stderr, []string{"listen on the address that --listen, --listen-secure or --listen-probes gives", taken.Addr().String()})
 	status, _, stderr = call([]string{"--listen", "8080"}, part)
 	if status != statusUsage {
 		t.Errorf("not an address: the status is %d", status)
@@ -278,7 +278,7 @@ func TestListenerThatFails(t *testing.T) {
 	part := part(func(ctx context.Context) error { close(started); <-ctx.Done(); return nil })
 	ended := make(chan error)
 	go func() {
-		ended <- runParts(t.Context(), noServer(), environment{log: slog.Default(), listener: listener}, []Part{part})
+		ended <- runParts(t.Context(), noServer(), environment{log: slog.Default(), listeners: listeners{pages: listener}}, []Part{part})
 	}()
 	<-started
 	listener.Close()
@@ -361,7 +361,7 @@ func TestListenerLeavesNothingBehind(t *testing.T) {
 	})
 	ended := make(chan error)
 	go func() {
-		ended <- runParts(ctx, kube.NewClientFromHandler(server), environment{log: slog.Default(), listener: listener}, []Part{part})
+		ended <- runParts(ctx, kube.NewClientFromHandler(server), environment{log: slog.Default(), listeners: listeners{pages: listener}}, []Part{part})
 	}()
 	<-begun
 	// A client that keeps its connection does not delay the end.
@@ -404,7 +404,7 @@ func TestReadinessOfFunctions(t *testing.T) {
 			ctx, cancel := context.WithCancel(t.Context())
 			ended := make(chan error)
 			go func() {
-				ended <- runParts(ctx, client, environment{log: slog.Default(), listener: listener}, []Part{part})
+				ended <- runParts(ctx, client, environment{log: slog.Default(), listeners: listeners{pages: listener}}, []Part{part})
 			}()
 			for _, want := range []string{"gadgets.example.com with \"a=b\" is not synced\n", "ok\n"} {
 				eventually(t, func() error {
@@ -451,7 +451,7 @@ func TestAbandonedWatchesDoNotHoldReadiness(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	ended := make(chan error)
 	go func() {
-		ended <- runParts(ctx, kube.NewClientFromHandler(server), environment{log: slog.Default(), listener: listener}, []Part{part})
+		ended <- runParts(ctx, kube.NewClientFromHandler(server), environment{log: slog.Default(), listeners: listeners{pages: listener}}, []Part{part})
 	}()
 	eventually(t, func() error {
 		if code, text := ask(t, listener.Addr(), "/readyz"); code != 503 || strings.Count(text, "is not synced\n") != 10 {
@@ -469,3 +469,34 @@ func TestAbandonedWatchesDoNotHoldReadiness(t *testing.T) {
 		t.Error(err)
 	}
 }
+
+// The kubelet asks for the health on a port of its own, on which nobody can read the metrics. A flood of connections to
+// the metrics does not reach that port.
+func TestProbesHaveAPortOfTheirOwn(t *testing.T) {
+	t.Parallel()
+	open := listeners{pages: anywhere(t), probes: anywhere(t)}
+	ctx, cancel := context.WithCancel(t.Context())
+	ended := make(chan error, 1)
+	go func() {
+		ended <- runParts(ctx, noServer(), environment{log: slog.New(slog.DiscardHandler), listeners: open}, []Part{waitingPart{}})
+	}()
+	for path, want := range map[string]int{"/healthz": 200, "/readyz": 200, "/metrics": 404} {
+		if code, text := ask(t, open.probes.Addr(), path); code != want {
+			t.Errorf("%s on the port of the probes: %d, %s", path, code, text)
+		}
+	}
+	if code, _ := ask(t, open.pages.Addr(), "/metrics"); code != 200 {
+		t.Errorf("the metrics: %d", code)
+	}
+	cancel()
+	if err := <-ended; err != nil {
+		t.Error(err)
+	}
+}
+
+// waitingPart is a part that only waits.
+type waitingPart struct{}
+
+func (waitingPart) Needs() (kube.Needs, error) { return kube.Needs{}, nil }
+
+func (waitingPart) Start(ctx context.Context, _ *controller.Runtime) error { <-ctx.Done(); return nil }

@@ -110,7 +110,7 @@ func call(args []string, parts ...Part) (status int, stdout, stderr string) {
 func callProgram(args []string, p Program) (status int, stdout, stderr string) {
 	var out bytes.Buffer
 	var errs sharedBuffer
-	status = invocation{Program: p, name: "gadgets", stdout: &out, stderr: &errs}.execute(context.Background(), args)
+	status = invocation{Program: p, file: "gadgets", stdout: &out, stderr: &errs}.execute(context.Background(), args)
 	return status, out.String(), errs.String()
 }
 

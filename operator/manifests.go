@@ -32,6 +32,19 @@ type manifestFlags struct {
 	args []string
 }
 
+// addPolicyLabel adds a label, such as kubernetes.io/metadata.name=monitoring, to the NetworkPolicy.
+func (f *manifestFlags) addPolicyLabel(text string) error {
+	key, value, ok := strings.Cut(text, "=")
+	if !ok || len(validation.IsQualifiedName(key)) > 0 || len(validation.IsValidLabelValue(value)) > 0 {
+		return errors.New("the label is not valid: write it as kubernetes.io/metadata.name=monitoring")
+	}
+	if f.PolicyLabels == nil {
+		f.PolicyLabels = make(map[string]string)
+	}
+	f.PolicyLabels[key], f.NetworkPolicy = value, true
+	return nil
+}
+
 // installFlags name an installation, for the commands permissions, manifests and uninstall.
 type installFlags struct {
 	// namespace and prefix are empty for the defaults, which follow from the name of the program.
@@ -63,10 +76,13 @@ const endMargin = 12 * time.Second
 type manifestPrinter struct {
 	// program is the name of the program.
 	program string
-	out     io.Writer
+	// out gets the manifests. notes gets lines for the user.
+	out, notes io.Writer
 	// edit is the field Manifests of [Program]. It may be nil.
 	edit  func(*Manifests) error
 	flags manifestFlags
+	// canBeSecure is true if the program has the part of [SecureListener].
+	canBeSecure bool
 }
 
 // print prints the objects that install the program, or writes them into files. newClient returns a client of
@@ -77,8 +93,9 @@ func (p manifestPrinter) print(ctx context.Context, o options, needs kube.Needs,
 	if err != nil {
 		return err
 	}
+	var client *kube.Client
 	if flags.check {
-		client, err := newClient()
+		client, err = newClient()
 		if err == nil {
 			err = errors.Join(manifests.CheckPlurals(ctx, client, options.Definitions), manifests.CheckDefinitions(ctx, client, options.Definitions))
 		}
@@ -86,7 +103,7 @@ func (p manifestPrinter) print(ctx context.Context, o options, needs kube.Needs,
 			return err
 		}
 	}
-	if flags.helm != "" {
+	if flags.helm != "" { // the names and the namespace of a release are not known
 		objects, err := p.objects(manifests.ForHelm(options))
 		if err != nil {
 			return err
@@ -96,6 +113,15 @@ func (p manifestPrinter) print(ctx context.Context, o options, needs kube.Needs,
 	objects, err := p.objects(options)
 	if err != nil {
 		return err
+	}
+	if client != nil {
+		c := manifests.Conflicts{
+			Installation: options.Installation, Client: client, Definitions: options.Definitions, Finalizers: needs.Finalizers,
+			Note: func(text string) { fmt.Fprintf(p.notes, "%s: %s\n", p.program, text) },
+		}
+		if err := c.Check(ctx, objects); err != nil {
+			return err
+		}
 	}
 	if flags.kustomize != "" {
 		return manifests.WriteBase(flags.kustomize, p.program, objects)
@@ -165,14 +191,39 @@ func (p manifestPrinter) options(o options, needs kube.Needs) (*manifests.Option
 	if !hasFlag(flags.args, "leader-elect") {
 		args, o.election.isOn = append(args, "--leader-elect"), true
 	}
-	if o.listen.address == "" && o.listen.secureAddress == "" {
-		args, o.listen.address = append(args, "--listen=:8080"), ":8080"
+	// Reviews of tokens need a ClusterRole, which a program for some namespaces has not.
+	if o.listen.address == "" && o.listen.secureAddress == "" && p.canBeSecure && len(o.namespaces) == 0 {
+		args, o.listen.secureAddress = append(args, "--listen-secure=:8443"), ":8443"
+		needs.Access = append(slices.Clone(needs.Access), secureMetricsAccess()...)
 	}
-	args = append(args, flags.args...)
 	port, err := portOf(cmp.Or(o.listen.address, o.listen.secureAddress))
 	errs = append(errs, err)
+	if o.listen.probesAddress == "" {
+		o.listen.probesAddress = ":8081"
+		if port == 8081 {
+			o.listen.probesAddress = ":8082"
+		}
+		args = append(args, "--listen-probes="+o.listen.probesAddress)
+	}
+	probesPort, err := portOf(o.listen.probesAddress)
+	errs = append(errs, err)
+	if flags.TLSSecret != "" {
+		args = append(args, "--tls-cert="+manifests.TLSFolder+"/tls.crt", "--tls-key="+manifests.TLSFolder+"/tls.key")
+	}
+	isSecure := o.listen.secureAddress != ""
+	switch {
+	case flags.TLSSecret != "" && !isSecure:
+		errs = append(errs, errors.New("--tls-secret is for --listen-secure: give it an address, such as :8443"))
+	case flags.TLSSecret != "" && o.listen.tlsCert != "":
+		errs = append(errs, errors.New("--tls-secret and --tls-cert exclude each other: both name the certificate"))
+	case flags.ServiceMonitor && port == 0:
+		errs = append(errs, errors.New("--service-monitor needs a program that serves metrics: give --listen, such as --listen :8080, or --listen-secure"))
+	case flags.ServiceMonitor && isSecure && flags.TLSSecret == "":
+		errs = append(errs, errors.New("--service-monitor with --listen-secure needs --tls-secret: Prometheus would show its token to whoever answers, because it cannot verify a self-signed certificate"))
+	}
+	args = append(args, flags.args...)
 	if o.election.isOn {
-		needs.Access = append(slices.Clone(needs.Access), leaseAccess(p.program)...)
+		needs.Access = append(slices.Clone(needs.Access), o.election.access(p.program)...)
 	}
 	if flags.helm != "" {
 		name, namespace = manifests.HelmRelease, manifests.HelmNamespace
@@ -184,7 +235,7 @@ func (p manifestPrinter) options(o options, needs kube.Needs) (*manifests.Option
 	return &manifests.Options{
 		Installation: manifests.Installation{Program: p.program, Name: name, Namespace: namespace, ManagedBy: manifests.ManagedBy},
 		Choices:      flags.Choices, Version: programVersion(), OwnNamespace: o.install.namespace == "",
-		Args: args, Port: port, IsSecure: o.listen.secureAddress != "",
+		Args: args, Port: port, IsSecure: isSecure, ProbesPort: probesPort,
 		GraceSeconds: int(max(30*time.Second, needs.ShutdownTime+endMargin).Round(time.Second) / time.Second),
 		Definitions:  definitions, Roles: roles,
 	}, errors.Join(errs...)
@@ -197,8 +248,11 @@ func hasFlag(args []string, name string) bool {
 	})
 }
 
-// portOf returns the port of an address to listen on in a Pod.
+// portOf returns the port of an address to listen on in a Pod. It returns 0 if the address is empty.
 func portOf(address string) (int, error) {
+	if address == "" {
+		return 0, nil
+	}
 	host, text, err := net.SplitHostPort(address)
 	port, _ := strconv.Atoi(text)
 	if ip := net.ParseIP(host); err != nil || port < 1 || port > 65535 || host != "" && (ip == nil || !ip.IsUnspecified()) {

@@ -72,7 +72,7 @@ func newInstallation[G interface{ Group() string }](t *testing.T) *installation 
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { // the context of t has ended
-		meta := metav1.ObjectMeta{Name: i.name}
+		meta := metav1.ObjectMeta{Name: i.name + "." + i.in}
 		for _, o := range []kube.Object{
 			&rbacv1.ClusterRole{ObjectMeta: meta}, &rbacv1.ClusterRoleBinding{ObjectMeta: meta}, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: i.in}},
 		} {
@@ -94,13 +94,17 @@ func newInstallation[G interface{ Group() string }](t *testing.T) *installation 
 // call runs a command of the program, and returns its status and output.
 func (i *installation) call(args ...string) (status int, stdout, stderr string) {
 	i.t.Helper()
-	return operator.Call(i.t.Context(), i.name, i.program, append(args, "--kubeconfig", i.cluster.Kubeconfig())...)
+	args = append(args, "--kubeconfig", i.cluster.Kubeconfig())
+	if args[0] == "uninstall" {
+		args = append(args, "--yes")
+	}
+	return operator.Call(i.t.Context(), i.name, i.program, args...)
 }
 
 // apply applies what the command manifests prints, and returns the stream. kubectl must not warn.
 func (i *installation) apply(args ...string) string {
 	i.t.Helper()
-	status, stream, stderr := i.call(append([]string{"manifests", "--image", "example.com/robots:v1"}, args...)...)
+	status, stream, stderr := i.call(append([]string{"manifests", "--image", "example.com/robots:v1", "--listen", ":8080"}, args...)...)
 	if status != 0 {
 		i.t.Fatalf("status %d, %s", status, stderr)
 	}
@@ -160,7 +164,7 @@ func (i *installation) checkExist(want bool, objects ...[3]string) {
 func (i *installation) objects() [][3]string {
 	return [][3]string{
 		{"deployment", i.in, i.name}, {"service", i.in, i.name}, {"serviceaccount", i.in, i.name}, {"pdb", i.in, i.name},
-		{"clusterrole", "", i.name}, {"clusterrolebinding", "", i.name},
+		{"clusterrole", "", i.name + "." + i.in}, {"clusterrolebinding", "", i.name + "." + i.in},
 	}
 }
 
@@ -199,7 +203,7 @@ func TestManifestsOnAServer(t *testing.T) {
 		t.Errorf("the NetworkPolicy is still there: %v", err)
 	}
 	i.checkExist(true, [3]string{"crd", "", i.robots.String()}, [3]string{"namespace", "", i.in}, [3]string{i.robots.String(), "default", "upgraded"},
-		[3]string{"deployment", i.in, i.name}, [3]string{"service", i.in, i.name}, [3]string{"serviceaccount", i.in, i.name}, [3]string{"clusterrole", "", i.name})
+		[3]string{"deployment", i.in, i.name}, [3]string{"service", i.in, i.name}, [3]string{"serviceaccount", i.in, i.name}, [3]string{"clusterrole", "", i.name + "." + i.in})
 	i.waitUntilReady(1)
 	i.cluster.Kubectl(t, "", "patch", i.robots.String(), "upgraded", "--namespace=default", "--type=merge", "--patch", `{"metadata":{"finalizers":null}}`)
 }
@@ -226,11 +230,11 @@ func TestManifestsOfWatchedNamespaces(t *testing.T) {
 	i := newInstallation[groupOfNamespaces](t)
 	watched := i.cluster.Namespace(t)
 	i.apply("--watch-namespace", watched)
-	role, err := kube.Get[rbacv1.Role](t.Context(), i.client, watched, i.name)
+	role, err := kube.Get[rbacv1.Role](t.Context(), i.client, watched, i.name+"."+i.in)
 	if err != nil || len(role.Rules) == 0 {
 		t.Errorf("the Role is %v, %v", role, err)
 	}
-	i.checkExist(false, [3]string{"clusterrole", "", i.name})
+	i.checkExist(false, [3]string{"clusterrole", "", i.name + "." + i.in})
 	account := "system:serviceaccount:" + i.in + ":" + i.name
 	yaretest.Eventually(t, func() error {
 		stdout, _, _ := i.cluster.TryKubectl(t, "", "auth", "can-i", "watch", i.robots.String(), "--namespace", watched, "--as", account)
@@ -384,7 +388,7 @@ func TestUninstall(t *testing.T) {
 	i.checkExist(true, [3]string{"namespace", "", i.in})
 	_, command, _ := strings.Cut(stdout, "\n  kubectl ")
 	i.cluster.Kubectl(t, "", strings.Fields(command)...)
-	if status, stdout, stderr := i.call("uninstall"); status != 0 || stdout != "" {
+	if status, stdout, stderr := i.call("uninstall"); status != 0 || strings.Contains(stdout, "deleted") || strings.Contains(stdout, "kept") {
 		t.Errorf("without the namespace: status %d, %s\n%s", status, stderr, stdout)
 	}
 }
@@ -455,8 +459,8 @@ func TestUninstallKeepsWhatOthersNeed(t *testing.T) {
 		t.Errorf("status %d, %s\n%s", status, stderr, stdout)
 	}
 	i.checkExist(true, [3]string{i.robots.String(), other, "theirs"}, [3]string{"crd", "", i.robots.String()}, [3]string{"configmap", i.in, "mine"},
-		[3]string{"deployment", second, i.name + "-b"}, [3]string{"role", other, i.name + "-b"})
-	i.checkExist(false, [3]string{"deployment", i.in, i.name}, [3]string{"role", watched, i.name})
+		[3]string{"deployment", second, i.name + "-b"}, [3]string{"role", other, i.name + "-b." + second})
+	i.checkExist(false, [3]string{"deployment", i.in, i.name}, [3]string{"role", watched, i.name + "." + i.in})
 
 	// Without the Deployment nobody knows which namespaces the program watched.
 	if status, _, stderr = i.call("uninstall"); status != 1 || !strings.Contains(stderr, "1 in namespace "+other) {
@@ -472,4 +476,171 @@ func TestUninstallKeepsWhatOthersNeed(t *testing.T) {
 	}
 	i.checkExist(false, [3]string{"deployment", second, i.name + "-b"}, [3]string{"crd", "", i.robots.String()})
 	i.checkExist(true, [3]string{"namespace", "", second}, [3]string{"configmap", i.in, "mine"})
+}
+
+// mayList reports whether the account of an installation may list robots everywhere.
+func (i *installation) mayList(namespace string) bool {
+	i.t.Helper()
+	stdout, _, _ := i.cluster.TryKubectl(i.t, "", "auth", "can-i", "list", i.robots.String(), "--all-namespaces", "--as", "system:serviceaccount:"+namespace+":"+i.name)
+	return strings.TrimSpace(stdout) == "yes"
+}
+
+type groupOfTwo struct{}
+
+func (groupOfTwo) Group() string { return "two.example.com" }
+
+// Two installations with the default name in two namespaces have permissions of their own. The end of one of them
+// leaves those of the other alone.
+func TestTwoInstallationsOfOneName(t *testing.T) {
+	t.Parallel()
+	i := newInstallation[groupOfTwo](t)
+	one, two := i.cluster.Namespace(t), i.cluster.Namespace(t)
+	i.apply("--namespace", one)
+	i.apply("--namespace", two)
+	yaretest.Eventually(t, func() error {
+		if !i.mayList(one) || !i.mayList(two) {
+			return fmt.Errorf("the accounts may list: %t and %t", i.mayList(one), i.mayList(two))
+		}
+		return nil
+	})
+	// The objects of the other one are not taken over, and its bindings are not removed.
+	giveTo := func(kind, owner string) {
+		i.cluster.Kubectl(t, "", "label", kind, i.name+"."+two, "--overwrite", "manifests.yare.dev/namespace="+owner)
+	}
+	giveTo("clusterrole", one)
+	status, stdout, stderr := i.call("manifests", "--image=i:1", "--namespace", two, "--check")
+	if status != 1 || stdout != "" || !strings.Contains(stderr, "clusterroles.rbac.authorization.k8s.io "+i.name+"."+two+" belongs to the installation "+i.name+" in the namespace "+one) {
+		t.Errorf("an object of another installation: status %d, %s\n%s", status, stderr, stdout)
+	}
+	giveTo("clusterrole", two)
+	giveTo("clusterrolebinding", one)
+	if status, _, stderr = i.call("uninstall", "--namespace", one); status != 1 || !strings.Contains(stderr, "nothing was removed") || !strings.Contains(stderr, "another installation needs it") {
+		t.Errorf("a binding of another installation: status %d, %s", status, stderr)
+	}
+	i.checkExist(true, [3]string{"deployment", one, i.name})
+	giveTo("clusterrolebinding", two)
+
+	if status, stdout, stderr = i.call("uninstall", "--namespace", two); status != 0 || !strings.Contains(stdout, "kept customresourcedefinitions") {
+		t.Errorf("status %d, %s\n%s", status, stderr, stdout)
+	}
+	i.checkExist(false, [3]string{"deployment", two, i.name}, [3]string{"clusterrolebinding", "", i.name + "." + two})
+	if !i.mayList(one) {
+		t.Error("the other installation has lost its permissions")
+	}
+	if status, _, stderr = i.call("uninstall", "--namespace", one); status != 0 {
+		t.Errorf("the other one: status %d, %s", status, stderr)
+	}
+	i.checkExist(false, [3]string{"clusterrole", "", i.name + "." + one}, [3]string{"crd", "", i.robots.String()})
+}
+
+type groupOfOlderNames struct{}
+
+func (groupOfOlderNames) Group() string { return "older.example.com" }
+
+// --check names the objects of the installation under an older name, and the command in the stream deletes them. It
+// names the finalizers that the program does not know, refuses a change of the name, and prints nothing then.
+func TestCheckOfAnInstallation(t *testing.T) {
+	t.Parallel()
+	i := newInstallation[groupOfOlderNames](t)
+	stream := i.apply("--replicas=1")
+	// Other tests add and remove definitions, so that some resources may not be checked.
+	if status, _, stderr := i.call("manifests", "--image=i:1", "--check"); status != 0 || strings.Contains(stderr, "finalizer") || strings.Contains(stderr, "older name") {
+		t.Errorf("there is nothing to say: status %d, %s", status, stderr)
+	}
+	// An earlier version called the objects outside of the namespace by the name of the program alone.
+	older := ""
+	for document := range strings.SplitSeq(stream, "---\n") {
+		if strings.Contains(document, "kind: ClusterRole") {
+			older += "---\n" + strings.ReplaceAll(document, i.name+"."+i.in, i.name)
+		}
+	}
+	older = strings.ReplaceAll(older, "manifests.yare.dev/revision: ", "manifests.yare.dev/revision: a")
+	i.cluster.Kubectl(t, older, "apply", "--server-side", "-f", "-")
+	i.create("default", "checked")
+	i.cluster.Kubectl(t, "", "patch", i.robots.String(), "checked", "--namespace=default", "--type=json",
+		"--patch", `[{"op":"add","path":"/metadata/finalizers/-","value":"former.older.example.com/cleanup"}]`)
+	status, stream, stderr := i.call("manifests", "--image=example.com/robots:v1", "--replicas=1", "--check")
+	for _, want := range []string{
+		"clusterroles.rbac.authorization.k8s.io " + i.name + "\n", "clusterrolebindings.rbac.authorization.k8s.io " + i.name + "\n",
+		"does not know the finalizer former.older.example.com/cleanup", i.robots.String() + ": 1 in namespace default",
+	} {
+		if status != 0 || !strings.Contains(stderr, want) {
+			t.Errorf("status %d, without %q: %s", status, want, stderr)
+		}
+	}
+	if strings.Contains(stderr, " "+i.cleanup) {
+		t.Errorf("the program knows its finalizer: %s", stderr)
+	}
+	runPrune(t, i.cluster, stream)
+	i.checkExist(false, [3]string{"clusterrole", "", i.name}, [3]string{"clusterrolebinding", "", i.name})
+	i.checkExist(true, i.objects()[4:]...)
+
+	renamed := i.program
+	renamed.Name = "renamed"
+	for _, args := range [][]string{{}, {"--namespace", i.in, "--name-prefix", i.name}} {
+		status, stdout, stderr := operator.Call(t.Context(), i.name, renamed,
+			append([]string{"manifests", "--image=i:1", "--check", "--kubeconfig", i.cluster.Kubeconfig()}, args...)...)
+		for _, want := range []string{`under the name "` + i.name + `", and not "renamed"`, "the field Name of operator.Program", "kubectl delete deployment --namespace " + i.in + " " + i.name} {
+			if status != 1 || stdout != "" || !strings.Contains(stderr, want) {
+				t.Errorf("%q: status %d, without %q: %s\n%s", args, status, want, stderr, stdout)
+			}
+		}
+	}
+	i.cluster.Kubectl(t, "", "patch", i.robots.String(), "checked", "--namespace=default", "--type=merge", "--patch", `{"metadata":{"finalizers":null}}`)
+}
+
+type groupOfServices struct{}
+
+func (groupOfServices) Group() string { return "services.example.com" }
+
+// uninstall finds the finalizers of the program on objects of kinds that the program does not define, in all
+// namespaces, and removes nothing then. It removes these finalizers on request, and those of nobody else, and also from
+// its own Service, which it deletes.
+func TestUninstallWithFinalizersOnOtherKinds(t *testing.T) {
+	t.Parallel()
+	i := newInstallation[groupOfServices](t)
+	const cleanup, keep = "services.example.com/services", "others.example.com/keep"
+	robotParts := i.program.Parts
+	i.program.Parts = func() ([]operator.Part, error) {
+		parts, err := robotParts()
+		return append(parts, controller.New(func(context.Context, *corev1.Service, *kube.Client) (controller.Action, error) {
+			return controller.Done(), nil
+		}).Finalizer(cleanup, func(context.Context, *corev1.Service, *kube.Client) (controller.Cleanup, error) {
+			return controller.CleanupDone(), nil
+		})), err
+	}
+	watched, other := i.cluster.Namespace(t), i.cluster.Namespace(t)
+	i.apply("--replicas=1", "--watch-namespace", watched)
+	i.waitUntilReady(1)
+	i.cluster.Kubectl(t, fmt.Sprintf("apiVersion: v1\nkind: Service\nmetadata: {namespace: %s, name: shop, finalizers: [%s, %s]}\nspec: {ports: [{port: 80}]}\n", other, cleanup, keep), "apply", "-f", "-")
+	i.cluster.Kubectl(t, "", "patch", "service", i.name, "--namespace", i.in, "--type=merge", "--patch", `{"metadata":{"finalizers":["`+cleanup+`"]}}`)
+
+	for _, args := range [][]string{{"uninstall"}, {"uninstall", "--dry-run"}} {
+		status, stdout, stderr := i.call(args...)
+		for _, want := range []string{"nothing was removed", "services: 1 in namespace " + other, "services: 1 in namespace " + i.in, "--remove-finalizers"} {
+			if status != 1 || !strings.Contains(stderr, want) {
+				t.Errorf("%q: status %d, without %q: %s\n%s", args, status, want, stderr, stdout)
+			}
+		}
+		if !strings.Contains(stdout, "https://127.0.0.1:") {
+			t.Errorf("the output does not name the server: %s", stdout)
+		}
+	}
+	i.checkExist(true, i.objects()[0], i.objects()[1], i.objects()[2])
+	// Without a terminal nobody can be asked.
+	status, stdout, stderr := operator.Call(t.Context(), i.name, i.program, "uninstall", "--remove-finalizers", "--kubeconfig", i.cluster.Kubeconfig())
+	if status != 1 || !strings.Contains(stderr, "nothing was removed") || !strings.Contains(stderr, "--yes") {
+		t.Errorf("without a terminal: status %d, %s\n%s", status, stderr, stdout)
+	}
+	i.checkExist(true, i.objects()[0])
+
+	status, stdout, stderr = i.call("uninstall", "--remove-finalizers")
+	if status != 0 || !strings.Contains(stdout, "abandoned the cleanup of services "+other+"/shop") {
+		t.Errorf("status %d, %s\n%s", status, stderr, stdout)
+	}
+	i.checkExist(false, i.objects()...)
+	if left := i.cluster.Kubectl(t, "", "get", "service", "shop", "--namespace", other, "-o", "jsonpath={.metadata.finalizers}"); left != `["`+keep+`"]` {
+		t.Errorf("the finalizers are %s", left)
+	}
+	i.cluster.Kubectl(t, "", "patch", "service", "shop", "--namespace", other, "--type=merge", "--patch", `{"metadata":{"finalizers":null}}`)
 }

@@ -74,20 +74,20 @@ func deploymentOf(t *testing.T, stream, name string) *appsv1.Deployment {
 
 func TestManifestsInTheirOrder(t *testing.T) {
 	t.Parallel()
-	status, stdout, stderr := call(strings.Fields("manifests --image i:1 --network-policy --service-monitor"), Func[gadget](idle))
+	status, stdout, stderr := call(strings.Fields("manifests --image i:1 --listen :8080 --network-policy --service-monitor"), Func[gadget](idle))
 	if status != 0 || stderr != "" {
 		t.Fatalf("status %d, %s", status, stderr)
 	}
 	_, order := documents(t, stdout)
 	order = slices.DeleteFunc(order, func(key string) bool { return strings.HasPrefix(key, "Role") }) // for the Lease
 	want := []string{
-		"CustomResourceDefinition gadgets.example.com", "Namespace gadgets-system", "ServiceAccount gadgets", "ClusterRole gadgets", "ClusterRoleBinding gadgets",
+		"CustomResourceDefinition gadgets.example.com", "Namespace gadgets-system", "ServiceAccount gadgets", "ClusterRole gadgets.gadgets-system", "ClusterRoleBinding gadgets.gadgets-system",
 		"Service gadgets", "PodDisruptionBudget gadgets", "NetworkPolicy gadgets", "ServiceMonitor gadgets", "Deployment gadgets",
 	}
 	if !slices.Equal(order, want) {
 		t.Errorf("the objects are\n%q, not\n%q", order, want)
 	}
-	_, again, _ := call(strings.Fields("manifests --image i:1 --network-policy --service-monitor"), Func[gadget](idle))
+	_, again, _ := call(strings.Fields("manifests --image i:1 --listen :8080 --network-policy --service-monitor"), Func[gadget](idle))
 	if stdout != again {
 		t.Error("the second call prints something else")
 	}
@@ -111,10 +111,10 @@ func TestManifestsPassFlagsOn(t *testing.T) {
 	}
 	container := deploymentOf(t, stdout, "gadgets").Spec.Template.Spec.Containers[0]
 	own := slices.DeleteFunc(slices.Clone(container.Args), func(arg string) bool { return arg == "--leader-elect" })
-	if want := []string{"run", "--bucket=b c", "--v=true", "--lease-duration=30s", "--image=inner:2", "--listen=:9090"}; !slices.Equal(own, want) {
+	if want := []string{"run", "--listen-probes=:8081", "--bucket=b c", "--v=true", "--lease-duration=30s", "--image=inner:2", "--listen=:9090"}; !slices.Equal(own, want) {
 		t.Errorf("the arguments are %q, not %q", own, want)
 	}
-	if container.Image != "i:1" || container.Ports[0].ContainerPort != 9090 {
+	if container.Image != "i:1" || container.Ports[0].ContainerPort != 8081 || container.Ports[1].ContainerPort != 9090 {
 		t.Errorf("the container is %+v", container)
 	}
 	// What the Deployment runs is what the program accepts.
@@ -125,22 +125,71 @@ func TestManifestsPassFlagsOn(t *testing.T) {
 	}
 }
 
-// With --listen-secure, the probes and Prometheus speak TLS, and the program may ask the cluster who
-// reads the metrics.
+// Metrics are closed by default: a program without SecureListener, or for some namespaces only, serves its health alone.
+// A program with SecureListener serves its metrics over TLS.
+func TestManifestsServeNoOpenMetrics(t *testing.T) {
+	t.Parallel()
+	for name, test := range map[string]struct {
+		args  string
+		parts []Part
+		want  []string
+		ports int
+	}{
+		"without the part":                  {parts: []Part{Func[gadget](idle)}, want: []string{"run", "--leader-elect", "--listen-probes=:8081"}, ports: 1},
+		"with the part":                     {parts: []Part{Func[gadget](idle), SecureListener()}, want: []string{"run", "--leader-elect", "--listen-secure=:8443", "--listen-probes=:8081"}, ports: 2},
+		"with the part, for some namespace": {args: " --watch-namespace a", parts: []Part{Func[gadget](idle), SecureListener()}, want: []string{"run", "--leader-elect", "--listen-probes=:8081", "--watch-namespace=a"}, ports: 1},
+		"with --listen":                     {args: " --listen :8081", parts: []Part{Func[gadget](idle), SecureListener()}, want: []string{"run", "--leader-elect", "--listen-probes=:8082", "--listen=:8081"}, ports: 2},
+	} {
+		status, stdout, stderr := call(strings.Fields("manifests --image i:1"+test.args), test.parts...)
+		if status != 0 {
+			t.Errorf("%s: status %d, %s", name, status, stderr)
+			continue
+		}
+		container := deploymentOf(t, stdout, "gadgets").Spec.Template.Spec.Containers[0]
+		if !slices.Equal(container.Args, test.want) || len(container.Ports) != test.ports || strings.Contains(stdout, "kind: Service\n") != (test.ports == 2) {
+			t.Errorf("%s: the arguments are %q, the ports %v", name, container.Args, container.Ports)
+		}
+		for _, probe := range []*corev1.Probe{container.LivenessProbe, container.ReadinessProbe} {
+			if probe.HTTPGet.Port.String() != "probes" || probe.HTTPGet.Scheme != corev1.URISchemeHTTP {
+				t.Errorf("%s: a probe is %v", name, probe.HTTPGet)
+			}
+		}
+		if strings.Contains(stdout, "- tokenreviews") != strings.Contains(strings.Join(test.want, " "), "secure") {
+			t.Errorf("%s: the permission for reviews does not fit", name)
+		}
+	}
+}
+
+// Prometheus verifies the program before it shows its token, the Secret with the certificate is mounted, and only some
+// namespaces may read the metrics.
 func TestManifestsOfSecureMetrics(t *testing.T) {
 	t.Parallel()
-	status, stdout, stderr := call(strings.Fields("manifests --image i:1 --listen-secure :8443 --service-monitor"), Func[gadget](idle), SecureListener())
+	const args = "manifests --image i:1 --listen-secure :8443 --tls-secret gadgets-tls --service-monitor --network-policy-from kubernetes.io/metadata.name=monitoring"
+	status, stdout, stderr := call(strings.Fields(args), Func[gadget](idle), SecureListener())
 	if status != 0 {
 		t.Fatal(stderr)
 	}
-	container := deploymentOf(t, stdout, "gadgets").Spec.Template.Spec.Containers[0]
-	if slices.ContainsFunc(container.Args, func(arg string) bool { return strings.HasPrefix(arg, "--listen=") }) || container.Ports[0].ContainerPort != 8443 {
-		t.Errorf("the container is %+v", container)
+	pod := deploymentOf(t, stdout, "gadgets").Spec.Template.Spec
+	container := pod.Containers[0]
+	if !slices.Contains(container.Args, "--tls-cert=/etc/yare/tls/tls.crt") || !slices.Contains(container.Args, "--tls-key=/etc/yare/tls/tls.key") {
+		t.Errorf("the arguments are %q", container.Args)
 	}
-	if scheme := container.LivenessProbe.HTTPGet.Scheme; scheme != corev1.URISchemeHTTPS || container.ReadinessProbe.HTTPGet.Scheme != scheme {
-		t.Errorf("the probes have the scheme %s", scheme)
+	if len(pod.Volumes) != 1 || pod.Volumes[0].Secret.SecretName != "gadgets-tls" || container.VolumeMounts[0].MountPath != "/etc/yare/tls" {
+		t.Errorf("the volumes are %v, mounted at %v", pod.Volumes, container.VolumeMounts)
 	}
-	checkText(t, "the stream", stdout, []string{"- tokenreviews", "- subjectaccessreviews", "scheme: https"})
+	checkText(t, "the stream", stdout, []string{"- tokenreviews", "- subjectaccessreviews", "scheme: https", "serverName: gadgets.gadgets-system.svc", "key: ca.crt", "kubernetes.io/metadata.name: monitoring"})
+	if strings.Contains(stdout, "insecureSkipVerify") || strings.Contains(stdout, "bearerTokenFile") {
+		t.Error("the ServiceMonitor does not verify, or names a file")
+	}
+	objects, _ := documents(t, stdout)
+	for _, name := range []string{
+		"ClusterRole gadgets-metrics-reader.gadgets-system", "ClusterRoleBinding gadgets-metrics-reader.gadgets-system",
+		"ServiceAccount gadgets-metrics-reader", "Secret gadgets-metrics-reader",
+	} {
+		if objects[name] == nil {
+			t.Errorf("there is no %s", name)
+		}
+	}
 }
 
 func TestManifestsThatAreWrong(t *testing.T) {
@@ -153,6 +202,9 @@ func TestManifestsThatAreWrong(t *testing.T) {
 		"--image i:1 --replicas 0":                {1, []string{"--replicas is 0"}},
 		"--image i:1 --memory-limit 12parsec":     {1, []string{"--memory-limit", "128Mi"}},
 		"--image i:1 --listen 127.0.0.1:8080":     {1, []string{"--listen", "such as :8080"}},
+		"--image i:1 --service-monitor":           {1, []string{"give --listen"}},
+		"--image i:1 --tls-secret a":              {1, []string{"--tls-secret is for --listen-secure"}},
+		"--image i:1 --network-policy-from a":     {2, []string{"kubernetes.io/metadata.name=monitoring"}},
 		"--image i:1 --namespace No_Name":         {2, []string{"-namespace"}},
 		"--image i:1 --name-prefix 1st":           {1, []string{`"1st"`, "--name-prefix"}},
 		"--image i:1 --kustomize a --helm b":      {1, []string{"exclude each other"}},

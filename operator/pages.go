@@ -22,8 +22,9 @@ import (
 //
 // and the handlers of [Program].
 type pages struct {
-	mux *http.ServeMux
-	log *slog.Logger
+	// mux has all pages, and probes has only the health.
+	mux, probes *http.ServeMux
+	log         *slog.Logger
 	// ready and builtInMetrics are set before the first request.
 	ready          *readiness
 	builtInMetrics io.WriterTo
@@ -34,15 +35,17 @@ type pages struct {
 // newPages returns the pages of a program. handlers are the author's, by pattern. ownMetrics may be nil. isLost
 // reports whether the program has lost its lease.
 func newPages(handlers map[string]http.Handler, ownMetrics func(io.Writer), isLost func() bool, log *slog.Logger) (*pages, error) {
-	p := &pages{mux: http.NewServeMux(), log: log, ownMetrics: ownMetrics}
-	p.mux.HandleFunc("GET /healthz", func(w http.ResponseWriter, _ *http.Request) {
-		if isLost() {
-			writeText(w, http.StatusServiceUnavailable, "the lease is lost: the program ends\n")
-			return
-		}
-		writeText(w, http.StatusOK, "ok\n")
-	})
-	p.mux.HandleFunc("GET /readyz", p.serveReady)
+	p := &pages{mux: http.NewServeMux(), probes: http.NewServeMux(), log: log, ownMetrics: ownMetrics}
+	for _, mux := range []*http.ServeMux{p.mux, p.probes} {
+		mux.HandleFunc("GET /healthz", func(w http.ResponseWriter, _ *http.Request) {
+			if isLost() {
+				writeText(w, http.StatusServiceUnavailable, "the lease is lost: the program ends\n")
+				return
+			}
+			writeText(w, http.StatusOK, "ok\n")
+		})
+		mux.HandleFunc("GET /readyz", p.serveReady)
+	}
 	p.mux.HandleFunc("GET /metrics", p.serveMetrics)
 	for _, pattern := range slices.Sorted(maps.Keys(handlers)) {
 		if err := p.handle(pattern, handlers[pattern]); err != nil {

@@ -11,6 +11,7 @@ import (
 
 	"github.com/yare-go/yare/internal/access"
 	"github.com/yare-go/yare/kube"
+	"github.com/yare-go/yare/operator/internal/manifests"
 )
 
 // role is a Role or a ClusterRole.
@@ -27,11 +28,13 @@ type roleMetadata struct {
 }
 
 // rolesOf returns the roles of grants: the ClusterRole, and then the Roles in the order of their namespaces.
-// name is the name of the program, and own its namespace.
+// name is the name of the objects of the installation, and own its namespace. Outside of this namespace a role has
+// another name, such as webapp.team-a: see [manifests.ClusterName].
 func rolesOf(grants access.Grants, name, own string) []role {
 	var roles []role
+	elsewhere := manifests.ClusterName(name, own)
 	if len(grants.Cluster) > 0 {
-		roles = append(roles, newRole("ClusterRole", name, "", grants.Cluster))
+		roles = append(roles, newRole("ClusterRole", elsewhere, "", grants.Cluster))
 	}
 	rules := maps.Clone(grants.Namespaced)
 	if len(grants.Own) > 0 {
@@ -41,7 +44,11 @@ func rolesOf(grants access.Grants, name, own string) []role {
 		rules[own] = slices.Concat(rules[own], grants.Own)
 	}
 	for _, namespace := range slices.Sorted(maps.Keys(rules)) {
-		roles = append(roles, newRole("Role", name, namespace, rules[namespace]))
+		roleName := elsewhere
+		if namespace == own {
+			roleName = name
+		}
+		roles = append(roles, newRole("Role", roleName, namespace, rules[namespace]))
 	}
 	return roles
 }

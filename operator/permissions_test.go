@@ -26,7 +26,7 @@ func TestPermissionsCommand(t *testing.T) {
 apiVersion: rbac.authorization.k8s.io/v1
 kind: ClusterRole
 metadata:
-  name: gadgets
+  name: gadgets.gadgets-system
 rules:
 - apiGroups:
   - ""
@@ -81,7 +81,7 @@ rules:
 apiVersion: rbac.authorization.k8s.io/v1
 kind: Role
 metadata:
-  name: gadgets
+  name: gadgets.gadgets-system
   namespace: registry
 rules:
 - apiGroups:

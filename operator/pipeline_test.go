@@ -114,7 +114,7 @@ func TestPipelineIsThatOfThePage(t *testing.T) {
 			return controller.Done(), err
 		}, controller.Owns[corev1.ConfigMap]())
 		log := slog.New(slog.DiscardHandler)
-		env := environment{log: log, listener: listener, tracer: silentTracer{}, isChecked: true, problems: newProblemReporter(log, "", "", kube.Needs{}, nil)}
+		env := environment{log: log, listeners: listeners{pages: listener}, tracer: silentTracer{}, isChecked: true, problems: newProblemReporter(log, "", "", kube.Needs{}, nil)}
 		if err := runParts(ctx, c, env, []Part{owner}); err != nil {
 			t.Fatal(err)
 		}

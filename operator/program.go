@@ -34,6 +34,11 @@ import (
 //		}.Main()
 //	}
 type Program struct {
+	// Name is the name of the program: of its Lease, of its field manager, and in the labels and the names of what
+	// manifests prints. It is a label of DNS that begins with a letter, such as webapp. A change of the name makes
+	// another program of the same code: see "manifests --check". Default: the name of the executable file. A copy of
+	// the file under another name is then another program, which leads beside the first one.
+	Name string
 	// Flags adds flags to the flags of Main. All subcommands that need the parts accept these
 	// flags. The subcommand manifests passes them on to the Deployment. A flag with the name of a
 	// built-in flag is an error.
@@ -100,11 +105,11 @@ func Main(parts ...Part) {
 // signal ends the program at once.
 //
 // With --leader-elect one replica leads, by a Lease of the program's name in its namespace (see
-// [controller.Runtime]). The other replicas stand by: see [Standby]. A replica that loses the lease ends at
+// [controller.Runtime]). --lease-name and --lease-namespace choose another Lease. The other replicas stand by: see [Standby]. A replica that loses the lease ends at
 // once, with the status 1. --lease-duration sets how soon another replica follows after a crash of the leader,
 // from 3s to 5m. Default: 30s.
 func (p Program) Main() {
-	i := invocation{Program: p, name: programName(), stdout: os.Stdout, stderr: os.Stderr, exit: os.Exit}
+	i := invocation{Program: p, file: executableName(), stdin: os.Stdin, stdout: os.Stdout, stderr: os.Stderr, exit: os.Exit}
 	ctx, stop := untilSignal(i.stderr)
 	status := i.execute(ctx, os.Args[1:])
 	stop()

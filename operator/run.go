@@ -5,7 +5,6 @@ import (
 	"context"
 	"io"
 	"log/slog"
-	"net"
 	"net/http"
 	"os"
 
@@ -35,11 +34,8 @@ func Run(ctx context.Context, c *kube.Client, parts ...Part) error {
 // environment is what a program has besides its parts and its client.
 type environment struct {
 	log *slog.Logger
-	// listener takes requests to the program. The program closes it. Without a listener nothing is
-	// counted.
-	listener net.Listener
-	// guard checks the requests to the program, except those for its health. It may be nil.
-	guard guard
+	// listeners take requests to the program. The program closes them. Without a listener nothing is counted.
+	listeners
 	// problems reports the problems of requests. It may be nil.
 	problems *problemReporter
 	// handlers and metrics are the fields of [Program]. They may be nil.
@@ -71,8 +67,8 @@ func (env environment) elected() <-chan struct{} {
 func runParts(ctx context.Context, c *kube.Client, env environment, parts []Part) error {
 	isServing := false
 	defer func() {
-		if env.listener != nil && !isServing {
-			_ = env.listener.Close() // it has no requests yet
+		if !isServing {
+			env.close()
 		}
 	}()
 	needs, err := needsOf(parts)
@@ -83,7 +79,7 @@ func runParts(ctx context.Context, c *kube.Client, env environment, parts []Part
 	defer cancel()
 	var m *programMetrics
 	var requests *requestMetrics
-	if env.listener != nil {
+	if !env.isEmpty() {
 		m = newProgramMetrics(env.election)
 		requests = m.requests
 	}
@@ -102,12 +98,12 @@ func runParts(ctx context.Context, c *kube.Client, env environment, parts []Part
 	if err != nil {
 		return err
 	}
-	if env.listener == nil && len(handlers) > 0 {
+	if env.listeners.pages == nil && len(handlers) > 0 {
 		env.log.Warn("the handlers of the program are not served: give --listen, such as --listen :8080")
 	}
 	tracker := watch.NewSyncTracker()
 	group := partGroup{runtime: rt, tracker: tracker, stop: cancel}
-	if env.listener != nil {
+	if !env.isEmpty() {
 		rt.Observer = m.reconciles
 		registerStreamMetrics(m.registry, caches.Stats)
 		pages.builtInMetrics = m.registry
@@ -117,13 +113,19 @@ func runParts(ctx context.Context, c *kube.Client, env environment, parts []Part
 			isEnding: func() bool { return ctx.Err() != nil },
 			election: env.election,
 		}
-		var handler http.Handler = pages.mux
-		if env.guard != nil {
-			handler = env.guard(handler)
-		}
-		s := serve(env.listener, handler, env.log, group.fail)
 		isServing = true
-		defer s.close()
+		if env.probes != nil {
+			s := serve(env.probes, pages.probes, env.log, group.fail)
+			defer s.close()
+		}
+		if env.listeners.pages != nil {
+			var handler http.Handler = pages.mux
+			if env.guard != nil {
+				handler = env.guard(handler)
+			}
+			s := serve(env.listeners.pages, handler, env.log, group.fail)
+			defer s.close()
+		}
 	}
 	return group.runAll(ctx, parts)
 }

@@ -66,32 +66,64 @@ func secureMetricsAccess() []kube.Access {
 type listenFlags struct {
 	// At most one of address and secureAddress is set. Without either there is no listener.
 	address, secureAddress string
+	// probesAddress is where the program serves its health alone, or empty.
+	probesAddress string
 	// tlsCert and tlsKey are the files of the certificate of secureAddress. Both are set, or none.
 	tlsCert, tlsKey string
 }
 
-// open opens the address of --listen or --listen-secure. Without either, the listener is nil. The
-// guard is nil unless the listener is secure.
-func (f listenFlags) open(ctx context.Context, parts []Part, config *kube.Config, problems *problemReporter, log *slog.Logger) (net.Listener, guard, error) {
+// listeners are the open addresses of a program.
+type listeners struct {
+	// pages takes requests for all pages, and probes takes requests for the health alone. Each may be nil.
+	pages, probes net.Listener
+	// guard checks the requests to pages, except those for the health. It is nil unless pages is secure.
+	guard guard
+}
+
+// isEmpty reports whether nothing is open.
+func (l listeners) isEmpty() bool { return l.pages == nil && l.probes == nil }
+
+// close closes the listeners, which nobody serves.
+func (l listeners) close() {
+	for _, each := range []net.Listener{l.pages, l.probes} {
+		if each != nil {
+			_ = each.Close() // it has no requests yet
+		}
+	}
+}
+
+// open opens the addresses of --listen or --listen-secure, and of --listen-probes.
+func (f listenFlags) open(ctx context.Context, parts []Part, config *kube.Config, problems *problemReporter, log *slog.Logger) (l listeners, err error) {
+	defer func() {
+		if err != nil {
+			l.close()
+			l = listeners{}
+		}
+	}()
+	if f.probesAddress != "" {
+		if l.probes, err = listen(ctx, f.probesAddress); err != nil {
+			return l, err
+		}
+		log.Info("serving health", "address", l.probes.Addr().String())
+	}
 	switch {
 	case f.address != "":
-		listener, err := listen(ctx, f.address)
-		if err == nil {
-			log.Info("serving health and metrics", "address", listener.Addr().String())
+		if l.pages, err = listen(ctx, f.address); err == nil {
+			log.Info("serving health and metrics", "address", l.pages.Addr().String())
 		}
-		return listener, nil, err
+		return l, err
 	case f.secureAddress == "":
-		return nil, nil, nil
+		return l, nil
 	}
 	opener, err := secureOpenerIn(parts)
 	if err != nil {
-		return nil, nil, err
+		return l, err
 	}
 	client, err := newGuardClient(config, problems)
-	if err != nil {
-		return nil, nil, err
+	if err == nil {
+		l.pages, l.guard, err = opener.openSecure(ctx, f, client, log)
 	}
-	return opener.openSecure(ctx, f, client, log)
+	return l, err
 }
 
 // certificates returns the certificates of --tls-cert or, without that flag, self-signed ones.

@@ -25,7 +25,7 @@ const shutdownTimeout = time.Second
 func listen(ctx context.Context, address string) (net.Listener, error) {
 	listener, err := new(net.ListenConfig).Listen(ctx, "tcp", address)
 	if err != nil {
-		return nil, fmt.Errorf("listen on the address that --listen or --listen-secure gives: %w", err)
+		return nil, fmt.Errorf("listen on the address that --listen, --listen-secure or --listen-probes gives: %w", err)
 	}
 	return listener, nil
 }
@@ -40,8 +40,9 @@ func serve(listener net.Listener, handler http.Handler, log *slog.Logger, failed
 		ReadHeaderTimeout: 5 * time.Second,
 		ReadTimeout:       10 * time.Second,
 		WriteTimeout:      30 * time.Second,
-		IdleTimeout:       2 * time.Minute,
+		IdleTimeout:       30 * time.Second,
 		MaxHeaderBytes:    16 << 10,
+		ConnState:         newConnections(maxConnections).recordState,
 		ErrorLog:          slog.NewLogLogger(log.Handler(), slog.LevelDebug),
 	}
 	go func() {

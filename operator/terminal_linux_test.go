@@ -2,11 +2,13 @@ package operator
 
 import (
 	"fmt"
+	"io"
 	"log/slog"
 	"os"
 	"strings"
 	"syscall"
 	"testing"
+	"time"
 	"unsafe"
 )
 
@@ -66,5 +68,27 @@ func TestStackForPeople(t *testing.T) {
 	}
 	if lines := strings.Split(all, "\r\n"); len(lines) != 5 || strings.Contains(lines[0], "goroutine") || strings.TrimSpace(lines[1]) != "goroutine 7 [running]:" || strings.TrimSpace(lines[3]) != "/main.go:42" {
 		t.Errorf("logged: %q", lines)
+	}
+}
+
+// On a terminal uninstall asks, and goes on after yes alone.
+func TestConfirmationOnATerminal(t *testing.T) {
+	for answer, want := range map[string]string{"yes\n": "", "no\n": "the answer is not yes", "\n": "the answer is not yes"} {
+		keyboard, terminal := openTerminal(t)
+		if _, err := keyboard.WriteString(answer); err != nil {
+			t.Fatal(err)
+		}
+		var out sharedBuffer
+		err := uninstaller{in: terminal, out: &out}.confirm(t.Context(), time.Minute)
+		if (err == nil) != (want == "") || err != nil && err.Error() != want || out.String() != "type yes to go on: " {
+			t.Errorf("after %q: %v; %s", answer, err, out.String())
+		}
+	}
+	_, terminal := openTerminal(t)
+	if err := (uninstaller{in: terminal, out: io.Discard}).confirm(t.Context(), time.Millisecond); err == nil || !strings.Contains(err.Error(), "no answer") {
+		t.Errorf("without an answer: %v", err)
+	}
+	if err := (uninstaller{out: io.Discard}).confirm(t.Context(), time.Minute); err == nil || !strings.Contains(err.Error(), "--yes") {
+		t.Errorf("without a terminal: %v", err)
 	}
 }

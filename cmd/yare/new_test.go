@@ -20,6 +20,19 @@ import (
 	"github.com/yare-go/yare/internal/plane"
 )
 
+// The program of each project has a name that Kubernetes accepts, whatever the folder is called.
+func TestNameOfTheProgramOfAProject(t *testing.T) {
+	t.Parallel()
+	for name, want := range map[string]string{
+		"web-app": "web-app", "myHTTP_proxy": "myhttp-proxy", "9 lives": "lives", "42": "cat", "-x-": "x",
+		strings.Repeat("a", 49) + "-b": strings.Repeat("a", 49), "größe": "gr--e",
+	} {
+		if got := programNameOf(project{Name: name, Kind: "Cat"}); got != want {
+			t.Errorf("the name for %q is %q, not %q", name, got, want)
+		}
+	}
+}
+
 func TestNamesOfAProject(t *testing.T) {
 	t.Parallel()
 	for name, test := range map[string]struct {

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"embed"
 	"errors"
 	"fmt"
@@ -11,6 +12,7 @@ import (
 	"path/filepath"
 	"regexp"
 	"strings"
+	"unicode"
 
 	"golang.org/x/mod/modfile"
 	"golang.org/x/mod/module"
@@ -79,6 +81,21 @@ func (p project) complete() (project, error) {
 	return p, nil
 }
 
+// programNameOf returns the name of the program of a project, as a label of DNS: myhttp-proxy for myHTTP_proxy.
+func programNameOf(p project) string {
+	name := strings.Map(func(r rune) rune {
+		switch {
+		case r >= 'a' && r <= 'z', r >= '0' && r <= '9':
+			return r
+		case r >= 'A' && r <= 'Z':
+			return unicode.ToLower(r)
+		}
+		return '-'
+	}, p.Name)
+	name = strings.Trim(strings.TrimLeft(name[:min(len(name), 50)], "0123456789-"), "-")
+	return cmp.Or(name, strings.ToLower(p.Kind))
+}
+
 // kindOf returns the kind for the name of an operator: WebApp for web-app-operator.
 func kindOf(name string) string {
 	name = strings.TrimSuffix(name, "-operator")
@@ -99,7 +116,10 @@ func (p project) write(yare plane.Location) (names []string, err error) {
 	case err != nil && !errors.Is(err, fs.ErrNotExist):
 		return nil, fmt.Errorf("%s cannot be the folder of a new operator: %w", p.Dir, err)
 	}
-	replacer := strings.NewReplacer(templateName, p.Name, templateKind, p.Kind, strings.ToLower(templateKind), strings.ToLower(p.Kind), templateGroup, p.Group)
+	replacer := strings.NewReplacer(
+		"Name:  \""+templateName, "Name:  \""+programNameOf(p), // of operator.Program
+		templateName, p.Name, templateKind, p.Kind, strings.ToLower(templateKind), strings.ToLower(p.Kind), templateGroup, p.Group,
+	)
 	for _, file := range []struct{ source, target string }{
 		{"main.go", "main.go"},
 		{"main_test.go", "main_test.go"},

@@ -21,7 +21,9 @@ import (
 type candidate struct {
 	namespace, name string
 	identity        string
-	timing          Timing
+	// kindsHash is the value of the label of the Lease. It is empty for none.
+	kindsHash string
+	timing    Timing
 
 	// seen is the Lease as it was seen last. It is nil if the Lease was absent, or was not seen yet.
 	seen *Lease
@@ -97,7 +99,17 @@ func (c *candidate) claim(now time.Time) *Lease {
 	for _, isSent := c.ownRecords[after]; isSent || after.renewed == before.renewed; _, isSent = c.ownRecords[after] {
 		after.renewed++
 	}
-	return withRecord(l, after)
+	l = withRecord(l, after)
+	if c.kindsHash != "" {
+		labels := map[string]string{labelKinds: c.kindsHash}
+		for name, value := range l.Metadata.Labels {
+			if name != labelKinds {
+				labels[name] = value
+			}
+		}
+		l.Metadata.Labels = labels
+	}
+	return l
 }
 
 // released returns the Lease that this candidate writes to release the lease at the time now. client-go writes

@@ -242,3 +242,27 @@ func TestSystemClock(t *testing.T) {
 		}
 	}
 }
+
+// A leader that knows the hash of its kinds writes the hash into the labels of the Lease, and keeps the labels of
+// others. Without a hash it changes no label.
+func TestLabelOfTheKinds(t *testing.T) {
+	t.Parallel()
+	seen := leaseOf("", 1, 8)
+	seen.Metadata.Labels = map[string]string{"a": "b", labelKinds: "former"}
+	c := newCandidate("me")
+	c.observe(seen, at(0))
+	if diff := cmp.Diff(seen.Metadata.Labels, c.claim(time.Now()).Metadata.Labels); diff != "" {
+		t.Errorf("without a hash: %s", diff)
+	}
+	c.kindsHash = "1234"
+	if diff := cmp.Diff(map[string]string{"a": "b", labelKinds: "1234"}, c.claim(time.Now()).Metadata.Labels); diff != "" {
+		t.Error(diff)
+	}
+	if seen.Metadata.Labels[labelKinds] != "former" {
+		t.Error("the claim has changed the Lease that was seen")
+	}
+	c.observe(nil, at(0))
+	if l := c.claim(time.Now()); l.Metadata.Labels[labelKinds] != "1234" {
+		t.Errorf("a new Lease has the labels %v", l.Metadata.Labels)
+	}
+}

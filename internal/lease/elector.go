@@ -15,13 +15,16 @@ import (
 	"github.com/yare-go/yare/watch"
 )
 
-// Config describes an [Elector]. All fields but IsReported are required.
+// Config describes an [Elector]. All fields but KindsHash and IsReported are required.
 type Config struct {
 	// Client is a client of [Fence.Transport].
 	Client *kube.Client
 	Fence  *Fence
 	// Namespace and Name identify the Lease.
 	Namespace, Name string
+	// KindsHash stands for the kinds that the program reconciles. Its leader writes the hash into the label
+	// leases.yare.dev/kinds of the Lease. Without a hash the label stays as it is.
+	KindsHash string
 	// Identity names this process, and no other process ever.
 	Identity string
 	Log      *slog.Logger
@@ -66,7 +69,7 @@ func New(c Config) (*Elector, error) {
 	return &Elector{
 		Config: c, leases: requests{c.Client, c.Namespace, c.Name}, clock: c.Fence.term.clock, timing: c.Fence.term.timing, elected: make(chan struct{}),
 		candidate: candidate{
-			namespace: c.Namespace, name: c.Name, identity: c.Identity, timing: c.Fence.term.timing, ownRecords: make(map[record]Reading),
+			namespace: c.Namespace, name: c.Name, identity: c.Identity, kindsHash: c.KindsHash, timing: c.Fence.term.timing, ownRecords: make(map[record]Reading),
 		},
 		failures: failures{log: c.Log, isReported: c.IsReported},
 	}, nil

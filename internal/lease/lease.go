@@ -31,6 +31,9 @@ type Lease struct {
 	Spec       Spec              `json:"spec"`
 }
 
+// labelKinds is the label of a Lease with the hash of the kinds that its program reconciles.
+const labelKinds = "leases.yare.dev/kinds"
+
 // Resource returns the resource of a [Lease].
 func Resource() kube.Resource {
 	return kube.Resource{

@@ -54,12 +54,20 @@ func (q requests) send(ctx context.Context, r *kube.Request) (*Lease, error) {
 }
 
 // stream returns the stream of the Lease.
-func (q requests) stream() kube.Stream { return streamOf(q.namespace, q.name) }
+func (q requests) stream() kube.Stream {
+	s := Named(q.name)
+	s.Namespace = q.namespace
+	return s
+}
 
-// streamOf returns the stream of the Leases of that name in a namespace, or in all namespaces if the namespace
-// is empty.
-func streamOf(namespace, name string) kube.Stream {
-	return kube.Stream{Resource: Resource(), Namespace: namespace, FieldSelector: "metadata.name=" + name}
+// Named returns the stream of the Leases of that name.
+func Named(name string) kube.Stream {
+	return kube.Stream{Resource: Resource(), FieldSelector: "metadata.name=" + name}
+}
+
+// OfKinds returns the stream of the Leases with that hash of kinds: see [Config.KindsHash].
+func OfKinds(hash string) kube.Stream {
+	return kube.Stream{Resource: Resource(), LabelSelector: labelKinds + "=" + hash}
 }
 
 // decode returns the Lease that data encodes.
@@ -71,14 +79,14 @@ func decode(data []byte) (*Lease, error) {
 	return l, nil
 }
 
-// List returns the Leases of that name in the namespaces of c.
-func List(ctx context.Context, c *kube.Client, name string) (all []*Lease, err error) {
+// List returns the Leases of a stream in the namespaces of c.
+func List(ctx context.Context, c *kube.Client, s kube.Stream) (all []*Lease, err error) {
 	namespaces := c.Namespaces()
 	if len(namespaces) == 0 {
 		namespaces = []string{""}
 	}
-	for _, namespace := range namespaces {
-		for page, err := range streamOf(namespace, name).Pages(ctx, c) {
+	for _, s.Namespace = range namespaces {
+		for page, err := range s.Pages(ctx, c) {
 			if err != nil {
 				return nil, err
 			}

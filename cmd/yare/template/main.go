@@ -34,7 +34,12 @@ func (WidgetSpec) Definition() kube.Definition {
 // Widget is a text in a ConfigMap.
 type Widget = kube.CustomResource[WidgetSpec, WidgetStatus]
 
-func main() { operator.Main(newController()) }
+func main() {
+	operator.Program{
+		Name:  "widget-operator",
+		Parts: func() ([]operator.Part, error) { return []operator.Part{newController(), operator.SecureListener()}, nil },
+	}.Main()
+}
 
 func newController() operator.Part {
 	return controller.New(reconcile, controller.Owns[corev1.ConfigMap]())

@@ -24,6 +24,9 @@ type Kubeconfig struct {
 
 // Selection is what a kubeconfig has for one of its contexts.
 type Selection struct {
+	// ContextName is the name of Context.
+	ContextName string
+
 	Context Context
 	Cluster Cluster
 	// User is zero for a context whose user no file defines: requests are anonymous.
@@ -99,7 +102,7 @@ func (k *Kubeconfig) Select(name string) (Selection, error) {
 	if !isKnown && name != "" {
 		return Selection{}, fmt.Errorf("the context %q does not exist: name another with --context", name)
 	}
-	s := Selection{Context: context, User: k.users[context.User]}
+	s := Selection{ContextName: name, Context: context, User: k.users[context.User]}
 	var errs []error
 	for _, err := range s.User.check() {
 		errs = append(errs, fmt.Errorf("the user %q: %w", context.User, err))

@@ -88,6 +88,9 @@ func (c *chart) addValues(object Object) (condition string) {
 		at(object, "metadata", "annotations")["helm.sh/resource-policy"] = "keep"
 		return ".Values.crds"
 	}
+	if strings.HasPrefix(Name(object), HelmRelease+"-metrics-reader") && Name(object) != HelmRelease+"-metrics-reader."+HelmNamespace || Kind(object) == "ClusterRoleBinding" && strings.HasPrefix(Name(object), HelmRelease+"-metrics-reader.") {
+		return ".Values.serviceMonitor"
+	}
 	if Name(object) != HelmRelease {
 		return ""
 	}

@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"maps"
 	"strings"
+
+	"github.com/yare-go/yare/operator/internal/live"
 )
 
 // The labels of the objects. A CustomResourceDefinition belongs to all installations of the program,
@@ -36,6 +38,10 @@ type Installation struct {
 	ManagedBy string
 }
 
+// ClusterName returns the name of the objects of an installation that stand outside of its namespace, such as
+// webapp.team-a. A namespace has no dot, so no other installation has that name.
+func ClusterName(name, namespace string) string { return name + "." + namespace }
+
 // podLabels returns the labels of the Pods.
 func (i Installation) podLabels() Object {
 	return Object{LabelName: i.Program, LabelInstance: i.Name}
@@ -45,6 +51,16 @@ func (i Installation) podLabels() Object {
 // and its Namespace.
 func (i Installation) Selector() string {
 	return LabelInstance + "=" + i.Name + "," + LabelNamespace + "=" + i.Namespace
+}
+
+// CheckOwner returns an error if an object belongs to another installation. An object without the label LabelNamespace
+// belongs to no installation, or to all of them.
+func (i *Installation) CheckOwner(o *live.Object) error {
+	name, namespace := o.Metadata.Labels[LabelInstance], o.Metadata.Labels[LabelNamespace]
+	if namespace == "" || namespace == i.Namespace && name == i.Name {
+		return nil
+	}
+	return fmt.Errorf("%s belongs to the installation %s in the namespace %s: remove that installation first, or give this one another --name-prefix or --namespace", o, name, namespace)
 }
 
 // Label adds the labels of the installation to objects. It changes no label that an object has.

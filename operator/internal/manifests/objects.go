@@ -8,6 +8,7 @@ package manifests
 import (
 	"errors"
 	"fmt"
+	"maps"
 	"math"
 	"strconv"
 	"strings"
@@ -33,9 +34,11 @@ type Options struct {
 	OwnNamespace bool
 	// Args are the arguments of the program.
 	Args []string
-	// Port is where the program serves its metrics and health, over TLS if IsSecure.
+	// Port is where the program serves its metrics, over TLS if IsSecure. It is 0 if the program serves none.
 	Port     int
 	IsSecure bool
+	// ProbesPort is where the program serves its health for the kubelet.
+	ProbesPort int
 	// GraceSeconds is longer than the program needs to end.
 	GraceSeconds int
 	Definitions  []*crd.CustomResourceDefinition
@@ -52,7 +55,17 @@ type Choices struct {
 	MemoryLimit                   string
 	Architectures                 []string
 	NetworkPolicy, ServiceMonitor bool
+	// PolicyLabels are the labels of the namespaces that the NetworkPolicy lets in. Without any it lets in all.
+	PolicyLabels map[string]string
+	// TLSSecret is the Secret with the certificate of the program, or empty.
+	TLSSecret string
 }
+
+// TLSFolder is where the container of the program has the files of the Secret of [Choices].
+const TLSFolder = "/etc/yare/tls"
+
+// isMonitored reports whether Prometheus can read the metrics without showing its token to somebody else.
+func (o *Options) isMonitored() bool { return o.Port > 0 && (!o.IsSecure || o.TLSSecret != "") }
 
 // defaultMemory is the request for memory: WebApp has 16 MB with one object, and 45 MB with 10,000.
 // defaultCPU is the request for processor time: WebApp takes 7 % of a processor for 500 updates a
@@ -75,25 +88,34 @@ func Objects(o *Options) ([]Object, error) {
 	r.add(accountText)
 	for _, role := range o.Roles {
 		r.addValue(role)
-		metadata := at(r.last(), "metadata")
-		if Kind(r.last()) == "ClusterRole" {
-			r.add(clusterBindingText)
-		} else {
-			r.add(bindingText)
-			at(r.last(), "metadata")["namespace"] = metadata["namespace"]
-		}
+		bound := r.last()
+		r.add(bindingText)
+		bindTo(bound, r.last())
 	}
-	r.add(serviceText)
+	if o.Port > 0 {
+		r.add(serviceText)
+	}
+	if o.IsSecure {
+		r.add(readerRoleText)
+	}
 	if o.Replicas > 1 {
 		r.add(budgetText)
 	}
 	if o.NetworkPolicy {
 		r.add(networkPolicyText)
 	}
-	if o.ServiceMonitor {
+	if o.ServiceMonitor && o.isMonitored() {
+		if o.IsSecure {
+			r.add(readerAccountText)
+			r.add(readerBindingText)
+			r.add(readerTokenText)
+		}
 		r.add(serviceMonitorText)
 	}
 	r.add(deploymentText)
+	if o.TLSSecret != "" {
+		podSpec(r.last())["volumes"] = []any{Object{"name": "tls", "secret": Object{"secretName": o.TLSSecret}}}
+	}
 	if len(o.PullSecrets) > 0 {
 		var secrets []any
 		for _, name := range o.PullSecrets {
@@ -102,6 +124,14 @@ func Objects(o *Options) ([]Object, error) {
 		podSpec(r.last())["imagePullSecrets"] = secrets
 	}
 	return r.objects, errors.Join(r.errs...)
+}
+
+// bindTo completes the binding of a role. Both have the same name and namespace.
+func bindTo(role, binding Object) {
+	binding["kind"] = Kind(role) + "Binding"
+	binding["metadata"] = maps.Clone(at(role, "metadata"))
+	ref := at(binding, "roleRef")
+	ref["kind"], ref["name"] = Kind(role), Name(role)
 }
 
 // values returns pairs of the words in the texts and their values.
@@ -118,15 +148,34 @@ func (o *Options) values() []string {
 	if len(limits) > 0 {
 		resources["limits"] = limits
 	}
-	scheme, endpoint := "HTTP", Object{"port": "metrics"}
+	reader := o.Name + "-metrics-reader"
+	endpoint := Object{"port": "metrics"}
 	if o.IsSecure {
-		scheme = "HTTPS"
 		endpoint["scheme"] = "https"
-		endpoint["bearerTokenFile"] = "/var/run/secrets/kubernetes.io/serviceaccount/token"
-		endpoint["tlsConfig"] = Object{"insecureSkipVerify": true}
+		endpoint["authorization"] = Object{"credentials": Object{"name": reader, "key": "token"}}
+		endpoint["tlsConfig"] = Object{
+			"ca":         Object{"secret": Object{"name": o.TLSSecret, "key": "ca.crt"}},
+			"serverName": o.Name + "." + o.Namespace + ".svc",
+		}
+	}
+	ports, ingress := []Object{{"name": "probes", "containerPort": o.ProbesPort, "protocol": "TCP"}}, []Object{}
+	if o.Port > 0 {
+		ports = append(ports, Object{"name": "metrics", "containerPort": o.Port, "protocol": "TCP"})
+		selector := Object{}
+		if len(o.PolicyLabels) > 0 {
+			selector["matchLabels"] = o.PolicyLabels
+		}
+		ingress = append(ingress, Object{
+			"from": []Object{{"namespaceSelector": selector}}, "ports": []Object{{"port": "metrics", "protocol": "TCP"}},
+		})
+	}
+	mounts := []Object{}
+	if o.TLSSecret != "" {
+		mounts = append(mounts, Object{"name": "tls", "mountPath": TLSFolder, "readOnly": true})
 	}
 	values := []any{
-		"name", o.Name, "namespace", o.Namespace, "selector", o.podLabels(), "port", o.Port, "scheme", scheme, "endpoint", endpoint,
+		"name", o.Name, "namespace", o.Namespace, "selector", o.podLabels(), "port", o.Port, "ports", ports, "ingress", ingress, "mounts", mounts, "endpoint", endpoint,
+		"reader", reader, "reader role", reader + "." + o.Namespace,
 		"replicas", o.Replicas, "grace", o.GraceSeconds, "architectures", o.Architectures, "image", o.Image, "args", o.Args,
 		"resources", resources,
 	}

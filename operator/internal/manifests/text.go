@@ -12,19 +12,10 @@ apiVersion: v1
 kind: ServiceAccount
 metadata: {name: @name@, namespace: @namespace@}
 `
-	clusterBindingText = `
-apiVersion: rbac.authorization.k8s.io/v1
-kind: ClusterRoleBinding
-metadata: {name: @name@}
-roleRef: {apiGroup: rbac.authorization.k8s.io, kind: ClusterRole, name: @name@}
-subjects:
-- {kind: ServiceAccount, name: @name@, namespace: @namespace@}
-`
+	// The role completes its binding: see bindTo.
 	bindingText = `
 apiVersion: rbac.authorization.k8s.io/v1
-kind: RoleBinding
-metadata: {name: @name@, namespace: @namespace@}
-roleRef: {apiGroup: rbac.authorization.k8s.io, kind: Role, name: @name@}
+roleRef: {apiGroup: rbac.authorization.k8s.io}
 subjects:
 - {kind: ServiceAccount, name: @name@, namespace: @namespace@}
 `
@@ -55,11 +46,38 @@ metadata: {name: @name@, namespace: @namespace@}
 spec:
   podSelector: {matchLabels: @selector@}
   policyTypes: [Ingress]
-  ingress:
-  - from:
-    - namespaceSelector: {}
-    ports:
-    - {port: metrics, protocol: TCP}
+  ingress: @ingress@
+`
+	// Who has the role may read the metrics that the program serves over TLS.
+	readerRoleText = `
+apiVersion: rbac.authorization.k8s.io/v1
+kind: ClusterRole
+metadata: {name: @reader role@}
+rules:
+- {nonResourceURLs: [/metrics], verbs: [get]}
+`
+	readerAccountText = `
+apiVersion: v1
+kind: ServiceAccount
+metadata: {name: @reader@, namespace: @namespace@}
+`
+	readerBindingText = `
+apiVersion: rbac.authorization.k8s.io/v1
+kind: ClusterRoleBinding
+metadata: {name: @reader role@}
+roleRef: {apiGroup: rbac.authorization.k8s.io, kind: ClusterRole, name: @reader role@}
+subjects:
+- {kind: ServiceAccount, name: @reader@, namespace: @namespace@}
+`
+	// A ServiceMonitor names a Secret. Kubernetes puts the token of the account into this one.
+	readerTokenText = `
+apiVersion: v1
+kind: Secret
+metadata:
+  name: @reader@
+  namespace: @namespace@
+  annotations: {kubernetes.io/service-account.name: @reader@}
+type: kubernetes.io/service-account-token
 `
 	serviceMonitorText = `
 apiVersion: monitoring.coreos.com/v1
@@ -115,14 +133,14 @@ spec:
         env:
         - {name: POD_NAME, valueFrom: {fieldRef: {fieldPath: metadata.name}}}
         - {name: POD_NAMESPACE, valueFrom: {fieldRef: {fieldPath: metadata.namespace}}}
-        ports:
-        - {name: metrics, containerPort: @port@, protocol: TCP}
+        ports: @ports@
+        volumeMounts: @mounts@
         livenessProbe:
-          httpGet: {path: /healthz, port: metrics, scheme: @scheme@}
+          httpGet: {path: /healthz, port: probes, scheme: HTTP}
           periodSeconds: 20
           timeoutSeconds: 5
         readinessProbe:
-          httpGet: {path: /readyz, port: metrics, scheme: @scheme@}
+          httpGet: {path: /readyz, port: probes, scheme: HTTP}
           periodSeconds: 5
           timeoutSeconds: 5
         resources: @resources@

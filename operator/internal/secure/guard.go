@@ -6,6 +6,7 @@ import (
 	"context"
 	"crypto/sha256"
 	"log/slog"
+	"net"
 	"net/http"
 	"slices"
 	"strings"
@@ -22,6 +23,9 @@ const (
 	mostAnswers = 1024
 	// mostReviews bounds how many requests ask the cluster at a time. The others wait.
 	mostReviews = 8
+	// mostGoodTokens bounds how many good tokens a guard remembers, and goodLifetime is for how long.
+	mostGoodTokens = 256
+	goodLifetime   = time.Hour
 	// reviewTimeout is how long the cluster may take for one request.
 	reviewTimeout = 10 * time.Second
 )
@@ -31,7 +35,9 @@ const (
 // what the request does to its path, such as get /metrics. The rules of RBAC have nonResourceURLs for that
 // purpose.
 //
-// A guard neither logs tokens nor keeps them.
+// A guard neither logs tokens nor keeps them. It asks about the tokens of one source address at a limited rate, so that
+// nobody can make the program flood the API server with reviews of invented tokens. Tokens that were good within the last
+// hour pass the limit.
 type Guard struct {
 	client *kube.Client
 	log    *slog.Logger
@@ -41,7 +47,14 @@ type Guard struct {
 	mu sync.Mutex
 	// answers holds at most mostAnswers.
 	answers map[questionHash]answer
+	// goodTokens holds when a token was last good. They are apart from answers, because wrong tokens could replace
+	// the answers about them.
+	goodTokens map[tokenHash]time.Time
+	limits     sourceLimits
 }
+
+// A tokenHash is the hash of a token.
+type tokenHash [sha256.Size]byte
 
 // A questionHash is the hash of a token, a verb and a path.
 type questionHash [sha256.Size]byte
@@ -55,7 +68,10 @@ type answer struct {
 
 // NewGuard returns a guard that asks by client.
 func NewGuard(client *kube.Client, log *slog.Logger) *Guard {
-	return &Guard{client: client, log: log, reviewing: make(chan struct{}, mostReviews), answers: make(map[questionHash]answer)}
+	return &Guard{
+		client: client, log: log, reviewing: make(chan struct{}, mostReviews),
+		answers: make(map[questionHash]answer), goodTokens: make(map[tokenHash]time.Time), limits: newSourceLimits(),
+	}
 }
 
 // Handler returns next behind the guard. Requests for the paths in open need no token.
@@ -72,6 +88,9 @@ func (g *Guard) Handler(next http.Handler, open ...string) http.Handler {
 		case http.StatusUnauthorized:
 			w.Header().Set("WWW-Authenticate", "Bearer")
 			http.Error(w, "a bearer token of the cluster is required", code)
+		case http.StatusTooManyRequests:
+			w.Header().Set("Retry-After", "1")
+			http.Error(w, "too many unknown tokens from this address", code)
 		case http.StatusForbidden:
 			http.Error(w, "the token's user may not "+verbOf(r)+" this path: a ClusterRole with nonResourceURLs allows it", code)
 		default:
@@ -102,6 +121,9 @@ func (g *Guard) check(r *http.Request) int {
 	if code, ok := g.known(question); ok {
 		return code
 	}
+	if !g.mayAsk(sha256.Sum256([]byte(token)), r.RemoteAddr) {
+		return http.StatusTooManyRequests
+	}
 	code, err := g.review(ctx, token, verbOf(r), r.URL.Path)
 	if err != nil {
 		// The reporter of the connection logs what lasts.
@@ -109,7 +131,43 @@ func (g *Guard) check(r *http.Request) int {
 		return http.StatusServiceUnavailable
 	}
 	g.remember(question, code)
+	if code == http.StatusOK {
+		g.rememberGood(sha256.Sum256([]byte(token)))
+	}
 	return code
+}
+
+// mayAsk reports whether the cluster may be asked about a token from an address, such as 10.0.0.7:4711, and counts the
+// question.
+func (g *Guard) mayAsk(token tokenHash, address string) bool {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if at, ok := g.goodTokens[token]; ok && time.Since(at) < goodLifetime {
+		return true
+	}
+	host, _, err := net.SplitHostPort(address)
+	if err != nil {
+		host = address
+	}
+	return g.limits.allow(host)
+}
+
+// rememberGood records that a token is good now. If there are too many good tokens, the one that was good the longest
+// time ago goes.
+func (g *Guard) rememberGood(token tokenHash) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	g.goodTokens[token] = time.Now()
+	if len(g.goodTokens) <= mostGoodTokens {
+		return
+	}
+	oldest := token
+	for t, at := range g.goodTokens {
+		if at.Before(g.goodTokens[oldest]) {
+			oldest = t
+		}
+	}
+	delete(g.goodTokens, oldest)
 }
 
 // review asks the cluster, and returns the HTTP status that its answer means.

@@ -111,7 +111,13 @@ func guarded(c *cluster, log io.Writer) (http.Handler, *Guard) {
 
 // get returns the answer to a request with this value of the header Authorization.
 func get(h http.Handler, method, path, authorization string) *httptest.ResponseRecorder {
+	return getFrom(h, "192.0.2.1:1234", method, path, authorization)
+}
+
+// getFrom returns the answer to a request from a source address.
+func getFrom(h http.Handler, source, method, path, authorization string) *httptest.ResponseRecorder {
 	r := httptest.NewRequest(method, path, nil)
+	r.RemoteAddr = source
 	if authorization != "" {
 		r.Header.Set("Authorization", authorization)
 	}
@@ -241,7 +247,8 @@ func TestAnswersAndReviewsAreBounded(t *testing.T) {
 		h, g := guarded(c, io.Discard)
 		var requests sync.WaitGroup
 		for i := range 3 * mostAnswers {
-			requests.Go(func() { get(h, "GET", "/metrics", fmt.Sprintf("Bearer nonsense-%d", i)) })
+			source := fmt.Sprintf("10.0.%d.%d:1", i/256, i%256)
+			requests.Go(func() { getFrom(h, source, "GET", "/metrics", fmt.Sprintf("Bearer nonsense-%d", i)) })
 		}
 		requests.Wait()
 		if c.peak > mostReviews {
@@ -249,6 +256,9 @@ func TestAnswersAndReviewsAreBounded(t *testing.T) {
 		}
 		if n := len(g.answers); n > mostAnswers {
 			t.Errorf("%d answers are kept", n)
+		}
+		if n := len(g.limits.bySource); n > mostSources {
+			t.Errorf("%d source addresses are kept", n)
 		}
 		if w := get(h, "GET", "/metrics", "Bearer token-of-ann"); w.Code != 200 {
 			t.Errorf("a good token: %d", w.Code)
@@ -261,6 +271,44 @@ func TestAnswersAndReviewsAreBounded(t *testing.T) {
 		requests.Wait()
 		if n := c.count("TokenReview") - before; n > mostReviews {
 			t.Errorf("one question was asked %d times", n)
+		}
+	})
+}
+
+// Somebody who sent ever new tokens made the program ask the API server a thousand times a second, and pushed the answer
+// about a good token out of the memory. Now the rate is limited for each source address, and a token that was good within
+// the hour passes.
+func TestUnknownTokensHaveARate(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		c := newCluster("ann get /metrics")
+		h, _ := guarded(c, io.Discard)
+		if w := get(h, "GET", "/metrics", "Bearer token-of-ann"); w.Code != 200 {
+			t.Fatalf("the good token: %d", w.Code)
+		}
+		time.Sleep(2 * answerLifetime)
+		before, limited := c.count("TokenReview"), 0
+		const seconds = 20
+		for second := range seconds {
+			for i := range 100 {
+				w := get(h, "GET", "/metrics", fmt.Sprintf("Bearer nonsense-%d-%d", second, i))
+				if w.Code == http.StatusTooManyRequests && w.Header().Get("Retry-After") != "" {
+					limited++
+				} else if w.Code != http.StatusUnauthorized {
+					t.Fatalf("an invented token: %d", w.Code)
+				}
+			}
+			if w := get(h, "GET", "/metrics", "Bearer token-of-ann"); w.Code != 200 {
+				t.Errorf("the good token while others are invented: %d", w.Code)
+			}
+			if w := getFrom(h, "192.0.2.2:1", "GET", "/metrics", "Bearer token-of-bob"); w.Code != http.StatusForbidden {
+				t.Errorf("another address: %d", w.Code)
+			}
+			time.Sleep(time.Second)
+		}
+		asked := c.count("TokenReview") - before
+		if asked > questionBurst+seconds*questionsPerSecond+2 || limited < seconds*90 {
+			t.Errorf("%d reviews in %d seconds, and %d requests were limited", asked, seconds, limited)
 		}
 	})
 }

@@ -4,83 +4,78 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"slices"
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/yare-go/yare/internal/clock"
 	"github.com/yare-go/yare/kube"
+	"github.com/yare-go/yare/operator/internal/live"
 )
 
-// cluster reads and deletes objects of all kinds, as metadata.
+// cluster reads and deletes objects of all kinds.
 type cluster struct {
 	client *kube.Client
 	// out gets a line for each object that is removed.
 	out io.Writer
 	// isDryRun is true if remove only writes what it would remove.
 	isDryRun bool
+	// limit is how long a wait may take.
+	limit time.Duration
+	// resources holds what the server serves. Without discoveryErr, these are all its resources.
+	resources    []kube.Resource
+	discoveryErr error
 }
 
-// period is the time between two looks at what is being deleted.
-const period = 500 * time.Millisecond
+const (
+	// period is the time between two looks at what is being deleted.
+	period = 500 * time.Millisecond
+	// staleLooks is how many looks the discovery of a server may be behind the end of a definition.
+	staleLooks = 20
+)
 
-// get reads an object. into receives what the representation has of the object.
-func (c cluster) get(ctx context.Context, r kube.Resource, namespace, name string, representation kube.Representation, into any) error {
-	response, err := c.client.Do(ctx, &kube.Request{
-		Verb: kube.VerbGet, Resource: r, Namespace: namespace, Name: name, Representation: representation,
-	})
-	if err != nil {
-		return err
-	}
-	if err := kube.Unmarshal(response.Body, into); err != nil {
-		return fmt.Errorf("decode %s %s: %w", r, name, err)
-	}
-	return nil
-}
-
-// find returns an object. It reports false if the object does not exist.
-func (c cluster) find(ctx context.Context, r kube.Resource, namespace, name string) (o object, exists bool, err error) {
-	o.resource = r
-	err = c.get(ctx, r, namespace, name, kube.MetadataOnly, &o)
-	if kube.IsNotFound(err) || kube.IsNoResource(err) {
-		return o, false, nil
-	}
-	return o, err == nil, err
-}
-
-// list returns the objects of a stream. A resource that the server does not serve or cannot list has no objects.
-func (c cluster) list(ctx context.Context, s kube.Stream) (all []object, err error) {
-	s.Representation = kube.MetadataOnly
-	for page, err := range s.Pages(ctx, c.client) {
-		if e, ok := kube.AsError(err); ok && (kube.IsNoResource(err) || e.Code == 405) {
-			break
-		}
-		if err != nil {
-			return nil, err
-		}
-		for _, item := range page.Items {
-			o := object{resource: s.Resource}
-			if err := kube.Unmarshal(item, &o); err != nil {
-				return nil, fmt.Errorf("decode the metadata of an object of %s: %w", s, err)
+// served returns kinds in the versions that the server serves, and leaves out repetitions and the kinds that it does not serve. A
+// kind that may be served, as far as anybody knows, is an error.
+func (c *cluster) served(ctx context.Context, kinds []kube.Resource) (served []kube.Resource, err error) {
+	for _, r := range kinds {
+		if i := indexOf(c.resources, r); i >= 0 {
+			if indexOf(served, r) < 0 {
+				served = append(served, c.resources[i])
 			}
-			all = append(all, o)
+		} else if c.discoveryErr != nil {
+			// The group of the kind may be one of those that have answered.
+			if _, err := kube.Discover(ctx, c.client, r.GroupVersion()); err != nil {
+				return nil, err
+			}
 		}
 	}
-	return all, nil
+	return served, nil
+}
+
+// indexOf returns the index of a resource in any version, or -1.
+func indexOf(resources []kube.Resource, r kube.Resource) int {
+	for i := range resources {
+		if resources[i].GroupResource() == r.GroupResource() {
+			return i
+		}
+	}
+	return -1
 }
 
 // listKinds returns the objects of kinds in these namespaces, or in all namespaces if there are none, and
-// the objects of kinds outside of namespaces.
-func (c cluster) listKinds(ctx context.Context, kinds []kube.Resource, in []string) (all []object, err error) {
+// the objects of kinds outside of namespaces. A keep that is not nil chooses among them. A kind that may not be listed
+// is an error.
+func (c *cluster) listKinds(ctx context.Context, kinds []kube.Resource, in []string, keep func(*live.Object) bool) (all []*live.Object, err error) {
 	for _, r := range kinds {
 		namespaces := in
 		if r.ClusterScoped || len(in) == 0 {
 			namespaces = []string{""}
 		}
 		for _, namespace := range namespaces {
-			found, err := c.list(ctx, kube.Stream{Resource: r, Namespace: namespace})
+			found, err := c.listKind(ctx, kube.Stream{Resource: r, Namespace: namespace, Representation: kube.MetadataOnly}, keep)
 			if err != nil {
-				return nil, err
+				return nil, fmt.Errorf("it is not known which objects exist: %w", err)
 			}
 			all = append(all, found...)
 		}
@@ -88,29 +83,50 @@ func (c cluster) listKinds(ctx context.Context, kinds []kube.Resource, in []stri
 	return all, nil
 }
 
+// listKind returns the objects of a stream. An answer 404 alone is no proof that there are none: the discovery must
+// show that the kind is not served.
+func (c *cluster) listKind(ctx context.Context, s kube.Stream, keep func(*live.Object) bool) ([]*live.Object, error) {
+	for looks := 0; ; looks++ {
+		found, err := live.List(ctx, c.client, s, keep)
+		if !kube.IsNoResource(err) || looks == staleLooks {
+			return found, err
+		}
+		resources, err := kube.Discover(ctx, c.client, s.Resource.GroupVersion())
+		if err == nil && indexOf(resources, s.Resource) < 0 {
+			return nil, nil
+		}
+		if err := clock.SleepReal(ctx, period); err != nil {
+			return nil, err
+		}
+	}
+}
+
 // remove deletes an object. It returns when the object, and the Pods of a Deployment, are gone.
-func (c cluster) remove(ctx context.Context, o object) error {
+func (c *cluster) remove(ctx context.Context, o *live.Object) error {
 	if c.isDryRun {
 		fmt.Fprintf(c.out, "would delete %s\n", o)
 		return nil
 	}
 	policy := metav1.DeletePropagationBackground
-	if o.resource == deployments() {
+	if o.Resource == live.Deployments() {
 		policy = metav1.DeletePropagationForeground
 	}
 	if err := c.delete(ctx, o, policy); err != nil {
 		return err
 	}
+	began := time.Now()
 	for looks := 0; ; looks++ {
-		now, exists, err := c.find(ctx, o.resource, o.Metadata.Namespace, o.Metadata.Name)
-		if err != nil {
+		now, exists, err := live.Find(ctx, c.client, o.Resource, o.Metadata.Namespace, o.Metadata.Name)
+		switch {
+		case err != nil:
 			return err
-		}
-		if !exists || now.Metadata.UID != o.Metadata.UID {
+		case !exists || now.Metadata.UID != o.Metadata.UID:
 			fmt.Fprintf(c.out, "deleted %s\n", o)
 			return nil
-		}
-		if looks > 0 && looks%20 == 0 {
+		case time.Since(began) > c.limit:
+			return fmt.Errorf("%s is not gone after %s, and has the finalizers %v: find out who removes them, and run the command again, with a longer --timeout if that takes longer",
+				o, c.limit, now.Metadata.Finalizers)
+		case looks > 0 && looks%20 == 0:
 			fmt.Fprintf(c.out, "waiting for the end of %s, with the finalizers %v\n", o, now.Metadata.Finalizers)
 		}
 		if err := clock.SleepReal(ctx, period); err != nil {
@@ -120,17 +136,36 @@ func (c cluster) remove(ctx context.Context, o object) error {
 }
 
 // delete asks the server to delete exactly this object.
-func (c cluster) delete(ctx context.Context, o object, policy metav1.DeletionPropagation) error {
-	body, err := kube.Marshal(metav1.DeleteOptions{
+func (c *cluster) delete(ctx context.Context, o *live.Object, policy metav1.DeletionPropagation) error {
+	return c.write(ctx, &kube.Request{Verb: kube.VerbDelete, Preconditions: kube.Preconditions{UID: o.Metadata.UID}}, o, metav1.DeleteOptions{
 		TypeMeta:          metav1.TypeMeta{APIVersion: "v1", Kind: "DeleteOptions"},
 		Preconditions:     &metav1.Preconditions{UID: &o.Metadata.UID},
 		PropagationPolicy: &policy,
 	})
-	if err == nil {
-		_, err = c.client.Do(ctx, &kube.Request{
-			Verb: kube.VerbDelete, Resource: o.resource, Namespace: o.Metadata.Namespace, Name: o.Metadata.Name, Body: body,
-			Preconditions: kube.Preconditions{UID: o.Metadata.UID},
-		})
+}
+
+// write sends a request for an object with this body. An object that does not exist is no error.
+func (c *cluster) write(ctx context.Context, r *kube.Request, o *live.Object, body any) (err error) {
+	r.Resource, r.Namespace, r.Name = o.Resource, o.Metadata.Namespace, o.Metadata.Name
+	if r.Body, err = kube.Marshal(body); err == nil {
+		_, err = c.client.Do(ctx, r)
 	}
 	return kube.IgnoreNotFound(err)
+}
+
+// removeFinalizers removes finalizers from an object. Other finalizers stay.
+func (c *cluster) removeFinalizers(ctx context.Context, o *live.Object, finalizers []string) error {
+	m := &o.Metadata
+	left := slices.DeleteFunc(slices.Clone(m.Finalizers), func(name string) bool { return slices.Contains(finalizers, name) })
+	err := c.write(ctx, &kube.Request{
+		Verb: kube.VerbPatch, ContentType: kube.ContentMergePatch,
+		Preconditions: kube.Preconditions{UID: m.UID, ResourceVersion: m.ResourceVersion},
+	}, o, map[string]any{"metadata": map[string]any{"uid": m.UID, "resourceVersion": m.ResourceVersion, "finalizers": left}})
+	switch {
+	case err == nil:
+		fmt.Fprintf(c.out, "abandoned the cleanup of %s\n", o)
+	case kube.IsConflict(err): // the object has changed: the next round sees how
+		return nil
+	}
+	return err
 }

@@ -7,56 +7,59 @@ import (
 	"strings"
 
 	"github.com/yare-go/yare/kube"
+	"github.com/yare-go/yare/operator/internal/live"
 	"github.com/yare-go/yare/operator/internal/manifests"
 )
 
-// deployment is the Deployment of an installation. Its UID is empty if the Deployment does not exist.
-type deployment struct {
-	object
-	Spec struct {
-		Template struct {
-			Spec struct {
-				Containers []struct {
-					Args []string `json:"args"`
-				} `json:"containers"`
-			} `json:"spec"`
-		} `json:"template"`
-	} `json:"spec"`
-	Status struct {
-		ReadyReplicas int `json:"readyReplicas"`
-	} `json:"status"`
-}
-
-// findDeployment returns the Deployment of an installation. A Deployment of the same name that the command
-// manifests did not print is an error.
-func findDeployment(ctx context.Context, c cluster, i manifests.Installation) (d deployment, err error) {
-	d.resource = deployments()
-	if err := c.get(ctx, d.resource, i.Namespace, i.Name, kube.Full, &d); err != nil {
-		return d, kube.IgnoreNotFound(err)
+// findDeployment returns the Deployment of an installation. Without the Deployment it returns an object without a
+// UID. A Deployment of the same name that the command manifests did not print is an error.
+func findDeployment(ctx context.Context, c *cluster, i *manifests.Installation) (*live.Object, error) {
+	d, exists, err := live.Find(ctx, c.client, live.Deployments(), i.Namespace, i.Name)
+	if err != nil {
+		return nil, err
 	}
-	name := i.Namespace + "/" + i.Name
+	if !exists {
+		return &live.Object{Resource: live.Deployments(), Metadata: live.Metadata{Namespace: i.Namespace, Name: i.Name}}, nil
+	}
 	switch labels := d.Metadata.Labels; {
 	case labels[manifests.LabelManagedBy] == "Helm":
-		return d, fmt.Errorf("the Deployment %s was installed by Helm: delete the objects of the program with kubectl, as long as it runs, and then run helm uninstall", name)
+		return nil, fmt.Errorf("%s was installed by Helm: delete the objects of the program with kubectl, as long as it runs, and then run helm uninstall", d)
 	case labels[manifests.LabelName] != i.Program || labels[manifests.LabelManagedBy] != manifests.ManagedBy:
-		return d, fmt.Errorf("the Deployment %s has not got the labels of %s, so the command manifests did not print it: give --namespace and --name-prefix of the installation", name, i.Program)
+		return nil, fmt.Errorf("%s has not got the labels of %s, so the command manifests did not print it: give --namespace and --name-prefix of the installation", d, i.Program)
 	}
-	return d, nil
+	return d, i.CheckOwner(d)
 }
 
-// watched returns the namespaces that the program watches by its arguments. None means all.
-func (d deployment) watched() []string {
-	var names []string
-	for _, container := range d.Spec.Template.Spec.Containers {
+// otherDeployments returns the Deployments of the other installations of the program.
+func otherDeployments(ctx context.Context, c *cluster, i *manifests.Installation) ([]*live.Object, error) {
+	return live.List(ctx, c.client, kube.Stream{Resource: live.Deployments(), LabelSelector: manifests.LabelName + "=" + i.Program}, func(d *live.Object) bool {
+		return d.Metadata.Namespace != i.Namespace || d.Metadata.Name != i.Name
+	})
+}
+
+// watches reports whether the program of a Deployment watches the namespace of an object. A program that watches some
+// namespaces watches what is outside of namespaces too.
+func watches(deployment, o *live.Object) bool {
+	return isIn(flagValues(deployment, "watch-namespace"), o)
+}
+
+// isIn reports whether an object is in one of these namespaces, or outside of namespaces. No namespaces stand for all.
+func isIn(namespaces []string, o *live.Object) bool {
+	return len(namespaces) == 0 || o.Metadata.Namespace == "" || slices.Contains(namespaces, o.Metadata.Namespace)
+}
+
+// flagValues returns the different values of a flag in the arguments of a Deployment.
+func flagValues(deployment *live.Object, flag string) (values []string) {
+	for _, container := range deployment.Spec.Template.Spec.Containers {
 		for i, arg := range container.Args {
-			rest, ok := strings.CutPrefix(strings.TrimLeft(arg, "-"), "watch-namespace")
-			if value, hasValue := strings.CutPrefix(rest, "="); ok && hasValue {
-				names = append(names, value)
-			} else if ok && rest == "" && i+1 < len(container.Args) {
-				names = append(names, container.Args[i+1])
+			name, value, hasValue := strings.Cut(strings.TrimLeft(arg, "-"), "=")
+			if !hasValue && i+1 < len(container.Args) {
+				value = container.Args[i+1]
+			}
+			if name == flag && !slices.Contains(values, value) {
+				values = append(values, value)
 			}
 		}
 	}
-	slices.Sort(names)
-	return slices.Compact(names)
+	return values
 }

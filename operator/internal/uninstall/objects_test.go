@@ -5,24 +5,29 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net/http"
+	"strings"
 	"testing"
 	"testing/synctest"
+	"time"
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
+	"github.com/yare-go/yare/internal/lease"
 	"github.com/yare-go/yare/internal/testkit/fakeserver"
 	"github.com/yare-go/yare/kube"
+	"github.com/yare-go/yare/operator/internal/live"
 	"github.com/yare-go/yare/operator/internal/manifests"
 )
 
 // The namespaces that a program watches are found in its arguments, however they are written.
 func TestWatchedNamespacesOfADeployment(t *testing.T) {
 	t.Parallel()
-	var d deployment
+	var d live.Object
 	d.Spec.Template.Spec.Containers = append(d.Spec.Template.Spec.Containers, struct {
 		Args []string `json:"args"`
 	}{[]string{"run", "--watch-namespace=b", "-watch-namespace", "a", "--watch-namespace=b", "--bucket=watch-namespace=c", "-v"}})
-	if got := d.watched(); len(got) != 2 || got[0] != "a" || got[1] != "b" {
+	if got := flagValues(&d, "watch-namespace"); len(got) != 2 || got[0] != "b" || got[1] != "a" {
 		t.Errorf("the namespaces are %q", got)
 	}
 }
@@ -46,20 +51,22 @@ func TestFinalizersAreRemovedOnRequestOnly(t *testing.T) {
 				robots := kube.Resource{GroupVersionKind: schema.GroupVersionKind{Group: "example.com", Version: "v1", Kind: "Robot"}, Plural: "robots"}
 				server.Store(robots, "default", "a", map[string]any{"metadata": map[string]any{"finalizers": []any{own, foreign}}})
 				var out bytes.Buffer
-				c := cluster{client: server.Client(), out: &out}
-				options := Options{
+				c := &cluster{client: server.Client(), out: &out, limit: time.Hour}
+				options := &Options{
 					Installation: manifests.Installation{Program: "robots", Name: "robots", Namespace: "robots"},
-					Watched:      []string{"default"}, Kinds: []kube.Resource{robots},
+					Watched:      []string{"default"}, Kinds: []kube.Resource{robots}, ownKinds: []kube.Resource{robots},
 					Finalizers: []string{own}, DeleteObjects: true, AbandonCleanup: test.isAbandoned, Out: &out,
 				}
-				var d deployment
-				d.Metadata.UID, d.Status.ReadyReplicas = "u", 1
 				ctx, cancel := context.WithTimeout(t.Context(), readyLimit/2)
 				defer cancel()
-				if err := removeObjects(ctx, c, d, options); !errors.Is(err, context.DeadlineExceeded) {
+				objects, err := c.listKinds(ctx, options.ownKinds, options.Watched, nil)
+				if err != nil || len(objects) != 1 {
+					t.Fatalf("the objects are %v, %v", objects, err)
+				}
+				if err := removeObjects(ctx, c, options, objects); !errors.Is(err, context.DeadlineExceeded) {
 					t.Errorf("the error is %v", err)
 				}
-				o, exists, err := c.find(t.Context(), robots, "default", "a")
+				o, exists, err := live.Find(t.Context(), c.client, robots, "default", "a")
 				if !exists {
 					t.Fatalf("the object does not exist: %v\n%s", err, &out)
 				}
@@ -69,5 +76,150 @@ func TestFinalizersAreRemovedOnRequestOnly(t *testing.T) {
 				}
 			})
 		})
+	}
+}
+
+// newRobots returns a server, and the resource of robots.
+func newRobots() (*fakeserver.Server, kube.Resource) {
+	return fakeserver.New(), kube.Resource{GroupVersionKind: schema.GroupVersionKind{Group: "example.com", Version: "v1", Kind: "Robot"}, Plural: "robots"}
+}
+
+// The wait for the end of an object has an end, and the error names the finalizers that are left.
+func TestWaitForTheEndOfAnObjectEnds(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		server, robots := newRobots()
+		server.Store(robots, "default", "a", map[string]any{"metadata": map[string]any{"finalizers": []any{"example.com/held"}}})
+		c := &cluster{client: server.Client(), out: new(bytes.Buffer), limit: time.Minute}
+		o, exists, err := live.Find(t.Context(), c.client, robots, "default", "a")
+		if !exists {
+			t.Fatal(err)
+		}
+		began := time.Now()
+		err = c.remove(t.Context(), o)
+		if err == nil || !strings.Contains(err.Error(), "example.com/held") || !strings.Contains(err.Error(), "--timeout") || time.Since(began) > 2*time.Minute {
+			t.Errorf("after %s the error is %v", time.Since(began), err)
+		}
+	})
+}
+
+// The wait for cleanups ends when none of them has ended for the timeout, although the program is ready.
+func TestWaitForCleanupsEnds(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		server, robots := newRobots()
+		server.Store(robots, "default", "a", map[string]any{"metadata": map[string]any{"finalizers": []any{"example.com/cleanup"}}})
+		server.Store(live.Deployments(), "robots", "robots", map[string]any{
+			"metadata": map[string]any{"labels": map[string]any{manifests.LabelName: "robots", manifests.LabelManagedBy: manifests.ManagedBy}},
+			"status":   map[string]any{"readyReplicas": 1},
+		})
+		c := &cluster{client: server.Client(), out: new(bytes.Buffer), limit: 10 * time.Minute}
+		o := &Options{
+			Installation: manifests.Installation{Program: "robots", Name: "robots", Namespace: "robots"},
+			ownKinds:     []kube.Resource{robots}, Finalizers: []string{"example.com/cleanup"}, DeleteObjects: true,
+		}
+		objects, err := c.listKinds(t.Context(), o.ownKinds, nil, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := removeObjects(t.Context(), c, o, objects); err == nil || !strings.Contains(err.Error(), "no cleanup has ended for 10m0s") {
+			t.Errorf("the error is %v", err)
+		}
+	})
+}
+
+// A kind that may not be listed is an error, and not a kind without objects. A kind that the server does not serve has
+// no objects.
+func TestKindsThatCannotBeListed(t *testing.T) {
+	t.Parallel()
+	for name, test := range map[string]struct {
+		code       int
+		discovered string
+		isError    bool
+	}{
+		"may not be listed":                 {http.StatusForbidden, `[{"name":"robots","kind":"Robot","namespaced":true}]`, true},
+		"cannot be found, and is served":    {http.StatusNotFound, `[{"name":"robots","kind":"Robot","namespaced":true}]`, true},
+		"cannot be found, nor is it served": {http.StatusNotFound, `[]`, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) {
+				server, robots := newRobots()
+				c := &cluster{out: new(bytes.Buffer), client: kube.NewClientFromHandler(kube.HandlerFunc(func(ctx context.Context, r *kube.Request) (*kube.Response, error) {
+					if r.Verb == kube.VerbGet && r.Resource.Plural == "" {
+						return &kube.Response{Body: []byte(`{"kind":"APIResourceList","resources":` + test.discovered + `}`)}, nil
+					}
+					if r.Verb == kube.VerbList {
+						return nil, fakeserver.Refusal(r, test.code, "")
+					}
+					return server.Do(ctx, r)
+				}))}
+				if _, err := c.listKinds(t.Context(), []kube.Resource{robots}, nil, nil); (err != nil) != test.isError {
+					t.Errorf("the error is %v", err)
+				}
+			})
+		})
+	}
+}
+
+// A Lease that somebody else holds stays: without the Lease, two processes would lead. A Lease that was released goes.
+func TestLeaseThatIsHeldStays(t *testing.T) {
+	t.Parallel()
+	for holder, stays := range map[string]bool{"somebody": true, "": false} {
+		server := fakeserver.New()
+		server.Store(lease.Resource(), "elsewhere", "shared", map[string]any{"spec": map[string]any{
+			"holderIdentity": holder, "renewTime": time.Now().UTC().Format("2006-01-02T15:04:05.000000Z"),
+		}})
+		d := &live.Object{}
+		d.Spec.Template.Spec.Containers = append(d.Spec.Template.Spec.Containers, struct {
+			Args []string `json:"args"`
+		}{[]string{"run", "--lease-name=shared", "--lease-namespace=elsewhere"}})
+		var out bytes.Buffer
+		c := &cluster{client: server.Client(), out: &out, limit: time.Minute}
+		if err := removeLease(t.Context(), c, &Options{Installation: manifests.Installation{Program: "robots", Namespace: "robots"}}, d); err != nil {
+			t.Error(err)
+		}
+		if isLeft := server.Object("leases", "elsewhere", "shared") != nil; isLeft != stays || strings.Contains(out.String(), "kept") != stays {
+			t.Errorf("holder %q: the Lease is left: %t; %s", holder, isLeft, &out)
+		}
+	}
+}
+
+// The finalizers of objects that another installation watches are no concern of this one.
+func TestFinalizersOfWatchedNamespaces(t *testing.T) {
+	t.Parallel()
+	_, robots := newRobots()
+	for name, test := range map[string]struct {
+		others map[string]string // the argument of each other installation
+		o      Options
+		want   string
+	}{
+		"all namespaces":                {nil, Options{}, "a b c"},
+		"another in one namespace":      {map[string]string{"one": "--watch-namespace=b"}, Options{}, "a c"},
+		"another in all namespaces":     {map[string]string{"one": "--watch-namespace=b", "two": "run"}, Options{}, ""},
+		"objects that the user deletes": {nil, Options{DeleteObjects: true, ownKinds: []kube.Resource{robots}, Watched: []string{"c"}}, "a b"},
+	} {
+		server := fakeserver.New()
+		for _, namespace := range []string{"a", "b", "c"} {
+			server.Store(robots, namespace, "x", map[string]any{"metadata": map[string]any{"finalizers": []any{"example.com/cleanup"}}})
+		}
+		for deployment, arg := range test.others {
+			server.Store(live.Deployments(), deployment, deployment, map[string]any{
+				"metadata": map[string]any{"labels": map[string]any{manifests.LabelName: "robots"}},
+				"spec":     map[string]any{"template": map[string]any{"spec": map[string]any{"containers": []any{map[string]any{"args": []any{arg}}}}}},
+			})
+		}
+		c := &cluster{client: server.Client(), out: new(bytes.Buffer)}
+		o := test.o
+		o.Installation = manifests.Installation{Program: "robots", Name: "robots", Namespace: "robots"}
+		o.reconciled, o.Finalizers = []kube.Resource{robots}, []string{"example.com/cleanup"}
+		objects, err := objectsToRelease(t.Context(), c, &o)
+		got := ""
+		for _, x := range objects {
+			got += " " + x.Metadata.Namespace
+		}
+		if strings.TrimSpace(got) != test.want || err != nil {
+			t.Errorf("%s: %q, want %q; %v", name, got, test.want, err)
+		}
 	}
 }

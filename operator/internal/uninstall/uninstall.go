@@ -1,13 +1,15 @@
 // Package uninstall removes an installation of a program from a cluster, and destroys no data that
 // the user did not name.
 //
-// The order is:
+// First it looks at everything that could stop it: objects of the program's kinds, finalizers of the program on any
+// object, and what belongs to another installation. Then the user confirms. The order of the removal is:
 //
 //  1. The objects of the program's kinds, if the user wants them deleted. The program still runs, and
 //     cleans up after them.
 //  2. The Deployment with its Pods.
-//  3. All other objects with the labels of the installation, of whatever kind.
-//  4. The CustomResourceDefinitions, unless somebody else needs them.
+//  3. The finalizers of the program on objects that stay, if the user wants that.
+//  4. All other objects with the labels of the installation, of whatever kind, and its Lease.
+//  5. The CustomResourceDefinitions, unless somebody else needs them.
 //
 // A Namespace is never deleted. The user gets the command that deletes it. Each step that fails ends the
 // command. The next call goes on from there.
@@ -19,11 +21,10 @@ import (
 	"fmt"
 	"io"
 	"slices"
+	"time"
 
-	"k8s.io/apimachinery/pkg/runtime/schema"
-
-	"github.com/yare-go/yare/internal/lease"
 	"github.com/yare-go/yare/kube"
+	"github.com/yare-go/yare/operator/internal/live"
 	"github.com/yare-go/yare/operator/internal/manifests"
 )
 
@@ -33,149 +34,124 @@ type Options struct {
 	// Watched holds the namespaces that the program watches. If it is empty, the arguments in the
 	// Deployment name them.
 	Watched []string
-	// Kinds are the resources that the program defines.
-	Kinds []kube.Resource
-	// Finalizers are the finalizers that the program adds to objects.
+	// Kinds are the resources that the program defines. Reconciled are the resources that it reconciles, whoever
+	// defines them.
+	Kinds, Reconciled []kube.Resource
+	// Finalizers are the finalizers that the program adds to objects of Reconciled.
 	Finalizers []string
+	// LeaseNamespace and LeaseName identify the Lease of the program. If they are empty, the arguments in the Deployment
+	// name it.
+	LeaseNamespace, LeaseName string
 	// DeleteObjects deletes the objects of Kinds too. AbandonCleanup removes Finalizers from them, so
-	// that nobody cleans up. DryRun changes nothing.
-	DeleteObjects, AbandonCleanup, DryRun bool
+	// that nobody cleans up. RemoveFinalizers removes Finalizers from all objects that stay and that no other
+	// installation watches. DryRun changes nothing.
+	DeleteObjects, AbandonCleanup, RemoveFinalizers, DryRun bool
+	// Timeout is how long each wait may take: for the end of an object, and for the next end of a cleanup.
+	Timeout time.Duration
+	// Confirm returns an error unless the user agrees. It is called before the first change.
+	Confirm func(context.Context) error
 	// Out gets a line for each step.
 	Out io.Writer
+
+	// ownKinds and reconciled are Kinds and Reconciled in the versions that the server serves.
+	ownKinds, reconciled []kube.Resource
 }
 
 // errStopped is the error of a command that has changed nothing.
 var errStopped = errors.New("nothing was removed")
 
 // Run removes the installation. The error contains what is left, and why.
-func Run(ctx context.Context, client *kube.Client, o Options) error {
-	c := cluster{client: client, out: o.Out, isDryRun: o.DryRun}
-	d, err := findDeployment(ctx, c, o.Installation)
+func Run(ctx context.Context, client *kube.Client, o *Options) error {
+	c := &cluster{client: client, out: o.Out, isDryRun: o.DryRun, limit: o.Timeout}
+	d, objects, err := inspect(ctx, c, o)
+	if err == nil && !o.DryRun {
+		err = o.Confirm(ctx)
+	}
 	if err != nil {
-		return err
+		return fmt.Errorf("%w: %w", errStopped, err)
 	}
-	if len(o.Watched) == 0 {
-		o.Watched = d.watched()
-	}
-	for _, step := range []func(context.Context, cluster, deployment, Options) error{removeObjects, removeInstallation, removeDefinitions} {
-		if err := step(ctx, c, d, o); err != nil {
+	steps := []func() error{
+		func() error { return removeObjects(ctx, c, o, objects) },
+		func() error {
+			if d.Metadata.UID == "" {
+				return nil
+			}
+			return c.remove(ctx, d)
+		},
+		func() error { return removeFinalizers(ctx, c, o) },
+		func() error { return removeLabelled(ctx, c, o, d) },
+		func() error { return removeLease(ctx, c, o, d) },
+		func() error { return removeDefinitions(ctx, c, o) },
+		func() error {
+			namespace, exists, err := live.Find(ctx, client, namespaces(), "", o.Namespace)
+			if exists { // only the user knows what else the namespace holds
+				fmt.Fprintf(c.out, "kept namespaces %[1]s, in which others may have objects. This command deletes it with everything in it:\n  kubectl delete namespace %[1]s\n", namespace.Metadata.Name)
+			}
 			return err
-		}
+		},
 	}
-	namespace, exists, err := c.find(ctx, namespaces(), "", o.Namespace)
-	if exists { // only the user knows what else the namespace holds
-		fmt.Fprintf(c.out, "kept namespaces %[1]s, in which others may have objects. This command deletes it with everything in it:\n  kubectl delete namespace %[1]s\n", namespace.Metadata.Name)
-	}
-	return err
-}
-
-// removeInstallation removes the objects that have the labels of the installation, the Deployment and
-// its Pods first.
-func removeInstallation(ctx context.Context, c cluster, d deployment, o Options) error {
-	if d.Metadata.UID != "" {
-		if err := c.remove(ctx, d.object); err != nil {
-			return err
-		}
-	}
-	resources, err := kube.DiscoverAll(ctx, c.client)
-	if err != nil {
-		fmt.Fprintf(c.out, "left the objects of some resources as they are: %v\n", err)
-	}
-	for _, r := range resources {
-		if isLeftOut(r) {
-			continue
-		}
-		objects, err := c.list(ctx, kube.Stream{Resource: r, LabelSelector: o.Selector()})
-		if err != nil {
-			fmt.Fprintf(c.out, "left %s as they are: %v\n", r, err)
-			continue
-		}
-		for _, each := range objects {
-			// The labels of a Service are also those of its EndpointSlices, which go with it.
-			if len(each.Metadata.OwnerReferences) > 0 || each.Metadata.UID == d.Metadata.UID {
-				continue
-			}
-			if err := c.remove(ctx, each); err != nil {
-				return err
-			}
-		}
-	}
-	l, exists, err := c.find(ctx, lease.Resource(), o.Namespace, o.Program)
-	if exists {
-		return c.remove(ctx, l)
-	}
-	return err
-}
-
-// isLeftOut reports whether the removal by labels leaves out a resource: definitions have a step of their
-// own, namespaces stay, and Events, the Endpoints of Services and the metrics of Pods go by themselves.
-func isLeftOut(r kube.Resource) bool {
-	return r.GroupResource() == manifests.DefinitionResource().GroupResource() || r.GroupResource() == namespaces().GroupResource() ||
-		r.Plural == "events" || r.Group == "metrics.k8s.io" || r.Group == "" && r.Plural == "endpoints"
-}
-
-// removeDefinitions removes the CustomResourceDefinitions of the program, unless somebody else needs
-// them.
-func removeDefinitions(ctx context.Context, c cluster, _ deployment, o Options) error {
-	other, err := otherInstallation(ctx, c, o.Installation)
-	if err != nil {
-		return err
-	}
-	for _, r := range o.Kinds {
-		definition, exists, err := c.find(ctx, manifests.DefinitionResource(), "", r.String())
-		if err != nil {
-			return err
-		}
-		if !exists {
-			continue
-		}
-		reason := ""
-		switch {
-		case definition.Metadata.Labels[manifests.LabelManagedBy] != manifests.ManagedBy:
-			reason = "it has not got the label of the command manifests, so somebody else applied it"
-		case other != "":
-			reason = "the program is also installed as " + other
-		default:
-			objects, err := c.listKinds(ctx, []kube.Resource{r}, nil)
-			if err != nil {
-				return err
-			}
-			if o.DryRun && o.DeleteObjects { // the objects that would be deleted do not count
-				objects = slices.DeleteFunc(objects, func(x object) bool {
-					return len(o.Watched) == 0 || x.Metadata.Namespace == "" || slices.Contains(o.Watched, x.Metadata.Namespace)
-				})
-			}
-			if len(objects) > 0 {
-				reason = "objects exist:" + countsOf(objects)
-			}
-		}
-		if reason != "" {
-			fmt.Fprintf(c.out, "kept %s: %s\n", definition, reason)
-		} else if err := c.remove(ctx, definition); err != nil {
+	for _, step := range steps {
+		if err := step(); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// otherInstallation returns the name of another Deployment of the program, or nothing.
-func otherInstallation(ctx context.Context, c cluster, i manifests.Installation) (string, error) {
-	all, err := c.list(ctx, kube.Stream{Resource: deployments(), LabelSelector: manifests.LabelName + "=" + i.Program})
-	if err != nil {
-		return "", fmt.Errorf("look for other installations of the program: %w", err)
+// inspect finds what is to be removed. It returns the Deployment of the installation, and the objects of the program's
+// kinds. An error means that the installation cannot be removed, or must not.
+func inspect(ctx context.Context, c *cluster, o *Options) (d *live.Object, objects []*live.Object, err error) {
+	if d, err = findDeployment(ctx, c, &o.Installation); err != nil {
+		return nil, nil, err
 	}
-	for _, d := range all {
-		if d.Metadata.Namespace != i.Namespace || d.Metadata.Name != i.Name {
-			return d.String(), nil
+	if len(o.Watched) == 0 {
+		o.Watched = flagValues(d, "watch-namespace")
+	}
+	c.resources, c.discoveryErr = kube.DiscoverAll(ctx, c.client)
+	if o.ownKinds, err = c.served(ctx, o.Kinds); err == nil {
+		o.reconciled, err = c.served(ctx, o.Reconciled)
+	}
+	if err == nil {
+		objects, err = c.listKinds(ctx, o.ownKinds, o.Watched, nil)
+	}
+	if err == nil {
+		err = checkObjects(d, o, objects)
+	}
+	if err == nil {
+		err = checkFinalizers(ctx, c, o)
+	}
+	if err == nil {
+		err = checkBindings(ctx, c, &o.Installation)
+	}
+	return d, objects, err
+}
+
+// isDeleted reports whether the command deletes x as an object of the program.
+func (o *Options) isDeleted(x *live.Object) bool {
+	return o.DeleteObjects && indexOf(o.ownKinds, x.Resource) >= 0 && isIn(o.Watched, x)
+}
+
+// mustCleanUp reports whether the program must clean up after an object that is deleted.
+func (o *Options) mustCleanUp(x *live.Object) bool {
+	return !o.AbandonCleanup && x.HasFinalizer(o.Finalizers)
+}
+
+// checkBindings returns an error if a binding with the labels of the installation serves another one: it names
+// accounts, and not the ServiceAccount of the installation.
+func checkBindings(ctx context.Context, c *cluster, i *manifests.Installation) error {
+	for _, r := range c.resources {
+		if r.Plural != "clusterrolebindings" && r.Plural != "rolebindings" {
+			continue
+		}
+		taken, err := live.List(ctx, c.client, kube.Stream{Resource: r, LabelSelector: i.Selector()}, func(b *live.Object) bool {
+			return len(b.Subjects) > 0 && !slices.Contains(b.Subjects, live.Subject{Name: i.Name, Namespace: i.Namespace})
+		})
+		if err != nil {
+			return err
+		}
+		if len(taken) > 0 {
+			return fmt.Errorf("%s has the labels of this installation, and grants its role to %v, so another installation needs it: apply the manifests of that one once more", taken[0], taken[0].Subjects)
 		}
 	}
-	return "", nil
-}
-
-func deployments() kube.Resource {
-	return kube.Resource{GroupVersionKind: schema.GroupVersionKind{Group: "apps", Version: "v1", Kind: "Deployment"}, Plural: "deployments"}
-}
-
-func namespaces() kube.Resource {
-	return kube.Resource{GroupVersionKind: schema.GroupVersionKind{Version: "v1", Kind: "Namespace"}, Plural: "namespaces", ClusterScoped: true}
+	return nil
 }

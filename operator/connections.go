@@ -1,0 +1,73 @@
+package operator
+
+import (
+	"net"
+	"net/http"
+	"sync"
+)
+
+// maxConnections bounds the connections to the pages of a program. Prometheus and the kubelet need a few.
+const maxConnections = 64
+
+// connections bounds the open connections of a server. If one connection too many is opened, the connection closes
+// that has been idle longest. If none is idle, the connection closes whose last request began first. So nobody can
+// keep the pages from others, or the memory of the program, by holding connections open.
+//
+// An example with a bound of 2. The connections a and b are idle, and b had the last request. Then c is opened: a closes.
+// A request arrives on b, and d is opened: c closes, because c is idle and b is not.
+type connections struct {
+	bound int
+
+	mu sync.Mutex
+	// open holds the open connections, the one whose state changed last at the end.
+	open []connection
+}
+
+// connection is an open connection.
+type connection struct {
+	conn net.Conn
+	// isActive is true while a request is read or answered.
+	isActive bool
+}
+
+// newConnections returns a bound of n connections.
+func newConnections(n int) *connections { return &connections{bound: n} }
+
+// recordState records a new state of a connection. It is the ConnState of an [http.Server].
+func (c *connections) recordState(conn net.Conn, state http.ConnState) {
+	c.mu.Lock()
+	c.removeLocked(conn)
+	var surplus net.Conn
+	switch state {
+	case http.StateNew, http.StateIdle, http.StateActive:
+		c.open = append(c.open, connection{conn, state == http.StateActive})
+		if len(c.open) > c.bound {
+			surplus = c.surplusLocked()
+			c.removeLocked(surplus)
+		}
+	}
+	c.mu.Unlock()
+	if surplus != nil {
+		_ = surplus.Close() // the server then ends the connection
+	}
+}
+
+// surplusLocked returns the connection to close: the first one that is idle, and the first one if none is idle. The
+// last connection has just changed its state, and stays.
+func (c *connections) surplusLocked() net.Conn {
+	for _, each := range c.open[:len(c.open)-1] {
+		if !each.isActive {
+			return each.conn
+		}
+	}
+	return c.open[0].conn
+}
+
+func (c *connections) removeLocked(conn net.Conn) {
+	for i, each := range c.open {
+		if each.conn == conn {
+			c.open = append(c.open[:i], c.open[i+1:]...)
+			return
+		}
+	}
+}

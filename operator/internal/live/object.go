@@ -1,0 +1,155 @@
+// Package live reads the objects of a cluster for the commands manifests and uninstall.
+//
+// One type stands for the objects of all kinds, because each further type makes all programs larger.
+package live
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"slices"
+	"strings"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/yare-go/yare/kube"
+)
+
+// Object is an object of any kind. An object of a list has no Spec, Status and Subjects, unless the stream has the
+// representation [kube.Full].
+type Object struct {
+	Resource kube.Resource `json:"-"`
+	Metadata Metadata      `json:"metadata"`
+	Spec     Spec          `json:"spec"`
+	Status   struct {
+		// ReadyReplicas is that of a Deployment.
+		ReadyReplicas int `json:"readyReplicas"`
+	} `json:"status"`
+	// Subjects are those of a binding.
+	Subjects []Subject `json:"subjects"`
+}
+
+// Metadata is a part of the metadata of an object.
+type Metadata struct {
+	Name              string            `json:"name"`
+	Namespace         string            `json:"namespace"`
+	UID               types.UID         `json:"uid"`
+	ResourceVersion   string            `json:"resourceVersion"`
+	DeletionTimestamp *metav1.Time      `json:"deletionTimestamp"`
+	Labels            map[string]string `json:"labels"`
+	Finalizers        []string          `json:"finalizers"`
+	OwnerReferences   []struct{}        `json:"ownerReferences"`
+}
+
+// Spec is a part of the spec of a Deployment or a Lease.
+type Spec struct {
+	HolderIdentity string           `json:"holderIdentity"`
+	RenewTime      metav1.MicroTime `json:"renewTime"`
+	// Selector and Template are those of a Deployment.
+	Selector struct {
+		MatchLabels map[string]string `json:"matchLabels"`
+	} `json:"selector"`
+	Template struct {
+		Spec struct {
+			Containers []struct {
+				Args []string `json:"args"`
+			} `json:"containers"`
+		} `json:"spec"`
+	} `json:"template"`
+}
+
+// Subject is somebody whom a binding grants a role.
+type Subject struct {
+	Name      string `json:"name"`
+	Namespace string `json:"namespace"`
+}
+
+// String returns how messages name the object.
+func (o *Object) String() string {
+	if o.Metadata.Namespace == "" {
+		return o.Resource.String() + " " + o.Metadata.Name
+	}
+	return o.Resource.String() + " " + o.Metadata.Namespace + "/" + o.Metadata.Name
+}
+
+// HasFinalizer reports whether o has one of these finalizers.
+func (o *Object) HasFinalizer(finalizers []string) bool {
+	for _, name := range o.Metadata.Finalizers {
+		if slices.Contains(finalizers, name) {
+			return true
+		}
+	}
+	return false
+}
+
+// Find returns an object. It reports false if the object does not exist.
+func Find(ctx context.Context, client *kube.Client, r kube.Resource, namespace, name string) (o *Object, exists bool, err error) {
+	response, err := client.Do(ctx, &kube.Request{Verb: kube.VerbGet, Resource: r, Namespace: namespace, Name: name})
+	if err != nil {
+		return nil, false, kube.IgnoreNotFound(err)
+	}
+	o, err = decode(response.Body, r)
+	return o, err == nil, err
+}
+
+func decode(body []byte, r kube.Resource) (*Object, error) {
+	o := &Object{Resource: r}
+	if err := kube.Unmarshal(body, o); err != nil {
+		return nil, fmt.Errorf("decode an object of %s: %w", r, err)
+	}
+	return o, nil
+}
+
+// List returns the objects of a stream that fulfil keep, or all of them if keep is nil. A resource that the server
+// cannot list has no objects.
+func List(ctx context.Context, client *kube.Client, s kube.Stream, keep func(*Object) bool) (all []*Object, err error) {
+	for page, err := range s.Pages(ctx, client) {
+		if e, ok := kube.AsError(err); ok && e.Code == http.StatusMethodNotAllowed {
+			break
+		}
+		if err != nil {
+			return nil, err
+		}
+		for _, item := range page.Items {
+			o, err := decode(item, s.Resource)
+			if err != nil {
+				return nil, err
+			}
+			if keep == nil || keep(o) {
+				all = append(all, o)
+			}
+		}
+	}
+	return all, nil
+}
+
+// Counts returns lines with the numbers of objects of each kind in each namespace.
+func Counts(objects []*Object) string {
+	counts := make(map[string]int)
+	for _, o := range objects {
+		place := " outside of namespaces"
+		if o.Metadata.Namespace != "" {
+			place = " in namespace " + o.Metadata.Namespace
+		}
+		counts["\n  "+o.Resource.String()+": %d"+place]++
+	}
+	var lines []string
+	for line, n := range counts {
+		lines = append(lines, fmt.Sprintf(line, n))
+	}
+	slices.Sort(lines)
+	return strings.Join(lines, "")
+}
+
+// IsSearched reports whether a search through all kinds includes the objects of a resource. Events, the Endpoints of
+// Services and the metrics of Pods go by themselves.
+func IsSearched(r kube.Resource) bool {
+	return r.Plural != "events" && r.Plural != "endpoints" && r.Group != "metrics.k8s.io"
+}
+
+// Deployments returns the resource of Deployments.
+func Deployments() kube.Resource {
+	return kube.Resource{GroupVersionKind: schema.GroupVersionKind{Group: "apps", Version: "v1", Kind: "Deployment"}, Plural: "deployments"}
+}

@@ -1,0 +1,159 @@
+package manifests
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/yare-go/yare/crd"
+	"github.com/yare-go/yare/kube"
+	"github.com/yare-go/yare/operator/internal/live"
+)
+
+// Conflicts finds what stands in the way of an installation in a cluster.
+type Conflicts struct {
+	Installation
+	Client *kube.Client
+	// Definitions and Finalizers are those of the program.
+	Definitions []*crd.CustomResourceDefinition
+	Finalizers  []string
+	// Note gets a line for each thing that the user should know: objects of the installation under an older name,
+	// finalizers that the program does not know, and what cannot be checked.
+	Note func(string)
+
+	// resources holds what the server serves.
+	resources []kube.Resource
+}
+
+// Check compares the objects of the installation with the cluster. It returns an error if an apply would change what
+// belongs to another installation, or change the name of the program.
+func (c *Conflicts) Check(ctx context.Context, objects []Object) (err error) {
+	if c.resources, err = kube.DiscoverAll(ctx, c.Client); err != nil {
+		c.Note(fmt.Sprintf("some resources are not checked: %v", err))
+	}
+	printed := make(map[string]bool)
+	var errs []error
+	for _, object := range objects {
+		o, exists, err := c.find(ctx, object)
+		if err != nil {
+			return err
+		}
+		if exists {
+			printed[o.String()] = true
+			errs = append(errs, c.CheckOwner(o), c.checkName(ctx, o, object))
+		}
+	}
+	if err := errors.Join(errs...); err != nil {
+		return err
+	}
+	return c.search(ctx, printed)
+}
+
+// find returns an object as the cluster has it. It reports false if the object does not exist in the cluster.
+func (c *Conflicts) find(ctx context.Context, object Object) (o *live.Object, exists bool, err error) {
+	version, _ := object["apiVersion"].(string)
+	group := ""
+	if i := strings.Index(version, "/"); i > 0 {
+		group = version[:i]
+	}
+	namespace, _ := at(object, "metadata")["namespace"].(string)
+	for _, r := range c.resources {
+		if r.Kind == Kind(object) && r.Group == group {
+			return live.Find(ctx, c.Client, r, namespace, Name(object))
+		}
+	}
+	return nil, false, nil
+}
+
+// checkName returns an error if the program is installed under another name: o is its Deployment, which manifest would
+// change, or a definition that the program has applied under that name.
+func (c *Conflicts) checkName(ctx context.Context, o *live.Object, manifest Object) error {
+	selected := o.Spec.Selector.MatchLabels
+	d, former := o, selected[LabelName]
+	switch o.Resource.Kind {
+	case "Deployment":
+		// Maps are printed in the order of their keys.
+		if fmt.Sprint(selected) == fmt.Sprint(at(manifest, "spec", "selector", "matchLabels")) {
+			return nil
+		}
+	case "CustomResourceDefinition":
+		former = o.Metadata.Labels[LabelName]
+		if former == c.Program || o.Metadata.Labels[LabelManagedBy] != ManagedBy {
+			return nil
+		}
+		installed, err := live.List(ctx, c.Client, kube.Stream{Resource: live.Deployments(), LabelSelector: LabelName + "=" + former}, nil)
+		if err != nil || len(installed) == 0 {
+			return err
+		}
+		d = installed[0]
+	default:
+		return nil
+	}
+	if former == "" || former == c.Program {
+		return fmt.Errorf("%s selects other Pods than the manifests, and no server changes the selector of a Deployment: delete that Deployment first, or give another --name-prefix", d)
+	}
+	return fmt.Errorf("%s is the program under the name %q, and not %q. No server changes the selector of a Deployment, and programs of two names lead beside each other. Keep the name, with the field Name of operator.Program. Or delete that Deployment first, with kubectl delete deployment --namespace %s %s: nothing is reconciled until the manifests are applied",
+		d, former, c.Program, d.Metadata.Namespace, d.Metadata.Name)
+}
+
+// search looks at the objects of all kinds, and notes the roles and bindings of the installation that are not printed,
+// and the objects with unknown finalizers.
+func (c *Conflicts) search(ctx context.Context, printed map[string]bool) error {
+	older, unknown := "", make(map[string][]*live.Object)
+	for _, r := range c.resources {
+		if !live.IsSearched(r) {
+			continue
+		}
+		isRole := r.Group == "rbac.authorization.k8s.io"
+		_, err := live.List(ctx, c.Client, kube.Stream{Resource: r, Representation: kube.MetadataOnly}, func(o *live.Object) bool {
+			if labels := o.Metadata.Labels; isRole && labels[LabelInstance] == c.Name && labels[LabelNamespace] == c.Namespace && !printed[o.String()] {
+				older += "\n  " + o.String()
+			}
+			for _, name := range o.Metadata.Finalizers {
+				if c.isUnknown(name) {
+					unknown[name] = append(unknown[name], o)
+				}
+			}
+			return false
+		})
+		switch {
+		case kube.IsNoResource(err): // its definition has gone meanwhile
+		case err != nil && isRole:
+			return err
+		case err != nil:
+			c.Note(fmt.Sprintf("%s are not checked: %v", r, err))
+		}
+	}
+	if older != "" {
+		c.Note("objects of this installation have an older name. The command in the third line of the manifests deletes them:" + older)
+	}
+	for name, objects := range unknown {
+		c.Note("the program does not know the finalizer " + name + " of these objects, so it does not let them go. If an earlier version added it, name it in FormerFinalizers or RetiredFinalizers of a controller:" + live.Counts(objects))
+	}
+	return nil
+}
+
+// isUnknown reports whether a finalizer seems to be one of the program, and the program does not know it. The domain of
+// such a finalizer is a group that the program defines, or the domain of a known finalizer, or below one of them.
+//
+// For example, a program defines the group example.com, and knows the finalizer apps.example.com/cleanup. It does not
+// know jobs.example.com/cleanup.
+func (c *Conflicts) isUnknown(name string) bool {
+	domain, _, isQualified := strings.Cut(name, "/")
+	if !isQualified || slices.Contains(c.Finalizers, name) {
+		return false
+	}
+	for _, definition := range c.Definitions {
+		if strings.HasSuffix("."+domain, "."+definition.Spec.Group) {
+			return true
+		}
+	}
+	for _, known := range c.Finalizers {
+		if strings.HasPrefix(known, domain+"/") {
+			return true
+		}
+	}
+	return false
+}

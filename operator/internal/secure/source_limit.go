@@ -1,0 +1,49 @@
+package secure
+
+import (
+	"golang.org/x/time/rate"
+)
+
+const (
+	// questionsPerSecond is how many unknown tokens of one source address a guard asks about, after a burst of
+	// questionBurst.
+	questionsPerSecond = 5
+	questionBurst      = 10
+	// mostSources bounds how many source addresses a guard remembers.
+	mostSources = 1024
+)
+
+// sourceLimits limits the rate of questions by source address. The zero value cannot be used.
+type sourceLimits struct{ bySource map[string]*rate.Limiter }
+
+func newSourceLimits() sourceLimits { return sourceLimits{make(map[string]*rate.Limiter)} }
+
+// allow reports whether a question of a source is within the rate, and counts the question. If there are too many
+// sources, those within their rate are forgotten, and then any one.
+func (l sourceLimits) allow(source string) bool {
+	limiter := l.bySource[source]
+	if limiter == nil {
+		l.makeRoom()
+		limiter = rate.NewLimiter(questionsPerSecond, questionBurst)
+		l.bySource[source] = limiter
+	}
+	return limiter.Allow()
+}
+
+// makeRoom forgets sources if there are too many.
+func (l sourceLimits) makeRoom() {
+	if len(l.bySource) < mostSources {
+		return
+	}
+	for source, limiter := range l.bySource {
+		if limiter.Tokens() >= questionBurst {
+			delete(l.bySource, source)
+		}
+	}
+	for source := range l.bySource {
+		if len(l.bySource) < mostSources {
+			return
+		}
+		delete(l.bySource, source)
+	}
+}

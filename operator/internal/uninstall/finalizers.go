@@ -1,0 +1,63 @@
+package uninstall
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/yare-go/yare/internal/clock"
+	"github.com/yare-go/yare/operator/internal/live"
+)
+
+// objectsToRelease returns the objects that the command does not delete and that have finalizers of the program. Nobody
+// removes these finalizers after the end of the program, unless another installation watches the objects. So the
+// objects could never be deleted.
+func objectsToRelease(ctx context.Context, c *cluster, o *Options) ([]*live.Object, error) {
+	others, err := otherDeployments(ctx, c, &o.Installation)
+	if err != nil || len(o.Finalizers) == 0 {
+		return nil, err
+	}
+	return c.listKinds(ctx, o.reconciled, nil, func(x *live.Object) bool {
+		return x.HasFinalizer(o.Finalizers) && !o.isDeleted(x) && !slices.ContainsFunc(others, func(d *live.Object) bool { return watches(d, x) })
+	})
+}
+
+// checkFinalizers returns an error if finalizers would be left that nobody removes, unless the command removes them.
+func checkFinalizers(ctx context.Context, c *cluster, o *Options) error {
+	objects, err := objectsToRelease(ctx, c, o)
+	if err == nil && len(objects) > 0 && !o.RemoveFinalizers {
+		err = fmt.Errorf("without the program nobody could delete these objects, which have its finalizers:%s\n--remove-finalizers removes the finalizers %v from them, and leaves behind what the objects have outside of the cluster",
+			live.Counts(objects), o.Finalizers)
+	}
+	return err
+}
+
+// removeFinalizers removes the finalizers of the program from the objects of objectsToRelease, if the user wants that.
+func removeFinalizers(ctx context.Context, c *cluster, o *Options) error {
+	if !o.RemoveFinalizers {
+		return nil
+	}
+	for began := time.Now(); ; {
+		objects, err := objectsToRelease(ctx, c, o)
+		if err != nil || len(objects) == 0 {
+			return err
+		}
+		if o.DryRun {
+			fmt.Fprintf(c.out, "would remove the finalizers of the program from these objects:%s\n", live.Counts(objects))
+			return nil
+		}
+		if time.Since(began) > c.limit {
+			return errors.New("somebody adds the finalizers of the program again: another process of the program runs, so end it first." + live.Counts(objects))
+		}
+		for _, x := range objects {
+			if err := c.removeFinalizers(ctx, x, o.Finalizers); err != nil {
+				return err
+			}
+		}
+		if err := clock.SleepReal(ctx, period); err != nil {
+			return fmt.Errorf("wait for the end of the finalizers: %w", err)
+		}
+	}
+}

@@ -1,0 +1,123 @@
+package uninstall
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/yare-go/yare/internal/lease"
+	"github.com/yare-go/yare/kube"
+	"github.com/yare-go/yare/operator/internal/live"
+	"github.com/yare-go/yare/operator/internal/manifests"
+)
+
+// removeLabelled removes the objects that have the labels of the installation. d has been removed.
+func removeLabelled(ctx context.Context, c *cluster, o *Options, d *live.Object) error {
+	if c.discoveryErr != nil {
+		fmt.Fprintf(c.out, "left the objects of some resources as they are: %v\n", c.discoveryErr)
+	}
+	refused := ""
+	for _, r := range c.resources {
+		if !live.IsSearched(r) || r.Plural == "namespaces" || r.Plural == "customresourcedefinitions" {
+			continue // definitions have a step of their own, and namespaces stay
+		}
+		objects, err := live.List(ctx, c.client, kube.Stream{Resource: r, LabelSelector: o.Selector(), Representation: kube.MetadataOnly}, nil)
+		switch {
+		case kube.IsNoResource(err): // its definition has gone meanwhile
+		case kube.IsForbidden(err):
+			refused += " " + r.String()
+		case err != nil:
+			fmt.Fprintf(c.out, "left %s as they are: %v\n", r, err)
+		}
+		for _, each := range objects {
+			// The labels of a Service are also those of its EndpointSlices, which go with it.
+			if len(each.Metadata.OwnerReferences) > 0 || each.Metadata.UID == d.Metadata.UID {
+				continue
+			}
+			if err := c.remove(ctx, each); err != nil {
+				return err
+			}
+		}
+	}
+	if refused != "" {
+		return errors.New("objects of the installation may be left, because the user may not list these resources:" + refused)
+	}
+	return nil
+}
+
+// removeLease removes the Lease of the program, unless somebody holds it. A program that ends releases its Lease, and
+// a Lease of other programs may have the same name.
+func removeLease(ctx context.Context, c *cluster, o *Options, d *live.Object) error {
+	valueOf := func(value, flag, usual string) string {
+		if values := flagValues(d, flag); value == "" && len(values) > 0 {
+			return values[len(values)-1]
+		}
+		return cmp.Or(value, usual)
+	}
+	l, exists, err := live.Find(ctx, c.client, lease.Resource(), valueOf(o.LeaseNamespace, "lease-namespace", o.Namespace), valueOf(o.LeaseName, "lease-name", o.Program))
+	if err != nil || !exists {
+		return err
+	}
+	if l.Spec.HolderIdentity != "" && time.Since(l.Spec.RenewTime.Time) < recentRenewal {
+		fmt.Fprintf(c.out, "kept %s: %s has renewed it within %s, so another process leads by it\n", l, l.Spec.HolderIdentity, recentRenewal)
+		return nil
+	}
+	return c.remove(ctx, l)
+}
+
+// recentRenewal is how old the last renewal of a Lease may be for its holder to lead, by the clocks of both machines.
+const recentRenewal = time.Minute
+
+// removeDefinitions removes the CustomResourceDefinitions of the program, unless somebody else needs
+// them.
+func removeDefinitions(ctx context.Context, c *cluster, o *Options) error {
+	others, err := otherDeployments(ctx, c, &o.Installation)
+	if err != nil {
+		return err
+	}
+	for _, r := range o.Kinds {
+		definition, exists, err := live.Find(ctx, c.client, manifests.DefinitionResource(), "", r.String())
+		if err != nil {
+			return err
+		}
+		if !exists {
+			continue
+		}
+		reason := ""
+		switch {
+		case definition.Metadata.Labels[manifests.LabelManagedBy] != manifests.ManagedBy:
+			reason = "it has not got the label of the command manifests, so somebody else applied it"
+		case len(others) > 0:
+			reason = "the program is also installed as " + others[0].String()
+		default:
+			served, err := c.served(ctx, []kube.Resource{r})
+			if err != nil {
+				return err
+			}
+			// In a dry run the objects that would be deleted do not count.
+			objects, err := c.listKinds(ctx, served, nil, func(x *live.Object) bool { return !o.DryRun || !o.isDeleted(x) })
+			if err != nil {
+				return err
+			}
+			if len(objects) > 0 {
+				reason = "objects exist:" + live.Counts(objects)
+			} else if len(served) == 0 {
+				reason = "the server serves no version of it, so nobody knows whether objects exist"
+			}
+		}
+		if reason != "" {
+			fmt.Fprintf(c.out, "kept %s: %s\n", definition, reason)
+		} else if err := c.remove(ctx, definition); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func namespaces() kube.Resource {
+	return kube.Resource{GroupVersionKind: schema.GroupVersionKind{Version: "v1", Kind: "Namespace"}, Plural: "namespaces", ClusterScoped: true}
+}
