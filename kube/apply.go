@@ -139,7 +139,10 @@ func (s statusApply) readLive(ctx context.Context) (writtenMetadata, bool) {
 }
 
 // mayRepeat reports whether the status also fits the live object: nobody has changed the spec, and
-// nobody has written the status as this manager.
+// nobody has written the status as this manager. The time of a write has a resolution of a second. So another process
+// passes for nobody if it writes other values of the same fields as this manager within the second of the write that the
+// object shows. The values do not help: the object no longer has the status that was read, because its author
+// has changed it in place.
 func (s statusApply) mayRepeat(live writtenMetadata, manager string) bool {
 	if live.UID != s.object.GetUID() || live.Generation == 0 || live.Generation != s.object.GetGeneration() {
 		return false

@@ -59,6 +59,14 @@ func (r *Restorations) Close(d *Detector) {
 	d.probeTimer.stop()
 }
 
+// scopeLocked returns the scope of a group in a cluster.
+func (r *Restorations) scopeLocked(cluster, group string) scope {
+	if isKubernetesGroup(group) || r.definedGroups[group] {
+		group = ""
+	}
+	return scope{cluster, group}
+}
+
 // AreRestoredTogether reports whether a restoration that concerns the stream a concerns the stream b too.
 func (r *Restorations) AreRestoredTogether(a, b kube.Stream) bool {
 	r.mu.Lock()

@@ -19,14 +19,6 @@ import (
 //	deployments.apps of the cluster east      {"east", ""}
 type scope struct{ cluster, group string }
 
-// scopeLocked returns the scope of a group in a cluster.
-func (r *Restorations) scopeLocked(cluster, group string) scope {
-	if isKubernetesGroup(group) || r.definedGroups[group] {
-		group = ""
-	}
-	return scope{cluster, group}
-}
-
 // kubernetesGroups holds the groups with a dot that the API server itself serves. A test compares them with the
 // groups of k8s.io/api.
 var kubernetesGroups = strings.Fields(`
