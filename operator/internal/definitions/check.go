@@ -58,14 +58,20 @@ func countObjects(ctx context.Context, client *kube.Client, definition *crd.Cust
 		r := kube.Resource{Plural: definition.Spec.Names.Plural, ClusterScoped: definition.Spec.Scope == "Cluster"}
 		r.Group, r.Version, r.Kind = definition.Spec.Group, version, definition.Spec.Names.Kind
 		total = 0
-		for object, err := range kube.Dynamic(client.AllNamespaces(), r, "").Each(ctx) {
+		for page, err := range (kube.Stream{Resource: r}).Pages(ctx, client) { // unstructured objects would cost each program 0.2 MB
 			if err != nil {
 				return nil, 0, err
 			}
-			total++
-			for i, change := range changes {
-				if change.Version == version && change.Concerns(object.Object) {
-					counts[i]++
+			for _, item := range page.Items {
+				var object any
+				if err := kube.Unmarshal(item, &object); err != nil {
+					return nil, 0, err
+				}
+				total++
+				for i, change := range changes {
+					if change.Version == version && change.Concerns(object) {
+						counts[i]++
+					}
 				}
 			}
 		}

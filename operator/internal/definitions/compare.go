@@ -10,6 +10,7 @@ package definitions
 import (
 	"cmp"
 	"fmt"
+	"maps"
 	"reflect"
 	"slices"
 	"strings"
@@ -82,8 +83,8 @@ type Version struct {
 // schema is an OpenAPI schema as decoded JSON.
 type schema = map[string]any
 
-// Compare returns what the definition after takes from the objects that the definition before allows, sorted by version
-// and path.
+// Compare returns what the definition after takes from the objects that the definition before allows, in the order of the
+// versions of before. Members of an object are sorted by their names.
 func Compare(before, after Definition) []Change {
 	var c comparer
 	for _, old := range before.Versions {
@@ -97,9 +98,6 @@ func Compare(before, after Definition) []Change {
 			c.compare(nil, old.Schema.OpenAPIV3Schema, after.Versions[i].Schema.OpenAPIV3Schema)
 		}
 	}
-	slices.SortStableFunc(c.changes, func(a, b Change) int {
-		return cmp.Or(cmp.Compare(a.Version, b.Version), cmp.Compare(a.Path, b.Path))
-	})
 	return c.changes
 }
 
@@ -170,8 +168,8 @@ func (c *comparer) compareMembers(steps []string, before, after schema) {
 		return false
 	}
 	const dropped = "so that the API server drops its value with the next write of an object"
-	for name, property := range old {
-		member, _ := property.(schema)
+	for _, name := range slices.Sorted(maps.Keys(old)) {
+		member, _ := old[name].(schema)
 		switch inNew, ok := now[name].(schema); {
 		case ok:
 			c.compare(join(steps, name), member, inNew)
@@ -320,7 +318,8 @@ func (c *comparer) compareBounds(steps []string, before, after schema) {
 			return ok && n != now && b.isLower == (n < now)
 		}, b.what, now)
 	}
-	for keyword, limit := range map[string]string{"exclusiveMinimum": "minimum", "exclusiveMaximum": "maximum"} {
+	for _, limit := range []string{"minimum", "maximum"} {
+		keyword := "exclusiveM" + limit[1:]
 		if after[keyword] == true && before[keyword] != true {
 			c.add(steps, func(value any) bool { return isEqual(value, after[limit]) }, "cannot be %v", after[limit])
 		}
