@@ -5,6 +5,7 @@ import (
 	"slices"
 	"testing"
 	"testing/synctest"
+	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
@@ -81,6 +82,47 @@ func TestChildOfADeletedOwnerIsNotCreatedAgain(t *testing.T) {
 		if s.object("plants", "default", "rose") == nil {
 			t.Error("the next owner of that name has no child")
 		}
+	})
+}
+
+// Regression: an owner is deleted, and its watch lags. The garbage collector deletes the child while an apply of the
+// child is under way. The server refuses the apply, because its uid is gone. The second attempt created the child of the
+// former owner again.
+func TestChildOfADeletedOwnerIsNotCreatedByASecondAttempt(t *testing.T) {
+	t.Parallel()
+	bubble(t, func(t *testing.T, s *server) {
+		c := s.client()
+		eden := create(t, c, garden("eden"))
+		start(t, c, controller.New(func(ctx context.Context, g *Garden, c *kube.Client) (controller.Action, error) {
+			_, err := kube.Apply(ctx, c, kube.OwnedBy(g, rose(g.Spec.Size)))
+			return controller.Done(), err
+		}, controller.Owns[Plant]()))
+		synctest.Wait()
+		stream := s.Stream(fakeserver.StreamID{Plural: "gardens"})
+		var applies, created int
+		s.before = func(r *kube.Request) error {
+			if r.ContentType != kube.ContentApply || r.Resource.Plural != "plants" {
+				return nil
+			}
+			if applies++; applies == 1 {
+				stream.Freeze()
+				remove(t, c, eden)
+				s.CollectGarbage()
+				time.Sleep(time.Second) // the deletion of the child arrives
+			} else {
+				created++
+			}
+			return nil
+		}
+		eden.Spec.Size = 3
+		if _, err := kube.Namespaced[Garden](c, "default").Replace(t.Context(), eden); err != nil {
+			t.Fatal(err)
+		}
+		time.Sleep(time.Minute)
+		if created > 0 || s.object("plants", "default", "rose") != nil {
+			t.Errorf("%d more applies of the child of an owner that is gone", created)
+		}
+		stream.Thaw()
 	})
 }
 

@@ -163,7 +163,7 @@ func (e *engine) newWorkers() (*workers, error) {
 	p := &pipeline{
 		client: client, view: view, applies: noop.NewChecker(view), adoption: adoption.NewGuard(view, e.findOwner, d.formerManagers, ownerLabels(d.watched)),
 		echoes: e.echoes, skipsOwnStatus: d.self.skipsOwnStatus, subscriptions: e.subscriptions.all, reconciled: toMap,
-		newestShown: e.subscriptions.newestShown, enqueue: e.enqueuer.enqueue,
+		newestShown: e.subscriptions.newestShown, enqueue: e.enqueuer.enqueue, doubt: rt.Cache.Doubt,
 	}
 	forget := []func(){p.applies.ForgetAll, e.echoes.Forget, p.adoption.Forget}
 	if d.newMover != nil {
@@ -179,6 +179,7 @@ func (e *engine) newWorkers() (*workers, error) {
 		longCalls: newLongCalls(e.log, d.timeout, d.concurrency),
 		restoration: &restorationRepair{
 			signal: e.restorations, forget: forget,
+			areDoubted: e.subscriptions.areDoubted, releaseLow: e.queue.ReleaseLow,
 			hasFailed: e.failures.has, enqueueAll: e.enqueuer.enqueueAll,
 		},
 	}
@@ -246,6 +247,7 @@ func (e *engine) waitElected(ctx context.Context) bool {
 
 // startWorkers starts the reconciler and the sources. Reconciles run under the context calls.
 func (e *engine) startWorkers(ctx, calls context.Context, w *workers, running *sync.WaitGroup) {
+	e.queue.HoldLow(e.subscriptions.areDoubted)
 	e.enqueuer.isWorking.Store(true)
 	for range e.definition.concurrency {
 		running.Go(func() { w.reconciler.run(ctx, calls, running) })

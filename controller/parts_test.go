@@ -11,6 +11,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -365,14 +366,23 @@ func TestRestorationRepairTriggersAllObjects(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		var got triggers
-		forgotten := 0
+		forgotten, released := 0, 0
+		var isDoubted atomic.Bool
 		r := &restorationRepair{
 			signal: newRestorationSignal(), forget: []func(){func() { forgotten++ }}, hasFailed: func(k kube.Key) bool { return k.Name == "b" },
+			areDoubted: isDoubted.Load, releaseLow: func() { released++ },
 			enqueueAll: newEnqueuer(fakeObjects{key("a"): {}, key("b"): {}}, kube.Resource{}, 0, got.add, nil).enqueueAll,
 		}
 		ctx, cancel := context.WithCancel(t.Context())
 		defer cancel()
 		go r.run(ctx)
+		isDoubted.Store(true)
+		r.signal.record()
+		synctest.Wait()
+		if len(got) != 0 || forgotten != 1 || released != 0 {
+			t.Errorf("while a store is in doubt: %d triggers, forgotten %d times, released %d times", len(got), forgotten, released)
+		}
+		isDoubted.Store(false)
 		r.signal.record()
 		synctest.Wait()
 		for _, trigger := range got {
@@ -380,8 +390,8 @@ func TestRestorationRepairTriggersAllObjects(t *testing.T) {
 				t.Errorf("%v: %v", trigger.Key, trigger.Priority)
 			}
 		}
-		if len(got) != 2 || forgotten != 1 {
-			t.Errorf("%d triggers, forgotten %d times", len(got), forgotten)
+		if len(got) != 2 || forgotten != 2 || released != 1 {
+			t.Errorf("%d triggers, forgotten %d times, released %d times", len(got), forgotten, released)
 		}
 	})
 }

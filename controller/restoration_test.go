@@ -2,6 +2,10 @@ package controller_test
 
 import (
 	"context"
+	"fmt"
+	"maps"
+	"slices"
+	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -42,6 +46,83 @@ func TestRestorationIsReconciled(t *testing.T) {
 		time.Sleep(2 * time.Minute)
 		if got := s.object("plants", "default", "rose")["spec"]; got.(object)["height"] != 1.0 {
 			t.Errorf("the rose is %v, want the height 1", got)
+		}
+	})
+}
+
+// Regression: a server has just come back from a backup. A store waits for its list, and is not read. All objects were
+// reconciled meanwhile, and each reconcile read the server. Reconciles that somebody waits for do read the server.
+func TestReconcilesOfLowPriorityWaitForTheListsAfterARestoration(t *testing.T) {
+	t.Parallel()
+	bubble(t, func(t *testing.T, s *server) {
+		c := s.client()
+		const gardens = 50
+		for i := range gardens {
+			create(t, c, garden(fmt.Sprint("g", i)))
+			create(t, c, plant(fmt.Sprint("g", i)))
+		}
+		var mu sync.Mutex
+		reconciled := make(map[string]int)
+		start(t, c, controller.New(func(ctx context.Context, g *Garden, c *kube.Client) (controller.Action, error) {
+			mu.Lock()
+			reconciled[g.Name]++
+			mu.Unlock()
+			_, err := kube.Namespaced[Plant](c, "default").Get(ctx, g.Name)
+			return controller.Done(), err
+		}, watches(func(*Plant) []kube.Key { return nil })))
+		time.Sleep(time.Minute)
+		backup := s.Snapshot()
+		lost := kube.MergePatch(map[string]any{"spec": map[string]any{"size": 7}})
+		if _, err := kube.Namespaced[Garden](c, "default").Patch(t.Context(), "g1", lost); err != nil {
+			t.Fatal(err)
+		}
+		synctest.Wait()
+		mu.Lock()
+		clear(reconciled)
+		mu.Unlock()
+		s.Restore(backup)
+		s.Advance(1000) // the stream of the plants finds nothing by itself
+		reads := func() int {
+			return s.count(func(r *kube.Request) bool { return r.Verb == kube.VerbGet && r.Resource.Plural == "plants" })
+		}
+		lists := func(plural string) (n int) {
+			for _, stream := range s.watches() {
+				if stream == plural {
+					n++
+				}
+			}
+			return n
+		}
+		for restored := time.Now(); lists("gardens") < 2; time.Sleep(time.Millisecond) {
+			if time.Since(restored) > time.Minute {
+				t.Fatal("the gardens are not listed")
+			}
+		}
+		synctest.Wait()
+		if lists("plants") != 1 {
+			t.Fatal("the plants are listed at the same moment as the gardens")
+		}
+		if _, err := kube.Namespaced[Garden](c, "default").Patch(t.Context(), "g2", lost); err != nil {
+			t.Fatal(err)
+		}
+		var waiting []string
+		for listed := time.Now(); lists("plants") < 2; time.Sleep(time.Millisecond) {
+			if time.Since(listed) > 2*time.Minute {
+				t.Fatal("the plants are not listed")
+			}
+			mu.Lock()
+			waiting = slices.Sorted(maps.Keys(reconciled))
+			mu.Unlock()
+		}
+		// The list of the gardens shows that g1 has changed.
+		if !slices.Equal(waiting, []string{"g1", "g2"}) || reads() != 2 {
+			t.Errorf("while the store waits, %v are reconciled with %d reads of the server, want g1 and g2 with one each", waiting, reads())
+		}
+		time.Sleep(time.Second)
+		mu.Lock()
+		defer mu.Unlock()
+		if len(reconciled) != gardens || reads() != 2 {
+			t.Errorf("after the list, %d gardens are reconciled with %d more reads of the server", len(reconciled), reads()-2)
 		}
 	})
 }

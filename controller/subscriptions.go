@@ -55,6 +55,9 @@ func (s *subscriptions) open(ctx context.Context, caches *cache.Cache, handle fu
 	// Calls that are under way when ctx ends go on reading from the stores.
 	ctx = context.WithoutCancel(ctx)
 	for _, sub := range s.all {
+		if d := sub.watched.kind.Definition; d != nil && !d.Foreign {
+			caches.RecordDefinition(sub.stream.Resource.Group)
+		}
 		open, err := caches.Open(ctx, sub.stream, func(change cache.Change) { handle(sub, change) })
 		if err != nil {
 			return fmt.Errorf("follow %s: %w", sub.stream, err)
@@ -95,6 +98,11 @@ func (s *subscriptions) waitSynced(ctx context.Context) bool {
 		}
 	}
 	return true
+}
+
+// areDoubted reports whether a store may show what a restoration has undone, and waits for a list.
+func (s *subscriptions) areDoubted() bool {
+	return slices.ContainsFunc(s.all, func(sub *subscription) bool { return sub.open.Load().IsDoubted() })
 }
 
 // keys returns the keys of all objects of the reconciled kind.

@@ -53,16 +53,22 @@
 // has a version below 120, so everything is listed again.
 //
 // One stream finds a restoration earlier than another one. Package cache then asks, through a
-// [Relister], for fresh lists of the streams that have reached more than the restored server has. It
-// publishes the restoration to all subscribers, whose controllers reconcile all their objects.
+// [Relister], for fresh lists of all streams whose resource versions the same server assigns, whatever version they have
+// reached. It takes this for granted of the kinds of Kubernetes and of the kinds that the program defines. Every
+// foreign group may be served by an aggregated API server with resource versions of its own, so its streams are probed. A
+// restoration that a stream of a foreign group finds leads to lists of that group, and to probes of all other
+// streams. The lists and the probes begin within a minute. A store that waits for its list is not read. Package cache
+// publishes the restoration to the subscribers of the streams that it concerns, whose controllers reconcile all their
+// objects.
 //
-// Package cache finds restorations in two further ways. An answer to a request can be older than an object
-// in a store. A watch can pass a version that a request was answered with, without showing the object. Both
-// lead to a fresh list at once, at most once a minute.
+// Package cache finds restorations in two further ways. An answer to a request can contradict a store. A watch can pass a
+// version that a request was answered with, without showing the object. The first contradiction of a stream is a
+// proof of a restoration. The following ones lead to a list of the stream, first after a minute and then after twice
+// the time, up to an hour.
 //
-// One case remains. The server has passed the last version of the stream before the probe, and the
-// newest change of the stream is also in the backup. Or a new event came within the 12 seconds.
-// Then the stream does not show what was undone until
+// One case remains. No stream notices anything: the server has passed the last version of each stream before its probe,
+// and its newest change is also in the backup, or a new event came within the 12 seconds.
+// Then the streams do not show what was undone until
 // those objects change again, or until the next list. Whoever restores etcd avoids this
 // with etcdutl snapshot restore --bump-revision and --mark-compacted. After that an API server
 // answers old versions with 410 Gone.

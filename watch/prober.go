@@ -2,7 +2,6 @@ package watch
 
 import (
 	"context"
-	"errors"
 	"sync"
 	"time"
 
@@ -16,7 +15,17 @@ import (
 
 // errRestored ends a watch if the server was restored from a backup older than the version from which the
 // watch was resumed.
-var errRestored = errors.New("the server has lost what it has shown before, as after a restored backup: everything is listed again")
+var errRestored error = restoredError{}
+
+// restoredError is the error that a probe has found a restored backup.
+type restoredError struct{}
+
+func (restoredError) Error() string {
+	return "the server has lost what it has shown before, as after a restored backup: everything is listed again"
+}
+
+// IsRestoration returns true. Package internal/cache recognises the error by this method.
+func (restoredError) IsRestoration() bool { return true }
 
 const (
 	// probeDelay is how long a watch that was reopened may bring nothing new before the probe.

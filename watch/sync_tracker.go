@@ -37,7 +37,7 @@ func (t *SyncTracker) Unsynced() []kube.Stream {
 // syncTrackerKey is the key of the SyncTracker in a context.
 type syncTrackerKey struct{}
 
-// WithSyncTracker returns a context with t. [Follow] and [Events] with this context register the
+// WithSyncTracker returns a context with t, or without a SyncTracker if t is nil. [Follow] and [Events] with this context register the
 // streams that they follow with t, until their sequence ends.
 func WithSyncTracker(ctx context.Context, t *SyncTracker) context.Context {
 	return context.WithValue(ctx, syncTrackerKey{}, t)

@@ -19,6 +19,9 @@ import (
 // the latest failure of the watch or of the decoding. WaitFor goes on after every other failure, as
 // [Follow] does. api must be of one namespace, or of a cluster-scoped kind.
 //
+// A [SyncTracker] does not see the stream: a program is ready while it waits, because a rollout may bring what it waits
+// for.
+//
 // WaitFor is for commands, tests and tasks. In a reconcile it would keep a worker from all other
 // objects, and is an error: see [WithoutWaiting].
 func WaitFor[T any](ctx context.Context, api kube.API[T], name string, done func(*T) (bool, error)) (*T, error) {
@@ -28,7 +31,7 @@ func WaitFor[T any](ctx context.Context, api kube.API[T], name string, done func
 	}
 	var failure, misfit error // why the state of the object is not known now
 	isSeen := false
-	for change, err := range Follow(ctx, api.Client(), stream) {
+	for change, err := range Follow(WithSyncTracker(ctx, nil), api.Client(), stream) {
 		var state *T
 		switch {
 		case err != nil:

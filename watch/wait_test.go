@@ -203,3 +203,22 @@ func TestWaitForOnTheServer(t *testing.T) {
 		t.Errorf("waited for its deletion: %+v, %v", gone, err)
 	}
 }
+
+// Regression: a task waited for a kind that the server did not serve yet. The program was not ready meanwhile, and the
+// rollout that would have brought the definition waited for the program.
+func TestWaitForDoesNotAffectReadiness(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		tracker := watch.NewSyncTracker()
+		ctx, cancel := context.WithCancel(watch.WithSyncTracker(t.Context(), tracker))
+		w := waitFor(ctx, kube.HandlerFunc(func(_ context.Context, r *kube.Request) (*kube.Response, error) {
+			return nil, statusError(r, 404, "NotFound")
+		}), "|")
+		time.Sleep(time.Minute)
+		if unsynced := tracker.Unsynced(); len(unsynced) > 0 {
+			t.Errorf("the program waits for %v", unsynced)
+		}
+		cancel()
+		<-w.ended
+	})
+}

@@ -113,7 +113,7 @@ func (w *watcher) read(ctx context.Context) (isDue bool, err error) {
 			<-closed
 		}
 	}()
-	defer w.relister.beginWatch(func() { cancel(errRelist) })()
+	defer w.relister.beginWatch(cancel)()
 	overdue := time.AfterFunc(timeout+overdueTimeout, func() { cancel(errOverdue) })
 	defer overdue.Stop()
 	if !w.sequence.isListing {
@@ -126,8 +126,8 @@ func (w *watcher) read(ctx context.Context) (isDue bool, err error) {
 
 	err = w.readFrames(ctx, response.Stream, timeout, func() { cancel(errIdle) })
 	switch isListing := w.sequence.isListing; {
-	case err != nil && !isListing && isIdle(err):
-		return false, nil // the connection is dead, or the server has nothing to send
+	case err != nil && !isListing && (isIdle(err) || errors.Is(err, errProbe)):
+		return false, nil // the connection is dead, the server has nothing to send, or the next watch is to be probed
 	case err != nil:
 		return false, err
 	case isListing:
@@ -163,6 +163,7 @@ func (w *watcher) request(timeout time.Duration) *kube.Request {
 // publishOpened publishes that the current watch is open.
 func (w *watcher) publishOpened() error {
 	w.isOpen = true
+	w.relister.recordOpened()
 	return w.sequence.publish(Change{Type: ChangeWatchOpened})
 }
 

@@ -20,9 +20,8 @@ type Cache struct{ shared }
 // [Cache.Open].
 func New(h kube.Handler, o ...Option) *Cache {
 	all := new(registry)
-	c := &Cache{shared{
-		handler: h, streams: all, overlay: &programOverlay{Overlay: overlay.New(), streams: all}, restorations: &restoration.Restorations{},
-	}}
+	written := &programOverlay{Overlay: overlay.New(), streams: all}
+	c := &Cache{shared{handler: h, streams: all, overlay: written, restorations: restoration.New(written.DoubtGroups)}}
 	for _, option := range o {
 		option(&c.options)
 	}
@@ -70,6 +69,10 @@ func (c *Cache) View(own ...*Subscription) *View {
 // the object asks the server, unless the object of the UID is already known to be gone. Doubt makes no
 // request.
 func (c *Cache) Doubt(ref kube.Ref) { c.overlay.DoubtObject(overlay.KeyOf(ref), ref.UID) }
+
+// RecordDefinition records that the program defines kinds of a group. So the API server stores them beside the kinds
+// of Kubernetes, and a restored backup concerns both.
+func (c *Cache) RecordDefinition(group string) { c.restorations.RecordDefinition(group) }
 
 // Stats returns the Stats of all streams, in the order in which they were opened.
 func (c *Cache) Stats() []Stats { return c.streams.stats() }

@@ -38,8 +38,9 @@ const (
 	Deleted
 	// Synced means that the subscriber knows all objects. It comes once, and concerns no object.
 	Synced
-	// Restored means one of two things: a server of the cluster turned out to be restored from a backup, or a
-	// store has recovered from a restoration. Restored concerns no object, and comes after the changes of the
+	// Restored means that a store was in doubt, and is right again. The server was restored from a backup, or its
+	// answers have contradicted the store. After a restoration all streams publish Restored whose versions the
+	// same server assigns. Restored concerns no object, and comes after the changes of the
 	// stream that follow from the restoration. Several of them may follow one restoration. What was derived
 	// from resource versions no longer holds. What was decided by a read of another store may have been
 	// decided by a state that the restoration has undone.

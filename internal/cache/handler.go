@@ -151,7 +151,7 @@ func (h *handler) getLive(ctx context.Context, r *kube.Request, k overlay.Key, s
 		if kube.Unmarshal(response.Body, &answer) != nil || !ident.IsComparable(answer.Metadata.ResourceVersion) {
 			break // the next read asks again
 		}
-		checkAnswer(before, answer.Metadata)
+		checkAnswer(before, k, answer.Metadata)
 		if e := o.valueOf(r, k, answer, response.Body); o.Settle(k, began, e) {
 			o.expect(k, e)
 		}

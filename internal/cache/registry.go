@@ -127,33 +127,26 @@ func (r *registry) close() {
 	r.running.Wait()
 }
 
-// publishRestored publishes the discovery of a restoration in a cluster, or the recovery of a store from a
-// restoration. The caller must hold no lock.
-func (r *registry) publishRestored(cluster string) {
-	for _, s := range r.snapshot() {
-		if s.id.Cluster == cluster && s.store.Synced() {
-			s.published.publish(Change{Type: Restored})
-		}
-	}
-}
-
 // storeState is what the store of a stream showed of an object before a request.
 type storeState struct {
-	detector *restoration.Detector
-	before   restoration.DetectorState
+	stream *stream
+	before restoration.DetectorState
 }
 
 // storeStates returns what the stores show of an object.
 func (r *registry) storeStates(k overlay.Key) (states []storeState) {
 	for s := range r.thatMayHold(k) {
-		states = append(states, storeState{s.detector, s.store.state(k.In())})
+		settled := s.detector.Settled() // before the state, which a list may replace meanwhile
+		state := s.store.state(k.In())
+		state.Settled = settled
+		states = append(states, storeState{s, state})
 	}
 	return states
 }
 
 // checkAnswer compares the object of an answer, and what stores showed before the request.
-func checkAnswer(states []storeState, answer ident.Metadata) {
+func checkAnswer(states []storeState, k overlay.Key, answer ident.Metadata) {
 	for _, s := range states {
-		s.detector.CheckAnswer(s.before, answer.Version(), string(answer.Labels))
+		s.stream.checkAnswer(s.before, k.In(), answer)
 	}
 }

@@ -11,6 +11,7 @@ import (
 	"github.com/yare-go/yare/internal/cache/internal/progress"
 	"github.com/yare-go/yare/internal/cache/internal/restoration"
 	"github.com/yare-go/yare/internal/cache/internal/store"
+	"github.com/yare-go/yare/internal/ident"
 	"github.com/yare-go/yare/kube"
 	"github.com/yare-go/yare/watch"
 )
@@ -39,7 +40,7 @@ type stream struct {
 	updater   *updater
 	published publisher
 	detector  *restoration.Detector
-	// relister asks for a fresh list of the stream.
+	// relister asks for a fresh list of the stream, or for a probe.
 	relister watch.Relister
 	recovery progress.Recovery
 	counts   *counts
@@ -114,7 +115,7 @@ func newStream(common shared, id kube.Stream, cancel context.CancelFunc) *stream
 	})
 	reached := new(progress.Progress)
 	s.store = &Store{stream: id, objects: objects, progress: reached}
-	detector, restorations := common.restorations.Open(id, s.relister.Relist)
+	detector, restorations := common.restorations.Open(id, &s.relister)
 	s.detector = detector
 	s.updater = newUpdater(s.store, common.overlay, writer, reached, restorations, s.counts)
 	return s
@@ -142,8 +143,8 @@ func (s *stream) follow(ctx context.Context) {
 			isRecovered = s.recovery.RecordChange(change.Type)
 		}
 		s.reportFailures()
-		if s.updater.takeRecovered() {
-			s.streams.publishRestored(s.id.Cluster)
+		if recovery := s.updater.takeRecovery(); recovery.IsRecovery {
+			s.publishRecovery(recovery.IsRestoration)
 		}
 		if isRecovered && s.options.onRecovered != nil {
 			s.options.onRecovered(s.id)
@@ -166,7 +167,36 @@ func (s *stream) applyError(err error) {
 		s.counts.errors.Add(1)
 		s.recovery.RecordError()
 	}
+	if found, ok := errors.AsType[restorationError](err); ok && found.IsRestoration() {
+		s.updater.restoration.RecordLoss()
+	}
 	s.updater.recordFailure(err)
+}
+
+// restorationError is an error of package watch that may be due to a restored backup.
+type restorationError interface {
+	error
+	// IsRestoration reports whether the watch has found that the server was restored.
+	IsRestoration() bool
+}
+
+// publishRecovery publishes that the store is right again. After a restoration, the subscribers of all streams that the
+// restoration concerns receive the change, because they may have read the store. The caller must hold no lock.
+func (s *stream) publishRecovery(isRestoration bool) {
+	for _, other := range s.streams.snapshot() {
+		if other == s || isRestoration && s.restorations.AreRestoredTogether(s.id, other.id) && other.store.Synced() {
+			other.published.publish(Change{Type: Restored})
+		}
+	}
+}
+
+// checkAnswer compares the object of an answer, and what the store showed before the request. It reports a
+// contradiction. The caller must hold no lock.
+func (s *stream) checkAnswer(before restoration.DetectorState, k kube.Key, answer ident.Metadata) {
+	if err := s.detector.CheckAnswer(before, answer.Version(), k, string(answer.Labels)); err != nil {
+		s.counts.errors.Add(1)
+		s.report(err)
+	}
 }
 
 // reportFailures reports the errors of the last change. The caller must hold no lock, because the author's

@@ -27,6 +27,10 @@ type Subscription struct {
 // Store returns the store of the stream. It changes as long as the stream has subscriptions.
 func (s *Subscription) Store() *Store { return s.stream.store }
 
+// IsDoubted reports whether the store may show what a restoration has undone, and waits for a list. Reads are live
+// until then. [Restored] is published at the end of the doubt.
+func (s *Subscription) IsDoubted() bool { return s.stream.detector.IsDoubted() }
+
 // Close ends the subscription. It waits for a running call of the subscriber, and the subscriber
 // is not called after it. The last Close of a stream stops the watch and waits for its end.
 // Further calls only wait for the first one.

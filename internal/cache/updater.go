@@ -37,8 +37,8 @@ type updater struct {
 	changes []Change
 	// failures holds the errors that are to be reported after the change.
 	failures []error
-	// isRecovered is true if the change has ended the doubt that a restoration left.
-	isRecovered bool
+	// recovery is the result of the list that the change has completed.
+	recovery restoration.ListResult
 }
 
 func newUpdater(s *Store, o *programOverlay, w *store.Writer, p *progress.Progress, r *restoration.Recorder, n *counts) *updater {
@@ -65,14 +65,14 @@ func (u *updater) apply(c watch.Change) []Change {
 		u.endList(c.ResourceVersion, c.IsAbsence)
 	case watch.ChangeBookmark:
 		u.advance(c.ResourceVersion, kube.Key{})
-		u.restoration.CheckOverdue()
+		u.recordContradiction(u.restoration.CheckOverdue())
 		u.overlay.sweep() // a program that writes nothing has doubts too
 	case watch.ChangeWatchOpened:
 		u.restoration.RecordWatchOpened()
 		u.progress.RecordWatch(true)
 		u.overlay.sweep()
 	case watch.ChangeWatchEnded:
-		u.restoration.CheckOverdue()
+		u.recordContradiction(u.restoration.CheckOverdue())
 		u.progress.RecordWatch(false)
 		u.overlay.MarkOld(u.store.collection())
 	}
@@ -140,7 +140,12 @@ func (u *updater) advance(version string, k kube.Key) {
 		return
 	}
 	u.writer.Advance(version)
-	if err := u.restoration.Advance(version, k); err != nil {
+	u.recordContradiction(u.restoration.Advance(version, k))
+}
+
+// recordContradiction records what is to be reported about a contradiction or a restoration. err may be nil.
+func (u *updater) recordContradiction(err error) {
+	if err != nil {
 		u.counts.errors.Add(1)
 		u.recordFailure(err)
 	}
@@ -160,20 +165,18 @@ func (u *updater) beginList() {
 // endList records that a list is complete. endList also publishes the deletions that neither a watch nor the
 // list could show. An absence is no list of the server: its version proves nothing about a restoration.
 func (u *updater) endList(version string, isAbsence bool) {
-	finding := restoration.ListResult{Kept: version}
-	if !isAbsence {
-		finding = u.restoration.CheckList(version)
+	missed := u.missed.afterList(version, u.listBegan) // before a restoration puts the answers in doubt
+	var result restoration.ListResult
+	if isAbsence {
+		result = u.restoration.RecordAbsence()
+	} else {
+		result = u.restoration.RecordList(version)
 	}
 	u.store.isAbsent.Store(isAbsence)
-	if finding.Err != nil {
-		u.counts.errors.Add(1)
-		u.recordFailure(finding.Err)
-	}
-	missed := u.missed.afterList(version, u.listBegan)
-	if finding.IsRestoration {
-		// Other streams may be behind this list.
+	u.recordContradiction(result.Err)
+	if result.IsRecovery {
+		// Other streams of the same objects may be behind this list.
 		u.overlay.DoubtUntil(u.store.collection(), u.listBegan, version)
-		u.overlay.DoubtNewer(u.stream.Cluster, finding.Kept)
 	}
 	if u.writer.Complete(version) {
 		u.changes = append(u.changes, Change{Type: Synced})
@@ -182,7 +185,8 @@ func (u *updater) endList(version string, isAbsence bool) {
 	u.counts.lists.Add(1)
 	u.isListing = false
 	u.progress.RecordListed(version)
-	u.isRecovered = u.restoration.EndList(version, finding)
+	u.restoration.EndList(version, result)
+	u.recovery = result
 }
 
 // publishMissed publishes deletions that the stream has missed within a list.
@@ -215,11 +219,11 @@ func (u *updater) takeFailures() []error {
 	return failures
 }
 
-// takeRecovered reports whether the change has ended the doubt that a restoration left, once.
-func (u *updater) takeRecovered() bool {
-	isRecovered := u.isRecovered
-	u.isRecovered = false
-	return isRecovered
+// takeRecovery returns the result of the list that the change has completed, once.
+func (u *updater) takeRecovery() restoration.ListResult {
+	recovery := u.recovery
+	u.recovery = restoration.ListResult{}
+	return recovery
 }
 
 func (u *updater) ref(c watch.Change) kube.Ref {

@@ -67,7 +67,7 @@ func (w *writeHandler) recordAnswer(r *kube.Request, began overlay.Tick, before 
 		return
 	}
 	if m := answer.Metadata; m.DeletionTimestamp == nil && r.Verb != kube.VerbDelete {
-		checkAnswer(before, m) // the last version of what is gone can be old
+		checkAnswer(before, k, m) // the last version of what is gone can be old
 	}
 	e := o.entryOf(r, k, answer, body)
 	if r.Verb == kube.VerbCreate && e.Kind == overlay.Value {

@@ -120,8 +120,10 @@ const neverVersion = "1"
 // Handler returns a handler for the reconcile of owner. It belongs behind the no-op check: an apply
 // that would change nothing needs no decision. A decision costs one request if no cache shows the
 // child. The handler then remembers the decision for the uid of the child.
-func (g *Guard) Handler(next kube.Handler, owner kube.Ref) kube.Handler {
-	return &handler{guard: g, next: next, ownerOf: func(r *kube.Request) (kube.Ref, bool) {
+//
+// doubt makes the next read of an object live. It may be nil.
+func (g *Guard) Handler(next kube.Handler, owner kube.Ref, doubt func(kube.Ref)) kube.Handler {
+	return &handler{guard: g, next: next, doubt: doubt, ownerOf: func(r *kube.Request) (kube.Ref, bool) {
 		return owner, hasController(r.Body, owner.UID) || hasOwnerLabel(r.Body, owner.UID, g.labels)
 	}}
 }
@@ -138,6 +140,8 @@ type handler struct {
 	next  kube.Handler
 	// ownerOf returns the owner that an apply would make its object a child of. It returns false if there is none.
 	ownerOf func(r *kube.Request) (kube.Ref, bool)
+	// doubt makes the next read of the owner live. It is nil if the owner cannot be read.
+	doubt func(kube.Ref)
 }
 
 // Do serves one request.
@@ -154,6 +158,11 @@ func (h *handler) Do(ctx context.Context, r *kube.Request) (*kube.Response, erro
 		if err != nil {
 			return nil, err
 		}
+		if attempt > 1 && d.uid == "" && h.doubt != nil {
+			if err := h.checkOwner(ctx, r, owner); err != nil {
+				return nil, err
+			}
+		}
 		if err = d.replaceOwner(ctx, h.next, r, owner); err == nil {
 			var response *kube.Response
 			if response, err = d.send(ctx, h.next, r); err == nil {
@@ -165,6 +174,24 @@ func (h *handler) Do(ctx context.Context, r *kube.Request) (*kube.Response, erro
 			return nil, err
 		}
 	}
+}
+
+// checkOwner returns a conflict if the owner is gone. It is called if the child has vanished between two decisions:
+// the garbage collector deletes the children of an owner that is gone.
+func (h *handler) checkOwner(ctx context.Context, r *kube.Request, owner kube.Ref) error {
+	h.doubt(owner)
+	response, err := h.next.Do(ctx, &kube.Request{
+		Cluster: owner.Cluster, Verb: kube.VerbGet, Resource: owner.Resource, Namespace: owner.Namespace, Name: owner.Name,
+		Representation: kube.MetadataOnly,
+	})
+	var live metav1.PartialObjectMetadata
+	if err == nil {
+		err = kube.Unmarshal(response.Body, &live)
+	}
+	if err != nil && !kube.IsNotFound(err) || live.UID == owner.UID {
+		return err
+	}
+	return conflict(r, fmt.Sprintf("its owner, the %s %q, is gone", owner.Resource.Kind, owner.Name))
 }
 
 // isOutdated reports whether a request was refused because the object is not the object of the
@@ -364,9 +391,13 @@ func (g *Guard) hasWritten(r *kube.Request, object *metav1.ObjectMeta, sinceCrea
 // predecessorConflict returns the refusal of an apply to a child of an earlier owner. An apply
 // by the same field manager would replace the owner, and the new one would inherit the child.
 func predecessorConflict(r *kube.Request, owner kube.Ref) error {
+	return conflict(r, fmt.Sprintf("it belongs to an earlier %s %q, with which it is about to be deleted", owner.Resource.Kind, owner.Name))
+}
+
+// conflict returns the refusal of an apply that may succeed later.
+func conflict(r *kube.Request, message string) error {
 	return &kube.Error{Verb: r.Verb, Ref: r.Ref(), Code: http.StatusConflict, Answer: metav1.Status{
-		Status: metav1.StatusFailure, Code: http.StatusConflict, Reason: metav1.StatusReasonConflict,
-		Message: fmt.Sprintf("it belongs to an earlier %s %q, with which it is about to be deleted", owner.Resource.Kind, owner.Name),
+		Status: metav1.StatusFailure, Code: http.StatusConflict, Reason: metav1.StatusReasonConflict, Message: message,
 	}}
 }
 

@@ -16,6 +16,8 @@ type Queue struct {
 	table table
 
 	ready readyKeys
+	// isLowHeld reports whether no key of the class Low may be handed out: see [Queue.HoldLow]. It may be nil.
+	isLowHeld func() bool
 
 	// delayed holds the keys that become Due by themselves when their time comes. The keys that
 	// are not in ready have to wait until then. None is running.
@@ -153,7 +155,7 @@ func (q *Queue) Get(ctx context.Context) (Work, bool) {
 	defer q.mu.Unlock()
 	for !q.shutdown && ctx.Err() == nil {
 		now := q.tick()
-		if e := q.ready.pick(); e != nil {
+		if e := q.ready.pick(q.isLowHeld != nil && q.isLowHeld()); e != nil {
 			return q.handOut(e, now), true
 		}
 		c := q.workers.sleep()
@@ -168,6 +170,22 @@ func (q *Queue) Get(ctx context.Context) (Work, bool) {
 		}
 	}
 	return Work{}, false
+}
+
+// HoldLow makes the queue hand out no key of the class Low while isHeld returns true. The key of a Low trigger is
+// handed out all the same if another trigger, a retry or a requeue asks for it. Get calls isHeld, which must not use the
+// queue. Whoever ends the condition calls [Queue.ReleaseLow].
+func (q *Queue) HoldLow(isHeld func() bool) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	q.isLowHeld = isHeld
+}
+
+// ReleaseLow wakes the workers after the end of the condition of [Queue.HoldLow].
+func (q *Queue) ReleaseLow() {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	q.workers.wakeAll()
 }
 
 // handOut makes e running, and resets what e waited for.

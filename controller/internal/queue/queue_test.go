@@ -122,6 +122,30 @@ func TestTriggersDuringWorkCauseExactlyOneMoreRound(t *testing.T) {
 	})
 }
 
+// Keys of low priority wait while they are held, and all others go on. A worker that has waited takes them afterwards.
+func TestLowIsHeld(t *testing.T) {
+	inBubble(t, func(t *testing.T, q *Queue) {
+		isHeld := true
+		q.HoldLow(func() bool { return isHeld })
+		q.Add(low(a))
+		q.Add(low(b))
+		requireIdle(t, q)
+		q.Add(high(b))
+		getAndDone(t, q, b, Outcome{RequeueAfter: time.Minute})
+		mustGetAfter(t, q, time.Minute, b)
+		for range 10 { // the share of low keys does not count
+			q.Add(high(c))
+			getAndDone(t, q, c, Outcome{})
+		}
+		go func() {
+			time.Sleep(time.Hour)
+			isHeld = false
+			q.ReleaseLow()
+		}()
+		mustGetAfter(t, q, time.Hour, a)
+	})
+}
+
 func TestDoneOfAKeyThatIsNotRunningDoesNothing(t *testing.T) {
 	inBubble(t, func(t *testing.T, q *Queue) {
 		q.Done(a, Outcome{RequeueAfter: time.Second})

@@ -19,14 +19,18 @@ type readyKeys struct {
 
 func (r *readyKeys) len() int { return r.classes[Low].len + r.classes[Due].len + r.classes[High].len }
 
-// pick removes the next key and returns it. It returns nil if there is none.
-func (r *readyKeys) pick() *entry {
+// pick removes the next key and returns it. It returns nil if there is none. isLowHeld is true if the keys of Low must
+// wait.
+func (r *readyKeys) pick(isLowHeld bool) *entry {
 	class := High
 	for class > Low && r.classes[class].len == 0 {
 		class--
 	}
+	if class == Low && isLowHeld {
+		return nil
+	}
 	switch {
-	case r.classes[Low].len > 0 && r.overtaken[Low] >= lowShare-1:
+	case !isLowHeld && r.classes[Low].len > 0 && r.overtaken[Low] >= lowShare-1:
 		class = Low
 	case r.classes[Due].len > 0 && r.overtaken[Due] >= dueShare-1:
 		class = Due

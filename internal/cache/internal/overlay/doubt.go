@@ -22,12 +22,10 @@ type CollectionDoubt struct {
 }
 
 // IsObservedBy reports whether a store has observed all effects. Only the Version and OpenSince
-// of the observation count.
+// of the observation count. A store of a kind without bookmarks and without changes never reaches the Version, but its
+// watch has shown everything after a while.
 func (d CollectionDoubt) IsObservedBy(o Observation) bool {
-	if d.Version == "" {
-		return hasShownAllSince(o, d.recorded)
-	}
-	return ident.HasReached(o.Version, d.Version)
+	return d.Version != "" && ident.HasReached(o.Version, d.Version) || hasShownAllSince(o, d.recorded)
 }
 
 // NeedsVersion reports whether a version must be found for a store that has not observed d: d has

@@ -160,12 +160,6 @@ func hasShownAllSince(o Observation, recorded time.Time) bool {
 
 func (e Entry) isOld() bool { return e.isMarkedOld || time.Since(e.recorded) > MaxAge }
 
-// isNewer reports whether the entry is about anything that happened after a version.
-func (e Entry) isNewer(version string) bool {
-	return ident.IsNewer(e.Version, version) ||
-		slices.ContainsFunc(e.Observed, func(o ident.Version) bool { return ident.IsNewer(o.ResourceVersion(), version) })
-}
-
 func (e Entry) hasObserved(uid types.UID) bool {
 	object := ident.NewVersion(uid, "")
 	return slices.ContainsFunc(e.Observed, object.HasSameUID)

@@ -185,16 +185,16 @@ func (o *Overlay) RecordVersion(c Collection, began Tick, version string) {
 	o.doubts.recordVersion(c, began, version)
 }
 
-// DoubtNewer puts a doubt in place of each entry of a cluster that a server at this version need
-// not have: the server was restored from a backup. The version of a deletion is not known, so that
-// each tombstone is among them. The values of the entries stay, as with [Overlay.DoubtUntil].
-func (o *Overlay) DoubtNewer(cluster, version string) {
+// DoubtGroups puts a doubt in place of each entry of some groups of a cluster: the server was restored from a backup.
+// The versions of the entries do not count, because the server may have assigned them twice. The values of the entries
+// stay, as with [Overlay.DoubtUntil].
+func (o *Overlay) DoubtGroups(cluster string, isAffected func(group string) bool) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	o.tick++
 	o.restored[cluster] = o.tick
 	for k, e := range o.entries {
-		if k.Cluster == cluster && (e.Kind == Tombstone || e.isNewer(version)) {
+		if k.Cluster == cluster && isAffected(k.Group) {
 			o.setLocked(k, Entry{Kind: Doubt, Former: e.Values()})
 		}
 	}

@@ -95,6 +95,25 @@ func TestCollectionDoubtWithoutVersionEnds(t *testing.T) {
 	})
 }
 
+// Regression: a server sends no bookmarks for a kind, and nothing of the kind changes. The stream never reached the
+// version of a doubt. Each read after a deletion of the collection was live, until the next list.
+func TestCollectionDoubtEndsByTime(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		o := New()
+		open := Observation{Version: "5", OpenSince: time.Now()}
+		o.DoubtCollection(collection)
+		d := o.BoundDoubt(collection, o.Doubts(collection)[collection], "8")
+		if d.IsObservedBy(open) {
+			t.Error("the doubt ends at once")
+		}
+		time.Sleep(MaxSilence + time.Second)
+		if away := (Observation{Version: "5"}); !d.IsObservedBy(open) || d.IsObservedBy(away) {
+			t.Errorf("later: %+v", d)
+		}
+	})
+}
+
 // Regression: a value lost its content with the age at which reads use it no more. The list that
 // missed the object could not publish the deletion then.
 func TestContentStaysUntilAllStreamsHaveObservedIt(t *testing.T) {
@@ -131,7 +150,7 @@ func TestAnswerFromBeforeARestorationIsADoubt(t *testing.T) {
 	o := New()
 	value := Entry{Kind: Value, UID: "u", Version: "1005", Observed: []ident.Version{ident.NewVersion("u", "1005")}}
 	before := o.Begin()
-	o.DoubtNewer("", "50")
+	o.DoubtGroups("", func(string) bool { return true })
 	o.Record(pod, before, value)
 	if e, ok := o.Get(pod); !ok || e.Kind != Doubt {
 		t.Errorf("the write that began before: %+v (%t), want a doubt", e, ok)
@@ -158,7 +177,7 @@ func TestRestorationPutsDeletionsInDoubt(t *testing.T) {
 	if e, _ := o.Get(pod); e.Read(before, podsOfV1, kube.Full) != Absent {
 		t.Errorf("the deletion is not read: %+v", e)
 	}
-	o.DoubtNewer("", "50")
+	o.DoubtGroups("", func(string) bool { return true })
 	if e, _ := o.Get(pod); e.Read(before, podsOfV1, kube.Full) != Uncertain {
 		t.Errorf("after the restoration a read relies on the deletion: %+v", e)
 	}

@@ -1,9 +1,7 @@
 package restoration
 
 import (
-	"sync"
-	"sync/atomic"
-	"time"
+	"fmt"
 
 	"k8s.io/apimachinery/pkg/labels"
 
@@ -14,16 +12,18 @@ import (
 // Detector compares what requests are answered with and what one stream shows. All methods can be used
 // concurrently.
 type Detector struct {
-	cluster string
+	restorations *Restorations
+	stream       kube.Stream
 	// selector selects the objects of the stream by their labels. It is nil if only the server can evaluate
 	// the selectors of the stream.
 	selector labels.Selector
-	relist   func()
+	follower Follower
 	expected expectedVersions
-	proofs   proofs
-	// total is the restoration count of the program, and count that of the store.
-	total *atomic.Uint64
-	count atomic.Uint64
+	doubt    doubt
+	// suspicions are observations that are no proof: see [Recorder.CheckOverdue].
+	contradictions, suspicions contradictions
+	// listTimer and probeTimer delay what a restoration asks for that another stream has found.
+	listTimer, probeTimer spreadTimer
 }
 
 // selectorOf returns the selector of the labels of a stream. It returns nil if the stream has other
@@ -40,9 +40,10 @@ func selectorOf(s kube.Stream) labels.Selector {
 }
 
 // IsDoubted reports whether the store of the stream may show what a restoration has undone.
-func (d *Detector) IsDoubted() bool {
-	return d.count.Load() < d.total.Load() || d.proofs.isDoubted()
-}
+func (d *Detector) IsDoubted() bool { return d.doubt.isOpen() }
+
+// Settled returns the number of reasons for doubt that complete lists have settled so far.
+func (d *Detector) Settled() uint64 { return d.doubt.settledCount() }
 
 // Expect records that the server has answered a request with an object, at version. objectLabels are the
 // labels of the object in JSON. From now on the stream is expected to show the object.
@@ -58,27 +59,65 @@ type DetectorState struct {
 	Object ident.Version
 	// Reached is the version that the store had reached.
 	Reached string
+	// Settled is what [Detector.Settled] returned: a list since then has replaced the state.
+	Settled uint64
 }
 
-// CheckAnswer records a proof if the server has answered a request with an object that contradicts the state
-// of the store before the request. An answer is never older than the object in the store. An answer is never
-// as old as the version that the store had reached, unless the store showed it.
+// CheckAnswer compares the object that the server has answered a request with and the state of the store before the
+// request. It returns an error to report if they contradict each other. An answer is never older than the object in the
+// store. An answer is never as old as the version that the store had reached, unless the store showed it.
 //
 // Without this check a program could read the undone state from the store and the present state from the
 // server in turn, and undo its own writes again and again.
-func (d *Detector) CheckAnswer(before DetectorState, answer ident.Version, objectLabels string) {
+func (d *Detector) CheckAnswer(before DetectorState, answer ident.Version, k kube.Key, objectLabels string) error {
 	isOlder := before.Object.HasSameUID(answer) && answer.Before(before.Object)
 	isMissing := ident.HasReached(before.Reached, answer.ResourceVersion()) &&
 		(before.Object == ident.Version{} || before.Object.Before(answer)) && d.hasToShow(objectLabels)
-	if isOlder || isMissing {
-		d.recordProof()
+	if !isOlder && !isMissing || before.Settled != d.Settled() {
+		return nil
 	}
+	return d.recordContradiction(fmt.Errorf("the server has answered with resource version %s of %s, which does not fit version %s that the watch has reached",
+		answer.ResourceVersion(), k, before.Reached))
 }
 
-// recordProof records a proof, and asks for a fresh list, at most once a minute.
-func (d *Detector) recordProof() {
-	if d.proofs.record() {
-		d.relist()
+// recordContradiction records a contradiction between what the stream shows and what the server answers. The first
+// one is a proof of a restoration. recordContradiction returns an error to report if the contradiction counts.
+func (d *Detector) recordContradiction(contradiction error) error {
+	return d.doubtBecauseOf(contradiction, &d.contradictions, true)
+}
+
+// recordSuspicion records an observation that a restoration explains, and a watch that is slow explains too. It returns
+// an error to report if the observation counts.
+func (d *Detector) recordSuspicion(suspicion error) error {
+	return d.doubtBecauseOf(suspicion, &d.suspicions, false)
+}
+
+// doubtBecauseOf puts the store in doubt, and asks for a list. isProof is true if the first observation of its sort is
+// a proof of a restoration. While a list is due, further observations are expected, and do not count.
+func (d *Detector) doubtBecauseOf(observation error, sort *contradictions, isProof bool) error {
+	if d.doubt.isOpen() {
+		return nil
+	}
+	count, interval, isCounted := sort.record()
+	if !isCounted {
+		return nil
+	}
+	d.doubt.add()
+	isProof = isProof && count == 1
+	if isProof {
+		d.restorations.record(d) // before the list begins
+	}
+	d.follower.Relist()
+	if isProof {
+		return everythingIsListed(observation)
+	}
+	return fmt.Errorf("%w, for the time number %d: this kind is listed again, and not before %s for the same reason", observation, count, interval)
+}
+
+// listIfNeeded asks for a list if the store is in doubt and no list has begun since.
+func (d *Detector) listIfNeeded() {
+	if d.doubt.needsList() {
+		d.follower.Relist()
 	}
 }
 
@@ -92,51 +131,4 @@ func (d *Detector) hasToShow(objectLabels string) bool {
 		return false
 	}
 	return d.selector.Matches(set)
-}
-
-// minProofInterval is the least time between two lists because of proofs. A server that answers from several
-// caches of its own seems to be restored all the time.
-const minProofInterval = time.Minute
-
-// proofs counts the proofs that concern one stream. The stream is in doubt from a proof on, until a list is
-// complete that began after the proof. All methods can be used concurrently.
-type proofs struct {
-	mu    sync.Mutex
-	count uint64
-	// settled is the count when the latest complete list began.
-	settled uint64
-	last    time.Time
-}
-
-// record counts a proof. It reports false, and counts nothing, if the last proof was a moment ago.
-func (p *proofs) record() (isCounted bool) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	if !p.last.IsZero() && time.Since(p.last) < minProofInterval {
-		return false
-	}
-	p.count++
-	p.last = time.Now()
-	return true
-}
-
-// current returns the count.
-func (p *proofs) current() uint64 {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	return p.count
-}
-
-// settle records that a list is complete. The list began when the count was count.
-func (p *proofs) settle(count uint64) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	p.settled = count
-}
-
-// isDoubted reports whether the stream is in doubt.
-func (p *proofs) isDoubted() bool {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	return p.count > p.settled
 }

@@ -21,7 +21,7 @@ type expectedVersion struct {
 
 // lossError returns the error that the server has lost the version.
 func (e expectedVersion) lossError() error {
-	return fmt.Errorf("the server has lost resource version %s of %s, which it had answered a request with, as after a restored backup: everything is listed again", e.version, e.key)
+	return fmt.Errorf("the server has lost resource version %s of %s, which it had answered a request with", e.version, e.key)
 }
 
 // expectedVersions are the versions that a stream is expected to show. A watch shows the changes of its
@@ -60,13 +60,12 @@ func (x *expectedVersions) add(k kube.Key, version string) {
 }
 
 // advance records that a watch has reached version. It removes and returns the expected versions up to
-// version. before is the version that the stream had reached.
-func (x *expectedVersions) advance(version string) (passed []expectedVersion, before string) {
+// version.
+func (x *expectedVersions) advance(version string) (passed []expectedVersion) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
-	before = x.reached
-	if version == "" || ident.IsNewer(before, version) {
-		return nil, before
+	if version == "" || ident.IsNewer(x.reached, version) {
+		return nil
 	}
 	x.reached = version
 	n := 0
@@ -74,11 +73,11 @@ func (x *expectedVersions) advance(version string) (passed []expectedVersion, be
 		n++
 	}
 	if n == 0 {
-		return nil, before
+		return nil
 	}
 	passed = slices.Clone(x.versions[:n])
 	x.versions = slices.Delete(x.versions, 0, n)
-	return passed, before
+	return passed
 }
 
 // beginList records that a list begins.
@@ -113,19 +112,22 @@ func (x *expectedVersions) endList(version string) {
 	})
 }
 
-// hasOlderThan reports whether a version is expected that was answered before t.
-func (x *expectedVersions) hasOlderThan(t time.Time) bool {
+// olderThan returns a version that was answered before t.
+func (x *expectedVersions) olderThan(t time.Time) (older expectedVersion, ok bool) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
-	return slices.ContainsFunc(x.versions, func(e expectedVersion) bool { return e.answered.Before(t) })
+	i := slices.IndexFunc(x.versions, func(e expectedVersion) bool { return e.answered.Before(t) })
+	if i < 0 {
+		return expectedVersion{}, false
+	}
+	return x.versions[i], true
 }
 
-// forget removes all versions, and returns the version that the stream has reached.
-func (x *expectedVersions) forget() (reached string) {
+// forget removes all versions.
+func (x *expectedVersions) forget() {
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	x.versions = nil
-	return x.reached
 }
 
 // version returns the version that the stream has reached.

@@ -1,6 +1,8 @@
 package restoration
 
 import (
+	"errors"
+	"fmt"
 	"time"
 
 	"github.com/yare-go/yare/internal/ident"
@@ -9,16 +11,9 @@ import (
 
 // Recorder receives what one stream does. It must not be used concurrently.
 type Recorder struct {
-	detector     *Detector
-	restorations *Restorations
+	detector *Detector
 	// isListed is true once a list is complete, and isListing is true within a list.
 	isListed, isListing bool
-	// proofCount and restorationCount are the counts when the list began.
-	proofCount, restorationCount uint64
-	// isProven is true from a proof by the watch on, until the next list is complete.
-	isProven bool
-	// versionBeforeProof is the version that the stream had reached before the proof.
-	versionBeforeProof string
 	// watchOpened is the time at which the last watch was opened.
 	watchOpened time.Time
 }
@@ -30,33 +25,40 @@ const maxDelay = time.Minute
 func (r *Recorder) RecordWatchOpened() { r.watchOpened = time.Now() }
 
 // Advance records that the stream has reached version. The change at version is of the object of k. For a
-// bookmark k is empty. Advance returns an error if the watch has passed an expected version without showing
-// its object. That is a proof, and a fresh list is asked for. Within a list Advance does nothing, because
-// the versions of objects are in no order.
+// bookmark k is empty. Advance returns an error to report if the watch has passed an expected version without showing
+// its object. That is a contradiction. Within a list Advance does nothing, because the versions of objects are in
+// no order.
 func (r *Recorder) Advance(version string, k kube.Key) error {
 	if r.isListing {
 		return nil
 	}
-	passed, before := r.detector.expected.advance(version)
-	for _, e := range passed {
-		isShown := e.version == version && e.key.Namespace == k.Namespace && e.key.Name == k.Name
-		if !isShown && !r.isProven {
-			r.isProven, r.versionBeforeProof = true, before
-			r.detector.recordProof()
-			return e.lossError()
+	for _, e := range r.detector.expected.advance(version) {
+		if isShown := e.version == version && e.key.Namespace == k.Namespace && e.key.Name == k.Name; !isShown {
+			return r.detector.recordContradiction(e.lossError())
 		}
 	}
 	return nil
 }
 
-// CheckOverdue asks for a fresh list if the watch is open for longer than a change needs, and has not reached
-// a version that was expected before the watch was opened. A restored server with lower versions sends
-// nothing that passes the expected version.
-func (r *Recorder) CheckOverdue() {
-	d := r.detector
-	if r.isProven || time.Since(r.watchOpened) > maxDelay && d.expected.hasOlderThan(r.watchOpened) {
-		d.recordProof()
+// CheckOverdue asks for a list if the watch is open for longer than a change needs, and has not reached a version that
+// was expected before the watch was opened. It returns an error to report if it does so. A restored server with lower
+// versions sends nothing that passes the expected version. A watch that lags is silent too. So only the list shows
+// whether the server was restored.
+func (r *Recorder) CheckOverdue() error {
+	if time.Since(r.watchOpened) <= maxDelay {
+		return nil
 	}
+	e, ok := r.detector.expected.olderThan(r.watchOpened)
+	if !ok {
+		return nil
+	}
+	return r.detector.recordSuspicion(fmt.Errorf("the watch has not shown resource version %s of %s for more than %s", e.version, e.key, maxDelay))
+}
+
+// RecordLoss records that a probe has found that the server has lost what the stream has shown. The stream lists by
+// itself.
+func (r *Recorder) RecordLoss() {
+	_ = r.detector.recordContradiction(errors.New("the server has lost what it has shown before")) // reported already
 }
 
 // ForgetExpected forgets the expected versions: a change could not be read, and may be one of them.
@@ -65,50 +67,65 @@ func (r *Recorder) ForgetExpected() { r.detector.expected.forget() }
 // BeginList records that the stream begins a list.
 func (r *Recorder) BeginList() {
 	r.isListing = true
-	r.restorationCount = r.restorations.count.Load()
-	r.proofCount = r.detector.proofs.current()
+	r.detector.doubt.beginList()
 	r.detector.expected.beginList()
 }
 
-// ListResult is what a complete list shows about a restoration.
+// ListResult is what a complete list means for the doubt about the store.
 type ListResult struct {
-	// IsRestoration reports whether the server was restored.
-	IsRestoration bool
-	// Kept is the version up to which the server has lost nothing.
-	Kept string
+	// IsRecovery reports whether the store recovers from a restoration or a contradiction, once it has the list.
+	// IsRestoration reports whether it recovers from a restoration.
+	IsRecovery, IsRestoration bool
+	// settlesAll reports whether the list settles all reasons for doubt, also those from after its beginning.
+	settlesAll bool
 	// Err is the error to report, or nil.
 	Err error
 }
 
-// CheckList compares a complete list at version, and what the stream had reached and expected.
-func (r *Recorder) CheckList(version string) ListResult {
+// RecordList records that a list at version is complete. The store does not have its version yet. A version lower than
+// what the stream had reached, or expected, is a proof.
+func (r *Recorder) RecordList(version string) ListResult {
 	d := r.detector
-	f := ListResult{Kept: version}
-	f.IsRestoration = r.isListed && (r.isProven || ident.IsNewer(d.expected.version(), version))
-	if lost, ok := d.expected.lostBy(version); ok && !f.IsRestoration {
-		f.IsRestoration, f.Err = true, lost.lossError()
+	proof := error(nil)
+	if lost, ok := d.expected.lostBy(version); ok {
+		proof = lost.lossError()
+	} else if reached := d.expected.version(); r.isListed && ident.IsNewer(reached, version) {
+		proof = fmt.Errorf("the server is at resource version %s, and has been at %s", version, reached)
 	}
-	if r.isProven && ident.IsNewer(version, r.versionBeforeProof) {
-		f.Kept = r.versionBeforeProof
+	if proof == nil {
+		return r.recoveryByList()
 	}
-	return f
+	result := ListResult{settlesAll: true, IsRecovery: true, IsRestoration: true}
+	if d.restorations.record(d) {
+		result.Err = everythingIsListed(proof)
+	}
+	return result
 }
 
-// EndList records that the list at version is complete and in the store. f is the finding of CheckList.
-// EndList reports whether the store has recovered from a restoration, which this list or another stream has
-// found.
-func (r *Recorder) EndList(version string, f ListResult) (isRecovered bool) {
-	d := r.detector
-	r.isListed, r.isListing, r.isProven = true, false, false
-	d.expected.endList(version)
-	isRecovered = f.IsRestoration || d.IsDoubted()
-	d.proofs.settle(r.proofCount)
-	if f.IsRestoration {
-		r.restorations.record(d, f.Kept)
-		return isRecovered
-	}
-	// Another stream may have found a restoration while this list ran, and found that this store is not
-	// affected. If this list has the undone state all the same, the silence of the watch will show that.
-	d.count.Store(max(d.count.Load(), r.restorationCount))
-	return isRecovered
+// RecordAbsence records that the server does not serve the kind. The version of an absence proves nothing. A store
+// without objects is not in doubt, because nothing is listed before the server serves the kind.
+func (r *Recorder) RecordAbsence() ListResult {
+	r.detector.doubt.recordAbsence()
+	result := r.recoveryByList()
+	result.IsRecovery, result.settlesAll = result.IsRecovery || r.detector.doubt.isOpen(), true
+	return result
+}
+
+// recoveryByList returns the result of a list that proves nothing.
+func (r *Recorder) recoveryByList() ListResult {
+	doubt := &r.detector.doubt
+	isRecovery := doubt.endsWithList()
+	return ListResult{IsRecovery: isRecovery, IsRestoration: isRecovery && doubt.isDueToRestoration()}
+}
+
+// EndList records that the store has the list at version, with the result of [Recorder.RecordList].
+func (r *Recorder) EndList(version string, result ListResult) {
+	r.isListed, r.isListing = true, false
+	r.detector.expected.endList(version)
+	r.detector.doubt.endList(result.settlesAll)
+}
+
+// everythingIsListed returns the error about a proof.
+func everythingIsListed(proof error) error {
+	return fmt.Errorf("%w, as after a restored backup: everything is listed again", proof)
 }

@@ -3,30 +3,51 @@ package restoration
 import (
 	"slices"
 	"sync"
-	"sync/atomic"
 
-	"github.com/yare-go/yare/internal/ident"
 	"github.com/yare-go/yare/kube"
 )
 
-// Restorations counts the restorations that the streams of a program have found. All methods can be used
-// concurrently. The zero value has no streams.
+// Restorations finds the streams of a program that a restoration concerns. All methods can be used concurrently.
 type Restorations struct {
-	count atomic.Uint64
+	// doubtAnswers puts in doubt what requests were answered with: see [New].
+	doubtAnswers func(cluster string, isAffected func(group string) bool)
 
 	mu sync.Mutex
 	// detectors holds a Detector for each open stream.
 	detectors []*Detector
+	// definedGroups holds the groups of the kinds that the program defines.
+	definedGroups map[string]bool
 }
 
-// Open adds a stream. The Detector and the Recorder call relist to ask for a fresh list of the stream. It
-// must not block, and must not use the Restorations.
-func (r *Restorations) Open(s kube.Stream, relist func()) (*Detector, *Recorder) {
-	d := &Detector{cluster: s.Cluster, selector: selectorOf(s), relist: relist, total: &r.count}
+// New returns Restorations without streams. doubtAnswers is called when a restoration is found. It puts in doubt
+// what the requests of the program for the affected groups of a cluster were answered with. It must not use the
+// Restorations.
+func New(doubtAnswers func(cluster string, isAffected func(group string) bool)) *Restorations {
+	return &Restorations{doubtAnswers: doubtAnswers, definedGroups: make(map[string]bool)}
+}
+
+// Follower lists and watches one stream. Its methods must not block, and must not use the Restorations.
+type Follower interface {
+	// Relist asks for a fresh list.
+	Relist()
+	// Probe asks for a list of one object, which shows whether the server has lost something.
+	Probe()
+}
+
+// RecordDefinition records that the program defines kinds of a group.
+func (r *Restorations) RecordDefinition(group string) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.definedGroups[group] = true
+}
+
+// Open adds a stream, which f follows.
+func (r *Restorations) Open(s kube.Stream, f Follower) (*Detector, *Recorder) {
+	d := &Detector{restorations: r, stream: s, selector: selectorOf(s), follower: f}
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.detectors = append(r.detectors, d)
-	return d, &Recorder{detector: d, restorations: r}
+	return d, &Recorder{detector: d}
 }
 
 // Close removes the stream of d.
@@ -34,29 +55,42 @@ func (r *Restorations) Close(d *Detector) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.detectors = slices.DeleteFunc(r.detectors, func(other *Detector) bool { return other == d })
+	d.listTimer.stop()
+	d.probeTimer.stop()
 }
 
-// record records that the stream of found has listed the state of a restored server. The server has kept
-// everything up to version. record counts the restoration, unless another stream has found it before. A store
-// of the cluster that is newer than version stays in doubt until it is listed. Its list is asked for, because
-// its own watch may never show that anything was lost.
-func (r *Restorations) record(found *Detector, version string) {
+// AreRestoredTogether reports whether a restoration that concerns the stream a concerns the stream b too.
+func (r *Restorations) AreRestoredTogether(a, b kube.Stream) bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	count := r.count.Load()
-	if found.count.Load() == count {
-		count++
-		r.count.Store(count)
-		for _, d := range r.detectors {
-			switch isAffected := d.cluster == found.cluster; {
-			case isAffected && ident.IsNewer(d.expected.forget(), version):
-				if d != found {
-					d.relist()
-				}
-			default:
-				d.count.Store(count)
+	return r.scopeLocked(a.Cluster, a.Resource.Group) == r.scopeLocked(b.Cluster, b.Resource.Group)
+}
+
+// record records that the stream of found has proved a restoration. It reports false if the restoration is known, and
+// has put the stream in doubt already. All streams of its scope are in doubt from now on, until they are listed, whatever version they have reached: the server may have
+// passed the version, and have assigned it twice. All other streams of the cluster are probed.
+func (r *Restorations) record(found *Detector) (isNew bool) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if found.doubt.isDueToRestoration() {
+		return false
+	}
+	cluster := found.stream.Cluster
+	restored := r.scopeLocked(cluster, found.stream.Resource.Group)
+	isAffected := func(group string) bool { return r.scopeLocked(cluster, group) == restored }
+	for _, d := range r.detectors {
+		switch {
+		case d.stream.Cluster != cluster:
+		case isAffected(d.stream.Resource.Group):
+			d.expected.forget()
+			d.doubt.addRestoration()
+			if d != found {
+				d.listTimer.start(d.listIfNeeded)
 			}
+		default:
+			d.probeTimer.start(d.follower.Probe)
 		}
 	}
-	found.count.Store(count)
+	r.doubtAnswers(cluster, isAffected)
+	return true
 }

@@ -1,0 +1,103 @@
+package restoration
+
+import "sync"
+
+// doubt is whether the store of one stream is in doubt. The store is in doubt from a reason on, until a list is
+// complete that began after the reason. All methods can be used concurrently.
+//
+// Example: a restoration is found while the stream lists.
+//
+//	the list begins                              begun 0
+//	a restoration is found by another stream     count 1
+//	the list is complete                         settled 0: the store stays in doubt
+//	another list begins                          begun 1
+//	the list is complete                         settled 1: the doubt is over
+type doubt struct {
+	mu sync.Mutex
+	// count counts the reasons. begun is the count when the latest list began. settled is the count of the reasons
+	// from before the latest complete list.
+	count, begun, settled uint64
+	// isRestoration is true if one of the reasons that are not settled is a restoration.
+	isRestoration bool
+	// isAbsent is true while the server does not serve the kind. No reason counts then.
+	isAbsent bool
+}
+
+// add adds a reason.
+func (d *doubt) add() {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.count++
+}
+
+// addRestoration adds a restoration as a reason.
+func (d *doubt) addRestoration() {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if !d.isAbsent {
+		d.count++
+		d.isRestoration = true
+	}
+}
+
+// recordAbsence records that the server does not serve the kind.
+func (d *doubt) recordAbsence() {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.isAbsent = true
+}
+
+// beginList records that a list begins.
+func (d *doubt) beginList() {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.begun = d.count
+	d.isAbsent = false
+}
+
+// endList records that a list is complete. settlesAll is true if the list settles all reasons: it certainly has the
+// state of the restored server, or the server does not serve the kind.
+func (d *doubt) endList(settlesAll bool) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.settled = d.begun
+	if settlesAll {
+		d.settled = d.count
+	}
+	d.isRestoration = d.isRestoration && d.count > d.settled
+}
+
+// isOpen reports whether the store is in doubt.
+func (d *doubt) isOpen() bool {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return d.count > d.settled
+}
+
+// settledCount returns the number of reasons that are settled.
+func (d *doubt) settledCount() uint64 {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return d.settled
+}
+
+// isDueToRestoration reports whether the store is in doubt because of a restoration.
+func (d *doubt) isDueToRestoration() bool {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return d.isRestoration
+}
+
+// endsWithList reports whether the current list ends the doubt, if the list does not prove anything itself.
+func (d *doubt) endsWithList() bool {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return d.count > d.settled && d.count == d.begun
+}
+
+// needsList reports whether the store is in doubt for a reason from after the beginning of the latest list.
+func (d *doubt) needsList() bool {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return d.count > d.settled && d.count > d.begun
+}
