@@ -19,7 +19,7 @@ func controllerMutations() []mutation {
 		{53, 12, "controller/internal/queue", "schedule.merge", `_o._due < _w._due`, `_o._due < _w._due && _w._due == never`},
 		{54, 12, "controller/internal/queue", "Queue.Add", `(_Echo == IsEcho || _w._low)`, `_Echo == IsEcho`},
 		{55, 12, "controller/internal/echo", "outcomeOf", `_X && !ident.IsNewer(_version, _Before), _version == _replaced`, `_version == _replaced`},
-		{56, 12, "controller/internal/echo", "Tracker.classifyLocked", `_by._key == _id._key`, `true`},
+		{56, 12, "controller/internal/echo", "Tracker.classifyLocked", `_by._key != _id._key`, `false`},
 		{57, 12, "controller", "dispatcher.isAccepted", `_change._missed || _X`, `_X`},
 		{58, 12, "controller/internal/echo", "uncertainWrite.canExplain", `!_v._isDeletionStep && !_v._changesSpec`, `!_v._changesSpec`},
 
