@@ -45,6 +45,19 @@ func (f *manifestFlags) addPolicyLabel(text string) error {
 	return nil
 }
 
+// addAccountAnnotation adds an annotation of the ServiceAccount.
+func (f *manifestFlags) addAccountAnnotation(text string) error {
+	key, value, ok := strings.Cut(text, "=")
+	if !ok || len(validation.IsQualifiedName(key)) > 0 {
+		return errors.New("the annotation is not valid: write it as example.com/role=operator")
+	}
+	if f.AccountAnnotations == nil {
+		f.AccountAnnotations = make(map[string]string)
+	}
+	f.AccountAnnotations[key] = value
+	return nil
+}
+
 // installFlags name an installation, for the commands permissions, manifests and uninstall.
 type installFlags struct {
 	// namespace and prefix are empty for the defaults, which follow from the name of the program.
@@ -103,6 +116,9 @@ func (p manifestPrinter) print(ctx context.Context, o options, needs kube.Needs,
 			return err
 		}
 	}
+	if flags.Image != "" && isMovingTag(flags.Image) {
+		fmt.Fprintf(p.notes, "%s: the image %s may be another one tomorrow: name a version, or best the digest\n", p.program, flags.Image)
+	}
 	if flags.helm != "" { // the names and the namespace of a release are not known
 		objects, err := p.objects(manifests.ForHelm(options))
 		if err != nil {
@@ -134,8 +150,9 @@ func (p manifestPrinter) print(ctx context.Context, o options, needs kube.Needs,
 	if err != nil {
 		return err
 	}
-	_, err = fmt.Fprintf(p.out, "# %s %s, for kubectl apply --server-side -f -\n# This command then deletes what an earlier version printed and this one does not:\n# %s\n%s",
-		p.program, options.Version, prune, text)
+	_, err = fmt.Fprintf(p.out, "# %s %s, for kubectl apply --server-side -f -\n# This command then deletes what an earlier version printed and this one does not:\n# %s\n"+
+		"# To remove the program run %s uninstall: kubectl delete -f would delete the definitions with all objects, and end the program before its cleanups.\n%s",
+		p.program, options.Version, prune, p.program, text)
 	return err
 }
 
@@ -180,6 +197,9 @@ func (p manifestPrinter) options(o options, needs kube.Needs) (*manifests.Option
 		if _, err := manifests.ParseMemory(flags.MemoryLimit); err != nil {
 			errs = append(errs, fmt.Errorf("--memory-limit: %w", err))
 		}
+	}
+	if flags.CPULimit != "" && !isCPU(flags.CPULimit) {
+		errs = append(errs, fmt.Errorf("--cpu-limit: %q is no amount of processor time: write it as 500m or 2", flags.CPULimit))
 	}
 	if flags.kustomize != "" && flags.helm != "" {
 		errs = append(errs, errors.New("--kustomize and --helm exclude each other: run the command twice"))
@@ -239,6 +259,18 @@ func (p manifestPrinter) options(o options, needs kube.Needs) (*manifests.Option
 		GraceSeconds: int(max(30*time.Second, needs.ShutdownTime+endMargin).Round(time.Second) / time.Second),
 		Definitions:  definitions, Roles: roles,
 	}, errors.Join(errs...)
+}
+
+// isCPU reports whether text is an amount of processor time, such as 500m or 2.
+func isCPU(text string) bool {
+	n, err := strconv.ParseUint(strings.TrimSuffix(text, "m"), 10, 32)
+	return err == nil && n > 0
+}
+
+// isMovingTag reports whether an image may be another one tomorrow: it has the tag latest, or neither tag nor digest.
+func isMovingTag(image string) bool {
+	name := image[strings.LastIndex(image, "/")+1:]
+	return strings.HasSuffix(name, ":latest") || !strings.ContainsAny(name, ":@")
 }
 
 // hasFlag reports whether args give a flag.

@@ -559,7 +559,7 @@ func TestCheckOfAnInstallation(t *testing.T) {
 	i.create("default", "checked")
 	i.cluster.Kubectl(t, "", "patch", i.robots.String(), "checked", "--namespace=default", "--type=json",
 		"--patch", `[{"op":"add","path":"/metadata/finalizers/-","value":"former.older.example.com/cleanup"}]`)
-	status, stream, stderr := i.call("manifests", "--image=example.com/robots:v1", "--replicas=1", "--check")
+	status, stream, stderr := i.call("manifests", "--image=example.com/robots:v1", "--listen=:8080", "--replicas=1", "--check")
 	for _, want := range []string{
 		"clusterroles.rbac.authorization.k8s.io " + i.name + "\n", "clusterrolebindings.rbac.authorization.k8s.io " + i.name + "\n",
 		"does not know the finalizer former.older.example.com/cleanup", i.robots.String() + ": 1 in namespace default",

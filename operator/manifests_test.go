@@ -362,3 +362,33 @@ func change(t *testing.T, name, text string) {
 		t.Fatal(err)
 	}
 }
+
+// What a company's clusters demand of Pods and accounts is a flag.
+func TestManifestsForACompany(t *testing.T) {
+	t.Parallel()
+	args := "manifests --image registry.example.com:5000/gadgets --cpu-limit 500m --priority-class system-cluster-critical --service-account-annotation example.com/role=writer=1"
+	status, stdout, stderr := call(strings.Fields(args), Func[gadget](idle))
+	if status != 0 || !strings.Contains(stderr, "may be another one tomorrow") {
+		t.Fatalf("status %d, %s", status, stderr)
+	}
+	pod := deploymentOf(t, stdout, "gadgets").Spec.Template.Spec
+	if limit := pod.Containers[0].Resources.Limits[corev1.ResourceCPU]; limit.String() != "500m" || pod.PriorityClassName != "system-cluster-critical" {
+		t.Errorf("the Pod is %+v", pod)
+	}
+	checkText(t, "the stream", stdout, []string{
+		"example.com/role: writer=1", "pod-security.kubernetes.io/enforce-version: latest", "pod-security.kubernetes.io/warn: restricted",
+		"pod-security.kubernetes.io/audit: restricted", "# To remove the program run gadgets uninstall",
+	})
+	for image, isMoving := range map[string]bool{
+		"i": true, "r.example.com:5000/i": true, "i:latest": true, "i:v1": false, "r.example.com/i@sha256:abc": false,
+	} {
+		if isMovingTag(image) != isMoving {
+			t.Errorf("%s may change: %t", image, !isMoving)
+		}
+	}
+	for _, wrong := range []string{"--cpu-limit fast", "--service-account-annotation a"} {
+		if status, _, stderr := call(strings.Fields("manifests --image i:1 "+wrong), Func[gadget](idle)); status == 0 {
+			t.Errorf("%s is accepted: %s", wrong, stderr)
+		}
+	}
+}

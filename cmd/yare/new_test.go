@@ -73,6 +73,23 @@ func TestNamesOfAProject(t *testing.T) {
 	}
 }
 
+// A folder with a name that Kubernetes does not accept makes a program with a name that it accepts.
+func TestProjectWithAnOddName(t *testing.T) {
+	t.Parallel()
+	p := project{Dir: filepath.Join(t.TempDir(), "myHTTP_proxy"), Group: "example.com"}
+	p, err := p.complete()
+	if err == nil {
+		_, err = p.write(plane.Location{Dir: "/yare"})
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	text, err := os.ReadFile(filepath.Join(p.Dir, "main.go"))
+	if n := strings.Count(string(text), `"myhttp-proxy",`); n != 2 || err != nil {
+		t.Errorf("main.go has the name %d times, not as Name and as a label: %v\n%s", n, err, text)
+	}
+}
+
 // A new project is complete, and compiles. .ci/stranger runs it.
 func TestNew(t *testing.T) {
 	t.Parallel()

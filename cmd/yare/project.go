@@ -117,7 +117,7 @@ func (p project) write(yare plane.Location) (names []string, err error) {
 		return nil, fmt.Errorf("%s cannot be the folder of a new operator: %w", p.Dir, err)
 	}
 	replacer := strings.NewReplacer(
-		"Name:  \""+templateName, "Name:  \""+programNameOf(p), // of operator.Program
+		`"`+templateName+`"`, `"`+programNameOf(p)+`"`, // the field Name of operator.Program, and a label
 		templateName, p.Name, templateKind, p.Kind, strings.ToLower(templateKind), strings.ToLower(p.Kind), templateGroup, p.Group,
 	)
 	for _, file := range []struct{ source, target string }{

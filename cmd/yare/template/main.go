@@ -36,8 +36,10 @@ type Widget = kube.CustomResource[WidgetSpec, WidgetStatus]
 
 func main() {
 	operator.Program{
-		Name:  "widget-operator",
-		Parts: func() ([]operator.Part, error) { return []operator.Part{newController(), operator.SecureListener()}, nil },
+		Name: "widget-operator",
+		Parts: func() ([]operator.Part, error) {
+			return []operator.Part{newController(), operator.SecureListener()}, nil
+		},
 	}.Main()
 }
 

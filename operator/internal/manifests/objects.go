@@ -51,10 +51,14 @@ type Choices struct {
 	Image       string
 	PullSecrets []string
 	Replicas    int
-	// MemoryLimit is empty for none.
-	MemoryLimit                   string
+	// MemoryLimit and CPULimit are empty for none.
+	MemoryLimit, CPULimit         string
 	Architectures                 []string
 	NetworkPolicy, ServiceMonitor bool
+	// PriorityClass is the class of the Pods, or empty.
+	PriorityClass string
+	// AccountAnnotations are those of the ServiceAccount, by which clouds give it an identity.
+	AccountAnnotations map[string]string
 	// PolicyLabels are the labels of the namespaces that the NetworkPolicy lets in. Without any it lets in all.
 	PolicyLabels map[string]string
 	// TLSSecret is the Secret with the certificate of the program, or empty.
@@ -83,9 +87,20 @@ func Objects(o *Options) ([]Object, error) {
 	}
 	r.add(namespaceText)
 	if o.OwnNamespace {
-		at(r.last(), "metadata")["labels"] = Object{"pod-security.kubernetes.io/enforce": "restricted"}
+		labels := Object{"pod-security.kubernetes.io/enforce-version": "latest"}
+		for _, mode := range []string{"enforce", "warn", "audit"} {
+			labels["pod-security.kubernetes.io/"+mode] = "restricted"
+		}
+		at(r.last(), "metadata")["labels"] = labels
 	}
 	r.add(accountText)
+	if len(o.AccountAnnotations) > 0 {
+		annotations := Object{}
+		for key, value := range o.AccountAnnotations {
+			annotations[key] = value
+		}
+		at(r.last(), "metadata")["annotations"] = annotations
+	}
 	for _, role := range o.Roles {
 		r.addValue(role)
 		bound := r.last()
@@ -113,6 +128,9 @@ func Objects(o *Options) ([]Object, error) {
 		r.add(serviceMonitorText)
 	}
 	r.add(deploymentText)
+	if o.PriorityClass != "" {
+		podSpec(r.last())["priorityClassName"] = o.PriorityClass
+	}
 	if o.TLSSecret != "" {
 		podSpec(r.last())["volumes"] = []any{Object{"name": "tls", "secret": Object{"secretName": o.TLSSecret}}}
 	}
@@ -143,6 +161,9 @@ func (o *Options) values() []string {
 		if limit, err := ParseMemory(o.MemoryLimit); err == nil && limit < 64<<20 {
 			requests["memory"] = o.MemoryLimit
 		}
+	}
+	if o.CPULimit != "" {
+		limits["cpu"] = o.CPULimit
 	}
 	resources := Object{"requests": requests}
 	if len(limits) > 0 {

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"slices"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -220,6 +221,38 @@ func TestFinalizersOfWatchedNamespaces(t *testing.T) {
 		}
 		if strings.TrimSpace(got) != test.want || err != nil {
 			t.Errorf("%s: %q, want %q; %v", name, got, test.want, err)
+		}
+	}
+}
+
+// A binding with the labels of the installation that grants its role to the account of another installation is an
+// error. Bindings for other accounts, such as that of Prometheus, are no concern.
+func TestBindingsOfOtherInstallations(t *testing.T) {
+	t.Parallel()
+	bindings := kube.Resource{GroupVersionKind: schema.GroupVersionKind{Group: "rbac.authorization.k8s.io", Version: "v1", Kind: "ClusterRoleBinding"}, Plural: "clusterrolebindings", ClusterScoped: true}
+	i := manifests.Installation{Program: "robots", Name: "robots", Namespace: "one"}
+	for name, test := range map[string]struct {
+		subjects []any // name and namespace
+		isError  bool
+	}{
+		"own":               {[]any{"robots", "one"}, false},
+		"own and another":   {[]any{"robots", "two", "robots", "one"}, false},
+		"another":           {[]any{"robots", "two"}, true},
+		"reader of metrics": {[]any{"robots-metrics-reader", "one"}, false},
+		"prometheus":        {[]any{"prometheus", "monitoring"}, false},
+		"nobody":            {nil, false},
+	} {
+		server := fakeserver.New()
+		var subjects []any
+		for pair := range slices.Chunk(test.subjects, 2) {
+			subjects = append(subjects, map[string]any{"name": pair[0], "namespace": pair[1]})
+		}
+		server.Store(bindings, "", "robots", map[string]any{
+			"metadata": map[string]any{"labels": map[string]any{manifests.LabelInstance: "robots", manifests.LabelNamespace: "one"}}, "subjects": subjects,
+		})
+		c := &cluster{client: server.Client(), resources: []kube.Resource{bindings}}
+		if err := checkBindings(t.Context(), c, &i); (err != nil) != test.isError {
+			t.Errorf("%s: %v", name, err)
 		}
 	}
 }

@@ -136,15 +136,16 @@ func (o *Options) mustCleanUp(x *live.Object) bool {
 	return !o.AbandonCleanup && x.HasFinalizer(o.Finalizers)
 }
 
-// checkBindings returns an error if a binding with the labels of the installation serves another one: it names
-// accounts, and not the ServiceAccount of the installation.
+// checkBindings returns an error if a binding with the labels of the installation serves another one: it names a
+// ServiceAccount of the same name in another namespace, and not that of the installation.
 func checkBindings(ctx context.Context, c *cluster, i *manifests.Installation) error {
 	for _, r := range c.resources {
 		if r.Plural != "clusterrolebindings" && r.Plural != "rolebindings" {
 			continue
 		}
 		taken, err := live.List(ctx, c.client, kube.Stream{Resource: r, LabelSelector: i.Selector()}, func(b *live.Object) bool {
-			return len(b.Subjects) > 0 && !slices.Contains(b.Subjects, live.Subject{Name: i.Name, Namespace: i.Namespace})
+			return slices.ContainsFunc(b.Subjects, func(s live.Subject) bool { return s.Name == i.Name && s.Namespace != i.Namespace }) &&
+				!slices.Contains(b.Subjects, live.Subject{Name: i.Name, Namespace: i.Namespace})
 		})
 		if err != nil {
 			return err

@@ -1,9 +1,6 @@
 package restoration
 
-import (
-	"slices"
-	"strings"
-)
+import "strings"
 
 // scope names the streams that one restoration concerns, because one server assigns their resource versions.
 //
@@ -19,16 +16,16 @@ import (
 //	deployments.apps of the cluster east      {"east", ""}
 type scope struct{ cluster, group string }
 
-// kubernetesGroups holds the groups with a dot that the API server itself serves. A test compares them with the
-// groups of k8s.io/api.
-var kubernetesGroups = strings.Fields(`
-	admissionregistration.k8s.io apiextensions.k8s.io apiregistration.k8s.io authentication.k8s.io authorization.k8s.io
-	certificates.k8s.io coordination.k8s.io discovery.k8s.io events.k8s.io flowcontrol.apiserver.k8s.io
-	internal.apiserver.k8s.io lifecycle.k8s.io networking.k8s.io node.k8s.io rbac.authorization.k8s.io resource.k8s.io
-	scheduling.k8s.io storage.k8s.io storagemigration.k8s.io`)
-
 // isKubernetesGroup reports whether Kubernetes defines the kinds of a group. The groups of CustomResourceDefinitions
-// have a dot.
+// have a dot. A test compares the groups with a dot with the groups of k8s.io/api.
 func isKubernetesGroup(group string) bool {
-	return !strings.Contains(group, ".") || slices.Contains(kubernetesGroups, group)
+	switch group {
+	case "admissionregistration.k8s.io", "apiextensions.k8s.io", "apiregistration.k8s.io", "authentication.k8s.io",
+		"authorization.k8s.io", "certificates.k8s.io", "coordination.k8s.io", "discovery.k8s.io", "events.k8s.io",
+		"flowcontrol.apiserver.k8s.io", "internal.apiserver.k8s.io", "lifecycle.k8s.io", "networking.k8s.io", "node.k8s.io",
+		"rbac.authorization.k8s.io", "resource.k8s.io", "scheduling.k8s.io", "storage.k8s.io", "storagemigration.k8s.io":
+		return true
+	default:
+		return !strings.Contains(group, ".")
+	}
 }
