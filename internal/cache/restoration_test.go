@@ -106,7 +106,9 @@ func TestRestorationListsTheStoresOfThePast(t *testing.T) {
 		}
 		time.Sleep(time.Minute)
 		// The stream that was not ahead of the backup lists at a random time.
+		f.mu.Lock()
 		slices.Sort(f.changes)
+		f.mu.Unlock()
 		f.check("Added new", "Restored ", "Restored ")
 		if n := restored.Load(); n != 2 {
 			t.Errorf("the other subscriber received %d restorations, want one for each list", n)
