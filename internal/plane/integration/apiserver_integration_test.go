@@ -17,7 +17,7 @@ import (
 	"github.com/yare-go/yare/yaretest"
 )
 
-const release = "v1.36.3"
+const release = "v1.37.2"
 
 func TestVersionIsThatOfARelease(t *testing.T) {
 	t.Parallel()
@@ -28,10 +28,10 @@ func TestVersionIsThatOfARelease(t *testing.T) {
 	if err := json.Unmarshal([]byte(cluster.Kubectl(t, "", "version", "-o", "json")), &version); err != nil {
 		t.Fatal(err)
 	}
-	if c := version.ClientVersion; c.GitVersion != release || c.Major != "1" || c.Minor != "36" {
+	if c := version.ClientVersion; c.GitVersion != release || c.Major != "1" || c.Minor != "37" {
 		t.Errorf("kubectl says it is %+v", c)
 	}
-	if s := version.ServerVersion; s.GitVersion != release || s.Major != "1" || s.Minor != "36" {
+	if s := version.ServerVersion; s.GitVersion != release || s.Major != "1" || s.Minor != "37" {
 		t.Errorf("the server says it is %+v", s)
 	}
 }
