@@ -159,6 +159,6 @@ func discovery() map[string][]byte {
 				"name": "shops", "singularName": "shop", "kind": "Shop", "namespaced": true, "verbs": verbs,
 			}},
 		}),
-		"/version": object("Info", map[string]any{"major": "1", "minor": "36", "gitVersion": "v1.36.3"}),
+		"/version": object("Info", map[string]any{"major": "1", "minor": "37", "gitVersion": "v1.37.2"}),
 	}
 }
