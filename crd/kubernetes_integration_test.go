@@ -94,9 +94,6 @@ func compareWithServer(t *testing.T, typ reflect.Type, got *crd.Schema, want ope
 		if p.Type == "object" && p.AdditionalProperties != nil && p.MapType != strings.TrimSuffix(w.MapType, "granular") { // the default of a server
 			t.Errorf("%s: the map type is %q, and the server's is %q", field, p.MapType, w.MapType)
 		}
-		if name == "nodeAllocatableResourceClaimStatuses" {
-			continue // it became a map after the version of the server
-		}
 		listType := p.ListType
 		if listType == "" && w.ListType == "atomic" {
 			listType = "atomic" // the default of a server

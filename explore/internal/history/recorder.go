@@ -135,12 +135,11 @@ func (r *Recorder) recordChange(s *stream, change watch.Change, err error) {
 		s.recordErrorLocked(err)
 	case change.Type == watch.ChangeWatchOpened:
 		s.failure = nil
-	case change.Type == watch.ChangeListed:
-		if s.isListed { // the versions between two lists are lost
-			for _, each := range r.recordings {
-				each.addGapLocked(s.Resource.String())
-			}
+	case change.Type == watch.ChangeListStarted && s.isListed: // the versions between two lists are lost
+		for _, each := range r.recordings {
+			each.addGapLocked(s.Resource.String())
 		}
+	case change.Type == watch.ChangeListed:
 		s.isListed = true
 	case change.Type == watch.ChangeAdded, change.Type == watch.ChangeModified, change.Type == watch.ChangeDeleted:
 		r.addVersionLocked(s, change)
