@@ -43,6 +43,7 @@ func TestConnectionsAreBounded(t *testing.T) {
 		if err != nil {
 			return err
 		}
+		defer response.Body.Close()
 		_, err = io.Copy(io.Discard, response.Body)
 		return err
 	}

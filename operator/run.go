@@ -98,7 +98,7 @@ func runParts(ctx context.Context, c *kube.Client, env environment, parts []Part
 	if err != nil {
 		return err
 	}
-	if env.listeners.pages == nil && len(handlers) > 0 {
+	if env.pages == nil && len(handlers) > 0 {
 		env.log.Warn("the handlers of the program are not served: give --listen, such as --listen :8080")
 	}
 	tracker := watch.NewSyncTracker()
@@ -118,12 +118,12 @@ func runParts(ctx context.Context, c *kube.Client, env environment, parts []Part
 			s := serve(env.probes, pages.probes, env.log, group.fail)
 			defer s.close()
 		}
-		if env.listeners.pages != nil {
+		if env.pages != nil {
 			var handler http.Handler = pages.mux
 			if env.guard != nil {
 				handler = env.guard(handler)
 			}
-			s := serve(env.listeners.pages, handler, env.log, group.fail)
+			s := serve(env.pages, handler, env.log, group.fail)
 			defer s.close()
 		}
 	}

@@ -381,8 +381,8 @@ func TestContradictionsAreRareAndReported(t *testing.T) {
 		}
 		contradict(5 * time.Hour)
 		var want []time.Duration
-		for _, minutes := range []time.Duration{0, 1, 3, 7, 15, 31, 63, 123, 183, 243} {
-			want = append(want, minutes*time.Minute)
+		for _, minutes := range []int{0, 1, 3, 7, 15, 31, 63, 123, 183, 243} {
+			want = append(want, time.Duration(minutes)*time.Minute)
 		}
 		if diff := cmp.Diff(want, got); diff != "" {
 			t.Errorf("the reports (-want +got):\n%s", diff)
