@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -175,13 +176,13 @@ func TestSkipOwnStatus(t *testing.T) {
 				bubble(t, func(t *testing.T, s *server) {
 					c := s.client()
 					create(t, c, garden("eden"))
-					calls := 0
+					var count atomic.Int64
 					start(t, c, controller.New(func(ctx context.Context, g *Garden, rc *kube.Client) (controller.Action, error) {
-						calls++
-						if calls == 1 {
+						call := int(count.Add(1))
+						if call == 1 {
 							s.feeds(func(f *feed) bool { f.stream.Delay(delay); return true })
 						}
-						return controller.Done(), test.reconcile(ctx, calls, g, rc, c.WithFieldManager("stranger"))
+						return controller.Done(), test.reconcile(ctx, call, g, rc, c.WithFieldManager("stranger"))
 					}, controller.Reconciled(test.options...)))
 					time.Sleep(time.Minute)
 					g, err := kube.Get[Garden](t.Context(), c, "default", "eden")
@@ -189,7 +190,7 @@ func TestSkipOwnStatus(t *testing.T) {
 					if delay > 0 && test.wantLate > 0 {
 						want = test.wantLate
 					}
-					if err != nil || g.Status.Size != 1 || calls != want {
+					if calls := int(count.Load()); err != nil || g.Status.Size != 1 || calls != want {
 						t.Errorf("%d calls, want %d; the status is %+v: %v", calls, want, g.Status, err)
 					}
 				})

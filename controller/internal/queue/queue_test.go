@@ -3,6 +3,7 @@ package queue
 import (
 	"context"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -125,8 +126,8 @@ func TestTriggersDuringWorkCauseExactlyOneMoreRound(t *testing.T) {
 // Keys of low priority wait while they are held, and all others go on. A worker that has waited takes them afterwards.
 func TestLowIsHeld(t *testing.T) {
 	inBubble(t, func(t *testing.T, q *Queue) {
-		isHeld := true
-		q.HoldLow(func() bool { return isHeld })
+		var isReleased atomic.Bool
+		q.HoldLow(func() bool { return !isReleased.Load() })
 		q.Add(low(a))
 		q.Add(low(b))
 		requireIdle(t, q)
@@ -139,7 +140,7 @@ func TestLowIsHeld(t *testing.T) {
 		}
 		go func() {
 			time.Sleep(time.Hour)
-			isHeld = false
+			isReleased.Store(true)
 			q.ReleaseLow()
 		}()
 		mustGetAfter(t, q, time.Hour, a)
