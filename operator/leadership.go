@@ -121,9 +121,9 @@ const recentRenewal = 2 * time.Minute
 // watches: the Leases of the same name in other namespaces, and the Leases of other names for the same kinds. Both
 // installs lead, and both act on the same objects. An account that may not list these Leases has no warning.
 func (l *leaderElection) warnOfOtherInstalls(ctx context.Context, client *kube.Client, c candidacy) {
-	streams := []kube.Stream{lease.Named(c.lease)}
+	streams := []kube.Stream{lease.StreamNamed(c.lease)}
 	if c.kindsHash != "" {
-		streams = append(streams, lease.OfKinds(c.kindsHash))
+		streams = append(streams, lease.StreamOfKinds(c.kindsHash))
 	}
 	for i, s := range streams {
 		leases, err := lease.List(ctx, client, s)

@@ -55,18 +55,18 @@ func (q requests) send(ctx context.Context, r *kube.Request) (*Lease, error) {
 
 // stream returns the stream of the Lease.
 func (q requests) stream() kube.Stream {
-	s := Named(q.name)
+	s := StreamNamed(q.name)
 	s.Namespace = q.namespace
 	return s
 }
 
-// Named returns the stream of the Leases of that name.
-func Named(name string) kube.Stream {
+// StreamNamed returns the stream of the Leases of that name.
+func StreamNamed(name string) kube.Stream {
 	return kube.Stream{Resource: Resource(), FieldSelector: "metadata.name=" + name}
 }
 
-// OfKinds returns the stream of the Leases with that hash of kinds: see [Config.KindsHash].
-func OfKinds(hash string) kube.Stream {
+// StreamOfKinds returns the stream of the Leases with that hash of kinds: see [Config.KindsHash].
+func StreamOfKinds(hash string) kube.Stream {
 	return kube.Stream{Resource: Resource(), LabelSelector: labelKinds + "=" + hash}
 }
 

@@ -95,7 +95,7 @@ func TestElectorOfClientGo(t *testing.T) {
 	holder := func(want string) {
 		t.Helper()
 		yaretest.Eventually(t, func() error {
-			leases, err := lease.List(t.Context(), client, "ships")
+			leases, err := lease.List(t.Context(), client, lease.StreamNamed("ships"))
 			switch {
 			case err != nil:
 				return err
