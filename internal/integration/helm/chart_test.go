@@ -80,12 +80,12 @@ func parse(t *testing.T, stream string) (objects []map[string]any) {
 func TestReleaseIsWhatManifestsPrints(t *testing.T) {
 	t.Parallel()
 	program, dir := build(t), t.TempDir()
-	run(t, program, "manifests", "--helm", dir, "--image", image, "--memory-limit=256Mi", "-v")
+	run(t, program, "manifests", "--helm", dir, "--image", image, "--memory-limit=256Mi", "--listen=:8080", "-v")
 	released, err := render(t, dir, map[string]any{"networkPolicy": true, "serviceMonitor": true})
 	if err != nil {
 		t.Fatal(err)
 	}
-	printed := parse(t, run(t, program, "manifests", "--image", image, "--memory-limit=256Mi", "-v", "--name-prefix=shop", "--namespace=shops", "--network-policy", "--service-monitor"))
+	printed := parse(t, run(t, program, "manifests", "--image", image, "--memory-limit=256Mi", "--listen=:8080", "-v", "--name-prefix=shop", "--namespace=shops", "--network-policy", "--service-monitor"))
 	printed = slices.DeleteFunc(printed, func(o map[string]any) bool { return o["kind"] == "Namespace" })
 	for _, o := range printed {
 		metadata := o["metadata"].(map[string]any)
