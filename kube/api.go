@@ -55,14 +55,14 @@ func APIOf[T any, P ObjectOf[T]](c *Client, kind Type, namespace string) API[T] 
 // Dynamic returns the API of a resource without a Go type. An empty namespace
 // means all namespaces. A resource without Version, Kind or Plural is an error of the API.
 func Dynamic(c *Client, r Resource, namespace string) API[unstructured.Unstructured] {
-	return makeAPI[unstructured.Unstructured](c, target{resource: r, hasStatus: true, err: r.check()}, namespace)
+	return makeAPI[unstructured.Unstructured](c, target{resource: r, hasStatus: true, err: checkResource(r)}, namespace)
 }
 
 // Metadata returns the API of the metadata of a resource. The server sends nothing else of
 // its objects. An empty namespace means all namespaces. A resource without Version, Kind or Plural
 // is an error of the API.
 func Metadata(c *Client, r Resource, namespace string) API[metav1.PartialObjectMetadata] {
-	return makeAPI[metav1.PartialObjectMetadata](c, target{resource: r, representation: MetadataOnly, err: r.check()}, namespace)
+	return makeAPI[metav1.PartialObjectMetadata](c, target{resource: r, representation: MetadataOnly, err: checkResource(r)}, namespace)
 }
 
 // makeAPI returns the API of kind in a namespace, or in all namespaces if namespace is empty. kind has no

@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"time"
+
+	"github.com/yare-go/yare/internal/ident"
 )
 
 // asObject returns t as an Object, or an error if t is nil.
@@ -62,7 +64,7 @@ func (a API[T]) Patch(ctx context.Context, name string, patch Patch, options ...
 		return nil, err
 	}
 	if err := patch.check(); err != nil {
-		return nil, fmt.Errorf("patch %s %s: %w", a.target.resource, quoted(a.target.namespace, name), err)
+		return nil, fmt.Errorf("patch %s %s: %w", a.target.resource, ident.Quoted(a.target.namespace, name), err)
 	}
 	r := a.target.request(VerbPatch, name)
 	r.Query = newWriteOptions(a.client.manager, options).query()
@@ -129,7 +131,7 @@ func (a API[T]) Modify(ctx context.Context, name string, modify func(*T) error, 
 		return nil, err
 	}
 	if modify == nil {
-		return nil, fmt.Errorf("modify %s %s: the function is nil", a.target.resource, quoted(a.target.namespace, name))
+		return nil, fmt.Errorf("modify %s %s: the function is nil", a.target.resource, ident.Quoted(a.target.namespace, name))
 	}
 	for attempt := 1; ; attempt++ {
 		read := a.target.request(VerbGet, name)
@@ -200,7 +202,7 @@ func (a API[T]) PatchDifference(ctx context.Context, before, after *T, options .
 	r, err := differenceRequest(a.target, old, changed, newWriteOptions(a.client.manager, options))
 	switch {
 	case err != nil:
-		return nil, fmt.Errorf("patch %s %s: %w", a.target.resource, quoted(a.target.namespace, old.GetName()), err)
+		return nil, fmt.Errorf("patch %s %s: %w", a.target.resource, ident.Quoted(a.target.namespace, old.GetName()), err)
 	case r == nil:
 		return after, nil
 	}

@@ -21,7 +21,7 @@ func newApplier(t target, c *Client) applier { return applier{t, c.manager, c.pr
 // request returns the apply of obj, or of its status if the target is the status.
 func (a applier) request(obj Object, options []ApplyOption) (*Request, error) {
 	t := a.target
-	name := quoted(obj.GetNamespace(), obj.GetName())
+	name := ident.Quoted(obj.GetNamespace(), obj.GetName())
 	wasRead := ""
 	switch {
 	case t.subresource == "status":
@@ -51,7 +51,7 @@ func (a applier) statusRequest(obj Object, resourceVersion string, options []App
 // requestOf returns the apply of body, which was made of obj. err is why body could not be made.
 func (a applier) requestOf(body []byte, err error, obj Object, resourceVersion string, options []ApplyOption) (*Request, error) {
 	if err != nil {
-		return nil, fmt.Errorf("encode %s %s: %w", a.target.resource, quoted(obj.GetNamespace(), obj.GetName()), err)
+		return nil, fmt.Errorf("encode %s %s: %w", a.target.resource, ident.Quoted(obj.GetNamespace(), obj.GetName()), err)
 	}
 	o := newWriteOptions(a.manager, options)
 	r := a.target.request(VerbPatch, obj.GetName())

@@ -9,6 +9,8 @@ import (
 	"reflect"
 	"slices"
 	"time"
+
+	"github.com/yare-go/yare/internal/ident"
 )
 
 // Client puts types on top of a [Handler]. It is immutable and safe for concurrent use.
@@ -64,8 +66,8 @@ func permanentErrors(next Handler) Handler {
 	return HandlerFunc(func(ctx context.Context, r *Request) (*Response, error) {
 		response, err := next.Do(ctx, r)
 		if _, ok := AsError(err); err != nil && !ok {
-			e := newError(r)
-			e.Err, e.permanent = err, true
+			e := NewError(r)
+			e.Err, e.Permanent = err, true
 			err = e
 		}
 		return response, err
@@ -179,7 +181,7 @@ func (c *Client) ApplyStatus(ctx context.Context, obj Object, options ...ApplyOp
 		return err
 	case obj.GetUID() == "":
 		return fmt.Errorf("apply the status of %s %s: it has no uid: read the object first, or use what Apply returned",
-			t.resource, quoted(obj.GetNamespace(), obj.GetName()))
+			t.resource, ident.Quoted(obj.GetNamespace(), obj.GetName()))
 	}
 	return c.checkKind(obj, statusApply{c, newApplier(t, c), obj, options}.run(ctx))
 }
@@ -212,11 +214,11 @@ func (c *Client) targetOf(ctx context.Context, verb Verb, obj Object) (target, e
 	}
 	gvk := obj.GetObjectKind().GroupVersionKind()
 	if gvk.Version == "" || gvk.Kind == "" {
-		return target{}, fmt.Errorf("%s %s: its apiVersion or its kind is empty", verb, quoted(obj.GetNamespace(), obj.GetName()))
+		return target{}, fmt.Errorf("%s %s: its apiVersion or its kind is empty", verb, ident.Quoted(obj.GetNamespace(), obj.GetName()))
 	}
 	r, err := c.kinds.find(ctx, c, gvk)
 	if err != nil {
-		return target{}, fmt.Errorf("%s %s %s: %w", verb, gvk.Kind, quoted(obj.GetNamespace(), obj.GetName()), err)
+		return target{}, fmt.Errorf("%s %s %s: %w", verb, gvk.Kind, ident.Quoted(obj.GetNamespace(), obj.GetName()), err)
 	}
 	return target{resource: r, hasStatus: true}, nil
 }

@@ -4,47 +4,32 @@ import (
 	"bytes"
 	"context"
 	"errors"
-	"fmt"
 	"reflect"
 
-	"github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
-	jsonv1 "github.com/go-json-experiment/json/v1"
 	utiljson "k8s.io/apimachinery/pkg/util/json"
 
 	"github.com/yare-go/yare/internal/ident"
 	"github.com/yare-go/yare/kube/internal/jsonplan"
+	"github.com/yare-go/yare/kube/internal/kubejson"
 )
-
-// jsonOptions are the rules of Kubernetes: the rules of encoding/json, but names must match in
-// case. The fixtures of k8s.io/api are the test.
-var jsonOptions = json.JoinOptions(
-	jsonv1.DefaultOptionsV1(),
-	json.MatchCaseInsensitiveNames(false),
-	jsontext.EscapeForHTML(false),
-)
-
-// onePassOptions are jsonOptions without the pass over the whole text that encoding/json makes
-// before it decodes. If a text decodes without an error under one of the two sets of options, both sets
-// give the same value.
-var onePassOptions = json.JoinOptions(jsonOptions, jsonv1.ReportErrorsWithLegacySemantics(false))
 
 // Unmarshal decodes JSON by the rules of Kubernetes: the rules of encoding/json, but names must
 // match in case.
-func Unmarshal(data []byte, into any) error { return json.Unmarshal(data, into, jsonOptions) }
+func Unmarshal(data []byte, into any) error { return kubejson.Unmarshal(data, into) }
 
 // Marshal encodes JSON by the rules of Kubernetes.
-func Marshal(v any) ([]byte, error) { return json.Marshal(v, jsonOptions) }
+func Marshal(v any) ([]byte, error) { return kubejson.Marshal(v) }
 
 // decoder decodes JSON as [Unmarshal] does, in less time, and only into zero values. It is safe for
 // concurrent use. The zero decoder makes no plans of types.
 type decoder struct{ plans *jsonplan.Decoder }
 
 // newDecoder returns a decoder that makes a plan of each type.
-func newDecoder() decoder { return decoder{jsonplan.NewDecoder(onePassOptions)} }
+func newDecoder() decoder { return decoder{jsonplan.NewDecoder(kubejson.OnePass())} }
 
 // decode decodes data into the zero value that into points to. A plan decodes what is plain. The other
-// values are left to decodeSlow: the plan of a Deployment leaves {"spec":{"replicas":1.0}}, because 1.0 is
+// values are left to kubejson.Decode: the plan of a Deployment leaves {"spec":{"replicas":1.0}}, because 1.0 is
 // no integer for it.
 func (d decoder) decode(data []byte, into any) error {
 	if d.plans != nil {
@@ -53,33 +38,8 @@ func (d decoder) decode(data []byte, into any) error {
 		}
 		reflect.ValueOf(into).Elem().SetZero()
 	}
-	return d.decodeSlow(data, into)
+	return kubejson.Decode(data, into)
 }
-
-// decodeSlow decodes data into the zero value that into points to, without a plan.
-func (d decoder) decodeSlow(data []byte, into any) error {
-	if json.Unmarshal(data, into, onePassOptions) == nil {
-		return nil
-	}
-	// The rules of encoding/json decide. They ignore mistakes in the tags of a struct, and they
-	// leave what is not JSON alone.
-	reflect.ValueOf(into).Elem().SetZero()
-	return Unmarshal(data, into)
-}
-
-// DecodeError describes an object of the server that does not fit its Go type. Ref and
-// ResourceVersion have only what could be read of the object's metadata. Err is the cause.
-type DecodeError struct {
-	Ref             Ref
-	ResourceVersion string
-	Err             error
-}
-
-func (e *DecodeError) Error() string {
-	return fmt.Sprintf("decode %s: %v", e.Ref, e.Err)
-}
-
-func (e *DecodeError) Unwrap() error { return e.Err }
 
 // objectCodec decodes the objects of one resource.
 type objectCodec struct {

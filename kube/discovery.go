@@ -9,6 +9,8 @@ import (
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/yare-go/yare/kube/internal/kubejson"
 )
 
 // Discover returns the resources that the server serves in a version of a group, without their
@@ -35,7 +37,7 @@ func Discover(ctx context.Context, h Handler, gv schema.GroupVersion) ([]Resourc
 		return nil, fmt.Errorf("discover the resources of %s: %w", gv, err)
 	}
 	var list metav1.APIResourceList
-	if err := (decoder{}).decode(response.Body, &list); err != nil {
+	if err := kubejson.Decode(response.Body, &list); err != nil {
 		return nil, fmt.Errorf("discover the resources of %s: read the answer: %w", gv, err)
 	}
 	if list.Kind != "APIResourceList" {
@@ -84,7 +86,7 @@ func groupVersions(ctx context.Context, h Handler) ([]schema.GroupVersion, error
 		return nil, fmt.Errorf("discover the groups of the server: %w", err)
 	}
 	var list metav1.APIGroupList
-	if err := (decoder{}).decode(response.Body, &list); err != nil {
+	if err := kubejson.Decode(response.Body, &list); err != nil {
 		return nil, fmt.Errorf("discover the groups of the server: read the answer: %w", err)
 	}
 	if list.Kind != "APIGroupList" {

@@ -89,7 +89,7 @@ func answer(body string) HandlerFunc {
 // refuse answers as a server that sends a Status.
 func refuse(code int, reason metav1.StatusReason, message string, change ...func(*Error)) HandlerFunc {
 	return func(_ context.Context, r *Request) (*Response, error) {
-		e := newError(r)
+		e := NewError(r)
 		e.Code = code
 		e.Answer = metav1.Status{
 			Code: int32(code), Reason: reason, Message: message,
@@ -106,7 +106,7 @@ func refuse(code int, reason metav1.StatusReason, message string, change ...func
 // lost breaks the connection; sent reports whether the request may have arrived.
 func lost(sent bool) HandlerFunc {
 	return func(_ context.Context, r *Request) (*Response, error) {
-		e := newError(r)
+		e := NewError(r)
 		e.Err = fmt.Errorf("the connection broke")
 		e.Unknown = sent && r.Verb.IsWrite()
 		return nil, e

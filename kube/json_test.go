@@ -23,6 +23,8 @@ import (
 	"k8s.io/apimachinery/pkg/util/intstr"
 	utiljson "k8s.io/apimachinery/pkg/util/json"
 	"k8s.io/client-go/kubernetes/scheme"
+
+	"github.com/yare-go/yare/kube/internal/kubejson"
 )
 
 // fixtures returns the JSON files that k8s.io/api has of each of its types.
@@ -85,7 +87,7 @@ func TestJSONOfEveryBuiltinType(t *testing.T) {
 			ours := decoded(Unmarshal)
 			for name, unmarshal := range map[string]func([]byte, any) error{
 				"encoding/json": stdjson.Unmarshal, "Kubernetes": utiljson.Unmarshal,
-				"one pass": func(data []byte, into any) error { return json.Unmarshal(data, into, onePassOptions) },
+				"one pass": func(data []byte, into any) error { return json.Unmarshal(data, into, kubejson.OnePass()) },
 			} {
 				if theirs := decoded(unmarshal); !reflect.DeepEqual(ours, theirs) {
 					t.Errorf("decoded differently by %s:\n%s", name, cmp.Diff(string(stdMarshal(t, theirs)), string(stdMarshal(t, ours))))
@@ -228,7 +230,7 @@ func TestJSONOfWrongTags(t *testing.T) {
 	}
 	const data = `{"text":"t","flags":[true]}`
 	var ours, theirs wrong
-	if json.Unmarshal([]byte(data), &ours, onePassOptions) == nil {
+	if json.Unmarshal([]byte(data), &ours, kubejson.OnePass()) == nil {
 		t.Error("the test needs a tag that one pass refuses")
 	}
 	if err := stdjson.Unmarshal([]byte(data), &theirs); err != nil {

@@ -2,40 +2,9 @@ package kube
 
 import (
 	"context"
-	"errors"
-	"fmt"
 	"iter"
-	"strconv"
 
 	"github.com/go-json-experiment/json/jsontext"
-)
-
-// listPage is one page of a list, with items that are not decoded.
-type listPage struct {
-	Metadata struct {
-		ResourceVersion string `json:"resourceVersion"`
-		Continue        string `json:"continue"`
-	} `json:"metadata"`
-	Items []jsontext.Value `json:"items"`
-}
-
-// Page is one page of a list, with items that are not decoded.
-type Page struct {
-	// ResourceVersion is the resource version of the whole list.
-	ResourceVersion string
-	Items           []jsontext.Value
-	// Unreadable holds a [*DecodeError] for each object that could not be read, and so is not
-	// among Items.
-	Unreadable []error
-}
-
-const (
-	// maxPageItems is how many objects a list asks for at a time, unless they are large.
-	maxPageItems = 500
-	// minPageItems is how many objects a list asks for at a time however large they are.
-	minPageItems = 10
-	// pageBytes is the size that a page should not exceed.
-	pageBytes = 8 << 20
 )
 
 // listItems lists the items of all objects of t that selectors select, not decoded. An item that cannot
@@ -53,7 +22,7 @@ func listItems(ctx context.Context, c *Client, t target, selectors []Selector) i
 			return
 		}
 		for _, stream := range streams {
-			for page, err := range listPages(ctx, c, stream, matches) {
+			for page, err := range stream.Pages(ctx, c, matches...) {
 				if err != nil {
 					yield(nil, err)
 					return
@@ -71,82 +40,4 @@ func listItems(ctx context.Context, c *Client, t target, selectors []Selector) i
 			}
 		}
 	}
-}
-
-// listPages lists the objects of s that meet all conditions. The limit of a page adapts to the size of the
-// objects: when 500 objects of the first page have 80 MiB, the second page asks for 50 objects.
-func listPages(ctx context.Context, h Handler, s Stream, matches []Match) iter.Seq2[*Page, error] {
-	return func(yield func(*Page, error) bool) {
-		next, limit := "", maxPageItems
-		for {
-			r := s.Request(VerbList, "limit", strconv.Itoa(limit), "continue", next)
-			r.Matches = matches
-			response, err := h.Do(ctx, r)
-			if err != nil {
-				yield(nil, err)
-				return
-			}
-			if response.Cached {
-				pagesOf(response.Items)(yield)
-				return
-			}
-			var page listPage
-			if err := (decoder{}).decode(response.Body, &page); err != nil {
-				e := newError(s.Request(VerbList))
-				e.Err, e.permanent = fmt.Errorf("read the answer: %w", err), true
-				yield(nil, e)
-				return
-			}
-			limit = nextLimit(len(page.Items), len(response.Body))
-			items, err := matching(matches, page.Items)
-			if err != nil {
-				yield(nil, fmt.Errorf("list %s: %w", s, err))
-				return
-			}
-			if !yield(&Page{ResourceVersion: page.Metadata.ResourceVersion, Items: items}, nil) {
-				return
-			}
-			if next = page.Metadata.Continue; next == "" {
-				return
-			}
-		}
-	}
-}
-
-// cachedPageSize is how many objects of a list that is not read from the server make a page.
-const cachedPageSize = 100
-
-// pagesOf returns items in pages.
-func pagesOf(items iter.Seq2[jsontext.Value, error]) iter.Seq2[*Page, error] {
-	return func(yield func(*Page, error) bool) {
-		page := new(Page)
-		for item, err := range items {
-			switch _, unreadable := errors.AsType[*DecodeError](err); {
-			case unreadable:
-				page.Unreadable = append(page.Unreadable, err)
-			case err != nil:
-				yield(nil, err)
-				return
-			default:
-				page.Items = append(page.Items, item)
-			}
-			if len(page.Items)+len(page.Unreadable) < cachedPageSize {
-				continue
-			}
-			if !yield(page, nil) {
-				return
-			}
-			page = new(Page)
-		}
-		yield(page, nil)
-	}
-}
-
-// nextLimit returns how many objects the next page should have, if the last page had that many items
-// in size bytes.
-func nextLimit(items, size int) int {
-	if items == 0 || size <= pageBytes*items/maxPageItems {
-		return maxPageItems
-	}
-	return max(minPageItems, pageBytes*items/size)
 }

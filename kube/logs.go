@@ -8,6 +8,8 @@ import (
 	"net/url"
 	"strconv"
 	"time"
+
+	"github.com/yare-go/yare/internal/ident"
 )
 
 // LogOptions selects the lines that [API.Logs] reads. The zero value means all lines of the only
@@ -33,10 +35,10 @@ func openLog(ctx context.Context, h Handler, t target, name string, options LogO
 		return nil, err
 	}
 	if t.resource.Group != "" || t.resource.Plural != "pods" {
-		return nil, fmt.Errorf("read the log of %s %s: only Pods have logs", t.resource, quoted(t.namespace, name))
+		return nil, fmt.Errorf("read the log of %s %s: only Pods have logs", t.resource, ident.Quoted(t.namespace, name))
 	}
 	if options.Since < 0 || options.Tail < 0 {
-		return nil, fmt.Errorf("read the log of %s %s: Since and Tail must not be negative: 0 means all lines", t.resource, quoted(t.namespace, name))
+		return nil, fmt.Errorf("read the log of %s %s: Since and Tail must not be negative: 0 means all lines", t.resource, ident.Quoted(t.namespace, name))
 	}
 	t.subresource, t.representation = "log", Full
 	r := t.request(VerbGet, name)
@@ -46,7 +48,7 @@ func openLog(ctx context.Context, h Handler, t target, name string, options LogO
 		return nil, err
 	}
 	if response.Stream == nil {
-		return nil, fmt.Errorf("read the log of %s %s: the handler answered without a stream", t.resource, quoted(t.namespace, name))
+		return nil, fmt.Errorf("read the log of %s %s: the handler answered without a stream", t.resource, ident.Quoted(t.namespace, name))
 	}
 	return response.Stream, nil
 }

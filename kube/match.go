@@ -1,51 +1,10 @@
 package kube
 
 import (
-	"errors"
 	"fmt"
-	"slices"
-
-	"github.com/go-json-experiment/json/jsontext"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/yare-go/yare/internal/ident"
 )
-
-// Match is a condition on the objects of a list by which servers cannot select. A handler
-// that answers the list from a cache applies the condition. The client applies the condition
-// to the answer of a server.
-type Match struct {
-	// Owner is the uid that one of the ownerReferences must have. It is empty for any owners.
-	Owner types.UID
-	// Index is the index in which the object must have Value. It is nil for any values.
-	Index *Index
-	Value string
-}
-
-// Matches reports whether an object, which is JSON, meets the condition. The error is the error
-// of [Index.Values].
-func (m Match) Matches(object []byte) (bool, error) {
-	if m.Owner != "" && !slices.ContainsFunc(ownersOf(object), func(o metav1.OwnerReference) bool { return o.UID == m.Owner }) {
-		return false, nil
-	}
-	if m.Index == nil {
-		return true, nil
-	}
-	values, err := m.Index.Values(object)
-	return slices.Contains(values, m.Value), err
-}
-
-// ownersOf returns the owner references of an object, which is JSON. An object that cannot be read has
-// none.
-func ownersOf(object []byte) []metav1.OwnerReference {
-	var answer ident.Answer
-	var owners []metav1.OwnerReference
-	if Unmarshal(object, &answer) != nil || len(answer.Metadata.OwnerReferences) == 0 || Unmarshal(answer.Metadata.OwnerReferences, &owners) != nil {
-		return nil
-	}
-	return owners
-}
 
 // OwnerIs selects objects with an owner reference to owner, which must have a uid. The selector
 // works only in lists, because servers do not know it.
@@ -53,7 +12,7 @@ func OwnerIs(owner Object) Selector {
 	if uid := owner.GetUID(); uid != "" {
 		return Selector{match: &Match{Owner: uid}}
 	}
-	return Selector{err: fmt.Errorf("the owner %s has no uid: read it before what it owns is selected", quoted(owner.GetNamespace(), owner.GetName()))}
+	return Selector{err: fmt.Errorf("the owner %s has no uid: read it before what it owns is selected", ident.Quoted(owner.GetNamespace(), owner.GetName()))}
 }
 
 // matchesOf returns the conditions among selectors of a list of t.
@@ -71,23 +30,4 @@ func matchesOf(selectors []Selector, t target) ([]Match, error) {
 		all = append(all, *s.match)
 	}
 	return all, nil
-}
-
-// matching returns the objects that meet all conditions.
-func matching(all []Match, objects []jsontext.Value) ([]jsontext.Value, error) {
-	if len(all) == 0 {
-		return objects, nil
-	}
-	var errs []error
-	objects = slices.DeleteFunc(objects, func(object jsontext.Value) bool {
-		for _, m := range all {
-			ok, err := m.Matches(object)
-			errs = append(errs, err)
-			if !ok {
-				return true
-			}
-		}
-		return false
-	})
-	return objects, errors.Join(errs...)
 }

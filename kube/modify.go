@@ -5,6 +5,8 @@ import (
 	"fmt"
 
 	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/yare-go/yare/internal/ident"
 )
 
 // modification is an object that a function of [API.Modify] changes in place.
@@ -33,7 +35,7 @@ func (m modification) compare() (hasChanged bool, err error) {
 	}
 	d, err := differenceOf(m.before, after)
 	if err = cmp.Or(err, m.read.check(m.object), d.check(m.target)); err != nil {
-		return false, fmt.Errorf("modify %s %s: %w", m.target.resource, quoted(m.read.namespace, m.read.name), err)
+		return false, fmt.Errorf("modify %s %s: %w", m.target.resource, ident.Quoted(m.read.namespace, m.read.name), err)
 	}
 	return len(d.members) > 0, nil
 }
@@ -52,7 +54,7 @@ func identityOf(obj Object) identity {
 func (i identity) check(obj Object) error {
 	if now := identityOf(obj); now != i {
 		return fmt.Errorf("it was %s (uid %q) and is %s (uid %q) now: a write changes neither namespace, name nor uid",
-			quoted(i.namespace, i.name), i.uid, quoted(now.namespace, now.name), now.uid)
+			ident.Quoted(i.namespace, i.name), i.uid, ident.Quoted(now.namespace, now.name), now.uid)
 	}
 	return nil
 }

@@ -49,7 +49,7 @@ func projectionOf(t reflect.Type, p Projected) (Type, error) {
 	if err != nil {
 		return Type{}, fmt.Errorf("%s: the kind of the projection: %w", TypeName(t), err)
 	}
-	if err := r.check(); err != nil {
+	if err := checkResource(r); err != nil {
 		return Type{}, fmt.Errorf("%s: the kind of the projection: %w", TypeName(t), err)
 	}
 	fields, err := projection.Of(t)

@@ -36,7 +36,7 @@ const retryAttempts = 5
 
 // Do passes r on, at most five times.
 func (h retry) Do(ctx context.Context, r *Request) (*Response, error) {
-	if r.isStream() {
+	if isStreamed(r) {
 		return h.next.Do(ctx, r)
 	}
 	began, caller := time.Now(), ctx
@@ -86,7 +86,7 @@ func callerGoneError(caller context.Context, e *Error) error {
 		before = errors.New(e.Answer.Message)
 	}
 	gone := *e
-	gone.Err, gone.permanent = fmt.Errorf("%w, after: %w", contextError(caller), before), true
+	gone.Err, gone.Permanent = fmt.Errorf("%w, after: %w", contextError(caller), before), true
 	return &gone
 }
 
@@ -106,7 +106,7 @@ func retryWait(e *Error, attempt int) time.Duration {
 // isTransient reports whether a failure may be over soon.
 func isTransient(r *Request, e *Error) bool {
 	switch {
-	case e.permanent:
+	case e.Permanent:
 		return false
 	case e.Code == 0:
 		_, untrusted := errors.AsType[*tls.CertificateVerificationError](e.Err)

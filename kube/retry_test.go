@@ -24,7 +24,7 @@ var (
 )
 
 func noResource(_ context.Context, r *Request) (*Response, error) {
-	e := newError(r)
+	e := NewError(r)
 	e.Code, e.Answer = 404, metav1.Status{Code: 404, Message: "404 page not found"}
 	return nil, e
 }
@@ -139,7 +139,7 @@ func TestRetry(t *testing.T) {
 func TestNoRetryOfPermanentErrors(t *testing.T) {
 	t.Parallel()
 	for name, change := range map[string]func(*Error){
-		"bad request": func(e *Error) { e.Code, e.Err, e.permanent = 0, errors.New("bad"), true },
+		"bad request": func(e *Error) { e.Code, e.Err, e.Permanent = 0, errors.New("bad"), true },
 		"certificate": func(e *Error) {
 			e.Code, e.Err = 0, &tls.CertificateVerificationError{Err: errors.New("unknown authority")}
 		},
@@ -178,7 +178,7 @@ func TestRetryHonoursRetryAfter(t *testing.T) {
 func TestRetryDelayIsBounded(t *testing.T) {
 	t.Parallel()
 	for asked, want := range map[time.Duration]time.Duration{
-		-time.Second: 0, 0: 0, time.Second: time.Second, 240 * time.Hour: MaxRetryDelay,
+		-time.Second: 0, 0: 0, time.Second: time.Second, 240 * time.Hour: time.Minute,
 	} {
 		if got := (&Error{RetryAfter: asked}).RetryDelay(); got != want {
 			t.Errorf("RetryDelay of %s is %s, want %s", asked, got, want)
@@ -224,7 +224,7 @@ func TestRetryLimitIsForAllAttempts(t *testing.T) {
 			case <-time.After(20 * time.Second):
 				return unavailable(ctx, r)
 			case <-ctx.Done():
-				e := newError(r)
+				e := NewError(r)
 				e.Err = context.Cause(ctx)
 				return nil, e
 			}

@@ -7,6 +7,9 @@ import (
 	"fmt"
 
 	"github.com/go-json-experiment/json/jsontext"
+
+	"github.com/yare-go/yare/internal/ident"
+	"github.com/yare-go/yare/kube/internal/kubejson"
 )
 
 // CreateSubresource creates a subresource of the object of that name, and returns the answer as an Answer.
@@ -33,7 +36,7 @@ func createSubresource(ctx context.Context, c *Client, t target, name, subresour
 		return err
 	}
 	if err := checkSubresource(subresource); err != nil {
-		return fmt.Errorf("create %s of %s %s: %w", subresource, t.resource, quoted(t.namespace, name), err)
+		return fmt.Errorf("create %s of %s %s: %w", subresource, t.resource, ident.Quoted(t.namespace, name), err)
 	}
 	t.subresource = subresource
 	r := t.request(VerbCreate, name)
@@ -44,7 +47,7 @@ func createSubresource(ctx context.Context, c *Client, t target, name, subresour
 			data, err = withIdentity(data, t.namespace, name)
 		}
 		if err != nil {
-			return fmt.Errorf("encode the %s of %s %s: %w", subresource, t.resource, quoted(t.namespace, name), err)
+			return fmt.Errorf("encode the %s of %s %s: %w", subresource, t.resource, ident.Quoted(t.namespace, name), err)
 		}
 		r.Body = data
 	}
@@ -52,7 +55,7 @@ func createSubresource(ctx context.Context, c *Client, t target, name, subresour
 	if err != nil {
 		return err
 	}
-	if err := (decoder{}).decode(response.Body, answer); err != nil {
+	if err := kubejson.Decode(response.Body, answer); err != nil {
 		return &DecodeError{Ref: r.Ref(), Err: fmt.Errorf("the answer to its %s: %w", subresource, err)}
 	}
 	return nil

@@ -3,6 +3,8 @@ package kube
 import (
 	"cmp"
 	"fmt"
+
+	"github.com/yare-go/yare/internal/ident"
 )
 
 // target is what the requests of an [API] are about: the objects of one resource, or one subresource of
@@ -53,7 +55,7 @@ func (t target) inNamespaceOf(verb Verb, obj Object) (target, error) {
 	case t.namespace == "":
 		t.namespace = namespace
 	case namespace != "" && namespace != t.namespace:
-		return t, fmt.Errorf("%s %s %s: it is not in the namespace %q", verb, t.resource, quoted(namespace, obj.GetName()), t.namespace)
+		return t, fmt.Errorf("%s %s %s: it is not in the namespace %q", verb, t.resource, ident.Quoted(namespace, obj.GetName()), t.namespace)
 	}
 	if t.namespace == "" && !t.resource.ClusterScoped {
 		return t, fmt.Errorf("%s %s %q: it has no namespace", verb, t.resource, obj.GetName())
@@ -95,7 +97,7 @@ func (t target) createRequest(c *Client, obj Object, options []WriteOption) (*Re
 	if err != nil {
 		return nil, err
 	}
-	if obj.GetName() == "" && obj.GetGenerateName() == "" && !t.resource.isReview() {
+	if obj.GetName() == "" && obj.GetGenerateName() == "" && !isReview(t.resource) {
 		return nil, fmt.Errorf("create %s: it has neither a name nor a generateName", t.resource)
 	}
 	r := t.request(VerbCreate, "")
@@ -146,7 +148,7 @@ func (t target) encode(obj Object) ([]byte, error) {
 		data, err = withKind(data, t.resource)
 	}
 	if err != nil {
-		return nil, fmt.Errorf("encode %s %s: %w", t.resource, quoted(obj.GetNamespace(), obj.GetName()), err)
+		return nil, fmt.Errorf("encode %s %s: %w", t.resource, ident.Quoted(obj.GetNamespace(), obj.GetName()), err)
 	}
 	return data, nil
 }
@@ -165,4 +167,18 @@ func (t target) streams(c *Client, selectors []Selector) ([]Stream, error) {
 		return nil, t.err
 	}
 	return c.scope.streams(t, selectors)
+}
+
+// isReview reports whether the objects of the resource are questions to the server, such as a
+// SubjectAccessReview. A create asks the question. A review has no name.
+func isReview(r Resource) bool {
+	return r.Group == "authorization.k8s.io" || r.Group == "authentication.k8s.io"
+}
+
+// checkResource returns an error unless r has what requests need.
+func checkResource(r Resource) error {
+	if r.Version == "" || r.Kind == "" || r.Plural == "" {
+		return fmt.Errorf("the resource %+v is not complete: it needs Version, Kind and Plural", r)
+	}
+	return nil
 }

@@ -16,6 +16,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"k8s.io/apimachinery/pkg/api/validate/content"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	utilnet "k8s.io/apimachinery/pkg/util/net"
 )
@@ -68,8 +69,8 @@ func (t *transport) Do(ctx context.Context, r *Request) (*Response, error) {
 	})
 	request, err := t.request(ctx, r)
 	if err != nil {
-		e := newError(r)
-		e.Err, e.permanent = err, true
+		e := NewError(r)
+		e.Err, e.Permanent = err, true
 		return nil, e
 	}
 	// A credential plugin may wait for a person.
@@ -88,7 +89,7 @@ func (t *transport) Do(ctx context.Context, r *Request) (*Response, error) {
 		defer response.Body.Close()
 		return nil, refusal(r, response)
 	}
-	if r.isStream() {
+	if isStreamed(r) {
 		if !timeout.timer.Stop() {
 			response.Body.Close()
 			return nil, t.noAnswerError(caller, ctx, r, errNoAnswer, true)
@@ -237,14 +238,14 @@ func readAll(response *http.Response, timeout *answerTimeout) ([]byte, error) {
 // noAnswerError returns the error of a request without an answer. sent reports whether it may have
 // reached the server.
 func (t *transport) noAnswerError(caller, ctx context.Context, r *Request, err error, sent bool) error {
-	e := newError(r)
+	e := NewError(r)
 	e.Unknown = sent && r.Verb.IsWrite()
 	switch cause := context.Cause(ctx); {
 	case errors.Is(cause, errNoAnswer):
 		e.Err = fmt.Errorf("%w (%s)", errNoAnswer, t.timeout)
 		return e
 	case caller.Err() != nil:
-		e.Err, e.permanent = contextError(caller), true
+		e.Err, e.Permanent = contextError(caller), true
 		return e
 	}
 	// The Error names the object already: it needs no URL.
@@ -266,7 +267,7 @@ func contextError(ctx context.Context) error {
 
 // refusal returns the error of an answer other than 2xx.
 func refusal(r *Request, response *http.Response) error {
-	e := newError(r)
+	e := NewError(r)
 	e.Code = response.StatusCode
 	// The server may have carried out the write before it failed.
 	e.Unknown = response.StatusCode >= 500 && response.StatusCode != http.StatusNotImplemented && r.Verb.IsWrite()
@@ -348,3 +349,15 @@ func serverURL(host string, tls bool) (*url.URL, error) {
 	}
 	return u, nil
 }
+
+// checkSegment returns an error for a name that would lead a URL somewhere else: the object
+// "web/status" is not the object web, and ".." is its namespace.
+func checkSegment(what, value string) error {
+	if problems := content.IsPathSegmentName(value); len(problems) > 0 {
+		return fmt.Errorf("the %s %q %s", what, value, problems[0])
+	}
+	return nil
+}
+
+// isStreamed reports whether the answer to r comes as a Stream.
+func isStreamed(r *Request) bool { return r.Verb == VerbWatch || r.Streams }

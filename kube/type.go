@@ -57,7 +57,7 @@ func TypeOfKind(obj Object, r Resource) (Type, error) {
 	if t == reflect.TypeFor[metav1.PartialObjectMetadata]() {
 		kind.Representation = MetadataOnly
 	}
-	return kind, r.check()
+	return kind, checkResource(r)
 }
 
 // StandsForAnyKind reports whether a Go type stands for objects of any kind: it is

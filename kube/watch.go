@@ -35,15 +35,15 @@ func watchFrames(ctx context.Context, c *Client, t target, resourceVersion strin
 			return
 		}
 		if response.Stream == nil {
-			e := newError(s.Request(VerbWatch))
-			e.Err, e.permanent = errors.New("the handler answered a watch without a stream"), true
+			e := NewError(s.Request(VerbWatch))
+			e.Err, e.Permanent = errors.New("the handler answered a watch without a stream"), true
 			yield(Frame{}, e)
 			return
 		}
 		defer response.Stream.Close()
 		for frame, err := range Frames(response.Stream) {
 			if err != nil {
-				e := newError(s.Request(VerbWatch))
+				e := NewError(s.Request(VerbWatch))
 				e.Err = err
 				err = e
 			} else if frame.Type == "ERROR" {

@@ -23,8 +23,8 @@ func limitWrites(n int, next Handler) Handler {
 				select {
 				case places <- struct{}{}:
 				case <-ctx.Done():
-					e := newError(r)
-					e.Err, e.permanent = contextError(ctx), true
+					e := NewError(r)
+					e.Err, e.Permanent = contextError(ctx), true
 					err = e
 				}
 			})

@@ -68,7 +68,7 @@ func TestWriteThatWaitsToBeRepeatedHoldsNoPlace(t *testing.T) {
 			if r.Name == "idle" {
 				return &Response{Code: 200}, nil
 			}
-			e := newError(r)
+			e := NewError(r)
 			e.Code, e.RetryAfter = http.StatusTooManyRequests, 6*time.Second
 			return nil, e
 		})

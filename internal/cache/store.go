@@ -37,7 +37,7 @@ type Filter struct {
 	Owner types.UID
 	// Index is nil, or an index that was added by [Store.Index]. Value is a value that its function
 	// must have returned for an object. An object for which the function panicked matches.
-	Index *kube.Index
+	Index kube.ObjectIndex
 	Value string
 }
 
@@ -74,7 +74,7 @@ func (s *Store) All(f Filter) iter.Seq[Object] {
 // block. A panic in it is reported to [OnError], and then the object counts as if it had every value: see
 // [Filter]. The index can be used once Index has returned. Adding an index twice has no effect. Index returns
 // an error if x is not an index of the stream's kind, or if the stream holds metadata only.
-func (s *Store) Index(x *kube.Index) error {
+func (s *Store) Index(x kube.ObjectIndex) error {
 	if err := x.Check(s.stream.Resource, s.stream.Representation); err != nil {
 		return fmt.Errorf("%s: %w", s.stream, err)
 	}

@@ -61,3 +61,11 @@ func parseVersion(text string) (v uint64, exact bool) {
 	}
 	return v, true
 }
+
+// Quoted returns the namespace and the name of an object as errors show them: "shop/web", or "web" without a namespace.
+func Quoted(namespace, name string) string {
+	if namespace == "" {
+		return strconv.Quote(name)
+	}
+	return strconv.Quote(namespace + "/" + name)
+}

@@ -42,7 +42,7 @@ func (x *recordIndex) replace(slot uint32, before, after *Entry) {
 // takes from their contents.
 type contentIndex struct {
 	slots.Index
-	of *kube.Index
+	of kube.ObjectIndex
 	// values holds the values of the entry in each slot. A slot without values is not in it.
 	values map[uint32][]string
 	// unknown holds the slots of the entries for which the function panicked: they may have
@@ -54,7 +54,7 @@ type contentIndex struct {
 	ready chan struct{}
 }
 
-func newContentIndex(of *kube.Index) *contentIndex {
+func newContentIndex(of kube.ObjectIndex) *contentIndex {
 	return &contentIndex{
 		Index: slots.NewIndex(), of: of, values: make(map[uint32][]string), unknown: make(map[uint32]bool),
 		ready: make(chan struct{}),

@@ -163,7 +163,7 @@ func (t *objectTable) sharedOwners(m *metadata) *[]kube.Owner {
 }
 
 // contentIndex returns the index of x, or nil.
-func (t *objectTable) contentIndex(x *kube.Index) *contentIndex {
+func (t *objectTable) contentIndex(x kube.ObjectIndex) *contentIndex {
 	for _, each := range t.contentIndexes {
 		if each.of == x {
 			return each

@@ -20,7 +20,7 @@ type Filter struct {
 	Owner types.UID
 	// Index is nil, or an index that was added by [Store.Index]. Value is a value that its function
 	// must have returned for an object. An object for which the function panicked matches.
-	Index *kube.Index
+	Index kube.ObjectIndex
 	Value string
 }
 

@@ -115,7 +115,7 @@ func (s *Store) Stats() Stats {
 // returns for the object. The Writer calls the function for every change, so the function must not block. A
 // panic in it is reported, and then the object counts as if it had every value: see [Filter]. The index can
 // be used once Index has returned. Adding an index twice has no effect.
-func (s *Store) Index(x *kube.Index) {
+func (s *Store) Index(x kube.ObjectIndex) {
 	s.mu.Lock()
 	if existing := s.objects.contentIndex(x); existing != nil {
 		s.mu.Unlock()
@@ -150,7 +150,7 @@ func (s *Store) Index(x *kube.Index) {
 
 // HasIndex reports whether x is kept and can be used, and whether its function has panicked: then
 // the objects under a value include some that may not have it.
-func (s *Store) HasIndex(x *kube.Index) (kept, panicked bool) {
+func (s *Store) HasIndex(x kube.ObjectIndex) (kept, panicked bool) {
 	s.mu.RLock()
 	defer s.mu.RUnlock()
 	existing := s.objects.contentIndex(x)

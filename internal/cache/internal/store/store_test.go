@@ -205,7 +205,7 @@ func TestReadersAndTheWriter(t *testing.T) {
 	s := newTestStore(Options{})
 	var done atomic.Bool
 	var readers sync.WaitGroup
-	var indexes []*kube.Index
+	var indexes []kube.ObjectIndex
 	for i := range 5 {
 		indexes = append(indexes, kube.NewIndex(fmt.Sprint(i), func(w *samples.WebApp) []string { return []string{w.Namespace} }))
 	}

@@ -2,17 +2,16 @@ package kube
 
 import (
 	"context"
-	"fmt"
 	"io"
 	"iter"
 	"net/http"
 	"net/url"
 
 	"github.com/go-json-experiment/json/jsontext"
-	"k8s.io/apimachinery/pkg/api/validate/content"
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/yare-go/yare/internal/ident"
+	"github.com/yare-go/yare/kube/internal/kubejson"
 )
 
 // Verb is the action of a request, in the words of RBAC.
@@ -98,9 +97,6 @@ func (r *Request) Ref() Ref {
 	return Ref{Cluster: r.Cluster, Resource: r.Resource, Namespace: r.Namespace, Name: r.Name, UID: r.Preconditions.UID}
 }
 
-// isStream reports whether the answer to r comes as a Stream.
-func (r *Request) isStream() bool { return r.Verb == VerbWatch || r.Streams }
-
 // ObjectName returns the name of the object that r is about. A create has the name only in its
 // Body. The name is empty if the server generates it.
 func (r *Request) ObjectName() string {
@@ -108,7 +104,7 @@ func (r *Request) ObjectName() string {
 		return r.Name
 	}
 	var object ident.Answer
-	if Unmarshal(r.Body, &object) != nil {
+	if kubejson.Unmarshal(r.Body, &object) != nil {
 		return ""
 	}
 	return object.Metadata.Name
@@ -145,12 +141,3 @@ type HandlerFunc func(ctx context.Context, r *Request) (*Response, error)
 
 // Do calls f.
 func (f HandlerFunc) Do(ctx context.Context, r *Request) (*Response, error) { return f(ctx, r) }
-
-// checkSegment returns an error for a name that would lead a URL somewhere else: the object
-// "web/status" is not the object web, and ".." is its namespace.
-func checkSegment(what, value string) error {
-	if problems := content.IsPathSegmentName(value); len(problems) > 0 {
-		return fmt.Errorf("the %s %q %s", what, value, problems[0])
-	}
-	return nil
-}

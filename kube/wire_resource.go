@@ -1,10 +1,10 @@
 package kube
 
 import (
-	"fmt"
-
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/yare-go/yare/internal/ident"
 )
 
 // Resource identifies a kind as URLs need it. It is comparable.
@@ -25,20 +25,6 @@ func (r Resource) GroupResource() schema.GroupResource {
 // shown unless the program asks for them.
 func (r Resource) IsSecret() bool { return r.Group == "" && r.Plural == "secrets" }
 
-// isReview reports whether the objects of the resource are questions to the server, such as a
-// SubjectAccessReview. A create asks the question. A review has no name.
-func (r Resource) isReview() bool {
-	return r.Group == "authorization.k8s.io" || r.Group == "authentication.k8s.io"
-}
-
-// check returns an error unless r has what requests need.
-func (r Resource) check() error {
-	if r.Version == "" || r.Kind == "" || r.Plural == "" {
-		return fmt.Errorf("the resource %+v is not complete: it needs Version, Kind and Plural", r)
-	}
-	return nil
-}
-
 // String returns the name that kubectl uses, such as deployments.apps.
 func (r Resource) String() string { return r.GroupResource().String() }
 
@@ -54,13 +40,5 @@ type Ref struct {
 
 // String returns the resource and the name, as kubectl would write them.
 func (r Ref) String() string {
-	return r.Resource.String() + " " + quoted(r.Namespace, r.Name)
-}
-
-// quoted returns namespace and name as errors show them.
-func quoted(namespace, name string) string {
-	if namespace == "" {
-		return fmt.Sprintf("%q", name)
-	}
-	return fmt.Sprintf("%q", namespace+"/"+name)
+	return r.Resource.String() + " " + ident.Quoted(r.Namespace, r.Name)
 }

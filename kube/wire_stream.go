@@ -2,12 +2,13 @@ package kube
 
 import (
 	"cmp"
-	"context"
 	"fmt"
-	"iter"
 	"net/http"
+	"net/url"
 
 	"github.com/go-json-experiment/json/jsontext"
+
+	"github.com/yare-go/yare/kube/internal/kubejson"
 )
 
 // Stream identifies what a list and a watch follow. Two parts of a program with equal Streams
@@ -46,9 +47,11 @@ func (s Stream) String() string {
 // Request returns a request of s, such as a list or a watch, with further parameters.
 // Parameters are pairs of names and values. A parameter with an empty value is left out.
 func (s Stream) Request(verb Verb, parameters ...string) *Request {
-	query := selectorQuery(s.LabelSelector, s.FieldSelector)
-	if s.ShardSelector != "" {
-		query.Set("shardSelector", s.ShardSelector)
+	query := url.Values{}
+	for name, selector := range map[string]string{"labelSelector": s.LabelSelector, "fieldSelector": s.FieldSelector, "shardSelector": s.ShardSelector} {
+		if selector != "" {
+			query.Set(name, selector)
+		}
 	}
 	for i := 0; i+1 < len(parameters); i += 2 {
 		if parameters[i+1] != "" {
@@ -61,17 +64,10 @@ func (s Stream) Request(verb Verb, parameters ...string) *Request {
 	}
 }
 
-// Pages lists the objects of s as they are now, page by page. A page requests 500 objects, or fewer if
-// the objects of the last page were large. An error ends the sequence. If [IsGone] reports the error, the
-// list has become too old meanwhile, and must be read from its beginning.
-func (s Stream) Pages(ctx context.Context, h Handler) iter.Seq2[*Page, error] {
-	return listPages(ctx, h, s, nil)
-}
-
 // StatusError returns the [*Error] that the Status in an ERROR frame stands for.
 func (s Stream) StatusError(status jsontext.Value) error {
-	e := newError(s.Request(VerbWatch))
-	if err := Unmarshal(status, &e.Answer); err != nil {
+	e := NewError(s.Request(VerbWatch))
+	if err := kubejson.Unmarshal(status, &e.Answer); err != nil {
 		e.Err = fmt.Errorf("read the server's error: %w", err)
 		return e
 	}

@@ -11,6 +11,7 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 
 	"github.com/yare-go/yare/internal/jsonscan"
+	"github.com/yare-go/yare/kube/internal/kubejson"
 )
 
 // Frame is one event of a watch as the server sent it, not decoded.
@@ -182,7 +183,7 @@ func frameOf(value []byte) (Frame, error) {
 		Type   string         `json:"type"`
 		Object jsontext.Value `json:"object"`
 	}
-	err := Unmarshal(value, &f)
+	err := kubejson.Unmarshal(value, &f)
 	return Frame(f), err
 }
 
